@@ -1,0 +1,71 @@
+// Package backstop decides without the store, while it is sick. It promises
+// that callers are not refused for a fault beyond this instance's fair share,
+// and not admitted without bound either: each bucket becomes a token bucket in
+// this process, with an n-th of its limit for each of n instances. Limits that
+// fail closed are denied. Memory is bounded by the memory store underneath.
+package backstop
+
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/memory"
+)
+
+const (
+	// buckets bounds the buckets kept while the store is sick.
+	buckets = 100_000
+	// retryClosed is when the callers of a limit that fails closed should come
+	// back, in ms: the store is asked again at once, so soon.
+	retryClosed = 100
+)
+
+// Backstop decides for one instance of several. Any number of goroutines may
+// use it.
+type Backstop struct {
+	instances int64
+	store     *memory.Store
+}
+
+// New returns the backstop of one of n instances (at least 1). Now returns the
+// time in microseconds; nil means the clock of this machine.
+func New(n int, now func() int64) *Backstop {
+	return &Backstop{instances: int64(max(1, n)), store: memory.New(memory.Options{Buckets: buckets, Now: now})}
+}
+
+// Decide fills in verdict and source of the undecided items of one call.
+func (b *Backstop) Decide(items []limit.Item) {
+	shares := make([]limit.Item, len(items))
+	closed := false
+	for i := range items {
+		shares[i] = items[i]
+		shares[i].Limit = items[i].Limit.Share(b.instances)
+		closed = closed || failsClosed(&items[i])
+	}
+	call := []limit.Call{{First: 0, Last: len(items)}}
+	if closed {
+		b.store.Peek(time.Time{}, shares, call)
+	} else {
+		b.store.Take(time.Time{}, shares, call)
+	}
+	for i := range items {
+		items[i].Verdict, items[i].Source = shares[i].Verdict, limit.SourceBackstop
+		if failsClosed(&items[i]) {
+			items[i].Verdict, items[i].Source = limit.Verdict{Wait: retryClosed}, limit.SourcePolicy
+		}
+	}
+}
+
+func failsClosed(it *limit.Item) bool {
+	return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
+}
+
+// Refund gives back what Decide took for the items.
+func (b *Backstop) Refund(items []limit.Item) {
+	shares := make([]limit.Item, len(items))
+	for i := range items {
+		shares[i] = items[i]
+		shares[i].Limit = items[i].Limit.Share(b.instances)
+	}
+	b.store.Refund(time.Time{}, shares)
+}

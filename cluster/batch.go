@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// onOwners hands each master the calls whose slots it owns, all masters at the
+// same time, and returns when all have answered. Calls keep their order.
+func (s *Store) onOwners(items []limit.Item, calls []limit.Call, do func(*node, []limit.Call)) {
+	t := s.top.Load()
+	var owners []*node
+	byOwner := map[*node][]limit.Call{}
+	for _, c := range calls {
+		n := t.owner(items[c.First].Slot())
+		if n == nil {
+			s.counts.trouble[KindNoNode].Add(1)
+			s.wantReload()
+			continue
+		}
+		if byOwner[n] == nil {
+			owners = append(owners, n)
+		}
+		byOwner[n] = append(byOwner[n], c)
+	}
+	if len(owners) == 1 {
+		do(owners[0], byOwner[owners[0]])
+		return
+	}
+	var wg sync.WaitGroup
+	for _, n := range owners {
+		wg.Go(func() { do(n, byOwner[n]) })
+	}
+	wg.Wait()
+}
+
+// batch is a pipeline of calls of one script to one master.
+type batch struct {
+	store  *Store
+	node   *node
+	script script
+	calls  []pendingCall
+}
+
+type pendingCall struct {
+	items []limit.Item
+	keys  []string
+	args  []any
+}
+
+func newBatch(s *Store, n *node, sc script) *batch { return &batch{store: s, node: n, script: sc} }
+
+func (b *batch) add(items []limit.Item, keys []string, args []any) {
+	b.calls = append(b.calls, pendingCall{items, keys, args})
+}
+
+// run sends the calls in one round trip and hands each reply to read. Calls
+// that failed stay undecided and are counted. Calls that found the script
+// missing did not run: the script is loaded and they are sent once more.
+func (b *batch) run(ctx context.Context, read func(items []limit.Item, reply any) error) {
+	missing := b.send(ctx, b.calls, read, true)
+	if len(missing) == 0 {
+		return
+	}
+	b.store.counts.scriptLoads.Add(1)
+	if err := b.node.client.ScriptLoad(ctx, b.script.text).Err(); err != nil {
+		for _, c := range missing {
+			b.store.trouble(err, c.items)
+		}
+		return
+	}
+	b.send(ctx, missing, read, false)
+}
+
+// send sends calls in one pipeline and returns those that found no script, if
+// those are forgiven.
+func (b *batch) send(ctx context.Context, calls []pendingCall, read func([]limit.Item, any) error, forgive bool) (missing []pendingCall) {
+	pipe := b.node.client.Pipeline()
+	replies := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		replies[i] = pipe.EvalSha(ctx, b.script.sha, c.keys, c.args...)
+	}
+	_, _ = pipe.Exec(ctx) // every reply carries its own error
+	for i, c := range calls {
+		reply, err := replies[i].Result()
+		if err == nil {
+			err = read(c.items, reply)
+		} else if forgive && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			missing = append(missing, c)
+			continue
+		}
+		if err != nil {
+			b.store.trouble(err, c.items)
+		}
+	}
+	return missing
+}

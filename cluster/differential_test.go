@@ -1,0 +1,285 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// differentialSteps is how many decisions are compared: 10^6 in all.
+const differentialSteps = 1_000_000
+
+// TestDifferential drives random histories through the scripts on a real Redis
+// and through the maths of package limit, on one injected clock: verdicts, units left
+// and waits must be the same, through changed limits, refunds, steps of the
+// clock and the edges of the accepted numbers. Every denial is held to its
+// word on both sides.
+func TestDifferential(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("LIMITGATE_SEED"); s != "" {
+		if _, err := fmt.Sscan(s, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("seed: LIMITGATE_SEED=%d", seed)
+	node := redistest.SharedNode(t)
+	d := &differential{
+		t: t, client: client(t, node.Addr), scripts: onFakeClock(t),
+		random: rand.New(rand.NewPCG(seed, 1)),
+	}
+	d.load()
+	for d.steps < differentialSteps && !t.Failed() {
+		d.history()
+		if len(d.queue) > 4000 {
+			d.compare()
+		}
+	}
+	d.compare()
+	t.Logf("%d decisions compared: %d denied and held to their wait, %d refunds, %d limits changed, %d clock steps back",
+		d.steps, d.denied, d.refunds, d.changes, d.back)
+}
+
+type differential struct {
+	t       *testing.T
+	client  *redis.Client
+	scripts scripts
+	random  *rand.Rand
+
+	twin    twin
+	now     int64
+	names   int
+	queue   []queued
+	steps   int
+	denied  int
+	refunds int
+	changes int
+	back    int
+}
+
+// queued is a command for Redis and what it must reply; nil for anything.
+type queued struct {
+	args []any
+	want []limit.Item
+	say  string
+}
+
+func (d *differential) load() {
+	for _, s := range []script{d.scripts.take, d.scripts.refund} {
+		if err := d.client.ScriptLoad(context.Background(), s.text).Err(); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// history drives one tenant through a few dozen decisions.
+func (d *differential) history() {
+	d.twin = twin{}
+	d.names++
+	tenant := fmt.Sprintf("tenant-%d", d.names)
+	variants := []*limit.Set{d.limits(nil), nil}
+	variants[1] = d.limits(variants[0])
+	set := variants[0]
+	d.setClock(2_208_988_800e6 + d.random.Int64N(1e12)) // 2040: nothing expires while the test runs
+	var granted []limit.Item
+	for range 40 {
+		switch d.random.IntN(16) {
+		case 0:
+			set = variants[d.random.IntN(2)]
+			d.changes++
+		case 1:
+			d.setClock(d.now - d.jump(set))
+			d.back++
+		default:
+			d.setClock(d.now + d.jump(set))
+		}
+		if len(granted) > 0 && d.random.IntN(6) == 0 {
+			d.refund(granted)
+			granted = nil
+			continue
+		}
+		if items := d.check(set, tenant); items != nil {
+			granted = items
+		}
+	}
+}
+
+// limits draws a plan; with an older one, a plan whose limits have the same
+// ids, algorithms and dimensions.
+func (d *differential) limits(old *limit.Set) *limit.Set {
+	var specs []spec
+	for i, by := range [][]string{{"tenant"}, {"tenant", "op"}, {"tenant"}, {"tenant"}}[:1+d.random.IntN(4)] {
+		s := spec{id: fmt.Sprintf("l%d", i), by: by, algorithm: []string{"token_bucket", "sliding_window", "fixed_window"}[d.random.IntN(3)]}
+		if old != nil {
+			if i >= len(old.Limits) {
+				break
+			}
+			s.algorithm = old.Limits[i].Params.Algorithm.String()
+		}
+		if i == 3 {
+			s.mode = "shadow"
+		}
+		s.rate, s.burst = d.rate(s.algorithm)
+		specs = append(specs, s)
+	}
+	if old != nil {
+		specs = specs[:min(len(specs), len(old.Limits))]
+	}
+	return compile(d.t, specs...)
+}
+
+// rate draws a rate and a burst, small ones more often than huge ones.
+func (d *differential) rate(algorithm string) (rate, burst string) {
+	count, seconds := 1+d.random.Int64N(20), 1+d.random.Int64N(120)
+	switch d.random.IntN(8) {
+	case 0:
+		count = 1 + d.random.Int64N(limit.MaxCapacity)
+	case 1:
+		count, seconds = limit.MaxCapacity-d.random.Int64N(3), limit.MaxPeriod/1e6-d.random.Int64N(3)
+	case 2:
+		seconds = 1 + d.random.Int64N(limit.MaxPeriod/1e6)
+	}
+	rate = fmt.Sprintf("%d/%ds", count, seconds)
+	switch {
+	case algorithm == "fixed_window" && d.random.IntN(4) == 0:
+		return fmt.Sprintf("%d/%s", count, []string{"day", "month"}[d.random.IntN(2)]), ""
+	case algorithm != "token_bucket" || d.random.IntN(2) == 0:
+		return rate, ""
+	}
+	most := min(limit.MaxCapacity, 30*365*86400/seconds*count)
+	if d.random.IntN(4) > 0 {
+		most = min(most, 50)
+	}
+	return rate, fmt.Sprint(1 + d.random.Int64N(max(1, most)))
+}
+
+// jump draws how far the clock moves: from nothing to beyond a period.
+func (d *differential) jump(set *limit.Set) int64 {
+	l := set.Limits[d.random.IntN(len(set.Limits))]
+	switch d.random.IntN(4) {
+	case 0:
+		return d.random.Int64N(3000)
+	case 1:
+		return d.random.Int64N(2*l.Params.Period + 1)
+	default:
+		return d.random.Int64N(max(1, l.Params.FullTime()/max(1, min(l.Params.Capacity, 1000))) * 2)
+	}
+}
+
+func (d *differential) setClock(now int64) {
+	d.now = now
+	d.queue = append(d.queue, queued{args: clockArgs(now)})
+}
+
+// check decides one request on both sides; it returns the items it charged.
+func (d *differential) check(set *limit.Set, tenant string) []limit.Item {
+	req := limit.Request{Tenant: tenant, Op: []string{"GET /a", "GET /b"}[d.random.IntN(2)], Cost: d.cost(set)}
+	var b limit.Buffer
+	set.Resolve(&req, testAddrs, d.now, &b)
+	d.ask("take", &b, fmt.Sprintf("%s cost %d", set.Version, req.Cost))
+	granted := true
+	for i := range b.Items {
+		granted = granted && !(b.Items[i].Denies() && b.Items[i].Enforced())
+	}
+	for i := range b.Items {
+		if it := &b.Items[i]; it.Denies() && it.Wait != limit.Never {
+			d.holdToWait(set, &req, i, it.Wait)
+			break
+		}
+	}
+	if !granted {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(b.Items), func(it limit.Item) bool { return !it.Allowed })
+}
+
+func (d *differential) cost(set *limit.Set) int64 {
+	capacity := set.Limits[d.random.IntN(len(set.Limits))].Params.Capacity
+	switch d.random.IntN(6) {
+	case 0:
+		return min(limit.MaxCost, 1+d.random.Int64N(capacity+1))
+	case 1:
+		return min(limit.MaxCost, max(1, capacity-d.random.Int64N(2)))
+	default:
+		return 1 + d.random.Int64N(3)
+	}
+}
+
+// holdToWait peeks at both sides of the moment at which item i should fit.
+func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wait int64) {
+	d.denied++
+	was := d.now
+	for _, early := range []int64{1, 0} {
+		d.setClock(was + (wait-early)*1000)
+		var b limit.Buffer
+		set.Resolve(req, testAddrs, d.now, &b)
+		d.ask("peek", &b, fmt.Sprintf("%s wait %d ms, %d ms early", set.Version, wait, early))
+		if got := b.Items[i].Allowed; got != (early == 0) {
+			d.t.Errorf("limit %s: true wait %d ms, but %d ms before its end allowed is %v", b.Items[i].Limit.Rate.Text, wait, early, got)
+		}
+	}
+	d.setClock(was)
+}
+
+func (d *differential) refund(items []limit.Item) {
+	d.refunds++
+	d.twin.refund(items)
+	keys, args := refundArgs(items)
+	d.queue = append(d.queue, queued{args: evalArgs(d.scripts.refund, keys, args)})
+}
+
+// ask asks the twin, and queues the same question for Redis.
+func (d *differential) ask(verb string, b *limit.Buffer, say string) {
+	d.steps++
+	keys, args := takeArgs(verb, b.Items)
+	d.twin.decide(b.Items, d.now, verb == "take")
+	d.queue = append(d.queue, queued{evalArgs(d.scripts.take, keys, args), slices.Clone(b.Items), say})
+}
+
+func evalArgs(s script, keys []string, args []any) []any {
+	out := []any{"EVALSHA", s.sha, len(keys)}
+	for _, k := range keys {
+		out = append(out, k)
+	}
+	return append(out, args...)
+}
+
+// compare sends the queue and compares the replies.
+func (d *differential) compare() {
+	pipe := d.client.Pipeline()
+	replies := make([]*redis.Cmd, len(d.queue))
+	for i := range d.queue {
+		replies[i] = pipe.Do(context.Background(), d.queue[i].args...)
+	}
+	_, _ = pipe.Exec(context.Background())
+	for i, q := range d.queue {
+		reply, err := replies[i].Result()
+		if err != nil {
+			d.t.Fatalf("%s: %v", q.say, err)
+		}
+		if q.want == nil {
+			continue
+		}
+		got := slices.Clone(q.want)
+		for j := range got {
+			got[j].Verdict = limit.Verdict{}
+		}
+		if clock, err := decodeTake(reply, got); err != nil || clock != 0 {
+			d.t.Fatalf("%s: clock %d, %v", q.say, clock, err)
+		}
+		for j := range got {
+			if got[j].Verdict != q.want[j].Verdict {
+				d.t.Fatalf("%s: limit %d %s %s:\nLua %+v\nGo  %+v", q.say, j, got[j].Limit.Params.Algorithm, got[j].Limit.Describe(), got[j].Verdict, q.want[j].Verdict)
+			}
+		}
+	}
+	d.queue = d.queue[:0]
+}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+// fakeClockLine replaces clockLine in the scripts that tests run: they read
+// their clock from two keys of a single Redis.
+const fakeClockLine = "local time = redis.call('MGET', 'clock:s', 'clock:us')\n"
+
+// onFakeClock returns the scripts with the clock that tests set.
+func onFakeClock(tb testing.TB) scripts {
+	tb.Helper()
+	if n := strings.Count(bucketLua, clockLine); n != 1 {
+		tb.Fatalf("the scripts read the clock on %d lines, want 1", n)
+	}
+	bucket := strings.Replace(bucketLua, clockLine, fakeClockLine, 1)
+	if strings.Contains(bucket+takeLua+refundLua, "'TIME'") {
+		tb.Fatal("a script reads the clock on a line that is not marked")
+	}
+	return scripts{take: newScript(bucket + "\n" + takeLua), refund: newScript(bucket + "\n" + refundLua)}
+}
+
+// clockArgs is the command that sets the fake clock, in microseconds.
+func clockArgs(now int64) []any {
+	return []any{"MSET", "clock:s", now / 1e6, "clock:us", now % 1e6}
+}
+
+// open returns a store on addrs that runs until the test ends.
+func open(tb testing.TB, addrs ...string) *Store {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s, err := Open(ctx, Options{Addrs: addrs, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	run, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(run) }()
+	tb.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// client returns a connection for the test's own questions.
+func client(tb testing.TB, addr string) *redis.Client {
+	tb.Helper()
+	o := Options{IOTimeout: time.Minute, DialTimeout: 5 * time.Second, PoolSize: 4}
+	c := redis.NewClient(o.clientOptions(addr))
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// spec is one limit of a compiled test plan.
+type spec struct {
+	id, rate, burst, algorithm, mode string
+	by                               []string
+}
+
+func text(s string) limit.Text {
+	if s == "" {
+		return limit.Text{}
+	}
+	return limit.Text{Value: s, Line: 1}
+}
+
+// compile makes a set whose default plan has the limits; those that do not
+// count by tenant are shared.
+func compile(tb testing.TB, specs ...spec) *limit.Set {
+	tb.Helper()
+	doc := limit.Document{File: "test", Version: text("1"), DefaultPlan: text("p"), MaxLevels: text("64")}
+	plan := limit.PlanSpec{Name: text("p")}
+	for i, s := range specs {
+		l := limit.LimitSpec{
+			Line: i + 1, ID: text(s.id), BySet: true, Rate: text(s.rate), Burst: text(s.burst),
+			Algorithm: text(s.algorithm), Mode: text(s.mode), Group: text("g" + s.id),
+		}
+		shared := true
+		for _, d := range s.by {
+			l.By = append(l.By, text(d))
+			shared = shared && d != "tenant"
+		}
+		if shared {
+			doc.Shared = append(doc.Shared, l)
+		} else {
+			plan.Limits = append(plan.Limits, l)
+		}
+	}
+	doc.Plans = []limit.PlanSpec{plan}
+	set, _, err := limit.Compile(&doc, limit.CompileOptions{Version: fmt.Sprint(specs)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return set
+}
+
+var testAddrs = func() *limit.AddrHasher {
+	h, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	if err != nil {
+		panic(err)
+	}
+	return h
+}()

@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Options configure a Store.
+type Options struct {
+	// Addrs are the addresses to begin with, host:port. One that answers is
+	// enough.
+	Addrs []string
+	// IOTimeout bounds how long a connection may wait for a reply before it is
+	// given up; decisions have deadlines of their own.
+	IOTimeout time.Duration
+	// DialTimeout bounds making a connection.
+	DialTimeout time.Duration
+	// PoolSize bounds the connections to each node.
+	PoolSize int
+	// ReloadInterval is how often the topology is asked for when nothing went
+	// wrong; trouble asks for it at once.
+	ReloadInterval time.Duration
+	Log            *slog.Logger
+}
+
+// The defaults of Options.
+const (
+	DefaultIOTimeout      = 250 * time.Millisecond
+	DefaultDialTimeout    = 300 * time.Millisecond
+	DefaultPoolSize       = 32
+	DefaultReloadInterval = 5 * time.Second
+	// reloadPause is the least time between two reloads.
+	reloadPause = 100 * time.Millisecond
+)
+
+func (o *Options) setDefaults() error {
+	if len(o.Addrs) == 0 {
+		return errors.New("open store: no address given")
+	}
+	if o.IOTimeout <= 0 {
+		o.IOTimeout = DefaultIOTimeout
+	}
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = DefaultDialTimeout
+	}
+	if o.PoolSize <= 0 {
+		o.PoolSize = DefaultPoolSize
+	}
+	if o.ReloadInterval <= 0 {
+		o.ReloadInterval = DefaultReloadInterval
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

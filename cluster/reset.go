@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// scanStep is how many keys a step of a scan looks at, so that it never
+	// holds the node for long.
+	scanStep = 1000
+	// scanPause lets the node breathe between two steps.
+	scanPause = time.Millisecond
+)
+
+// Reset forgets the buckets of a tenant, or of one of its limits when id is
+// not empty; without a tenant those of the shared limit id. It returns how many
+// there were. It walks the keys of the owning masters step by step: it is for
+// people, not for traffic.
+func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
+	t := s.top.Load()
+	if tenant == "" {
+		n := int64(0)
+		for _, node := range t.nodes {
+			removed, err := node.unlinkMatching(ctx, limit.SharedKeyPrefix(id), func(string) bool { return true })
+			n += removed
+			if err != nil {
+				return n, err
+			}
+		}
+		return n, nil
+	}
+	key := limit.TenantKey(tenant)
+	node := t.owner(limit.Slot([]byte(key)))
+	if node == nil {
+		return 0, fmt.Errorf("reset tenant: no node owns its slot")
+	}
+	n, err := node.removeFields(ctx, key, id)
+	if err != nil {
+		return n, err
+	}
+	removed, err := node.unlinkMatching(ctx, key+":", func(name string) bool {
+		return id == "" || limit.OwnedBy(strings.TrimPrefix(name, key), id)
+	})
+	return n + removed, err
+}
+
+// removeFields removes the fields of one limit, or all, from a tenant's hash.
+func (n *node) removeFields(ctx context.Context, key, id string) (int64, error) {
+	names, err := n.client.HKeys(ctx, key).Result()
+	if err != nil {
+		return 0, fmt.Errorf("reset tenant: %w", err)
+	}
+	var fields []string
+	for _, f := range names {
+		if id == "" || limit.OwnedBy(f, id) {
+			fields = append(fields, f)
+		}
+	}
+	if len(fields) == 0 {
+		return 0, nil
+	}
+	removed, err := n.client.HDel(ctx, key, fields...).Result()
+	if err != nil {
+		return removed, fmt.Errorf("reset tenant: %w", err)
+	}
+	return removed, nil
+}
+
+// unlinkMatching removes the keys that begin with prefix and match.
+func (n *node) unlinkMatching(ctx context.Context, prefix string, match func(string) bool) (int64, error) {
+	removed := int64(0)
+	cursor := uint64(0)
+	for {
+		keys, next, err := n.client.Scan(ctx, cursor, globEscape(prefix)+"*", scanStep).Result()
+		if err != nil {
+			return removed, fmt.Errorf("scan %s: %w", n.addr, err)
+		}
+		for _, k := range keys {
+			if !match(k) {
+				continue
+			}
+			one, err := n.client.Unlink(ctx, k).Result()
+			if err != nil {
+				return removed, fmt.Errorf("unlink bucket: %w", err)
+			}
+			removed += one
+		}
+		if next == 0 {
+			return removed, nil
+		}
+		cursor = next
+		select {
+		case <-ctx.Done():
+			return removed, fmt.Errorf("scan %s: %w", n.addr, ctx.Err())
+		case <-time.After(scanPause):
+		}
+	}
+}
+
+var globSpecial = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+// globEscape makes a pattern that matches s and nothing else.
+func globEscape(s string) string { return globSpecial.Replace(s) }

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// secretKey holds the secret that the proxies of a store agreed on.
+	secretKey = "lg:secret"
+	// secretTTL is how long it is kept after the last proxy has gone.
+	secretTTL = 24 * time.Hour
+	// secretRefresh is how often each proxy prolongs it.
+	secretRefresh = time.Hour
+)
+
+// AgreeSecret returns the secret that all proxies of this store share: the one
+// that is there, or else proposal, which all others will get from then on.
+func (s *Store) AgreeSecret(ctx context.Context, proposal []byte) ([]byte, error) {
+	n := s.top.Load().owner(limit.Slot([]byte(secretKey)))
+	if n == nil {
+		return nil, fmt.Errorf("agree on secret: no node owns its slot")
+	}
+	text := base64.RawStdEncoding.EncodeToString(proposal)
+	if _, err := n.client.SetNX(ctx, secretKey, text, secretTTL).Result(); err != nil {
+		return nil, fmt.Errorf("agree on secret: %w", err)
+	}
+	agreed, err := n.client.GetEx(ctx, secretKey, secretTTL).Result()
+	if err != nil {
+		return nil, fmt.Errorf("agree on secret: %w", err)
+	}
+	secret, err := base64.RawStdEncoding.DecodeString(agreed)
+	if err != nil || len(secret) < limit.MinSecretBytes {
+		return nil, fmt.Errorf("agree on secret: %s holds something else", secretKey)
+	}
+	s.secret.Store(&secret)
+	return secret, nil
+}
+
+// keepSecret prolongs the secret, or puts it back when the store lost it. A
+// proxy that restarts finds it then, and hashes as the others do.
+func (s *Store) keepSecret(ctx context.Context) {
+	secret := s.secret.Load()
+	if secret == nil || time.Since(s.secretKept) < secretRefresh && s.secretKept.After(time.Time{}) {
+		return
+	}
+	agreed, err := s.AgreeSecret(ctx, *secret)
+	switch {
+	case err != nil:
+		s.opts.Log.Warn("the secret for addresses could not be prolonged", "error", err)
+		return
+	case string(agreed) != string(*secret):
+		s.opts.Log.Error("another secret for addresses is in the store than this proxy hashes with: restart it, or set privacy.ip_secret_file")
+		s.secret.Store(secret)
+	}
+	s.secretKept = time.Now()
+}

@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// topology says which master owns which slot. It never changes once made.
+type topology struct {
+	cluster bool
+	slots   [limit.Slots]*node
+	nodes   map[string]*node
+}
+
+// owner returns the master of a slot, or nil.
+func (t *topology) owner(slot uint16) *node { return t.slots[slot] }
+
+// discover asks the nodes in turn until one answers. Nodes known to old keep
+// their connections.
+func (o *Options) discover(ctx context.Context, old *topology) (*topology, error) {
+	var errs []error
+	for _, addr := range o.askOrder(old) {
+		t, err := o.ask(ctx, addr, old)
+		if err == nil {
+			return t, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", addr, err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("learn topology: %w", errors.Join(errs...))
+}
+
+// askOrder returns the nodes that are known to work, and those to begin with.
+func (o *Options) askOrder(old *topology) []string {
+	var addrs []string
+	if old != nil {
+		for addr := range old.nodes {
+			addrs = append(addrs, addr)
+		}
+	}
+	return append(addrs, o.Addrs...)
+}
+
+// ask learns the topology from one node, which may be a replica.
+func (o *Options) ask(ctx context.Context, addr string, old *topology) (*topology, error) {
+	opts := o.clientOptions(addr)
+	opts.PoolSize, opts.MinIdleConns = 1, 0
+	client := redis.NewClient(opts)
+	defer func() { _ = client.Close() }()
+	info, err := client.Info(ctx, "cluster").Result()
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(info, "cluster_enabled:1") {
+		if err := assertMaster(ctx, client, addr); err != nil {
+			return nil, err
+		}
+		return o.single(addr, old), nil
+	}
+	ranges, err := client.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	t := o.assemble(addr, ranges, old)
+	if len(t.nodes) == 0 {
+		return nil, errors.New("the cluster has given slots to nobody yet: run redis-cli --cluster create first")
+	}
+	return t, nil
+}
+
+// single is the topology of one Redis that owns everything.
+func (o *Options) single(addr string, old *topology) *topology {
+	t := &topology{nodes: map[string]*node{}}
+	n := t.node(o, addr, old)
+	for i := range t.slots {
+		t.slots[i] = n
+	}
+	return t
+}
+
+// assemble makes a topology of what CLUSTER SLOTS answered.
+func (o *Options) assemble(asked string, ranges []redis.ClusterSlot, old *topology) *topology {
+	t := &topology{cluster: true, nodes: map[string]*node{}}
+	askedHost, _, _ := net.SplitHostPort(asked)
+	for _, r := range ranges {
+		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= limit.Slots {
+			continue
+		}
+		// The master comes first. A node that does not know its own host
+		// leaves it out: it is the one that was asked.
+		host, port, err := net.SplitHostPort(r.Nodes[0].Addr)
+		if err != nil {
+			continue
+		}
+		if host == "" || host == "?" {
+			host = askedHost
+		}
+		n := t.node(o, net.JoinHostPort(host, port), old)
+		for slot := r.Start; slot <= r.End; slot++ {
+			t.slots[slot] = n
+		}
+	}
+	return t
+}
+
+// node returns the node of an address, with the connections it already has.
+func (t *topology) node(o *Options, addr string, old *topology) *node {
+	if n := t.nodes[addr]; n != nil {
+		return n
+	}
+	var n *node
+	if old != nil {
+		n = old.nodes[addr]
+	}
+	if n == nil {
+		n = o.newNode(addr)
+	}
+	t.nodes[addr] = n
+	return n
+}
+
+// closeUnused closes the nodes of old that t does not have.
+func (t *topology) closeUnused(old *topology) {
+	for addr, n := range old.nodes {
+		if t.nodes[addr] != n {
+			_ = n.client.Close()
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Kind is a kind of trouble with the store, for counting.
+type Kind uint8
+
+// The kinds of trouble.
+const (
+	KindTimeout     Kind = iota // no reply before the deadline: it may have been executed
+	KindNetwork                 // the connection failed
+	KindMoved                   // MOVED: the slot lives elsewhere
+	KindAsk                     // ASK: the slot is moving
+	KindTryAgain                // TRYAGAIN: half of the keys have moved
+	KindClusterDown             // CLUSTERDOWN
+	KindReadOnly                // READONLY: a replica
+	KindLoading                 // LOADING its data
+	KindMasterDown              // MASTERDOWN
+	KindOOM                     // out of memory
+	KindBusy                    // BUSY with a script
+	KindNoReplicas              // NOREPLICAS
+	KindAuth                    // NOAUTH, WRONGPASS, NOPERM
+	KindWrongType               // somebody else's value under our key
+	KindFormat                  // a bucket in a format of the future
+	KindRole                    // the node is not a master
+	KindNoNode                  // nobody is known to own the slot
+	KindOther                   // anything else
+	numKinds
+)
+
+var kindNames = [numKinds]string{
+	"timeout", "network", "moved", "ask", "tryagain", "clusterdown", "readonly", "loading", "masterdown",
+	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "other",
+}
+
+// String returns the word used in metrics.
+func (k Kind) String() string { return kindNames[k] }
+
+// Kinds lists all kinds.
+func Kinds() []Kind {
+	kinds := make([]Kind, numKinds)
+	for i := range kinds {
+		kinds[i] = Kind(i)
+	}
+	return kinds
+}
+
+// prefixes maps the first word of an error reply to its kind. Texts behind it
+// differ between Redis, Valkey and their versions.
+var prefixes = map[string]Kind{
+	"MOVED": KindMoved, "ASK": KindAsk, "TRYAGAIN": KindTryAgain, "CLUSTERDOWN": KindClusterDown,
+	"READONLY": KindReadOnly, "LOADING": KindLoading, "MASTERDOWN": KindMasterDown, "OOM": KindOOM,
+	"BUSY": KindBusy, "NOREPLICAS": KindNoReplicas, "NOAUTH": KindAuth, "WRONGPASS": KindAuth,
+	"NOPERM": KindAuth, "WRONGTYPE": KindWrongType, "LGFORMAT": KindFormat,
+}
+
+// kindOf classifies an error.
+func kindOf(err error) Kind {
+	var reply redis.Error
+	var network net.Error
+	switch {
+	case errors.Is(err, ErrNotMaster):
+		return KindRole
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout):
+		return KindTimeout
+	case errors.As(err, &network) && network.Timeout():
+		return KindTimeout
+	case errors.As(err, &reply):
+		word, _, _ := strings.Cut(reply.Error(), " ")
+		if k, ok := prefixes[word]; ok {
+			return k
+		}
+		return KindOther
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrClosed):
+		return KindNetwork
+	default:
+		return KindOther
+	}
+}
+
+// callsForReload reports whether trouble of this kind may mean that the
+// topology has changed.
+func (k Kind) callsForReload() bool {
+	switch k {
+	case KindTimeout, KindNetwork, KindMoved, KindAsk, KindClusterDown, KindReadOnly, KindMasterDown, KindRole, KindNoNode:
+		return true
+	default:
+		return false
+	}
+}
+
+// counters count what happened to calls.
+type counters struct {
+	trouble     [numKinds]atomic.Int64
+	scriptLoads atomic.Int64
+	refundsLost atomic.Int64
+	reloads     atomic.Int64
+}
+
+// Stats is a snapshot of what a store counted.
+type Stats struct {
+	// Trouble counts calls that were left undecided, by Kind.
+	Trouble [numKinds]int64
+	// ScriptLoads counts the times a script had to be loaded into a node.
+	ScriptLoads int64
+	// RefundsLost counts buckets whose units could not be given back.
+	RefundsLost int64
+	// Reloads counts the times the topology was asked for.
+	Reloads int64
+}

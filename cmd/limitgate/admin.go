@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/metrics"
+)
+
+// adminTimeout bounds reading a request and pinging the store for an answer.
+const adminTimeout = 2 * time.Second
+
+// runAdmin serves /healthz, /readyz, /metrics and, if asked for, pprof.
+func (p *proxy) runAdmin(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { p.readyz(ctx, w, r) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+	if p.settings.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: adminTimeout, MaxHeaderBytes: 16 << 10}
+	done := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		defer close(done)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settings.ShutdownTimeout)
+		defer cancel()
+		if s.Shutdown(grace) != nil {
+			_ = s.Close()
+		}
+	})()
+	if err := s.Serve(p.admin); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve admin: %w", err)
+	}
+	<-done
+	return nil
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready  bool   `json:"ready"`
+	Limits string `json:"limits"`
+	Error  string `json:"limits_error,omitempty"`
+	Store  string `json:"store"`
+	Detail string `json:"store_error,omitempty"`
+}
+
+// readyz answers 200 while the proxy decides, which it does with stale limits
+// and a sick store too; it says so. While it drains it answers 503.
+func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
+	st := p.limits.Status()
+	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Store: p.storeKind()}
+	if st.Error != "" {
+		a.Limits, a.Error = "stale, version "+st.Version+" stays in use", st.Error
+	}
+	if p.cluster != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+		defer cancel()
+		if err := p.cluster.Ping(ctx); err != nil {
+			a.Detail = err.Error()
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !a.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(a)
+}
+
+// registerMetrics registers what is read from the parts when it is scraped.
+func (p *proxy) registerMetrics() {
+	r := p.metrics
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gauge := func(name, help string, read func() float64) { metrics.Func(r, name, help, nil, false, read) }
+	counter := func(name, help string, labels prometheus.Labels, read func() float64) {
+		metrics.Func(r, name, help, labels, true, read)
+	}
+	gauge("limitgate_connections", "Open client connections.", func() float64 { return float64(p.server.Stats().Connections) })
+	gauge("limitgate_config_stale", "1 while a newer limits file could not be loaded.", func() float64 {
+		if p.limits.Status().Error != "" {
+			return 1
+		}
+		return 0
+	})
+	gauge("limitgate_config_age_seconds", "Seconds since the limits in use were loaded.", func() float64 {
+		return time.Since(p.limits.Status().Loaded).Seconds()
+	})
+	counter("limitgate_config_rejected_total", "Limits files that could not be loaded.", nil, func() float64 {
+		return float64(p.limits.Status().Rejected)
+	})
+	if p.memory != nil {
+		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
+		counter("limitgate_memory_overflows_total", "Decisions by overflow buckets because the memory store was full.", nil, func() float64 {
+			return float64(p.memory.Overflows())
+		})
+	}
+	if p.cluster != nil {
+		for _, k := range cluster.Kinds() {
+			counter("limitgate_store_errors_total", "Calls the store left undecided, by kind.", prometheus.Labels{"kind": k.String()}, func() float64 {
+				return float64(p.cluster.Stats().Trouble[k])
+			})
+		}
+		counter("limitgate_script_loads_total", "Scripts loaded into nodes that did not have them.", nil, func() float64 {
+			return float64(p.cluster.Stats().ScriptLoads)
+		})
+		counter("limitgate_refunds_lost_total", "Buckets whose units could not be given back.", nil, func() float64 {
+			return float64(p.cluster.Stats().RefundsLost)
+		})
+		counter("limitgate_topology_reloads_total", "Times the topology of the store was asked for.", nil, func() float64 {
+			return float64(p.cluster.Stats().Reloads)
+		})
+	}
+}

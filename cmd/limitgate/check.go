@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+const checkAbout = `Asks a running limitgate whether a cost may be taken now, and takes it.
+
+Usage: limitgate check [flags] TENANT OP IP [COST] [DIM NAME VALUE ...]
+
+A - stands for no op or no ip. It prints the decision for people, or with
+--json for machines, and exits with 0 when it is admitted, 2 when it is denied
+and 1 when there is no decision.`
+
+// decision is the reply of RL.CHECK.
+type decision struct {
+	Allowed    bool   `json:"allowed"`
+	Limit      int64  `json:"limit"`
+	Remaining  int64  `json:"remaining"`
+	RetryAfter int64  `json:"retry_after_ms"`
+	ResetAfter int64  `json:"reset_after_ms"`
+	LimitID    string `json:"limit_id"`
+	Source     string `json:"source"`
+}
+
+func runCheck(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "check", checkAbout, `limitgate check acme "POST /v1/payments" 203.0.113.7 1`)
+	addr := fs.String("addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
+	asJSON := fs.Bool("json", false, "print the decision as JSON")
+	peek := fs.Bool("peek", false, "ask without taking anything")
+	timeout := fs.Duration("timeout", 5*time.Second, "how long to wait for an answer")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() < 3 {
+		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
+		return exitUsage
+	}
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	client := newClient(*addr, *timeout)
+	defer func() { _ = client.Close() }()
+	name := "RL.CHECK"
+	if *peek {
+		name = "RL.PEEK"
+	}
+	command := []any{name}
+	for _, a := range fs.Args() {
+		command = append(command, a)
+	}
+	d, err := askDecision(client.Do(ctx, command...))
+	if err != nil {
+		return fail(env, fmt.Errorf("check: %w", explainDial(*addr, err)))
+	}
+	if *asJSON {
+		_ = json.NewEncoder(env.stdout).Encode(d)
+	} else {
+		fmt.Fprintln(env.stdout, d)
+	}
+	if !d.Allowed {
+		return exitDenied
+	}
+	return exitOK
+}
+
+// newClient returns a client of a limitgate that never sends anything twice.
+func newClient(addr string, timeout time.Duration) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1,
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, ContextTimeoutEnabled: true,
+		DisableIdentity: true, PipelinePoolSize: -1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+}
+
+// explainDial adds what to do when nobody listens.
+func explainDial(addr string, err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return err
+	}
+	return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
+}
+
+var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")
+
+// askDecision reads a decision.
+func askDecision(cmd *redis.Cmd) (decision, error) {
+	fields, err := cmd.Slice()
+	if err != nil {
+		return decision{}, err
+	}
+	if len(fields) < 7 {
+		return decision{}, errNotADecision
+	}
+	var n [5]int64
+	for i := range n {
+		v, ok := fields[i].(int64)
+		if !ok {
+			return decision{}, errNotADecision
+		}
+		n[i] = v
+	}
+	id, ok := fields[5].(string)
+	source, ok2 := fields[6].(string)
+	if !ok || !ok2 {
+		return decision{}, errNotADecision
+	}
+	return decision{n[0] == 1, n[1], n[2], n[3], n[4], id, source}, nil
+}
+
+// String returns the decision as a sentence.
+func (d decision) String() string {
+	millis := func(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+	switch {
+	case d.Allowed && d.LimitID == "":
+		return "admitted: no limit applies"
+	case d.Allowed:
+		return fmt.Sprintf("admitted by %s: %d of %d left, full again in %s (source %s)",
+			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.Source)
+	case d.RetryAfter < 0:
+		return fmt.Sprintf("denied by %s: it can never succeed (source %s)", d.LimitID, d.Source)
+	default:
+		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s (source %s)",
+			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.Source)
+	}
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+const limitsAbout = `Works on limits files.
+
+Usage:
+
+	limitgate limits lint [--strict] FILE
+	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE ...]
+
+lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
+right, warns of what is seldom meant, and prints what each limit costs the
+store. It exits with 0 when the file can be used, and 1 when not.
+
+explain says which limits one request would meet, and why.`
+
+func runLimits(ctx context.Context, env *environment, args []string) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "lint":
+			return runLint(ctx, env, args[1:])
+		case "explain":
+			return runExplain(ctx, env, args[1:])
+		}
+	}
+	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint --strict examples/limits.yaml")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	fmt.Fprintln(env.stderr, "limitgate limits: say lint or explain; limitgate limits --help says more")
+	return exitUsage
+}
+
+func runLint(_ context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits lint", limitsAbout, "limitgate limits lint --strict examples/limits.yaml")
+	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
+	ttl := fs.Duration("privacy-ip-max-ttl", time.Hour, "the longest a hashed address may be kept")
+	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 {
+		fmt.Fprintln(env.stderr, "limitgate limits lint: one file is needed: limitgate limits lint limits.yaml")
+		return exitUsage
+	}
+	if *secret != "" {
+		if _, err := config.ReadSecret(*secret); err != nil {
+			return fail(env, err)
+		}
+	}
+	set, warnings, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{
+		IPMaxTTL: ttl.Microseconds(), Strict: *strict, IPSecret: *secret != "",
+	})
+	for _, w := range warnings {
+		fmt.Fprintf(env.stdout, "%s (warning)\n", w.Format(fs.Arg(0)))
+	}
+	if err != nil {
+		fmt.Fprintln(env.stderr, err)
+		return exitError
+	}
+	printExpectations(env.stdout, set)
+	return exitOK
+}
+
+func printExpectations(w io.Writer, set *limit.Set) {
+	fmt.Fprintf(w, "%d limits in %d plans, %d tenants listed, version %s\n", len(set.IDs), set.Plans(), set.Tenants(), set.Version)
+	fmt.Fprintf(w, "at most %d enforced limits for one request\n", set.MaxEnforced())
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "LIMIT\tFROM\tKEYS IN THE STORE")
+	for _, e := range set.ExpectedKeys() {
+		from := "shared"
+		if e.Limit.Plan != "" {
+			from = "plan " + e.Limit.Plan
+		}
+		if e.Limit.Tenant != "" {
+			from = "tenant " + e.Limit.Tenant
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Limit.ID, from, e.Text)
+	}
+	_ = tw.Flush()
+}
+
+// loadLimits reads a limits file; - is standard input.
+func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
+	var content []byte
+	var err error
+	if path == "-" {
+		content, err = io.ReadAll(io.LimitReader(env.stdin, config.MaxLimitsFileBytes+1))
+	} else {
+		content, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read limits: %w", err)
+	}
+	return config.ParseLimits(path, content, opts)
+}
+
+func runExplain(_ context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits explain", limitsAbout, `limitgate limits explain examples/limits.yaml acme "POST /v1/payments" 203.0.113.7`)
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() < 4 {
+		fmt.Fprintln(env.stderr, "limitgate limits explain: a file, tenant, op and ip are needed; limitgate limits explain --help says more")
+		return exitUsage
+	}
+	set, _, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{})
+	if err != nil {
+		fmt.Fprintln(env.stderr, err)
+		return exitError
+	}
+	req, err := parseRequest(fs.Args()[1:])
+	if err != nil {
+		return fail(env, err)
+	}
+	l, err := localLimiter(set, nil)
+	if err != nil {
+		return fail(env, err)
+	}
+	var batch limiter.Batch
+	d, explained := l.Explain(&batch, &req)
+	printExplanation(env.stdout, set, &req, &d, explained)
+	return exitOK
+}
+
+// localLimiter returns a limiter on an empty memory store; a nil clock is the
+// machine's.
+func localLimiter(set *limit.Set, now func() time.Time) (*limiter.Limiter, error) {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	addrs, err := limit.NewAddrHasher(secret, 64)
+	if err != nil {
+		return nil, err
+	}
+	var micros func() int64
+	if now != nil {
+		micros = func() int64 { return now().UnixMicro() }
+	}
+	return limiter.New(limiter.Options{
+		Store:    memory.New(memory.Options{Now: micros}),
+		Backstop: backstop.New(1, micros),
+		Addrs:    addrs,
+		Timeout:  time.Second,
+		Now:      now,
+	}, set), nil
+}
+
+// parseRequest reads TENANT OP IP [COST] [DIM NAME VALUE ...].
+func parseRequest(args []string) (limit.Request, error) {
+	req := limit.Request{Tenant: args[0], Cost: 1}
+	if err := limit.CheckName(req.Tenant); err != nil {
+		return req, fmt.Errorf("invalid tenant: %w", err)
+	}
+	if args[1] != "-" {
+		if err := limit.CheckOp(args[1]); err != nil {
+			return req, fmt.Errorf("invalid op: %w", err)
+		}
+		req.Op = args[1]
+	}
+	if args[2] != "-" {
+		addr, err := limit.ParseAddr(args[2])
+		if err != nil {
+			return req, fmt.Errorf("invalid ip: %w", err)
+		}
+		req.Addr = addr
+	}
+	rest := args[3:]
+	if len(rest) > 0 && !strings.EqualFold(rest[0], "DIM") {
+		cost, err := strconv.ParseInt(rest[0], 10, 32)
+		if err != nil || cost < 1 {
+			return req, fmt.Errorf("cost must be an integer between 1 and %d", limit.MaxCost)
+		}
+		req.Cost, rest = cost, rest[1:]
+	}
+	for ; len(rest) >= 3 && strings.EqualFold(rest[0], "DIM"); rest = rest[3:] {
+		req.Dims = append(req.Dims, limit.Dim{Name: rest[1], Value: rest[2]})
+	}
+	if len(rest) > 0 {
+		return req, errors.New("behind the cost come dimensions: DIM NAME VALUE")
+	}
+	return req, nil
+}
+
+func printExplanation(w io.Writer, set *limit.Set, req *limit.Request, d *limit.Decision, explained []limiter.Explanation) {
+	plan := set.Plan(req.Tenant)
+	if plan == "" {
+		plan = "none"
+	}
+	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n", req.Tenant, plan, set.Version)
+	verdict := "admitted"
+	if !d.Allowed {
+		verdict = "denied"
+	}
+	if d.Binding == nil {
+		fmt.Fprintf(w, "%s: no limit applies\n", verdict)
+	} else {
+		fmt.Fprintf(w, "%s, bound by %s\n", verdict, d.LimitID())
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tWHY\tKEY")
+	for _, e := range explained {
+		mark := ""
+		if e.Applies {
+			mark = "*"
+		}
+		key := ""
+		if e.Item != nil {
+			key = string(e.Item.Name)
+		}
+		algorithm := "-"
+		if e.Limit.Action == limit.ActionLimit {
+			algorithm = e.Limit.Params.Algorithm.String()
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, e.Limit.ID, strings.Join(e.Limit.Level(), ","),
+			e.Limit.Describe(), algorithm, e.Limit.Mode, e.Limit.OnError, e.Reason, key)
+	}
+	_ = tw.Flush()
+}

@@ -1,0 +1,160 @@
+// Command limitgate is the rate limiter: `limitgate serve` answers RL.CHECK to
+// any Redis client, the other subcommands help people to use it. This is the
+// only place where the parts are wired together.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	_ "time/tzdata" // calendar windows must not depend on the machine
+)
+
+// version is set by the linker, see the Makefile.
+var version = "dev"
+
+// Exit codes.
+const (
+	exitOK     = 0 // done; of check: admitted
+	exitError  = 1 // something went wrong, the sentence is on stderr
+	exitDenied = 2 // of check: denied
+	exitUsage  = 64
+)
+
+// subcommand is a word behind limitgate.
+type subcommand struct {
+	name    string
+	summary string
+	run     func(ctx context.Context, env *environment, args []string) int
+}
+
+// environment is what a subcommand may touch of the world.
+type environment struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	environ        []string
+}
+
+func subcommands() []subcommand {
+	return []subcommand{
+		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
+		{"check", "ask a running limitgate for one decision", runCheck},
+		{"limits", "lint a limits file, or explain what it does to a request", runLimits},
+		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
+		{"version", "print the version", runVersion},
+	}
+}
+
+func main() {
+	env := &environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	os.Exit(run(context.Background(), env, os.Args[1:]))
+}
+
+// run is the program without the process around it.
+func run(ctx context.Context, env *environment, args []string) int {
+	if len(args) == 0 {
+		usage(env.stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		usage(env.stdout)
+		return exitOK
+	case "-v", "-version", "--version":
+		return runVersion(ctx, env, nil)
+	}
+	for _, c := range subcommands() {
+		if c.name == args[0] {
+			return c.run(ctx, env, args[1:])
+		}
+	}
+	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q; limitgate help lists them\n", args[0])
+	return exitUsage
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, `Limitgate is a rate limiter that any Redis client can ask:
+RL.CHECK tenant op ip cost, decided on a Redis Cluster or in memory.
+
+Usage:
+
+	limitgate COMMAND [arguments]
+
+Commands:
+
+`)
+	for _, c := range subcommands() {
+		fmt.Fprintf(w, "	%-9s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, `
+Example:
+
+	limitgate serve &
+	redis-cli -p 6380 RL.CHECK acme "POST /v1/payments" 203.0.113.7 1
+
+limitgate COMMAND --help says more about a command.
+`)
+}
+
+func runVersion(_ context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "version", "Prints the version.", "limitgate version")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	fmt.Fprintf(env.stdout, "limitgate %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				fmt.Fprintf(env.stdout, " %s", s.Value)
+			}
+		}
+	}
+	fmt.Fprintln(env.stdout)
+	return exitOK
+}
+
+// newFlags returns a flag set with a help text: what the command does, its
+// usage and an example, then the flags.
+func newFlags(env *environment, name, about, examples string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // errors and help are printed by parseFlags
+	fs.Usage = func() {
+		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, examples)
+		any := false
+		fs.VisitAll(func(*flag.Flag) { any = true })
+		if any {
+			fmt.Fprintf(env.stdout, "\nFlags:\n\n")
+			fs.SetOutput(env.stdout)
+			fs.PrintDefaults()
+			fs.SetOutput(io.Discard)
+		}
+	}
+	return fs
+}
+
+// parseFlags parses args; done says that the command ends with the code.
+func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
+	// The flag package prints its own errors and usage: keep it from that.
+	help := fs.Usage
+	fs.Usage = func() {}
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		help()
+		return exitOK, true
+	case err != nil:
+		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %s --help lists the flags\n", fs.Name(), err, fs.Name())
+		return exitUsage, true
+	}
+	return 0, false
+}
+
+// fail prints an error and returns the exit code for it.
+func fail(env *environment, err error) int {
+	fmt.Fprintf(env.stderr, "limitgate: %s\n", err)
+	return exitError
+}

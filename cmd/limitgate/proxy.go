@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+	"github.com/limitgate/limitgate/metrics"
+	"github.com/limitgate/limitgate/server"
+)
+
+// openTimeout bounds finding the store at the start.
+const openTimeout = 10 * time.Second
+
+// proxy is a running limitgate.
+type proxy struct {
+	env      *environment
+	settings *config.Settings
+	log      *slog.Logger
+
+	limits  *config.LimitsSource
+	memory  *memory.Store  // nil with a Redis
+	cluster *cluster.Store // nil without
+	limiter *limiter.Limiter
+	handler *commands.Handler
+	server  *server.Server
+	metrics *prometheus.Registry
+
+	front, admin net.Listener
+}
+
+// newProxy builds a proxy from the bottom up. It listens when it returns.
+func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy, error) {
+	p := &proxy{env: env, settings: s, log: newLog(env, s), metrics: prometheus.NewRegistry()}
+	var err error
+	if p.limits, err = openLimits(s, p.log); err != nil {
+		return nil, err
+	}
+	store, err := p.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := p.addrHasher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.limiter = limiter.New(limiter.Options{
+		Store:       store,
+		Backstop:    backstop.New(s.Instances, nil),
+		Observer:    metrics.NewDecisions(p.metrics),
+		Addrs:       addrs,
+		Timeout:     s.DecisionTimeout,
+		RetryJitter: s.RetryJitter,
+	}, p.limits.Set())
+	p.limits.OnChange(p.limiter.SetLimits)
+	p.handler = commands.NewHandler(commands.Options{
+		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(),
+	})
+	p.server = server.New(server.Options{
+		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, ShutdownTimeout: s.ShutdownTimeout,
+	}, p.newSession)
+	p.registerMetrics()
+	p.front, p.admin, err = listen(s)
+	return p, err
+}
+
+func (p *proxy) newSession(peer server.Peer) server.Session {
+	return p.handler.NewSession(commands.Peer{ID: peer.ID, Addr: peer.Addr, Local: peer.LocalAddr, Kill: peer.Kill})
+}
+
+func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
+	s := p.settings
+	if len(s.Redis) == 0 {
+		p.memory = memory.New(memory.Options{Buckets: s.MemoryBuckets})
+		return p.memory, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	var err error
+	p.cluster, err = cluster.Open(ctx, cluster.Options{
+		Addrs:     s.Redis,
+		IOTimeout: max(s.StoreIOTimeout, s.DecisionTimeout),
+		Log:       p.log,
+	})
+	return p.cluster, err
+}
+
+func (p *proxy) storeKind() string {
+	switch {
+	case p.cluster == nil:
+		return "memory"
+	case p.cluster.IsCluster():
+		return "cluster"
+	default:
+		return "redis"
+	}
+}
+
+// secretBytes is the size of a secret made here.
+const secretBytes = 32
+
+// addrHasher returns the hasher of addresses, with the secret of the file, or
+// one agreed through the store, or one of this process alone.
+func (p *proxy) addrHasher(ctx context.Context) (*limit.AddrHasher, error) {
+	s := p.settings
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // never fails
+	var err error
+	switch {
+	case s.PrivacyIPSecretFile != "":
+		secret, err = config.ReadSecret(s.PrivacyIPSecretFile)
+	case p.cluster != nil:
+		p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")
+		secret, err = p.cluster.AgreeSecret(ctx, secret)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
+}
+
+// run serves until ctx ends, and drains then.
+func (p *proxy) run(ctx context.Context) error {
+	p.printBanner()
+	parts := []func(context.Context) error{
+		func(ctx context.Context) error { return p.server.Run(ctx, p.front) },
+	}
+	if p.admin != nil {
+		parts = append(parts, p.runAdmin)
+	}
+	if p.cluster != nil {
+		parts = append(parts, p.cluster.Run)
+		defer func() { _ = p.cluster.Close() }()
+	}
+	parts = append(parts, p.watchLimits)
+	err := runAll(ctx, parts...)
+	p.log.Info("stopped")
+	return err
+}
+
+// runAll runs the parts until all have ended. When one fails the others are
+// told to end.
+func runAll(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, part := range parts {
+		wg.Go(func() {
+			if errs[i] = part(ctx); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// watchLimits loads the limits again when their file changes, and on SIGHUP.
+func (p *proxy) watchLimits(ctx context.Context) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	if p.settings.Limits == "" {
+		<-ctx.Done()
+		return nil
+	}
+	w := config.NewWatcher(p.settings.Limits, p.reloadLimits)
+	return runAll(ctx, w.Run, func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-hup:
+				w.Trigger()
+			}
+		}
+	})
+}
+
+func (p *proxy) reloadLimits() {
+	if err := p.limits.Reload(); err != nil {
+		p.log.Error("the limits were not reloaded, the last good ones stay", "version", p.limits.Status().Version, "error", err)
+		return
+	}
+	st := p.limits.Status()
+	p.log.Info("limits reloaded", "version", st.Version, "source", st.Source)
+}
+
+// printBanner says where the proxy listens and what to type next.
+func (p *proxy) printBanner() {
+	st := p.limits.Status()
+	p.log.Info("listening", "addr", p.front.Addr().String(), "store", p.storeKind(), "limits", st.Source, "version", st.Version)
+	host, port, _ := net.SplitHostPort(p.front.Addr().String())
+	fmt.Fprintf(p.env.stdout, `limitgate %s listens on %s, store %s. Ask it:
+
+  redis-cli -h %s -p %s RL.CHECK acme "POST /v1/payments" 203.0.113.7 1
+
+or without redis-cli:
+
+  limitgate check --addr %s acme "POST /v1/payments" 203.0.113.7 1
+`, version, p.front.Addr(), p.storeKind(), host, port, p.front.Addr())
+}
+
+// limitsView shows the limits source to the commands.
+type limitsView struct{ source *config.LimitsSource }
+
+func (v limitsView) Reload() error { return v.source.Reload() }
+
+func (v limitsView) Status() commands.LimitsStatus {
+	st := v.source.Status()
+	return commands.LimitsStatus{
+		Version: st.Version, Source: st.Source, Loaded: st.Loaded, Stale: st.Error != "", Error: st.Error,
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/examples"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// gcPercent trades memory for speed: the live heap of a proxy is small, its
+// garbage is not. GOGC in the environment wins.
+const gcPercent = 400
+
+func runServe(ctx context.Context, env *environment, args []string) int {
+	settings, origins, rest, err := config.Load(args, env.environ, os.ReadFile)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		config.Usage(env.stdout)
+		return exitOK
+	case err != nil:
+		fmt.Fprintln(env.stderr, err)
+		return exitUsage
+	case len(rest) > 0:
+		fmt.Fprintf(env.stderr, "limitgate serve: %.64q is not a flag; limitgate serve --help lists them\n", rest[0])
+		return exitUsage
+	}
+	if settings.PrintConfig {
+		config.PrintConfig(env.stdout, origins, settings.JSON)
+		return exitOK
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	p, err := newProxy(ctx, env, settings)
+	if err != nil {
+		return fail(env, err)
+	}
+	// The first signal drains; with the handler gone the second one ends it.
+	context.AfterFunc(ctx, stop)
+	if err := p.run(ctx); err != nil {
+		return fail(env, err)
+	}
+	return exitOK
+}
+
+// newLog returns the logger of the settings.
+func newLog(env *environment, s *config.Settings) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: s.LogLevel}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(env.stderr, opts))
+	}
+	return slog.New(slog.NewTextHandler(env.stderr, opts))
+}
+
+// openLimits loads the limits file of the settings, or the sample.
+func openLimits(s *config.Settings, log *slog.Logger) (*config.LimitsSource, error) {
+	source, warnings, err := config.OpenLimits(s.Limits, examples.Limits, limit.CompileOptions{
+		IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(),
+		IPSecret: s.PrivacyIPSecretFile != "",
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		log.Warn("limits: "+w.Text, "line", w.Line, "field", w.Field)
+	}
+	return source, nil
+}
+
+// listen opens both listeners before anything else is started, so that a port
+// in use ends the program with a sentence.
+func listen(s *config.Settings) (front, admin net.Listener, err error) {
+	if front, err = net.Listen("tcp", s.Listen); err != nil {
+		return nil, nil, fmt.Errorf("listen for clients: %w", err)
+	}
+	if s.Admin == "" {
+		return front, nil, nil
+	}
+	if admin, err = net.Listen("tcp", s.Admin); err != nil {
+		_ = front.Close()
+		return nil, nil, fmt.Errorf("listen for admin: %w", err)
+	}
+	return front, admin, nil
+}

@@ -1,0 +1,81 @@
+package commands
+
+import (
+	"context"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// resetCommand answers how many buckets were forgotten.
+func resetCommand(ctx context.Context, s *Session, args [][]byte) {
+	if len(args) > 3 {
+		s.out.error("ERR wrong number of arguments for 'rl.reset' command")
+		return
+	}
+	tenant, id := string(args[1]), ""
+	if len(args) == 3 {
+		id = string(args[2])
+		l := s.h.opts.Limiter.Limits().LimitByID(id)
+		if l == nil {
+			s.out.error("ERR no limit '" + quote(args[2]) + "': RL.LIMITS lists them")
+			return
+		}
+		if l.Shared() != (tenant == "-") {
+			s.out.error("ERR invalid tenant '" + quote(args[1]) + "': a shared limit is reset with RL.RESET - limit_id, any other with its tenant")
+			return
+		}
+	}
+	switch {
+	case tenant == "-" && id == "":
+		s.out.error("ERR limit_id required: RL.RESET - limit_id")
+		return
+	case tenant == "-":
+		tenant = ""
+	case limit.CheckName(tenant) != nil:
+		s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")
+		return
+	}
+	n, err := s.h.opts.Limiter.Reset(ctx, tenant, id)
+	if err != nil {
+		s.out.error("ERR not all counters were reset: " + quote([]byte(err.Error())))
+		return
+	}
+	s.out.integer(n)
+}
+
+// configCommand answers RL.CONFIG VERSION and RL.CONFIG RELOAD.
+func configCommand(_ context.Context, s *Session, args [][]byte) {
+	switch {
+	case len(args) == 2 && equalFold(args[1], "VERSION"):
+		st := s.h.opts.Limits.Status()
+		s.out.mapping(5)
+		s.out.pair("version", st.Version)
+		s.out.pair("source", st.Source)
+		s.out.pair("age_ms", s.h.opts.Now().Sub(st.Loaded).Milliseconds())
+		s.out.pair("stale", st.Stale)
+		s.out.pair("error", st.Error)
+	case len(args) == 2 && equalFold(args[1], "RELOAD"):
+		if err := s.h.opts.Limits.Reload(); err != nil {
+			s.out.error("ERR the limits were not reloaded: " + strings.ReplaceAll(err.Error(), "\n", "; "))
+			return
+		}
+		s.out.ok()
+	default:
+		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "'. Try RL.HELP.")
+	}
+}
+
+// helpCommand answers one line per command.
+func helpCommand(_ context.Context, s *Session, _ [][]byte) {
+	var lines []string
+	for _, c := range s.h.sorted() {
+		if c.group == groupLimit {
+			lines = append(lines, strings.TrimSpace(strings.ToUpper(c.name)+" "+c.usage)+" -- "+c.summary)
+		}
+	}
+	s.out.array(len(lines))
+	for _, l := range lines {
+		s.out.bulk(l)
+	}
+}

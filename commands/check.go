@@ -1,0 +1,191 @@
+package commands
+
+import (
+	"context"
+	"strconv"
+	"unsafe"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+const checkName = "rl.check"
+
+// isCheck reports whether a command is RL.CHECK, without allocating.
+func isCheck(name []byte) bool {
+	if len(name) != len(checkName) {
+		return false
+	}
+	for i := range len(checkName) {
+		if name[i]|0x20 != checkName[i]|0x20 {
+			return false
+		}
+	}
+	return true
+}
+
+// addCheck adds a check to the batch. When it is malformed, what came before it
+// is answered first.
+func (s *Session) addCheck(args [][]byte) {
+	if len(args) < 4 {
+		s.decide()
+		s.out.error("ERR wrong number of arguments for '" + checkName + "' command")
+		return
+	}
+	s.batch.Requests = append(s.batch.Requests, limit.Request{})
+	if complaint := s.parseCheck(args, &s.batch.Requests[len(s.batch.Requests)-1]); complaint != "" {
+		s.batch.Requests = s.batch.Requests[:len(s.batch.Requests)-1]
+		s.decide()
+		s.out.error(complaint)
+	}
+}
+
+// decide decides the batch and writes the replies.
+func (s *Session) decide() {
+	if len(s.batch.Requests) == 0 {
+		return
+	}
+	s.h.opts.Limiter.Decide(&s.batch)
+	s.writeDecisions(&s.batch)
+}
+
+func (s *Session) writeDecisions(b *limiter.Batch) {
+	for i := range b.Decisions {
+		s.out.decision(&b.Decisions[i])
+	}
+	b.Reset()
+	clear(s.dims)
+	s.dims = s.dims[:0]
+}
+
+// decision appends the reply of RL.CHECK: allowed, limit, remaining,
+// retry_after_ms, reset_after_ms, limit_id, source.
+func (r *reply) decision(d *limit.Decision) {
+	allowed := int64(0)
+	if d.Allowed {
+		allowed = 1
+	}
+	r.array(7)
+	r.integer(allowed)
+	r.integer(d.Limit)
+	r.integer(d.Remaining)
+	r.integer(d.RetryAfter)
+	r.integer(d.ResetAfter)
+	r.bulk(d.LimitID())
+	r.bulk(d.Source.String())
+}
+
+func peekCommand(_ context.Context, s *Session, args [][]byte) {
+	s.batch.Requests = append(s.batch.Requests, limit.Request{})
+	if complaint := s.parseCheck(args, &s.batch.Requests[0]); complaint != "" {
+		s.batch.Reset()
+		s.out.error(complaint)
+		return
+	}
+	s.h.opts.Limiter.Peek(&s.batch)
+	s.writeDecisions(&s.batch)
+}
+
+// parseCheck reads `tenant op ip [cost] { DIM name value }...` behind the
+// command's name into req, and returns what is wrong with it, or "". The
+// request aliases args.
+func (s *Session) parseCheck(args [][]byte, req *limit.Request) (complaint string) {
+	if complaint = parseSubject(args, req); complaint != "" {
+		return complaint
+	}
+	rest := args[4:]
+	req.Cost = 1
+	if len(rest) > 0 && !equalFold(rest[0], "DIM") {
+		if !looksNumeric(rest[0]) && len(rest) > 1 {
+			return "ERR invalid option '" + quote(rest[0]) + "'"
+		}
+		cost, ok := parseCost(rest[0])
+		if !ok {
+			return "ERR cost must be an integer between 1 and 2147483647"
+		}
+		req.Cost, rest = cost, rest[1:]
+	}
+	return s.parseDims(rest, req)
+}
+
+// looksNumeric tells a cost, however wrong, from an option's name.
+func looksNumeric(arg []byte) bool {
+	return len(arg) == 0 || arg[0] >= '0' && arg[0] <= '9' || arg[0] == '-' || arg[0] == '+' || arg[0] == '.'
+}
+
+func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
+	tenant, op, ip := alias(args[1]), alias(args[2]), alias(args[3])
+	if tenant == "-" {
+		return "ERR tenant required"
+	}
+	if limit.CheckName(tenant) != nil {
+		return "ERR invalid tenant '" + quote(args[1]) + "'"
+	}
+	req.Tenant = tenant
+	if op != "-" {
+		if limit.CheckOp(op) != nil {
+			return "ERR invalid op '" + quote(args[2]) + "'"
+		}
+		req.Op = op
+	}
+	if ip != "-" {
+		addr, err := limit.ParseAddr(ip)
+		if err != nil {
+			return "ERR invalid ip '" + quote(args[3]) + "'"
+		}
+		req.Addr = addr
+	}
+	return ""
+}
+
+// parseDims reads `DIM name value` until the end.
+func (s *Session) parseDims(rest [][]byte, req *limit.Request) (complaint string) {
+	begin := len(s.dims)
+	for len(rest) > 0 {
+		if !equalFold(rest[0], "DIM") {
+			return "ERR invalid option '" + quote(rest[0]) + "'"
+		}
+		if len(rest) < 3 {
+			return "ERR syntax error"
+		}
+		name, value := alias(rest[1]), alias(rest[2])
+		if limit.CheckName(name) != nil || limit.ReservedDim(name) {
+			return "ERR invalid dimension name '" + quote(rest[1]) + "'"
+		}
+		if limit.CheckName(value) != nil {
+			return "ERR invalid dimension value '" + quote(rest[2]) + "'"
+		}
+		for _, d := range s.dims[begin:] {
+			if d.Name == name {
+				return "ERR invalid dimension '" + quote(rest[1]) + "': it is there twice"
+			}
+		}
+		if len(s.dims)-begin == limit.MaxDims {
+			return "ERR invalid number of dimensions: at most " + strconv.Itoa(limit.MaxDims)
+		}
+		s.dims = append(s.dims, limit.Dim{Name: name, Value: value})
+		rest = rest[3:]
+	}
+	req.Dims = s.dims[begin:len(s.dims):len(s.dims)]
+	return ""
+}
+
+// parseCost reads a whole number from 1 to limit.MaxCost, written without sign
+// and leading zeros, as Redis reads integers.
+func parseCost(arg []byte) (int64, bool) {
+	if len(arg) == 0 || len(arg) > 10 || arg[0] == '0' {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range arg {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, n <= limit.MaxCost
+}
+
+// alias returns b as a string without copying it. The bytes belong to the
+// command and outlive the request, which is all that holds the string.
+func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

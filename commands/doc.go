@@ -1,0 +1,9 @@
+// Package commands is the Redis face of Limitgate: it turns command lines into
+// requests, lets the limiter decide them, and writes the replies, in RESP2 or
+// RESP3 as the client asked.
+//
+// It promises that a well-formed RL.CHECK always gets a decision, that replies
+// keep their order, that a run of checks in one pipeline is decided as one
+// batch, and that errors read like Redis's own and quote no more than 64 bytes
+// of what was sent.
+package commands

@@ -1,0 +1,125 @@
+package commands
+
+import (
+	"context"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// explainCommand answers a map: the decision, and every limit considered.
+func explainCommand(_ context.Context, s *Session, args [][]byte) {
+	var req limit.Request
+	if complaint := s.parseCheck(args, &req); complaint != "" {
+		s.out.error(complaint)
+		return
+	}
+	set := s.h.opts.Limiter.Limits()
+	d, explained := s.h.opts.Limiter.Explain(&s.batch, &req)
+	r := &s.out
+	r.mapping(10)
+	r.pair("allowed", d.Allowed)
+	r.pair("limit_id", d.LimitID())
+	r.pair("limit", d.Limit)
+	r.pair("remaining", d.Remaining)
+	r.pair("retry_after_ms", d.RetryAfter)
+	r.pair("source", d.Source.String())
+	r.pair("tenant", req.Tenant)
+	r.pair("plan", set.Plan(req.Tenant))
+	r.pair("version", set.Version)
+	r.bulk("limits")
+	r.array(len(explained))
+	for i := range explained {
+		r.explanation(&explained[i])
+	}
+	s.batch.Reset()
+	s.dims = s.dims[:0]
+}
+
+func (r *reply) explanation(e *limiter.Explanation) {
+	l := e.Limit
+	r.mapping(18)
+	r.pair("id", l.ID)
+	r.pair("level", levelOf(l))
+	r.pair("applies", e.Applies)
+	r.pair("reason", e.Reason)
+	r.pair("from", originOf(l))
+	r.pair("when", strings.Join(l.When(), ", "))
+	r.pair("rate", l.Describe())
+	r.pair("algorithm", l.Params.Algorithm.String())
+	r.pair("capacity", l.Params.Capacity)
+	r.pair("mode", l.Mode.String())
+	r.pair("on_error", l.OnError.String())
+	if e.Item == nil {
+		for _, name := range [...]string{"key", "field", "slot", "node", "allowed", "remaining", "wait_ms"} {
+			r.bulk(name)
+			r.null()
+		}
+		return
+	}
+	it := e.Item
+	r.pair("key", string(it.Name[:it.KeyLen]))
+	r.pair("field", string(it.Name[it.KeyLen:]))
+	r.pair("slot", int64(it.Slot()))
+	r.pair("node", e.Node)
+	r.pair("allowed", it.Allowed)
+	r.pair("remaining", it.Remaining)
+	r.pair("wait_ms", it.Wait)
+}
+
+func levelOf(l *limit.Limit) string {
+	level := strings.Join(l.Level(), ", ")
+	if l.Group != "" {
+		level += " (group " + l.Group + ")"
+	}
+	return level
+}
+
+func originOf(l *limit.Limit) string {
+	switch {
+	case l.Tenant != "":
+		return "override of " + l.Plan + " by " + l.Tenant
+	case l.Plan != "":
+		return "plan " + l.Plan
+	default:
+		return "shared"
+	}
+}
+
+// limitsCommand answers a map: version, source and the limits, all of them or
+// those of one tenant.
+func limitsCommand(_ context.Context, s *Session, args [][]byte) {
+	if len(args) > 2 {
+		s.out.error("ERR wrong number of arguments for 'rl.limits' command")
+		return
+	}
+	set := s.h.opts.Limiter.Limits()
+	limits := set.Limits
+	if len(args) == 2 {
+		if limit.CheckName(string(args[1])) != nil {
+			s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")
+			return
+		}
+		limits = set.TenantLimits(string(args[1]))
+	}
+	r := &s.out
+	r.mapping(3)
+	r.pair("version", set.Version)
+	r.pair("source", set.File)
+	r.bulk("limits")
+	r.array(len(limits))
+	for _, l := range limits {
+		r.mapping(10)
+		r.pair("id", l.ID)
+		r.pair("from", originOf(l))
+		r.pair("line", int64(l.Line))
+		r.pair("level", levelOf(l))
+		r.pair("when", strings.Join(l.When(), ", "))
+		r.pair("rate", l.Describe())
+		r.pair("algorithm", l.Params.Algorithm.String())
+		r.pair("capacity", l.Params.Capacity)
+		r.pair("mode", l.Mode.String())
+		r.pair("on_error", l.OnError.String())
+	}
+}

@@ -1,0 +1,139 @@
+package commands
+
+import (
+	"strconv"
+)
+
+// reply appends RESP to a buffer, in the version of the protocol that the
+// client speaks. The wire format is that of redis.io/docs/latest/develop/
+// reference/protocol-spec.
+type reply struct {
+	buf   []byte
+	resp3 bool
+}
+
+func (r *reply) number(prefix byte, n int64) {
+	r.buf = append(r.buf, prefix)
+	r.buf = strconv.AppendInt(r.buf, n, 10)
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+func (r *reply) integer(n int64) { r.number(':', n) }
+
+func (r *reply) array(n int) { r.number('*', int64(n)) }
+
+// mapping begins a map of n pairs, which RESP2 knows as an array of 2n.
+func (r *reply) mapping(n int) {
+	if r.resp3 {
+		r.number('%', int64(n))
+		return
+	}
+	r.array(2 * n)
+}
+
+// set begins a set of n members, which RESP2 knows as an array.
+func (r *reply) set(n int) {
+	if r.resp3 {
+		r.number('~', int64(n))
+		return
+	}
+	r.array(n)
+}
+
+func (r *reply) bulk(s string) {
+	r.number('$', int64(len(s)))
+	r.buf = append(r.buf, s...)
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+// text is a bulk string that RESP3 marks as plain text.
+func (r *reply) text(s string) {
+	if !r.resp3 {
+		r.bulk(s)
+		return
+	}
+	r.number('=', int64(len(s)+4))
+	r.buf = append(r.buf, "txt:"...)
+	r.buf = append(r.buf, s...)
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+func (r *reply) simple(s string) {
+	r.buf = append(r.buf, '+')
+	r.buf = append(r.buf, s...)
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+func (r *reply) ok() { r.simple("OK") }
+
+func (r *reply) null() {
+	if r.resp3 {
+		r.buf = append(r.buf, "_\r\n"...)
+		return
+	}
+	r.buf = append(r.buf, "$-1\r\n"...)
+}
+
+// error appends an error. Text begins with its code word; what users sent must
+// have gone through quote.
+func (r *reply) error(text string) {
+	r.buf = append(r.buf, '-')
+	for i := range len(text) {
+		if c := text[i]; c == '\r' || c == '\n' {
+			r.buf = append(r.buf, ' ')
+		} else {
+			r.buf = append(r.buf, c)
+		}
+	}
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+// pair appends a name and an integer or a text.
+func (r *reply) pair(name string, value any) {
+	r.bulk(name)
+	switch v := value.(type) {
+	case int64:
+		r.integer(v)
+	case int:
+		r.integer(int64(v))
+	case bool:
+		if v {
+			r.integer(1)
+		} else {
+			r.integer(0)
+		}
+	case string:
+		r.bulk(v)
+	case []string:
+		r.array(len(v))
+		for _, s := range v {
+			r.bulk(s)
+		}
+	default:
+		r.null()
+	}
+}
+
+// maxQuoted bounds what an error repeats of a client's bytes.
+const maxQuoted = 64
+
+// quote returns at most 64 bytes of what a client sent, with everything but
+// printable ASCII escaped.
+func quote(b []byte) string {
+	cut := len(b) > maxQuoted
+	if cut {
+		b = b[:maxQuoted]
+	}
+	out := make([]byte, 0, len(b)+3)
+	for _, c := range b {
+		if c < 0x20 || c > 0x7e {
+			out = append(out, '\\', 'x', "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+			continue
+		}
+		out = append(out, c)
+	}
+	if cut {
+		out = append(out, "..."...)
+	}
+	return string(out)
+}

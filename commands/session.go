@@ -1,0 +1,169 @@
+package commands
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// Limits says which limits are in use and can load them anew.
+type Limits interface {
+	// Status describes the limits in use.
+	Status() LimitsStatus
+	// Reload loads the limits again. The error is a sentence for the operator.
+	Reload() error
+}
+
+// LimitsStatus describes the limits in use.
+type LimitsStatus struct {
+	Version string
+	Source  string // where they come from
+	Loaded  time.Time
+	// Stale says that a newer version could not be loaded; Error says why.
+	Stale bool
+	Error string
+}
+
+// Options configure the commands of all sessions.
+type Options struct {
+	Limiter *limiter.Limiter
+	Limits  Limits
+	Version string // of this program
+	Store   string // what it decides on: "memory", "redis" or "cluster"
+	Now     func() time.Time
+}
+
+// Handler makes sessions and knows the ones that are open. Any number of
+// goroutines may use it.
+type Handler struct {
+	opts    Options
+	table   map[string]*command
+	started time.Time
+	runID   string
+
+	mu       sync.Mutex // guards sessions
+	sessions map[int64]*Session
+}
+
+// NewHandler returns a handler.
+func NewHandler(opts Options) *Handler {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Handler{
+		opts: opts, table: newTable(), started: opts.Now(), runID: newRunID(),
+		sessions: map[int64]*Session{},
+	}
+}
+
+// Session answers the commands of one connection. It belongs to one goroutine;
+// the fields under mu may be read by others.
+type Session struct {
+	h       *Handler
+	id      int64
+	addr    string
+	local   string
+	kill    func()
+	created time.Time
+	batch   limiter.Batch
+	dims    []limit.Dim // the dimensions of the batch's requests
+	out     reply
+	quit    bool
+
+	mu      sync.Mutex // guards what CLIENT LIST tells of a session
+	name    string
+	libName string
+	libVer  string
+	last    string    // the last command
+	lastAt  time.Time // when it came
+	resp3   bool
+}
+
+// Peer describes a connection to its session.
+type Peer struct {
+	ID          int64
+	Addr, Local net.Addr
+	// Kill closes the connection; any goroutine may call it.
+	Kill func()
+}
+
+// NewSession returns the session of a new connection.
+func (h *Handler) NewSession(p Peer) *Session {
+	now := h.opts.Now()
+	s := &Session{h: h, id: p.ID, kill: p.Kill, created: now, lastAt: now}
+	if p.Addr != nil {
+		s.addr = p.Addr.String()
+	}
+	if p.Local != nil {
+		s.local = p.Local.String()
+	}
+	h.mu.Lock()
+	h.sessions[s.id] = s
+	h.mu.Unlock()
+	return s
+}
+
+// Close forgets the session.
+func (s *Session) Close() {
+	s.h.mu.Lock()
+	delete(s.h.sessions, s.id)
+	s.h.mu.Unlock()
+}
+
+// Serve answers cmds in order, appending to out. Checks that follow each other
+// are decided as one batch. Quit says that the connection ends with the reply.
+func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, quit bool) {
+	s.out.buf = out
+	s.note(cmds)
+	for _, args := range cmds {
+		if len(args) == 0 {
+			continue
+		}
+		if isCheck(args[0]) {
+			s.addCheck(args)
+			continue
+		}
+		s.decide()
+		s.run(ctx, args)
+		if s.quit {
+			break
+		}
+	}
+	s.decide()
+	reply = s.out.buf
+	s.out.buf = nil
+	return reply, s.quit
+}
+
+// note remembers the last command for CLIENT LIST.
+func (s *Session) note(cmds [][][]byte) {
+	if len(cmds) == 0 || len(cmds[len(cmds)-1]) == 0 {
+		return
+	}
+	name := cmds[len(cmds)-1][0]
+	now := s.h.opts.Now()
+	s.mu.Lock()
+	if s.last != string(name) {
+		s.last = quote(name)
+	}
+	s.lastAt = now
+	s.mu.Unlock()
+}
+
+// run answers any command but RL.CHECK.
+func (s *Session) run(ctx context.Context, args [][]byte) {
+	c := s.h.lookup(args[0])
+	if c == nil {
+		s.out.error(unknownCommand(args))
+		return
+	}
+	if !c.takes(len(args)) {
+		s.out.error("ERR wrong number of arguments for '" + c.name + "' command")
+		return
+	}
+	c.run(ctx, s, args)
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// mapping calls fields[key] for each entry of a mapping, and reports the keys
+// that are unknown or there twice.
+func (d *limitsDecoder) mapping(n *yaml.Node, field string, fields map[string]func(*yaml.Node, string)) {
+	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		read := fields[key.Value]
+		if read == nil {
+			names := make([]string, 0, len(fields))
+			for name := range fields {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			hint := "; the keys are " + strings.Join(names, ", ")
+			if near := limit.Nearest(key.Value, names); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			d.fail(key, shorten(field), "unknown key%s", hint)
+			return
+		}
+		read(value, field)
+	})
+}
+
+// entries calls read for each entry of a mapping.
+func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value *yaml.Node, field string)) {
+	n = resolveAlias(n)
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, field, "names with values belong here: NAME: VALUE")
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			d.fail(key, field, "a name belongs here, not a list or a mapping")
+			continue
+		}
+		if key.Tag == "!!merge" {
+			d.fail(key, field, "merge keys are not supported: write the fields out")
+			continue
+		}
+		name := join(field, key.Value)
+		if line := seen[key.Value]; line > 0 {
+			d.fail(key, shorten(name), "it is already there, on line %d: remove one of them", line)
+			continue
+		}
+		seen[key.Value] = key.Line
+		read(key, value, name)
+	}
+}
+
+// text reads a scalar.
+func (d *limitsDecoder) text(to *limit.Text) func(*yaml.Node, string) {
+	return func(n *yaml.Node, field string) {
+		n = resolveAlias(n)
+		if n.Kind != yaml.ScalarNode || isNull(n) {
+			d.fail(n, shorten(field), "one value belongs here")
+			return
+		}
+		*to = textOf(n)
+	}
+}
+
+// texts reads a list of scalars.
+func (d *limitsDecoder) texts(to *[]limit.Text) func(*yaml.Node, string) {
+	return func(n *yaml.Node, field string) {
+		n = resolveAlias(n)
+		if n.Kind != yaml.SequenceNode {
+			d.fail(n, shorten(field), "a list belongs here: [a, b]")
+			return
+		}
+		for _, item := range n.Content {
+			var t limit.Text
+			d.text(&t)(item, field)
+			if t.Set() {
+				*to = append(*to, t)
+			}
+		}
+	}
+}
+
+func textOf(n *yaml.Node) limit.Text { return limit.Text{Value: n.Value, Line: max(n.Line, 1)} }
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// resolveAlias follows an alias to what it stands for. The shape of the file
+// bounds how deep aliases can nest.
+func resolveAlias(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	return n
+}
+
+func join(field, name string) string {
+	if field == "" {
+		return name
+	}
+	return field + "." + name
+}
+
+// shorten bounds a field path, which holds names from the file.
+func shorten(field string) string {
+	if len(field) > 120 {
+		field = field[:120] + "..."
+	}
+	if strings.ContainsFunc(field, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+		return strconv.Quote(field)
+	}
+	return field
+}
+
+func mergeProblems(a, b []limit.Problem) []limit.Problem {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(x, y limit.Problem) int { return cmp.Compare(x.Line, y.Line) })
+	return all
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// LimitsSource is where the limits come from, and what became of them. Any
+// number of goroutines may use it.
+type LimitsSource struct {
+	name  string
+	read  func() ([]byte, error)
+	opts  limit.CompileOptions
+	apply func(*limit.Set)
+
+	mu     sync.Mutex // guards the fields below, and that reloads do not overlap
+	set    *limit.Set
+	loaded time.Time
+	failed error // why the last reload changed nothing
+	// rejected counts the reloads that failed.
+	rejected int64
+}
+
+// LimitsStatus describes the limits in use.
+type LimitsStatus struct {
+	Version  string
+	Source   string
+	Loaded   time.Time
+	Error    string // why the newest version is not in use; empty when it is
+	Rejected int64  // reloads that failed since the start
+}
+
+// OpenLimits loads the limits from the file at path. An empty path means the
+// content in sample, which is called "built-in sample". It fails when they
+// cannot be used; later reloads keep the last good ones instead.
+func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsSource, []limit.Problem, error) {
+	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}}
+	s.read = func() ([]byte, error) { return os.ReadFile(path) }
+	if path == "" {
+		s.name = "built-in sample"
+		s.read = func() ([]byte, error) { return sample, nil }
+	}
+	set, warnings, err := s.parse()
+	if err != nil {
+		return nil, warnings, err
+	}
+	s.set, s.loaded = set, time.Now()
+	return s, warnings, nil
+}
+
+func (s *LimitsSource) parse() (*limit.Set, []limit.Problem, error) {
+	content, err := s.read()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read limits: %w", err)
+	}
+	return ParseLimits(s.name, content, s.opts)
+}
+
+// Set returns the limits in use.
+func (s *LimitsSource) Set() *limit.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.set
+}
+
+// OnChange makes later reloads hand new limits to apply, one at a time.
+func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apply = apply
+}
+
+// Reload loads the limits again. When that fails the last good ones stay.
+func (s *LimitsSource) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set, _, err := s.parse()
+	s.failed = err
+	if err != nil {
+		s.rejected++
+		return err
+	}
+	s.set, s.loaded = set, time.Now()
+	s.apply(set)
+	return nil
+}
+
+// Status describes the limits in use.
+func (s *LimitsSource) Status() LimitsStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := LimitsStatus{Version: s.set.Version, Source: s.name, Loaded: s.loaded, Rejected: s.rejected}
+	if s.failed != nil {
+		st.Error = strings.ReplaceAll(s.failed.Error(), "\n", "; ")
+	}
+	return st
+}

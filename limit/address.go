@@ -1,0 +1,78 @@
+package limit
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"hash/maphash"
+	"net/netip"
+	"sync/atomic"
+)
+
+const (
+	// hashedAddrBytes is how much of the HMAC is kept: 96 bits, which no two
+	// of 2^40 addresses share by accident.
+	hashedAddrBytes = 12
+	// HashedAddrLen is the length of a hashed address as text.
+	HashedAddrLen = hashedAddrBytes * 4 / 3
+	// MinSecretBytes is the shortest secret that addresses are hashed with.
+	MinSecretBytes = 16
+	// addrCacheSize bounds the hashed addresses that are remembered: an HMAC
+	// costs more than the rest of a decision. At 64 bytes each this is 4 MiB.
+	addrCacheSize = 1 << 16
+)
+
+// AddrHasher turns addresses into the text that stands for them in bucket
+// names: the HMAC-SHA-256 of the address, cut to 96 bits. No raw address leaves
+// it. Any number of goroutines may use it.
+type AddrHasher struct {
+	secret []byte
+	ipv6   int
+	seed   maphash.Seed
+	// cache is direct-mapped: an address evicts whichever one shared its place.
+	cache [addrCacheSize]atomic.Pointer[hashedAddr]
+}
+
+type hashedAddr struct {
+	addr netip.Addr
+	text [HashedAddrLen]byte
+}
+
+// NewAddrHasher returns a hasher that groups IPv6 addresses by their first
+// ipv6Bits bits (1 to 128). All proxies that share a store need one secret.
+func NewAddrHasher(secret []byte, ipv6Bits int) (*AddrHasher, error) {
+	if len(secret) < MinSecretBytes {
+		return nil, errors.New("make address hasher: the secret must have at least 16 bytes")
+	}
+	if ipv6Bits < 1 || ipv6Bits > 128 {
+		return nil, errors.New("make address hasher: the IPv6 prefix must have 1 to 128 bits")
+	}
+	return &AddrHasher{secret: secret, ipv6: ipv6Bits, seed: maphash.MakeSeed()}, nil
+}
+
+// Append appends the text that stands for addr. The address must be valid.
+func (h *AddrHasher) Append(dst []byte, addr netip.Addr) []byte {
+	if addr.Is6() {
+		prefix, err := addr.Prefix(h.ipv6)
+		if err == nil {
+			addr = prefix.Addr()
+		}
+	}
+	slot := &h.cache[maphash.Comparable(h.seed, addr)%addrCacheSize]
+	known := slot.Load()
+	if known == nil || known.addr != addr {
+		known = h.hash(addr)
+		slot.Store(known)
+	}
+	return append(dst, known.text[:]...)
+}
+
+func (h *AddrHasher) hash(addr netip.Addr) *hashedAddr {
+	mac := hmac.New(sha256.New, h.secret)
+	raw, _ := addr.MarshalBinary() // never fails
+	mac.Write(raw)
+	out := &hashedAddr{addr: addr}
+	base64.RawURLEncoding.Encode(out.text[:], mac.Sum(nil)[:hashedAddrBytes])
+	return out
+}

@@ -1,0 +1,242 @@
+package limit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DefaultMaxLevels is how many enforced limits one request may meet unless the
+// file says otherwise: each costs the store work.
+const DefaultMaxLevels = 8
+
+// CompileOptions are the settings that a limits file is checked against.
+type CompileOptions struct {
+	// Version names the content, for Set.Version.
+	Version string
+	// IPMaxTTL is the longest a key that holds a hashed address may live, in
+	// microseconds.
+	IPMaxTTL int64
+	// Strict also demands on_error on every limit, and IPSecret if a limit
+	// counts addresses.
+	Strict bool
+	// IPSecret says that addresses are hashed with a secret from a file.
+	IPSecret bool
+}
+
+// Compile turns a document into a set. It lists every mistake, as a *Problems;
+// warnings are things that are allowed and seldom meant.
+func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, err error) {
+	c := &compiler{
+		doc: doc, opts: opts,
+		set: &Set{
+			Version: opts.Version, File: doc.File,
+			tenants: map[string]*ruleset{}, byPlan: map[string]*ruleset{},
+		},
+		plans: map[string]*plan{}, ordinals: map[string]int{}, maxLevels: DefaultMaxLevels,
+	}
+	c.compile()
+	byLine := func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) }
+	slices.SortStableFunc(c.problems, byLine)
+	slices.SortStableFunc(c.warnings, byLine)
+	if len(c.problems) > 0 {
+		return nil, c.warnings, &Problems{File: doc.File, List: c.problems}
+	}
+	return c.set, c.warnings, nil
+}
+
+// compiler collects what Compile works out.
+type compiler struct {
+	doc  *Document
+	opts CompileOptions
+	set  *Set
+
+	maxLevels  int
+	dimensions map[string]map[string]bool // declared values, nil when the file declares none
+	plans      map[string]*plan
+	shared     []*Limit
+	ordinals   map[string]int
+	checked    map[[2]int]bool // pairs of lines already reported as ties
+
+	problems, warnings []Problem
+}
+
+type plan struct {
+	spec   *PlanSpec
+	limits []*Limit
+	specs  map[string]*LimitSpec
+}
+
+func (c *compiler) fail(line int, field, format string, args ...any) {
+	c.problems = append(c.problems, Problem{line, field, fmt.Sprintf(format, args...)})
+}
+
+func (c *compiler) warn(line int, field, format string, args ...any) {
+	c.warnings = append(c.warnings, Problem{line, field, fmt.Sprintf(format, args...)})
+}
+
+func (c *compiler) compile() {
+	c.compileHead()
+	c.compileDimensions()
+	for i := range c.doc.Shared {
+		if l := c.compileLimit(&c.doc.Shared[i], "", layerShared); l != nil {
+			c.shared = append(c.shared, l)
+		}
+	}
+	for i := range c.doc.Plans {
+		c.compilePlan(&c.doc.Plans[i])
+	}
+	c.checkIDs()
+	c.checkReplaces()
+	c.compileRulesets()
+	c.checkDefaults()
+}
+
+func (c *compiler) compileHead() {
+	switch v := c.doc.Version; {
+	case !v.Set():
+		c.fail(1, "version", "the file does not say which format it is in: write version: 1")
+	case v.Value != "1":
+		c.fail(v.Line, "version", "this release reads version 1 of the format, not %s", quote(v.Value))
+	}
+	if m := c.doc.MaxLevels; m.Set() {
+		n, err := strconv.Atoi(m.Value)
+		if err != nil || n < 1 || n > 64 {
+			c.fail(m.Line, "max_levels", "%s is not a number of limits: write a whole number from 1 to 64", quote(m.Value))
+			return
+		}
+		c.maxLevels = n
+	}
+}
+
+// maxFieldValues bounds the buckets that one limit may have in a tenant's hash:
+// a hash expires only as a whole.
+const maxFieldValues = 1000
+
+func (c *compiler) compileDimensions() {
+	for _, spec := range c.doc.Dimensions {
+		if c.dimensions == nil {
+			c.dimensions = map[string]map[string]bool{}
+		}
+		if spec.Name.Value == "tenant" || spec.Name.Value == "ip" {
+			c.fail(spec.Name.Line, "dimensions."+spec.Name.Value, "it is always there and needs no declaration: remove it")
+			continue
+		}
+		c.checkDimensionName(spec.Name, "dimensions")
+		if len(spec.Values) > maxFieldValues {
+			c.fail(spec.Name.Line, "dimensions."+spec.Name.Value, "%d values are too many to declare: at most %d, or leave values out", len(spec.Values), maxFieldValues)
+		}
+		var values map[string]bool
+		for _, v := range spec.Values {
+			if values == nil {
+				values = map[string]bool{}
+			}
+			values[v.Value] = true
+		}
+		c.dimensions[spec.Name.Value] = values
+	}
+}
+
+func (c *compiler) compilePlan(spec *PlanSpec) {
+	if err := CheckName(spec.Name.Value); err != nil {
+		c.fail(spec.Name.Line, "plans", "%s cannot be a plan's name: %s", quote(spec.Name.Value), err)
+	}
+	p := &plan{spec: spec, specs: map[string]*LimitSpec{}}
+	c.plans[spec.Name.Value] = p
+	for i := range spec.Limits {
+		l := c.compileLimit(&spec.Limits[i], spec.Name.Value, layerPlan)
+		if l == nil {
+			continue
+		}
+		p.limits = append(p.limits, l)
+		p.specs[l.ID] = &spec.Limits[i]
+	}
+}
+
+// checkIDs holds ids unique over each plan and shared together.
+func (c *compiler) checkIDs() {
+	sharedIDs := map[string]*Limit{}
+	for _, l := range c.shared {
+		c.checkID(l, sharedIDs)
+	}
+	untenanted := map[string]*Limit{}
+	for _, spec := range c.doc.Plans {
+		ids := map[string]*Limit{}
+		for _, l := range c.plans[spec.Name.Value].limits {
+			if other := sharedIDs[l.ID]; other != nil {
+				c.fail(l.Line, "id", "%s is also the id of the shared limit on line %d: give one of them another", quote(l.ID), other.Line)
+				continue
+			}
+			c.checkID(l, ids)
+			if l.byTenant || l.Action != ActionLimit {
+				continue
+			}
+			if other := untenanted[l.ID]; other != nil && other.Plan != l.Plan {
+				c.fail(l.Line, "id", "%s does not count by tenant, so it would share its buckets with the limit of that id in plan %s on line %d: give one of them another id", quote(l.ID), other.Plan, other.Line)
+			}
+			untenanted[l.ID] = l
+		}
+	}
+}
+
+func (c *compiler) checkID(l *Limit, seen map[string]*Limit) {
+	if other := seen[l.ID]; other != nil {
+		c.fail(l.Line, "id", "%s is already the id of the limit on line %d: ids are unique within a plan", quote(l.ID), other.Line)
+		return
+	}
+	seen[l.ID] = l
+}
+
+func (c *compiler) checkReplaces() {
+	for _, spec := range c.doc.Plans {
+		p := c.plans[spec.Name.Value]
+		for i := range spec.Limits {
+			for _, id := range spec.Limits[i].Replaces {
+				if p.specs[id.Value] == nil {
+					c.fail(id.Line, "replaces", "plan %s has no limit %s%s", spec.Name.Value, quote(id.Value), suggest(id.Value, keys(p.specs)))
+				}
+			}
+		}
+	}
+	for i := range c.doc.Shared {
+		for _, id := range c.doc.Shared[i].Replaces {
+			c.fail(id.Line, "replaces", "a shared limit cannot replace one of a plan: move it into the plan")
+		}
+	}
+}
+
+// register gives a limit its place in the set.
+func (c *compiler) register(l *Limit) {
+	l.Order = len(c.set.Limits)
+	c.set.Limits = append(c.set.Limits, l)
+	ordinal, ok := c.ordinals[l.ID]
+	if !ok {
+		ordinal = len(c.set.IDs)
+		c.ordinals[l.ID] = ordinal
+		c.set.IDs = append(c.set.IDs, l.ID)
+	}
+	l.Ordinal = ordinal
+}
+
+// quote puts user text into a message: bounded, control characters escaped.
+func quote(s string) string {
+	if len(s) > 64 {
+		s = strings.ToValidUTF8(s[:64], "") + "..."
+	}
+	return strconv.Quote(s)
+}
+
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func sortByOrder(limits []*Limit) {
+	slices.SortFunc(limits, func(a, b *Limit) int { return cmp.Compare(a.Order, b.Order) })
+}

@@ -1,0 +1,125 @@
+package limit
+
+import "fmt"
+
+// checkDefaults warns of what a limits file leaves unsaid.
+func (c *compiler) checkDefaults() {
+	if !c.doc.DefaultPlan.Set() {
+		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits")
+	}
+	unsaid := 0
+	for _, l := range c.set.Limits {
+		if l.Action != ActionLimit {
+			continue
+		}
+		if !l.onErrSet {
+			unsaid++
+		}
+		const day = 86400e6
+		if l.Params.Algorithm != AlgorithmTokenBucket && l.Params.Period >= day {
+			c.warn(l.Line, "rate", "%s counts over a day or more: a store that restarts empty forgets it, so run Redis with AOF", quote(l.ID))
+		}
+		c.warnMissing(l)
+	}
+	if unsaid > 0 {
+		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", unsaid, len(c.set.Limits))
+	}
+}
+
+// warnMissing warns of a limit that a request can slip past by leaving out a
+// dimension, when its plan has no limit that would hold the request then.
+func (c *compiler) warnMissing(l *Limit) {
+	if l.Missing != MissingPass || l.Mode != ModeEnforce || l.Plan == "" {
+		return
+	}
+	optional := ""
+	for _, d := range l.by {
+		if d.text != "op" && d.text != "ip" {
+			optional = d.text
+		}
+	}
+	if optional == "" {
+		return
+	}
+	for _, other := range c.plans[l.Plan].limits {
+		if other.Mode == ModeEnforce && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
+			return
+		}
+	}
+	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, quote(l.ID), l.Plan)
+}
+
+// Expect says what one limit costs the store, for people who plan capacity.
+type Expect struct {
+	Limit *Limit
+	Text  string
+}
+
+// ExpectedKeys lists, for every limit that counts, where its buckets live and
+// how many there will be.
+func (s *Set) ExpectedKeys() []Expect {
+	var out []Expect
+	for _, l := range s.Limits {
+		if l.Action != ActionLimit || l.Mode == ModeOff {
+			continue
+		}
+		e := Expect{Limit: l}
+		switch {
+		case l.field:
+			e.Text = fmt.Sprintf("%d field(s) in one hash per tenant", l.fieldCount())
+		case l.byTenant:
+			e.Text = fmt.Sprintf("one key per tenant and %s", l.byText())
+		case len(l.by) == 0:
+			e.Text = "one key"
+		default:
+			e.Text = "one key per " + l.byText()
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (l *Limit) fieldCount() int {
+	n := 1
+	for _, d := range l.by {
+		n *= len(d.choices[0].values)
+	}
+	return n
+}
+
+func (l *Limit) byText() string {
+	text := ""
+	for i, d := range l.by {
+		if i > 0 {
+			text += " and "
+		}
+		text += d.text
+	}
+	return text
+}
+
+// MaxEnforced returns the largest number of enforced limits that one request
+// can meet, over all plans and tenants.
+func (s *Set) MaxEnforced() int {
+	most := s.defaultPlan.enforced()
+	for _, r := range s.byPlan {
+		most = max(most, r.enforced())
+	}
+	for _, r := range s.tenants {
+		most = max(most, r.enforced())
+	}
+	return most
+}
+
+func (r *ruleset) enforced() int {
+	n := 0
+	for _, g := range r.groups {
+		for _, l := range g.candidates {
+			if l.Mode == ModeEnforce && l.Action == ActionLimit {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}

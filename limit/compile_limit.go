@@ -1,0 +1,313 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// compileLimit compiles one limit of a plan or of the shared ones. It returns
+// nil when the limit has no usable id.
+func (c *compiler) compileLimit(spec *LimitSpec, planName string, layer int8) *Limit {
+	l := &Limit{ID: spec.ID.Value, Plan: planName, Line: spec.Line, layer: layer}
+	if !spec.ID.Set() {
+		c.fail(spec.Line, "id", "every limit needs one: it names the limit in replies, metrics and buckets")
+		return nil
+	}
+	if !validWord(l.ID) {
+		c.fail(spec.ID.Line, "id", "%s is not an id: use 1 to 64 letters, digits, dots, dashes and underscores", quote(l.ID))
+		return nil
+	}
+	c.register(l)
+	c.compileWords(spec, l)
+	c.compileBy(spec, l)
+	c.compileWhen(spec, l)
+	c.compileRate(spec, l)
+	c.compileCosts(spec, l)
+	for _, id := range spec.Replaces {
+		l.Replaces = append(l.Replaces, id.Value)
+	}
+	if c.opts.Strict && !l.onErrSet && l.Action == ActionLimit {
+		c.fail(spec.Line, "on_error", "strict: say open or closed")
+	}
+	return l
+}
+
+// validWord reports whether s can be an id or a dimension's name: its alphabet
+// has none of the characters that mean something in a bucket's name.
+func validWord(s string) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '_', b == '-', b == '.':
+		default:
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 64
+}
+
+func (c *compiler) compileWords(spec *LimitSpec, l *Limit) {
+	l.Group = spec.Group.Value
+	if spec.Group.Set() && !validWord(l.Group) {
+		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", quote(l.Group))
+	}
+	l.Mode = word(c, spec.Mode, "mode", map[string]Mode{"enforce": ModeEnforce, "shadow": ModeShadow, "off": ModeOff})
+	l.Action = word(c, spec.Action, "action", map[string]Action{"deny": ActionDeny, "allow": ActionAllow})
+	l.OnError = word(c, spec.OnError, "on_error", map[string]OnError{"open": OnErrorOpen, "closed": OnErrorClosed})
+	l.onErrSet = spec.OnError.Set()
+	l.Missing = word(c, spec.Missing, "missing", map[string]Missing{"pass": MissingPass, "deny": MissingDeny, "share": MissingShare})
+	l.Params.Algorithm = AlgorithmTokenBucket
+	if spec.Algorithm.Set() {
+		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", map[string]Algorithm{
+			"token_bucket": AlgorithmTokenBucket, "sliding_window": AlgorithmSlidingWindow, "fixed_window": AlgorithmFixedWindow,
+		})
+	}
+}
+
+// word reads one of a few words; an absent one is the zero value.
+func word[T any](c *compiler, t Text, field string, words map[string]T) T {
+	v, ok := words[t.Value]
+	if t.Set() && !ok {
+		names := keys(words)
+		c.fail(t.Line, field, "%s is not one of %s%s", quote(t.Value), strings.Join(names, ", "), suggest(t.Value, names))
+	}
+	return v
+}
+
+func (c *compiler) compileBy(spec *LimitSpec, l *Limit) {
+	if !spec.BySet && l.Action != ActionDeny {
+		c.fail(spec.Line, "by", "say what the limit counts by: for example by: [tenant]")
+		return
+	}
+	l.field = true
+	buckets := 1
+	seen := map[string]bool{}
+	for _, element := range spec.By {
+		if seen[element.Value] {
+			c.fail(element.Line, "by", "%s stands there twice", quote(element.Value))
+			continue
+		}
+		seen[element.Value] = true
+		if element.Value == "tenant" {
+			l.byTenant = true
+			continue
+		}
+		d := c.compileDimension(element)
+		if len(d.choices) == 1 && d.choices[0].values != nil {
+			buckets *= len(d.choices[0].values)
+		} else {
+			l.field = false
+		}
+		l.by = append(l.by, d)
+	}
+	slices.SortFunc(l.by, func(a, b dimension) int { return cmp.Compare(a.text, b.text) })
+	l.field = l.field && l.byTenant
+	if l.layer == layerShared && l.byTenant {
+		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: move it into a plan")
+	}
+	if l.field && buckets > maxFieldValues {
+		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one hash", buckets, maxFieldValues)
+	}
+	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.code())
+}
+
+// compileDimension reads one element of by: a dimension, or a chain of them.
+func (c *compiler) compileDimension(element Text) dimension {
+	d := dimension{text: element.Value, label: ";" + element.Value}
+	names := strings.Split(element.Value, "|")
+	for i, name := range names {
+		if name == "tenant" {
+			c.fail(element.Line, "by", "tenant is always there, so nothing can stand in for it: write by: [tenant, ...]")
+		}
+		c.checkDimensionName(Text{name, element.Line}, "by")
+		p := propertyOf(name)
+		p.values = c.dimensions[name]
+		p.label = "="
+		if len(names) > 1 {
+			p.label = "=" + strconv.Itoa(i) + ":"
+		}
+		d.choices = append(d.choices, p)
+	}
+	return d
+}
+
+// checkDimensionName reports a name that no request can have.
+func (c *compiler) checkDimensionName(name Text, field string) {
+	if !validWord(name.Value) {
+		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores", quote(name.Value))
+		return
+	}
+	switch name.Value {
+	case "tenant", "op", "ip":
+		return
+	}
+	if ReservedDim(name.Value) {
+		c.fail(name.Line, field, "%s is not a dimension: write it in lower case", quote(name.Value))
+		return
+	}
+	if c.dimensions == nil || field == "dimensions" {
+		return
+	}
+	if _, ok := c.dimensions[name.Value]; !ok {
+		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), suggest(name.Value, keys(c.dimensions)))
+	}
+}
+
+func (c *compiler) compileWhen(spec *LimitSpec, l *Limit) {
+	for _, w := range spec.When {
+		field := "when." + w.Dim.Value
+		c.checkDimensionName(w.Dim, "when")
+		cond, err := parseCondition(w.Dim.Value, w.Pattern.Value)
+		if err != nil {
+			c.fail(w.Pattern.Line, field, "%s", err)
+			continue
+		}
+		if values := c.dimensions[w.Dim.Value]; values != nil {
+			cond.values = values
+			if !slices.ContainsFunc(keys(values), func(v string) bool { return conditionMatches(&cond, v) }) {
+				c.fail(w.Pattern.Line, field, "%s cannot occur: it matches none of the declared values", quote(w.Pattern.Value))
+			}
+		}
+		l.when = append(l.when, cond)
+	}
+}
+
+func conditionMatches(c *condition, value string) bool {
+	if c.exact {
+		return value == c.prefix
+	}
+	return strings.HasPrefix(value, c.prefix)
+}
+
+func (c *compiler) compileRate(spec *LimitSpec, l *Limit) {
+	if l.Action != ActionLimit {
+		for _, t := range []struct {
+			text  Text
+			field string
+		}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}} {
+			if t.text.Set() {
+				c.fail(t.text.Line, t.field, "action: %s counts nothing: remove one of them", l.Action)
+			}
+		}
+		return
+	}
+	if !spec.Rate.Set() {
+		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead")
+		return
+	}
+	rate, err := ParseRate(spec.Rate.Value)
+	if err != nil {
+		c.fail(spec.Rate.Line, "rate", "%s: %s", quote(spec.Rate.Value), err)
+		return
+	}
+	l.Rate = rate
+	capacity, ok := c.compileBurst(spec, l)
+	if !ok {
+		return
+	}
+	c.compileCalendar(spec, l)
+	l.Params, err = rate.params(l.Params.Algorithm, capacity)
+	if err != nil {
+		field, line := "rate", spec.Rate.Line
+		if spec.Burst.Set() {
+			field, line = "burst", spec.Burst.Line
+		}
+		c.fail(line, field, "%s", err)
+		return
+	}
+	c.checkAddressTTL(spec, l)
+}
+
+func (c *compiler) compileBurst(spec *LimitSpec, l *Limit) (int64, bool) {
+	if !spec.Burst.Set() {
+		return l.Rate.Count, true
+	}
+	if l.Params.Algorithm != AlgorithmTokenBucket {
+		c.fail(spec.Burst.Line, "burst", "only a token_bucket has one: a %s admits COUNT in each window", l.Params.Algorithm)
+		return 0, false
+	}
+	n, err := parseDigits(spec.Burst.Value)
+	if err != nil || n < 1 || n > MaxCapacity {
+		c.fail(spec.Burst.Line, "burst", "%s is not a burst: write a whole number from 1 to %d", quote(spec.Burst.Value), int64(MaxCapacity))
+		return 0, false
+	}
+	return n, true
+}
+
+func (c *compiler) compileCalendar(spec *LimitSpec, l *Limit) {
+	calendar := l.Rate.Calendar != NotCalendar
+	if calendar && l.Params.Algorithm != AlgorithmFixedWindow {
+		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: say so, or write 24h, 30d",
+			l.Rate.Text[strings.IndexByte(l.Rate.Text, '/')+1:])
+		return
+	}
+	if spec.Timezone.Set() && !calendar {
+		c.fail(spec.Timezone.Line, "timezone", "only a rate per day or month has one: remove it")
+		return
+	}
+	if !calendar {
+		return
+	}
+	l.Zone = time.UTC
+	if spec.Timezone.Set() {
+		zone, err := time.LoadLocation(spec.Timezone.Value)
+		if err != nil || spec.Timezone.Value == "Local" || spec.Timezone.Value == "" {
+			c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: for example Europe/Berlin", quote(spec.Timezone.Value))
+			return
+		}
+		l.Zone = zone
+	}
+	l.Params.Algorithm = AlgorithmCalendarWindow
+	l.calendar = NewCalendar(l.Rate.Calendar, l.Zone)
+}
+
+// checkAddressTTL holds hashed addresses to the time they may be kept.
+func (c *compiler) checkAddressTTL(spec *LimitSpec, l *Limit) {
+	if !l.CountsAddresses() {
+		return
+	}
+	if c.opts.Strict && !c.opts.IPSecret {
+		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file")
+	}
+	lives := 2 * l.Params.Period
+	switch l.Params.Algorithm {
+	case AlgorithmTokenBucket:
+		lives = l.Params.FullTime() + l.Params.Granule()
+	case AlgorithmFixedWindow, AlgorithmCalendarWindow:
+		lives = l.Params.Period
+	}
+	if c.opts.IPMaxTTL > 0 && lives > c.opts.IPMaxTTL {
+		c.fail(spec.Rate.Line, "rate", "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (%s) allows: shorten the period or the burst, or raise privacy.ip_max_ttl on purpose",
+			micros(lives), micros(c.opts.IPMaxTTL))
+	}
+}
+
+func micros(us int64) time.Duration {
+	return (time.Duration(us) * time.Microsecond).Round(time.Second)
+}
+
+func (c *compiler) compileCosts(spec *LimitSpec, l *Limit) {
+	read := func(t Text, field string) int64 {
+		if !t.Set() {
+			return 0
+		}
+		n, err := parseDigits(t.Value)
+		if err != nil || n < 1 || n > MaxCost {
+			c.fail(t.Line, field, "%s is not a cost: write a whole number from 1 to %d", quote(t.Value), MaxCost)
+			return 0
+		}
+		return n
+	}
+	l.FixedCost, l.MaxCost = read(spec.Cost, "cost"), read(spec.MaxCost, "max_cost")
+	if l.Params.Capacity == 0 {
+		return
+	}
+	if l.MaxCost > l.Params.Capacity {
+		c.fail(spec.MaxCost.Line, "max_cost", "the limit holds %d units, so a cost of %d could never be admitted: raise the burst or lower max_cost", l.Params.Capacity, l.MaxCost)
+	}
+	if l.FixedCost > l.Params.Capacity {
+		c.fail(spec.Cost.Line, "cost", "the limit holds %d units, so a cost of %d could never be admitted", l.Params.Capacity, l.FixedCost)
+	}
+}

@@ -1,0 +1,198 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// compileRulesets makes what applies to each plan and to each tenant listed.
+func (c *compiler) compileRulesets() {
+	for _, spec := range c.doc.Plans {
+		p := c.plans[spec.Name.Value]
+		c.set.byPlan[spec.Name.Value] = c.ruleset(spec.Name.Value, p.limits, spec.Name.Line)
+	}
+	c.set.defaultPlan = c.ruleset("", nil, 1)
+	if d := c.doc.DefaultPlan; d.Set() {
+		if r := c.set.byPlan[d.Value]; r != nil {
+			c.set.defaultPlan = r
+		} else {
+			c.fail(d.Line, "default_plan", "there is no plan %s%s", quote(d.Value), suggest(d.Value, keys(c.plans)))
+		}
+	}
+	for i := range c.doc.Tenants {
+		c.compileTenant(&c.doc.Tenants[i])
+	}
+	c.checkTenantConditions()
+}
+
+func (c *compiler) compileTenant(spec *TenantSpec) {
+	field := "tenants." + spec.Name.Value
+	if err := CheckName(spec.Name.Value); err != nil || spec.Name.Value == "-" {
+		c.fail(spec.Name.Line, "tenants", "%s cannot be a tenant's name", quote(spec.Name.Value))
+		return
+	}
+	planName := spec.Plan.Value
+	if !spec.Plan.Set() {
+		if planName = c.doc.DefaultPlan.Value; planName == "" {
+			c.fail(spec.Name.Line, field, "the tenant has no plan, and there is no default_plan: write plan: NAME")
+			return
+		}
+	}
+	p := c.plans[planName]
+	if p == nil {
+		c.fail(spec.Plan.Line, field+".plan", "there is no plan %s%s", quote(planName), suggest(planName, keys(c.plans)))
+		return
+	}
+	if len(spec.Overrides) == 0 {
+		c.set.tenants[spec.Name.Value] = c.set.byPlan[planName]
+		return
+	}
+	limits := slices.Clone(p.limits)
+	for i := range spec.Overrides {
+		c.override(spec, &spec.Overrides[i], p, limits)
+	}
+	c.set.tenants[spec.Name.Value] = c.ruleset(planName, limits, spec.Name.Line)
+}
+
+// override replaces one of limits by what the tenant makes of it.
+func (c *compiler) override(tenant *TenantSpec, o *LimitSpec, p *plan, limits []*Limit) {
+	field := "tenants." + tenant.Name.Value + ".overrides"
+	i := slices.IndexFunc(limits, func(l *Limit) bool { return l.ID == o.ID.Value })
+	if i < 0 {
+		why := "plan " + p.spec.Name.Value + " has no limit " + quote(o.ID.Value)
+		if slices.ContainsFunc(c.shared, func(l *Limit) bool { return l.ID == o.ID.Value }) {
+			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one"
+		}
+		c.fail(o.ID.Line, field, "%s%s", why, suggest(o.ID.Value, keys(p.specs)))
+		return
+	}
+	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {
+		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, burst, algorithm, timezone, mode, action, on_error, missing, cost and max_cost, nothing else")
+		return
+	}
+	merged := merge(p.specs[o.ID.Value], o)
+	l := c.compileLimit(&merged, p.spec.Name.Value, layerOverride)
+	if l == nil {
+		return
+	}
+	l.Tenant = tenant.Name.Value
+	if !l.byTenant && l.Action == ActionLimit {
+		c.fail(o.Line, field+"."+o.ID.Value, "the limit does not count by tenant, so its buckets are not the tenant's alone: only its action can be overridden")
+	}
+	limits[i] = l
+}
+
+// merge lays the fields of an override over the limit it changes.
+func merge(base, o *LimitSpec) LimitSpec {
+	m := *base
+	m.Line, m.ID = o.Line, o.ID
+	if o.Action.Set() { // the limit stops counting
+		m.Rate, m.Burst, m.Algorithm, m.Cost, m.MaxCost, m.Timezone = Text{}, Text{}, Text{}, Text{}, Text{}, Text{}
+	} else if o.Rate.Set() {
+		m.Action = Text{}
+		if !o.Burst.Set() { // the burst of another rate means nothing here
+			m.Burst = Text{}
+		}
+	}
+	for _, f := range []struct{ to, from *Text }{
+		{&m.Rate, &o.Rate}, {&m.Burst, &o.Burst}, {&m.Algorithm, &o.Algorithm}, {&m.Mode, &o.Mode}, {&m.Action, &o.Action},
+		{&m.OnError, &o.OnError}, {&m.Missing, &o.Missing}, {&m.Timezone, &o.Timezone}, {&m.Cost, &o.Cost}, {&m.MaxCost, &o.MaxCost},
+	} {
+		if f.from.Set() {
+			*f.to = *f.from
+		}
+	}
+	return m
+}
+
+// ruleset arranges limits, with the shared ones, by level and group.
+func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset {
+	r := &ruleset{plan: planName}
+	index := map[string]int{}
+	for _, l := range slices.Concat(limits, c.shared) {
+		if l.Mode == ModeOff {
+			r.off = append(r.off, l)
+			continue
+		}
+		level := l.groupKey()
+		i, ok := index[level]
+		if !ok {
+			i = len(r.groups)
+			index[level] = i
+			r.groups = append(r.groups, group{level: strings.Join(l.Level(), ",")})
+		}
+		r.groups[i].candidates = append(r.groups[i].candidates, l)
+	}
+	enforced := 0
+	for i := range r.groups {
+		g := r.groups[i].candidates
+		slices.SortStableFunc(g, compareTurn)
+		c.checkTies(g)
+		if slices.ContainsFunc(g, func(l *Limit) bool { return l.Mode == ModeEnforce && l.Action == ActionLimit }) {
+			enforced++
+		}
+	}
+	if enforced > c.maxLevels {
+		c.fail(line, "max_levels", "one request could meet %d enforced limits, more than max_levels (%d): merge some, or raise max_levels", enforced, c.maxLevels)
+	}
+	return r
+}
+
+// compareTurn orders limits as they are tried: by rank, and those that watch
+// before those that decide, so that a trial of a limit sees what it sees.
+func compareTurn(a, b *Limit) int {
+	if rank := compareRank(a, b); rank != 0 {
+		return rank
+	}
+	return cmp.Compare(b.Mode, a.Mode)
+}
+
+// groupKey names the group in which l competes. A ban that counts by nothing
+// competes with nobody.
+func (l *Limit) groupKey() string {
+	if l.Action == ActionDeny && !l.byTenant && len(l.by) == 0 {
+		return "deny:" + l.ID
+	}
+	return "level:" + strings.Join(l.Level(), ",") + ":" + l.Group
+}
+
+// checkTies reports limits of one group that are equally specific and that one
+// request could meet. Watching limits do not compete with deciding ones.
+func (c *compiler) checkTies(g []*Limit) {
+	for i, a := range g {
+		for _, b := range g[i+1:] {
+			if compareRank(a, b) != 0 {
+				break
+			}
+			pair := [2]int{min(a.Line, b.Line), max(a.Line, b.Line)}
+			if a.Mode != b.Mode || !canMeet(a, b) || c.checked[pair] {
+				continue
+			}
+			if c.checked == nil {
+				c.checked = map[[2]int]bool{}
+			}
+			c.checked[pair] = true
+			c.fail(pair[1], "when", "limits %s (line %d) and %s (line %d) are equally specific and one request could meet both: make one more specific, or give it a group of its own",
+				quote(a.ID), a.Line, quote(b.ID), b.Line)
+		}
+	}
+}
+
+// checkTenantConditions reports conditions on tenants that never see the limit.
+func (c *compiler) checkTenantConditions() {
+	for _, l := range c.set.Limits {
+		if l.layer != layerPlan {
+			continue
+		}
+		for i := range l.when {
+			w := &l.when[i]
+			if w.kind != propertyTenant || !w.exact {
+				continue
+			}
+			if r := c.set.rules(w.prefix); r != nil && r.plan != l.Plan {
+				c.fail(l.Line, "when.tenant", "%s cannot occur: that tenant is not on plan %s", quote(w.prefix), l.Plan)
+			}
+		}
+	}
+}

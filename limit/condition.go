@@ -1,0 +1,134 @@
+package limit
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+)
+
+// condition is one entry of `when`: a dimension and the pattern its value has
+// to match.
+type condition struct {
+	property
+	text   string
+	exact  bool         // the whole value; else a prefix
+	prefix string       // the value, or its beginning
+	net    netip.Prefix // for ip: the addresses
+}
+
+var (
+	errPatternStar = errors.New(`a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *`)
+	errPatternAddr = errors.New(`an ip condition is an address or a block in CIDR form: for example 203.0.113.7 or 2001:db8::/32`)
+)
+
+// parseCondition reads a `when` entry.
+func parseCondition(dim, pattern string) (condition, error) {
+	c := condition{property: propertyOf(dim), text: pattern}
+	if c.kind == propertyIP {
+		return c, c.parseNet(pattern)
+	}
+	if pattern == "" {
+		return c, errors.New("an empty pattern matches nothing: write a value, a prefix followed by *, or leave the condition out")
+	}
+	c.prefix, c.exact = pattern, true
+	if before, found := strings.CutSuffix(pattern, "*"); found {
+		c.prefix, c.exact = before, false
+	}
+	if strings.Contains(c.prefix, "*") {
+		return c, errPatternStar
+	}
+	return c, nil
+}
+
+func (c *condition) parseNet(pattern string) error {
+	if addr, err := ParseAddr(pattern); err == nil {
+		c.net, c.exact = netip.PrefixFrom(addr, addr.BitLen()), true
+		return nil
+	}
+	block, err := netip.ParsePrefix(pattern)
+	if err != nil || block.Addr().Is4In6() {
+		return errPatternAddr
+	}
+	c.net = block.Masked()
+	c.exact = block.IsSingleIP()
+	return nil
+}
+
+func (c *condition) holds(req *Request) bool {
+	if c.kind == propertyIP {
+		return req.Addr.IsValid() && c.net.Contains(req.Addr)
+	}
+	v, ok := c.value(req)
+	if !ok {
+		return false
+	}
+	if c.exact {
+		return v == c.prefix
+	}
+	return strings.HasPrefix(v, c.prefix)
+}
+
+// length is how long the pattern is, for the rule that the longer beats the
+// shorter: bytes of a prefix, bits of a block.
+func (c *condition) length() int {
+	if c.kind == propertyIP {
+		return c.net.Bits()
+	}
+	return len(c.prefix)
+}
+
+// meets reports whether some value satisfies both conditions, which are on the
+// same dimension.
+func (c *condition) meets(other *condition) bool {
+	switch {
+	case c.kind == propertyIP:
+		return c.net.Overlaps(other.net)
+	case c.exact && other.exact:
+		return c.prefix == other.prefix
+	case c.exact:
+		return strings.HasPrefix(c.prefix, other.prefix)
+	case other.exact:
+		return strings.HasPrefix(other.prefix, c.prefix)
+	default:
+		return strings.HasPrefix(c.prefix, other.prefix) || strings.HasPrefix(other.prefix, c.prefix)
+	}
+}
+
+// compareRank orders limits of one group: negative when a is the more specific
+// one and applies where both match, 0 for a tie.
+func compareRank(a, b *Limit) int {
+	if a.layer != b.layer {
+		return int(b.layer) - int(a.layer)
+	}
+	if len(a.when) != len(b.when) {
+		return len(b.when) - len(a.when)
+	}
+	exactA, lengthA := a.specificity()
+	exactB, lengthB := b.specificity()
+	if exactA != exactB {
+		return exactB - exactA
+	}
+	return lengthB - lengthA
+}
+
+func (l *Limit) specificity() (exact, length int) {
+	for i := range l.when {
+		if l.when[i].exact {
+			exact++
+		}
+		length += l.when[i].length()
+	}
+	return exact, length
+}
+
+// canMeet reports whether one request could match both limits.
+func canMeet(a, b *Limit) bool {
+	for i := range a.when {
+		for j := range b.when {
+			if a.when[i].name == b.when[j].name && !a.when[i].meets(&b.when[j]) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,165 @@
+package limit
+
+import (
+	"bytes"
+	"math/bits"
+)
+
+// Source says who decided.
+type Source uint8
+
+// The sources of a decision.
+const (
+	SourceNone     Source = iota // nobody yet
+	SourceStore                  // the store
+	SourceLease                  // units this proxy held
+	SourceCache                  // a refusal it remembered
+	SourceBackstop               // this instance's share, because the store is sick
+	SourcePolicy                 // no limit matched, a ban, or a limit that fails closed
+	// NumSources is the number of sources, for tables indexed by them.
+	NumSources
+)
+
+// String returns the word used in replies and metrics.
+func (s Source) String() string {
+	switch s {
+	case SourceStore:
+		return "store"
+	case SourceLease:
+		return "lease"
+	case SourceCache:
+		return "cache"
+	case SourceBackstop:
+		return "backstop"
+	case SourcePolicy:
+		return "policy"
+	default:
+		return "none"
+	}
+}
+
+// Item is one limit bound to one bucket for one request. The stages of a
+// decision fill in its verdict and who gave it.
+type Item struct {
+	Limit  *Limit
+	Name   []byte  // the bucket's name
+	KeyLen int     // Name[:KeyLen] is its key in Redis, the rest a field of the hash there
+	Cost   int64   // units
+	Bounds *Bounds // of calendar windows
+
+	Verdict
+	Source Source // SourceNone until the item is decided
+}
+
+// Enforced reports whether the item's verdict counts for the answer.
+func (it *Item) Enforced() bool { return it.Limit.Mode == ModeEnforce }
+
+// Denies reports whether the item is decided, and refuses the request.
+func (it *Item) Denies() bool { return it.Source != SourceNone && !it.Allowed }
+
+// Tag returns the part of the name that decides where the bucket lives, the
+// same for all buckets of a tenant: all up to the end of the hash tag.
+func (it *Item) Tag() []byte {
+	return it.Name[:bytes.IndexByte(it.Name, tagEnd)+1]
+}
+
+// Call is a run of items, Items[First:Last] of a Buffer, that are decided
+// together, all or nothing: they live in one slot.
+type Call struct{ First, Last int }
+
+// Slot returns the hash slot in which the item's bucket lives.
+func (it *Item) Slot() uint16 { return Slot(it.Name[:it.KeyLen]) }
+
+// Decision is the answer to one request.
+type Decision struct {
+	Allowed    bool
+	Limit      int64  // capacity of the binding limit; -1 when none matched
+	Remaining  int64  // units left in it, never negative; -1 when none matched
+	RetryAfter int64  // ms; 0 when allowed; Never when it can never succeed
+	ResetAfter int64  // ms until it is full again
+	Binding    *Limit // nil when no limit matched
+	Source     Source
+	// Item is the binding item's index among the request's items, -1 when no
+	// limit matched.
+	Item int
+}
+
+// LimitID returns the id of the binding limit, empty when none matched.
+func (d *Decision) LimitID() string {
+	if d.Binding == nil {
+		return ""
+	}
+	return d.Binding.ID
+}
+
+// Merge makes the decision out of a request's items: all enforced ones must
+// admit. When they do, the one with the least left binds, else the denying one
+// with the longest wait; ties go to the first in the file. RetryAfter is the
+// true wait, without jitter.
+func Merge(items []Item) Decision {
+	d := Decision{Allowed: true, Limit: -1, Remaining: -1, Source: SourcePolicy, Item: -1}
+	degraded := false
+	for i := range items {
+		it := &items[i]
+		if !it.Enforced() {
+			continue
+		}
+		degraded = degraded || it.Source == SourceBackstop
+		if d.Item < 0 || binds(it, &items[d.Item]) {
+			d.Item = i
+		}
+	}
+	if d.Item < 0 {
+		return d
+	}
+	it := &items[d.Item]
+	d.Allowed, d.Binding, d.Source = it.Allowed, it.Limit, it.Source
+	d.Limit, d.Remaining = it.Limit.Params.Capacity, it.Remaining
+	d.RetryAfter, d.ResetAfter = it.Wait, it.Reset
+	if degraded && d.Source != SourcePolicy {
+		d.Source = SourceBackstop
+	}
+	return d
+}
+
+// binds reports whether a binds rather than b.
+func binds(a, b *Item) bool {
+	if a.Allowed != b.Allowed {
+		return b.Allowed
+	}
+	order := 0
+	if a.Allowed {
+		// a.Remaining/a.capacity against b.Remaining/b.capacity
+		ahi, alo := bits.Mul64(uint64(a.Remaining), uint64(b.Limit.Params.Capacity))
+		bhi, blo := bits.Mul64(uint64(b.Remaining), uint64(a.Limit.Params.Capacity))
+		order = compareUint128(ahi, alo, bhi, blo)
+	} else {
+		order = compareWait(b.Wait, a.Wait)
+	}
+	return order < 0 || order == 0 && a.Limit.Order < b.Limit.Order
+}
+
+func compareUint128(ahi, alo, bhi, blo uint64) int {
+	switch {
+	case ahi < bhi, ahi == bhi && alo < blo:
+		return -1
+	case ahi == bhi && alo == blo:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// compareWait orders waits; Never is the longest.
+func compareWait(a, b int64) int {
+	switch {
+	case a == b:
+		return 0
+	case a == Never:
+		return 1
+	case b == Never, a < b:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,106 @@
+package limit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Document is a limits file as it was written: text with the line it stands
+// on. Package config reads it, Compile gives it meaning.
+type Document struct {
+	File        string
+	Version     Text
+	DefaultPlan Text
+	MaxLevels   Text
+	Dimensions  []DimensionSpec
+	Plans       []PlanSpec
+	Tenants     []TenantSpec
+	Shared      []LimitSpec
+}
+
+// Text is a scalar and the line it stands on; line 0 means that it is absent.
+type Text struct {
+	Value string
+	Line  int
+}
+
+// Set reports whether the file has the scalar.
+func (t Text) Set() bool { return t.Line > 0 }
+
+// DimensionSpec declares a dimension and, optionally, all values it can have.
+type DimensionSpec struct {
+	Name   Text
+	Values []Text
+}
+
+// PlanSpec is a named list of limits.
+type PlanSpec struct {
+	Name   Text
+	Limits []LimitSpec
+}
+
+// TenantSpec gives a tenant its plan and overrides limits of it; the ID of an
+// override is the limit it changes.
+type TenantSpec struct {
+	Name      Text
+	Plan      Text
+	Overrides []LimitSpec
+}
+
+// LimitSpec is one limit, or the fields of one that an override changes.
+type LimitSpec struct {
+	Line      int
+	ID        Text
+	By        []Text
+	BySet     bool
+	When      []WhenSpec
+	Group     Text
+	Rate      Text
+	Burst     Text
+	Algorithm Text
+	Mode      Text
+	Action    Text
+	OnError   Text
+	Missing   Text
+	Timezone  Text
+	Cost      Text
+	MaxCost   Text
+	Replaces  []Text
+}
+
+// WhenSpec is one condition of a limit.
+type WhenSpec struct{ Dim, Pattern Text }
+
+// Problem is a mistake in a limits file, or something that its author should
+// know.
+type Problem struct {
+	Line  int
+	Field string
+	Text  string // what is wrong and what would be right
+}
+
+// Problems lists everything wrong with a file. It is an error.
+type Problems struct {
+	File string
+	List []Problem
+}
+
+// Error returns one line for each problem: file:line: field: text.
+func (p *Problems) Error() string {
+	var b strings.Builder
+	for i, problem := range p.List {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(problem.Format(p.File))
+	}
+	return b.String()
+}
+
+// Format returns the problem as file:line: field: text.
+func (p Problem) Format(file string) string {
+	if p.Field == "" {
+		return fmt.Sprintf("%s:%d: %s", file, p.Line, p.Text)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", file, p.Line, p.Field, p.Text)
+}

@@ -1,0 +1,99 @@
+package limit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Considered is one limit and what became of it for a request.
+type Considered struct {
+	Limit   *Limit
+	Applies bool
+	Reason  string
+}
+
+// Explain lists every limit that the request's tenant has, in file order
+// within each group, and says why each applies or was passed over.
+func (s *Set) Explain(req *Request) []Considered {
+	rules := s.rules(req.Tenant)
+	var b Buffer
+	b.choose(rules, req)
+	var out []Considered
+	for i := range rules.groups {
+		var winner *Limit
+		for _, l := range rules.groups[i].candidates {
+			c := Considered{Limit: l}
+			c.Applies, c.Reason = consider(l, req, winner, b.chosen)
+			out = append(out, c)
+			if winner == nil && l.Mode == ModeEnforce && l.applies(req) {
+				winner = l
+			}
+		}
+	}
+	for _, l := range rules.off {
+		out = append(out, Considered{Limit: l, Reason: "its mode is off"})
+	}
+	return out
+}
+
+func consider(l *Limit, req *Request, winner *Limit, chosen []*Limit) (applies bool, reason string) {
+	for i := range l.when {
+		if !l.when[i].holds(req) {
+			return false, "when " + l.when[i].describe() + " does not hold"
+		}
+	}
+	if d := l.missing(req); d != nil {
+		switch l.Missing {
+		case MissingPass:
+			return false, "no " + d.text
+		case MissingDeny:
+			return true, "no " + d.text + ", which it demands"
+		}
+	}
+	if winner != nil {
+		return false, fmt.Sprintf("%s is more specific", winner.ID)
+	}
+	if other := replacedBy(l, chosen); other != nil {
+		return false, "replaced by " + other.ID
+	}
+	switch {
+	case l.Action == ActionAllow:
+		return true, "passes its level"
+	case l.Action == ActionDeny:
+		return true, "refuses what it meets"
+	case l.Mode == ModeShadow:
+		return true, "watches"
+	case len(l.when) > 0:
+		return true, "most specific of its level"
+	default:
+		return true, "applies to all of its level"
+	}
+}
+
+func (c *condition) describe() string { return c.name + ": " + c.text }
+
+// When returns the conditions of l as a limits file says them.
+func (l *Limit) When() []string {
+	var out []string
+	for i := range l.when {
+		out = append(out, l.when[i].describe())
+	}
+	return out
+}
+
+// Describe says what the limit does in one line: its rate and burst, or its
+// action.
+func (l *Limit) Describe() string {
+	if l.Action != ActionLimit {
+		return l.Action.String()
+	}
+	var b strings.Builder
+	b.WriteString(l.Rate.Text)
+	if l.Params.Algorithm == AlgorithmTokenBucket {
+		fmt.Fprintf(&b, " burst %d", l.Params.Capacity)
+	}
+	if l.Zone != nil {
+		b.WriteString(" " + l.Zone.String())
+	}
+	return b.String()
+}

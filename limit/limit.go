@@ -1,0 +1,181 @@
+package limit
+
+import "time"
+
+// Limit is one compiled rule: what it counts by, when it applies, how much it
+// admits. It never changes once its Set is compiled.
+type Limit struct {
+	ID        string
+	Plan      string // the plan it was written in; "" for shared limits
+	Tenant    string // the tenant that overrides it, or ""
+	Line      int    // where it stands in the limits file
+	Order     int    // file order over the whole set: breaks ties between verdicts
+	Ordinal   int    // index of ID in Set.IDs
+	Group     string // limits of one level and group compete
+	Mode      Mode
+	Action    Action
+	OnError   OnError
+	Missing   Missing
+	Rate      Rate
+	Zone      *time.Location // of calendar windows
+	Params    Params
+	MaxCost   int64 // largest cost admitted, 0 where none is declared
+	FixedCost int64 // what every request costs here, 0 for the request's own cost
+	Replaces  []string
+
+	calendar *Calendar
+	by       []dimension // without tenant, in order of their names
+	byTenant bool
+	field    bool // the bucket is a field of its tenant's hash
+	when     []condition
+	suffix   string // ":id;code": the name behind the tag
+	layer    int8   // shared, plan or override: the higher beats the lower
+	onErrSet bool   // the file says on_error
+}
+
+// The layers of a limit, in ascending order of precedence.
+const (
+	layerShared = iota
+	layerPlan
+	layerOverride
+)
+
+// dimension is one element of `by`: a dimension, or a chain of them of which
+// the first one present counts.
+type dimension struct {
+	text    string // as written: "op", "api_key|user|ip"
+	label   string // ";op": stands before the value in a bucket's name
+	choices []property
+}
+
+// property is one property of a request.
+type property struct {
+	kind   propertyKind
+	name   string          // of an extra dimension
+	label  string          // "=" or, in a chain, "=0:": says which choice it was
+	values map[string]bool // the declared values, nil when any will do
+}
+
+type propertyKind uint8
+
+const (
+	propertyTenant propertyKind = iota
+	propertyOp
+	propertyIP
+	propertyExtra
+)
+
+func propertyOf(name string) property {
+	switch name {
+	case "tenant":
+		return property{kind: propertyTenant, name: name}
+	case "op":
+		return property{kind: propertyOp, name: name}
+	case "ip":
+		return property{kind: propertyIP, name: name}
+	default:
+		return property{kind: propertyExtra, name: name}
+	}
+}
+
+// value returns what the request says of the property. The value of an ip is
+// not text: it is only reported as present.
+func (p *property) value(req *Request) (string, bool) {
+	switch p.kind {
+	case propertyTenant:
+		return req.Tenant, req.Tenant != ""
+	case propertyOp:
+		return req.Op, req.Op != "" && p.declared(req.Op)
+	case propertyIP:
+		return "", req.Addr.IsValid()
+	default:
+		v, ok := req.Dimension(p.name)
+		return v, ok && p.declared(v)
+	}
+}
+
+func (p *property) declared(value string) bool { return p.values == nil || p.values[value] }
+
+// pick returns the first choice that the request has.
+func (d *dimension) pick(req *Request) (*property, string, bool) {
+	for i := range d.choices {
+		if v, ok := d.choices[i].value(req); ok {
+			return &d.choices[i], v, true
+		}
+	}
+	return nil, "", false
+}
+
+// missing returns the first dimension that the limit counts by and the request
+// lacks, or nil.
+func (l *Limit) missing(req *Request) *dimension {
+	for i := range l.by {
+		if _, _, ok := l.by[i].pick(req); !ok {
+			return &l.by[i]
+		}
+	}
+	return nil
+}
+
+// matches reports whether every `when` condition of l holds for the request.
+func (l *Limit) matches(req *Request) bool {
+	for i := range l.when {
+		if !l.when[i].holds(req) {
+			return false
+		}
+	}
+	return true
+}
+
+// Bounds returns the window boundaries around now, in microseconds, or nil for
+// a limit without calendar windows.
+func (l *Limit) Bounds(now int64) *Bounds {
+	if l.calendar == nil {
+		return nil
+	}
+	return l.calendar.Bounds(now)
+}
+
+// Shared reports whether buckets of l span tenants.
+func (l *Limit) Shared() bool { return !l.byTenant }
+
+// InTenantHash reports whether buckets of l are fields of one hash per tenant.
+// It follows from what the limit counts by alone.
+func (l *Limit) InTenantHash() bool { return l.field }
+
+// Level returns the names of the dimensions that l counts by.
+func (l *Limit) Level() []string {
+	var names []string
+	if l.byTenant {
+		names = append(names, "tenant")
+	}
+	for _, d := range l.by {
+		names = append(names, d.text)
+	}
+	return names
+}
+
+// CountsAddresses reports whether a bucket's name may hold a hashed address.
+func (l *Limit) CountsAddresses() bool {
+	for _, d := range l.by {
+		for _, c := range d.choices {
+			if c.kind == propertyIP {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cost returns what req costs in this limit. A cost above the declared maximum
+// becomes one that no bucket of this limit can hold.
+func (l *Limit) cost(req *Request) int64 {
+	switch {
+	case l.FixedCost > 0:
+		return l.FixedCost
+	case l.MaxCost > 0 && req.Cost > l.MaxCost:
+		return l.Params.Capacity + 1
+	default:
+		return req.Cost
+	}
+}

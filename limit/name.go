@@ -1,0 +1,101 @@
+package limit
+
+import "strings"
+
+// Bucket names. A bucket of a tenant is called
+//
+//	lg:t:{TENANT}:ID;A;DIM=VALUE;DIM=VALUE
+//
+// and one that spans tenants
+//
+//	lg:s:{ID;A;DIM=VALUE}
+//
+// where A is the letter of the algorithm. The braces are a Redis Cluster hash
+// tag: all buckets of a tenant share its slot, a shared bucket has a slot of
+// its own. Where the limit counts by tenant alone, or by dimensions with a
+// declared finite list of values, the bucket is a field of the tenant's hash:
+// the key ends behind the tag and the rest names the field.
+//
+// VALUE and TENANT are escaped, so that two different buckets never share a
+// name and no value can move a bucket to another slot. ID and DIM need no
+// escaping: their alphabet has none of the special characters. A missing value
+// that is shared (`missing: share`) leaves out the "=", which no value does.
+const (
+	tenantPrefix = "lg:t:{"
+	sharedPrefix = "lg:s:{"
+	tagEnd       = '}'
+)
+
+const hexDigits = "0123456789ABCDEF"
+
+// appendEscaped appends s with the characters that mean something in a name
+// written as %XX.
+func appendEscaped(dst []byte, s string) []byte {
+	start := 0
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '%', '{', '}', ';':
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+			start = i + 1
+		}
+	}
+	return append(dst, s[start:]...)
+}
+
+// appendName appends the name of the bucket of l that the request meets. It
+// also returns the length of the part that is the bucket's key in Redis.
+func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extended []byte, keyLen int) {
+	begin := len(dst)
+	if l.byTenant {
+		dst = append(dst, tenantPrefix...)
+		dst = appendEscaped(dst, req.Tenant)
+		dst = append(dst, tagEnd)
+		keyLen = len(dst) - begin
+		dst = append(dst, l.suffix...)
+	} else {
+		dst = append(dst, sharedPrefix...)
+		dst = append(dst, l.suffix[1:]...)
+	}
+	for i := range l.by {
+		d := &l.by[i]
+		dst = append(dst, d.label...)
+		choice, value, ok := d.pick(req)
+		if !ok {
+			continue
+		}
+		dst = append(dst, choice.label...)
+		if choice.kind == propertyIP {
+			dst = addrs.Append(dst, req.Addr)
+		} else {
+			dst = appendEscaped(dst, value)
+		}
+	}
+	if !l.byTenant {
+		dst = append(dst, tagEnd)
+	}
+	if !l.field {
+		keyLen = len(dst) - begin
+	}
+	return dst, keyLen
+}
+
+// TenantKey returns the key of the hash that holds a tenant's fixed buckets.
+// Keys of its other buckets begin with it, followed by a colon.
+func TenantKey(tenant string) string {
+	return string(append(appendEscaped([]byte(tenantPrefix), tenant), tagEnd))
+}
+
+// FieldPrefix returns what the fields of one limit in a tenant's hash begin
+// with; behind it comes the end or a semicolon. An empty id stands for all.
+func FieldPrefix(id string) string { return ":" + id }
+
+// OwnedBy reports whether a bucket name, or the part of it behind the tenant's
+// key, belongs to the limit.
+func OwnedBy(rest, id string) bool {
+	after, ok := strings.CutPrefix(rest, ":"+id)
+	return ok && strings.HasPrefix(after, ";")
+}
+
+// SharedKeyPrefix returns what the keys of a shared limit's buckets begin with.
+func SharedKeyPrefix(id string) string { return sharedPrefix + id + ";" }

@@ -1,0 +1,144 @@
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The accepted range of numbers. Within it every intermediate result of the
+// algorithms stays below 2^52, where Lua's numbers and Go's agree to the unit.
+const (
+	// MaxCost is the largest cost of one request, in units.
+	MaxCost = 1<<31 - 1
+	// MaxCapacity is the largest COUNT and the largest burst, in units.
+	MaxCapacity = 1 << 40
+	// MaxPeriod is the longest PERIOD, in microseconds.
+	MaxPeriod = 366 * 24 * int64(time.Hour/time.Microsecond)
+	// maxFullTime bounds the time an empty bucket takes to fill, in
+	// microseconds: about 35 years.
+	maxFullTime = 1 << 50
+)
+
+// CalendarUnit says what cuts a calendar window.
+type CalendarUnit uint8
+
+// The calendar units.
+const (
+	NotCalendar CalendarUnit = iota
+	CalendarDay
+	CalendarMonth
+)
+
+// Rate is COUNT/PERIOD as a limits file says it.
+type Rate struct {
+	Count    int64 // units, 1 to MaxCapacity
+	Period   int64 // microseconds, 1 s to MaxPeriod; the longest window of calendar units
+	Calendar CalendarUnit
+	Text     string // as written
+}
+
+var errRateForm = errors.New(`a rate is COUNT/PERIOD, where PERIOD is s, m, h, d, day, month or a number of s, m, h, d: for example 100/s, 5/15m or 1000000/month`)
+
+var periodUnits = map[byte]int64{'s': 1e6, 'm': 60e6, 'h': 3600e6, 'd': 86400e6}
+
+// ParseRate reads COUNT/PERIOD.
+func ParseRate(text string) (Rate, error) {
+	count, period, found := strings.Cut(text, "/")
+	if !found || count == "" || period == "" {
+		return Rate{}, errRateForm
+	}
+	r := Rate{Text: text}
+	var err error
+	if r.Count, err = parseDigits(count); err != nil {
+		return Rate{}, errRateForm
+	}
+	if r.Count == 0 {
+		return Rate{}, errors.New("a rate of zero admits nothing: to refuse, say action: deny instead of a rate")
+	}
+	if r.Count > MaxCapacity {
+		return Rate{}, fmt.Errorf("COUNT is too large: the largest that can be counted exactly is %d", int64(MaxCapacity))
+	}
+	return r, r.parsePeriod(period)
+}
+
+func (r *Rate) parsePeriod(period string) error {
+	switch period {
+	case "day":
+		r.Calendar, r.Period = CalendarDay, 25*periodUnits['h']
+		return nil
+	case "month":
+		r.Calendar, r.Period = CalendarMonth, 31*periodUnits['d']+periodUnits['h']
+		return nil
+	}
+	unit, ok := periodUnits[period[len(period)-1]]
+	if !ok {
+		return errRateForm
+	}
+	n := int64(1)
+	if digits := period[:len(period)-1]; digits != "" {
+		var err error
+		if n, err = parseDigits(digits); err != nil || n == 0 {
+			return errRateForm
+		}
+	}
+	if n > MaxPeriod/unit {
+		return errors.New("PERIOD is too long: the longest is 366d")
+	}
+	r.Period = n * unit
+	return nil
+}
+
+// parseDigits reads a whole number without a sign.
+func parseDigits(s string) (int64, error) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, strconv.ErrSyntax
+		}
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// params compiles a rate into what an algorithm needs. It refuses what cannot
+// be exact, naming the largest value that can.
+func (r *Rate) params(a Algorithm, burst int64) (Params, error) {
+	p := Params{Algorithm: a, Count: r.Count, Period: r.Period, Capacity: burst}
+	if a != AlgorithmTokenBucket {
+		return p, nil
+	}
+	g := gcd(p.Count, p.Period)
+	p.Count, p.Period = p.Count/g, p.Period/g
+	if largest := mulDivAtMost(maxFullTime, p.Count, p.Period, MaxCapacity); p.Capacity > largest {
+		return p, fmt.Errorf("a bucket of %d units at %s would take more than 35 years to fill: the largest burst that can be counted exactly is %d", burst, r.Text, largest)
+	}
+	return p, nil
+}
+
+// FullTime returns the microseconds in which an empty bucket fills, or a used
+// window is forgotten.
+func (p *Params) FullTime() int64 {
+	switch p.Algorithm {
+	case AlgorithmTokenBucket:
+		return mulDivCeil(p.Capacity, p.Period, p.Count)
+	case AlgorithmSlidingWindow:
+		return 2 * p.Period
+	default:
+		return p.Period
+	}
+}
+
+// RefillTime returns the microseconds in which the limit refills units, at most
+// MaxPeriod.
+func (p *Params) RefillTime(units int64) int64 {
+	return mulDivAtMost(units, p.Period, p.Count, MaxPeriod)
+}
+
+// Granule returns the slack in microseconds that the expiry of a token
+// bucket's key may have: it is armed to the end of the granule in which the
+// bucket is full again, so that most calls need not arm it anew.
+func (p *Params) Granule() int64 {
+	const second = 1e6
+	return max(second, p.FullTime()/8/second*second)
+}

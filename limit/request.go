@@ -1,0 +1,104 @@
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on what a request may say.
+const (
+	// MaxNameBytes bounds tenants, dimension names and dimension values.
+	MaxNameBytes = 256
+	// MaxOpBytes bounds operations, which tend to carry paths.
+	MaxOpBytes = 1024
+	// MaxDims bounds the extra dimensions of one request.
+	MaxDims = 16
+)
+
+// Dim is an extra dimension of a request: user=u1, region=eu.
+type Dim struct{ Name, Value string }
+
+// Request asks whether Cost units may be taken now. An empty Op, and an
+// invalid Addr, say that the request has none.
+type Request struct {
+	Tenant string
+	Op     string
+	Addr   netip.Addr // never an IPv4-mapped IPv6 address, never one with a zone
+	Dims   []Dim
+	Cost   int64 // 1 to MaxCost
+}
+
+var (
+	errEmpty   = errors.New("it is empty")
+	errLong    = errors.New("it is too long")
+	errControl = errors.New("it has control characters")
+	errUTF8    = errors.New("it is not UTF-8")
+)
+
+// CheckName reports why name cannot be a tenant, or a dimension's name or
+// value: those are 1 to MaxNameBytes bytes of UTF-8 without control characters.
+func CheckName(name string) error { return checkText(name, MaxNameBytes) }
+
+// CheckOp reports why op cannot be an operation: 1 to MaxOpBytes bytes of UTF-8
+// without control characters.
+func CheckOp(op string) error { return checkText(op, MaxOpBytes) }
+
+func checkText(s string, most int) error {
+	if s == "" {
+		return errEmpty
+	}
+	if len(s) > most {
+		return errLong
+	}
+	ascii := true
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return errControl
+		}
+		ascii = ascii && s[i] < utf8.RuneSelf
+	}
+	if ascii {
+		return nil
+	}
+	if !utf8.ValidString(s) {
+		return errUTF8
+	}
+	for _, r := range s {
+		if r >= 0x80 && r < 0xa0 {
+			return errControl
+		}
+	}
+	return nil
+}
+
+// ParseAddr reads an IPv4 or IPv6 address. An IPv4-mapped IPv6 address is the
+// IPv4 address; a zone is an error.
+func ParseAddr(s string) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(s)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("parse address: %w", err)
+	}
+	if addr.Zone() != "" {
+		return netip.Addr{}, errors.New("parse address: an address with a zone means nothing outside its host")
+	}
+	return addr.Unmap(), nil
+}
+
+// Dimension returns the value of an extra dimension, or false.
+func (r *Request) Dimension(name string) (string, bool) {
+	for i := range r.Dims {
+		if r.Dims[i].Name == name {
+			return r.Dims[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// ReservedDim reports whether name belongs to a positional argument, in any
+// case of letters, so that no extra dimension may bear it.
+func ReservedDim(name string) bool {
+	return strings.EqualFold(name, "tenant") || strings.EqualFold(name, "op") || strings.EqualFold(name, "ip")
+}

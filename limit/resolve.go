@@ -1,0 +1,128 @@
+package limit
+
+import "slices"
+
+// Buffer holds the items of the requests that are decided together. Its memory
+// is reused from batch to batch: it belongs to one goroutine, and what it holds
+// is valid until Reset.
+type Buffer struct {
+	Items []Item
+	Calls []Call
+	names []byte
+	// chosen are the limits of the request being resolved, shadows their
+	// counterparts that only watch.
+	chosen []*Limit
+}
+
+// Reset empties the buffer and keeps its memory.
+func (b *Buffer) Reset() {
+	b.Items, b.Calls, b.names = b.Items[:0], b.Calls[:0], b.names[:0]
+}
+
+// Resolved says where one request's items and calls lie in a Buffer: they are
+// Items[FirstItem:LastItem] and Calls[FirstCall:LastCall].
+type Resolved struct {
+	FirstItem, LastItem int
+	FirstCall, LastCall int
+}
+
+// Resolve appends to b the items of all limits that apply to req, and the calls
+// that decide them: one for the buckets in the tenant's slot and one for each
+// bucket elsewhere. Limits that refuse by themselves become items that are
+// decided already; when an enforced one does, there is no call. Addrs hashes
+// addresses; now, in microseconds, is only used to cut calendar windows.
+func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
+	b.choose(s.rules(req.Tenant), req)
+	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
+	refused := false
+	for _, l := range b.chosen {
+		if l.Action != ActionDeny && (l.Missing != MissingDeny || l.missing(req) == nil) {
+			continue
+		}
+		b.Items = append(b.Items, Item{Limit: l, Source: SourcePolicy, Verdict: Verdict{Wait: Never}})
+		refused = refused || l.Mode == ModeEnforce
+	}
+	decided := len(b.Items)
+	if !refused {
+		b.bind(req, addrs, now, true)
+		tenant := len(b.Items)
+		b.bind(req, addrs, now, false)
+		b.addCalls(decided, tenant)
+	}
+	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
+	return r
+}
+
+// choose fills b.chosen with the limits of rules that apply to req.
+func (b *Buffer) choose(rules *ruleset, req *Request) {
+	b.chosen = b.chosen[:0]
+	replaced := false
+	for i := range rules.groups {
+		watching := false
+		for _, l := range rules.groups[i].candidates {
+			if watching && l.Mode == ModeShadow || !l.applies(req) {
+				continue
+			}
+			if l.Mode == ModeShadow {
+				// It watches beside the limit that decides, once for a group.
+				watching = true
+				b.chosen = append(b.chosen, l)
+				continue
+			}
+			if l.Action != ActionAllow {
+				b.chosen = append(b.chosen, l)
+			}
+			replaced = replaced || len(l.Replaces) > 0
+			break
+		}
+	}
+	if replaced {
+		b.chosen = slices.DeleteFunc(b.chosen, func(l *Limit) bool { return replacedBy(l, b.chosen) != nil })
+	}
+}
+
+// applies reports whether req meets every condition of l and has the
+// dimensions it counts by, or l says what to do without them.
+func (l *Limit) applies(req *Request) bool {
+	return l.matches(req) && (l.Missing != MissingPass || l.missing(req) == nil)
+}
+
+// replacedBy returns the enforced limit among chosen that stands in for l, or nil.
+func replacedBy(l *Limit, chosen []*Limit) *Limit {
+	for _, other := range chosen {
+		if other.Mode == ModeEnforce && other != l && slices.Contains(other.Replaces, l.ID) {
+			return other
+		}
+	}
+	return nil
+}
+
+// bind appends an item for each chosen limit that counts, either those of the
+// tenant's slot or the others.
+func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, byTenant bool) {
+	for _, l := range b.chosen {
+		if l.byTenant != byTenant || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
+			continue
+		}
+		begin := len(b.names)
+		var keyLen int
+		b.names, keyLen = l.appendName(b.names, req, addrs)
+		b.Items = append(b.Items, Item{
+			Limit:  l,
+			Name:   b.names[begin:len(b.names):len(b.names)],
+			KeyLen: keyLen,
+			Cost:   l.cost(req),
+			Bounds: l.Bounds(now),
+		})
+	}
+}
+
+// addCalls makes one call of the items [first, tenant) and one of each behind.
+func (b *Buffer) addCalls(first, tenant int) {
+	if tenant > first {
+		b.Calls = append(b.Calls, Call{First: first, Last: tenant})
+	}
+	for i := tenant; i < len(b.Items); i++ {
+		b.Calls = append(b.Calls, Call{First: i, Last: i + 1})
+	}
+}

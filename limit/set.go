@@ -1,0 +1,69 @@
+package limit
+
+// Set is a compiled, immutable limits file. Any number of goroutines may use it.
+type Set struct {
+	// Version names the content the set was compiled from.
+	Version string
+	// File is where it came from, for people.
+	File string
+	// IDs lists the ids of all limits; Limit.Ordinal indexes it.
+	IDs []string
+	// Limits lists every limit in file order, overrides included.
+	Limits []*Limit
+
+	tenants     map[string]*ruleset
+	defaultPlan *ruleset // for tenants not listed
+	byPlan      map[string]*ruleset
+}
+
+// ruleset is what applies to one tenant: the limits of its plan, its overrides
+// and the shared limits, by group.
+type ruleset struct {
+	plan   string
+	groups []group
+	off    []*Limit // of mode off, for Explain
+}
+
+// group holds the limits of one level that compete, the most specific first.
+type group struct {
+	level      string
+	candidates []*Limit
+}
+
+func (s *Set) rules(tenant string) *ruleset {
+	if r, ok := s.tenants[tenant]; ok {
+		return r
+	}
+	return s.defaultPlan
+}
+
+// Plan returns the name of the tenant's plan; it is empty for a tenant that
+// has only the shared limits.
+func (s *Set) Plan(tenant string) string { return s.rules(tenant).plan }
+
+// TenantLimits returns the limits that may apply to a tenant, in file order.
+func (s *Set) TenantLimits(tenant string) []*Limit {
+	var out []*Limit
+	for _, g := range s.rules(tenant).groups {
+		out = append(out, g.candidates...)
+	}
+	out = append(out, s.rules(tenant).off...)
+	sortByOrder(out)
+	return out
+}
+
+// Plans returns the number of plans.
+func (s *Set) Plans() int { return len(s.byPlan) }
+
+// Tenants returns the number of tenants listed.
+func (s *Set) Tenants() int { return len(s.tenants) }
+
+// LimitByID returns the first limit in file order that has the id, or nil.
+func (s *Set) LimitByID(id string) *Limit {
+	for _, l := range s.Limits {
+		if l.ID == id {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package limit
+
+// State is what a bucket remembers between decisions: six integers whose
+// meaning depends on the algorithm. The zero State is a bucket that was never
+// touched: a full token bucket, an empty window. It is kept as it stands in
+// the memory store, and packed by the scripts of package cluster.
+//
+// Instants are microseconds since the Unix epoch, amounts are units.
+type State [6]int64
+
+// Slots of a State under AlgorithmTokenBucket. The bucket carries the rate it
+// was written with, so that its content survives a change of the rate.
+const (
+	tbContent   = iota // whole units left at tbLast; negative when in debt
+	tbRemainder        // tbPeriod-ths of one more unit, 0 <= tbRemainder < tbPeriod
+	tbLast             // when content and remainder were worked out
+	tbCount            // units refilled per tbPeriod
+	tbPeriod           // microseconds, reduced with tbCount by their gcd
+	tbCapacity         // the capacity at tbLast
+)
+
+// Slots of a State under AlgorithmFixedWindow and AlgorithmSlidingWindow.
+const (
+	wStart    = iota // start of the current window
+	wEnd             // its end, exclusive
+	wUsed            // units used in it
+	wPrev            // units used in the window before; always 0 in a fixed window
+	wCarry           // units used in a window of another shape that still runs
+	wCarryEnd        // when the carried units stop to count
+)
+
+// Touched reports whether the bucket holds anything: the zero State does not.
+func (s *State) Touched() bool { return s[1] != 0 || s[2] != 0 || s[4] != 0 }
+
+// Params is what an algorithm needs to know of a limit. It is comparable and
+// immutable once compiled.
+type Params struct {
+	Algorithm Algorithm
+	Count     int64 // units per Period, reduced with it by their gcd for token buckets
+	Period    int64 // microseconds; for calendar windows the longest one
+	Capacity  int64 // bucket size or window limit, in units
+}
+
+// Verdict is what one bucket says to one request.
+type Verdict struct {
+	Allowed   bool
+	Remaining int64 // units left after this decision, never negative
+	Wait      int64 // true wait in ms when denied; 0 when allowed; Never when it can never fit
+	Reset     int64 // ms until the bucket is full again if nothing else arrives
+	Window    int64 // start of the window that was charged, for refunds; 0 for token buckets
+}
+
+// Never is the wait of a request that can never be admitted.
+const Never = -1
+
+// Result is a verdict with the state that carries it.
+type Result struct {
+	Verdict
+	// Next is the state after the units were taken; meaningful if Allowed.
+	Next State
+	// Kept is the state without the units taken, converted to the limit as it
+	// stands now. It must be stored even after a denial when Rewritten is set:
+	// the limit changed, or the clock stepped back, and the conversion must
+	// not be repeated from a later now.
+	Kept      State
+	Rewritten bool
+}
+
+// Decide works out what a bucket in state s says to cost units at now. Bounds
+// are the calendar boundaries for calendar windows, see Calendar.Bounds, and
+// ignored by everything else. It returns false when now lies outside Bounds:
+// nothing is decided then.
+//
+// A cost of 0 asks how the bucket stands: it is always allowed.
+func Decide(p *Params, bounds *Bounds, s State, now, cost int64) (Result, bool) {
+	switch p.Algorithm {
+	case AlgorithmTokenBucket:
+		return decideTokenBucket(p, s, now, cost), true
+	case AlgorithmSlidingWindow:
+		return decideSlidingWindow(p, s, now, cost), true
+	case AlgorithmCalendarWindow:
+		start, end, ok := bounds.window(now)
+		if !ok {
+			return Result{}, false
+		}
+		return decideFixedWindow(p, s, start, end, now, cost), true
+	default:
+		start := now - now%p.Period
+		return decideFixedWindow(p, s, start, start+p.Period, now, cost), true
+	}
+}
+
+// Refund gives units back to the bucket. Window names the window in which they
+// were charged (Verdict.Window): the refund is void when that window has
+// passed. The content never exceeds the capacity.
+func Refund(p *Params, s State, units, window int64) State {
+	if !s.Touched() {
+		return s
+	}
+	if p.Algorithm == AlgorithmTokenBucket {
+		return refundTokenBucket(s, units)
+	}
+	if s[wStart] == window {
+		s[wUsed] = max(0, s[wUsed]-units)
+	}
+	return s
+}
+
+// Expires returns the instant from which the state means the same as an
+// untouched bucket: it may be forgotten then, and not before.
+func Expires(a Algorithm, s *State) int64 {
+	switch a {
+	case AlgorithmTokenBucket:
+		return s[tbLast] + tokenBucketFullIn(s)
+	case AlgorithmSlidingWindow:
+		return slidingWindowExpires(s)
+	default:
+		return fixedWindowExpires(s)
+	}
+}

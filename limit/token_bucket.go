@@ -1,0 +1,81 @@
+package limit
+
+// A token bucket holds content + remainder/period units. It refills by count
+// units per period microseconds; the remainder is kept, so that no fraction of
+// a unit is ever lost: over any history the refilled units equal the exact
+// rational count/period * elapsed, rounded down once.
+
+func decideTokenBucket(p *Params, s State, now, cost int64) Result {
+	s, rewritten := refillTokenBucket(p, s, now)
+	r := Result{Kept: s, Rewritten: rewritten}
+	content := s[tbContent]
+	switch {
+	case cost > p.Capacity:
+		r.Wait = Never
+	case cost <= content:
+		r.Allowed = true
+		s[tbContent] -= cost
+		r.Next = s
+	default:
+		r.Wait = ceilMillis(tokenBucketReaches(&s, cost))
+	}
+	r.Remaining = max(0, s[tbContent])
+	r.Reset = ceilMillis(tokenBucketFullIn(&s))
+	return r
+}
+
+// refillTokenBucket brings s to now, first at the rate it was written with,
+// then converts it to p: the content carries over, up to the new capacity.
+func refillTokenBucket(p *Params, s State, now int64) (State, bool) {
+	if !s.Touched() {
+		return State{p.Capacity, 0, now, p.Count, p.Period, p.Capacity}, false
+	}
+	rewritten := false
+	if elapsed := now - s[tbLast]; elapsed < 0 {
+		// The clock stepped back: the content stays and refills from here.
+		rewritten = true
+	} else if elapsed >= tokenBucketFullIn(&s) {
+		s[tbContent], s[tbRemainder] = max(s[tbContent], s[tbCapacity]), 0
+	} else {
+		units, rem := mulDiv(elapsed, s[tbCount], s[tbPeriod])
+		rem += s[tbRemainder]
+		if rem >= s[tbPeriod] {
+			units, rem = units+1, rem-s[tbPeriod]
+		}
+		s[tbContent], s[tbRemainder] = s[tbContent]+units, rem
+	}
+	s[tbLast] = now
+	if s[tbCount] != p.Count || s[tbPeriod] != p.Period || s[tbCapacity] != p.Capacity {
+		rewritten = true
+		s[tbRemainder], _ = mulDiv(s[tbRemainder], p.Period, s[tbPeriod])
+		if s[tbContent] >= p.Capacity {
+			s[tbContent], s[tbRemainder] = p.Capacity, 0
+		}
+		s[tbCount], s[tbPeriod], s[tbCapacity] = p.Count, p.Period, p.Capacity
+	}
+	return s, rewritten
+}
+
+// tokenBucketFullIn returns the microseconds after s[tbLast] at which the
+// bucket is full.
+func tokenBucketFullIn(s *State) int64 { return tokenBucketReaches(s, s[tbCapacity]) }
+
+// tokenBucketReaches returns the least number of microseconds after s[tbLast]
+// at which the content is at least units: the least e with
+// e*count >= (units-content)*period - remainder.
+func tokenBucketReaches(s *State, units int64) int64 {
+	missing := units - s[tbContent]
+	if missing <= 0 {
+		return 0
+	}
+	quo, rem := mulDiv(missing, s[tbPeriod], s[tbCount])
+	return quo - floorDiv(s[tbRemainder]-rem, s[tbCount])
+}
+
+func refundTokenBucket(s State, units int64) State {
+	s[tbContent] += units
+	if s[tbContent] >= s[tbCapacity] {
+		s[tbContent], s[tbRemainder] = s[tbCapacity], 0
+	}
+	return s
+}

@@ -1,0 +1,74 @@
+package limiter
+
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Batch is a run of requests that are decided together, and the memory they
+// need. It is reused: fill Requests, call Limiter.Decide, read Decisions, call
+// Reset. It belongs to one goroutine.
+type Batch struct {
+	Requests  []limit.Request
+	Decisions []limit.Decision
+
+	buf      limit.Buffer
+	resolved []limit.Resolved
+	calls    []limit.Call
+	// pending are the requests without a final decision, in their order.
+	pending []int
+	again   []int
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	clear(b.Requests) // lets go of the bytes they alias
+	b.Requests = b.Requests[:0]
+	b.Decisions = b.Decisions[:0]
+}
+
+// Items returns the limits that applied to request i, with their verdicts. It
+// is valid until the batch is used again.
+func (b *Batch) Items(i int) []limit.Item { return b.items(i) }
+
+func (b *Batch) items(i int) []limit.Item {
+	r := &b.resolved[i]
+	return b.buf.Items[r.FirstItem:r.LastItem]
+}
+
+func (b *Batch) requestCalls(i int) []limit.Call {
+	r := &b.resolved[i]
+	return b.buf.Calls[r.FirstCall:r.LastCall]
+}
+
+// resolve finds the limits of every request and makes all of them pending.
+func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now time.Time) {
+	b.buf.Reset()
+	b.resolved, b.pending, b.Decisions = b.resolved[:0], b.pending[:0], b.Decisions[:0]
+	micros := now.UnixMicro()
+	for i := range b.Requests {
+		b.resolved = append(b.resolved, set.Resolve(&b.Requests[i], addrs, micros, &b.buf))
+		b.pending = append(b.pending, i)
+		b.Decisions = append(b.Decisions, limit.Decision{})
+	}
+}
+
+// pendingCalls returns the calls of the pending requests.
+func (b *Batch) pendingCalls() []limit.Call {
+	if len(b.pending) == len(b.Requests) {
+		return b.buf.Calls
+	}
+	b.calls = b.calls[:0]
+	for _, i := range b.pending {
+		b.calls = append(b.calls, b.requestCalls(i)...)
+	}
+	return b.calls
+}
+
+// merge makes the decisions of the pending requests.
+func (b *Batch) merge() {
+	for _, i := range b.pending {
+		b.Decisions[i] = limit.Merge(b.items(i))
+	}
+}

@@ -1,0 +1,128 @@
+package limiter
+
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// giveBack refunds what denied requests were granted in other slots, and
+// leaves pending those that have to be decided again.
+//
+// A batch is decided as if one request came after the other. A request that is
+// denied must therefore not have been in the way of a later one: where it held
+// units of a bucket for a moment, and the later one was denied there, the later
+// one is decided again, and so is everything behind it that shares a bucket
+// with it. The first pending request is always final, so this ends.
+func (l *Limiter) giveBack(deadline time.Time, b *Batch) {
+	b.again = b.again[:0]
+	if !b.anyGrantDenied() {
+		b.pending = b.pending[:0]
+		return
+	}
+	late := !l.opts.Now().Before(deadline)
+	held := map[string]bucketUse{}
+	var refunds []limit.Item
+	for _, i := range b.pending {
+		items := b.items(i)
+		again := !late && mustDecideAgain(items, held)
+		if b.Decisions[i].Allowed && !again {
+			continue
+		}
+		for _, c := range b.requestCalls(i) {
+			if call := b.buf.Items[c.First:c.Last]; granted(call) {
+				refunds = appendRefunds(refunds, call, held)
+			}
+		}
+		if again {
+			b.again = append(b.again, i)
+			reopen(items, held)
+		}
+	}
+	l.refund(deadline, refunds)
+	b.pending, b.again = b.again, b.pending
+}
+
+// bucketUse says what earlier requests of the batch did to a bucket.
+type bucketUse uint8
+
+const (
+	returned  bucketUse = iota + 1 // held units for a moment
+	undecided                      // are to be decided again
+)
+
+// anyGrantDenied reports whether a denied request holds units anywhere.
+func (b *Batch) anyGrantDenied() bool {
+	for _, i := range b.pending {
+		if b.Decisions[i].Allowed {
+			continue
+		}
+		for _, c := range b.requestCalls(i) {
+			if granted(b.buf.Items[c.First:c.Last]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// granted reports whether a call took units: no enforced item of it denies.
+func granted(call []limit.Item) bool {
+	taken := false
+	for i := range call {
+		if call[i].Denies() && call[i].Enforced() {
+			return false
+		}
+		taken = taken || call[i].Allowed
+	}
+	return taken
+}
+
+func mustDecideAgain(items []limit.Item, held map[string]bucketUse) bool {
+	for i := range items {
+		it := &items[i]
+		use := held[string(it.Name)]
+		if use == undecided || use == returned && it.Denies() && it.Enforced() {
+			return true
+		}
+	}
+	return false
+}
+
+func appendRefunds(refunds, call []limit.Item, held map[string]bucketUse) []limit.Item {
+	for i := range call {
+		if it := &call[i]; it.Allowed {
+			refunds = append(refunds, *it)
+			held[string(it.Name)] = max(held[string(it.Name)], returned)
+		}
+	}
+	return refunds
+}
+
+// reopen makes items undecided, but for those that policy decides.
+func reopen(items []limit.Item, held map[string]bucketUse) {
+	for i := range items {
+		if it := &items[i]; it.Name != nil {
+			it.Verdict, it.Source = limit.Verdict{}, limit.SourceNone
+			held[string(it.Name)] = undecided
+		}
+	}
+}
+
+// refund sends items back to whoever granted them.
+func (l *Limiter) refund(deadline time.Time, items []limit.Item) {
+	var store, backstop []limit.Item
+	for _, it := range items {
+		if it.Source == limit.SourceBackstop {
+			backstop = append(backstop, it)
+		} else {
+			store = append(store, it)
+		}
+	}
+	if len(store) > 0 {
+		l.opts.Store.Refund(deadline, store)
+	}
+	if len(backstop) > 0 {
+		l.opts.Backstop.Refund(backstop)
+	}
+}

@@ -1,0 +1,149 @@
+package limiter
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Store decides calls against buckets that all proxies share, or that live in
+// this process. Any number of goroutines may use it.
+type Store interface {
+	// Take decides each call, Items[First:Last], all or nothing, in their
+	// order: it fills in verdict and source of every item and, where no
+	// enforced item of the call denies, takes the units. Items that it could
+	// not decide before the deadline it leaves with SourceNone.
+	Take(deadline time.Time, items []limit.Item, calls []limit.Call)
+	// Peek fills in the verdicts that Take would, and takes nothing.
+	Peek(deadline time.Time, items []limit.Item, calls []limit.Call)
+	// Refund gives back the units that Take took for the items, in the windows
+	// in which it took them. What cannot be given back is lost and counted.
+	Refund(deadline time.Time, items []limit.Item)
+	// Reset forgets buckets, see Limiter.Reset.
+	Reset(ctx context.Context, tenant, id string) (int64, error)
+	// Locate names the place where an item's bucket lives, for people.
+	Locate(it *limit.Item) string
+}
+
+// Backstop decides while the store is sick. Any number of goroutines may use it.
+type Backstop interface {
+	// Decide fills in verdict and source of every item that has none.
+	Decide(items []limit.Item)
+	// Refund gives back what Decide took for the items.
+	Refund(items []limit.Item)
+}
+
+// Observer is told every decision, once. Any number of goroutines may call it.
+type Observer interface {
+	Observe(set *limit.Set, d *limit.Decision, items []limit.Item)
+}
+
+// Options configure a Limiter.
+type Options struct {
+	Store    Store
+	Backstop Backstop
+	Observer Observer // may be nil
+	Addrs    *limit.AddrHasher
+	// Timeout bounds the whole decision.
+	Timeout time.Duration
+	// RetryJitter is the largest jitter on a retry_after; 0 means none.
+	RetryJitter time.Duration
+	// Now tells the time; nil means the clock of this machine.
+	Now func() time.Time
+}
+
+// Limiter decides requests. Any number of goroutines may use it, each with
+// batches of its own.
+type Limiter struct {
+	opts   Options
+	set    atomic.Pointer[limit.Set]
+	jitter *jitter
+}
+
+// New returns a limiter that decides by set.
+func New(opts Options, set *limit.Set) *Limiter {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	l := &Limiter{opts: opts, jitter: newJitter(opts.RetryJitter)}
+	l.set.Store(set)
+	return l
+}
+
+// SetLimits makes later decisions use set.
+func (l *Limiter) SetLimits(set *limit.Set) { l.set.Store(set) }
+
+// Limits returns the set in use.
+func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
+
+// Decide decides b.Requests, as if one after the other, into b.Decisions.
+func (l *Limiter) Decide(b *Batch) {
+	now := l.opts.Now()
+	deadline := now.Add(l.opts.Timeout)
+	set := l.set.Load()
+
+	// 1. Which limits apply, and which buckets do they mean?
+	b.resolve(set, l.opts.Addrs, now)
+
+	for len(b.pending) > 0 {
+		// 2. Ask the store, one call for each tenant, all slots at once.
+		calls := b.pendingCalls()
+		l.opts.Store.Take(deadline, b.buf.Items, calls)
+
+		// 3. What the store could not answer, the backstop does.
+		l.fallBack(b, calls)
+
+		// 4. The strictest verdict wins. A denial keeps nothing: what it was
+		// granted elsewhere goes back, and requests behind it in the batch
+		// that met those units are decided again.
+		b.merge()
+		l.giveBack(deadline, b)
+	}
+
+	// 5. Spread the retries, and count, once.
+	l.finish(b, set, now)
+}
+
+// Peek fills b.Decisions with what Decide would answer, and takes nothing.
+func (l *Limiter) Peek(b *Batch) {
+	now := l.opts.Now()
+	b.resolve(l.set.Load(), l.opts.Addrs, now)
+	calls := b.pendingCalls()
+	l.opts.Store.Peek(now.Add(l.opts.Timeout), b.buf.Items, calls)
+	for i := range b.buf.Items {
+		if it := &b.buf.Items[i]; it.Source == limit.SourceNone {
+			// Nobody can say: report the bucket as it is after a refill.
+			it.Source = limit.SourceBackstop
+			it.Allowed, it.Remaining = true, it.Limit.Params.Capacity
+		}
+	}
+	b.merge()
+	for i := range b.Decisions {
+		b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])
+	}
+}
+
+// fallBack lets the backstop decide the items that the store left undecided.
+func (l *Limiter) fallBack(b *Batch, calls []limit.Call) {
+	for _, c := range calls {
+		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
+			l.opts.Backstop.Decide(items)
+		}
+	}
+}
+
+// finish adds the jitter to the waits and reports the decisions.
+func (l *Limiter) finish(b *Batch, set *limit.Set, now time.Time) {
+	for i := range b.Decisions {
+		d := &b.Decisions[i]
+		items := b.items(i)
+		if !d.Allowed && d.RetryAfter > 0 {
+			d.RetryAfter += l.jitter.add(&items[d.Item], now)
+		}
+		if l.opts.Observer != nil {
+			l.opts.Observer.Observe(set, d, items)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package memory
+
+import (
+	"context"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Locate says that every bucket lives here.
+func (s *Store) Locate(*limit.Item) string { return "memory" }
+
+// Reset forgets the buckets of a tenant, or of one of its limits when id is
+// not empty; without a tenant those of the shared limit id. It returns how many
+// there were. It looks at every bucket: it is for people, not for traffic.
+func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
+	match := func(name string) bool { return strings.HasPrefix(name, limit.SharedKeyPrefix(id)) }
+	if tenant != "" {
+		key := limit.TenantKey(tenant)
+		match = func(name string) bool {
+			rest, ok := strings.CutPrefix(name, key)
+			return ok && (id == "" || limit.OwnedBy(rest, id))
+		}
+	}
+	n := int64(0)
+	for i := range s.shards {
+		n += s.shards[i].removeIf(match)
+	}
+	return n, nil
+}
+
+func (sh *shard) removeIf(match func(name string) bool) int64 {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	n := int64(0)
+	for i := range sh.used {
+		if name := sh.slot(i).name; name != "" && match(name) {
+			sh.remove(i)
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,172 @@
+package memory
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// A shard keeps its buckets in slots that are found through an index of name
+// hashes. Names whose hashes are equal are chained. Chunks of slots are never
+// moved, and a free slot is used again, so that memory is what the bound says.
+
+const (
+	// none is no slot.
+	none = ^uint32(0)
+	// chunkSize is how many slots are allocated at a time.
+	chunkSize = 256
+	// sweepStep is how many slots a new bucket looks at for dead ones when
+	// there is no room: a bound on its work, not on what is found, since the
+	// next one goes on where this one stopped.
+	sweepStep = 64
+	// tidyStep is how many it looks at while there is room, so that a store
+	// far below its bound does not grow up to it.
+	tidyStep = 4
+	// never is an instant that no clock reaches.
+	never = int64(1) << 62
+)
+
+// slot holds one bucket.
+type slot struct {
+	name      string // empty when the slot is free
+	state     limit.State
+	next      uint32 // the next slot with the same hash, or the next free one
+	algorithm limit.Algorithm
+}
+
+type shard struct {
+	mu    sync.Mutex // guards everything below
+	index map[uint64]uint32
+	// chunks hold the slots: slot i is chunks[i/chunkSize][i%chunkSize].
+	chunks    [][]slot
+	used      uint32 // slots that were ever used
+	live      int    // slots that hold a bucket
+	bound     int
+	free      uint32 // first free slot
+	hand      uint32 // where the search for dead buckets goes on
+	nextDeath int64  // no bucket dies earlier; known after a whole round
+	round     int64  // the earliest death seen in this round of the hand
+	seed      maphash.Seed
+	_         [64]byte // keeps neighbouring locks off one cache line
+}
+
+func (sh *shard) init(seed maphash.Seed, bound int) {
+	sh.seed, sh.index = seed, map[uint64]uint32{}
+	sh.bound, sh.free, sh.round = bound, none, never
+}
+
+func (sh *shard) slot(i uint32) *slot { return &sh.chunks[i/chunkSize][i%chunkSize] }
+
+// state returns the state of slot i; that of none is an untouched bucket.
+func (sh *shard) state(i uint32) limit.State {
+	if i == none {
+		return limit.State{}
+	}
+	return sh.slot(i).state
+}
+
+// find returns the slot of a bucket, or none.
+func (sh *shard) find(hash uint64, name []byte) uint32 {
+	i, ok := sh.index[hash]
+	if !ok {
+		return none
+	}
+	for i != none {
+		s := sh.slot(i)
+		if s.name == string(name) {
+			return i
+		}
+		i = s.next
+	}
+	return none
+}
+
+// update stores the state of a bucket that has a slot.
+func (sh *shard) update(i uint32, state *limit.State) {
+	s := sh.slot(i)
+	s.state = *state
+	sh.dies(limit.Expires(s.algorithm, state))
+}
+
+// insert gives a bucket a slot; hasRoom has said that there is one.
+func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limit.State) {
+	i := sh.takeSlot()
+	next, ok := sh.index[hash]
+	if !ok {
+		next = none
+	}
+	*sh.slot(i) = slot{name: string(name), state: *state, algorithm: a, next: next}
+	sh.index[hash] = i
+	sh.live++
+	sh.dies(limit.Expires(a, state))
+}
+
+// takeSlot returns an unused slot.
+func (sh *shard) takeSlot() uint32 {
+	if i := sh.free; i != none {
+		sh.free = sh.slot(i).next
+		return i
+	}
+	if int(sh.used) == len(sh.chunks)*chunkSize {
+		sh.chunks = append(sh.chunks, make([]slot, min(chunkSize, sh.bound-int(sh.used))))
+	}
+	sh.used++
+	return sh.used - 1
+}
+
+// hasRoom reports whether n more buckets find a slot, and frees dead ones to
+// make it so.
+func (sh *shard) hasRoom(n int, now int64) bool {
+	step := tidyStep
+	if sh.live+n > sh.bound {
+		step = sweepStep
+	}
+	if now >= sh.nextDeath {
+		sh.sweep(step, now)
+	}
+	return sh.live+n <= sh.bound
+}
+
+// sweep frees the dead among the next slots.
+func (sh *shard) sweep(steps int, now int64) {
+	for range min(steps, int(sh.used)) {
+		if s := sh.slot(sh.hand); s.name != "" {
+			if at := limit.Expires(s.algorithm, &s.state); at <= now {
+				sh.remove(sh.hand)
+			} else {
+				sh.round = min(sh.round, at)
+			}
+		}
+		if sh.hand++; sh.hand >= sh.used {
+			sh.hand, sh.nextDeath, sh.round = 0, sh.round, never
+		}
+	}
+}
+
+// dies notes that a bucket may be forgotten from an instant on.
+func (sh *shard) dies(at int64) {
+	sh.nextDeath = min(sh.nextDeath, at)
+	sh.round = min(sh.round, at)
+}
+
+// remove frees the slot of a bucket.
+func (sh *shard) remove(i uint32) {
+	s := sh.slot(i)
+	hash := maphash.String(sh.seed, s.name)
+	if first := sh.index[hash]; first != i {
+		for at := first; at != none; at = sh.slot(at).next {
+			if t := sh.slot(at); t.next == i {
+				t.next = s.next
+				break
+			}
+		}
+	} else if s.next != none {
+		sh.index[hash] = s.next
+	} else {
+		delete(sh.index, hash)
+	}
+	*s = slot{next: sh.free}
+	sh.free = i
+	sh.live--
+}

@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"hash/maphash"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// DefaultBuckets bounds the store unless Options say otherwise: a million
+	// buckets take about 160 MB.
+	DefaultBuckets = 1_000_000
+	// shardCount is how many locks the buckets are spread over. A tenant's
+	// buckets share one, which makes their decision atomic.
+	shardCount = 64
+)
+
+// Options configure a Store.
+type Options struct {
+	// Buckets bounds how many buckets are kept; 0 means DefaultBuckets.
+	Buckets int
+	// Now returns the time in microseconds since the epoch; nil means the
+	// clock of this machine.
+	Now func() int64
+}
+
+// Store keeps buckets in memory. Any number of goroutines may use it.
+type Store struct {
+	now    func() int64
+	seed   maphash.Seed
+	shards [shardCount]shard
+	// overflow decides for new buckets while every slot holds a live one.
+	overflow overflow
+}
+
+// New returns an empty store.
+func New(opts Options) *Store {
+	if opts.Buckets <= 0 {
+		opts.Buckets = DefaultBuckets
+	}
+	s := &Store{now: opts.Now, seed: maphash.MakeSeed()}
+	if s.now == nil {
+		s.now = func() int64 { return time.Now().UnixMicro() }
+	}
+	for i := range s.shards {
+		s.shards[i].init(s.seed, max(1, opts.Buckets/shardCount))
+	}
+	return s
+}
+
+// Take decides calls one after the other, each all or nothing: the items
+// items[call.First:call.Last] are given verdicts, and when no enforced one
+// denies, the units are taken. It never fails.
+func (s *Store) Take(_ time.Time, items []limit.Item, calls []limit.Call) {
+	s.decide(items, calls, true)
+}
+
+// Peek gives the verdicts that Take would give, and takes nothing.
+func (s *Store) Peek(_ time.Time, items []limit.Item, calls []limit.Call) {
+	s.decide(items, calls, false)
+}
+
+func (s *Store) decide(items []limit.Item, calls []limit.Call, take bool) {
+	now := s.now()
+	for _, call := range calls {
+		group := items[call.First:call.Last]
+		sh := s.shardOf(&group[0])
+		sh.mu.Lock()
+		s.decideCall(sh, group, now, take)
+		sh.mu.Unlock()
+	}
+}
+
+// decideCall evaluates every item, then takes the units if all enforced items
+// admit. The shard's lock is held.
+func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) {
+	var few [limit.DefaultMaxLevels]pending
+	all := few[:0]
+	granted, missing := true, 0
+	for i := range items {
+		p := s.look(sh, &items[i], now, &missing)
+		granted = granted && (items[i].Allowed || !items[i].Enforced())
+		all = append(all, p)
+	}
+	for i := range all {
+		if take {
+			all[i].store(sh, &items[i], granted)
+		}
+		if all[i].overflow != nil {
+			all[i].overflow.mu.Unlock()
+		}
+	}
+}
+
+// pending is an evaluated item whose state is not stored yet.
+type pending struct {
+	hash     uint64
+	index    uint32
+	overflow *overflowBucket // locked, when the bucket finds no room
+	result   limit.Result
+}
+
+// look evaluates an item. Missing counts the call's buckets that need a slot.
+func (s *Store) look(sh *shard, it *limit.Item, now int64, missing *int) pending {
+	p := pending{hash: maphash.Bytes(s.seed, it.Name)}
+	p.index = sh.find(p.hash, it.Name)
+	state := sh.state(p.index)
+	if p.index == none {
+		*missing++
+		if !sh.hasRoom(*missing, now) {
+			p.overflow = s.overflow.lock(it.Limit)
+			state = p.overflow.state
+		}
+	}
+	p.result = evaluate(it, state, now)
+	it.Verdict, it.Source = p.result.Verdict, limit.SourceStore
+	return p
+}
+
+func evaluate(it *limit.Item, s limit.State, now int64) limit.Result {
+	r, ok := limit.Decide(&it.Limit.Params, it.Bounds, s, now, it.Cost)
+	if !ok {
+		// The clock crossed the bounds since the request was resolved.
+		r, _ = limit.Decide(&it.Limit.Params, it.Limit.Bounds(now), s, now, it.Cost)
+	}
+	return r
+}
+
+// store keeps what the item's bucket has become.
+func (p *pending) store(sh *shard, it *limit.Item, granted bool) {
+	state := &p.result.Next
+	if !granted || !it.Allowed {
+		if !p.result.Rewritten {
+			return
+		}
+		state = &p.result.Kept
+	}
+	switch {
+	case p.overflow != nil:
+		p.overflow.state = *state
+	case p.index != none:
+		sh.update(p.index, state)
+	default:
+		sh.insert(p.hash, it.Name, it.Limit.Params.Algorithm, state)
+	}
+}
+
+// Refund gives the units of items back to their buckets, in the windows in
+// which they were charged.
+func (s *Store) Refund(_ time.Time, items []limit.Item) {
+	for i := range items {
+		it := &items[i]
+		sh := s.shardOf(it)
+		sh.mu.Lock()
+		if at := sh.find(maphash.Bytes(s.seed, it.Name), it.Name); at != none {
+			state := limit.Refund(&it.Limit.Params, sh.state(at), it.Cost, it.Window)
+			sh.update(at, &state)
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// Overflows returns how many decisions were made by overflow buckets because
+// the store was full of live ones.
+func (s *Store) Overflows() int64 { return s.overflow.count.Load() }
+
+// Len returns the number of buckets kept.
+func (s *Store) Len() int {
+	n := 0
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		n += sh.live
+		sh.mu.Unlock()
+	}
+	return n
+}
+
+// shardOf returns the shard of an item's call: its key decides, up to the end
+// of the hash tag, so that all buckets of a tenant share a shard.
+func (s *Store) shardOf(it *limit.Item) *shard {
+	return &s.shards[maphash.Bytes(s.seed, it.Tag())%shardCount]
+}

@@ -1,0 +1,114 @@
+// Package metrics counts what Limitgate does. It promises one counting point:
+// decisions are counted once, after they are made, from the typed decision;
+// everything else is read from the owner's own counters when it is scraped.
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Decisions counts decisions as limitgate_decisions_total{limit, verdict,
+// source, mode}: one with mode="enforce" for each request, under the limit
+// that bound it (empty when none matched), and one with mode="shadow" for each
+// shadow limit that watched it. Any number of goroutines may use it.
+type Decisions struct {
+	vec *prometheus.CounterVec
+	// table holds the counters of the set in use, so that counting needs no
+	// look-up by label.
+	table atomic.Pointer[table]
+	mu    sync.Mutex // guards the making of a table
+}
+
+// The verdicts, as indexes and as labels.
+const (
+	verdictAdmit = iota
+	verdictDeny
+	verdictWouldDeny
+	numVerdicts
+)
+
+var verdictNames = [numVerdicts]string{"admit", "deny", "would_deny"}
+
+// table has a cell for each (limit, verdict, source) of one set; the last row
+// is for decisions that no limit bound.
+type table struct {
+	set   *limit.Set
+	cells []atomic.Pointer[prometheus.Counter]
+}
+
+const rowLen = int(numVerdicts) * int(limit.NumSources) * 2
+
+// NewDecisions returns the family, registered with r.
+func NewDecisions(r prometheus.Registerer) *Decisions {
+	d := &Decisions{vec: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "limitgate_decisions_total",
+		Help: "Decisions by the limit that bound them (mode enforce), and what shadow limits would have decided (mode shadow).",
+	}, []string{"limit", "verdict", "source", "mode"})}
+	r.MustRegister(d.vec)
+	return d
+}
+
+// Observe counts one decision.
+func (m *Decisions) Observe(set *limit.Set, d *limit.Decision, items []limit.Item) {
+	t := m.table.Load()
+	if t == nil || t.set != set {
+		t = m.use(set)
+	}
+	verdict := verdictAdmit
+	if !d.Allowed {
+		verdict = verdictDeny
+	}
+	m.count(t, d.Binding, verdict, d.Source, limit.ModeEnforce)
+	for i := range items {
+		it := &items[i]
+		if it.Limit.Mode != limit.ModeShadow {
+			continue
+		}
+		verdict = verdictAdmit
+		if it.Denies() {
+			verdict = verdictWouldDeny
+		}
+		m.count(t, it.Limit, verdict, it.Source, limit.ModeShadow)
+	}
+}
+
+func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.Source, mode limit.Mode) {
+	row, id := len(t.set.IDs), ""
+	if l != nil {
+		row, id = l.Ordinal, l.ID
+	}
+	cell := &t.cells[row*rowLen+(verdict*int(limit.NumSources)+int(source))*2+int(mode)]
+	c := cell.Load()
+	if c == nil {
+		made := m.vec.WithLabelValues(id, verdictNames[verdict], source.String(), mode.String())
+		c = &made
+		cell.Store(c)
+	}
+	(*c).Inc()
+}
+
+// use makes the table of a set that came into use.
+func (m *Decisions) use(set *limit.Set) *table {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t := m.table.Load(); t != nil && t.set == set {
+		return t
+	}
+	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+1)*rowLen)}
+	m.table.Store(t)
+	return t
+}
+
+// Func registers a counter or gauge that is read when it is scraped.
+func Func(r prometheus.Registerer, name, help string, labels prometheus.Labels, counter bool, read func() float64) {
+	if counter {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, read))
+		return
+	}
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+}
