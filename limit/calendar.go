@@ -63,10 +63,10 @@ func startOfDay(year int, month time.Month, day int, zone *time.Location) time.T
 	year, month, day = date.Date()
 	t := time.Date(year, month, day, 0, 0, 0, 0, zone)
 	begin, end := t.ZoneBounds()
-	switch {
-	case t.Day() != day: // in the gap, put before it: the day begins where the gap ends
+	switch got := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC); {
+	case got.Day() != day && got.Before(date): // in a gap, put before it: the day begins where the gap ends
 		return end
-	case t.Hour() != 0: // in the gap, put behind it
+	case got.Day() != day, t.Hour() != 0: // in a gap, put behind it
 		return begin
 	}
 	// Midnight comes twice when the clocks go back over it: the first counts.

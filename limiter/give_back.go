@@ -13,7 +13,8 @@ import (
 // denied must therefore not have been in the way of a later one: where it held
 // units of a bucket for a moment, and the later one was denied there, the later
 // one is decided again, and so is everything behind it that shares a bucket
-// with it. The first pending request is always final, so this ends.
+// with it. The first pending request is always final, so this ends. Only what is
+// left of a bucket may be reported lower, by the units held for that moment.
 func (l *Limiter) giveBack(deadline time.Time, b *Batch) {
 	b.again = b.again[:0]
 	if !b.anyGrantDenied() {

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/examples"
+	"github.com/limitgate/limitgate/limit"
+)
+
+var update = flag.Bool("update", false, "write the expected messages of the limits files in testdata")
+
+// strictOptions are what the files in testdata are checked against.
+var strictOptions = limit.CompileOptions{IPMaxTTL: 3600e6}
+
+// TestLimitsMistakes compares every message about the files in testdata/limits
+// with the .want file beside it: errors, then warnings.
+func TestLimitsMistakes(t *testing.T) {
+	files, err := filepath.Glob("testdata/limits/*.yaml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("found %d files: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Base(file)
+			_, warnings, err := ParseLimits(name, content, strictOptions)
+			var got strings.Builder
+			if err != nil {
+				got.WriteString(err.Error() + "\n")
+			}
+			for _, w := range warnings {
+				got.WriteString(w.Format(name) + " (warning)\n")
+			}
+			want := strings.TrimSuffix(file, ".yaml") + ".want"
+			if *update {
+				if err := os.WriteFile(want, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			expected, err := os.ReadFile(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != string(expected) {
+				t.Errorf("got:\n%s\nwant:\n%s", got.String(), expected)
+			}
+		})
+	}
+}
+
+// TestSampleIsGood holds the sample that serve runs without a limits file to
+// the strict rules.
+func TestSampleIsGood(t *testing.T) {
+	opts := strictOptions
+	opts.Strict, opts.IPSecret = true, true
+	set, _, err := ParseLimits("limits.yaml", examples.Limits, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.IDs) != 6 {
+		t.Errorf("the sample has %d ids, want 6: %v", len(set.IDs), set.IDs)
+	}
+}
+
+// TestJSON holds JSON to the same parser.
+func TestJSON(t *testing.T) {
+	const good = `{"version": 1, "default_plan": "p", "plans": {"p": [{"id": "a", "by": ["tenant"], "rate": "1/s"}]}}`
+	set, _, err := ParseLimits("limits.json", []byte(good), strictOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := set.LimitByID("a"); l == nil || l.Params.Capacity != 1 {
+		t.Errorf("got %+v", l)
+	}
+	_, _, err = ParseLimits("limits.json", []byte(strings.Replace(good, "rate", "rat", 1)), strictOptions)
+	if err == nil || !strings.Contains(err.Error(), "limits.json:1: plans.p[0].rat: unknown key; did you mean rate?") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzParseLimits feeds anything to the parser: it must not panic, and every
+// problem must have a line.
+func FuzzParseLimits(f *testing.F) {
+	f.Add(examples.Limits)
+	for _, seed := range []string{"", "version: 1", "a: &a [*a]", "version: 1\nplans: {p: [{id: a, by: [tenant], rate: 1/s}]}", "- 1", "? [a]\n: b", "\x00", "<<: {a: 1}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		set, warnings, err := ParseLimits("f", content, strictOptions)
+		if (set == nil) == (err == nil) {
+			t.Fatalf("set %v, error %v", set, err)
+		}
+		for _, w := range warnings {
+			if w.Line < 1 {
+				t.Errorf("a warning without a line: %+v", w)
+			}
+		}
+	})
+}
