@@ -6,8 +6,6 @@
 package backstop
 
 import (
-	"time"
-
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/memory"
 )
@@ -27,14 +25,13 @@ type Backstop struct {
 	store     *memory.Store
 }
 
-// New returns the backstop of one of n instances (at least 1). Now returns the
-// time in microseconds; nil means the clock of this machine.
-func New(n int, now func() int64) *Backstop {
-	return &Backstop{instances: int64(max(1, n)), store: memory.New(memory.Options{Buckets: buckets, Now: now})}
+// New returns the backstop of one of n instances (at least 1).
+func New(n int) *Backstop {
+	return &Backstop{instances: int64(max(1, n)), store: memory.New(memory.Options{Buckets: buckets})}
 }
 
 // Decide fills in verdict and source of the undecided items of one call.
-func (b *Backstop) Decide(items []limit.Item) {
+func (b *Backstop) Decide(at limit.Moment, items []limit.Item) {
 	shares := make([]limit.Item, len(items))
 	closed := false
 	for i := range items {
@@ -44,9 +41,9 @@ func (b *Backstop) Decide(items []limit.Item) {
 	}
 	call := []limit.Call{{First: 0, Last: len(items)}}
 	if closed {
-		b.store.Peek(time.Time{}, shares, call)
+		b.store.Peek(at, shares, call)
 	} else {
-		b.store.Take(time.Time{}, shares, call)
+		b.store.Take(at, shares, call)
 	}
 	for i := range items {
 		items[i].Verdict, items[i].Source = shares[i].Verdict, limit.SourceBackstop
@@ -67,5 +64,5 @@ func (b *Backstop) Refund(items []limit.Item) {
 		shares[i] = items[i]
 		shares[i].Limit = items[i].Limit.Share(b.instances)
 	}
-	b.store.Refund(time.Time{}, shares)
+	b.store.Refund(limit.Moment{}, shares)
 }

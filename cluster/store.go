@@ -85,17 +85,17 @@ func (s *Store) Close() error {
 }
 
 // Take decides each call all or nothing, see limiter.Store.
-func (s *Store) Take(deadline time.Time, items []limit.Item, calls []limit.Call) {
-	s.decide(deadline, "take", items, calls)
+func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	s.decide(at, "take", items, calls)
 }
 
 // Peek gives the verdicts that Take would give, and takes nothing.
-func (s *Store) Peek(deadline time.Time, items []limit.Item, calls []limit.Call) {
-	s.decide(deadline, "peek", items, calls)
+func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	s.decide(at, "peek", items, calls)
 }
 
-func (s *Store) decide(deadline time.Time, verb string, items []limit.Item, calls []limit.Call) {
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+func (s *Store) decide(at limit.Moment, verb string, items []limit.Item, calls []limit.Call) {
+	ctx, cancel := context.WithDeadline(context.Background(), at.Deadline())
 	defer cancel()
 	s.onOwners(items, calls, func(n *node, calls []limit.Call) {
 		b := newBatch(s, n, s.scripts.take)
@@ -132,8 +132,8 @@ func (s *Store) decideCall(ctx context.Context, n *node, verb string, items []li
 
 // Refund gives the units of items back to their buckets, once. What fails is
 // lost to the caller's buckets and counted.
-func (s *Store) Refund(deadline time.Time, items []limit.Item) {
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+func (s *Store) Refund(at limit.Moment, items []limit.Item) {
+	ctx, cancel := context.WithDeadline(context.Background(), at.Deadline())
 	defer cancel()
 	calls := make([]limit.Call, len(items))
 	for i := range items {

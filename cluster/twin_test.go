@@ -9,23 +9,30 @@ type twin map[string]limit.State
 // decide gives the items of one call their verdicts and, if take is set,
 // stores what becomes of their buckets.
 func (w twin) decide(items []limit.Item, now int64, take bool) {
-	results := make([]limit.Result, len(items))
+	type result struct {
+		state     limit.State
+		rewritten bool
+	}
+	results := make([]result, len(items))
 	granted := true
 	for i := range items {
 		it := &items[i]
-		results[i], _ = limit.Decide(&it.Limit.Params, it.Bounds, w[string(it.Name)], now, it.Cost)
-		it.Verdict, it.Source = results[i].Verdict, limit.SourceStore
+		r := &results[i]
+		r.state = w[string(it.Name)]
+		it.Verdict, r.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &r.state, now, it.Cost)
+		it.Source = limit.SourceStore
 		granted = granted && (it.Allowed || !it.Enforced())
 	}
 	if !take {
 		return
 	}
 	for i := range items {
-		switch r := &results[i]; {
-		case granted && r.Allowed:
-			w[string(items[i].Name)] = r.Next
-		case r.Rewritten:
-			w[string(items[i].Name)] = r.Kept
+		it, r := &items[i], &results[i]
+		if it.Allowed && !granted {
+			limit.Untake(&it.Limit.Params, &r.state, it.Cost)
+		}
+		if it.Allowed && granted || r.rewritten {
+			w[string(it.Name)] = r.state
 		}
 	}
 }

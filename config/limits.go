@@ -56,26 +56,33 @@ func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
 }
 
 func (d *limitsDecoder) decode(content []byte) {
-	var root, more yaml.Node
+	if root, ok := d.document(content); ok {
+		d.top(root)
+	} else {
+		d.unreadable = true
+	}
+}
+
+// document parses content, which must be one YAML document, and returns its
+// root.
+func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
+	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	switch err := decoder.Decode(&root); {
+	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		d.unreadable = true
-		d.fail(&yaml.Node{Line: 1}, "", "the file is empty: begin with version: 1")
-		return
+		d.fail(&yaml.Node{Line: 1}, "", "the file is empty")
+		return nil, false
 	case err != nil:
-		d.unreadable = true
 		d.fail(&yaml.Node{Line: yamlErrorLine(err)}, "", "not readable as YAML: %s", yamlErrorText(err))
-		return
+		return nil, false
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		d.fail(&yaml.Node{Line: max(more.Line, 1)}, "", "a second YAML document begins: a limits file is one document")
+		d.fail(&yaml.Node{Line: max(more.Line, 1)}, "", "a second YAML document begins: one file is one document")
 	}
-	if len(root.Content) != 1 {
-		d.unreadable = true
-		return
+	if len(doc.Content) != 1 {
+		return nil, false
 	}
-	d.top(root.Content[0])
+	return doc.Content[0], true
 }
 
 func (d *limitsDecoder) top(n *yaml.Node) {

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"hash"
 	"hash/maphash"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 )
 
@@ -19,17 +21,17 @@ const (
 	// MinSecretBytes is the shortest secret that addresses are hashed with.
 	MinSecretBytes = 16
 	// addrCacheSize bounds the hashed addresses that are remembered: an HMAC
-	// costs more than the rest of a decision. At 64 bytes each this is 4 MiB.
-	addrCacheSize = 1 << 16
+	// costs more than the rest of a decision. Full, this is 18 MiB.
+	addrCacheSize = 1 << 18
 )
 
 // AddrHasher turns addresses into the text that stands for them in bucket
 // names: the HMAC-SHA-256 of the address, cut to 96 bits. No raw address leaves
 // it. Any number of goroutines may use it.
 type AddrHasher struct {
-	secret []byte
-	ipv6   int
-	seed   maphash.Seed
+	ipv6 int
+	seed maphash.Seed
+	macs sync.Pool // of hash.Hash, ready to be written to
 	// cache is direct-mapped: an address evicts whichever one shared its place.
 	cache [addrCacheSize]atomic.Pointer[hashedAddr]
 }
@@ -48,7 +50,9 @@ func NewAddrHasher(secret []byte, ipv6Bits int) (*AddrHasher, error) {
 	if ipv6Bits < 1 || ipv6Bits > 128 {
 		return nil, errors.New("make address hasher: the IPv6 prefix must have 1 to 128 bits")
 	}
-	return &AddrHasher{secret: secret, ipv6: ipv6Bits, seed: maphash.MakeSeed()}, nil
+	h := &AddrHasher{ipv6: ipv6Bits, seed: maphash.MakeSeed()}
+	h.macs.New = func() any { return hmac.New(sha256.New, secret) }
+	return h, nil
 }
 
 // Append appends the text that stands for addr. The address must be valid.
@@ -69,10 +73,17 @@ func (h *AddrHasher) Append(dst []byte, addr netip.Addr) []byte {
 }
 
 func (h *AddrHasher) hash(addr netip.Addr) *hashedAddr {
-	mac := hmac.New(sha256.New, h.secret)
-	raw, _ := addr.MarshalBinary() // never fails
-	mac.Write(raw)
+	mac, _ := h.macs.Get().(hash.Hash)
+	defer h.macs.Put(mac)
+	raw := addr.As16()
+	if addr.Is4() {
+		mac.Write(raw[12:])
+	} else {
+		mac.Write(raw[:])
+	}
+	var sum [sha256.Size]byte
 	out := &hashedAddr{addr: addr}
-	base64.RawURLEncoding.Encode(out.text[:], mac.Sum(nil)[:hashedAddrBytes])
+	base64.RawURLEncoding.Encode(out.text[:], mac.Sum(sum[:0])[:hashedAddrBytes])
+	mac.Reset()
 	return out
 }

@@ -35,7 +35,7 @@ func TestTokenBucketNoDrift(t *testing.T) {
 			// A third of the time in which a unit refills, but no whole part of it.
 			step := max(1, p.Period/p.Count/3)
 			for i := range int64(200_000) {
-				r, _ := Decide(&p, nil, s, now, 1)
+				r, _ := decide(&p, nil, s, now, 1)
 				if r.Allowed {
 					s = r.Next
 					admitted++
@@ -52,6 +52,24 @@ func TestTokenBucketNoDrift(t *testing.T) {
 			}
 		})
 	}
+}
+
+// result is a decision with the states it leads to.
+type result struct {
+	Verdict
+	Next      State // after the units were taken, if they were allowed
+	Kept      State // without them
+	Rewritten bool
+}
+
+// decide calls Decide on a copy of s.
+func decide(p *Params, bounds *Bounds, s State, now, cost int64) (result, bool) {
+	v, rewritten, ok := Decide(p, bounds, &s, now, cost)
+	r := result{Verdict: v, Next: s, Kept: s, Rewritten: rewritten}
+	if v.Allowed {
+		Untake(p, &r.Kept, cost)
+	}
+	return r, ok
 }
 
 // anyParams draws limits from the whole accepted range, edges included.
@@ -76,7 +94,7 @@ func anyParams(t *rapid.T, a Algorithm) Params {
 // history drives a bucket through random decisions, changes of its limit and
 // jumps of the clock, and calls check after each decision with the state
 // before it.
-func history(t *rapid.T, check func(p *Params, before State, now, cost int64, r Result)) {
+func history(t *rapid.T, check func(p *Params, before State, now, cost int64, r result)) {
 	a := rapid.SampledFrom([]Algorithm{AlgorithmTokenBucket, AlgorithmSlidingWindow, AlgorithmFixedWindow}).Draw(t, "algorithm")
 	variants := []Params{anyParams(t, a), anyParams(t, a)}
 	p := &variants[0]
@@ -93,7 +111,7 @@ func history(t *rapid.T, check func(p *Params, before State, now, cost int64, r 
 		}
 		now = max(now, MaxPeriod)
 		cost := min(MaxCost, rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, p.Capacity+1)).Draw(t, "cost"))
-		r, _ := Decide(p, nil, s, now, cost)
+		r, _ := decide(p, nil, s, now, cost)
 		check(p, s, now, cost, r)
 		switch {
 		case r.Allowed:
@@ -108,7 +126,7 @@ func history(t *rapid.T, check func(p *Params, before State, now, cost int64, r 
 // millisecond before the wait is over, and admitted when it is.
 func TestTruthfulWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history(t, func(p *Params, before State, now, cost int64, r Result) {
+		history(t, func(p *Params, before State, now, cost int64, r result) {
 			if r.Allowed || cost > p.Capacity {
 				if !r.Allowed && r.Wait != Never {
 					t.Fatalf("cost %d above capacity %d waits %d", cost, p.Capacity, r.Wait)
@@ -122,11 +140,11 @@ func TestTruthfulWait(t *testing.T) {
 			if r.Wait < 1 {
 				t.Fatalf("denied with a wait of %d", r.Wait)
 			}
-			early, _ := Decide(p, nil, kept, now+(r.Wait-1)*1000, cost)
+			early, _ := decide(p, nil, kept, now+(r.Wait-1)*1000, cost)
 			if early.Allowed {
 				t.Fatalf("wait %d ms, but admitted at %d ms", r.Wait, r.Wait-1)
 			}
-			there, _ := Decide(p, nil, kept, now+r.Wait*1000, cost)
+			there, _ := decide(p, nil, kept, now+r.Wait*1000, cost)
 			if !there.Allowed {
 				t.Fatalf("wait %d ms, and then denied with a wait of %d", r.Wait, there.Wait)
 			}
@@ -138,21 +156,21 @@ func TestTruthfulWait(t *testing.T) {
 // no state decide alike, and a microsecond before they do not both look full.
 func TestExpiresMeansUntouched(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history(t, func(p *Params, _ State, now, _ int64, r Result) {
+		history(t, func(p *Params, _ State, now, _ int64, r result) {
 			if !r.Allowed {
 				return
 			}
 			at := max(now, Expires(p.Algorithm, &r.Next))
 			cost := min(MaxCost, p.Capacity)
-			kept, _ := Decide(p, nil, r.Next, at, cost)
-			fresh, _ := Decide(p, nil, State{}, at, cost)
+			kept, _ := decide(p, nil, r.Next, at, cost)
+			fresh, _ := decide(p, nil, State{}, at, cost)
 			if kept.Verdict != fresh.Verdict {
 				t.Fatalf("at its expiry the bucket says %+v, an untouched one %+v", kept.Verdict, fresh.Verdict)
 			}
 			if p.Capacity > MaxCost || at == now {
 				return
 			}
-			before, _ := Decide(p, nil, r.Next, at-1, p.Capacity)
+			before, _ := decide(p, nil, r.Next, at-1, p.Capacity)
 			if before.Allowed {
 				t.Fatalf("the bucket is as good as untouched %d us before it expires", 1)
 			}
@@ -163,7 +181,7 @@ func TestExpiresMeansUntouched(t *testing.T) {
 // TestNeverAboveCapacity bounds what a window or bucket admits at one instant.
 func TestNeverAboveCapacity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		history(t, func(p *Params, _ State, _, cost int64, r Result) {
+		history(t, func(p *Params, _ State, _, cost int64, r result) {
 			if r.Remaining < 0 || r.Remaining > p.Capacity {
 				t.Fatalf("remaining %d of %d", r.Remaining, p.Capacity)
 			}
@@ -177,24 +195,24 @@ func TestNeverAboveCapacity(t *testing.T) {
 // TestChangedLimit checks the carry-over rules of a token bucket by example.
 func TestChangedLimit(t *testing.T) {
 	slow, fast := tokenParams(t, "1/m", 1), tokenParams(t, "100/s", 100)
-	r, _ := Decide(&slow, nil, State{}, testEpoch, 1)
+	r, _ := decide(&slow, nil, State{}, testEpoch, 1)
 	drained := r.Next
 
-	raised, _ := Decide(&fast, nil, drained, testEpoch, 1)
+	raised, _ := decide(&fast, nil, drained, testEpoch, 1)
 	if raised.Allowed || raised.Wait != 10 || !raised.Rewritten {
 		t.Errorf("1/m to 100/s: got %+v, want a wait of 10 ms", raised.Verdict)
 	}
-	if r, _ = Decide(&fast, nil, raised.Kept, testEpoch+10_000, 1); !r.Allowed {
+	if r, _ = decide(&fast, nil, raised.Kept, testEpoch+10_000, 1); !r.Allowed {
 		t.Errorf("10 ms after the raise: %+v, want it admitted", r.Verdict)
 	}
 
 	big := tokenParams(t, "100/s", 200)
-	r, _ = Decide(&big, nil, State{}, testEpoch, 1)
-	lowered, _ := Decide(&slow, nil, r.Next, testEpoch, 1)
+	r, _ = decide(&big, nil, State{}, testEpoch, 1)
+	lowered, _ := decide(&slow, nil, r.Next, testEpoch, 1)
 	if !lowered.Allowed || lowered.Remaining != 0 {
 		t.Errorf("200 units under a burst of 1: %+v, want one admitted and none left", lowered.Verdict)
 	}
-	if r, _ = Decide(&big, nil, lowered.Next, testEpoch, 1); r.Allowed {
+	if r, _ = decide(&big, nil, lowered.Next, testEpoch, 1); r.Allowed {
 		t.Errorf("a larger burst added units at once: %+v", r.Verdict)
 	}
 }
@@ -204,14 +222,14 @@ func TestChangedLimit(t *testing.T) {
 func TestWindowChangedPeriod(t *testing.T) {
 	minute := Params{Algorithm: AlgorithmFixedWindow, Count: 1, Period: 60e6, Capacity: 1}
 	second := Params{Algorithm: AlgorithmFixedWindow, Count: 100, Period: 1e6, Capacity: 100}
-	r, _ := Decide(&minute, nil, State{}, testEpoch, 1)
+	r, _ := decide(&minute, nil, State{}, testEpoch, 1)
 	for _, a := range []Algorithm{AlgorithmFixedWindow, AlgorithmSlidingWindow} {
 		minute.Algorithm, second.Algorithm = a, a
-		got, _ := Decide(&second, nil, r.Next, testEpoch+1000, 99)
+		got, _ := decide(&second, nil, r.Next, testEpoch+1000, 99)
 		if !got.Allowed || got.Remaining != 0 {
 			t.Errorf("%s: raised: %+v, want 99 admitted and none left", a, got.Verdict)
 		}
-		got, _ = Decide(&second, nil, got.Next, testEpoch+60e6, 100)
+		got, _ = decide(&second, nil, got.Next, testEpoch+60e6, 100)
 		if !got.Allowed {
 			t.Errorf("%s: after the old window: %+v, want all 100", a, got.Verdict)
 		}
@@ -225,16 +243,16 @@ func TestClockStepsBack(t *testing.T) {
 		if a == AlgorithmTokenBucket {
 			p = tokenParams(t, "100/m", 100)
 		}
-		r, _ := Decide(&p, nil, State{}, testEpoch, 100)
+		r, _ := decide(&p, nil, State{}, testEpoch, 100)
 		back := testEpoch - 10*86400e6
-		r, _ = Decide(&p, nil, r.Next, back, 1)
+		r, _ = decide(&p, nil, r.Next, back, 1)
 		if r.Allowed {
 			t.Errorf("%s: the step back minted: %+v", a, r.Verdict)
 		}
 		if r.Wait > 60_000 {
 			t.Errorf("%s: the step back froze the bucket for %d ms", a, r.Wait)
 		}
-		if r, _ = Decide(&p, nil, r.Kept, back+60e6, 100); !r.Allowed {
+		if r, _ = decide(&p, nil, r.Kept, back+60e6, 100); !r.Allowed {
 			t.Errorf("%s: a period after the step back: %+v, want all 100", a, r.Verdict)
 		}
 	}
@@ -246,21 +264,21 @@ func TestRefund(t *testing.T) {
 		if a == AlgorithmTokenBucket {
 			p = tokenParams(t, "10/m", 10)
 		}
-		r, _ := Decide(&p, nil, State{}, testEpoch, 4)
+		r, _ := decide(&p, nil, State{}, testEpoch, 4)
 		s := Refund(&p, r.Next, 4, r.Window)
-		if r, _ = Decide(&p, nil, s, testEpoch, 10); !r.Allowed {
+		if r, _ = decide(&p, nil, s, testEpoch, 10); !r.Allowed {
 			t.Errorf("%s: after the refund %+v, want all 10", a, r.Verdict)
 		}
 		s = Refund(&p, Refund(&p, r.Next, 10, r.Window), 10, r.Window)
-		if r, _ = Decide(&p, nil, s, testEpoch, 10); !r.Allowed || r.Remaining != 0 {
+		if r, _ = decide(&p, nil, s, testEpoch, 10); !r.Allowed || r.Remaining != 0 {
 			t.Errorf("%s: refunded twice: %+v, want 10 and no more", a, r.Verdict)
 		}
 		if a == AlgorithmTokenBucket {
 			continue
 		}
-		next, _ := Decide(&p, nil, r.Next, testEpoch+120e6, 10)
+		next, _ := decide(&p, nil, r.Next, testEpoch+120e6, 10)
 		s = Refund(&p, next.Next, 10, r.Window)
-		if r, _ = Decide(&p, nil, s, testEpoch+120e6, 1); r.Allowed {
+		if r, _ = decide(&p, nil, s, testEpoch+120e6, 1); r.Allowed {
 			t.Errorf("%s: a refund for a window that has passed was credited", a)
 		}
 	}

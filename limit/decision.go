@@ -1,9 +1,6 @@
 package limit
 
-import (
-	"bytes"
-	"math/bits"
-)
+import "math/bits"
 
 // Source says who decided.
 type Source uint8
@@ -44,6 +41,7 @@ type Item struct {
 	Limit  *Limit
 	Name   []byte  // the bucket's name
 	KeyLen int     // Name[:KeyLen] is its key in Redis, the rest a field of the hash there
+	TagLen int     // Name[:TagLen] is the same for all buckets that are decided together
 	Cost   int64   // units
 	Bounds *Bounds // of calendar windows
 
@@ -56,12 +54,6 @@ func (it *Item) Enforced() bool { return it.Limit.Mode == ModeEnforce }
 
 // Denies reports whether the item is decided, and refuses the request.
 func (it *Item) Denies() bool { return it.Source != SourceNone && !it.Allowed }
-
-// Tag returns the part of the name that decides where the bucket lives, the
-// same for all buckets of a tenant: all up to the end of the hash tag.
-func (it *Item) Tag() []byte {
-	return it.Name[:bytes.IndexByte(it.Name, tagEnd)+1]
-}
 
 // Call is a run of items, Items[First:Last] of a Buffer, that are decided
 // together, all or nothing: they live in one slot.

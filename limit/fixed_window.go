@@ -5,31 +5,28 @@ package limit
 // stepped back, the units of the old window are carried: they go on counting
 // until that window would have ended.
 
-func decideFixedWindow(p *Params, s State, start, end, now, cost int64) Result {
-	s, rewritten := enterFixedWindow(s, start, end, now)
-	r := Result{Kept: s, Rewritten: rewritten}
-	r.Window = start
+func decideFixedWindow(p *Params, s *State, start, end, now, cost int64) (v Verdict, rewritten bool) {
+	rewritten = enterFixedWindow(s, start, end, now)
+	v.Window = start
 	switch {
 	case cost > p.Capacity:
-		r.Wait = Never
+		v.Wait = Never
 	case s[wUsed]+s[wCarry]+cost <= p.Capacity:
-		r.Allowed = true
+		v.Allowed = true
 		s[wUsed] += cost
-		r.Next = s
 	default:
-		r.Wait = ceilMillis(fixedWindowFits(p.Capacity-cost, &s) - now)
+		v.Wait = ceilMillis(fixedWindowFits(p.Capacity-cost, s) - now)
 	}
-	r.Remaining = max(0, p.Capacity-s[wUsed]-s[wCarry])
-	r.Reset = ceilMillis(fixedWindowExpires(&s) - now)
-	return r
+	v.Remaining = max(0, p.Capacity-s[wUsed]-s[wCarry])
+	v.Reset = ceilMillis(fixedWindowExpires(s) - now)
+	return v, rewritten
 }
 
 // enterFixedWindow makes [start, end) the current window of s.
-func enterFixedWindow(s State, start, end, now int64) (State, bool) {
-	rewritten := false
+func enterFixedWindow(s *State, start, end, now int64) (rewritten bool) {
 	if s[wStart] != start || s[wEnd] != end {
 		if s[wEnd] > now && s[wUsed]+s[wCarry] > 0 {
-			carryWindow(&s, s[wUsed], s[wEnd], now)
+			carryWindow(s, s[wUsed], s[wEnd], now)
 			rewritten = true
 		}
 		s[wStart], s[wEnd], s[wUsed], s[wPrev] = start, end, 0, 0
@@ -37,7 +34,7 @@ func enterFixedWindow(s State, start, end, now int64) (State, bool) {
 	if s[wCarryEnd] <= now {
 		s[wCarry], s[wCarryEnd] = 0, 0
 	}
-	return s, rewritten
+	return rewritten
 }
 
 // carryWindow moves used units of the current window, which count until end,

@@ -44,14 +44,15 @@ func appendEscaped(dst []byte, s string) []byte {
 }
 
 // appendName appends the name of the bucket of l that the request meets. It
-// also returns the length of the part that is the bucket's key in Redis.
-func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extended []byte, keyLen int) {
+// also returns the lengths of the part that is the bucket's key in Redis, and
+// of the part up to the end of the hash tag.
+func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extended []byte, keyLen, tagLen int) {
 	begin := len(dst)
 	if l.byTenant {
 		dst = append(dst, tenantPrefix...)
 		dst = appendEscaped(dst, req.Tenant)
 		dst = append(dst, tagEnd)
-		keyLen = len(dst) - begin
+		tagLen = len(dst) - begin
 		dst = append(dst, l.suffix...)
 	} else {
 		dst = append(dst, sharedPrefix...)
@@ -73,11 +74,12 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 	}
 	if !l.byTenant {
 		dst = append(dst, tagEnd)
+		tagLen = len(dst) - begin
 	}
-	if !l.field {
-		keyLen = len(dst) - begin
+	if l.field {
+		return dst, tagLen, tagLen
 	}
-	return dst, keyLen
+	return dst, len(dst) - begin, tagLen
 }
 
 // TenantKey returns the key of the hash that holds a tenant's fixed buckets.

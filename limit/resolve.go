@@ -105,12 +105,13 @@ func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, byTenant bool)
 			continue
 		}
 		begin := len(b.names)
-		var keyLen int
-		b.names, keyLen = l.appendName(b.names, req, addrs)
+		var keyLen, tagLen int
+		b.names, keyLen, tagLen = l.appendName(b.names, req, addrs)
 		b.Items = append(b.Items, Item{
 			Limit:  l,
 			Name:   b.names[begin:len(b.names):len(b.names)],
 			KeyLen: keyLen,
+			TagLen: tagLen,
 			Cost:   l.cost(req),
 			Bounds: l.Bounds(now),
 		})

@@ -9,25 +9,23 @@ package limit
 // which, because everything but the first term is a multiple of period, is the
 // same as comparing with the first term divided by period and rounded up.
 
-func decideSlidingWindow(p *Params, s State, now, cost int64) Result {
-	s, rewritten := enterSlidingWindow(p.Period, s, now)
-	r := Result{Kept: s, Rewritten: rewritten}
-	r.Window = s[wStart]
-	used := s[wUsed] + s[wCarry] + slidingWeight(&s, now)
+func decideSlidingWindow(p *Params, s *State, now, cost int64) (v Verdict, rewritten bool) {
+	rewritten = enterSlidingWindow(p.Period, s, now)
+	v.Window = s[wStart]
+	used := s[wUsed] + s[wCarry] + slidingWeight(s, now)
 	switch {
 	case cost > p.Capacity:
-		r.Wait = Never
+		v.Wait = Never
 	case used+cost <= p.Capacity:
-		r.Allowed = true
+		v.Allowed = true
 		s[wUsed] += cost
 		used += cost
-		r.Next = s
 	default:
-		r.Wait = ceilMillis(slidingWindowFits(p.Capacity-cost, &s, now) - now)
+		v.Wait = ceilMillis(slidingWindowFits(p.Capacity-cost, s, now) - now)
 	}
-	r.Remaining = max(0, p.Capacity-used)
-	r.Reset = ceilMillis(slidingWindowExpires(&s) - now)
-	return r
+	v.Remaining = max(0, p.Capacity-used)
+	v.Reset = ceilMillis(slidingWindowExpires(s) - now)
+	return v, rewritten
 }
 
 // slidingWeight returns what the previous window weighs at now, which lies in
@@ -41,21 +39,20 @@ func slidingWeight(s *State, now int64) int64 {
 
 // enterSlidingWindow makes the window of the given period that holds now the
 // current one of s.
-func enterSlidingWindow(period int64, s State, now int64) (State, bool) {
+func enterSlidingWindow(period int64, s *State, now int64) (rewritten bool) {
 	start := now - now%period
-	rewritten := false
 	switch old := s[wEnd] - s[wStart]; {
 	case old == 0: // untouched
 		s[wStart], s[wEnd] = start, start+period
 	case s[wStart] > now: // the clock stepped back
-		carryWindow(&s, s[wUsed]+s[wPrev], s[wEnd], now)
+		carryWindow(s, s[wUsed]+s[wPrev], s[wEnd], now)
 		s[wStart], s[wEnd], s[wUsed], s[wPrev] = start, start+period, 0, 0
 		rewritten = true
 	default:
-		slideWindow(&s, old, now)
+		slideWindow(s, old, now)
 		if old != period {
-			used := s[wUsed] + slidingWeight(&s, now)
-			carryWindow(&s, used, s[wEnd], now)
+			used := s[wUsed] + slidingWeight(s, now)
+			carryWindow(s, used, s[wEnd], now)
 			s[wStart], s[wEnd], s[wUsed], s[wPrev] = start, start+period, 0, 0
 			rewritten = s[wCarry] > 0
 		}
@@ -63,7 +60,7 @@ func enterSlidingWindow(period int64, s State, now int64) (State, bool) {
 	if s[wCarryEnd] <= now {
 		s[wCarry], s[wCarryEnd] = 0, 0
 	}
-	return s, rewritten
+	return rewritten
 }
 
 // slideWindow moves s forward, by its own period, to the window that holds now.

@@ -53,41 +53,41 @@ type Verdict struct {
 // Never is the wait of a request that can never be admitted.
 const Never = -1
 
-// Result is a verdict with the state that carries it.
-type Result struct {
-	Verdict
-	// Next is the state after the units were taken; meaningful if Allowed.
-	Next State
-	// Kept is the state without the units taken, converted to the limit as it
-	// stands now. It must be stored even after a denial when Rewritten is set:
-	// the limit changed, or the clock stepped back, and the conversion must
-	// not be repeated from a later now.
-	Kept      State
-	Rewritten bool
-}
-
-// Decide works out what a bucket in state s says to cost units at now. Bounds
-// are the calendar boundaries for calendar windows, see Calendar.Bounds, and
-// ignored by everything else. It returns false when now lies outside Bounds:
-// nothing is decided then.
+// Decide works out what a bucket in state s says to cost units at now, and
+// makes s the bucket's next state: with the units taken if they are allowed.
+// Bounds are the calendar boundaries for calendar windows, see Calendar.Bounds,
+// and ignored by everything else. It returns ok = false when now lies outside
+// Bounds: nothing is decided then.
 //
-// A cost of 0 asks how the bucket stands: it is always allowed.
-func Decide(p *Params, bounds *Bounds, s State, now, cost int64) (Result, bool) {
+// Rewritten says that the limit changed since the state was stored, or that the
+// clock stepped back. The state must be stored then even after a denial,
+// because the conversion must not be repeated from a later now.
+func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, rewritten, ok bool) {
 	switch p.Algorithm {
 	case AlgorithmTokenBucket:
-		return decideTokenBucket(p, s, now, cost), true
+		v, rewritten = decideTokenBucket(p, s, now, cost)
 	case AlgorithmSlidingWindow:
-		return decideSlidingWindow(p, s, now, cost), true
+		v, rewritten = decideSlidingWindow(p, s, now, cost)
 	case AlgorithmCalendarWindow:
 		start, end, ok := bounds.window(now)
 		if !ok {
-			return Result{}, false
+			return v, false, false
 		}
-		return decideFixedWindow(p, s, start, end, now, cost), true
+		v, rewritten = decideFixedWindow(p, s, start, end, now, cost)
 	default:
 		start := now - now%p.Period
-		return decideFixedWindow(p, s, start, start+p.Period, now, cost), true
+		v, rewritten = decideFixedWindow(p, s, start, start+p.Period, now, cost)
 	}
+	return v, rewritten, true
+}
+
+// Untake undoes the taking of units that Decide has just allowed.
+func Untake(p *Params, s *State, units int64) {
+	if p.Algorithm == AlgorithmTokenBucket {
+		s[tbContent] += units
+		return
+	}
+	s[wUsed] -= units
 }
 
 // Refund gives units back to the bucket. Window names the window in which they

@@ -5,36 +5,33 @@ package limit
 // a unit is ever lost: over any history the refilled units equal the exact
 // rational count/period * elapsed, rounded down once.
 
-func decideTokenBucket(p *Params, s State, now, cost int64) Result {
-	s, rewritten := refillTokenBucket(p, s, now)
-	r := Result{Kept: s, Rewritten: rewritten}
-	content := s[tbContent]
+func decideTokenBucket(p *Params, s *State, now, cost int64) (v Verdict, rewritten bool) {
+	rewritten = refillTokenBucket(p, s, now)
 	switch {
 	case cost > p.Capacity:
-		r.Wait = Never
-	case cost <= content:
-		r.Allowed = true
+		v.Wait = Never
+	case cost <= s[tbContent]:
+		v.Allowed = true
 		s[tbContent] -= cost
-		r.Next = s
 	default:
-		r.Wait = ceilMillis(tokenBucketReaches(&s, cost))
+		v.Wait = ceilMillis(tokenBucketReaches(s, cost))
 	}
-	r.Remaining = max(0, s[tbContent])
-	r.Reset = ceilMillis(tokenBucketFullIn(&s))
-	return r
+	v.Remaining = max(0, s[tbContent])
+	v.Reset = ceilMillis(tokenBucketFullIn(s))
+	return v, rewritten
 }
 
 // refillTokenBucket brings s to now, first at the rate it was written with,
 // then converts it to p: the content carries over, up to the new capacity.
-func refillTokenBucket(p *Params, s State, now int64) (State, bool) {
+func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	if !s.Touched() {
-		return State{p.Capacity, 0, now, p.Count, p.Period, p.Capacity}, false
+		*s = State{p.Capacity, 0, now, p.Count, p.Period, p.Capacity}
+		return false
 	}
-	rewritten := false
 	if elapsed := now - s[tbLast]; elapsed < 0 {
 		// The clock stepped back: the content stays and refills from here.
 		rewritten = true
-	} else if elapsed >= tokenBucketFullIn(&s) {
+	} else if elapsed >= tokenBucketFullIn(s) {
 		s[tbContent], s[tbRemainder] = max(s[tbContent], s[tbCapacity]), 0
 	} else {
 		units, rem := mulDiv(elapsed, s[tbCount], s[tbPeriod])
@@ -53,7 +50,7 @@ func refillTokenBucket(p *Params, s State, now int64) (State, bool) {
 		}
 		s[tbCount], s[tbPeriod], s[tbCapacity] = p.Count, p.Period, p.Capacity
 	}
-	return s, rewritten
+	return rewritten
 }
 
 // tokenBucketFullIn returns the microseconds after s[tbLast] at which the

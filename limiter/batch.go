@@ -1,10 +1,6 @@
 package limiter
 
-import (
-	"time"
-
-	"github.com/limitgate/limitgate/limit"
-)
+import "github.com/limitgate/limitgate/limit"
 
 // Batch is a run of requests that are decided together, and the memory they
 // need. It is reused: fill Requests, call Limiter.Decide, read Decisions, call
@@ -42,13 +38,13 @@ func (b *Batch) requestCalls(i int) []limit.Call {
 	return b.buf.Calls[r.FirstCall:r.LastCall]
 }
 
-// resolve finds the limits of every request and makes all of them pending.
-func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now time.Time) {
+// resolve finds the limits of every request and makes all of them pending. Now
+// is in microseconds.
+func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	b.buf.Reset()
 	b.resolved, b.pending, b.Decisions = b.resolved[:0], b.pending[:0], b.Decisions[:0]
-	micros := now.UnixMicro()
 	for i := range b.Requests {
-		b.resolved = append(b.resolved, set.Resolve(&b.Requests[i], addrs, micros, &b.buf))
+		b.resolved = append(b.resolved, set.Resolve(&b.Requests[i], addrs, now, &b.buf))
 		b.pending = append(b.pending, i)
 		b.Decisions = append(b.Decisions, limit.Decision{})
 	}

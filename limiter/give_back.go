@@ -1,10 +1,6 @@
 package limiter
 
-import (
-	"time"
-
-	"github.com/limitgate/limitgate/limit"
-)
+import "github.com/limitgate/limitgate/limit"
 
 // giveBack refunds what denied requests were granted in other slots, and
 // leaves pending those that have to be decided again.
@@ -15,13 +11,13 @@ import (
 // one is decided again, and so is everything behind it that shares a bucket
 // with it. The first pending request is always final, so this ends. Only what is
 // left of a bucket may be reported lower, by the units held for that moment.
-func (l *Limiter) giveBack(deadline time.Time, b *Batch) {
+func (l *Limiter) giveBack(at Moment, b *Batch) {
 	b.again = b.again[:0]
 	if !b.anyGrantDenied() {
 		b.pending = b.pending[:0]
 		return
 	}
-	late := !l.opts.Now().Before(deadline)
+	late := !l.opts.Now().Before(at.Deadline())
 	held := map[string]bucketUse{}
 	var refunds []limit.Item
 	for _, i := range b.pending {
@@ -40,7 +36,7 @@ func (l *Limiter) giveBack(deadline time.Time, b *Batch) {
 			reopen(items, held)
 		}
 	}
-	l.refund(deadline, refunds)
+	l.refund(at, refunds)
 	b.pending, b.again = b.again, b.pending
 }
 
@@ -111,7 +107,7 @@ func reopen(items []limit.Item, held map[string]bucketUse) {
 }
 
 // refund sends items back to whoever granted them.
-func (l *Limiter) refund(deadline time.Time, items []limit.Item) {
+func (l *Limiter) refund(at Moment, items []limit.Item) {
 	var store, backstop []limit.Item
 	for _, it := range items {
 		if it.Source == limit.SourceBackstop {
@@ -121,7 +117,7 @@ func (l *Limiter) refund(deadline time.Time, items []limit.Item) {
 		}
 	}
 	if len(store) > 0 {
-		l.opts.Store.Refund(deadline, store)
+		l.opts.Store.Refund(at, store)
 	}
 	if len(backstop) > 0 {
 		l.opts.Backstop.Refund(backstop)

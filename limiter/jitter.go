@@ -6,44 +6,42 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/limitgate/limitgate/limit"
 )
 
-// denialsTracked bounds the buckets whose denials are counted for the jitter.
-// A bucket that falls out only spreads its callers less.
-const denialsTracked = 16384
+// denialsTracked is how many buckets' denials are counted at a time. A bucket
+// that shares its place with another one loses its count to it now and then,
+// and spreads its callers less. At 32 bytes each this is half a megabyte.
+const denialsTracked = 1 << 14
 
 // jitter spreads the retries of the callers that one bucket denied: with D of
 // them waiting, the last can succeed only D units later than the first.
 type jitter struct {
-	most int64 // ms; 0 switches it off
-	seed maphash.Seed
-	mu   sync.Mutex // guards denials between a look and an update
-	// denials counts, by the hash of a bucket's name, what was denied in the
-	// current wait. Two buckets that collide spread a little more.
-	denials *lru.Cache[uint64, denials]
+	most    int64 // ms; 0 switches it off
+	seed    maphash.Seed
+	denials [denialsTracked]denials
 }
 
+// denials counts what one bucket denied in its current wait.
 type denials struct {
-	until int64 // ms since the epoch: the end of the wait
-	units int64
+	mu     sync.Mutex // guards the rest
+	bucket uint64     // hash of its name
+	until  int64      // ms since the epoch: the end of the wait
+	units  int64
 }
 
 func newJitter(most time.Duration) *jitter {
-	cache, _ := lru.New[uint64, denials](denialsTracked) // fails only for a size below 1
-	return &jitter{most: most.Milliseconds(), seed: maphash.MakeSeed(), denials: cache}
+	return &jitter{most: most.Milliseconds(), seed: maphash.MakeSeed()}
 }
 
-// add counts the denial of it at now and returns how much later than its true
+// add counts the denial of it at now, in ms since the epoch, and returns how much later than its true
 // wait the caller should come back: U(0, J) with
 // J = max(10 % of the wait, D/rate), in ms.
-func (j *jitter) add(it *limit.Item, now time.Time) int64 {
+func (j *jitter) add(it *limit.Item, now int64) int64 {
 	if j.most == 0 {
 		return 0
 	}
-	denied := j.count(it, now.UnixMilli())
+	denied := j.count(it, now)
 	spread := max(it.Wait/10, refillMillis(&it.Limit.Params, denied))
 	return rand.Int64N(min(spread, j.most) + 1)
 }
@@ -61,15 +59,14 @@ func (j *jitter) count(it *limit.Item, now int64) int64 {
 	if it.Name == nil {
 		return it.Cost
 	}
-	key := maphash.Bytes(j.seed, it.Name)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	d, ok := j.denials.Peek(key)
-	if !ok || d.until <= now {
-		d = denials{until: now + it.Wait}
+	bucket := maphash.Bytes(j.seed, it.Name)
+	d := &j.denials[bucket%denialsTracked]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bucket != bucket || d.until <= now {
+		d.bucket, d.until, d.units = bucket, now+it.Wait, 0
 	}
 	d.units = min(d.units+it.Cost, limit.MaxCapacity)
-	j.denials.Add(key, d)
 	return d.units
 }
 

@@ -11,26 +11,29 @@ import (
 // Store decides calls against buckets that all proxies share, or that live in
 // this process. Any number of goroutines may use it.
 type Store interface {
-	// Take decides each call, Items[First:Last], all or nothing, in their
+	// Take decides each call, items[First:Last], all or nothing, in their
 	// order: it fills in verdict and source of every item and, where no
 	// enforced item of the call denies, takes the units. Items that it could
 	// not decide before the deadline it leaves with SourceNone.
-	Take(deadline time.Time, items []limit.Item, calls []limit.Call)
+	Take(at Moment, items []limit.Item, calls []limit.Call)
 	// Peek fills in the verdicts that Take would, and takes nothing.
-	Peek(deadline time.Time, items []limit.Item, calls []limit.Call)
+	Peek(at Moment, items []limit.Item, calls []limit.Call)
 	// Refund gives back the units that Take took for the items, in the windows
 	// in which it took them. What cannot be given back is lost and counted.
-	Refund(deadline time.Time, items []limit.Item)
+	Refund(at Moment, items []limit.Item)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }
 
+// Moment is when a decision is made, and until when it must be.
+type Moment = limit.Moment
+
 // Backstop decides while the store is sick. Any number of goroutines may use it.
 type Backstop interface {
-	// Decide fills in verdict and source of every item that has none.
-	Decide(items []limit.Item)
+	// Decide fills in verdict and source of the items of one call.
+	Decide(at Moment, items []limit.Item)
 	// Refund gives back what Decide took for the items.
 	Refund(items []limit.Item)
 }
@@ -78,40 +81,45 @@ func (l *Limiter) SetLimits(set *limit.Set) { l.set.Store(set) }
 // Limits returns the set in use.
 func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
 
+// moment returns the present.
+func (l *Limiter) moment() Moment {
+	now := l.opts.Now()
+	return Moment{Now: now.UnixMicro(), Start: now, Timeout: l.opts.Timeout}
+}
+
 // Decide decides b.Requests, as if one after the other, into b.Decisions.
 func (l *Limiter) Decide(b *Batch) {
-	now := l.opts.Now()
-	deadline := now.Add(l.opts.Timeout)
+	at := l.moment()
 	set := l.set.Load()
 
 	// 1. Which limits apply, and which buckets do they mean?
-	b.resolve(set, l.opts.Addrs, now)
+	b.resolve(set, l.opts.Addrs, at.Now)
 
 	for len(b.pending) > 0 {
 		// 2. Ask the store, one call for each tenant, all slots at once.
 		calls := b.pendingCalls()
-		l.opts.Store.Take(deadline, b.buf.Items, calls)
+		l.opts.Store.Take(at, b.buf.Items, calls)
 
 		// 3. What the store could not answer, the backstop does.
-		l.fallBack(b, calls)
+		l.fallBack(at, b, calls)
 
 		// 4. The strictest verdict wins. A denial keeps nothing: what it was
 		// granted elsewhere goes back, and requests behind it in the batch
 		// that met those units are decided again.
 		b.merge()
-		l.giveBack(deadline, b)
+		l.giveBack(at, b)
 	}
 
 	// 5. Spread the retries, and count, once.
-	l.finish(b, set, now)
+	l.finish(b, set, at)
 }
 
 // Peek fills b.Decisions with what Decide would answer, and takes nothing.
 func (l *Limiter) Peek(b *Batch) {
-	now := l.opts.Now()
-	b.resolve(l.set.Load(), l.opts.Addrs, now)
+	at := l.moment()
+	b.resolve(l.set.Load(), l.opts.Addrs, at.Now)
 	calls := b.pendingCalls()
-	l.opts.Store.Peek(now.Add(l.opts.Timeout), b.buf.Items, calls)
+	l.opts.Store.Peek(at, b.buf.Items, calls)
 	for i := range b.buf.Items {
 		if it := &b.buf.Items[i]; it.Source == limit.SourceNone {
 			// Nobody can say: report the bucket as it is after a refill.
@@ -126,21 +134,21 @@ func (l *Limiter) Peek(b *Batch) {
 }
 
 // fallBack lets the backstop decide the items that the store left undecided.
-func (l *Limiter) fallBack(b *Batch, calls []limit.Call) {
+func (l *Limiter) fallBack(at Moment, b *Batch, calls []limit.Call) {
 	for _, c := range calls {
 		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
-			l.opts.Backstop.Decide(items)
+			l.opts.Backstop.Decide(at, items)
 		}
 	}
 }
 
 // finish adds the jitter to the waits and reports the decisions.
-func (l *Limiter) finish(b *Batch, set *limit.Set, now time.Time) {
+func (l *Limiter) finish(b *Batch, set *limit.Set, at Moment) {
 	for i := range b.Decisions {
 		d := &b.Decisions[i]
 		items := b.items(i)
 		if !d.Allowed && d.RetryAfter > 0 {
-			d.RetryAfter += l.jitter.add(&items[d.Item], now)
+			d.RetryAfter += l.jitter.add(&items[d.Item], at.Now/1000)
 		}
 		if l.opts.Observer != nil {
 			l.opts.Observer.Observe(set, d, items)

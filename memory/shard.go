@@ -8,8 +8,8 @@ import (
 )
 
 // A shard keeps its buckets in slots that are found through an index of name
-// hashes. Names whose hashes are equal are chained. Chunks of slots are never
-// moved, and a free slot is used again, so that memory is what the bound says.
+// hashes. Chunks of slots are never moved, and a free slot is used again, so
+// that memory is what the bound says.
 
 const (
 	// none is no slot.
@@ -31,13 +31,13 @@ const (
 type slot struct {
 	name      string // empty when the slot is free
 	state     limit.State
-	next      uint32 // the next slot with the same hash, or the next free one
+	next      uint32 // the next free slot
 	algorithm limit.Algorithm
 }
 
 type shard struct {
 	mu    sync.Mutex // guards everything below
-	index map[uint64]uint32
+	index index
 	// chunks hold the slots: slot i is chunks[i/chunkSize][i%chunkSize].
 	chunks    [][]slot
 	used      uint32 // slots that were ever used
@@ -48,38 +48,26 @@ type shard struct {
 	nextDeath int64  // no bucket dies earlier; known after a whole round
 	round     int64  // the earliest death seen in this round of the hand
 	seed      maphash.Seed
-	_         [64]byte // keeps neighbouring locks off one cache line
+	pending   []pending // the memory of the call being decided
+	_         [64]byte  // keeps neighbouring locks off one cache line
 }
 
 func (sh *shard) init(seed maphash.Seed, bound int) {
-	sh.seed, sh.index = seed, map[uint64]uint32{}
+	sh.seed = seed
 	sh.bound, sh.free, sh.round = bound, none, never
 }
 
 func (sh *shard) slot(i uint32) *slot { return &sh.chunks[i/chunkSize][i%chunkSize] }
 
-// state returns the state of slot i; that of none is an untouched bucket.
-func (sh *shard) state(i uint32) limit.State {
-	if i == none {
-		return limit.State{}
-	}
-	return sh.slot(i).state
-}
-
 // find returns the slot of a bucket, or none.
 func (sh *shard) find(hash uint64, name []byte) uint32 {
-	i, ok := sh.index[hash]
-	if !ok {
-		return none
-	}
-	for i != none {
-		s := sh.slot(i)
-		if s.name == string(name) {
+	at := sh.index.home(hash)
+	for {
+		var i uint32
+		if i, at = sh.index.next(hash, at); i == none || sh.slot(i).name == string(name) {
 			return i
 		}
-		i = s.next
 	}
-	return none
 }
 
 // update stores the state of a bucket that has a slot.
@@ -92,12 +80,8 @@ func (sh *shard) update(i uint32, state *limit.State) {
 // insert gives a bucket a slot; hasRoom has said that there is one.
 func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limit.State) {
 	i := sh.takeSlot()
-	next, ok := sh.index[hash]
-	if !ok {
-		next = none
-	}
-	*sh.slot(i) = slot{name: string(name), state: *state, algorithm: a, next: next}
-	sh.index[hash] = i
+	*sh.slot(i) = slot{name: string(name), state: *state, algorithm: a}
+	sh.index.add(hash, i)
 	sh.live++
 	sh.dies(limit.Expires(a, state))
 }
@@ -153,19 +137,7 @@ func (sh *shard) dies(at int64) {
 // remove frees the slot of a bucket.
 func (sh *shard) remove(i uint32) {
 	s := sh.slot(i)
-	hash := maphash.String(sh.seed, s.name)
-	if first := sh.index[hash]; first != i {
-		for at := first; at != none; at = sh.slot(at).next {
-			if t := sh.slot(at); t.next == i {
-				t.next = s.next
-				break
-			}
-		}
-	} else if s.next != none {
-		sh.index[hash] = s.next
-	} else {
-		delete(sh.index, hash)
-	}
+	sh.index.remove(maphash.String(sh.seed, s.name), i)
 	*s = slot{next: sh.free}
 	sh.free = i
 	sh.live--

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"hash/maphash"
-	"time"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -20,14 +19,10 @@ const (
 type Options struct {
 	// Buckets bounds how many buckets are kept; 0 means DefaultBuckets.
 	Buckets int
-	// Now returns the time in microseconds since the epoch; nil means the
-	// clock of this machine.
-	Now func() int64
 }
 
 // Store keeps buckets in memory. Any number of goroutines may use it.
 type Store struct {
-	now    func() int64
 	seed   maphash.Seed
 	shards [shardCount]shard
 	// overflow decides for new buckets while every slot holds a live one.
@@ -39,10 +34,7 @@ func New(opts Options) *Store {
 	if opts.Buckets <= 0 {
 		opts.Buckets = DefaultBuckets
 	}
-	s := &Store{now: opts.Now, seed: maphash.MakeSeed()}
-	if s.now == nil {
-		s.now = func() int64 { return time.Now().UnixMicro() }
-	}
+	s := &Store{seed: maphash.MakeSeed()}
 	for i := range s.shards {
 		s.shards[i].init(s.seed, max(1, opts.Buckets/shardCount))
 	}
@@ -52,17 +44,16 @@ func New(opts Options) *Store {
 // Take decides calls one after the other, each all or nothing: the items
 // items[call.First:call.Last] are given verdicts, and when no enforced one
 // denies, the units are taken. It never fails.
-func (s *Store) Take(_ time.Time, items []limit.Item, calls []limit.Call) {
-	s.decide(items, calls, true)
+func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	s.decide(items, calls, at.Now, true)
 }
 
 // Peek gives the verdicts that Take would give, and takes nothing.
-func (s *Store) Peek(_ time.Time, items []limit.Item, calls []limit.Call) {
-	s.decide(items, calls, false)
+func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	s.decide(items, calls, at.Now, false)
 }
 
-func (s *Store) decide(items []limit.Item, calls []limit.Call, take bool) {
-	now := s.now()
+func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take bool) {
 	for _, call := range calls {
 		group := items[call.First:call.Last]
 		sh := s.shardOf(&group[0])
@@ -75,86 +66,81 @@ func (s *Store) decide(items []limit.Item, calls []limit.Call, take bool) {
 // decideCall evaluates every item, then takes the units if all enforced items
 // admit. The shard's lock is held.
 func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) {
-	var few [limit.DefaultMaxLevels]pending
-	all := few[:0]
+	if len(items) > len(sh.pending) {
+		sh.pending = make([]pending, len(items))
+	}
 	granted, missing := true, 0
 	for i := range items {
-		p := s.look(sh, &items[i], now, &missing)
+		s.look(sh, &items[i], now, &sh.pending[i], &missing)
 		granted = granted && (items[i].Allowed || !items[i].Enforced())
-		all = append(all, p)
 	}
-	for i := range all {
+	for i := range items {
+		p := &sh.pending[i]
 		if take {
-			all[i].store(sh, &items[i], granted)
+			p.store(sh, &items[i], granted)
 		}
-		if all[i].overflow != nil {
-			all[i].overflow.mu.Unlock()
+		if p.overflow != nil {
+			p.overflow.mu.Unlock()
 		}
 	}
 }
 
 // pending is an evaluated item whose state is not stored yet.
 type pending struct {
-	hash     uint64
-	index    uint32
-	overflow *overflowBucket // locked, when the bucket finds no room
-	result   limit.Result
+	hash      uint64
+	index     uint32
+	overflow  *overflowBucket // locked, when the bucket finds no room
+	state     limit.State
+	rewritten bool
 }
 
 // look evaluates an item. Missing counts the call's buckets that need a slot.
-func (s *Store) look(sh *shard, it *limit.Item, now int64, missing *int) pending {
-	p := pending{hash: maphash.Bytes(s.seed, it.Name)}
-	p.index = sh.find(p.hash, it.Name)
-	state := sh.state(p.index)
-	if p.index == none {
+func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, missing *int) {
+	p.hash, p.overflow = maphash.Bytes(s.seed, it.Name), nil
+	if p.index = sh.find(p.hash, it.Name); p.index != none {
+		p.state = sh.slot(p.index).state
+	} else {
+		p.state = limit.State{}
 		*missing++
 		if !sh.hasRoom(*missing, now) {
 			p.overflow = s.overflow.lock(it.Limit)
-			state = p.overflow.state
+			p.state = p.overflow.state
 		}
 	}
-	p.result = evaluate(it, state, now)
-	it.Verdict, it.Source = p.result.Verdict, limit.SourceStore
-	return p
-}
-
-func evaluate(it *limit.Item, s limit.State, now int64) limit.Result {
-	r, ok := limit.Decide(&it.Limit.Params, it.Bounds, s, now, it.Cost)
-	if !ok {
-		// The clock crossed the bounds since the request was resolved.
-		r, _ = limit.Decide(&it.Limit.Params, it.Limit.Bounds(now), s, now, it.Cost)
-	}
-	return r
+	// The bounds of calendar windows were made for the same now.
+	it.Verdict, p.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost)
+	it.Source = limit.SourceStore
 }
 
 // store keeps what the item's bucket has become.
 func (p *pending) store(sh *shard, it *limit.Item, granted bool) {
-	state := &p.result.Next
 	if !granted || !it.Allowed {
-		if !p.result.Rewritten {
+		if !p.rewritten {
 			return
 		}
-		state = &p.result.Kept
+		if it.Allowed {
+			limit.Untake(&it.Limit.Params, &p.state, it.Cost)
+		}
 	}
 	switch {
 	case p.overflow != nil:
-		p.overflow.state = *state
+		p.overflow.state = p.state
 	case p.index != none:
-		sh.update(p.index, state)
+		sh.update(p.index, &p.state)
 	default:
-		sh.insert(p.hash, it.Name, it.Limit.Params.Algorithm, state)
+		sh.insert(p.hash, it.Name, it.Limit.Params.Algorithm, &p.state)
 	}
 }
 
 // Refund gives the units of items back to their buckets, in the windows in
 // which they were charged.
-func (s *Store) Refund(_ time.Time, items []limit.Item) {
+func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 	for i := range items {
 		it := &items[i]
 		sh := s.shardOf(it)
 		sh.mu.Lock()
 		if at := sh.find(maphash.Bytes(s.seed, it.Name), it.Name); at != none {
-			state := limit.Refund(&it.Limit.Params, sh.state(at), it.Cost, it.Window)
+			state := limit.Refund(&it.Limit.Params, sh.slot(at).state, it.Cost, it.Window)
 			sh.update(at, &state)
 		}
 		sh.mu.Unlock()
@@ -180,5 +166,5 @@ func (s *Store) Len() int {
 // shardOf returns the shard of an item's call: its key decides, up to the end
 // of the hash tag, so that all buckets of a tenant share a shard.
 func (s *Store) shardOf(it *limit.Item) *shard {
-	return &s.shards[maphash.Bytes(s.seed, it.Tag())%shardCount]
+	return &s.shards[maphash.Bytes(s.seed, it.Name[:it.TagLen])%shardCount]
 }

@@ -131,7 +131,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	l, err := localLimiter(set, nil)
+	l, err := localLimiter(set)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -141,25 +141,19 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// localLimiter returns a limiter on an empty memory store; a nil clock is the
-// machine's.
-func localLimiter(set *limit.Set, now func() time.Time) (*limiter.Limiter, error) {
+// localLimiter returns a limiter on an empty memory store.
+func localLimiter(set *limit.Set) (*limiter.Limiter, error) {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails
 	addrs, err := limit.NewAddrHasher(secret, 64)
 	if err != nil {
 		return nil, err
 	}
-	var micros func() int64
-	if now != nil {
-		micros = func() int64 { return now().UnixMicro() }
-	}
 	return limiter.New(limiter.Options{
-		Store:    memory.New(memory.Options{Now: micros}),
-		Backstop: backstop.New(1, micros),
+		Store:    memory.New(memory.Options{}),
+		Backstop: backstop.New(1),
 		Addrs:    addrs,
 		Timeout:  time.Second,
-		Now:      now,
 	}, set), nil
 }
 

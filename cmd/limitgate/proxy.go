@@ -63,7 +63,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	}
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
-		Backstop:    backstop.New(s.Instances, nil),
+		Backstop:    backstop.New(s.Instances),
 		Observer:    metrics.NewDecisions(p.metrics),
 		Addrs:       addrs,
 		Timeout:     s.DecisionTimeout,

@@ -40,7 +40,7 @@ func Run(t *testing.T, store limiter.Store) {
 // noBackstop fails the test when the store left something undecided.
 type noBackstop struct{ t *testing.T }
 
-func (b noBackstop) Decide(items []limit.Item) {
+func (b noBackstop) Decide(_ limit.Moment, items []limit.Item) {
 	b.t.Errorf("the store left %s undecided", items[0].Name)
 	for i := range items {
 		items[i].Source = limit.SourceBackstop

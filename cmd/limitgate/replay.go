@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/internal/replay"
+	"github.com/limitgate/limitgate/limit"
+)
+
+const replayAbout = `Replays a web server's access log through limits, and tells what they would
+have done to that traffic.
+
+Usage: limitgate replay [flags] --limits FILE ACCESS_LOG
+
+The log is in Common or Combined Log Format, plain or gzip; - is standard
+input. Each line becomes a request on the log's own clock: --tenant and --op
+are templates of {method} {path} {path:N} {query:NAME} {status} {user} {host}
+{referer_host} {ua_family} and text. A tenant that the limits file does not
+list has its default plan.`
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	limits, compare, against, speed, tenant, op string
+	dims                                        dimFlags
+	sort, frozen, json                          bool
+}
+
+func runReplay(ctx context.Context, env *environment, args []string) int {
+	var f replayFlags
+	fs := newFlags(env, "replay", replayAbout, "limitgate replay --sort --limits examples/limits.yaml access.log.gz")
+	f.register(fs)
+	code, done := parseFlags(env, fs, args)
+	if done {
+		return code
+	}
+	rest := fs.Args()
+	// Flags may stand behind the log, as in: replay - --sort.
+	if len(rest) > 1 {
+		if code, done = parseFlags(env, fs, rest[1:]); done {
+			return code
+		}
+		rest = append(rest[:1:1], fs.Args()...)
+	}
+	if len(rest) != 1 || f.limits == "" {
+		fmt.Fprintln(env.stderr, "limitgate replay: one log and --limits FILE are needed; limitgate replay --help says more")
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := f.run(ctx, env, rest[0]); err != nil {
+		return fail(env, err)
+	}
+	return exitOK
+}
+
+func (f *replayFlags) register(fs *flag.FlagSet) {
+	fs.StringVar(&f.limits, "limits", "", "the limits `file`")
+	fs.StringVar(&f.compare, "compare", "", "another limits `file`: print the difference on the same traffic")
+	fs.StringVar(&f.against, "against", "", "`HOST:PORT` of a running limitgate to send the requests to")
+	fs.StringVar(&f.speed, "speed", "max", "with --against, how fast: 1x is the pace of the log, 10x ten times that, or max")
+	fs.StringVar(&f.tenant, "tenant", "web", "`template` of the tenant")
+	fs.StringVar(&f.op, "op", accesslog.DefaultOp, "`template` of the operation")
+	fs.Var(&f.dims, "dim", "`NAME=TEMPLATE` of a further dimension; may be repeated")
+	fs.BoolVar(&f.sort, "sort", false, "sort the log by time first")
+	fs.BoolVar(&f.frozen, "frozen", false, "let the clock stand still at the first line")
+	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
+}
+
+// dimFlags collects --dim.
+type dimFlags map[string]*accesslog.Template
+
+func (d *dimFlags) String() string { return "" }
+
+func (d *dimFlags) Set(s string) error {
+	name, text, ok := strings.Cut(s, "=")
+	if !ok || limit.CheckName(name) != nil || limit.ReservedDim(name) {
+		return errors.New("a dimension is NAME=TEMPLATE, for example user={user}")
+	}
+	t, err := accesslog.ParseTemplate(text)
+	if err != nil {
+		return err
+	}
+	if *d == nil {
+		*d = dimFlags{}
+	}
+	(*d)[name] = t
+	return nil
+}
+
+func (f *replayFlags) options() (replay.Options, error) {
+	opts := replay.Options{Sort: f.sort, Frozen: f.frozen, Dims: f.dims}
+	var err error
+	if opts.Tenant, err = accesslog.ParseTemplate(f.tenant); err != nil {
+		return opts, fmt.Errorf("flag --tenant: %w", err)
+	}
+	if opts.Op, err = accesslog.ParseTemplate(f.op); err != nil {
+		return opts, fmt.Errorf("flag --op: %w", err)
+	}
+	if f.speed == "max" {
+		return opts, nil
+	}
+	if opts.Speed, err = strconv.ParseFloat(strings.TrimSuffix(f.speed, "x"), 64); err != nil || opts.Speed <= 0 {
+		return opts, fmt.Errorf("flag --speed: %.32q is not a pace: write 1x, 10x or max", f.speed)
+	}
+	return opts, nil
+}
+
+func (f *replayFlags) run(ctx context.Context, env *environment, log string) error {
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	set, _, err := loadLimits(env, f.limits, limit.CompileOptions{})
+	if err != nil {
+		return err
+	}
+	in, size, err := openLog(env, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
+	defer progress.Finish()
+	opts.Progress = progress.Update
+	if f.compare != "" {
+		return f.runCompare(ctx, env, in, set, opts, progress)
+	}
+	var report *replay.Report
+	if f.against != "" {
+		report, err = replay.Against(ctx, f.against, in, set, opts)
+	} else {
+		report, err = replay.Local(ctx, in, set, opts)
+	}
+	if err != nil {
+		return err
+	}
+	progress.Finish()
+	if f.json {
+		return writeJSON(env.stdout, report)
+	}
+	report.Write(env.stdout)
+	return nil
+}
+
+func (f *replayFlags) runCompare(ctx context.Context, env *environment, in io.Reader, set *limit.Set, opts replay.Options, progress *accesslog.Progress) error {
+	if f.against != "" {
+		return errors.New("--compare works on two files, --against on a running proxy: say one of them")
+	}
+	other, _, err := loadLimits(env, f.compare, limit.CompileOptions{})
+	if err != nil {
+		return err
+	}
+	c, err := replay.Compare(ctx, in, set, other, opts)
+	if err != nil {
+		return err
+	}
+	progress.Finish()
+	if f.json {
+		return writeJSON(env.stdout, c)
+	}
+	c.Write(env.stdout, f.limits, f.compare)
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// openLog opens the log, and returns its size in bytes where that is known.
+func openLog(env *environment, path string) (io.ReadCloser, int64, error) {
+	if path == "-" {
+		return io.NopCloser(env.stdin), 0, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open access log: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, fmt.Errorf("open access log: %w", err)
+	}
+	return file, info.Size(), nil
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settleTime is how long a file must be left alone before it is read:
+	// editors and deployments write in several steps.
+	settleTime = 100 * time.Millisecond
+	// rewatchPause is how often a folder that has gone is looked for.
+	rewatchPause = time.Second
+)
+
+// Watcher calls a function when the content of a file has changed. It watches
+// the folder, because editors replace files and Kubernetes swaps symlinks.
+type Watcher struct {
+	path    string
+	reload  func()
+	trigger chan struct{} // one slot: a reload that is due covers later wishes
+	last    [sha256.Size]byte
+}
+
+// NewWatcher returns a watcher of the file at path. Reload is called by Run, one
+// call at a time.
+func NewWatcher(path string, reload func()) *Watcher {
+	w := &Watcher{path: path, reload: reload, trigger: make(chan struct{}, 1)}
+	w.last, _ = w.sum()
+	return w
+}
+
+// Trigger makes Run call reload although nothing may have changed. It never
+// blocks; any goroutine may call it.
+func (w *Watcher) Trigger() {
+	select {
+	case w.trigger <- struct{}{}:
+	default:
+	}
+}
+
+// Run watches until ctx ends.
+func (w *Watcher) Run(ctx context.Context) error {
+	watch, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch limits: %w", err)
+	}
+	defer func() { _ = watch.Close() }()
+	folder := filepath.Dir(w.path)
+	if err := watch.Add(folder); err != nil {
+		return fmt.Errorf("watch limits: %w", err)
+	}
+	settled := time.NewTimer(time.Hour)
+	settled.Stop()
+	rewatch := time.NewTicker(rewatchPause)
+	defer rewatch.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.trigger:
+			w.last, _ = w.sum()
+			w.reload()
+		case <-watch.Events:
+			settled.Reset(settleTime)
+		case <-watch.Errors:
+			// Events were lost: look at the file.
+			settled.Reset(settleTime)
+		case <-settled.C:
+			w.look()
+		case <-rewatch.C:
+			// A folder that was removed and made again has no watch any more.
+			if len(watch.WatchList()) == 0 && watch.Add(folder) == nil {
+				settled.Reset(settleTime)
+			}
+		}
+	}
+}
+
+// look calls reload if the content is another one than last time. A file that
+// cannot be read may be about to be replaced, or be gone for good: reload says
+// so, once.
+func (w *Watcher) look() {
+	sum, _ := w.sum()
+	if sum == w.last {
+		return
+	}
+	w.last = sum
+	w.reload()
+}
+
+func (w *Watcher) sum() ([sha256.Size]byte, error) {
+	content, err := os.ReadFile(w.path)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("read %s: %w", w.path, err)
+	}
+	return sha256.Sum256(content), nil
+}

@@ -1,0 +1,191 @@
+package accesslog
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// MaxLine is the length in bytes, without the line ending, of the longest line
+// a [Reader] parses: 64 KiB.
+const MaxLine = 64 << 10
+
+const (
+	// lineBuffer holds a line and its ending, so that a full buffer without an
+	// ending means that the line is too long.
+	lineBuffer = MaxLine + len("\r\n")
+
+	// rawBuffer is small because what lies in it counts as read: a small log
+	// should not seem to be at its end from the beginning.
+	rawBuffer = 8 << 10
+)
+
+// Reader reads the entries of an access log, one after the other, in about
+// 200 KiB of memory however long the log and its lines are. Its methods are for
+// one goroutine, except BytesRead.
+type Reader struct {
+	source *countingReader
+	lines  *bufio.Reader
+	line   int   // The number of the line read last.
+	err    error // What ended the reading, returned ever after.
+}
+
+// NewReader returns a Reader of the log r. A log that begins like gzip is
+// decompressed, all members of it when several are concatenated; any other is
+// read as it is. NewReader reads the beginning of r, and returns an error when
+// that fails, or when the log is compressed in another way or is not what its
+// first bytes promise. An empty log is no error. The caller closes r.
+func NewReader(r io.Reader) (*Reader, error) {
+	source := &countingReader{r: r}
+	raw := bufio.NewReaderSize(source, rawBuffer)
+	head, err := raw.Peek(10)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	if name := otherCompression(head); name != "" {
+		return nil, fmt.Errorf("read log: the log is compressed with %s: want a plain or a gzip-compressed log, decompress it first", name)
+	}
+	text := io.Reader(raw)
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		text, err = gzip.NewReader(raw)
+		if err != nil {
+			return nil, readError(err)
+		}
+	}
+	return &Reader{source: source, lines: bufio.NewReaderSize(text, lineBuffer)}, nil
+}
+
+// otherCompression names the compression, other than gzip, of a file that
+// begins with head, or is "". No log line begins like any of them.
+func otherCompression(head []byte) string {
+	for _, c := range []struct{ magic, name string }{
+		{"\x28\xb5\x2f\xfd", "zstd"},
+		{"\xfd7zXZ\x00", "xz"},
+		{"BZh91AY&SY", "bzip2"},
+		{"PK\x03\x04", "zip"},
+	} {
+		if bytes.HasPrefix(head, []byte(c.magic)) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// Next returns the next entry, with its Line set. It skips blank lines, which
+// count as lines nevertheless.
+//
+// It returns io.EOF at the end of the log, and a *[ParseError] for a line that
+// is not in Common or Combined Log Format or is longer than [MaxLine]; calling
+// Next again then goes on at the line after. Any other error is from reading or
+// decompressing the log and final, and a line it cut short is not returned.
+func (r *Reader) Next() (Entry, error) {
+	for {
+		line, err := r.nextLine()
+		if err != nil {
+			return Entry{}, err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		e, err := Parse(line)
+		if err != nil {
+			return Entry{}, &ParseError{Line: r.line, Text: excerpt(string(line)), Reason: err.Error()}
+		}
+		e.Line = r.line
+		return e, nil
+	}
+}
+
+// BytesRead is the number of bytes read from the underlying reader so far,
+// compressed ones if the log is compressed, for a [Progress]. It is ahead of the
+// entries by what is buffered, up to 64 KiB of text and 8 KiB of compressed
+// data, and at the end of the log is its size. It may be called concurrently
+// with all methods.
+func (r *Reader) BytesRead() int64 {
+	return r.source.n.Load()
+}
+
+// nextLine returns the next line without its ending and trailing blanks, valid
+// until the next call.
+func (r *Reader) nextLine() ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	line, err := r.lines.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		r.line++
+		return nil, r.skipLongLine(line)
+	}
+	if err != nil {
+		r.err = readError(err)
+		// The last line of a log may lack its ending.
+		if err != io.EOF || len(line) == 0 {
+			return nil, r.err
+		}
+	}
+	r.line++
+	if length := len(trimEnding(line)); length > MaxLine {
+		return nil, r.longLine(line)
+	}
+	return bytes.TrimRight(line, " \t\r\n"), nil
+}
+
+// skipLongLine reads to the end of the line that begins with head and returns
+// the error for it.
+func (r *Reader) skipLongLine(head []byte) error {
+	long := r.longLine(head) // Before the buffer of head is overwritten.
+	for {
+		_, err := r.lines.ReadSlice('\n')
+		if err == nil {
+			return long
+		}
+		if err != bufio.ErrBufferFull {
+			r.err = readError(err)
+			return long
+		}
+	}
+}
+
+func (r *Reader) longLine(head []byte) *ParseError {
+	return &ParseError{
+		Line:   r.line,
+		Text:   excerpt(string(head[:2*maxExcerpt])),
+		Reason: fmt.Sprintf("the line is longer than %d bytes: want a text log with one request a line", MaxLine),
+	}
+}
+
+// trimEnding removes the line ending, \n or \r\n.
+func trimEnding(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+// readError is err as Next and NewReader return it. Of io.EOF, it is io.EOF.
+func readError(err error) error {
+	switch {
+	case err == io.EOF:
+		return io.EOF
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("read log: the data ends in the middle, the file is probably not complete: %w", err)
+	case errors.Is(err, gzip.ErrHeader):
+		return fmt.Errorf("read log: the file begins or goes on with bytes that are not gzip: %w", err)
+	default:
+		return fmt.Errorf("read log: %w", err)
+	}
+}
+
+// countingReader counts what is read from r.
+type countingReader struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+// Read reads from the underlying reader.
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}

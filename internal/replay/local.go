@@ -1,0 +1,64 @@
+package replay
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// replayBuckets bounds the memory store of a replay: a log of a few million
+// addresses fits.
+const replayBuckets = 4_000_000
+
+// local decides in this process, on the clock of the log.
+type local struct {
+	limiter *limiter.Limiter
+	now     time.Time
+	batch   limiter.Batch
+}
+
+func newLocal(set *limit.Set) (*local, error) {
+	l := &local{}
+	addrs, err := newHasher()
+	if err != nil {
+		return nil, err
+	}
+	store := memory.New(memory.Options{Buckets: replayBuckets})
+	l.limiter = limiter.New(limiter.Options{
+		Store: store, Addrs: addrs, Timeout: time.Hour, Now: func() time.Time { return l.now },
+	}, set)
+	return l, nil
+}
+
+// newHasher returns a hasher of addresses that nobody else can repeat.
+func newHasher() (*limit.AddrHasher, error) {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return limit.NewAddrHasher(secret, 64)
+}
+
+func (l *local) decide(_ context.Context, batch []asked) ([]outcome, error) {
+	out := make([]outcome, len(batch))
+	for i := range batch {
+		l.now = batch[i].at
+		l.batch.Reset()
+		l.batch.Requests = append(l.batch.Requests, batch[i].req)
+		l.limiter.Decide(&l.batch)
+		d := &l.batch.Decisions[0]
+		out[i] = outcome{allowed: d.Allowed, limitID: d.LimitID(), applied: appliedOf(l.batch.Items(0))}
+	}
+	return out, nil
+}
+
+func appliedOf(items []limit.Item) []applied {
+	out := make([]applied, len(items))
+	for i := range items {
+		it := &items[i]
+		out[i] = applied{limit: it.Limit, bucket: string(it.Name), wouldDeny: !it.Enforced() && it.Denies()}
+	}
+	return out
+}

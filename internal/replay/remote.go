@@ -1,0 +1,121 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// remoteTimeout bounds waiting for the replies to one pipeline.
+const remoteTimeout = 30 * time.Second
+
+// remote asks a running proxy, over one connection, in the order of the log.
+// Which limits a request meets it works out itself, from the limits file: the
+// replies name only the one that bound.
+type remote struct {
+	client *redis.Client
+	set    *limit.Set
+	addrs  *limit.AddrHasher
+	buffer limit.Buffer
+	speed  float64
+	// begun is when the first request was sent, and first its time in the log.
+	begun, first time.Time
+}
+
+func newRemote(addr string, set *limit.Set, speed float64) (*remote, error) {
+	addrs, err := newHasher()
+	if err != nil {
+		return nil, err
+	}
+	return &remote{set: set, addrs: addrs, speed: speed, client: redis.NewClient(&redis.Options{
+		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
+		ReadTimeout: remoteTimeout, WriteTimeout: remoteTimeout, ContextTimeoutEnabled: true, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})}, nil
+}
+
+func (r *remote) close() { _ = r.client.Close() }
+
+func (r *remote) decide(ctx context.Context, batch []asked) ([]outcome, error) {
+	out := make([]outcome, 0, len(batch))
+	for len(batch) > 0 {
+		n, err := r.due(ctx, batch)
+		if err != nil {
+			return nil, err
+		}
+		some, err := r.send(ctx, batch[:n])
+		if err != nil {
+			return nil, fmt.Errorf("ask proxy: %w", err)
+		}
+		out, batch = append(out, some...), batch[n:]
+	}
+	return out, nil
+}
+
+// due waits until the first request is due, and returns how many are.
+func (r *remote) due(ctx context.Context, batch []asked) (int, error) {
+	if r.speed <= 0 {
+		return len(batch), nil
+	}
+	if r.begun.IsZero() {
+		r.begun, r.first = time.Now(), batch[0].at
+	}
+	when := func(a *asked) time.Time {
+		return r.begun.Add(time.Duration(float64(a.at.Sub(r.first)) / r.speed))
+	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(time.Until(when(&batch[0]))):
+	}
+	n, now := 1, time.Now()
+	for n < len(batch) && !when(&batch[n]).After(now) {
+		n++
+	}
+	return n, nil
+}
+
+func (r *remote) send(ctx context.Context, batch []asked) ([]outcome, error) {
+	pipe := r.client.Pipeline()
+	replies := make([]*redis.Cmd, len(batch))
+	for i := range batch {
+		replies[i] = pipe.Do(ctx, checkArgs(&batch[i].req)...)
+	}
+	_, _ = pipe.Exec(ctx) // every reply carries its own error
+	out := make([]outcome, len(batch))
+	for i, cmd := range replies {
+		fields, err := cmd.Slice()
+		if err != nil {
+			return nil, err
+		}
+		if len(fields) < 7 {
+			return nil, fmt.Errorf("%d fields are not a decision: is that a limitgate?", len(fields))
+		}
+		id, _ := fields[5].(string)
+		r.buffer.Reset()
+		r.set.Resolve(&batch[i].req, r.addrs, batch[i].at.UnixMicro(), &r.buffer)
+		out[i] = outcome{allowed: fields[0] == int64(1), limitID: id, applied: appliedOf(r.buffer.Items)}
+	}
+	return out, nil
+}
+
+// checkArgs is the RL.CHECK command of a request.
+func checkArgs(req *limit.Request) []any {
+	op, ip := req.Op, "-"
+	if op == "" {
+		op = "-"
+	}
+	if req.Addr.IsValid() {
+		ip = req.Addr.String()
+	}
+	args := []any{"RL.CHECK", req.Tenant, op, ip, req.Cost}
+	for _, d := range req.Dims {
+		args = append(args, "DIM", d.Name, d.Value)
+	}
+	return args
+}

@@ -1,0 +1,195 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Report is what limits did to the requests of a log.
+type Report struct {
+	Requests   int64         `json:"requests"`
+	Admitted   int64         `json:"admitted"`
+	Denied     int64         `json:"denied"`
+	OutOfOrder int64         `json:"out_of_order"`
+	Unparsed   int64         `json:"unparsed"`
+	Limits     []LimitReport `json:"limits"`
+	// TopDenied are the buckets that denied most; addresses are hashed.
+	TopDenied []BucketReport `json:"top_denied"`
+	// FirstDenial is when, on the clock of the log, a request was first denied.
+	FirstDenial *time.Time `json:"first_denial,omitempty"`
+	// BusiestSecond is the second with the most requests.
+	BusiestSecond  *time.Time `json:"busiest_second,omitempty"`
+	BusiestCount   int64      `json:"busiest_second_requests"`
+	From           *time.Time `json:"from,omitempty"`
+	To             *time.Time `json:"to,omitempty"`
+	UnparsedSample []string   `json:"unparsed_sample,omitempty"`
+}
+
+// LimitReport is what one limit did.
+type LimitReport struct {
+	ID string `json:"id"`
+	// Requests met the limit. Of those, Admitted were admitted, and Denied were
+	// denied and this limit bound the denial.
+	Requests int64 `json:"requests"`
+	Admitted int64 `json:"admitted"`
+	Denied   int64 `json:"denied"`
+	// WouldDeny counts what a shadow limit would have denied; null for one
+	// behind a proxy, whose replies do not tell.
+	WouldDeny *int64 `json:"would_deny"`
+}
+
+// BucketReport is what one bucket denied.
+type BucketReport struct {
+	Bucket string `json:"bucket"`
+	Denied int64  `json:"denied"`
+}
+
+const (
+	// topShown is how many buckets a report lists.
+	topShown = 10
+	// topTracked bounds the buckets whose denials are counted. Beyond it the
+	// ones denied least are dropped, half of them at a time.
+	topTracked = 200_000
+)
+
+// tally adds up outcomes.
+type tally struct {
+	report Report
+	limits []LimitReport
+	denied map[string]int64
+	second time.Time
+	count  int64
+}
+
+func newTally(set *limit.Set, remote bool) *tally {
+	t := &tally{denied: map[string]int64{}}
+	for _, id := range set.IDs {
+		r := LimitReport{ID: id, WouldDeny: new(int64)}
+		if remote && hasShadow(set, id) {
+			r.WouldDeny = nil
+		}
+		t.limits = append(t.limits, r)
+	}
+	return t
+}
+
+func hasShadow(set *limit.Set, id string) bool {
+	return slices.ContainsFunc(set.Limits, func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
+}
+
+// add counts one request.
+func (t *tally) add(a *asked, o *outcome) {
+	t.report.Requests++
+	if t.report.From == nil {
+		from := a.at
+		t.report.From = &from
+	}
+	if o.allowed {
+		t.report.Admitted++
+	} else {
+		t.report.Denied++
+		if t.report.FirstDenial == nil {
+			at := a.at
+			t.report.FirstDenial = &at
+		}
+	}
+	t.addSecond(a.at)
+	for i := range o.applied {
+		ap := &o.applied[i]
+		l := &t.limits[ap.limit.Ordinal]
+		l.Requests++
+		switch {
+		case o.allowed:
+			l.Admitted++
+		case o.limitID == ap.limit.ID && ap.limit.Mode == limit.ModeEnforce:
+			l.Denied++
+			t.addDenied(ap)
+		}
+		if ap.wouldDeny && l.WouldDeny != nil {
+			*l.WouldDeny++
+		}
+	}
+}
+
+func (t *tally) addSecond(at time.Time) {
+	if !at.Equal(t.second) {
+		t.second, t.count = at, 0
+	}
+	t.count++
+	if t.count > t.report.BusiestCount {
+		busiest := at
+		t.report.BusiestSecond, t.report.BusiestCount = &busiest, t.count
+	}
+	if t.report.To == nil || !at.Equal(*t.report.To) {
+		to := at
+		t.report.To = &to
+	}
+}
+
+func (t *tally) addDenied(ap *applied) {
+	name := ap.bucket
+	if name == "" {
+		name = ap.limit.ID + " (" + ap.limit.Describe() + ")"
+	}
+	t.denied[name]++
+	if len(t.denied) <= topTracked {
+		return
+	}
+	for _, b := range t.top(len(t.denied))[topTracked/2:] {
+		delete(t.denied, b.Bucket)
+	}
+}
+
+func (t *tally) top(n int) []BucketReport {
+	out := make([]BucketReport, 0, len(t.denied))
+	for name, denied := range t.denied {
+		out = append(out, BucketReport{name, denied})
+	}
+	slices.SortFunc(out, func(a, b BucketReport) int {
+		return cmp.Or(cmp.Compare(b.Denied, a.Denied), cmp.Compare(a.Bucket, b.Bucket))
+	})
+	return out[:min(n, len(out))]
+}
+
+// finish returns the report.
+func (t *tally) finish(s *source) *Report {
+	r := &t.report
+	r.Limits, r.TopDenied = t.limits, t.top(topShown)
+	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
+	return r
+}
+
+// Local replays a log in this process, on the log's own clock.
+func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
+	d, err := newLocal(set)
+	if err != nil {
+		return nil, err
+	}
+	t := newTally(set, false)
+	s, err := run(ctx, log, opts, d, t.add)
+	if err != nil {
+		return nil, err
+	}
+	return t.finish(s), nil
+}
+
+// Against replays a log through the proxy at addr, which should run the limits
+// of set.
+func Against(ctx context.Context, addr string, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
+	d, err := newRemote(addr, set, opts.Speed)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	t := newTally(set, true)
+	s, err := run(ctx, log, opts, d, t.add)
+	if err != nil {
+		return nil, err
+	}
+	return t.finish(s), nil
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/tidwall/redcon"
+)
+
+// answer is what redcon calls when a doorbell rang.
+func (s *Server) answer(rc redcon.Conn, _ redcon.Command) {
+	c := rc.NetConn().(*conn)
+	if !c.answer() {
+		// The client has been told. What it sent since is not run.
+		_ = rc.Close()
+	}
+}
+
+// answer has the session answer the batch and sends the reply in one write. It
+// returns whether the connection goes on.
+func (c *conn) answer() (more bool) {
+	b := c.batch
+	c.batch = nil
+	reply, quit, err := c.serve(b)
+	if err != nil {
+		// b is not released: the session may have left it in any state.
+		return false
+	}
+	b.reply = reply
+	_, err = c.Write(reply)
+	b.release()
+	if err != nil {
+		return false
+	}
+	if quit {
+		c.hangUp()
+	}
+	return !quit
+}
+
+func (c *conn) serve(b *batch) (reply []byte, quit bool, err error) {
+	defer c.survive("serve", &err)
+	reply, quit = c.session.Serve(c.ctx, b.cmds, b.reply[:0])
+	return reply, quit, nil
+}
+
+// open runs the TLS handshake, if there is one, and makes the session. It is
+// done here, not on accepting, so that one client cannot hold up another.
+func (c *conn) open() (err error) {
+	if tls, ok := c.Conn.(interface{ HandshakeContext(context.Context) error }); ok {
+		c.armed = time.Now().Add(c.server.opts.RequestTimeout)
+		if err := c.SetDeadline(c.armed); err != nil {
+			return err
+		}
+		if c.listener.draining.Load() {
+			return errInterrupted
+		}
+		if err := tls.HandshakeContext(c.ctx); isTimeout(err) {
+			return errTimeout
+		} else if err != nil {
+			return err
+		}
+	}
+	defer c.survive("open", &err)
+	c.session = c.server.newSession(c.peer)
+	return nil
+}
+
+func (c *conn) closeSession() {
+	var err error
+	defer c.survive("close", &err)
+	c.session.Close()
+}
+
+// survive turns a panic of the session into an error. It logs where, and what
+// only if the runtime worded it: other panic values may hold what a client sent.
+func (c *conn) survive(doing string, err *error) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	*err = errPanic
+	c.server.count.panics.Add(1)
+	cause := fmt.Sprintf("%T", value)
+	if fault, ok := value.(runtime.Error); ok {
+		cause = fault.Error()
+	}
+	slog.Error("session panicked", "doing", doing, "conn", c.peer.ID,
+		"cause", cause, "stack", string(debug.Stack()))
+}

@@ -1,0 +1,58 @@
+package server
+
+import "sync"
+
+const (
+	// batchBytes is how much input one batch holds: some thousand checks, so that
+	// a pipeline costs the store one trip, and yet bounded replies. A batch may
+	// pass it by its last command.
+	batchBytes = 64 << 10
+	// batchCommands bounds the replies too: the shortest commands (INFO, COMMAND)
+	// have the longest of them.
+	batchCommands = 1024
+	// keepReply is how much room for replies a spare batch keeps.
+	keepReply = 64 << 10
+)
+
+// batch is a run of commands of one connection that are answered together.
+type batch struct {
+	cmds  [][][]byte
+	words [][]byte // backs cmds
+	bytes int
+	reply []byte // room to answer in
+}
+
+// spares are batches without an owner: a connection needs one only while it is
+// being answered.
+var spares = sync.Pool{New: func() any { return new(batch) }}
+
+func takeBatch() *batch { return spares.Get().(*batch) }
+
+// release forgets the commands, so that a spare batch holds on to no input.
+func (b *batch) release() {
+	clear(b.cmds)
+	clear(b.words)
+	b.cmds, b.words, b.bytes = b.cmds[:0], b.words[:0], 0
+	if cap(b.reply) > keepReply {
+		b.reply = nil
+	}
+	spares.Put(b)
+}
+
+func (b *batch) empty() bool { return len(b.cmds) == 0 }
+
+// full says whether the batch takes no more commands. A guest's holds one: the
+// bounds of the next depend on whether this one authenticates him.
+func (b *batch) full(guest bool) bool {
+	return b.bytes >= batchBytes || len(b.cmds) >= batchCommands || guest && !b.empty()
+}
+
+// add appends the command that has these words. The batch aliases it.
+func (b *batch) add(command []byte, words []span) {
+	first := len(b.words)
+	for _, w := range words {
+		b.words = append(b.words, command[w.start:w.end:w.end])
+	}
+	b.cmds = append(b.cmds, b.words[first:len(b.words):len(b.words)])
+	b.bytes += len(command)
+}

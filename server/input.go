@@ -1,0 +1,109 @@
+package server
+
+import (
+	"bytes"
+	"io"
+)
+
+// smallBuffer is what a connection reads into at first and while it is quiet:
+// there may be ten thousand of them.
+const smallBuffer = 4 << 10
+
+// input is what has arrived on a connection and is not yet answered. Its buffer
+// grows with what has arrived, never with what was announced.
+type input struct {
+	buf       []byte
+	next, end int   // buf[next:end] holds commands that were not collected
+	full      bool  // the last read filled buf: more is likely to wait
+	frame     frame // of the command at next
+	err       error // why nothing after the collected commands can be read
+}
+
+// pending says whether bytes wait to be collected, or to be completed.
+func (in *input) pending() bool { return in.next < in.end }
+
+// large says whether the buffer is one that a quiet connection should not keep.
+func (in *input) large() bool { return len(in.buf) > smallBuffer }
+
+// collect moves the complete commands to b until it is full. An error comes
+// after the commands before it, which are in b, and comes again when called
+// again.
+func (in *input) collect(b *batch, lim *limits) error {
+	for in.err == nil && in.pending() && !b.full(lim.guest) {
+		rest := in.buf[in.next:in.end]
+		done, err := in.frame.advance(rest, lim)
+		switch {
+		case err != nil:
+			in.err = err
+		case !done:
+			return nil
+		case fromBrowser(rest, in.frame.words):
+			in.err = errBrowser
+		default:
+			if len(in.frame.words) > 0 {
+				b.add(rest[:in.frame.pos], in.frame.words)
+			}
+			in.next += in.frame.pos
+			in.frame.reset()
+		}
+	}
+	return in.err
+}
+
+// fromBrowser says whether a command is a line that only HTTP has.
+func fromBrowser(command []byte, words []span) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name := command[words[0].start:words[0].end]
+	switch len(name) {
+	case len("POST"):
+		return bytes.EqualFold(name, []byte("POST"))
+	case len("Host:"):
+		return bytes.EqualFold(name, []byte("Host:"))
+	default:
+		return false
+	}
+}
+
+// fill reads once. It must not be called while a batch aliases the buffer.
+func (in *input) fill(r io.Reader) (int, error) {
+	if in.next > 0 {
+		in.end = copy(in.buf, in.buf[in.next:in.end])
+		in.next = 0
+	}
+	if in.end == len(in.buf) || in.full {
+		in.grow()
+	}
+	n, err := r.Read(in.buf[in.end:])
+	in.end += n
+	in.full = in.end == len(in.buf)
+	return n, err
+}
+
+// grow makes room. Up to a batch's size in big steps: it is a pipeline. Beyond
+// that only for one command that fills the buffer, whose length frame bounds.
+func (in *input) grow() {
+	size := len(in.buf)
+	switch {
+	case size < batchBytes:
+		size = min(max(4*size, smallBuffer), batchBytes)
+	case in.end == size:
+		size *= 2
+	default:
+		return
+	}
+	buf := make([]byte, size)
+	copy(buf, in.buf[:in.end])
+	in.buf = buf
+}
+
+// settle gives back room that only one huge command needed.
+func (in *input) settle() {
+	if len(in.buf) > batchBytes && !in.pending() {
+		in.drop()
+	}
+}
+
+// drop gives back the buffer of an input that has nothing pending.
+func (in *input) drop() { *in = input{frame: in.frame} }

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// The pause after a failure to accept, doubled from failure to failure. Out
+	// of file descriptors, accepting again at once would only burn a core.
+	minAcceptPause = 5 * time.Millisecond
+	maxAcceptPause = time.Second
+	// rejectTime bounds the farewell to a client too many: it is written in the
+	// accept loop.
+	rejectTime = 100 * time.Millisecond
+)
+
+// A peer that vanished without a word is noticed after Idle + Count*Interval,
+// that is two minutes.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
+
+// listener is what redcon accepts from: the connections it returns are guarded,
+// and it says that it is closed only when the last of them has ended, because
+// redcon then closes all.
+type listener struct {
+	net.Listener
+	server *Server
+	// ctx is what sessions get: it ends when a drain runs out of time, not when
+	// it begins.
+	ctx      context.Context
+	cancel   context.CancelFunc
+	draining atomic.Bool
+	stopped  chan struct{} // closed when draining begins
+	broken   chan error    // gets the error that ended accepting; holds one
+	empty    chan struct{} // closed when draining and no connection is left
+
+	mu   sync.Mutex // guards open, and draining against additions to open
+	open map[*conn]struct{}
+}
+
+func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
+	l := &listener{
+		Listener: ln,
+		server:   s,
+		stopped:  make(chan struct{}),
+		broken:   make(chan error, 1),
+		empty:    make(chan struct{}),
+		open:     make(map[*conn]struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return l
+}
+
+// Accept returns the next guarded connection. After the last connection of a
+// drain it returns net.ErrClosed, and no other error ever.
+func (l *listener) Accept() (net.Conn, error) {
+	pause := minAcceptPause
+	for !l.draining.Load() {
+		nc, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			pause = minAcceptPause
+			if c := l.admit(nc); c != nil {
+				return c, nil
+			}
+		case l.draining.Load():
+		case errors.Is(err, net.ErrClosed):
+			l.broken <- err
+			<-l.stopped
+		default:
+			l.server.count.acceptErrors.Add(1)
+			slog.Warn("cannot accept a connection", "error", err, "pause", pause)
+			l.wait(pause)
+			pause = min(2*pause, maxAcceptPause)
+		}
+	}
+	<-l.empty
+	return nil, net.ErrClosed
+}
+
+func (l *listener) wait(pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.stopped:
+	}
+}
+
+// admit returns the guarded connection, or nil if there is no room for it.
+func (l *listener) admit(nc net.Conn) *conn {
+	s := l.server
+	if s.count.connections.Add(1) > int64(s.opts.MaxConns) {
+		s.count.connections.Add(-1)
+		s.count.rejected.Add(1)
+		reject(nc)
+		return nil
+	}
+	if tcp, ok := rawConn(nc).(*net.TCPConn); ok {
+		// It fails only on a connection that is already gone.
+		_ = tcp.SetKeepAliveConfig(keepAlive)
+	}
+	c := &conn{Conn: nc, listener: l, server: s}
+	c.ctx, c.cancel = context.WithCancel(l.ctx)
+	c.peer = Peer{
+		ID:               s.lastID.Add(1),
+		Addr:             nc.RemoteAddr(),
+		LocalAddr:        nc.LocalAddr(),
+		Kill:             c.kill,
+		SetAuthenticated: c.member.Store,
+	}
+	if !l.add(c) {
+		s.count.connections.Add(-1)
+		c.kill()
+		return nil
+	}
+	s.count.total.Add(1)
+	return c
+}
+
+// reject tells a client, as Redis does, that there are too many. One that comes
+// by TLS is not told: that would take a handshake.
+func reject(nc net.Conn) {
+	if rawConn(nc) == nc && nc.SetWriteDeadline(time.Now().Add(rejectTime)) == nil {
+		_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n"))
+	}
+	_ = rawConn(nc).Close()
+}
+
+func (l *listener) add(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining.Load() {
+		return false
+	}
+	l.open[c] = struct{}{}
+	return true
+}
+
+func (l *listener) remove(c *conn) {
+	l.server.count.connections.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	if l.draining.Load() && len(l.open) == 0 {
+		close(l.empty)
+	}
+}
+
+// drain stops accepting and wakes the connections that wait for their clients.
+func (l *listener) drain() {
+	l.mu.Lock()
+	l.draining.Store(true)
+	if len(l.open) == 0 {
+		close(l.empty)
+	}
+	for c := range l.open {
+		c.interrupt()
+	}
+	l.mu.Unlock()
+	close(l.stopped)
+	_ = l.Close()
+}
+
+// killAll closes the connections that are left, and returns how many.
+func (l *listener) killAll() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		c.kill()
+	}
+	return len(l.open)
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestMaxConns checks that a client too many is told, and that a place that
+// becomes free is taken.
+func TestMaxConns(t *testing.T) {
+	r := start(t, Options{MaxConns: 2})
+	a, b := r.dial(), r.dial()
+	a.ping()
+	b.ping()
+	for range 3 {
+		r.dial().expectEnd("-ERR max number of clients reached\r\n")
+	}
+	if got := r.server.Stats(); got.Connections != 2 || got.Total != 2 || got.Rejected != 3 {
+		t.Errorf("stats %+v", got)
+	}
+	a.Close()
+	r.closedSession()
+	// The place is free a moment after the session is closed.
+	await(t, "the place is free", func() bool { return r.server.Stats().Connections == 1 })
+	r.dial().ping()
+	b.ping()
+}
+
+// failingListener fails some times and notes when it was asked.
+type failingListener struct {
+	*pipeListener
+	mu    sync.Mutex // guards the following
+	fails int
+	asked []time.Time
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	l.asked = append(l.asked, time.Now())
+	l.fails--
+	fail := l.fails >= 0
+	l.mu.Unlock()
+	if fail {
+		return nil, errors.New("accept4: too many open files")
+	}
+	return l.pipeListener.Accept()
+}
+
+// TestAcceptBackoff checks that a failure to accept is followed by a pause, which
+// grows, and which a drain does not wait for.
+func TestAcceptBackoff(t *testing.T) {
+	logged := capture(t)
+	synctest.Test(t, func(t *testing.T) {
+		ln := &failingListener{pipeListener: newPipeListener(), fails: 10}
+		r := startOn(t, Options{}, ln)
+		nc := ln.dial()
+		writeAll(t, nc, "QUIT\r\n")
+		r.closedSession()
+		ln.mu.Lock()
+		defer ln.mu.Unlock()
+		var pauses []time.Duration
+		for i := range 10 {
+			pauses = append(pauses, ln.asked[i+1].Sub(ln.asked[i])/time.Millisecond)
+		}
+		if want := []time.Duration{5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000}; !slices.Equal(pauses, want) {
+			t.Errorf("pauses %v, want %v", pauses, want)
+		}
+		if got := r.server.Stats().AcceptErrors; got != 10 {
+			t.Errorf("%d accept errors, want 10", got)
+		}
+	})
+	if got := strings.Count(logged(), "cannot accept a connection"); got != 10 {
+		t.Errorf("logged %d times:\n%s", got, logged())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ln := &failingListener{pipeListener: newPipeListener(), fails: 1 << 30}
+		r := startOn(t, Options{}, ln)
+		time.Sleep(10*time.Second + time.Millisecond)
+		before := time.Now()
+		if err := r.end(); err != nil || time.Since(before) != 0 {
+			t.Errorf("Run: %v after %v", err, time.Since(before))
+		}
+	})
+}
+
+// selfSigned returns TLS settings for both ends.
+func selfSigned(t *testing.T) (serverSide, clientSide *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"limitgate.test"},
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
+		&tls.Config{RootCAs: pool, ServerName: "limitgate.test"}
+}
+
+// TestTLS checks that all of it works under TLS too: batches, refusals that are
+// read, half-closing, too many clients, and the drain.
+func TestTLS(t *testing.T) {
+	serverSide, clientSide := selfSigned(t)
+	r := startOn(t, Options{MaxConns: 2}, tls.NewListener(listen(t), serverSide))
+	dial := func() *client {
+		nc, err := tls.Dial("tcp", r.addr, clientSide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newClient(t, nc)
+	}
+	idle := dial()
+	idle.ping()
+	pipeline := strings.Repeat(command("ECHO", strings.Repeat("t", 1000)), 300)
+	half := dial()
+	go func() {
+		half.send(pipeline)
+		if err := half.Conn.(*tls.Conn).CloseWrite(); err != nil {
+			t.Error(err)
+		}
+	}()
+	half.expectEnd(pipeline)
+	r.closedSession()
+	await(t, "the place is free", func() bool { return r.server.Stats().Connections == 1 })
+	wrong := dial()
+	if _, err := tls.Dial("tcp", r.addr, clientSide); err == nil {
+		t.Error("a third client was accepted")
+	}
+	wrong.send("PING\r\n*x\r\nPING\r\n")
+	wrong.expectEnd("+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n")
+	r.stop()
+	idle.expectEnd("")
+}
+
+// TestTLSHandshakeTimeout checks that a client which does not shake hands is cut
+// off, and that a drain does not wait for one.
+func TestTLSHandshakeTimeout(t *testing.T) {
+	serverSide, _ := selfSigned(t)
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		r := startOn(t, Options{}, tls.NewListener(ln, serverSide))
+		expectEndAfter(t, ln.dial(), 30*time.Second)
+		if got := r.server.Stats().TimedOut; got != 1 {
+			t.Errorf("%d timed out, want 1", got)
+		}
+		nc := ln.dial()
+		synctest.Wait()
+		before := time.Now()
+		if err := r.end(); err != nil || time.Since(before) != 0 {
+			t.Errorf("Run: %v after %v", err, time.Since(before))
+		}
+		nc.Close()
+	})
+}

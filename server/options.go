@@ -1,0 +1,125 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The largest bounds that make sense: beyond them lies a mistake.
+const (
+	maxMaxConns = 1 << 20
+	maxMaxArgs  = 1 << 20
+	maxMaxBytes = 512 << 20 // Redis' own proto-max-bulk-len
+)
+
+// Before a client has authenticated it may send no more than AUTH and HELLO
+// need. The figures are those of Redis since CVE-2021-32675.
+const (
+	guestArgs = 10
+	guestBulk = 16 << 10
+)
+
+// Options bound what connections may cost. A field that is zero stands for its
+// default, except IdleTimeout.
+type Options struct {
+	// MaxConns is how many connections there may be at once, over all listeners
+	// of a Server. Default 10,000.
+	MaxConns int
+	// IdleTimeout closes a connection that has sent nothing for so long. Zero,
+	// the default, means never, as in Redis.
+	IdleTimeout time.Duration
+	// RequestTimeout is how long the rest of a half-sent command may take, and a
+	// TLS handshake. Default 30 s.
+	RequestTimeout time.Duration
+	// WriteTimeout is how long the client may take to accept the replies of one
+	// batch. Default 10 s.
+	WriteTimeout time.Duration
+	// MaxBulk is the longest word of a command in bytes. Default 64 KiB.
+	MaxBulk int
+	// MaxArgs is how many words a command may have. Default 1,024.
+	MaxArgs int
+	// MaxRequest is the longest command in bytes, framing included. It is at
+	// least MaxBulk. Default 1 MiB.
+	MaxRequest int
+	// MaxInline is the longest line in bytes: of an inline command, and of a
+	// length. Default 64 KiB.
+	MaxInline int
+	// RequireAuth sets stricter bounds until a client has authenticated: 10 words
+	// and 16 KiB a word.
+	RequireAuth bool
+	// ShutdownTimeout is how long a drain waits for batches that are being
+	// answered. Default 10 s.
+	ShutdownTimeout time.Duration
+}
+
+// DefaultOptions returns the defaults.
+func DefaultOptions() Options {
+	return Options{
+		MaxConns:        10_000,
+		RequestTimeout:  30 * time.Second,
+		WriteTimeout:    10 * time.Second,
+		MaxBulk:         64 << 10,
+		MaxArgs:         1024,
+		MaxRequest:      1 << 20,
+		MaxInline:       64 << 10,
+		ShutdownTimeout: 10 * time.Second,
+	}
+}
+
+// Validate returns an error that lists every field out of bounds.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	err := errors.Join(
+		checkRange("MaxConns", o.MaxConns, 1, maxMaxConns),
+		checkRange("MaxArgs", o.MaxArgs, 1, maxMaxArgs),
+		checkRange("MaxBulk", o.MaxBulk, 1, maxMaxBytes),
+		checkRange("MaxRequest", o.MaxRequest, o.MaxBulk, maxMaxBytes),
+		checkRange("MaxInline", o.MaxInline, 1, maxMaxBytes),
+		checkTime("IdleTimeout", o.IdleTimeout),
+		checkTime("RequestTimeout", o.RequestTimeout),
+		checkTime("WriteTimeout", o.WriteTimeout),
+		checkTime("ShutdownTimeout", o.ShutdownTimeout),
+	)
+	if err != nil {
+		return fmt.Errorf("check server options: %w", err)
+	}
+	return nil
+}
+
+func checkRange(name string, value, least, most int) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s must be between %d and %d", name, least, most)
+	}
+	return nil
+}
+
+func checkTime(name string, value time.Duration) error {
+	if value < 0 {
+		return fmt.Errorf("%s must not be negative", name)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	d := DefaultOptions()
+	set := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	setTime := func(field *time.Duration, value time.Duration) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&o.MaxConns, d.MaxConns)
+	set(&o.MaxBulk, d.MaxBulk)
+	set(&o.MaxArgs, d.MaxArgs)
+	set(&o.MaxRequest, max(d.MaxRequest, o.MaxBulk))
+	set(&o.MaxInline, d.MaxInline)
+	setTime(&o.RequestTimeout, d.RequestTimeout)
+	setTime(&o.WriteTimeout, d.WriteTimeout)
+	setTime(&o.ShutdownTimeout, d.ShutdownTimeout)
+	return o
+}

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+	"net"
+)
+
+// Session answers the commands of one connection. It is not used concurrently.
+type Session interface {
+	// Serve answers cmds in order, appending RESP to out and returning it. There
+	// is at least one command and each has at least one word. The words alias
+	// private memory that is valid only during the call. When quit is true the
+	// reply is written and the connection closed. ctx ends when the connection
+	// is killed or a drain runs out of time.
+	Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, quit bool)
+	// Close is called once when the connection has ended.
+	Close()
+}
+
+// Peer describes a connection to its new session.
+type Peer struct {
+	// ID is unique among the connections of one Server. It starts at 1 and grows.
+	ID int64
+	// Addr is the client's end of the connection, LocalAddr is ours.
+	Addr, LocalAddr net.Addr
+	// Kill closes the connection. It may be called from any goroutine, also when
+	// the connection has ended, and does not block. Session.Close follows.
+	Kill func()
+	// SetAuthenticated says whether the client has authenticated; it has not at
+	// first. Without Options.RequireAuth it changes nothing. It may be called
+	// from any goroutine.
+	SetAuthenticated func(bool)
+}
