@@ -207,7 +207,11 @@ func (p *proxy) reloadLimits() {
 // printBanner says where the proxy listens and what to type next.
 func (p *proxy) printBanner() {
 	st := p.limits.Status()
-	p.log.Info("listening", "addr", p.front.Addr().String(), "store", p.storeKind(), "limits", st.Source, "version", st.Version)
+	admin := "off"
+	if p.admin != nil {
+		admin = p.admin.Addr().String()
+	}
+	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", admin, "store", p.storeKind(), "limits", st.Source, "version", st.Version)
 	host, port, _ := net.SplitHostPort(p.front.Addr().String())
 	fmt.Fprintf(p.env.stdout, `limitgate %s listens on %s, store %s. Ask it:
 

@@ -1,0 +1,257 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// take decides one request of a set and returns its items.
+func take(t *testing.T, s *Store, set *limit.Set, req limit.Request) []limit.Item {
+	t.Helper()
+	var b limit.Buffer
+	now := time.Now()
+	set.Resolve(&req, testAddrs, now.UnixMicro(), &b)
+	s.Take(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
+	for i := range b.Items {
+		if b.Items[i].Source != limit.SourceStore {
+			t.Fatalf("%s was left undecided: %+v", b.Items[i].Name, s.Stats())
+		}
+	}
+	return b.Items
+}
+
+// pttl returns how long a bucket's key lives, in ms.
+func pttl(t *testing.T, c *redis.Client, it *limit.Item) int64 {
+	t.Helper()
+	d, err := c.PTTL(context.Background(), string(it.Name[:it.KeyLen])).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Milliseconds()
+}
+
+// TestExpiryNeverMints holds the life of every key to the time its bucket needs
+// to be as good as untouched: not a millisecond less, and at most a granule
+// more. Emptied, a bucket of 2000 at 1000/m needs two minutes.
+func TestExpiryNeverMints(t *testing.T) {
+	node := redistest.SharedNode(t)
+	s, c := open(t, node.Addr), client(t, node.Addr)
+	for i, spec := range []spec{
+		{id: "b", by: []string{"tenant", "op"}, rate: "1000/m", burst: "2000"},
+		{id: "b", by: []string{"tenant"}, rate: "1000/m", burst: "2000"},
+		{id: "b", by: []string{"tenant", "op"}, rate: "7/h", burst: "3"},
+		{id: "b", by: []string{"tenant", "op"}, rate: "1000/m", algorithm: "sliding_window"},
+		{id: "b", by: []string{"tenant"}, rate: "1000/m", algorithm: "sliding_window"},
+		{id: "b", by: []string{"tenant", "op"}, rate: "1000/m", algorithm: "fixed_window"},
+		{id: "b", by: []string{"tenant", "op"}, rate: "1000/day", algorithm: "fixed_window"},
+	} {
+		set := compile(t, spec)
+		p := &set.Limits[0].Params
+		for step, cost := range []int64{1, p.Capacity / 3, p.Capacity - 1 - p.Capacity/3} {
+			before := time.Now()
+			items := take(t, s, set, limit.Request{Tenant: fmt.Sprintf("expiry-%d", i), Op: "op", Cost: max(1, cost)})
+			it := &items[0]
+			left := pttl(t, c, it)
+			gone := time.Since(before).Milliseconds() + 1
+			most := it.Reset + p.Granule()/1000
+			// Reset was rounded up, and some time went by since.
+			if least := it.Reset - 1 - gone; left > most || left < least {
+				t.Errorf("%s %s, step %d: the key lives %d ms, want %d to %d", p.Algorithm, spec.rate, step, left, least, most)
+			}
+		}
+	}
+}
+
+// TestExpiryArmedOncePerWindow counts the commands that set an expiry: a window
+// needs one, not one a call.
+func TestExpiryArmedOncePerWindow(t *testing.T) {
+	node := redistest.Start(t)
+	s, c := open(t, node.Addr), client(t, node.Addr)
+	set := compile(t,
+		spec{id: "field", by: []string{"tenant"}, rate: "1000/1d", algorithm: "sliding_window"},
+		spec{id: "key", by: []string{"tenant", "op"}, rate: "1000/1d", algorithm: "sliding_window"},
+		spec{id: "bucket", by: []string{"tenant"}, rate: "1000/1d"},
+	)
+	for range 100 {
+		take(t, s, set, limit.Request{Tenant: "armed", Op: "op", Cost: 1})
+	}
+	stats, err := c.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expires := calls(stats, "expire") + calls(stats, "pexpire") + calls(stats, "pexpireat") + calls(stats, "expireat")
+	if expires < 1 || expires > 3 {
+		t.Errorf("%d commands set an expiry in 100 calls, want one for each field\n%s", expires, stats)
+	}
+	redistest.AssertAllKeysExpire(t, node)
+}
+
+func calls(stats, command string) int {
+	for line := range strings.Lines(stats) {
+		rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls=")
+		if !ok {
+			continue
+		}
+		n, _, _ := strings.Cut(rest, ",")
+		calls, _ := strconv.Atoi(n)
+		return calls
+	}
+	return 0
+}
+
+// TestScriptFlush: scripts that the store forgot are loaded again, unseen.
+func TestScriptFlush(t *testing.T) {
+	node := redistest.SharedNode(t)
+	s, c := open(t, node.Addr), client(t, node.Addr)
+	set := compile(t, spec{id: "n", by: []string{"tenant"}, rate: "100/366d", algorithm: "fixed_window"})
+	for i := range 3 {
+		if err := c.ScriptFlush(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		items := take(t, s, set, limit.Request{Tenant: "flush", Cost: 1})
+		if left := items[0].Remaining; left != int64(99-i) {
+			t.Errorf("after flush %d: %d left, want %d", i, left, 99-i)
+		}
+	}
+	if n := s.Stats().ScriptLoads; n != 3 {
+		t.Errorf("%d script loads, want 3", n)
+	}
+}
+
+// TestForeignValues: somebody else's value under a bucket's key, and a format
+// of the future, are left alone and counted.
+func TestForeignValues(t *testing.T) {
+	node := redistest.SharedNode(t)
+	s, c := open(t, node.Addr), client(t, node.Addr)
+	set := compile(t, spec{id: "n", by: []string{"tenant", "op"}, rate: "100/d"})
+	for op, kind := range map[string]Kind{"list": KindWrongType, "future": KindFormat} {
+		req := limit.Request{Tenant: "foreign", Op: op, Cost: 1}
+		var b limit.Buffer
+		set.Resolve(&req, testAddrs, 0, &b)
+		key := string(b.Items[0].Name)
+		if op == "list" {
+			c.RPush(context.Background(), key, "x")
+		} else {
+			c.Set(context.Background(), key, "\x09????", time.Minute)
+		}
+		now := time.Now()
+		s.Take(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
+		if b.Items[0].Source != limit.SourceNone {
+			t.Errorf("%s: decided by %s", op, b.Items[0].Source)
+		}
+		if n := s.Stats().Trouble[kind]; n != 1 {
+			t.Errorf("%s: counted %d of kind %s: %v", op, n, kind, s.Stats().Trouble)
+		}
+		if kindOf := c.Type(context.Background(), key).Val(); op == "list" && kindOf != "list" {
+			t.Errorf("the list became a %s", kindOf)
+		}
+		c.Del(context.Background(), key)
+	}
+}
+
+// TestClockOutsideBounds: a proxy whose clock is off by months decides calendar
+// windows as the store's clock says.
+func TestClockOutsideBounds(t *testing.T) {
+	node := redistest.SharedNode(t)
+	s := open(t, node.Addr)
+	set := compile(t, spec{id: "n", by: []string{"tenant"}, rate: "3/day", algorithm: "fixed_window"})
+	for i, off := range []time.Duration{0, -100 * 24 * time.Hour, 400 * 24 * time.Hour, time.Hour} {
+		req := limit.Request{Tenant: "off", Cost: 1}
+		var b limit.Buffer
+		set.Resolve(&req, testAddrs, time.Now().Add(off).UnixMicro(), &b)
+		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		it := &b.Items[0]
+		if it.Source != limit.SourceStore || it.Allowed != (i < 3) || it.Remaining != max(0, int64(2-i)) {
+			t.Errorf("clock off by %s: %+v by %s", off, it.Verdict, it.Source)
+		}
+	}
+}
+
+// TestSlots asks the real cluster where 20,000 random and hostile tenants live:
+// all buckets of each in one slot, the one computed here, and no two on one key.
+func TestSlots(t *testing.T) {
+	cl := redistest.SharedCluster(t)
+	c := client(t, cl.Nodes[0].Addr)
+	set := compile(t,
+		spec{id: "a", by: []string{"tenant"}, rate: "1/s"},
+		spec{id: "b", by: []string{"tenant", "op"}, rate: "1/s"},
+		spec{id: "c", by: []string{"tenant", "user"}, rate: "1/s"},
+	)
+	seen := map[string]string{}
+	names := hostileNames(20_000)
+	for chunk := range chunks(names, 1000) {
+		pipe := c.Pipeline()
+		var want []uint16
+		var replies []*redis.IntCmd
+		for _, name := range chunk {
+			for _, it := range resolveAll(set, name) {
+				if other, ok := seen[string(it.Name)]; ok {
+					t.Fatalf("%q and %q share the bucket %q", name, other, it.Name)
+				}
+				seen[string(it.Name)] = name
+				want = append(want, it.Slot())
+				replies = append(replies, pipe.ClusterKeySlot(context.Background(), string(it.Name[:it.KeyLen])))
+			}
+		}
+		if _, err := pipe.Exec(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range replies {
+			if r.Val() != int64(want[i]) {
+				t.Fatalf("a bucket of %q: slot %d, the cluster says %d", chunk[i/3], want[i], r.Val())
+			}
+			if want[i] != want[i/3*3] {
+				t.Fatalf("the buckets of %q lie in slots %d and %d", chunk[i/3], want[i/3*3], want[i])
+			}
+		}
+	}
+}
+
+func resolveAll(set *limit.Set, tenant string) []limit.Item {
+	var b limit.Buffer
+	set.Resolve(&limit.Request{Tenant: tenant, Op: "x", Dims: []limit.Dim{{Name: "user", Value: "u}{"}}, Cost: 1}, testAddrs, 0, &b)
+	return b.Items
+}
+
+// hostileNames returns n different tenants, many made of what keys are made of.
+func hostileNames(n int) []string {
+	alphabet := []string{"{", "}", "%", ":", ";", "=", "a", "7B", "%7D", "lg:t:{", "é", " ", "*", "\\"}
+	names := make([]string, 0, n)
+	for i := range n {
+		var b strings.Builder
+		for x := i; ; x /= len(alphabet) {
+			b.WriteString(alphabet[x%len(alphabet)])
+			if x < len(alphabet) {
+				break
+			}
+		}
+		if b.WriteString("#"); i%2 == 0 {
+			b.WriteString(strconv.Itoa(i))
+		} else {
+			b.WriteString("{" + strconv.Itoa(i) + "}")
+		}
+		names = append(names, b.String())
+	}
+	return names
+}
+
+func chunks(s []string, n int) func(func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for len(s) > 0 {
+			m := min(n, len(s))
+			if !yield(s[:m]) {
+				return
+			}
+			s = s[m:]
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// binaries are the programs under test, built once: the release, and one that
+// writes the next format.
+var binaries struct{ release, next string }
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "limitgate-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binaries.release, binaries.next = filepath.Join(dir, "limitgate"), filepath.Join(dir, "limitgate-next")
+	for path, tags := range map[string]string{binaries.release: "", binaries.next: "limitgate_next_format"} {
+		out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "../cmd/limitgate").CombinedOutput()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "build limitgate: %v\n%s", err, out)
+			return 1
+		}
+	}
+	return redistest.Main(m)
+}
+
+// startTimeout bounds waiting for a process to say that it listens.
+const startTimeout = 20 * time.Second
+
+// proxy is a running limitgate.
+type proxy struct {
+	tb    testing.TB
+	cmd   *exec.Cmd
+	addr  string
+	admin string
+	exit  chan error // gets the process's end
+
+	mu  sync.Mutex // guards log
+	log bytes.Buffer
+}
+
+var listening = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)`)
+
+// serve starts limitgate with a limits file, and waits until it listens.
+func serve(tb testing.TB, limits string, flags ...string) *proxy {
+	tb.Helper()
+	return serveBinary(tb, binaries.release, limits, flags...)
+}
+
+// exact are the flags of tests that count: a slow machine must not turn an
+// exact answer into a degraded one.
+var exact = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s", "--retry-jitter", "0"}
+
+func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
+	tb.Helper()
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
+	if limits != "" {
+		args = append(args, "--limits", limits)
+	}
+	p := &proxy{tb: tb, cmd: exec.Command(binary, append(args, flags...)...), exit: make(chan error, 1)}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	ready := make(chan []string, 1)
+	go p.read(stderr, ready)
+	tb.Cleanup(func() { p.stop(syscall.SIGKILL) })
+	select {
+	case found := <-ready:
+		p.addr, p.admin = found[1], found[2]
+	case err := <-p.exit:
+		p.exit <- err
+		tb.Fatalf("limitgate ended: %v\n%s", err, p.output())
+	case <-time.After(startTimeout):
+		tb.Fatalf("limitgate does not listen:\n%s", p.output())
+	}
+	return p
+}
+
+// read collects the log, says when the proxy listens, and reaps it.
+func (p *proxy) read(stderr io.Reader, ready chan<- []string) {
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		p.mu.Lock()
+		fmt.Fprintln(&p.log, lines.Text())
+		p.mu.Unlock()
+		if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+			ready <- found
+		}
+	}
+	p.exit <- p.cmd.Wait()
+}
+
+func (p *proxy) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// stop sends a signal and returns how the process ended.
+func (p *proxy) stop(sig syscall.Signal) error {
+	_ = p.cmd.Process.Signal(sig)
+	select {
+	case err := <-p.exit:
+		p.exit <- err
+		return err
+	case <-time.After(startTimeout):
+		_ = p.cmd.Process.Kill()
+		return fmt.Errorf("limitgate did not end:\n%s", p.output())
+	}
+}
+
+// client returns a client of the proxy that sends nothing twice.
+func (p *proxy) client() *redis.Client {
+	c := redis.NewClient(&redis.Options{
+		Addr: p.addr, MaxRetries: -1, ReadTimeout: time.Minute, WriteTimeout: time.Minute, DialTimeout: 10 * time.Second,
+	})
+	p.tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// get asks the admin listener.
+func (p *proxy) get(path string) string {
+	p.tb.Helper()
+	resp, err := http.Get("http://" + p.admin + path)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return string(body)
+}
+
+// eventually polls until ok, or fails with what.
+func eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(startTimeout)
+	for !ok() {
+		if time.Now().After(deadline) {
+			tb.Fatalf("%s: not within %s", what, startTimeout)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// verdict is a reply of RL.CHECK.
+type verdict struct {
+	allowed                  bool
+	limit, left, wait, reset int64
+	id, source               string
+}
+
+func check(c redis.Cmdable, args ...any) (verdict, error) {
+	type doer interface {
+		Do(ctx context.Context, args ...any) *redis.Cmd
+	}
+	return asVerdict(c.(doer).Do(context.Background(), append([]any{"RL.CHECK"}, args...)...))
+}
+
+func asVerdict(cmd *redis.Cmd) (verdict, error) {
+	f, err := cmd.Slice()
+	if err != nil {
+		return verdict{}, err
+	}
+	if len(f) != 7 {
+		return verdict{}, fmt.Errorf("%d fields: %v", len(f), f)
+	}
+	var n [5]int64
+	for i := range n {
+		n[i], _ = f[i].(int64)
+	}
+	return verdict{n[0] == 1, n[1], n[2], n[3], n[4], fmt.Sprint(f[5]), fmt.Sprint(f[6])}, nil
+}
+
+// writeLimits writes a limits file for the test.
+func writeLimits(tb testing.TB, yaml string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "limits.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// run runs the binary to its end.
+func run(tb testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
+	tb.Helper()
+	cmd := exec.Command(binaries.release, args...)
+	var out, errs strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		tb.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,109 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// accessLog writes a log of n lines: few addresses ask for much, many for a
+// little, and the seconds of neighbouring lines are shuffled as in logs that
+// several processes write.
+func accessLog(tb testing.TB, n int) string {
+	tb.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	for i := range n {
+		stamp := at.Add(time.Duration(i)*200*time.Millisecond + time.Duration(random.IntN(20))*time.Second)
+		host := int(random.ExpFloat64() * 1000)
+		fmt.Fprintf(&b, "198.18.%d.%d - - [%s] \"GET /shop/item%d/%d HTTP/1.1\" 200 10 \"-\" \"test\"\n",
+			host/250%250, host%250, stamp.Format("02/Jan/2006:15:04:05 -0700"), int(random.ExpFloat64()*10), i)
+	}
+	b.WriteString("this line does not parse\n")
+	path := filepath.Join(tb.TempDir(), "access.log")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+type replayReport struct {
+	Requests   int64 `json:"requests"`
+	Admitted   int64 `json:"admitted"`
+	Denied     int64 `json:"denied"`
+	OutOfOrder int64 `json:"out_of_order"`
+	Unparsed   int64 `json:"unparsed"`
+	Limits     []struct {
+		ID        string `json:"id"`
+		Requests  int64  `json:"requests"`
+		Admitted  int64  `json:"admitted"`
+		Denied    int64  `json:"denied"`
+		WouldDeny int64  `json:"would_deny"`
+	} `json:"limits"`
+}
+
+func replay(tb testing.TB, args ...string) replayReport {
+	tb.Helper()
+	out, errs, code := run(tb, nil, append([]string{"replay", "--json"}, args...)...)
+	if code != 0 {
+		tb.Fatalf("replay %v: exit %d: %s", args, code, errs)
+	}
+	var r replayReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		tb.Fatalf("replay %v: %v in %s", args, err, out)
+	}
+	return r
+}
+
+// TestReplayEqual: budgets that hardly refill give equal counts, per limit and
+// to the unit, in memory on a frozen clock and through a proxy on a cluster of
+// six nodes, as fast as it answers over one connection.
+func TestReplayEqual(t *testing.T) {
+	const budget = "../examples/replay-budget.yaml"
+	c := redistest.SharedCluster(t)
+	c.FlushAll(t)
+	log := accessLog(t, 8000)
+	local := replay(t, "--frozen", "--limits", budget, log)
+	p := serve(t, budget, append(exact, "--redis", strings.Join(c.Addrs(), ","))...)
+	remote := replay(t, "--against", p.addr, "--limits", budget, log)
+	if fmt.Sprint(local) != fmt.Sprint(remote) {
+		t.Errorf("in memory:\n%+v\nthrough a cluster:\n%+v", local, remote)
+	}
+	if local.Requests != 8000 || local.Unparsed != 1 || local.OutOfOrder == 0 || local.Denied == 0 {
+		t.Errorf("got %+v", local)
+	}
+	for _, l := range local.Limits {
+		if l.Denied == 0 {
+			t.Errorf("%s denied nothing: the log does not test it", l.ID)
+		}
+	}
+	redistest.AssertAllKeysExpire(t, c.Masters(t)...)
+}
+
+// TestReplayCompare: a comparison says what a stricter file would change.
+func TestReplayCompare(t *testing.T) {
+	log := accessLog(t, 500)
+	loose := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 400/366d}]}}")
+	tight := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 100/366d}]}}")
+	out, errs, code := run(t, nil, "replay", "--limits", loose, "--compare", tight, log)
+	if code != 0 || !strings.Contains(out, "500 requests: 300 newly denied, 0 newly admitted") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+// TestReplaySorted: sorting by time leaves nothing out of order.
+func TestReplaySorted(t *testing.T) {
+	r := replay(t, "--sort", "--limits", "../examples/limits.yaml", accessLog(t, 500))
+	if r.OutOfOrder != 0 || r.Requests != 500 {
+		t.Errorf("got %+v", r)
+	}
+}
