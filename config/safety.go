@@ -1,48 +1,58 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 )
 
-// check reports settings that contradict each other or are not safe.
-func (s *Settings) check() []error {
+// problem is what is wrong with a setting in view of the others.
+type problem struct{ name, text string }
+
+// Validate checks what no setting can tell alone. The rule that matters: an
+// address that others on the network can reach is refused, unless UnsafeOpen
+// says that something else protects it. Load has called it already; it is for
+// settings that were made otherwise. The error lists all that is wrong, one a
+// line.
+func (s *Settings) Validate() error {
 	var errs []error
-	if err := s.checkAddress("listen", s.Listen, "spend quotas"); err != nil {
-		errs = append(errs, err)
+	for _, p := range s.problems() {
+		errs = append(errs, errors.New(p.text))
 	}
-	if s.Admin != "" {
-		if err := s.checkAddress("admin", s.Admin, "read metrics"); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	for _, addr := range s.Redis {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			errs = append(errs, fmt.Errorf("redis: %.64q is not an address: write host:port", addr))
-		}
-	}
-	return errs
+	return errors.Join(errs...)
 }
 
-// checkAddress refuses an address that others on the network can reach, until
-// somebody says that this is meant.
-func (s *Settings) checkAddress(name, addr, harm string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port == "" || strings.HasPrefix(addr, "unix:") {
-		return fmt.Errorf("%s: %.64q is not an address: write host:port, for example 127.0.0.1:6380 (unix sockets are not supported)", name, addr)
+func (s *Settings) problems() []problem {
+	all := s.checkListener("listen", s.Listen, "let anybody on the network spend quotas")
+	if s.Admin != "" {
+		all = append(all, s.checkListener("admin", s.Admin, "show metrics and profiles to anybody on the network")...)
 	}
-	if s.UnsafeOpen || isLoopback(host) {
+	if s.JSON && !s.PrintConfig {
+		all = append(all, problem{"json", "it says how to print; add --print-config"})
+	}
+	return all
+}
+
+// checkListener checks an address; would is what becomes of it in the open.
+func (s *Settings) checkListener(name, addr, would string) []problem {
+	if err := checkAddress(addr, 0); err != nil {
+		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
+	}
+	if s.UnsafeOpen || isLoopback(addr) {
 		return nil
 	}
-	return fmt.Errorf("%s: %s would let anybody on the network %s: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it", name, addr, harm)
+	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it", name, addr, would)}}
 }
 
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
+// isLoopback says whether only this machine can reach a well-formed address. Of
+// names it believes localhost alone: what others resolve to can change.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
 	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }

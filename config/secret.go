@@ -1,37 +1,61 @@
 package config
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
+	"syscall"
 
 	"github.com/limitgate/limitgate/limit"
 )
 
-// maxSecretBytes bounds a secret file: a larger one is some other file.
+// maxSecretBytes bounds a secret; what is longer is another file.
 const maxSecretBytes = 4 << 10
 
-// ReadSecret reads the secret that addresses are hashed with: at least
-// limit.MinSecretBytes bytes, in a file that others on the machine cannot read.
-// A newline at its end does not count.
+// ReadSecret reads the secret that addresses are hashed with: the content of the
+// file at path, less one newline at the end, 16 bytes to 4 KiB. The file must be
+// a regular one that others may neither read, write nor execute. Errors name the
+// path and never the content.
 func ReadSecret(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	// Without O_NONBLOCK a named pipe would hold up the start.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)
 	}
-	if info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("read secret: %s can be read by everybody on this machine: chmod 600 it", path)
+	defer func() { _ = f.Close() }()
+	if err := checkSecretFile(f); err != nil {
+		return nil, fmt.Errorf("read secret: %s %w", path, err)
 	}
-	if info.Size() > maxSecretBytes {
-		return nil, fmt.Errorf("read secret: %s has %d bytes: a secret has at most %d", path, info.Size(), maxSecretBytes)
-	}
-	content, err := os.ReadFile(path)
+	// Two bytes more than allowed: a newline, and one that is too much.
+	content, err := io.ReadAll(io.LimitReader(f, maxSecretBytes+2))
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)
 	}
-	secret := bytes.TrimSuffix(bytes.TrimSuffix(content, []byte("\n")), []byte("\r"))
-	if len(secret) < limit.MinSecretBytes {
-		return nil, fmt.Errorf("read secret: %s has %d bytes: a secret has at least %d, make one with head -c 32 /dev/urandom | base64", path, len(secret), limit.MinSecretBytes)
+	secret := strings.TrimSuffix(string(content), "\n")
+	switch {
+	case len(secret) < limit.MinSecretBytes:
+		return nil, fmt.Errorf("read secret: %s holds %d bytes, and at least %d are needed: openssl rand -hex 32 makes a good one",
+			path, len(secret), limit.MinSecretBytes)
+	case len(secret) > maxSecretBytes:
+		return nil, fmt.Errorf("read secret: %s holds more than %d bytes: is it the right file?", path, maxSecretBytes)
 	}
-	return secret, nil
+	return []byte(secret), nil
+}
+
+// checkSecretFile checks what can be told without reading.
+func checkSecretFile(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("cannot be examined: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("is not a regular file: name the file that holds the secret")
+	}
+	const others = 0o007
+	if mode := info.Mode().Perm(); mode&others != 0 {
+		return fmt.Errorf("is open to every user of this machine (mode %04o): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400", mode)
+	}
+	return nil
 }

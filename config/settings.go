@@ -1,181 +1,115 @@
 package config
 
 import (
-	"fmt"
+	"errors"
+	"flag"
 	"log/slog"
-	"math"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 )
 
-// Settings are the settings of serve.
+// Settings is what limitgate serve is told to do. Load fills it in; after that
+// nobody changes it, so any number of goroutines may read it.
 type Settings struct {
-	Listen string   // address for Redis clients
-	Admin  string   // address for /healthz, /readyz, /metrics; empty switches it off
-	Limits string   // path of the limits file; empty for the built-in sample
-	Redis  []string // addresses of the store; none for the memory store
-	Config string   // path of the settings file
-
-	DecisionTimeout time.Duration
-	StoreIOTimeout  time.Duration
-	RetryJitter     time.Duration
-	MemoryBuckets   int
-	Instances       int
-
-	MaxConns        int
-	IdleTimeout     time.Duration
+	// Listen is the host:port where Redis clients connect.
+	Listen string
+	// Admin is the host:port of health, metrics and profiles; empty is off.
+	Admin string
+	// MaxConns is how many client connections there may be at once, 1 to
+	// 1,048,576.
+	MaxConns int
+	// IdleTimeout closes a connection that has sent nothing for so long, at most
+	// 168 h; 0 is never.
+	IdleTimeout time.Duration
+	// ShutdownTimeout is how long a drain waits, 1 ms to 1 h.
 	ShutdownTimeout time.Duration
-	UnsafeOpen      bool
-	Pprof           bool
-	LogFormat       string
-	LogLevel        slog.Level
+	// UnsafeOpen allows addresses that others can reach.
+	UnsafeOpen bool
 
+	// Limits is the path of the limits file; empty is the built-in sample.
+	Limits string
+	// DecisionTimeout is how long the store may take to decide, 1 ms to 60 s.
+	DecisionTimeout time.Duration
+	// RetryJitter spreads the moments at which denied clients are told to come
+	// back, at most 1 h; 0 is off.
+	RetryJitter time.Duration
+	// Instances is how many proxies share the limits while the store is sick, 1
+	// to 100,000.
+	Instances int
+
+	// Redis holds the addresses, host:port, of a Redis Cluster or of one Redis;
+	// empty means that buckets are kept in memory.
+	Redis []string
+	// StoreIOTimeout bounds one read or write on a connection to Redis, 1 ms to
+	// 60 s.
+	StoreIOTimeout time.Duration
+	// MemoryBuckets bounds the memory store, 1,000 to 100,000,000 buckets.
+	MemoryBuckets int
+
+	// PrivacyIPSecretFile is the path of the secret that addresses are hashed
+	// with, see ReadSecret; empty leaves the choice to the program.
 	PrivacyIPSecretFile string
-	PrivacyIPMaxTTL     time.Duration
-	PrivacyIPv6Prefix   int
+	// PrivacyIPMaxTTL is the longest that a hashed address may be kept, 1 s to
+	// 8,760 h.
+	PrivacyIPMaxTTL time.Duration
+	// PrivacyIPv6Prefix is how many bits of an IPv6 address tell clients apart, 1
+	// to 128.
+	PrivacyIPv6Prefix int
 
-	PrintConfig bool // print the settings and where they come from, then exit
-	JSON        bool // print them as JSON
+	// LogFormat is text or json.
+	LogFormat string
+	// LogLevel is the least level that is logged.
+	LogLevel slog.Level
+	// Pprof serves profiles on the admin address.
+	Pprof bool
+
+	// Config is the path of the settings file; empty is none.
+	Config string
+	// PrintConfig asks to print the settings and where they come from instead of
+	// serving, see the function of that name.
+	PrintConfig bool
+	// JSON asks to print them as JSON.
+	JSON bool
 }
 
-// setting is a row of the table that drives flags, environment, settings file,
-// --print-config and help.
-type setting struct {
-	name     string // as in the file: decision_timeout, privacy.ip_max_ttl
-	group    string
-	fallback string
-	help     string
-	flagOnly bool // makes no sense in the environment or a file
-	isBool   bool
-	set      func(*Settings, string) error
+// Origin is a setting as --print-config shows it.
+type Origin struct {
+	// Name is the key in the settings file, for example privacy.ip_max_ttl.
+	Name string `json:"name"`
+	// Value is the value as it was written. Of a secret it is the path.
+	Value string `json:"value"`
+	// Source is where the value comes from: "default", "file PATH:LINE", "env
+	// LIMITGATE_X" or "flag --x".
+	Source string `json:"source"`
 }
 
-func (s *setting) flag() string { return strings.NewReplacer("_", "-", ".", "-").Replace(s.name) }
-
-func (s *setting) env() string {
-	return "LIMITGATE_" + strings.ToUpper(strings.ReplaceAll(s.name, ".", "_"))
-}
-
-const (
-	groupListen   = "Listening"
-	groupLimits   = "Limits"
-	groupStore    = "Store"
-	groupClients  = "Connections"
-	groupPrivacy  = "Privacy"
-	groupOperator = "Operating"
-)
-
-// table lists every setting.
-func table() []setting {
-	return []setting{
-		{"listen", groupListen, "127.0.0.1:6380", "`address` for Redis clients", false, false, text(func(s *Settings) *string { return &s.Listen })},
-		{"admin", groupListen, "127.0.0.1:9180", "`address` for /healthz, /readyz and /metrics; empty switches it off", false, false, text(func(s *Settings) *string { return &s.Admin })},
-		{"unsafe_open", groupListen, "false", "allow addresses that others on the network can reach", false, true, boolean(func(s *Settings) *bool { return &s.UnsafeOpen })},
-		{"pprof", groupListen, "false", "serve profiles on the admin address", false, true, boolean(func(s *Settings) *bool { return &s.Pprof })},
-
-		{"limits", groupLimits, "", "limits `file`; without one a built-in sample is used", false, false, text(func(s *Settings) *string { return &s.Limits })},
-		{"retry_jitter", groupLimits, "30s", "the most that retry_after is spread; 0 switches it off", false, false, duration(0, time.Hour, func(s *Settings) *time.Duration { return &s.RetryJitter })},
-
-		{"redis", groupStore, "", "`addresses` of a Redis Cluster or a single Redis, comma separated; without one the store is memory", false, false, list(func(s *Settings) *[]string { return &s.Redis })},
-		{"decision_timeout", groupStore, "5ms", "how long a decision may take before the backstop makes it", false, false, duration(time.Millisecond, time.Minute, func(s *Settings) *time.Duration { return &s.DecisionTimeout })},
-		{"store_io_timeout", groupStore, "250ms", "how long a connection to the store may wait for a reply before it is given up", false, false, duration(time.Millisecond, time.Minute, func(s *Settings) *time.Duration { return &s.StoreIOTimeout })},
-		{"memory_buckets", groupStore, "1000000", "the most buckets the memory store keeps", false, false, integer(1000, 100_000_000, func(s *Settings) *int { return &s.MemoryBuckets })},
-		{"instances", groupStore, "1", "how many proxies share the limits while the store is sick", false, false, integer(1, 100_000, func(s *Settings) *int { return &s.Instances })},
-
-		{"max_conns", groupClients, "10000", "the most client connections", false, false, integer(1, 1_000_000, func(s *Settings) *int { return &s.MaxConns })},
-		{"idle_timeout", groupClients, "0s", "close a connection that has sent nothing for so long; 0 means never", false, false, duration(0, math.MaxInt64, func(s *Settings) *time.Duration { return &s.IdleTimeout })},
-		{"shutdown_timeout", groupClients, "10s", "how long a stop may wait for replies in flight", false, false, duration(0, time.Hour, func(s *Settings) *time.Duration { return &s.ShutdownTimeout })},
-
-		{"privacy.ip_secret_file", groupPrivacy, "", "`file` of the secret that addresses are hashed with", false, false, text(func(s *Settings) *string { return &s.PrivacyIPSecretFile })},
-		{"privacy.ip_max_ttl", groupPrivacy, "1h", "the longest a hashed address may be kept", false, false, duration(time.Second, 366*24*time.Hour, func(s *Settings) *time.Duration { return &s.PrivacyIPMaxTTL })},
-		{"privacy.ipv6_prefix", groupPrivacy, "64", "how many `bits` of an IPv6 address make one client", false, false, integer(1, 128, func(s *Settings) *int { return &s.PrivacyIPv6Prefix })},
-
-		{"log_format", groupOperator, "text", "text or json", false, false, word(func(s *Settings) *string { return &s.LogFormat }, "text", "json")},
-		{"log_level", groupOperator, "info", "debug, info, warn or error", false, false, level(func(s *Settings) *slog.Level { return &s.LogLevel })},
-		{"config", groupOperator, "", "settings `file` in YAML: the names below, with _ for -", false, false, text(func(s *Settings) *string { return &s.Config })},
-		{"print_config", groupOperator, "false", "print every setting and where it comes from, then exit", true, true, boolean(func(s *Settings) *bool { return &s.PrintConfig })},
-		{"json", groupOperator, "false", "print the settings as JSON", true, true, boolean(func(s *Settings) *bool { return &s.JSON })},
+// Load puts the settings together: args are the words behind limitgate serve,
+// environ is in the form of os.Environ, and readFile, called at most once, reads
+// the settings file that a flag or a variable names. A variable that is set to
+// nothing counts as an empty value; of a flag that is given twice the last one
+// counts.
+//
+// It returns the settings, where each one comes from in the order of --help, and
+// the words from the first one that is not a flag. The error is flag.ErrHelp
+// when help is asked for, and otherwise lists every mistake in all sources, one
+// a line, each with the place it was made in. A value that is overridden must be
+// right as well.
+func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Settings, origins []Origin, rest []string, err error) {
+	s = new(Settings)
+	t := newTable(s)
+	flags, rest, help := readFlags(t, args)
+	if help {
+		return nil, nil, nil, flag.ErrHelp
 	}
-}
-
-func text(field func(*Settings) *string) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		*field(s) = v
-		return nil
+	env := readEnvironment(t, environ)
+	file := readSettingsFile(t, configPath(env, flags), readFile)
+	l := loading{used: map[*setting]given{}, failed: map[string]bool{}}
+	for _, src := range []*source{defaults(t), file, env, flags} {
+		l.apply(src)
 	}
-}
-
-func list(field func(*Settings) *[]string) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		*field(s) = nil
-		for part := range strings.SplitSeq(v, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				*field(s) = append(*field(s), part)
-			}
-		}
-		return nil
+	mistakes := slices.Concat(flags.errs(), env.errs(), file.errs(), l.validate(t, s))
+	if err := errors.Join(mistakes...); err != nil {
+		return nil, nil, nil, err
 	}
-}
-
-func boolean(field func(*Settings) *bool) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		b, err := strconv.ParseBool(v)
-		if err != nil {
-			return fmt.Errorf("%.40q is neither true nor false", v)
-		}
-		*field(s) = b
-		return nil
-	}
-}
-
-func integer(least, most int, field func(*Settings) *int) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < least || n > most {
-			return fmt.Errorf("%.40q is not a whole number from %d to %d", v, least, most)
-		}
-		*field(s) = n
-		return nil
-	}
-}
-
-func duration(least, most time.Duration, field func(*Settings) *time.Duration) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		d, err := time.ParseDuration(v)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%.40q is not a duration; write it with a unit, for example 5ms", v)
-		case d < least:
-			return fmt.Errorf("%s is too short: the least is %s", v, least)
-		case d > most:
-			return fmt.Errorf("%s is too long: the most is %s", v, most)
-		}
-		*field(s) = d
-		return nil
-	}
-}
-
-func word(field func(*Settings) *string, words ...string) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		for _, w := range words {
-			if v == w {
-				*field(s) = v
-				return nil
-			}
-		}
-		return fmt.Errorf("%.40q is not one of %s", v, strings.Join(words, ", "))
-	}
-}
-
-func level(field func(*Settings) *slog.Level) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-		l, ok := levels[v]
-		if !ok {
-			return fmt.Errorf("%.40q is not one of debug, info, warn, error", v)
-		}
-		*field(s) = l
-		return nil
-	}
+	return s, l.origins(t), rest, nil
 }

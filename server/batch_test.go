@@ -89,17 +89,53 @@ func TestBatchCount(t *testing.T) {
 	}
 }
 
+// TestBatchAfterHugeCommand checks that the room which a huge command needed
+// does not make for huge batches, and that a spare batch holds on to nothing.
+func TestBatchAfterHugeCommand(t *testing.T) {
+	lim := &limits{args: 10, bulk: 1 << 20, request: 1 << 20, inline: 1 << 10}
+	source := strings.NewReader(command(strings.Repeat("h", 600<<10)) + strings.Repeat("PING\r\n", 100<<10))
+	in := new(input)
+	for source.Len() > 0 {
+		if _, err := in.fill(source); err != nil {
+			t.Fatal(err)
+		}
+		for b := new(batch); ; {
+			if err := in.collect(b, lim); err != nil {
+				t.Fatal(err)
+			}
+			if b.empty() {
+				break
+			}
+			if len(b.cmds) > 1 && b.bytes > batchBytes+6 || len(b.cmds) > batchCommands {
+				t.Errorf("a batch of %d commands, %d bytes", len(b.cmds), b.bytes)
+			}
+			cmds, words := b.cmds, b.words
+			b.release()
+			b = new(batch)
+			if cmds[0] != nil || words[len(words)-1] != nil {
+				t.Fatal("a spare batch holds on to commands")
+			}
+		}
+	}
+}
+
 // TestNothingRunsAfterQuit checks the rest of a segment in which a client quits.
 func TestNothingRunsAfterQuit(t *testing.T) {
 	r := start(t, Options{})
-	for _, rest := range []string{"PING\r\n", command("PING"), "*x\r\n", strings.Repeat("PING\r\n", 40000)} {
+	for _, rest := range []string{"PING\r\n", command("PING"), "*x\r\n", strings.Repeat("PING\n", 10000)} {
 		c := r.dial()
+		// A long pipeline first, so that the segment is read at once and holds
+		// more than one batch.
+		const many = 20000
+		go c.send(strings.Repeat("PING\n", many))
+		c.expect(strings.Repeat("+PONG\r\n", many))
+		before := len(r.desk.served())
 		go c.send("PING\r\nQUIT\r\n" + rest)
-		c.expectEnd("+PONG\r\n+OK\r\n")
+		c.expectCleanEnd("+PONG\r\n+OK\r\n")
 		r.closedSession()
-	}
-	if got := len(r.desk.served()); got != 4 {
-		t.Errorf("%d batches served, want 4", got)
+		if got := len(r.desk.served()) - before; got != 1 {
+			t.Errorf("%d batches served, want 1", got)
+		}
 	}
 }
 

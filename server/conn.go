@@ -120,7 +120,8 @@ func (c *conn) part(reason error) error {
 }
 
 const (
-	// lingerTime is how long a client has to read the last reply and hang up.
+	// lingerTime is how long a client has to read the last reply and hang up; half
+	// of ShutdownTimeout if that is less.
 	lingerTime = time.Second
 	// lingerBytes is how much it may have been sending meanwhile.
 	lingerBytes = 256 << 10
@@ -133,7 +134,8 @@ func (c *conn) hangUp() {
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	if c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+	patience := min(lingerTime, c.server.opts.ShutdownTimeout/2)
+	if c.SetReadDeadline(time.Now().Add(patience)) == nil {
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 	}
 }

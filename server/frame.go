@@ -90,7 +90,7 @@ func (f *frame) count(b []byte, lim *limits) error {
 		return errGuestCount
 	}
 	f.counted = true
-	f.left = max(n, 0)
+	f.left = n // below zero means none
 	return nil
 }
 

@@ -260,6 +260,17 @@ func (c *client) ping() {
 	c.expect("+PONG\r\n")
 }
 
+// expectCleanEnd is expectEnd that takes no reset for an end: a reset may eat
+// replies on their way.
+func (c *client) expectCleanEnd(want string) {
+	c.t.Helper()
+	c.expect(want)
+	if _, err := c.r.ReadByte(); err != io.EOF {
+		c.t.Fatalf("connection ended with %v", err)
+	}
+	c.Close()
+}
+
 // closedSession waits until a session is closed and returns its ID.
 func (r *run) closedSession() int64 {
 	r.t.Helper()

@@ -38,21 +38,21 @@ func TestMaxConns(t *testing.T) {
 	b.ping()
 }
 
-// failingListener fails some times and notes when it was asked.
+// failingListener fails when it is asked the nth time, for some n, and notes when
+// it was asked.
 type failingListener struct {
 	*pipeListener
-	mu    sync.Mutex // guards the following
-	fails int
+	fails func(n int) bool
+	mu    sync.Mutex // guards asked
 	asked []time.Time
 }
 
 func (l *failingListener) Accept() (net.Conn, error) {
 	l.mu.Lock()
+	n := len(l.asked)
 	l.asked = append(l.asked, time.Now())
-	l.fails--
-	fail := l.fails >= 0
 	l.mu.Unlock()
-	if fail {
+	if l.fails(n) {
 		return nil, errors.New("accept4: too many open files")
 	}
 	return l.pipeListener.Accept()
@@ -63,29 +63,30 @@ func (l *failingListener) Accept() (net.Conn, error) {
 func TestAcceptBackoff(t *testing.T) {
 	logged := capture(t)
 	synctest.Test(t, func(t *testing.T) {
-		ln := &failingListener{pipeListener: newPipeListener(), fails: 10}
+		ln := &failingListener{pipeListener: newPipeListener(), fails: func(n int) bool { return n != 10 && n < 13 }}
 		r := startOn(t, Options{}, ln)
-		nc := ln.dial()
-		writeAll(t, nc, "QUIT\r\n")
-		r.closedSession()
+		for range 2 {
+			writeAll(t, ln.dial(), "QUIT\r\n")
+			r.closedSession()
+		}
 		ln.mu.Lock()
 		defer ln.mu.Unlock()
 		var pauses []time.Duration
-		for i := range 10 {
+		for i := range 13 {
 			pauses = append(pauses, ln.asked[i+1].Sub(ln.asked[i])/time.Millisecond)
 		}
-		if want := []time.Duration{5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000}; !slices.Equal(pauses, want) {
+		if want := []time.Duration{5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000, 0, 5, 10}; !slices.Equal(pauses, want) {
 			t.Errorf("pauses %v, want %v", pauses, want)
 		}
-		if got := r.server.Stats().AcceptErrors; got != 10 {
-			t.Errorf("%d accept errors, want 10", got)
+		if got := r.server.Stats().AcceptErrors; got != 12 {
+			t.Errorf("%d accept errors, want 12", got)
 		}
 	})
-	if got := strings.Count(logged(), "cannot accept a connection"); got != 10 {
+	if got := strings.Count(logged(), "cannot accept a connection"); got != 12 {
 		t.Errorf("logged %d times:\n%s", got, logged())
 	}
 	synctest.Test(t, func(t *testing.T) {
-		ln := &failingListener{pipeListener: newPipeListener(), fails: 1 << 30}
+		ln := &failingListener{pipeListener: newPipeListener(), fails: func(int) bool { return true }}
 		r := startOn(t, Options{}, ln)
 		time.Sleep(10*time.Second + time.Millisecond)
 		before := time.Now()

@@ -40,7 +40,8 @@ type Options struct {
 	// MaxArgs is how many words a command may have. Default 1,024.
 	MaxArgs int
 	// MaxRequest is the longest command in bytes, framing included. It is at
-	// least MaxBulk. Default 1 MiB.
+	// least MaxBulk. While it arrives its connection holds up to twice as much.
+	// Default 1 MiB.
 	MaxRequest int
 	// MaxInline is the longest line in bytes: of an inline command, and of a
 	// length. Default 64 KiB.

@@ -27,7 +27,9 @@ type Peer struct {
 	// the connection has ended, and does not block. Session.Close follows.
 	Kill func()
 	// SetAuthenticated says whether the client has authenticated; it has not at
-	// first. Without Options.RequireAuth it changes nothing. It may be called
-	// from any goroutine.
+	// first. It sets the bounds of the commands that are read from then on: those
+	// after the one being served if it has not, after the batch if it has.
+	// Without Options.RequireAuth it changes nothing. It may be called from any
+	// goroutine.
 	SetAuthenticated func(bool)
 }

@@ -38,7 +38,7 @@ func (c *conn) arm() error {
 	}
 	// The order matters: a drain sets its flag, then its deadline. Whichever of
 	// the two deadlines came last, this read does not wait.
-	if false {
+	if c.listener.draining.Load() {
 		return errDraining
 	}
 	return nil

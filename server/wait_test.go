@@ -89,6 +89,24 @@ func TestRequestTimeout(t *testing.T) {
 	}
 }
 
+// TestRequestTimeoutIsPerCommand checks that a command which ends late leaves the
+// next one its full time.
+func TestRequestTimeoutIsPerCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		startOn(t, Options{}, ln)
+		nc := ln.dial()
+		in := bufio.NewReader(nc)
+		writeAll(t, nc, "PI")
+		for range 3 {
+			time.Sleep(20 * time.Second)
+			writeAll(t, nc, "NG\r\nPI")
+			expectLine(t, in, "+PONG\r\n")
+		}
+		expectEndAfter(t, in, 30*time.Second)
+	})
+}
+
 // TestSlowReader checks that a client which does not read is cut off, and that
 // one which reads slowly is not.
 func TestSlowReader(t *testing.T) {
@@ -129,6 +147,22 @@ func TestSlowReaderOverTCP(t *testing.T) {
 		t.Errorf("%d slow readers, want 1", got)
 	}
 	bystander.ping()
+}
+
+// TestIdleTimeoutBelowQuietTime checks that a connection with a large buffer does
+// not get longer.
+func TestIdleTimeoutBelowQuietTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		startOn(t, Options{IdleTimeout: quietTime / 2}, ln)
+		nc := ln.dial()
+		in := bufio.NewReader(nc)
+		go io.WriteString(nc, strings.Repeat("PING\r\n", 5000))
+		for range 5000 {
+			expectLine(t, in, "+PONG\r\n")
+		}
+		expectEndAfter(t, in, quietTime/2)
+	})
 }
 
 // readSizes notes the room that is offered to each read of the connections it

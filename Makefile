@@ -1,0 +1,58 @@
+# What can be done here. `make` alone lists it.
+.DEFAULT_GOAL := help
+
+VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
+LIMITS ?= examples/limits.yaml
+PKG ?= ./...
+BENCH ?= .
+export FUZZTIME ?= 30s
+export GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Build and start on the sample limits; it tells what to type next
+	bin/limitgate serve --limits $(LIMITS)
+
+# The version is given by name, so a checkout that git refuses to look at (another
+# user's, or no checkout at all) builds as well.
+.PHONY: build
+build: ## Build the static binary bin/limitgate
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' \
+		-o bin/limitgate ./cmd/limitgate
+
+.PHONY: test
+test: ## Run everything against real redis servers: vet, race detector, integration
+	@scripts/test.sh
+
+.PHONY: test-long
+test-long: ## Run the integration tests with their long parts
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_LONG=1 \
+		go test -count=1 -timeout=120m -v ./integration
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@scripts/fuzz.sh
+
+.PHONY: bench
+bench: ## Run the benchmarks of PKG (./...) that match BENCH (.)
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: lint
+lint: ## Check form and style
+	@scripts/lint.sh
+
+.PHONY: fmt
+fmt: ## Format the Go files
+	go run $(GOLANGCI_LINT) fmt ./...
+
+.PHONY: provision
+provision: ## Get redis-server and redis-cli and print where they are
+	@scripts/provision.sh redis
+
+.PHONY: clean
+clean: ## Remove what was built and fetched
+	rm -rf bin .cache

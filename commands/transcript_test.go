@@ -1,0 +1,226 @@
+package commands_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+var update = flag.Bool("update", false, "write the expected replies into the transcripts")
+
+// clock is when the transcripts happen.
+var clock = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+
+// fixedLimits are limits that never change.
+type fixedLimits struct{ fail bool }
+
+func (f *fixedLimits) Status() commands.LimitsStatus {
+	st := commands.LimitsStatus{Version: "v1", Source: "limits.yaml", Loaded: clock.Add(-time.Minute)}
+	if f.fail {
+		st.Stale, st.Error = true, "limits.yaml:1: it is broken"
+	}
+	return st
+}
+
+func (f *fixedLimits) Reload() error {
+	if f.fail {
+		return fmt.Errorf("limits.yaml:1: it is broken\nlimits.yaml:2: this too")
+	}
+	return nil
+}
+
+func newSession(tb testing.TB, fail bool) *commands.Session {
+	tb.Helper()
+	content, err := os.ReadFile("testdata/limits.yaml")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set, _, err := config.ParseLimits("limits.yaml", content, limit.CompileOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	now := func() time.Time { return clock }
+	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: now}, set)
+	h := commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{fail}, Version: "test", Store: "memory", Now: now})
+	s := h.NewSession(commands.Peer{
+		ID: 7, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1234}, Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6380},
+	})
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares
+// every byte of the replies. A line that begins with > is a command, lines that
+// begin with = say in which protocol what follows must be the reply.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("found %d transcripts: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(t, want, strings.Contains(file, "stale"))
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("got:\n%s", firstDifference(string(got), string(want)))
+			}
+		})
+	}
+}
+
+// replay returns the transcript with the replies that the commands get.
+func replay(t *testing.T, transcript []byte, fail bool) []byte {
+	t.Helper()
+	resp2, resp3 := newSession(t, fail), newSession(t, fail)
+	resp3.Serve(context.Background(), words("HELLO 3"), nil)
+	var out bytes.Buffer
+	for line := range strings.Lines(string(transcript)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "#"), line == "":
+			fmt.Fprintln(&out, line)
+		case strings.HasPrefix(line, "> "):
+			fmt.Fprintln(&out, line)
+			two, quit := resp2.Serve(context.Background(), words(line[2:]), nil)
+			three, _ := resp3.Serve(context.Background(), words(line[2:]), nil)
+			if bytes.Equal(two, three) {
+				writeReply(&out, "2 3", two)
+			} else {
+				writeReply(&out, "2", two)
+				writeReply(&out, "3", three)
+			}
+			if quit {
+				fmt.Fprintln(&out, "= closed")
+			}
+		}
+	}
+	return out.Bytes()
+}
+
+// words splits a line into commands at semicolons, and those into words; a
+// word in double quotes may have spaces.
+func words(line string) [][][]byte {
+	var cmds [][][]byte
+	for part := range strings.SplitSeq(line, " ; ") {
+		var cmd [][]byte
+		for i, piece := range strings.Split(part, `"`) {
+			if i%2 == 1 {
+				cmd = append(cmd, []byte(piece))
+				continue
+			}
+			for _, w := range strings.Fields(piece) {
+				cmd = append(cmd, []byte(w))
+			}
+		}
+		cmds = append(cmds, cmd)
+	}
+	return cmds
+}
+
+func writeReply(out *bytes.Buffer, protocol string, reply []byte) {
+	fmt.Fprintf(out, "= RESP%s\n", strings.ReplaceAll(protocol, " ", " RESP"))
+	for line := range strings.SplitAfterSeq(string(reply), "\r\n") {
+		if line != "" {
+			fmt.Fprintf(out, "  %s\n", strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(line))
+		}
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range g {
+		if i >= len(w) || g[i] != w[i] {
+			from := max(0, i-3)
+			return fmt.Sprintf("line %d:\n%s\nwant:\n%s", i+1, strings.Join(g[from:min(len(g), i+4)], "\n"), strings.Join(w[min(from, len(w)):min(len(w), i+4)], "\n"))
+		}
+	}
+	return "less than wanted"
+}
+
+// FuzzServe feeds commands of any words to a session: it must not panic, and
+// must answer each with exactly one reply.
+func FuzzServe(f *testing.F) {
+	for _, line := range []string{
+		"RL.CHECK t o 1.2.3.4 1", "RL.CHECK t o - DIM a b", "RL.EXPLAIN t o -", "HELLO 3 AUTH default x SETNAME n", "CLIENT KILL ID 9 SKIPME no",
+		"COMMAND DOCS ping", "INFO server", "CONFIG GET *", "RL.RESET t", "RL.LIMITS", "rl.check", "CLIENT SETINFO LIB-NAME x",
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		s := newSession(t, false)
+		cmds := words(line)
+		if len(cmds[0]) == 0 {
+			return
+		}
+		for _, protocol := range []string{"2", "3"} {
+			s.Serve(context.Background(), words("HELLO "+protocol), nil)
+			reply, _ := s.Serve(context.Background(), cmds[:1], nil)
+			if rest, ok := skipReply(reply); !ok || len(rest) > 0 {
+				t.Fatalf("%q is not one reply to %q", reply, line)
+			}
+		}
+	})
+}
+
+// skipReply returns what follows the first reply in b.
+func skipReply(b []byte) (rest []byte, ok bool) {
+	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
+	if !ok || len(line) == 0 {
+		return nil, false
+	}
+	n := 0
+	if strings.IndexByte("$=*%~", line[0]) >= 0 {
+		if _, err := fmt.Sscan(string(line[1:]), &n); err != nil {
+			return nil, false
+		}
+	}
+	switch line[0] {
+	case '+', '-', ':', '_':
+		return rest, true
+	case '$', '=':
+		if n < 0 {
+			return rest, true
+		}
+		if len(rest) < n+2 || string(rest[n:n+2]) != "\r\n" {
+			return nil, false
+		}
+		return rest[n+2:], true
+	case '%':
+		n *= 2
+	case '*', '~':
+	default:
+		return nil, false
+	}
+	for range n {
+		if rest, ok = skipReply(rest); !ok {
+			return nil, false
+		}
+	}
+	return rest, true
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// envPrefix begins the variables that are ours.
+const envPrefix = "LIMITGATE_"
+
+// buildVariables are for building and testing limitgate.
+var buildVariables = []string{"LIMITGATE_APT", "LIMITGATE_BREW", "LIMITGATE_LONG", "LIMITGATE_REDIS_BIN", "LIMITGATE_SEED"}
+
+// serviceVariable matches what Kubernetes sets in every pod of a namespace with
+// a Service called limitgate, or limitgate-anything: nobody wrote those, and a
+// proxy that refuses them would not start.
+var serviceVariable = regexp.MustCompile(`^LIMITGATE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// readEnvironment reads the variables that are ours, in the order of their
+// names.
+func readEnvironment(t table, environ []string) *source {
+	src := new(source)
+	for _, pair := range slices.Sorted(slices.Values(environ)) {
+		name, text, ok := strings.Cut(pair, "=")
+		if !ok || !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		place := "env " + name
+		r := t.find((*setting).env, name)
+		switch {
+		case r == nil && (slices.Contains(buildVariables, name) || serviceVariable.MatchString(name)):
+		case r == nil:
+			src.failUnknownVariable(t, name)
+		case r.from == flagsOnly:
+			src.fail(0, "%s: only the flag %s does that", place, r.flag())
+		default:
+			src.given = append(src.given, given{setting: r, text: text, source: place, place: place})
+		}
+	}
+	return src
+}
+
+func (src *source) failUnknownVariable(t table, name string) {
+	hint := "limitgate serve --help lists them"
+	// The common beginning is left out: it would make anything look alike.
+	key := func(r *setting) string { return strings.TrimPrefix(r.env(), envPrefix) }
+	if near := limit.Nearest(strings.TrimPrefix(name, envPrefix), t.keys(key, outsideFile)); near != "" {
+		hint = "did you mean " + envPrefix + near + "?"
+	}
+	src.fail(0, "env %s: unknown variable; %s", plain(name), hint)
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// readFlags reads the flags at the beginning of args as package flag does: one
+// dash or two, a value behind = or as the next word, switches without one. Other
+// than that package it goes on after a mistake, so that all are listed. Help
+// says that help is asked for.
+func readFlags(t table, args []string) (src *source, rest []string, help bool) {
+	src = new(source)
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		word := args[0]
+		args = args[1:]
+		if word == "--" {
+			break
+		}
+		name, text, hasText := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		if name == "help" || name == "h" {
+			return nil, nil, true
+		}
+		r := t.find((*setting).flag, "--"+name)
+		isSwitch := r != nil && r.value.arg == ""
+		// What follows an unknown flag most likely is its value.
+		if !hasText && !isSwitch && len(args) > 0 && !looksLikeFlag(args[0]) {
+			text, args, hasText = args[0], args[1:], true
+		}
+		switch {
+		case r == nil:
+			src.failUnknownFlag(t, "--"+name)
+			continue
+		case !hasText && !isSwitch:
+			src.fail(0, "flag %s: the value is missing; write %[1]s=%s", r.flag(), r.value.arg)
+			continue
+		case !hasText:
+			text = "true"
+		}
+		place := "flag " + r.flag()
+		src.given = append(src.given, given{setting: r, text: text, source: place, place: place})
+	}
+	return src, args, false
+}
+
+// looksLikeFlag tells a flag from a value that begins with a dash, such as -1.
+func looksLikeFlag(word string) bool {
+	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
+}
+
+func (src *source) failUnknownFlag(t table, flag string) {
+	hint := "limitgate serve --help lists them"
+	if near := limit.Nearest(flag, t.keys((*setting).flag, flagsOnly)); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)
+}

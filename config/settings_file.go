@@ -1,0 +1,192 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// maxSettingsFileBytes bounds a settings file; what is longer is another file.
+const maxSettingsFileBytes = 1 << 20
+
+// settingsFile is a settings file that is being read.
+type settingsFile struct {
+	source
+	table table
+	path  string
+	lines map[string]int // where each key stands
+}
+
+// readSettingsFile reads the settings file that at names. Without a name there is
+// none.
+func readSettingsFile(t table, at given, readFile func(string) ([]byte, error)) *source {
+	f := &settingsFile{table: t, path: at.text, lines: map[string]int{}}
+	if f.path == "" {
+		return &f.source
+	}
+	switch content, err := readFile(f.path); {
+	case err != nil:
+		f.source.fail(0, "%s: read settings file: %w", at.place, err)
+	case len(content) > maxSettingsFileBytes:
+		f.source.fail(0, "%s: read settings file: %s has %d bytes, and the largest settings file %d; is it the limits file?",
+			at.place, f.path, len(content), maxSettingsFileBytes)
+	default:
+		f.read(content)
+	}
+	return &f.source
+}
+
+func (f *settingsFile) fail(line int, name, format string, args ...any) {
+	place := fmt.Sprintf("%s:%d: ", f.path, line)
+	if name != "" {
+		place += plain(name) + ": "
+	}
+	f.source.fail(line, "%s%s", place, fmt.Sprintf(format, args...))
+}
+
+// read reads the one document of the file.
+func (f *settingsFile) read(content []byte) {
+	if line := unreadableLine(content); line > 0 {
+		f.fail(line, "", "a byte or character that YAML does not allow; a settings file is text in UTF-8")
+		return
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document, more yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		// A file that holds comments only sets nothing.
+		if !errors.Is(err, io.EOF) {
+			f.failYAML(err)
+		}
+		return
+	}
+	for _, n := range document.Content {
+		f.mapping(n, "")
+	}
+	switch err := decoder.Decode(&more); {
+	case err == nil:
+		f.fail(more.Line, "", "a second YAML document begins; a settings file is one document")
+	case !errors.Is(err, io.EOF):
+		f.failYAML(err)
+	}
+}
+
+// failYAML reports that the file is not YAML.
+func (f *settingsFile) failYAML(err error) {
+	line, message := 1, err.Error()
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		line, message = max(e.Mark.Line, 1), e.Message
+		if e.ContextMsg != "" {
+			message += ", " + e.ContextMsg
+		}
+		if e.ContextMark.Line > 0 && e.ContextMark.Line != line {
+			message += " that begins on line " + strconv.Itoa(e.ContextMark.Line)
+		}
+	}
+	f.fail(line, "", "not readable as YAML: %s", plain(message))
+}
+
+// mapping reads names and values. Section is what the names are part of.
+func (f *settingsFile) mapping(n *yaml.Node, section string) {
+	// A section of which every line is commented out is there, and null.
+	if n.ShortTag() == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.fail(n.Line, section, "names with values belong here, as in decision_timeout: 5ms")
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		f.entry(n.Content[i], n.Content[i+1], section)
+	}
+}
+
+func (f *settingsFile) entry(key, n *yaml.Node, section string) {
+	if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
+		f.fail(key.Line, section, "the name of a setting belongs here; anchors, aliases and merge keys are not supported")
+		return
+	}
+	name := key.Value
+	if section != "" {
+		name = section + "." + name
+	}
+	if line := f.lines[name]; line > 0 {
+		f.fail(key.Line, name, "it is already there, on line %d; remove one of them", line)
+		return
+	}
+	f.lines[name] = key.Line
+	r := f.table.find(nameOf, name)
+	switch {
+	case r != nil && r.from == flagsOnly:
+		f.fail(key.Line, name, "only the flag %s does that", r.flag())
+	case r != nil && r.from == outsideFile:
+		f.fail(key.Line, name, "it cannot stand in the file itself; use the flag %s or the variable %s", r.flag(), r.env())
+	case r != nil:
+		f.value(r, n)
+	case f.isSection(name):
+		f.mapping(n, name)
+	default:
+		f.failUnknownKey(key.Line, name)
+	}
+}
+
+func (f *settingsFile) isSection(name string) bool {
+	return slices.ContainsFunc(f.table, func(r *setting) bool { return strings.HasPrefix(r.name, name+".") })
+}
+
+func (f *settingsFile) failUnknownKey(line int, name string) {
+	hint := "limitgate serve --help lists the settings"
+	if near := limit.Nearest(name, f.table.keys(nameOf, anywhere)); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	f.fail(line, name, "unknown key; %s", hint)
+}
+
+// value reads the value of a setting as text, if its shape fits.
+func (f *settingsFile) value(r *setting, n *yaml.Node) {
+	text := n.Value
+	if n.Kind == yaml.SequenceNode && r.value.shape == stringList {
+		words := make([]string, len(n.Content))
+		for i, item := range n.Content {
+			if wrong := wrongShape(item, r.value.shape); wrong != "" {
+				f.fail(item.Line, r.name, "%s", wrong)
+				return
+			}
+			words[i] = item.Value
+		}
+		text = strings.Join(words, ",")
+	} else if wrong := wrongShape(n, r.value.shape); wrong != "" {
+		f.fail(n.Line, r.name, "%s", wrong)
+		return
+	}
+	place := fmt.Sprintf("%s:%d", f.path, n.Line)
+	f.given = append(f.given, given{setting: r, text: text, source: "file " + place, place: place, line: n.Line})
+}
+
+// wrongShape says why a node cannot hold a value of that shape; "" is that it
+// can.
+func wrongShape(n *yaml.Node, want shape) string {
+	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return "aliases are not supported; write the value out"
+	case n.Kind != yaml.ScalarNode:
+		return "one value belongs here, not a list or names with values"
+	case n.Style&yaml.TaggedStyle != 0:
+		return "tags are not supported; remove " + plain(n.Tag)
+	case n.ShortTag() == "!!null":
+		return `the value is missing; write one, "" for an empty one, or remove the line`
+	case want == unquoted && quoted:
+		return show(n.Value) + " is in quotes, and so a string; remove the quotes"
+	case want == stringOnly && n.ShortTag() != "!!str":
+		return plain(n.Value) + " is not a string; write it in quotes"
+	}
+	return ""
+}

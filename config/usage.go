@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const usageAbout = `Answers RL.CHECK and its family to Redis clients, until it gets SIGTERM or SIGINT.
+SIGHUP reads the limits file again.
+
+Usage: limitgate serve [flags]
+
+Without flags it keeps its buckets in memory, uses a sample of limits and is
+reached from this machine only.
+
+A setting is a flag, a variable in the environment, or a key in the settings
+file that --config names, and the first of these counts. --decision-timeout 5ms
+is decision_timeout: 5ms in the file; --privacy-ip-max-ttl 1h is ip_max_ttl: 1h
+under privacy:.
+
+Example:
+
+	limitgate serve --limits limits.yaml --redis 10.0.0.1:6379,10.0.0.2:6379
+`
+
+// Usage writes the help of limitgate serve: what it does, an example, and the
+// flags in groups, each with its variable, default and bounds.
+func Usage(w io.Writer) {
+	var b strings.Builder
+	b.WriteString(usageAbout)
+	group := ""
+	for _, r := range newTable(new(Settings)) {
+		if r.group != group {
+			group = r.group
+			fmt.Fprintf(&b, "\n%s:\n\n", group)
+		}
+		b.WriteString("  " + r.flag())
+		if r.value.arg != "" {
+			b.WriteString(" " + r.value.arg)
+		}
+		if details := r.details(); details != "" {
+			b.WriteString("  (" + details + ")")
+		}
+		fmt.Fprintf(&b, "\n        %s\n", r.usage)
+	}
+	_, _ = io.WriteString(w, b.String())
+}
+
+// details lists what help puts in parentheses.
+func (r *setting) details() string {
+	var all []string
+	if r.initial != "" && r.from != flagsOnly {
+		all = append(all, "default "+r.initial)
+	}
+	if r.value.bounds != "" {
+		all = append(all, r.value.bounds)
+	}
+	if r.from != flagsOnly {
+		all = append(all, r.env())
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,199 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// value is how the text of a setting becomes what it means.
+type value struct {
+	arg    string // what help calls the text; "" for a switch, which needs none
+	bounds string // what is allowed, for help
+	shape  shape
+	read   func(text string) error
+}
+
+// shape is what the settings file may hold for a value.
+type shape int
+
+const (
+	anyScalar  shape = iota // anything that is one value
+	stringOnly              // a string, so that neither true nor 5 becomes a path by accident
+	unquoted                // a number or a switch, never in quotes
+	stringList              // a string, or a list of strings
+)
+
+func filePath(to *string) value {
+	return value{arg: "FILE", shape: stringOnly, read: func(text string) error {
+		if strings.ContainsRune(text, 0) {
+			return fmt.Errorf("%s is not a path: it holds a zero byte", show(text))
+		}
+		*to = text
+		return nil
+	}}
+}
+
+func toggle(to *bool) value {
+	return value{shape: unquoted, read: func(text string) error {
+		if text != "true" && text != "false" {
+			return fmt.Errorf("%s is not a switch; write true or false", show(text))
+		}
+		*to = text == "true"
+		return nil
+	}}
+}
+
+func whole(to *int, least, most int) value {
+	bounds := fmt.Sprintf("%d to %d", least, most)
+	return value{arg: "N", bounds: bounds, shape: unquoted, read: func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return fmt.Errorf("%s is not a whole number; write it in digits only, for example %d", show(text), least)
+		}
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
+		}
+		*to = n
+		return nil
+	}}
+}
+
+func duration(to *time.Duration, least, most time.Duration) value {
+	bounds := showDuration(least) + " to " + showDuration(most)
+	return value{arg: "DURATION", bounds: bounds, read: func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%s is not a duration; write it with a unit, for example 5ms", show(text))
+		}
+		if d < least || d > most {
+			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
+		}
+		*to = d
+		return nil
+	}}
+}
+
+// showDuration writes 1m and not 1m0s.
+func showDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// option is a word to choose and what it means.
+type option[T any] struct {
+	word string
+	mean T
+}
+
+func word[T any](w string, mean T) option[T] { return option[T]{w, mean} }
+
+func choice[T any](to *T, options ...option[T]) value {
+	words := make([]string, len(options))
+	for i, o := range options {
+		words[i] = o.word
+	}
+	return value{arg: strings.Join(words, "|"), read: func(text string) error {
+		for _, o := range options {
+			if o.word == text {
+				*to = o.mean
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is none of the choices; write %s or %s",
+			show(text), strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+	}}
+}
+
+// optional makes v accept an empty text.
+func optional(v value, to *string) value {
+	read := v.read
+	v.read = func(text string) error {
+		if text == "" {
+			*to = ""
+			return nil
+		}
+		return read(text)
+	}
+	return v
+}
+
+// listenAddress is where to listen. An empty host is well-formed; whether it is safe
+// is for Validate.
+func listenAddress(to *string) value {
+	return value{arg: "HOST:PORT", read: func(text string) error {
+		if err := checkAddress(text, 0); err != nil {
+			return err
+		}
+		*to = text
+		return nil
+	}}
+}
+
+// nodeAddresses is a list, of which the settings file may make a YAML list.
+func nodeAddresses(to *[]string) value {
+	return value{arg: "HOST:PORT,...", shape: stringList, read: func(text string) error {
+		var all []string
+		if strings.TrimSpace(text) != "" {
+			for one := range strings.SplitSeq(text, ",") {
+				one = strings.TrimSpace(one)
+				if err := checkNode(one); err != nil {
+					return err
+				}
+				all = append(all, one)
+			}
+		}
+		*to = all
+		return nil
+	}}
+}
+
+// checkNode checks the address of a Redis node.
+func checkNode(text string) error {
+	// A URL may hold a password, so it is not repeated.
+	if strings.Contains(text, "://") || strings.Contains(text, "@") {
+		return errors.New("a URL is not an address; write host:port, without scheme, user and password")
+	}
+	if text == "" {
+		return errors.New("an address is missing between commas; write host:port,host:port")
+	}
+	if err := checkAddress(text, 1); err != nil {
+		return err
+	}
+	if host, _, _ := net.SplitHostPort(text); host == "" {
+		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:6379", show(text))
+	}
+	return nil
+}
+
+// checkAddress checks that text is host:port, with a port of at least least.
+func checkAddress(text string, least int) error {
+	if strings.HasPrefix(text, "unix:") || strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, "@") {
+		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380", show(text))
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		if strings.Count(text, ":") > 1 && !strings.Contains(text, "[") {
+			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:6380", show(text))
+		}
+		return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:6380", show(text))
+	}
+	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:6380", show(text))
+	}
+	// ParseUint refuses signs, which the resolver of net would let pass.
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || int(n) < least {
+		return fmt.Errorf("%s is not host:port; the port must be a number from %d to %d", show(text), least, math.MaxUint16)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// example is a command of a document and the beginnings of the lines it shows.
+type example struct {
+	command string
+	shows   []string
+}
+
+// examples returns the commands in the console blocks of a document. A line of
+// three dots stands for what is left out.
+func examples(tb testing.TB, path string) []example {
+	tb.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var out []example
+	console := false
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			console = line == "```console"
+		case console && strings.HasPrefix(line, "$ "):
+			out = append(out, example{command: line[2:]})
+		case console && line != "...":
+			last := &out[len(out)-1]
+			last.shows = append(last.shows, strings.TrimSuffix(line, "..."))
+		}
+	}
+	return out
+}
+
+// TestReadme runs every command in the README's console blocks in a shell,
+// against a fresh proxy, and compares what they print: the first word of each
+// line, because clocks move and versions change.
+func TestReadme(t *testing.T) {
+	p := serve(t, "../examples/limits.yaml", "--retry-jitter", "0", "--decision-timeout", "5s")
+	bin := t.TempDir()
+	if err := os.Symlink(binaries.release, filepath.Join(bin, "limitgate")); err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(p.addr, ":")
+	local := strings.NewReplacer(
+		"bin/limitgate check", "limitgate check --addr "+p.addr,
+		"bin/limitgate", "limitgate",
+		"redis-cli -p 6380", "redis-cli --no-raw -h "+host+" -p "+port,
+		"127.0.0.1:6380", p.addr, "127.0.0.1:9180", p.admin,
+	)
+	all := examples(t, "../README.md")
+	if len(all) < 10 {
+		t.Fatalf("found %d examples", len(all))
+	}
+	for _, e := range all {
+		cmd := exec.Command("bash", "-c", local.Replace(e.command))
+		cmd.Dir = ".."
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("LIMITGATE_REDIS_BIN")+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("$ %s\n%v\n%s", e.command, err, out)
+			continue
+		}
+		lines := strings.Split(string(out), "\n")
+		for i, want := range e.shows {
+			if i >= len(lines) || firstWord(lines[i]) != firstWord(want) {
+				t.Errorf("$ %s\nline %d is not as shown, %q:\n%s", e.command, i+1, want, out)
+				break
+			}
+		}
+	}
+}
+
+func firstWord(line string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	word, _, _ = strings.Cut(word, ",")
+	return word
+}
+
+// TestReadmeRedis runs what the README says of production, on a cluster.
+func TestReadmeRedis(t *testing.T) {
+	content, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = "bin/limitgate serve --limits limits.yaml --redis 10.0.0.1:6379,10.0.0.2:6379"
+	if !strings.Contains(string(content), line) {
+		t.Fatalf("the README does not say %q any more", line)
+	}
+	c := redistest.SharedCluster(t)
+	p := serve(t, "../examples/limits.yaml", "--redis", strings.Join(c.Addrs()[:2], ","), "--decision-timeout", "5s")
+	if v, err := check(p.client(), "readme", "-", "-"); err != nil || v.source != "store" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if ready := p.get("/readyz"); !strings.Contains(ready, `"store":"cluster"`) {
+		t.Errorf("/readyz: %s", ready)
+	}
+}

@@ -1,0 +1,226 @@
+package layering
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// modulePath is what the import path of every package of ours begins with.
+const modulePath = "github.com/limitgate/limitgate"
+
+// row is what one package may do.
+type row struct {
+	reason string
+	// imports are the packages of this module that non-test code may import.
+	imports []string
+	// everything lifts the limit on imports. Packages that are for tests stay
+	// out of reach for non-test code.
+	everything bool
+	// forTests says that only tests may import the package.
+	forTests bool
+	// testsOnly says that the package is nothing but tests.
+	testsOnly bool
+	// settled says that the package is given all it needs: it reads no file, no
+	// flag and no environment by itself.
+	settled bool
+}
+
+// table has a row for every package, from the bottom up.
+var table = map[string]row{
+	"limit": {
+		reason:  "the words and the maths: everybody speaks them, they know nobody",
+		settled: true,
+	},
+	"limiter": {
+		reason:  "the decision asks for stores through its own interfaces",
+		imports: []string{"limit"},
+		settled: true,
+	},
+	"memory": {
+		reason:  "an engine that knows buckets, and not who asks for them",
+		imports: []string{"limit"},
+		settled: true,
+	},
+	"cluster": {
+		reason:  "a store beside memory, they don't know each other",
+		imports: []string{"limit"},
+		settled: true,
+	},
+	"backstop": {
+		reason:  "a share of the limit, counted by the engine of memory",
+		imports: []string{"limit", "memory"},
+		settled: true,
+	},
+	"server": {
+		reason:  "connections and frames, no matter what is asked in them",
+		settled: true,
+	},
+	"commands": {
+		reason:  "parse, decide, reply: it knows the decision and not what is behind it",
+		imports: []string{"limit", "limiter"},
+		settled: true,
+	},
+	"metrics": {
+		reason:  "counts what a typed decision says",
+		imports: []string{"limit"},
+		settled: true,
+	},
+	"examples": {
+		reason:  "the sample limits as bytes, built into the binary",
+		settled: true,
+	},
+	"internal/accesslog": {
+		reason:  "reads lines of other software, from a reader it is given",
+		settled: true,
+	},
+	"internal/replay": {
+		reason:  "decides past requests with the real limiter on the store in memory",
+		imports: []string{"limit", "limiter", "memory", "internal/accesslog"},
+		settled: true,
+	},
+	"config": {
+		reason:  "turns settings into the options of each package that has some",
+		imports: []string{"limit", "limiter", "cluster", "backstop", "server", "memory", "commands"},
+	},
+	"cmd/limitgate": {
+		reason:     "wires everything, and nothing imports it",
+		everything: true,
+	},
+	"integration": {
+		reason:     "tests of the whole with real servers",
+		everything: true,
+		testsOnly:  true,
+	},
+	"internal/storetest": {
+		reason:   "the contract of every store, stated through the limiter that uses it",
+		imports:  []string{"limit", "limiter"},
+		forTests: true,
+	},
+	"internal/redistest": {
+		reason:   "starts real servers for the tests of any package",
+		forTests: true,
+	},
+	"internal/layering": {
+		reason: "looks at all packages from outside",
+	},
+}
+
+func TestEveryRowHasAReasonAndNamesRows(t *testing.T) {
+	for name, r := range table {
+		if r.reason == "" {
+			t.Errorf("the row of %s gives no reason", name)
+		}
+		for _, imported := range r.imports {
+			if _, found := table[imported]; !found {
+				t.Errorf("the row of %s allows %s, which has no row", name, imported)
+			}
+		}
+	}
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, problem := range checkImports(table, listPackages(t)) {
+		t.Error(problem)
+	}
+}
+
+// checkImports returns what the packages import against the table.
+func checkImports(table map[string]row, packages []listed) []string {
+	var problems []string
+	for _, p := range packages {
+		r, found := table[p.name()]
+		if !found {
+			problems = append(problems, fmt.Sprintf(
+				"%s has no row in the table: say what it may import, and why", p.name()))
+			continue
+		}
+		for _, imported := range p.ownImports() {
+			if why := refuse(table, r, imported); why != "" {
+				problems = append(problems, fmt.Sprintf("%s imports %s: %s", p.name(), imported, why))
+			}
+		}
+	}
+	return problems
+}
+
+// refuse returns why non-test code of a row may not import a package, or
+// nothing if it may.
+func refuse(table map[string]row, r row, imported string) string {
+	switch {
+	case table[imported].forTests:
+		return "it is for tests"
+	case r.testsOnly:
+		return "there should be nothing but tests here"
+	case table[imported].testsOnly || strings.HasPrefix(imported, "cmd/"):
+		return "nothing may"
+	case r.everything || slices.Contains(r.imports, imported):
+		return ""
+	default:
+		return "the table allows " + allowed(r) + ", because: " + r.reason
+	}
+}
+
+func allowed(r row) string {
+	if len(r.imports) == 0 {
+		return "nothing of this module"
+	}
+	return strings.Join(r.imports, ", ")
+}
+
+func TestCheckImportsReportsWhatTheTableForbids(t *testing.T) {
+	for name, test := range map[string]struct {
+		from, imports string
+		want          string
+	}{
+		"down":                {"limiter", "limit", ""},
+		"up":                  {"limit", "limiter", "limit imports limiter: the table allows nothing of this module"},
+		"beside":              {"cluster", "memory", "cluster imports memory: the table allows limit"},
+		"unknown package":     {"gossip", "limit", "gossip has no row in the table"},
+		"unknown import":      {"limiter", "gossip", "limiter imports gossip: the table allows limit"},
+		"below a row":         {"limiter", "limit/maths", "limiter imports limit/maths: the table allows limit"},
+		"wiring":              {"cmd/limitgate", "cluster", ""},
+		"test harness":        {"cmd/limitgate", "internal/redistest", "cmd/limitgate imports internal/redistest: it is for tests"},
+		"code in integration": {"integration", "limit", "integration imports limit: there should be nothing but tests"},
+		"the command":         {"config", "cmd/limitgate", "config imports cmd/limitgate: nothing may"},
+		"somebody else's":     {"limit", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := listed{ImportPath: modulePath + "/" + test.from, Imports: []string{"fmt", "example.org/limit"}}
+			if test.imports != "" {
+				p.Imports = append(p.Imports, modulePath+"/"+test.imports)
+			}
+			got := strings.Join(checkImports(table, []listed{p}), "\n")
+			if (test.want == "") != (got == "") || !strings.HasPrefix(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheTableHasNoCircle(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if reaches(name, name, map[string]bool{}) {
+			t.Errorf("the table lets %s import itself through others", name)
+		}
+	}
+}
+
+// reaches reports whether the table lets one package import another, directly
+// or through others.
+func reaches(from, to string, seen map[string]bool) bool {
+	for _, next := range table[from].imports {
+		if next == to {
+			return true
+		}
+		if !seen[next] {
+			seen[next] = true
+			if reaches(next, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// form turns nodes that don't know each other into a cluster. It does by hand
+// what redis-cli --cluster create does, which takes a second longer and insists
+// on three masters.
+func (c *Cluster) form(ctx context.Context) error {
+	// A node takes an epoch only as long as it knows nobody, so all of them come
+	// before the first meeting.
+	for i, node := range c.Nodes {
+		if err := c.settle(ctx, i, node); err != nil {
+			return err
+		}
+	}
+	for i, node := range c.Nodes {
+		for _, other := range c.Nodes[i+1:] {
+			if _, err := node.ask(ctx, "CLUSTER", "MEET", "127.0.0.1", other.Port); err != nil {
+				return err
+			}
+		}
+	}
+	if err := await("the nodes to know each other", func() error { return c.checkAcquainted(ctx) }); err != nil {
+		return err
+	}
+	return c.attachReplicas(ctx)
+}
+
+// settle gives a node an epoch of its own, so that no two have to settle theirs
+// later, and a master its slots.
+func (c *Cluster) settle(ctx context.Context, i int, node *Node) error {
+	if _, err := node.ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+		return err
+	}
+	if i >= c.masters {
+		return nil
+	}
+	words := []any{"CLUSTER", "ADDSLOTS"}
+	for slot := slotCount * i / c.masters; slot < slotCount*(i+1)/c.masters; slot++ {
+		words = append(words, slot)
+	}
+	_, err := node.ask(ctx, words...)
+	return err
+}
+
+// checkAcquainted returns nil if every node knows every other one by its id.
+func (c *Cluster) checkAcquainted(ctx context.Context) error {
+	for _, node := range c.Nodes {
+		view, err := node.view(ctx)
+		if err != nil {
+			return err
+		}
+		if len(view) != len(c.Nodes) {
+			return fmt.Errorf("%s knows %d of %d nodes", node.Addr, len(view), len(c.Nodes))
+		}
+		for _, seen := range view {
+			if seen.has("handshake") {
+				return fmt.Errorf("%s has yet to meet port %d", node.Addr, seen.port)
+			}
+		}
+	}
+	return nil
+}
+
+// attachReplicas tells each replica whom to replicate.
+func (c *Cluster) attachReplicas(ctx context.Context) error {
+	for i := c.masters; i < len(c.Nodes); i++ {
+		id, err := c.Nodes[c.primaryOf(i)].ask(ctx, "CLUSTER", "MYID")
+		if err != nil {
+			return err
+		}
+		if _, err := c.Nodes[i].ask(ctx, "CLUSTER", "REPLICATE", strings.TrimSpace(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitHealthy waits until all nodes agree on a healthy cluster.
+func (c *Cluster) awaitHealthy(ctx context.Context) error {
+	return await("a healthy cluster", func() error {
+		for _, node := range c.Nodes {
+			if err := c.checkHealthy(ctx, node); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkHealthy returns nil if the node serves every slot, sees all nodes up and
+// the right number of them as replicas, and is itself linked if it is one.
+func (c *Cluster) checkHealthy(ctx context.Context, node *Node) error {
+	if !node.answers() {
+		return errors.New(node.Addr + " does not run")
+	}
+	fields, err := node.fields(ctx, "CLUSTER", "INFO")
+	if err != nil {
+		return err
+	}
+	if fields["cluster_state"] != "ok" || fields["cluster_slots_ok"] != "16384" {
+		return fmt.Errorf("%s says state %s with %s slots",
+			node.Addr, fields["cluster_state"], fields["cluster_slots_ok"])
+	}
+	view, err := node.view(ctx)
+	if err != nil {
+		return err
+	}
+	return c.checkView(ctx, node, view)
+}
+
+func (c *Cluster) checkView(ctx context.Context, node *Node, view []seenNode) error {
+	replicas := 0
+	for _, seen := range view {
+		if !seen.up() {
+			return fmt.Errorf("%s sees port %d as %v, link %s", node.Addr, seen.port, seen.flags, seen.link)
+		}
+		if !seen.has("slave") {
+			continue
+		}
+		replicas++
+		if seen.has("myself") {
+			if err := checkLinkUp(ctx, node); err != nil {
+				return err
+			}
+		}
+	}
+	if wanted := c.masters * c.replicasPer; replicas != wanted || len(view) != len(c.Nodes) {
+		return fmt.Errorf("%s sees %d nodes with %d replicas, not %d with %d",
+			node.Addr, len(view), replicas, len(c.Nodes), wanted)
+	}
+	return nil
+}

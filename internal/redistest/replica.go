@@ -1,0 +1,63 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// StartReplica starts a server that replicates another single server, and
+// returns when both say that the link is up. It is the pair to test what a
+// store without Cluster mode does when its primary changes.
+func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
+	tb.Helper()
+	linked := append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(of.Port)}, args...)
+	if of.password != "" {
+		linked = append([]string{"--masterauth", of.password}, linked...)
+	}
+	replica := Start(tb, linked...)
+	err := await("the replica's link", func() error {
+		return checkLink(lasting(tb), of, replica)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return replica
+}
+
+// checkLink returns nil if both ends call the replication link up.
+func checkLink(ctx context.Context, primary, replica *Node) error {
+	if err := checkLinkUp(ctx, replica); err != nil {
+		return err
+	}
+	fields, err := primary.fields(ctx, "INFO", "replication")
+	if err != nil {
+		return err
+	}
+	port := "port=" + strconv.Itoa(replica.Port) + ","
+	for name, value := range fields {
+		if strings.HasPrefix(name, "slave") && strings.Contains(value, port) &&
+			strings.Contains(value, "state=online") {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s does not call its replica %s online", primary.Addr, replica.Addr)
+}
+
+// checkLinkUp returns nil if the replica calls its link to the primary up.
+func checkLinkUp(ctx context.Context, replica *Node) error {
+	fields, err := replica.fields(ctx, "INFO", "replication")
+	if err != nil {
+		return err
+	}
+	if fields["role"] != "slave" {
+		return errors.New(replica.Addr + " is not a replica")
+	}
+	if fields["master_link_status"] != "up" {
+		return errors.New(replica.Addr + " has no link to its primary")
+	}
+	return nil
+}

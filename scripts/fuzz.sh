@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for FUZZTIME, one after the other.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+found=0
+while IFS=: read -r file target; do
+	found=$((found + 1))
+	printf '== %s %s\n' "$(dirname "$file")" "$target"
+	go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" "./$(dirname "$file")" </dev/null
+done < <(find . -name '*_test.go' -not -path './.cache/*' -exec grep -o '^func Fuzz[A-Za-z0-9_]*' /dev/null {} + |
+	sed -e 's|^\./||' -e 's/:func /:/' | sort)
+printf '%d fuzz targets ran\n' "$found"

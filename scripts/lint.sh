@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Checks form and style. golangci-lint is built from source by go run, which the
+# first time takes a minute or two.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+status=0
+unformatted=$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +)
+if [ -n "$unformatted" ]; then
+	printf 'not formatted, run make fmt:\n%s\n' "$unformatted" >&2
+	status=1
+fi
+for script in scripts/*.sh .ci/run; do
+	bash -n "$script" || status=1
+done
+go run "$GOLANGCI_LINT" run ./... || status=1
+exit "$status"

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# Finds or gets what the tests need from the machine.
+#
+#   provision.sh redis      prints the folder that holds redis-server and redis-cli
+#   provision.sh compiler   makes sure there is a C compiler, for the race detector
+#
+# LIMITGATE_APT=1 lets it install packages with apt-get, as root. Without it
+# nothing is installed: on Debian and Ubuntu the distribution's redis is unpacked
+# into .cache/redis, for which no root is needed. LIMITGATE_REDIS_BIN names a
+# folder to use instead. All talk goes to stderr.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=$root/.cache/redis
+
+say() { printf 'provision: %s\n' "$*" >&2; }
+
+die() {
+	say "$*"
+	exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+may_install() { [ "${LIMITGATE_APT:-}" = 1 ] && [ "$(id -u)" = 0 ] && has apt-get; }
+
+# runs says whether a folder holds a redis-server and a redis-cli that start.
+runs() {
+	"$1/redis-server" --version >/dev/null 2>&1 && "$1/redis-cli" --version >/dev/null 2>&1
+}
+
+# install_packages installs packages and starts no service of theirs.
+install_packages() {
+	local policy=/usr/sbin/policy-rc.d status=0
+	if [ ! -e "$policy" ]; then
+		trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+		printf '#!/bin/sh\nexit 101\n' >"$policy"
+		chmod +x "$policy"
+	fi
+	say "installing $* with apt-get"
+	{
+		# One foreign source that is out of order is no reason to give up.
+		apt-get -q update || say "apt-get update failed, trying with the lists there are"
+		DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"
+	} >&2 </dev/null || status=$?
+	return "$status"
+}
+
+# redis_on_path prints the folder of the installed redis. When the two programs
+# live in different folders it makes one with links to both.
+redis_on_path() {
+	has redis-server && has redis-cli || return 1
+	local server cli
+	server=$(command -v redis-server)
+	cli=$(command -v redis-cli)
+	if [ "$(dirname "$server")" != "$(dirname "$cli")" ]; then
+		mkdir -p "$cache/links"
+		ln -sf "$server" "$cli" "$cache/links/"
+		server=$cache/links/redis-server
+	fi
+	runs "$(dirname "$server")" || return 1
+	dirname "$server"
+}
+
+# apt_private runs apt-get with package lists of its own, which need no root.
+apt_private() {
+	mkdir -p "$cache/lists/partial" "$cache/archives/partial"
+	apt-get -o Dir::State::lists="$cache/lists" -o Dir::Cache="$cache" \
+		-o Dir::Cache::archives="$cache/archives" -o APT::Sandbox::User=root "$@"
+}
+
+# wanted_packages prints redis and the libraries it needs that the system lacks:
+# apt itself says what it would install. The C library is not among them, since
+# a foreign one does not work with the system's loader.
+wanted_packages() {
+	local plan
+	plan=$("$@" install --simulate --no-install-recommends redis-server redis-tools) || return 1
+	{
+		printf 'redis-server\nredis-tools\n'
+		printf '%s\n' "$plan" | awk '$1 == "Inst" && $2 ~ /^(lib|lua-)/ && $2 !~ /^libc6/ { print $2 }'
+	} | sort -u
+}
+
+# download fetches the packages into the cache by the given apt-get.
+download() {
+	local packages
+	packages=$(wanted_packages "$@" 2>/dev/null) || return 1
+	rm -rf "$cache/packages"
+	mkdir -p "$cache/packages"
+	# Word splitting is meant: these are package names.
+	# shellcheck disable=SC2086
+	(cd "$cache/packages" && "$@" download $packages) >&2 </dev/null
+}
+
+# write_wrapper writes a program that starts an unpacked one with the unpacked
+# libraries. It replaces itself by it, so that its process id is the program's,
+# and finds everything from where it lies itself.
+write_wrapper() {
+	local name=$1 folder libraries=
+	while IFS= read -r folder; do
+		libraries="$libraries:\$here/../root${folder#"$cache/root"}"
+	done < <(find "$cache/root" -name '*.so*' -exec dirname {} \; | sort -u)
+	cat >"$cache/bin/$name" <<-WRAPPER
+		#!/bin/sh
+		here=\$(cd "\${0%/*}" && pwd)
+		LD_LIBRARY_PATH="${libraries#:}" exec "\$here/../root/usr/bin/$name" "\$@"
+	WRAPPER
+	chmod +x "$cache/bin/$name"
+}
+
+# unpack_redis gets the distribution's redis without installing it.
+unpack_redis() {
+	local package
+	say "unpacking the distribution's redis into .cache/redis, nothing is installed"
+	# The system's lists may be missing, as in a container, or so old that the
+	# packages they name are gone.
+	if ! download apt-get; then
+		say "the system's package lists do not lead to redis, fetching lists of our own"
+		apt_private update >&2 </dev/null || return 1
+		download apt_private || return 1
+	fi
+	rm -rf "$cache/root" "$cache/bin"
+	mkdir -p "$cache/root" "$cache/bin"
+	for package in "$cache"/packages/*.deb; do
+		dpkg-deb -x "$package" "$cache/root" || return 1
+	done
+	write_wrapper redis-server
+	write_wrapper redis-cli
+	rm -rf "$cache/lists" "$cache/archives" "$cache/packages" "$cache"/*.bin
+	runs "$cache/bin" && return 0
+	"$cache/bin/redis-server" --version >&2 || true
+	return 1
+}
+
+provide_redis() {
+	if [ -n "${LIMITGATE_REDIS_BIN:-}" ]; then
+		runs "$LIMITGATE_REDIS_BIN" || die "LIMITGATE_REDIS_BIN=$LIMITGATE_REDIS_BIN holds no redis-server and redis-cli that run"
+		printf '%s\n' "$LIMITGATE_REDIS_BIN"
+	elif redis_on_path; then
+		return
+	elif may_install && install_packages redis-server redis-tools && redis_on_path; then
+		return
+	elif runs "$cache/bin"; then
+		printf '%s\n' "$cache/bin"
+	elif has apt-get && has dpkg-deb && unpack_redis; then
+		printf '%s\n' "$cache/bin"
+	elif has brew; then
+		provide_redis_with_brew
+	else
+		die "redis-server and redis-cli are missing: install Redis 7 or later, or set LIMITGATE_REDIS_BIN to the folder that holds them"
+	fi
+}
+
+provide_redis_with_brew() {
+	[ "${LIMITGATE_BREW:-}" = 1 ] ||
+		die "redis-server and redis-cli are missing: run 'brew install redis', or let LIMITGATE_BREW=1 do it (no service is started)"
+	say "installing redis with brew"
+	brew install redis >&2 </dev/null || die "brew could not install redis"
+	redis_on_path || die "brew installed redis, but redis-server and redis-cli do not run from PATH"
+}
+
+provide_compiler() {
+	local compiler
+	compiler=$(go env CC)
+	# CC may be a command with arguments.
+	has "${compiler%% *}" && return
+	may_install && install_packages gcc libc6-dev && has "${compiler%% *}" && return
+	die "the race detector needs a C compiler ($compiler): install gcc and the C library's headers, or as root on Debian let LIMITGATE_APT=1 do it"
+}
+
+case ${1:-redis} in
+redis) provide_redis ;;
+compiler) provide_compiler ;;
+*) die "unknown need: $1 (redis or compiler)" ;;
+esac

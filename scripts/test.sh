@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Runs everything that must pass: vet, all tests under the race detector with the
+# seeds of every fuzz target, and the integration tests against real servers.
+# Prints the wall time of each part. A skipped test is a failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+budget=900 # seconds
+logs=.cache/test
+mkdir -p "$logs"
+failed=
+times=
+
+# part runs a command, keeps going when it fails, and remembers how long it took.
+part() {
+	local name=$1 begin=$SECONDS status=ok
+	shift
+	printf '== %s\n' "$name"
+	"$@" || {
+		status=FAILED
+		failed="$failed $name"
+	}
+	times="$times$(printf '%-12s %4d s  %s' "$name" $((SECONDS - begin)) "$status")"$'\n'
+}
+
+provision() {
+	local folder
+	scripts/provision.sh compiler || return 1
+	folder=$(scripts/provision.sh redis) || return 1
+	export LIMITGATE_REDIS_BIN=$folder
+	"$folder/redis-server" --version
+}
+
+# summarize reads the output of go test -v, prints one line per package, in full
+# only what belongs to a failed package, and fails if a test was skipped.
+summarize() {
+	awk '
+		/^[[:space:]]*--- SKIP: / { skipped[++skips] = $0 }
+		/^(ok|\?)[[:space:]]/ { print; kept = ""; next }
+		/^FAIL[[:space:]]/ { printf "%s%s\n", kept, $0; kept = ""; next }
+		/^[[:space:]]*(=== (RUN|PAUSE|CONT|NAME)|--- PASS: )/ { next }
+		{ kept = kept $0 "\n" }
+		END {
+			printf "%s", kept == "FAIL\n" ? "" : kept
+			for (i = 1; i <= skips; i++) print "skipped, which counts as failed: " skipped[i]
+			exit skips > 0
+		}'
+}
+
+# check runs go test on packages. The race detector needs cgo. Nothing comes from
+# the test cache: it knows no servers.
+check() {
+	local log=$logs/$1.log
+	shift
+	CGO_ENABLED=1 go test -race -count=1 -timeout=10m -v "$@" 2>&1 | tee "$log" | summarize
+}
+
+part provision provision
+[ -z "$failed" ] || exit 1
+part vet go vet ./...
+packages=$(go list ./... | grep -v '/integration$')
+# Word splitting is meant.
+# shellcheck disable=SC2086
+part packages check packages $packages
+# These come last and alone: they measure time.
+part integration check integration ./integration
+
+printf '\n%s%-12s %4d s  of a budget of %d s\n' "$times" total "$SECONDS" "$budget"
+if [ "$SECONDS" -gt "$budget" ]; then
+	printf 'that is over the budget: on a quiet machine, look for what became slow\n'
+fi
+if [ -n "$failed" ]; then
+	printf 'FAILED:%s (full output in %s)\n' "$failed" "$logs"
+	exit 1
+fi
