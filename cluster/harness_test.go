@@ -91,7 +91,7 @@ func compile(tb testing.TB, specs ...spec) *limit.Set {
 	doc := limit.Document{File: "test", Version: text("1"), DefaultPlan: text("p"), MaxLevels: text("64")}
 	plan := limit.PlanSpec{Name: text("p")}
 	for i, s := range specs {
-		l := limit.LimitSpec{
+		l := limit.RuleSpec{
 			Line: i + 1, ID: text(s.id), BySet: true, Rate: text(s.rate), Burst: text(s.burst),
 			Algorithm: text(s.algorithm), Mode: text(s.mode), Group: text("g" + s.id),
 		}

@@ -123,7 +123,7 @@ func (d *limitsDecoder) tenants(n *yaml.Node, field string) {
 				"plan": d.text(&spec.Plan),
 				"overrides": func(n *yaml.Node, field string) {
 					d.entries(n, field, func(key, value *yaml.Node, field string) {
-						o := limit.LimitSpec{Line: key.Line, ID: textOf(key)}
+						o := limit.RuleSpec{Line: key.Line, ID: textOf(key)}
 						fields := d.limitFields(&o)
 						delete(fields, "id")
 						d.mapping(value, field, fields)
@@ -137,7 +137,7 @@ func (d *limitsDecoder) tenants(n *yaml.Node, field string) {
 }
 
 // limits reads a list of limits.
-func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.LimitSpec {
+func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
@@ -146,17 +146,17 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.LimitSpec {
 		d.fail(n, field, "a list of limits belongs here: lines that begin with - id: NAME")
 		return nil
 	}
-	var specs []limit.LimitSpec
+	var specs []limit.RuleSpec
 	for i, item := range n.Content {
 		item = resolveAlias(item)
-		spec := limit.LimitSpec{Line: item.Line}
+		spec := limit.RuleSpec{Line: item.Line}
 		d.mapping(item, field+"["+strconv.Itoa(i)+"]", d.limitFields(&spec))
 		specs = append(specs, spec)
 	}
 	return specs
 }
 
-func (d *limitsDecoder) limitFields(spec *limit.LimitSpec) map[string]func(*yaml.Node, string) {
+func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.Node, string) {
 	by := d.texts(&spec.By)
 	return map[string]func(*yaml.Node, string){
 		"id":        d.text(&spec.ID),

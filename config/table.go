@@ -57,76 +57,120 @@ func newTable(s *Settings) table {
 
 func listenSettings(s *Settings) table {
 	return table{
-		{name: "listen", group: groupListen, initial: "127.0.0.1:6380",
-			usage: "where Redis clients connect", value: listenAddress(&s.Listen)},
-		{name: "admin", group: groupListen, initial: "127.0.0.1:9180",
-			usage: "where health, metrics and profiles are served; empty switches it off", value: optional(listenAddress(&s.Admin), &s.Admin)},
-		{name: "max_conns", group: groupListen, initial: "10000",
-			usage: "how many clients may be connected at once", value: whole(&s.MaxConns, 1, 1<<20)},
-		{name: "idle_timeout", group: groupListen, initial: "0",
-			usage: "how long a client may be silent before it is disconnected; 0 is for ever", value: duration(&s.IdleTimeout, 0, 7*24*time.Hour)},
-		{name: "shutdown_timeout", group: groupListen, initial: "10s",
-			usage: "how long to wait at the end for decisions under way", value: duration(&s.ShutdownTimeout, time.Millisecond, time.Hour)},
-		{name: "unsafe_open", group: groupListen, initial: "false",
-			usage: "allow addresses that others on the network can reach", value: toggle(&s.UnsafeOpen)},
+		{
+			name: "listen", group: groupListen, initial: "127.0.0.1:6380",
+			usage: "where Redis clients connect", value: listenAddress(&s.Listen),
+		},
+		{
+			name: "admin", group: groupListen, initial: "127.0.0.1:9180",
+			usage: "where health, metrics and profiles are served; empty switches it off", value: optional(listenAddress(&s.Admin), &s.Admin),
+		},
+		{
+			name: "max_conns", group: groupListen, initial: "10000",
+			usage: "how many clients may be connected at once", value: whole(&s.MaxConns, 1, 1<<20),
+		},
+		{
+			name: "idle_timeout", group: groupListen, initial: "0",
+			usage: "how long a client may be silent before it is disconnected; 0 is for ever", value: duration(&s.IdleTimeout, 0, 7*24*time.Hour),
+		},
+		{
+			name: "shutdown_timeout", group: groupListen, initial: "10s",
+			usage: "how long to wait at the end for decisions under way", value: duration(&s.ShutdownTimeout, time.Millisecond, time.Hour),
+		},
+		{
+			name: "unsafe_open", group: groupListen, initial: "false",
+			usage: "allow addresses that others on the network can reach", value: toggle(&s.UnsafeOpen),
+		},
 	}
 }
 
 func limitsSettings(s *Settings) table {
 	return table{
-		{name: "limits", group: groupLimits,
-			usage: "the limits file, read again when it changes; empty is the built-in sample", value: filePath(&s.Limits)},
-		{name: "decision_timeout", group: groupLimits, initial: "5ms",
-			usage: "how long the store may take before a decision is made without it", value: duration(&s.DecisionTimeout, time.Millisecond, time.Minute)},
-		{name: "retry_jitter", group: groupLimits, initial: "30s",
-			usage: "spread over which denied clients are told to come back; 0 switches it off", value: duration(&s.RetryJitter, 0, time.Hour)},
-		{name: "instances", group: groupLimits, initial: "1",
-			usage: "how many proxies share the limits while the store is sick", value: whole(&s.Instances, 1, 100_000)},
+		{
+			name: "limits", group: groupLimits,
+			usage: "the limits file, read again when it changes; empty is the built-in sample", value: filePath(&s.Limits),
+		},
+		{
+			name: "decision_timeout", group: groupLimits, initial: "5ms",
+			usage: "how long the store may take before a decision is made without it", value: duration(&s.DecisionTimeout, time.Millisecond, time.Minute),
+		},
+		{
+			name: "retry_jitter", group: groupLimits, initial: "30s",
+			usage: "spread over which denied clients are told to come back; 0 switches it off", value: duration(&s.RetryJitter, 0, time.Hour),
+		},
+		{
+			name: "instances", group: groupLimits, initial: "1",
+			usage: "how many proxies share the limits while the store is sick", value: whole(&s.Instances, 1, 100_000),
+		},
 	}
 }
 
 func storeSettings(s *Settings) table {
 	return table{
-		{name: "redis", group: groupStore,
-			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis)},
-		{name: "store_io_timeout", group: groupStore, initial: "250ms",
-			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.StoreIOTimeout, time.Millisecond, time.Minute)},
-		{name: "memory_buckets", group: groupStore, initial: "1000000",
-			usage: "how many buckets are kept in memory, without Redis", value: whole(&s.MemoryBuckets, 1000, 100_000_000)},
+		{
+			name: "redis", group: groupStore,
+			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
+		},
+		{
+			name: "store_io_timeout", group: groupStore, initial: "250ms",
+			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.StoreIOTimeout, time.Millisecond, time.Minute),
+		},
+		{
+			name: "memory_buckets", group: groupStore, initial: "1000000",
+			usage: "how many buckets are kept in memory, without Redis", value: whole(&s.MemoryBuckets, 1000, 100_000_000),
+		},
 	}
 }
 
 func privacySettings(s *Settings) table {
 	return table{
-		{name: "privacy.ip_secret_file", group: groupPrivacy,
-			usage: "the file of the secret that addresses are hashed with, 16 bytes or more", value: filePath(&s.PrivacyIPSecretFile)},
-		{name: "privacy.ip_max_ttl", group: groupPrivacy, initial: "1h",
-			usage: "the longest that a hashed address may be kept", value: duration(&s.PrivacyIPMaxTTL, time.Second, 365*24*time.Hour)},
-		{name: "privacy.ipv6_prefix", group: groupPrivacy, initial: "64",
-			usage: "how many bits of an IPv6 address tell clients apart", value: whole(&s.PrivacyIPv6Prefix, 1, 128)},
+		{
+			name: "privacy.ip_secret_file", group: groupPrivacy,
+			usage: "the file of the secret that addresses are hashed with, 16 bytes or more", value: filePath(&s.PrivacyIPSecretFile),
+		},
+		{
+			name: "privacy.ip_max_ttl", group: groupPrivacy, initial: "1h",
+			usage: "the longest that a hashed address may be kept", value: duration(&s.PrivacyIPMaxTTL, time.Second, 365*24*time.Hour),
+		},
+		{
+			name: "privacy.ipv6_prefix", group: groupPrivacy, initial: "64",
+			usage: "how many bits of an IPv6 address tell clients apart", value: whole(&s.PrivacyIPv6Prefix, 1, 128),
+		},
 	}
 }
 
 func logSettings(s *Settings) table {
 	return table{
-		{name: "log_format", group: groupLog, initial: "text",
-			usage: "how log lines are written", value: choice(&s.LogFormat, word("text", "text"), word("json", "json"))},
-		{name: "log_level", group: groupLog, initial: "info",
+		{
+			name: "log_format", group: groupLog, initial: "text",
+			usage: "how log lines are written", value: choice(&s.LogFormat, word("text", "text"), word("json", "json")),
+		},
+		{
+			name: "log_level", group: groupLog, initial: "info",
 			usage: "the least level that is logged", value: choice(&s.LogLevel, word("debug", slog.LevelDebug),
-				word("info", slog.LevelInfo), word("warn", slog.LevelWarn), word("error", slog.LevelError))},
-		{name: "pprof", group: groupLog, initial: "false",
-			usage: "serve profiles on the admin address", value: toggle(&s.Pprof)},
+				word("info", slog.LevelInfo), word("warn", slog.LevelWarn), word("error", slog.LevelError)),
+		},
+		{
+			name: "pprof", group: groupLog, initial: "false",
+			usage: "serve profiles on the admin address", value: toggle(&s.Pprof),
+		},
 	}
 }
 
 func configSettings(s *Settings) table {
 	return table{
-		{name: "config", group: groupConfig,
-			usage: "the settings file, in YAML", value: filePath(&s.Config), from: outsideFile},
-		{name: "print_config", group: groupConfig, initial: "false",
-			usage: "print every setting and where it comes from, and end", value: toggle(&s.PrintConfig), from: flagsOnly},
-		{name: "json", group: groupConfig, initial: "false",
-			usage: "with --print-config: print JSON", value: toggle(&s.JSON), from: flagsOnly},
+		{
+			name: "config", group: groupConfig,
+			usage: "the settings file, in YAML", value: filePath(&s.Config), from: outsideFile,
+		},
+		{
+			name: "print_config", group: groupConfig, initial: "false",
+			usage: "print every setting and where it comes from, and end", value: toggle(&s.PrintConfig), from: flagsOnly,
+		},
+		{
+			name: "json", group: groupConfig, initial: "false",
+			usage: "with --print-config: print JSON", value: toggle(&s.JSON), from: flagsOnly,
+		},
 	}
 }
 

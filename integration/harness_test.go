@@ -89,7 +89,7 @@ func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
 	}
 	ready := make(chan []string, 1)
 	go p.read(stderr, ready)
-	tb.Cleanup(func() { p.stop(syscall.SIGKILL) })
+	tb.Cleanup(func() { _ = p.stop(syscall.SIGKILL) })
 	select {
 	case found := <-ready:
 		p.addr, p.admin = found[1], found[2]

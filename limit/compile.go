@@ -66,7 +66,7 @@ type compiler struct {
 type plan struct {
 	spec   *PlanSpec
 	limits []*Limit
-	specs  map[string]*LimitSpec
+	specs  map[string]*RuleSpec
 }
 
 func (c *compiler) fail(line int, field, format string, args ...any) {
@@ -143,7 +143,7 @@ func (c *compiler) compilePlan(spec *PlanSpec) {
 	if err := CheckName(spec.Name.Value); err != nil {
 		c.fail(spec.Name.Line, "plans", "%s cannot be a plan's name: %s", quote(spec.Name.Value), err)
 	}
-	p := &plan{spec: spec, specs: map[string]*LimitSpec{}}
+	p := &plan{spec: spec, specs: map[string]*RuleSpec{}}
 	c.plans[spec.Name.Value] = p
 	for i := range spec.Limits {
 		l := c.compileLimit(&spec.Limits[i], spec.Name.Value, layerPlan)

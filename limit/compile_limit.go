@@ -10,7 +10,7 @@ import (
 
 // compileLimit compiles one limit of a plan or of the shared ones. It returns
 // nil when the limit has no usable id.
-func (c *compiler) compileLimit(spec *LimitSpec, planName string, layer int8) *Limit {
+func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Limit {
 	l := &Limit{ID: spec.ID.Value, Plan: planName, Line: spec.Line, layer: layer}
 	if !spec.ID.Set() {
 		c.fail(spec.Line, "id", "every limit needs one: it names the limit in replies, metrics and buckets")
@@ -48,7 +48,7 @@ func validWord(s string) bool {
 	return len(s) >= 1 && len(s) <= 64
 }
 
-func (c *compiler) compileWords(spec *LimitSpec, l *Limit) {
+func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	l.Group = spec.Group.Value
 	if spec.Group.Set() && !validWord(l.Group) {
 		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", quote(l.Group))
@@ -76,7 +76,7 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 	return v
 }
 
-func (c *compiler) compileBy(spec *LimitSpec, l *Limit) {
+func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	if !spec.BySet && l.Action != ActionDeny {
 		c.fail(spec.Line, "by", "say what the limit counts by: for example by: [tenant]")
 		return
@@ -155,7 +155,7 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 	}
 }
 
-func (c *compiler) compileWhen(spec *LimitSpec, l *Limit) {
+func (c *compiler) compileWhen(spec *RuleSpec, l *Limit) {
 	for _, w := range spec.When {
 		field := "when." + w.Dim.Value
 		c.checkDimensionName(w.Dim, "when")
@@ -181,7 +181,7 @@ func conditionMatches(c *condition, value string) bool {
 	return strings.HasPrefix(value, c.prefix)
 }
 
-func (c *compiler) compileRate(spec *LimitSpec, l *Limit) {
+func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 	if l.Action != ActionLimit {
 		for _, t := range []struct {
 			text  Text
@@ -220,7 +220,7 @@ func (c *compiler) compileRate(spec *LimitSpec, l *Limit) {
 	c.checkAddressTTL(spec, l)
 }
 
-func (c *compiler) compileBurst(spec *LimitSpec, l *Limit) (int64, bool) {
+func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	if !spec.Burst.Set() {
 		return l.Rate.Count, true
 	}
@@ -236,7 +236,7 @@ func (c *compiler) compileBurst(spec *LimitSpec, l *Limit) (int64, bool) {
 	return n, true
 }
 
-func (c *compiler) compileCalendar(spec *LimitSpec, l *Limit) {
+func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 	calendar := l.Rate.Calendar != NotCalendar
 	if calendar && l.Params.Algorithm != AlgorithmFixedWindow {
 		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: say so, or write 24h, 30d",
@@ -264,7 +264,7 @@ func (c *compiler) compileCalendar(spec *LimitSpec, l *Limit) {
 }
 
 // checkAddressTTL holds hashed addresses to the time they may be kept.
-func (c *compiler) checkAddressTTL(spec *LimitSpec, l *Limit) {
+func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 	if !l.CountsAddresses() {
 		return
 	}
@@ -288,7 +288,7 @@ func micros(us int64) time.Duration {
 	return (time.Duration(us) * time.Microsecond).Round(time.Second)
 }
 
-func (c *compiler) compileCosts(spec *LimitSpec, l *Limit) {
+func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 	read := func(t Text, field string) int64 {
 		if !t.Set() {
 			return 0

@@ -56,7 +56,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 }
 
 // override replaces one of limits by what the tenant makes of it.
-func (c *compiler) override(tenant *TenantSpec, o *LimitSpec, p *plan, limits []*Limit) {
+func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*Limit) {
 	field := "tenants." + tenant.Name.Value + ".overrides"
 	i := slices.IndexFunc(limits, func(l *Limit) bool { return l.ID == o.ID.Value })
 	if i < 0 {
@@ -84,7 +84,7 @@ func (c *compiler) override(tenant *TenantSpec, o *LimitSpec, p *plan, limits []
 }
 
 // merge lays the fields of an override over the limit it changes.
-func merge(base, o *LimitSpec) LimitSpec {
+func merge(base, o *RuleSpec) RuleSpec {
 	m := *base
 	m.Line, m.ID = o.Line, o.ID
 	if o.Action.Set() { // the limit stops counting
@@ -96,8 +96,16 @@ func merge(base, o *LimitSpec) LimitSpec {
 		}
 	}
 	for _, f := range []struct{ to, from *Text }{
-		{&m.Rate, &o.Rate}, {&m.Burst, &o.Burst}, {&m.Algorithm, &o.Algorithm}, {&m.Mode, &o.Mode}, {&m.Action, &o.Action},
-		{&m.OnError, &o.OnError}, {&m.Missing, &o.Missing}, {&m.Timezone, &o.Timezone}, {&m.Cost, &o.Cost}, {&m.MaxCost, &o.MaxCost},
+		{&m.Rate, &o.Rate},
+		{&m.Burst, &o.Burst},
+		{&m.Algorithm, &o.Algorithm},
+		{&m.Mode, &o.Mode},
+		{&m.Action, &o.Action},
+		{&m.OnError, &o.OnError},
+		{&m.Missing, &o.Missing},
+		{&m.Timezone, &o.Timezone},
+		{&m.Cost, &o.Cost},
+		{&m.MaxCost, &o.MaxCost},
 	} {
 		if f.from.Set() {
 			*f.to = *f.from

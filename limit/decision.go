@@ -119,7 +119,7 @@ func binds(a, b *Item) bool {
 	if a.Allowed != b.Allowed {
 		return b.Allowed
 	}
-	order := 0
+	var order int
 	if a.Allowed {
 		// a.Remaining/a.capacity against b.Remaining/b.capacity
 		ahi, alo := bits.Mul64(uint64(a.Remaining), uint64(b.Limit.Params.Capacity))

@@ -15,7 +15,7 @@ type Document struct {
 	Dimensions  []DimensionSpec
 	Plans       []PlanSpec
 	Tenants     []TenantSpec
-	Shared      []LimitSpec
+	Shared      []RuleSpec
 }
 
 // Text is a scalar and the line it stands on; line 0 means that it is absent.
@@ -36,7 +36,7 @@ type DimensionSpec struct {
 // PlanSpec is a named list of limits.
 type PlanSpec struct {
 	Name   Text
-	Limits []LimitSpec
+	Limits []RuleSpec
 }
 
 // TenantSpec gives a tenant its plan and overrides limits of it; the ID of an
@@ -44,11 +44,11 @@ type PlanSpec struct {
 type TenantSpec struct {
 	Name      Text
 	Plan      Text
-	Overrides []LimitSpec
+	Overrides []RuleSpec
 }
 
-// LimitSpec is one limit, or the fields of one that an override changes.
-type LimitSpec struct {
+// RuleSpec is one limit as it is written, or the fields of one that an override changes.
+type RuleSpec struct {
 	Line      int
 	ID        Text
 	By        []Text

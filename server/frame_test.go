@@ -64,8 +64,10 @@ func TestBoundsAreInclusive(t *testing.T) {
 		{"request", two(150 - 4 - 108 - 7), two(150 - 4 - 108 - 6), errLength, false},
 		{"line of a length", "*0\r\n", "*" + strings.Repeat("1", 110) + "\r\n", errCountLine, false},
 		{"length of many digits", "*0\r\n", "*" + strings.Repeat("1", 109) + "\r\n", errCount, false},
-		{"line", strings.Repeat("x", 90) + strings.Repeat(" ", 20) + "\n",
-			strings.Repeat("x", 90) + strings.Repeat(" ", 21) + "\n", errInline, false},
+		{
+			"line", strings.Repeat("x", 90) + strings.Repeat(" ", 20) + "\n",
+			strings.Repeat("x", 90) + strings.Repeat(" ", 21) + "\n", errInline, false,
+		},
 		{"words in a line", line(12), line(13), errInline, false},
 		{"long word in a line", strings.Repeat("x", 100) + "\n", strings.Repeat("x", 101) + "\n", errInline, false},
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func FuzzGuard(f *testing.F) {
 		}
 		want, rest, wantErr := refParse(string(input), lim)
 		got, consumed, err := guardParse(t, input, pieces, lim)
-		if err != wantErr {
+		if !errors.Is(err, wantErr) {
 			t.Fatalf("guard says %v, reference %v", err, wantErr)
 		}
 		if consumed != rest {

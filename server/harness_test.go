@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -245,7 +246,8 @@ func (c *client) expect(want string) {
 func (c *client) expectEnd(want string) {
 	c.t.Helper()
 	got, err := io.ReadAll(c.r)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
 		c.t.Fatalf("connection stays open after %q", shorten(got))
 	}
 	if string(got) != want {

@@ -26,8 +26,10 @@ func TestValidateNamesEveryField(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "check server options: ") {
 		t.Fatalf("Validate: %v", err)
 	}
-	for _, field := range []string{"MaxConns", "IdleTimeout", "RequestTimeout", "WriteTimeout",
-		"MaxBulk", "MaxArgs", "MaxRequest", "MaxInline", "ShutdownTimeout"} {
+	for _, field := range []string{
+		"MaxConns", "IdleTimeout", "RequestTimeout", "WriteTimeout",
+		"MaxBulk", "MaxArgs", "MaxRequest", "MaxInline", "ShutdownTimeout",
+	} {
 		if !strings.Contains(err.Error(), field+" must ") {
 			t.Errorf("error does not name %s: %v", field, err)
 		}

@@ -157,7 +157,7 @@ func TestIdleTimeoutBelowQuietTime(t *testing.T) {
 		startOn(t, Options{IdleTimeout: quietTime / 2}, ln)
 		nc := ln.dial()
 		in := bufio.NewReader(nc)
-		go io.WriteString(nc, strings.Repeat("PING\r\n", 5000))
+		go func() { _, _ = io.WriteString(nc, strings.Repeat("PING\r\n", 5000)) }()
 		for range 5000 {
 			expectLine(t, in, "+PONG\r\n")
 		}
@@ -205,7 +205,7 @@ func TestQuietConnectionIsSmall(t *testing.T) {
 		nc := ln.dial()
 		in := bufio.NewReader(nc)
 		pipeline := strings.Repeat("PING\r\n", 50000)
-		go io.WriteString(nc, pipeline)
+		go func() { _, _ = io.WriteString(nc, pipeline) }()
 		for range 50000 {
 			expectLine(t, in, "+PONG\r\n")
 		}
@@ -214,7 +214,7 @@ func TestQuietConnectionIsSmall(t *testing.T) {
 			t.Errorf("a busy connection reads %d bytes, want %d", got, batchBytes)
 		}
 		huge := command("ECHO", strings.Repeat("h", 900<<10))
-		go io.WriteString(nc, huge)
+		go func() { _, _ = io.WriteString(nc, huge) }()
 		if _, err := io.CopyN(io.Discard, in, int64(len(huge))); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestQuietConnectionIsSmall(t *testing.T) {
 		if got := ln.last(); got > batchBytes {
 			t.Errorf("after a huge command %d bytes stay", got)
 		}
-		go io.WriteString(nc, pipeline)
+		go func() { _, _ = io.WriteString(nc, pipeline) }()
 		for range 50000 {
 			expectLine(t, in, "+PONG\r\n")
 		}

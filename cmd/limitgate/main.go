@@ -125,9 +125,9 @@ func newFlags(env *environment, name, about, examples string) *flag.FlagSet {
 	fs.SetOutput(io.Discard) // errors and help are printed by parseFlags
 	fs.Usage = func() {
 		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, examples)
-		any := false
-		fs.VisitAll(func(*flag.Flag) { any = true })
-		if any {
+		flags := 0
+		fs.VisitAll(func(*flag.Flag) { flags++ })
+		if flags > 0 {
 			fmt.Fprintf(env.stdout, "\nFlags:\n\n")
 			fs.SetOutput(env.stdout)
 			fs.PrintDefaults()

@@ -74,7 +74,7 @@ func openLimits(s *config.Settings, log *slog.Logger) (*config.LimitsSource, err
 		return nil, err
 	}
 	for _, w := range warnings {
-		log.Warn("limits: "+w.Text, "line", w.Line, "field", w.Field)
+		log.Warn("the limits file may not mean what it says", "line", w.Line, "field", w.Field, "text", w.Text)
 	}
 	return source, nil
 }

@@ -43,7 +43,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	source := &countingReader{r: r}
 	raw := bufio.NewReaderSize(source, rawBuffer)
 	head, err := raw.Peek(10)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read log: %w", err)
 	}
 	if name := otherCompression(head); name != "" {
@@ -116,7 +116,7 @@ func (r *Reader) nextLine() ([]byte, error) {
 		return nil, r.err
 	}
 	line, err := r.lines.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
+	if errors.Is(err, bufio.ErrBufferFull) {
 		r.line++
 		return nil, r.skipLongLine(line)
 	}
@@ -143,7 +143,7 @@ func (r *Reader) skipLongLine(head []byte) error {
 		if err == nil {
 			return long
 		}
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			r.err = readError(err)
 			return long
 		}
@@ -166,7 +166,7 @@ func trimEnding(line []byte) []byte {
 // readError is err as Next and NewReader return it. Of io.EOF, it is io.EOF.
 func readError(err error) error {
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("read log: the data ends in the middle, the file is probably not complete: %w", err)

@@ -27,7 +27,7 @@ func readAll(t *testing.T, r io.Reader) (entries []Entry, bad []*ParseError) {
 		e, err := reader.Next()
 		var parseErr *ParseError
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return entries, bad
 		case errors.As(err, &parseErr):
 			bad = append(bad, parseErr)
@@ -232,7 +232,7 @@ func TestReaderSaysWhyItCannotRead(t *testing.T) {
 		reader, err := NewReader(tt.log)
 		if err == nil {
 			err = finalError(reader)
-			if _, again := reader.Next(); again != err {
+			if _, again := reader.Next(); !errors.Is(again, err) {
 				t.Errorf("%s: Next returns %v and then %v", tt.name, err, again)
 			}
 		}
@@ -295,7 +295,7 @@ func TestBytesReadEndsAtTheSizeOfTheFile(t *testing.T) {
 				}
 			}
 		})
-		if err := finalError(reader); err != io.EOF {
+		if err := finalError(reader); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 		close(done)
@@ -331,7 +331,7 @@ func BenchmarkReader(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := finalError(reader); err != io.EOF {
+		if err := finalError(reader); !errors.Is(err, io.EOF) {
 			b.Fatal(err)
 		}
 	}

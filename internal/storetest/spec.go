@@ -21,7 +21,7 @@ func Compile(tb testing.TB, specs ...Spec) *limit.Set {
 	doc := limit.Document{File: "test", Version: text("1"), DefaultPlan: text("p"), MaxLevels: text("64")}
 	plan := limit.PlanSpec{Name: text("p")}
 	for i, s := range specs {
-		l := limit.LimitSpec{
+		l := limit.RuleSpec{
 			Line: i + 1, ID: text(s.ID), BySet: true, Rate: text(s.Rate), Burst: text(s.Burst), Timezone: text(s.Zone),
 			Algorithm: text(s.Algorithm), Mode: text(s.Mode), OnError: text(s.OnError), Group: text("g-" + s.ID),
 		}
