@@ -255,3 +255,44 @@ func chunks(s []string, n int) func(func([]string) bool) {
 		}
 	}
 }
+
+// TestAdvice: a store that evicts is warned of, one that does not is not.
+func TestAdvice(t *testing.T) {
+	node := redistest.Start(t)
+	s, c := open(t, node.Addr), client(t, node.Addr)
+	if advice := s.Advice(t.Context()); len(advice) != 0 {
+		t.Errorf("advice for a store that keeps everything: %v", advice)
+	}
+	if err := c.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if advice := s.Advice(t.Context()); len(advice) != 1 || !strings.Contains(advice[0], "allkeys-lru") {
+		t.Errorf("advice for a store that evicts: %v", advice)
+	}
+}
+
+// TestAgreeSecret: proxies of one store hash alike, the secret expires unless
+// it is prolonged, and it comes back when the store lost it.
+func TestAgreeSecret(t *testing.T) {
+	node := redistest.Start(t)
+	a, b, c := open(t, node.Addr), open(t, node.Addr), client(t, node.Addr)
+	mine := []byte("0123456789abcdef0123456789abcdef")
+	first, err := a.AgreeSecret(t.Context(), mine)
+	if err != nil || string(first) != string(mine) {
+		t.Fatalf("the first proxy got %q, %v", first, err)
+	}
+	second, err := b.AgreeSecret(t.Context(), []byte("another secret of enough bytes.."))
+	if err != nil || string(second) != string(mine) {
+		t.Errorf("the second proxy got %q, %v", second, err)
+	}
+	redistest.AssertAllKeysExpire(t, node)
+	c.FlushAll(t.Context())
+	a.keepSecret(t.Context())
+	if third, err := b.AgreeSecret(t.Context(), []byte("a third secret of enough bytes...")); err != nil || string(third) != string(mine) {
+		t.Errorf("after the store lost it: %q, %v", third, err)
+	}
+	c.Set(t.Context(), secretKey, "!", 0)
+	if _, err := b.AgreeSecret(t.Context(), mine); err == nil {
+		t.Error("something else under the key is taken for a secret")
+	}
+}

@@ -8,7 +8,8 @@ import "math/bits"
 func mulDiv(x, m, w int64) (quo, rem int64) {
 	hi, lo := bits.Mul64(uint64(x), uint64(m))
 	if hi == 0 {
-		return int64(lo / uint64(w)), int64(lo % uint64(w))
+		q := lo / uint64(w)
+		return int64(q), int64(lo - q*uint64(w))
 	}
 	q, r := bits.Div64(hi, lo, uint64(w))
 	return int64(q), int64(r)
@@ -37,7 +38,7 @@ func mulDivAtMost(x, m, w, most int64) int64 {
 // floorDiv returns a/b rounded towards minus infinity, for b > 0.
 func floorDiv(a, b int64) int64 {
 	q := a / b
-	if a%b < 0 {
+	if q*b > a {
 		q--
 	}
 	return q

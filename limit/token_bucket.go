@@ -1,5 +1,7 @@
 package limit
 
+import "math/bits"
+
 // A token bucket holds content + remainder/period units. It refills by count
 // units per period microseconds; the remainder is kept, so that no fraction of
 // a unit is ever lost: over any history the refilled units equal the exact
@@ -31,15 +33,8 @@ func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	if elapsed := now - s[tbLast]; elapsed < 0 {
 		// The clock stepped back: the content stays and refills from here.
 		rewritten = true
-	} else if elapsed >= tokenBucketFullIn(s) {
-		s[tbContent], s[tbRemainder] = max(s[tbContent], s[tbCapacity]), 0
 	} else {
-		units, rem := mulDiv(elapsed, s[tbCount], s[tbPeriod])
-		rem += s[tbRemainder]
-		if rem >= s[tbPeriod] {
-			units, rem = units+1, rem-s[tbPeriod]
-		}
-		s[tbContent], s[tbRemainder] = s[tbContent]+units, rem
+		addTokens(s, elapsed)
 	}
 	s[tbLast] = now
 	if s[tbCount] != p.Count || s[tbPeriod] != p.Period || s[tbCapacity] != p.Capacity {
@@ -51,6 +46,28 @@ func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 		s[tbCount], s[tbPeriod], s[tbCapacity] = p.Count, p.Period, p.Capacity
 	}
 	return rewritten
+}
+
+// addTokens refills s by what elapsed microseconds bring.
+func addTokens(s *State, elapsed int64) {
+	hi, lo := bits.Mul64(uint64(elapsed), uint64(s[tbCount]))
+	period := uint64(s[tbPeriod])
+	if hi < period {
+		units, rem := lo/period, uint64(0)
+		if hi == 0 {
+			rem = lo - units*period
+		} else {
+			units, rem = bits.Div64(hi, lo, period)
+		}
+		if rem += uint64(s[tbRemainder]); rem >= period {
+			units, rem = units+1, rem-period
+		}
+		if units < uint64(s[tbCapacity]-s[tbContent]) {
+			s[tbContent], s[tbRemainder] = s[tbContent]+int64(units), int64(rem)
+			return
+		}
+	}
+	s[tbContent], s[tbRemainder] = max(s[tbContent], s[tbCapacity]), 0
 }
 
 // tokenBucketFullIn returns the microseconds after s[tbLast] at which the

@@ -70,11 +70,14 @@ func (sh *shard) find(hash uint64, name []byte) uint32 {
 	}
 }
 
-// update stores the state of a bucket that has a slot.
-func (sh *shard) update(i uint32, state *limit.State) {
+// update stores the state of a bucket that has a slot. Earlier says that it may
+// be forgotten sooner now than before, which taking units cannot do.
+func (sh *shard) update(i uint32, state *limit.State, earlier bool) {
 	s := sh.slot(i)
 	s.state = *state
-	sh.dies(limit.Expires(s.algorithm, state))
+	if earlier {
+		sh.dies(limit.Expires(s.algorithm, state))
+	}
 }
 
 // insert gives a bucket a slot; hasRoom has said that there is one.

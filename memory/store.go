@@ -126,7 +126,7 @@ func (p *pending) store(sh *shard, it *limit.Item, granted bool) {
 	case p.overflow != nil:
 		p.overflow.state = p.state
 	case p.index != none:
-		sh.update(p.index, &p.state)
+		sh.update(p.index, &p.state, p.rewritten)
 	default:
 		sh.insert(p.hash, it.Name, it.Limit.Params.Algorithm, &p.state)
 	}
@@ -141,7 +141,7 @@ func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 		sh.mu.Lock()
 		if at := sh.find(maphash.Bytes(s.seed, it.Name), it.Name); at != none {
 			state := limit.Refund(&it.Limit.Params, sh.slot(at).state, it.Cost, it.Window)
-			sh.update(at, &state)
+			sh.update(at, &state, true)
 		}
 		sh.mu.Unlock()
 	}

@@ -99,7 +99,13 @@ func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
 		IOTimeout: max(s.StoreIOTimeout, s.DecisionTimeout),
 		Log:       p.log,
 	})
-	return p.cluster, err
+	if err != nil {
+		return nil, err
+	}
+	for _, sentence := range p.cluster.Advice(ctx) {
+		p.log.Warn("the store may forget", "advice", sentence)
+	}
+	return p.cluster, nil
 }
 
 func (p *proxy) storeKind() string {

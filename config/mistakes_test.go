@@ -1,0 +1,140 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// mistakes is every kind of mistake and the whole of what is said about it.
+var mistakes = []struct {
+	args, environ, file string // separated by spaces, spaces and nothing
+	want                string
+}{
+	// Values.
+	{args: "--decision-timeout 5", want: `flag --decision-timeout: "5" is not a duration; write it with a unit, for example 5ms`},
+	{environ: "LIMITGATE_DECISION_TIMEOUT=", want: `env LIMITGATE_DECISION_TIMEOUT: "" is not a duration; write it with a unit, for example 5ms`},
+	{file: "\ndecision_timeout: 5", want: `limitgate.yaml:2: decision_timeout: "5" is not a duration; write it with a unit, for example 5ms`},
+	{args: "--decision-timeout 61s", want: "flag --decision-timeout: 61s is out of bounds; it must be from 1ms to 1m"},
+	{args: "--decision-timeout 999us", want: "flag --decision-timeout: 999us is out of bounds; it must be from 1ms to 1m"},
+	{args: "--retry-jitter -1s", want: "flag --retry-jitter: -1s is out of bounds; it must be from 0s to 1h"},
+	{args: "--retry-jitter 61m", want: "flag --retry-jitter: 61m is out of bounds; it must be from 0s to 1h"},
+	{args: "--memory-buckets 999", want: "flag --memory-buckets: 999 is out of bounds; it must be from 1000 to 100000000"},
+	{args: "--instances 100001", want: "flag --instances: 100001 is out of bounds; it must be from 1 to 100000"},
+	{args: "--instances 99999999999999999999", want: "flag --instances: 99999999999999999999 is out of bounds; it must be from 1 to 100000"},
+	{args: "--instances 1e3", want: `flag --instances: "1e3" is not a whole number; write it in digits only, for example 1`},
+	{args: "--privacy-ipv6-prefix 129", want: "flag --privacy-ipv6-prefix: 129 is out of bounds; it must be from 1 to 128"},
+	{environ: "LIMITGATE_PPROF=1", want: `env LIMITGATE_PPROF: "1" is not a switch; write true or false`},
+	{args: "--log-level loud", want: `flag --log-level: "loud" is none of the choices; write debug, info, warn or error`},
+	{args: "--log-format xml", want: `flag --log-format: "xml" is none of the choices; write text or json`},
+	{args: "--limits=a\x00b", want: `flag --limits: "a\x00b" is not a path: it holds a zero byte`},
+
+	// Addresses.
+	{args: "--listen 6380", want: `flag --listen: "6380" is not host:port; write for example 127.0.0.1:6380`},
+	{args: "--listen=", want: `flag --listen: "" is not host:port; write for example 127.0.0.1:6380`},
+	{args: "--listen ::1:6380", want: `flag --listen: "::1:6380" is not host:port; write an IPv6 address in brackets, for example [::1]:6380`},
+	{args: "--listen localhost:redis", want: `flag --listen: "localhost:redis" is not host:port; the port must be a number from 0 to 65535`},
+	{args: "--listen localhost:65536", want: `flag --listen: "localhost:65536" is not host:port; the port must be a number from 0 to 65535`},
+	{args: "--listen local\thost:1", want: `flag --listen: "local\thost:1" has a host with a space or control character in it; write for example 127.0.0.1:6380`},
+	{args: "--listen unix:/run/x", want: `flag --listen: "unix:/run/x" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380`},
+	{args: "--admin /run/x.sock", want: `flag --admin: "/run/x.sock" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380`},
+	{args: "--redis a:1,,b:2", want: "flag --redis: an address is missing between commas; write host:port,host:port"},
+	{args: "--redis :6379", want: `flag --redis: ":6379" has no host; write host:port, for example 127.0.0.1:6379`},
+	{args: "--redis a:0", want: `flag --redis: "a:0" is not host:port; the port must be a number from 1 to 65535`},
+	{args: "--redis redis://:hunter2@a:1", want: "flag --redis: a URL is not an address; write host:port, without scheme, user and password"},
+	{file: "redis: [a:1, '']", want: "limitgate.yaml:1: redis: an address is missing between commas; write host:port,host:port"},
+
+	// Safety.
+	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 would let anybody on the network spend quotas: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
+	{environ: "LIMITGATE_ADMIN=:9180", want: "env LIMITGATE_ADMIN: admin :9180 would show metrics and profiles to anybody on the network: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
+	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 would let anybody on the network spend quotas: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
+	// What follows from an unreadable value is left out.
+	{args: "--listen 0.0.0.0:1 --unsafe-open=yes", want: `flag --unsafe-open: "yes" is not a switch; write true or false`},
+	{args: "--json", want: "flag --json: it says how to print; add --print-config"},
+
+	// Flags.
+	{args: "--decision-timout 5ms", want: "flag --decision-timout: unknown flag; did you mean --decision-timeout?"},
+	{args: "--xyzzy", want: "flag --xyzzy: unknown flag; limitgate serve --help lists them"},
+	{args: "--listen", want: "flag --listen: the value is missing; write --listen=HOST:PORT"},
+	{args: "--limits --pprof", want: "flag --limits: the value is missing; write --limits=FILE"},
+	{args: "--wrong value --instances 0", want: "flag --wrong: unknown flag; limitgate serve --help lists them\n" +
+		"flag --instances: 0 is out of bounds; it must be from 1 to 100000"},
+
+	// Variables.
+	{environ: "LIMITGATE_DECISION_TIMOUT=5ms", want: "env LIMITGATE_DECISION_TIMOUT: unknown variable; did you mean LIMITGATE_DECISION_TIMEOUT?"},
+	{environ: "LIMITGATE_FOO=1", want: "env LIMITGATE_FOO: unknown variable; limitgate serve --help lists them"},
+	{environ: "LIMITGATE_PRINT_CONFIG=true", want: "env LIMITGATE_PRINT_CONFIG: only the flag --print-config does that"},
+	{environ: "LIMITGATE_CONFIG=missing.yaml", want: "env LIMITGATE_CONFIG: read settings file: open missing.yaml: file does not exist"},
+
+	// The settings file.
+	{file: "\n\n\n\n\n\ndecision_timout: 5ms", want: "limitgate.yaml:7: decision_timout: unknown key; did you mean decision_timeout?"},
+	{file: "decision-timeout: 5ms", want: "limitgate.yaml:1: decision-timeout: unknown key; did you mean decision_timeout?"},
+	{file: "xyzzy: 1", want: "limitgate.yaml:1: xyzzy: unknown key; limitgate serve --help lists the settings"},
+	{file: "privacy:\n  ip_maxttl: 1h", want: "limitgate.yaml:2: privacy.ip_maxttl: unknown key; did you mean privacy.ip_max_ttl?"},
+	{file: "config: x", want: "limitgate.yaml:1: config: it cannot stand in the file itself; use the flag --config or the variable LIMITGATE_CONFIG"},
+	{file: "json: true", want: "limitgate.yaml:1: json: only the flag --json does that"},
+	{file: "pprof: true\n\npprof: true", want: "limitgate.yaml:3: pprof: it is already there, on line 1; remove one of them"},
+	{file: "privacy.ip_max_ttl: 1h\nprivacy:\n  ip_max_ttl: 1h", want: "limitgate.yaml:3: privacy.ip_max_ttl: it is already there, on line 1; remove one of them"},
+	{file: "pprof: true\n---\npprof: true", want: "limitgate.yaml:2: a second YAML document begins; a settings file is one document"},
+	{file: "pprof: yes", want: `limitgate.yaml:1: pprof: "yes" is not a switch; write true or false`},
+	{file: "pprof: 'true'", want: `limitgate.yaml:1: pprof: "true" is in quotes, and so a string; remove the quotes`},
+	{file: "instances: \"2\"", want: `limitgate.yaml:1: instances: "2" is in quotes, and so a string; remove the quotes`},
+	{file: "instances: 1.5", want: `limitgate.yaml:1: instances: "1.5" is not a whole number; write it in digits only, for example 1`},
+	{file: "limits: 5", want: "limitgate.yaml:1: limits: 5 is not a string; write it in quotes"},
+	{file: "limits: [a]", want: "limitgate.yaml:1: limits: one value belongs here, not a list or names with values"},
+	{file: "redis:\n- a:1\n- b: 2", want: "limitgate.yaml:3: redis: one value belongs here, not a list or names with values"},
+	{file: "admin:", want: `limitgate.yaml:1: admin: the value is missing; write one, "" for an empty one, or remove the line`},
+	{file: "limits: &a x\nprivacy.ip_secret_file: *a", want: "limitgate.yaml:2: privacy.ip_secret_file: aliases are not supported; write the value out"},
+	{file: "limits: !secret x", want: "limitgate.yaml:1: limits: tags are not supported; remove !secret"},
+	{file: "<<: {pprof: true}", want: "limitgate.yaml:1: the name of a setting belongs here; anchors, aliases and merge keys are not supported"},
+	{file: "[a]: 1", want: "limitgate.yaml:1: the name of a setting belongs here; anchors, aliases and merge keys are not supported"},
+	{file: "- pprof", want: "limitgate.yaml:1: names with values belong here, as in decision_timeout: 5ms"},
+	{file: "privacy: 5", want: "limitgate.yaml:1: privacy: names with values belong here, as in decision_timeout: 5ms"},
+	{file: "limits: 'x\n\n", want: "limitgate.yaml:3: not readable as YAML: found unexpected end of stream, while scanning a quoted scalar that begins on line 1"},
+	{file: "pprof: true\n\tlimits: x", want: "limitgate.yaml:2: not readable as YAML: found a tab character that violates indentation, while scanning a plain scalar that begins on line 1"},
+	{file: "a: 1\nlimits: \xff", want: "limitgate.yaml:2: a byte or character that YAML does not allow; a settings file is text in UTF-8"},
+	{file: "#" + strings.Repeat("x", 1<<20), want: "flag --config: read settings file: limitgate.yaml has 1048577 bytes, and the largest settings file 1048576; is it the limits file?"},
+
+	// All at once: flags, variables, then the file by line.
+	{
+		args: "--instances 0 --nope", environ: "LIMITGATE_MAX_CONNS=0 LIMITGATE_NOPE=1", file: "pprof: maybe\nnope: 1\nlog_level: 5",
+		want: "flag --nope: unknown flag; limitgate serve --help lists them\n" +
+			"flag --instances: 0 is out of bounds; it must be from 1 to 100000\n" +
+			"env LIMITGATE_NOPE: unknown variable; limitgate serve --help lists them\n" +
+			"env LIMITGATE_MAX_CONNS: 0 is out of bounds; it must be from 1 to 1048576\n" +
+			"limitgate.yaml:1: pprof: \"maybe\" is not a switch; write true or false\n" +
+			"limitgate.yaml:2: nope: unknown key; limitgate serve --help lists the settings\n" +
+			"limitgate.yaml:3: log_level: \"5\" is none of the choices; write debug, info, warn or error",
+	},
+	// What is overridden must be right as well.
+	{args: "--instances 2", file: "instances: 0", want: "limitgate.yaml:1: instances: 0 is out of bounds; it must be from 1 to 100000"},
+}
+
+func TestMistakes(t *testing.T) {
+	for _, m := range mistakes {
+		split := func(s string) []string {
+			if s == "" {
+				return nil
+			}
+			return strings.Split(s, " ")
+		}
+		s, origins, err := load(split(m.args), split(m.environ), m.file)
+		if err == nil {
+			t.Errorf("%q %q %.80q is accepted, want\n%s", m.args, m.environ, m.file, m.want)
+			continue
+		}
+		if err.Error() != m.want {
+			t.Errorf("%q %q %.80q is refused with\n%s\nwant\n%s", m.args, m.environ, m.file, err, m.want)
+		}
+		if s != nil || origins != nil {
+			t.Errorf("%q gives settings in spite of the mistake", m.args)
+		}
+	}
+}
+
+func TestMistakeOfReadingKeepsItsCause(t *testing.T) {
+	if _, _, err := load([]string{"--config", "missing.yaml"}, nil, ""); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v does not say that the file is missing", err)
+	}
+}

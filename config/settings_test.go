@@ -1,0 +1,185 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// load loads settings of which the file is called limitgate.yaml; no file is
+// asked for when it is empty.
+func load(args, environ []string, file string) (*Settings, []Origin, error) {
+	if file != "" {
+		args = append([]string{"--config=limitgate.yaml"}, args...)
+	}
+	s, origins, _, err := Load(args, environ, func(path string) ([]byte, error) {
+		if path != "limitgate.yaml" {
+			return nil, &os.PathError{Op: "open", Path: path, Err: os.ErrNotExist}
+		}
+		return []byte(file), nil
+	})
+	return s, origins, err
+}
+
+func TestDefaults(t *testing.T) {
+	got, _, err := load(nil, []string{"PATH=/bin", "LIMITGATE_REDIS_BIN=/redis"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Settings{
+		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
+		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: 1,
+		StoreIOTimeout: 250 * time.Millisecond, MemoryBuckets: 1000000,
+		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", LogLevel: slog.LevelInfo,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the defaults are\n%+v, want\n%+v", got, want)
+	}
+}
+
+// kinds has three values for a setting of each kind, for file, environment and
+// flag, and what each of them means.
+var kinds = []struct {
+	name  string
+	texts [3]string
+	means [3]any
+	get   func(*Settings) any
+}{
+	{"listen", [3]string{"localhost:1", "127.0.0.2:2", "[::1]:3"}, [3]any{"localhost:1", "127.0.0.2:2", "[::1]:3"}, func(s *Settings) any { return s.Listen }},
+	{"admin", [3]string{"localhost:1", `""`, "localhost:3"}, [3]any{"localhost:1", "", "localhost:3"}, func(s *Settings) any { return s.Admin }},
+	{"limits", [3]string{"a.yaml", "b.yaml", "c.yaml"}, [3]any{"a.yaml", "b.yaml", "c.yaml"}, func(s *Settings) any { return s.Limits }},
+	{"redis", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
+	{"decision_timeout", [3]string{"1ms", "2ms", "60s"}, [3]any{time.Millisecond, 2 * time.Millisecond, time.Minute}, func(s *Settings) any { return s.DecisionTimeout }},
+	{"retry_jitter", [3]string{"1h", "2s", "0"}, [3]any{time.Hour, 2 * time.Second, time.Duration(0)}, func(s *Settings) any { return s.RetryJitter }},
+	{"memory_buckets", [3]string{"1000", "2000", "100000000"}, [3]any{1000, 2000, 100000000}, func(s *Settings) any { return s.MemoryBuckets }},
+	{"pprof", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.Pprof }},
+	{"log_format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},
+	{"log_level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
+	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
+	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},
+	{"privacy.ipv6_prefix", [3]string{"1", "56", "128"}, [3]any{1, 56, 128}, func(s *Settings) any { return s.PrivacyIPv6Prefix }},
+}
+
+func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
+	for _, k := range kinds {
+		r := newTable(new(Settings)).find(nameOf, k.name)
+		unquoted := func(i int) string { return strings.Trim(k.texts[i], `"`) }
+		file := k.name + ": " + k.texts[0]
+		environ := []string{r.env() + "=" + unquoted(1)}
+		args := []string{r.flag() + "=" + unquoted(2)}
+		for i, sources := range []struct {
+			args, environ []string
+			source        string
+		}{
+			{nil, nil, "file limitgate.yaml:1"},
+			{nil, environ, "env " + r.env()},
+			{args, environ, "flag " + r.flag()},
+		} {
+			s, origins, err := load(sources.args, sources.environ, file)
+			if err != nil {
+				t.Errorf("%s: %v", k.name, err)
+				continue
+			}
+			if got := k.get(s); !reflect.DeepEqual(got, k.means[i]) {
+				t.Errorf("%s is %#v from %s, want %#v", k.name, got, sources.source, k.means[i])
+			}
+			if want := (Origin{k.name, unquoted(i), sources.source}); !slices.Contains(origins, want) {
+				t.Errorf("%+v is not among the origins %+v", want, origins)
+			}
+		}
+	}
+}
+
+func TestSettingsFileForms(t *testing.T) {
+	for _, file := range []string{
+		"privacy:\n  ip_max_ttl: 2m\n  ipv6_prefix: 56\nredis: [a:1, 'b:2']\n",
+		"privacy.ip_max_ttl: 2m\nprivacy.ipv6_prefix: 56\nredis: a:1,b:2\n",
+		"# all\n---\nprivacy: {ip_max_ttl: '2m'}\nprivacy.ipv6_prefix: 56\nredis:\n- a:1\n- b:2\n...\n",
+	} {
+		s, _, err := load(nil, nil, file)
+		if err != nil {
+			t.Errorf("%s\n%v", file, err)
+			continue
+		}
+		if s.PrivacyIPMaxTTL != 2*time.Minute || s.PrivacyIPv6Prefix != 56 || !slices.Equal(s.Redis, []string{"a:1", "b:2"}) {
+			t.Errorf("%s\nmeans %+v", file, s)
+		}
+	}
+	for _, file := range []string{"# nothing\n", "---\n", "privacy:\n  # ip_max_ttl: 1h\n", "{}"} {
+		if _, _, err := load(nil, nil, file); err != nil {
+			t.Errorf("%q sets nothing, but %v", file, err)
+		}
+	}
+}
+
+func TestOriginNamesTheLine(t *testing.T) {
+	_, origins, err := load(nil, nil, "\n\npprof: true\nprivacy:\n\n  ip_max_ttl: 2m\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []Origin{
+		{"pprof", "true", "file limitgate.yaml:3"},
+		{"privacy.ip_max_ttl", "2m", "file limitgate.yaml:6"},
+		{"config", "limitgate.yaml", "flag --config"},
+		{"listen", "127.0.0.1:6380", "default"},
+	} {
+		if !slices.Contains(origins, want) {
+			t.Errorf("%+v is not among %+v", want, origins)
+		}
+	}
+}
+
+func TestFlagForms(t *testing.T) {
+	s, _, rest, err := Load([]string{"-listen", "localhost:1", "--pprof", "--unsafe-open=false", "-instances=2", "--instances", "3", "x", "--pprof=no"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Listen != "localhost:1" || !s.Pprof || s.UnsafeOpen || s.Instances != 3 {
+		t.Errorf("the flags mean %+v", s)
+	}
+	if !slices.Equal(rest, []string{"x", "--pprof=no"}) {
+		t.Errorf("behind the flags is %q", rest)
+	}
+	if _, _, rest, err = Load([]string{"--pprof", "--", "--json"}, nil, nil); err != nil || !slices.Equal(rest, []string{"--json"}) {
+		t.Errorf("behind -- is %q, %v", rest, err)
+	}
+	for _, help := range []string{"-h", "-help", "--help"} {
+		if _, _, _, err := Load([]string{"--wrong", "--pprof", help}, nil, nil); !errors.Is(err, flag.ErrHelp) {
+			t.Errorf("%s gives %v", help, err)
+		}
+	}
+}
+
+func TestConfigFromTheEnvironment(t *testing.T) {
+	_, origins, err := load(nil, []string{"LIMITGATE_CONFIG=limitgate.yaml"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Origin{"config", "limitgate.yaml", "env LIMITGATE_CONFIG"}); !slices.Contains(origins, want) {
+		t.Errorf("%+v is not among %+v", want, origins)
+	}
+	// The flag is stronger, also with an empty value.
+	if _, _, err := load([]string{"--config="}, []string{"LIMITGATE_CONFIG=missing.yaml"}, ""); err != nil {
+		t.Errorf("no settings file was asked for, but %v", err)
+	}
+}
+
+func TestForeignVariables(t *testing.T) {
+	environ := []string{
+		"LIMITGATE=1", "limitgate_x=1", "LIMITGATE_APT=1", "LIMITGATE_REDIS_BIN=x", "LIMITGATE_LONG=1",
+		// Kubernetes sets these for Services called limitgate and limitgate-admin.
+		"LIMITGATE_SERVICE_HOST=10.0.0.1", "LIMITGATE_SERVICE_PORT=6380", "LIMITGATE_SERVICE_PORT_REDIS=6380",
+		"LIMITGATE_PORT=tcp://10.0.0.1:6380", "LIMITGATE_PORT_6380_TCP=tcp://10.0.0.1:6380",
+		"LIMITGATE_PORT_6380_TCP_PROTO=tcp", "LIMITGATE_PORT_6380_TCP_PORT=6380", "LIMITGATE_PORT_6380_TCP_ADDR=10.0.0.1",
+		"LIMITGATE_ADMIN_SERVICE_HOST=10.0.0.2", "LIMITGATE_ADMIN_PORT_9180_TCP=tcp://10.0.0.2:9180",
+	}
+	if _, _, err := load(nil, environ, ""); err != nil {
+		t.Error(err)
+	}
+}
