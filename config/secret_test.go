@@ -48,6 +48,7 @@ func TestReadSecretRefuses(t *testing.T) {
 		{writeSecret(t, short, 0o600), "read secret: PATH holds 9 bytes, and at least 16 are needed: openssl rand -hex 32 makes a good one"},
 		{writeSecret(t, strings.Repeat("s", 15)+"\n", 0o600), "read secret: PATH holds 15 bytes, and at least 16 are needed: openssl rand -hex 32 makes a good one"},
 		{writeSecret(t, strings.Repeat("s", 4097), 0o600), "read secret: PATH holds more than 4096 bytes: is it the right file?"},
+		{writeSecret(t, strings.Repeat("s", 4096)+"\nx", 0o600), "read secret: PATH holds more than 4096 bytes: is it the right file?"},
 		{writeSecret(t, strings.Repeat("s", 1<<20), 0o600), "read secret: PATH holds more than 4096 bytes: is it the right file?"},
 		{writeSecret(t, sixteen, 0o644), "read secret: PATH is open to every user of this machine (mode 0644): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400"},
 		{writeSecret(t, sixteen, 0o602), "read secret: PATH is open to every user of this machine (mode 0602): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400"},

@@ -15,6 +15,9 @@ const (
 	// settleTime is how long a file must be left alone before it is read:
 	// editors and deployments write in several steps.
 	settleTime = 100 * time.Millisecond
+	// settleMost is how long a folder that is never left alone, because a log is
+	// written there, may put off reading the file.
+	settleMost = time.Second
 	// rewatchPause is how often a folder that has gone is looked for.
 	rewatchPause = time.Second
 )
@@ -29,7 +32,8 @@ type Watcher struct {
 }
 
 // NewWatcher returns a watcher of the file at path. Reload is called by Run, one
-// call at a time.
+// call at a time, when the content is another one than now, and from then on
+// whenever it changes, goes or comes back.
 func NewWatcher(path string, reload func()) *Watcher {
 	w := &Watcher{path: path, reload: reload, trigger: make(chan struct{}, 1)}
 	w.last, _ = w.sum()
@@ -45,7 +49,9 @@ func (w *Watcher) Trigger() {
 	}
 }
 
-// Run watches until ctx ends.
+// Run watches until ctx ends, and returns nil then. It fails at once when the
+// folder of the file cannot be watched; a folder that goes later is waited for.
+// It may be called once.
 func (w *Watcher) Run(ctx context.Context) error {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -54,10 +60,12 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer func() { _ = watch.Close() }()
 	folder := filepath.Dir(w.path)
 	if err := watch.Add(folder); err != nil {
-		return fmt.Errorf("watch limits: %w", err)
+		return fmt.Errorf("watch folder %s: %w", folder, err)
 	}
-	settled := time.NewTimer(time.Hour)
-	settled.Stop()
+	// What happened before the folder was watched is in no event.
+	settled := time.NewTimer(settleTime)
+	defer settled.Stop()
+	var since time.Time // of the oldest event not looked at; zero for none
 	rewatch := time.NewTicker(rewatchPause)
 	defer rewatch.Stop()
 	for {
@@ -68,19 +76,30 @@ func (w *Watcher) Run(ctx context.Context) error {
 			w.last, _ = w.sum()
 			w.reload()
 		case <-watch.Events:
-			settled.Reset(settleTime)
+			since = postpone(settled, since)
 		case <-watch.Errors:
 			// Events were lost: look at the file.
-			settled.Reset(settleTime)
+			since = postpone(settled, since)
 		case <-settled.C:
+			since = time.Time{}
 			w.look()
 		case <-rewatch.C:
 			// A folder that was removed and made again has no watch any more.
 			if len(watch.WatchList()) == 0 && watch.Add(folder) == nil {
-				settled.Reset(settleTime)
+				since = postpone(settled, since)
 			}
 		}
 	}
+}
+
+// postpone puts off the look at the file until it has been left alone, but not
+// for ever. It returns when the wait began.
+func postpone(settled *time.Timer, since time.Time) time.Time {
+	if since.IsZero() {
+		since = time.Now()
+	}
+	settled.Reset(min(settleTime, time.Until(since.Add(settleMost))))
+	return since
 }
 
 // look calls reload if the content is another one than last time. A file that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -234,10 +235,10 @@ func TestTriggerIsCoalescedAndNeverBlocks(t *testing.T) {
 }
 
 func TestRunNeedsAFolder(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "missing", "limits.yaml")
-	w := NewWatcher(path, func() { t.Error("reloaded") })
-	if err := w.Run(t.Context()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Run of a file in a folder that is missing ends with %v", err)
+	folder := filepath.Join(t.TempDir(), "missing")
+	w := NewWatcher(filepath.Join(folder, "limits.yaml"), func() { t.Error("reloaded") })
+	if err := w.Run(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), folder) {
+		t.Errorf("Run of a file in the missing folder %s ends with %v", folder, err)
 	}
 }
 
@@ -249,6 +250,52 @@ func TestRunEndsWithoutLeftovers(t *testing.T) {
 	w := NewWatcher(path, cancel)
 	w.Trigger()
 	if err := w.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A neighbour that is written all the time, such as a log, must not put off the
+// reload for ever.
+func TestWatcherInABusyFolder(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "limits.yaml")
+	write(t, path, "one")
+	f := watch(t, path)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(settleTime / 5)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_ = os.WriteFile(filepath.Join(folder, "log"), []byte("x"), 0o600)
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	write(t, path, "two")
+	f.await("two")
+}
+
+func TestWatcherSeesChangeBeforeRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	write(t, path, "one")
+	reloaded := make(chan struct{}, 10)
+	w := NewWatcher(path, func() { reloaded <- struct{}{} })
+	write(t, path, "two")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	select {
+	case <-reloaded:
+	case <-time.After(patience):
+		t.Error("a change between NewWatcher and Run is lost")
+	}
+	cancel()
+	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestRealClock empties buckets of every kind on a real server, after a charge
+// that was refunded to nothing, and watches until they admit their whole
+// capacity again: not a moment earlier than said, although keys expire on the
+// way, and at the latest a look later.
+func TestRealClock(t *testing.T) {
+	node := redistest.SharedNode(t)
+	s, c := open(t, node.Addr), client(t, node.Addr)
+	for name, spec := range map[string]spec{
+		"bucket":       {id: "n", by: []string{"tenant", "op"}, rate: "1000/s", burst: "2000"},
+		"bucket field": {id: "n", by: []string{"tenant"}, rate: "1000/s", burst: "2000"},
+		"sliding":      {id: "n", by: []string{"tenant", "op"}, rate: "50/1s", algorithm: "sliding_window"},
+		"fixed":        {id: "n", by: []string{"tenant", "op"}, rate: "50/2s", algorithm: "fixed_window"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := compile(t, spec)
+			storeTime := func() time.Time {
+				now, err := c.Time(t.Context()).Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return now
+			}
+			now := time.Now()
+			charged := take(t, s, set, limit.Request{Tenant: name, Op: "op", Cost: 7})
+			s.Refund(limit.Moment{Start: now, Timeout: time.Minute}, charged)
+			whole := limit.Request{Tenant: name, Op: "op", Cost: set.Limits[0].Params.Capacity}
+			var due time.Time
+			for due.IsZero() { // a window may end between the charge and its refund
+				before := storeTime()
+				if items := take(t, s, set, whole); items[0].Allowed {
+					due = before.Add(time.Duration(items[0].Reset-1) * time.Millisecond)
+				}
+			}
+			for {
+				var b limit.Buffer
+				set.Resolve(&whole, testAddrs, time.Now().UnixMicro(), &b)
+				s.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+				after := storeTime()
+				if b.Items[0].Allowed {
+					if after.Before(due) {
+						t.Errorf("admitted %s before it was due", due.Sub(after))
+					}
+					return
+				}
+				if late := after.Sub(due); late > 5*time.Second {
+					t.Fatalf("still denied %s after it was due: %+v", late, b.Items[0].Verdict)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+}

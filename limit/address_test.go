@@ -1,0 +1,109 @@
+package limit
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestAddrHasher(t *testing.T) {
+	secret := []byte("0123456789abcdef")
+	h, err := NewAddrHasher(secret, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(h *AddrHasher, addr string) string {
+		a, err := ParseAddr(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(h.Append(nil, a))
+	}
+	for _, pair := range []struct {
+		a, b string
+		same bool
+	}{
+		{"203.0.113.7", "203.0.113.7", true},
+		{"203.0.113.7", "::ffff:203.0.113.7", true},
+		{"203.0.113.7", "203.0.113.8", false},
+		{"2001:db8::1", "2001:db8::ffff:1", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+		{"0.0.0.1", "::1", false},
+	} {
+		if same := text(h, pair.a) == text(h, pair.b); same != pair.same {
+			t.Errorf("%s and %s are hashed alike: %v, want %v", pair.a, pair.b, same, pair.same)
+		}
+	}
+	again, _ := NewAddrHasher(secret, 64)
+	other, _ := NewAddrHasher([]byte("fedcba9876543210"), 64)
+	narrow, _ := NewAddrHasher(secret, 128)
+	if text(h, "203.0.113.7") != text(again, "203.0.113.7") {
+		t.Error("one secret, two hashes")
+	}
+	if text(h, "203.0.113.7") == text(other, "203.0.113.7") {
+		t.Error("two secrets, one hash")
+	}
+	if text(narrow, "2001:db8::1") == text(narrow, "2001:db8::2") {
+		t.Error("with 128 bits each IPv6 address is its own")
+	}
+	if got := text(h, "203.0.113.7"); len(got) != HashedAddrLen || strings.ContainsAny(got, "{}%;=") {
+		t.Errorf("%q is not what a name can hold", got)
+	}
+	if _, err := NewAddrHasher(secret[:15], 64); err == nil {
+		t.Error("a secret of 15 bytes is taken")
+	}
+}
+
+// TestAddrHasherForgets walks through more addresses than are remembered: each
+// keeps its hash.
+func TestAddrHasherForgets(t *testing.T) {
+	h, err := NewAddrHasher([]byte("0123456789abcdef"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
+	seen := map[string]int{}
+	for i := range 100_000 {
+		text := string(h.Append(nil, addr(i)))
+		if other, ok := seen[text]; ok {
+			t.Fatalf("%s and %s are hashed alike", addr(i), addr(other))
+		}
+		seen[text] = i
+	}
+	for text, i := range seen {
+		if got := string(h.Append(nil, addr(i))); got != text {
+			t.Fatalf("%s was %s and is %s", addr(i), text, got)
+		}
+	}
+}
+
+func TestParseAddr(t *testing.T) {
+	for _, bad := range []string{"", "1.2.3", "1.2.3.4.5", "fe80::1%eth0", "1.2.3.4:80", " 1.2.3.4", "01.2.3.4", "localhost"} {
+		if a, err := ParseAddr(bad); err == nil {
+			t.Errorf("%q is taken for %s", bad, a)
+		}
+	}
+}
+
+// TestShare holds an instance's share to the whole: n of them admit what the
+// limit admits, or one unit each.
+func TestShare(t *testing.T) {
+	for _, c := range []struct {
+		p        Params
+		n        int64
+		capacity int64
+	}{
+		{Params{AlgorithmTokenBucket, 100, 1e6, 200}, 4, 50},
+		{Params{AlgorithmSlidingWindow, 600, 60e6, 600}, 7, 85},
+		{Params{AlgorithmFixedWindow, 3, 86400e6, 3}, 5, 1},
+	} {
+		share := (&Limit{Params: c.p}).Share(c.n).Params
+		if share.Capacity != c.capacity || share.Algorithm != AlgorithmTokenBucket {
+			t.Errorf("share of %+v for %d: %+v", c.p, c.n, share)
+		}
+		// count/period of the share times n is count/period of the limit.
+		if share.Count*c.n*c.p.Period != c.p.Count*share.Period {
+			t.Errorf("%d shares of %d/%d us are %d/%d us", c.n, c.p.Count, c.p.Period, share.Count, share.Period)
+		}
+	}
+}
