@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"unsafe"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -50,16 +51,20 @@ func BenchmarkDecide(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l := newBenchLimiter(b, c.yaml)
-			requests := make([]limit.Request, tenants)
-			for i := range requests {
-				requests[i] = limit.Request{Tenant: fmt.Sprintf("tenant-%d", i*7919%tenants), Op: "GET /v1/things", Cost: 1}
-				if c.ip {
-					requests[i].Addr = netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-				}
-			}
 			var batch limiter.Batch
+			name := []byte("tenant-00000")
 			decide := func(i int) {
-				batch.Requests = append(batch.Requests, requests[i%tenants])
+				// The request comes fresh from a connection's buffer.
+				n := i * 7919 % tenants
+				req := limit.Request{Tenant: unsafe.String(&name[0], len(name)), Op: "GET /v1/things", Cost: 1}
+				if c.ip {
+					req.Addr = netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
+				}
+				for at := len(name) - 1; at >= len(name)-5; at-- {
+					name[at] = '0' + byte(n%10)
+					n /= 10
+				}
+				batch.Requests = append(batch.Requests, req)
 				l.Decide(&batch)
 				batch.Reset()
 			}

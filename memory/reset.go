@@ -34,7 +34,7 @@ func (sh *shard) removeIf(match func(name string) bool) int64 {
 	defer sh.mu.Unlock()
 	n := int64(0)
 	for i := range sh.used {
-		if name := sh.slot(i).name; name != "" && match(name) {
+		if name := sh.name(i); name != "" && match(name) {
 			sh.remove(i)
 			n++
 		}

@@ -27,21 +27,31 @@ const (
 	never = int64(1) << 62
 )
 
-// slot holds one bucket.
+// slot holds one bucket. It has no pointers, so that the garbage collector
+// passes over a million of them, and its name, so that finding it touches no
+// other memory: 96 bytes, one and a half cache lines.
 type slot struct {
-	name      string // empty when the slot is free
 	state     limit.State
 	next      uint32 // the next free slot
 	algorithm limit.Algorithm
+	nameLen   uint8 // 0 for a free slot, longName for a name kept in shard.long
+	name      [inlineName]byte
 }
+
+const (
+	// inlineName is the length of the longest name that a slot itself holds.
+	inlineName = 42
+	longName   = 255
+)
 
 type shard struct {
 	mu    sync.Mutex // guards everything below
 	index index
 	// chunks hold the slots: slot i is chunks[i/chunkSize][i%chunkSize].
 	chunks    [][]slot
-	used      uint32 // slots that were ever used
-	live      int    // slots that hold a bucket
+	long      map[uint32]string // names of slots whose own room is too small
+	used      uint32            // slots that were ever used
+	live      int               // slots that hold a bucket
 	bound     int
 	free      uint32 // first free slot
 	hand      uint32 // where the search for dead buckets goes on
@@ -53,7 +63,7 @@ type shard struct {
 }
 
 func (sh *shard) init(seed maphash.Seed, bound int) {
-	sh.seed = seed
+	sh.seed, sh.long = seed, map[uint32]string{}
 	sh.bound, sh.free, sh.round = bound, none, never
 }
 
@@ -64,10 +74,28 @@ func (sh *shard) find(hash uint64, name []byte) uint32 {
 	at := sh.index.home(hash)
 	for {
 		var i uint32
-		if i, at = sh.index.next(hash, at); i == none || sh.slot(i).name == string(name) {
+		if i, at = sh.index.next(hash, at); i == none || sh.named(i, name) {
 			return i
 		}
 	}
+}
+
+// name returns the name of the bucket in a slot, empty for a free one.
+func (sh *shard) name(i uint32) string {
+	s := sh.slot(i)
+	if s.nameLen == longName {
+		return sh.long[i]
+	}
+	return string(s.name[:s.nameLen])
+}
+
+// named reports whether the bucket in a slot has the name.
+func (sh *shard) named(i uint32, name []byte) bool {
+	s := sh.slot(i)
+	if s.nameLen == longName {
+		return sh.long[i] == string(name)
+	}
+	return string(s.name[:s.nameLen]) == string(name)
 }
 
 // update stores the state of a bucket that has a slot. Earlier says that it may
@@ -83,7 +111,13 @@ func (sh *shard) update(i uint32, state *limit.State, earlier bool) {
 // insert gives a bucket a slot; hasRoom has said that there is one.
 func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limit.State) {
 	i := sh.takeSlot()
-	*sh.slot(i) = slot{name: string(name), state: *state, algorithm: a}
+	s := sh.slot(i)
+	*s = slot{state: *state, algorithm: a, nameLen: longName}
+	if len(name) <= inlineName {
+		s.nameLen = uint8(copy(s.name[:], name))
+	} else {
+		sh.long[i] = string(name)
+	}
 	sh.index.add(hash, i)
 	sh.live++
 	sh.dies(limit.Expires(a, state))
@@ -118,7 +152,7 @@ func (sh *shard) hasRoom(n int, now int64) bool {
 // sweep frees the dead among the next slots.
 func (sh *shard) sweep(steps int, now int64) {
 	for range min(steps, int(sh.used)) {
-		if s := sh.slot(sh.hand); s.name != "" {
+		if s := sh.slot(sh.hand); s.nameLen > 0 {
 			if at := limit.Expires(s.algorithm, &s.state); at <= now {
 				sh.remove(sh.hand)
 			} else {
@@ -140,7 +174,10 @@ func (sh *shard) dies(at int64) {
 // remove frees the slot of a bucket.
 func (sh *shard) remove(i uint32) {
 	s := sh.slot(i)
-	sh.index.remove(maphash.String(sh.seed, s.name), i)
+	sh.index.remove(maphash.String(sh.seed, sh.name(i)), i)
+	if s.nameLen == longName {
+		delete(sh.long, i)
+	}
 	*s = slot{next: sh.free}
 	sh.free = i
 	sh.live--
