@@ -117,17 +117,17 @@ func (d *differential) history() {
 func (d *differential) limits(old *limit.Set) *limit.Set {
 	var specs []spec
 	for i, by := range [][]string{{"tenant"}, {"tenant", "op"}, {"tenant"}, {"tenant"}}[:1+d.random.IntN(4)] {
-		s := spec{id: fmt.Sprintf("l%d", i), by: by, algorithm: []string{"token_bucket", "sliding_window", "fixed_window"}[d.random.IntN(3)]}
+		s := spec{ID: fmt.Sprintf("l%d", i), By: by, Algorithm: []string{"token_bucket", "sliding_window", "fixed_window"}[d.random.IntN(3)]}
 		if old != nil {
 			if i >= len(old.Limits) {
 				break
 			}
-			s.algorithm = old.Limits[i].Params.Algorithm.String()
+			s.Algorithm = old.Limits[i].Params.Algorithm.String()
 		}
 		if i == 3 {
-			s.mode = "shadow"
+			s.Mode = "shadow"
 		}
-		s.rate, s.burst = d.rate(s.algorithm)
+		s.Rate, s.Burst = d.rate(s.Algorithm)
 		specs = append(specs, s)
 	}
 	if old != nil {

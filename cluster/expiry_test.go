@@ -46,13 +46,13 @@ func TestExpiryNeverMints(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
 	for i, spec := range []spec{
-		{id: "b", by: []string{"tenant", "op"}, rate: "1000/m", burst: "2000"},
-		{id: "b", by: []string{"tenant"}, rate: "1000/m", burst: "2000"},
-		{id: "b", by: []string{"tenant", "op"}, rate: "7/h", burst: "3"},
-		{id: "b", by: []string{"tenant", "op"}, rate: "1000/m", algorithm: "sliding_window"},
-		{id: "b", by: []string{"tenant"}, rate: "1000/m", algorithm: "sliding_window"},
-		{id: "b", by: []string{"tenant", "op"}, rate: "1000/m", algorithm: "fixed_window"},
-		{id: "b", by: []string{"tenant", "op"}, rate: "1000/day", algorithm: "fixed_window"},
+		{ID: "b", By: []string{"tenant", "op"}, Rate: "1000/m", Burst: "2000"},
+		{ID: "b", By: []string{"tenant"}, Rate: "1000/m", Burst: "2000"},
+		{ID: "b", By: []string{"tenant", "op"}, Rate: "7/h", Burst: "3"},
+		{ID: "b", By: []string{"tenant", "op"}, Rate: "1000/m", Algorithm: "sliding_window"},
+		{ID: "b", By: []string{"tenant"}, Rate: "1000/m", Algorithm: "sliding_window"},
+		{ID: "b", By: []string{"tenant", "op"}, Rate: "1000/m", Algorithm: "fixed_window"},
+		{ID: "b", By: []string{"tenant", "op"}, Rate: "1000/day", Algorithm: "fixed_window"},
 	} {
 		set := compile(t, spec)
 		p := &set.Limits[0].Params
@@ -65,7 +65,7 @@ func TestExpiryNeverMints(t *testing.T) {
 			most := it.Reset + p.Granule()/1000
 			// Reset was rounded up, and some time went by since.
 			if least := it.Reset - 1 - gone; left > most || left < least {
-				t.Errorf("%s %s, step %d: the key lives %d ms, want %d to %d", p.Algorithm, spec.rate, step, left, least, most)
+				t.Errorf("%s %s, step %d: the key lives %d ms, want %d to %d", p.Algorithm, spec.Rate, step, left, least, most)
 			}
 		}
 	}
@@ -77,9 +77,9 @@ func TestExpiryArmedOncePerWindow(t *testing.T) {
 	node := redistest.Start(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
 	set := compile(t,
-		spec{id: "field", by: []string{"tenant"}, rate: "1000/1d", algorithm: "sliding_window"},
-		spec{id: "key", by: []string{"tenant", "op"}, rate: "1000/1d", algorithm: "sliding_window"},
-		spec{id: "bucket", by: []string{"tenant"}, rate: "1000/1d"},
+		spec{ID: "field", By: []string{"tenant"}, Rate: "1000/1d", Algorithm: "sliding_window"},
+		spec{ID: "key", By: []string{"tenant", "op"}, Rate: "1000/1d", Algorithm: "sliding_window"},
+		spec{ID: "bucket", By: []string{"tenant"}, Rate: "1000/1d"},
 	)
 	for range 100 {
 		take(t, s, set, limit.Request{Tenant: "armed", Op: "op", Cost: 1})
@@ -112,7 +112,7 @@ func calls(stats, command string) int {
 func TestScriptFlush(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
-	set := compile(t, spec{id: "n", by: []string{"tenant"}, rate: "100/366d", algorithm: "fixed_window"})
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "100/366d", Algorithm: "fixed_window"})
 	for i := range 3 {
 		if err := c.ScriptFlush(context.Background()).Err(); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestScriptFlush(t *testing.T) {
 func TestForeignValues(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
-	set := compile(t, spec{id: "n", by: []string{"tenant", "op"}, rate: "100/d"})
+	set := compile(t, spec{ID: "n", By: []string{"tenant", "op"}, Rate: "100/d"})
 	for op, kind := range map[string]Kind{"list": KindWrongType, "future": KindFormat} {
 		req := limit.Request{Tenant: "foreign", Op: op, Cost: 1}
 		var b limit.Buffer
@@ -163,7 +163,7 @@ func TestForeignValues(t *testing.T) {
 func TestClockOutsideBounds(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s := open(t, node.Addr)
-	set := compile(t, spec{id: "n", by: []string{"tenant"}, rate: "3/day", algorithm: "fixed_window"})
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "3/day", Algorithm: "fixed_window"})
 	for i, off := range []time.Duration{0, -100 * 24 * time.Hour, 400 * 24 * time.Hour, time.Hour} {
 		req := limit.Request{Tenant: "off", Cost: 1}
 		var b limit.Buffer
@@ -182,9 +182,9 @@ func TestSlots(t *testing.T) {
 	cl := redistest.SharedCluster(t)
 	c := client(t, cl.Nodes[0].Addr)
 	set := compile(t,
-		spec{id: "a", by: []string{"tenant"}, rate: "1/s"},
-		spec{id: "b", by: []string{"tenant", "op"}, rate: "1/s"},
-		spec{id: "c", by: []string{"tenant", "user"}, rate: "1/s"},
+		spec{ID: "a", By: []string{"tenant"}, Rate: "1/s"},
+		spec{ID: "b", By: []string{"tenant", "op"}, Rate: "1/s"},
+		spec{ID: "c", By: []string{"tenant", "user"}, Rate: "1/s"},
 	)
 	seen := map[string]string{}
 	names := hostileNames(20_000)

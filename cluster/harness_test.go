@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -71,47 +71,12 @@ func client(tb testing.TB, addr string) *redis.Client {
 	return c
 }
 
-// spec is one limit of a compiled test plan.
-type spec struct {
-	id, rate, burst, algorithm, mode string
-	by                               []string
-}
+// spec is one limit of a test plan.
+type spec = storetest.Spec
 
-func text(s string) limit.Text {
-	if s == "" {
-		return limit.Text{}
-	}
-	return limit.Text{Value: s, Line: 1}
-}
-
-// compile makes a set whose default plan has the limits; those that do not
-// count by tenant are shared.
 func compile(tb testing.TB, specs ...spec) *limit.Set {
 	tb.Helper()
-	doc := limit.Document{File: "test", Version: text("1"), DefaultPlan: text("p"), MaxLevels: text("64")}
-	plan := limit.PlanSpec{Name: text("p")}
-	for i, s := range specs {
-		l := limit.RuleSpec{
-			Line: i + 1, ID: text(s.id), BySet: true, Rate: text(s.rate), Burst: text(s.burst),
-			Algorithm: text(s.algorithm), Mode: text(s.mode), Group: text("g" + s.id),
-		}
-		shared := true
-		for _, d := range s.by {
-			l.By = append(l.By, text(d))
-			shared = shared && d != "tenant"
-		}
-		if shared {
-			doc.Shared = append(doc.Shared, l)
-		} else {
-			plan.Limits = append(plan.Limits, l)
-		}
-	}
-	doc.Plans = []limit.PlanSpec{plan}
-	set, _, err := limit.Compile(&doc, limit.CompileOptions{Version: fmt.Sprint(specs)})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return set
+	return storetest.Compile(tb, specs...)
 }
 
 var testAddrs = func() *limit.AddrHasher {

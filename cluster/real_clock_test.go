@@ -16,10 +16,10 @@ func TestRealClock(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
 	for name, spec := range map[string]spec{
-		"bucket":       {id: "n", by: []string{"tenant", "op"}, rate: "1000/s", burst: "2000"},
-		"bucket field": {id: "n", by: []string{"tenant"}, rate: "1000/s", burst: "2000"},
-		"sliding":      {id: "n", by: []string{"tenant", "op"}, rate: "50/1s", algorithm: "sliding_window"},
-		"fixed":        {id: "n", by: []string{"tenant", "op"}, rate: "50/2s", algorithm: "fixed_window"},
+		"bucket":       {ID: "n", By: []string{"tenant", "op"}, Rate: "1000/s", Burst: "2000"},
+		"bucket field": {ID: "n", By: []string{"tenant"}, Rate: "1000/s", Burst: "2000"},
+		"sliding":      {ID: "n", By: []string{"tenant", "op"}, Rate: "50/1s", Algorithm: "sliding_window"},
+		"fixed":        {ID: "n", By: []string{"tenant", "op"}, Rate: "50/2s", Algorithm: "fixed_window"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,6 +95,9 @@ func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 }
 
 func (s *Store) decide(at limit.Moment, verb string, items []limit.Item, calls []limit.Call) {
+	if len(calls) == 0 {
+		return
+	}
 	ctx, cancel := context.WithDeadline(context.Background(), at.Deadline())
 	defer cancel()
 	s.onOwners(items, calls, func(n *node, calls []limit.Call) {

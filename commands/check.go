@@ -16,8 +16,11 @@ func isCheck(name []byte) bool {
 	if len(name) != len(checkName) {
 		return false
 	}
-	for i := range len(checkName) {
-		if name[i]|0x20 != checkName[i]|0x20 {
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != checkName[i] {
 			return false
 		}
 	}

@@ -350,12 +350,26 @@ local function expires_at(p, s)
   return ceil(fixed_expires(s) / 1000)
 end
 
--- load reads the bucket of each item: item.p, item.key and item.field are
--- given, item.stored and item.format are set. It returns an error reply when a
--- state is in a format that this release does not know.
+-- load reads the bucket of each item: item.p and item.field are given,
+-- item.key, item.stored and item.format are set. KEYS holds the hash first, if
+-- any bucket is a field of it, then the buckets that are keys of their own, in
+-- the order of the items. It returns an error reply when a state is in a format
+-- that this release does not know.
 local function load(items)
+  local own = 0
+  for i = 1, #items do
+    if items[i].p.field then
+      own = 1
+    end
+  end
   for i = 1, #items do
     local item = items[i]
+    if item.p.field then
+      item.key = KEYS[1]
+    else
+      own = own + 1
+      item.key = KEYS[own]
+    end
     local raw
     if item.p.field then
       raw = redis.call('HGET', item.key, item.field)

@@ -9,21 +9,10 @@
 -- passed, and a bucket that is gone, takes nothing back: both mean that the
 -- units no longer weigh.
 
-local items, own = {}, 0
+local items = {}
 for i = 1, #ARGV, 4 do
   local item = {p = read_params(ARGV[i]), units = tonumber(ARGV[i + 1]), window = tonumber(ARGV[i + 2]), field = ARGV[i + 3]}
-  if item.p.field and own == 0 then
-    own = 1
-  end
   items[#items + 1] = item
-end
-for i = 1, #items do
-  if items[i].p.field then
-    items[i].key = KEYS[1]
-  else
-    own = own + 1
-    items[i].key = KEYS[own]
-  end
 end
 
 local failed = load(items)

@@ -39,21 +39,10 @@ local function decide(item)
   return fixed_decide(p, s, cost, start, finish)
 end
 
-local items, own = {}, 0
+local items = {}
 for i = 2, #ARGV, 3 do
   local item = {p = read_params(ARGV[i]), cost = tonumber(ARGV[i + 1]), field = ARGV[i + 2]}
-  if item.p.field and own == 0 then
-    own = 1
-  end
   items[#items + 1] = item
-end
-for i = 1, #items do
-  if items[i].p.field then
-    items[i].key = KEYS[1]
-  else
-    own = own + 1
-    items[i].key = KEYS[own]
-  end
 end
 
 local failed = load(items)

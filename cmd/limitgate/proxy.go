@@ -189,6 +189,7 @@ func (p *proxy) watchLimits(ctx context.Context) error {
 		return nil
 	}
 	w := config.NewWatcher(p.settings.Limits, p.reloadLimits)
+	w.Trigger() // for a change since the file was first read
 	return runAll(ctx, w.Run, func(ctx context.Context) error {
 		for {
 			select {
@@ -202,12 +203,14 @@ func (p *proxy) watchLimits(ctx context.Context) error {
 }
 
 func (p *proxy) reloadLimits() {
+	before := p.limits.Status()
 	if err := p.limits.Reload(); err != nil {
 		p.log.Error("the limits were not reloaded, the last good ones stay", "version", p.limits.Status().Version, "error", err)
 		return
 	}
-	st := p.limits.Status()
-	p.log.Info("limits reloaded", "version", st.Version, "source", st.Source)
+	if st := p.limits.Status(); st.Version != before.Version || before.Error != "" {
+		p.log.Info("limits reloaded", "version", st.Version, "source", st.Source)
+	}
 }
 
 // printBanner says where the proxy listens and what to type next.
