@@ -7,16 +7,23 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
-
-	"github.com/tidwall/redcon"
 )
 
-// answer is what redcon calls when a doorbell rang.
-func (s *Server) answer(rc redcon.Conn, _ redcon.Command) {
-	c := rc.NetConn().(*conn)
-	if !c.answer() {
-		// The client has been told. What it sent since is not run.
-		_ = rc.Close()
+// run answers the client's batches until the connection ends.
+func (c *conn) run() {
+	defer c.end()
+	if err := c.open(); err != nil {
+		c.part(err)
+		return
+	}
+	for {
+		if err := c.await(); err != nil {
+			c.part(err)
+			return
+		}
+		if !c.answer() {
+			return // the client has been told; what it sent since is not run
+		}
 	}
 }
 
@@ -31,7 +38,7 @@ func (c *conn) answer() (more bool) {
 		return false
 	}
 	b.reply = reply
-	_, err = c.Write(reply)
+	err = c.write(reply)
 	b.release()
 	if err != nil {
 		return false

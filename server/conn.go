@@ -5,15 +5,9 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// doorbell is all that redcon ever reads: a command that says that a batch
-// waits in its connection. Its 16 bytes divide redcon's buffer of 4,096, so the
-// buffer neither cuts it in two nor grows.
-const doorbell = "*1\r\n$6\r\nanswer\r\n"
 
 // The reasons of our own to end a connection. The client is told none of them.
 var (
@@ -23,38 +17,22 @@ var (
 	errPanic       = errors.New("session panicked")
 )
 
-// conn is the guard under redcon: redcon sees a connection on which doorbells
-// arrive. Only redcon's goroutine for the connection calls Read, Write and
-// Close; kill and interrupt may come from anywhere.
+// conn is one client's connection. Its goroutine runs run; kill and interrupt
+// may come from anywhere.
 type conn struct {
 	net.Conn
 	listener *listener
 	server   *Server
 	peer     Peer
-	session  Session // nil until the first Read
+	session  Session // nil until open
 	ctx      context.Context
 	cancel   context.CancelFunc
 	member   atomic.Bool // has authenticated
-	closing  sync.Once
 
 	in    input
-	batch *batch    // what the doorbell rang for, else nil
+	batch *batch    // what is to be answered, else nil
 	since time.Time // when the present wait for input began; zero if none
 	armed time.Time // the read deadline that is set
-}
-
-// Read waits for a batch and rings the doorbell. Every error ends the
-// connection; redcon is told io.EOF, since it would answer others itself.
-func (c *conn) Read(p []byte) (int, error) {
-	if c.session == nil {
-		if err := c.open(); err != nil {
-			return 0, c.part(err)
-		}
-	}
-	if err := c.await(); err != nil {
-		return 0, c.part(err)
-	}
-	return copy(p, doorbell), nil
 }
 
 // await returns when c.batch holds commands.
@@ -85,28 +63,28 @@ func (c *conn) limits() *limits {
 	return &c.server.limits
 }
 
-// Write sends one batch's reply, within WriteTimeout.
-func (c *conn) Write(reply []byte) (int, error) {
+// write sends one batch's reply, within WriteTimeout.
+func (c *conn) write(reply []byte) error {
 	if len(reply) == 0 {
-		return 0, nil // redcon flushes its own buffer, which stays empty
+		return nil
 	}
 	// An error here is one that Write would return as well.
 	_ = c.SetWriteDeadline(time.Now().Add(c.server.opts.WriteTimeout))
-	n, err := c.Conn.Write(reply)
+	_, err := c.Write(reply)
 	if isTimeout(err) {
 		c.server.count.slowReaders.Add(1)
 	}
-	return n, err
+	return err
 }
 
 // part says goodbye as the reason for it demands.
-func (c *conn) part(reason error) error {
+func (c *conn) part(reason error) {
 	count := &c.server.count
 	var breach protocolError
 	switch {
 	case errors.As(reason, &breach):
 		count.protocolErrors.Add(1)
-		if _, err := c.Write([]byte("-ERR " + breach.Error() + "\r\n")); err == nil {
+		if c.write([]byte("-ERR "+breach.Error()+"\r\n")) == nil {
 			c.hangUp()
 		}
 	case errors.Is(reason, errBrowser):
@@ -116,7 +94,6 @@ func (c *conn) part(reason error) error {
 	case errors.Is(reason, errDraining):
 		c.hangUp()
 	}
-	return io.EOF
 }
 
 const (
@@ -134,27 +111,23 @@ func (c *conn) hangUp() {
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	patience := min(lingerTime, c.server.opts.ShutdownTimeout/2)
-	if c.SetReadDeadline(time.Now().Add(patience)) == nil {
+	wait := min(lingerTime, c.server.opts.ShutdownTimeout/2)
+	if c.SetReadDeadline(time.Now().Add(wait)) == nil {
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 	}
 }
 
-// Close ends the connection and its session.
-func (c *conn) Close() error {
-	var err error
-	c.closing.Do(func() {
-		err = c.Conn.Close()
-		c.cancel()
-		if c.session != nil {
-			c.closeSession()
-		}
-		c.listener.remove(c)
-	})
-	return err
+// end ends the connection and its session.
+func (c *conn) end() {
+	_ = c.Conn.Close()
+	c.cancel()
+	if c.session != nil {
+		c.closeSession()
+	}
+	c.listener.remove(c)
 }
 
-// kill closes the connection under whoever uses it, who then calls Close. The
+// kill closes the connection under whoever uses it, who then calls end. The
 // session learns of it last, so that it cannot reply any more.
 func (c *conn) kill() {
 	// TLS would first say goodbye, which may block.

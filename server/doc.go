@@ -13,16 +13,15 @@
 // are never more than Options.MaxConns connections. A panic in a session ends
 // its connection, not the process.
 //
-// One parser. No byte from the network reaches redcon, whose parser can be made
-// to crash, spin and hoard: redcon runs the connections (accepts, one goroutine
-// each, closes), and a guard under it reads them. The guard knows Redis' framing
-// and inline syntax and words its refusals as redis-server 7 does.
+// One parser, bounded by construction: it knows Redis' framing and inline
+// syntax, looks at no byte twice, copies nothing, and words its refusals as
+// redis-server 7 does. Its fuzz test holds it to redcon, a parser of the same
+// protocol, in everything it lets through.
 //
 // An orderly end. When its context ends, Run stops accepting, lets each
 // connection finish the batch it is answering, and returns when all of their
 // goroutines have ended.
 //
-// The way of one batch: conn.Read waits and has input.collect cut commands out
-// of what arrived, redcon calls Server.answer, Session.Serve appends the
-// replies, conn.Write sends them.
+// The way of one batch: conn.await has input.collect cut commands out of what
+// arrived, conn.answer has Session.Serve append the replies and writes them.
 package server

@@ -24,9 +24,7 @@ const (
 // that is two minutes.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
 
-// listener is what redcon accepts from: the connections it returns are guarded,
-// and it says that it is closed only when the last of them has ended, because
-// redcon then closes all.
+// listener accepts connections and runs each in a goroutine of its own.
 type listener struct {
 	net.Listener
 	server *Server
@@ -35,9 +33,9 @@ type listener struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	draining atomic.Bool
-	stopped  chan struct{} // closed when draining begins
-	broken   chan error    // gets the error that ended accepting; holds one
-	empty    chan struct{} // closed when draining and no connection is left
+	stopped  chan struct{}  // closed when draining begins
+	broken   chan error     // gets the error that ended accepting; holds one
+	conns    sync.WaitGroup // the goroutines of connections
 
 	mu   sync.Mutex // guards open, and draining against additions to open
 	open map[*conn]struct{}
@@ -49,16 +47,15 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 		server:   s,
 		stopped:  make(chan struct{}),
 		broken:   make(chan error, 1),
-		empty:    make(chan struct{}),
 		open:     make(map[*conn]struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return l
 }
 
-// Accept returns the next guarded connection. After the last connection of a
-// drain it returns net.ErrClosed, and no other error ever.
-func (l *listener) Accept() (net.Conn, error) {
+// serve accepts connections until the drain, and returns when the last of them
+// has ended.
+func (l *listener) serve() {
 	pause := minAcceptPause
 	for !l.draining.Load() {
 		nc, err := l.Listener.Accept()
@@ -66,7 +63,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		case err == nil:
 			pause = minAcceptPause
 			if c := l.admit(nc); c != nil {
-				return c, nil
+				l.conns.Go(c.run)
 			}
 		case l.draining.Load():
 		case errors.Is(err, net.ErrClosed):
@@ -79,8 +76,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			pause = min(2*pause, maxAcceptPause)
 		}
 	}
-	<-l.empty
-	return nil, net.ErrClosed
+	l.conns.Wait()
 }
 
 func (l *listener) wait(pause time.Duration) {
@@ -92,7 +88,7 @@ func (l *listener) wait(pause time.Duration) {
 	}
 }
 
-// admit returns the guarded connection, or nil if there is no room for it.
+// admit returns the connection to run, or nil if there is no room for it.
 func (l *listener) admit(nc net.Conn) *conn {
 	s := l.server
 	if s.count.connections.Add(1) > int64(s.opts.MaxConns) {
@@ -147,24 +143,20 @@ func (l *listener) remove(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
-	if l.draining.Load() && len(l.open) == 0 {
-		close(l.empty)
-	}
 }
 
-// drain stops accepting and wakes the connections that wait for their clients.
+// drain stops accepting and wakes the connections that wait for their clients,
+// in this order: a client that is sent away does not get in here again.
 func (l *listener) drain() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.draining.Store(true)
-	if len(l.open) == 0 {
-		close(l.empty)
-	}
+	close(l.stopped)
+	// It fails only on a listener that is closed already.
+	_ = l.Close()
 	for c := range l.open {
 		c.interrupt()
 	}
-	l.mu.Unlock()
-	close(l.stopped)
-	_ = l.Close()
 }
 
 // killAll closes the connections that are left, and returns how many.

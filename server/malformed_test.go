@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMalformed sends what redcon alone crashes on, spins on, or hoards, and
+// TestMalformed sends what parsers crash on, spin on, or hoard, and
 // what redis-server 7.0.15 refuses, and expects its words.
 func TestMalformed(t *testing.T) {
 	const prefix = "-ERR Protocol error: "
@@ -68,7 +68,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestIgnored sends what Redis takes for nothing at all, and redcon for errors.
+// TestIgnored sends what Redis takes for nothing at all.
 func TestIgnored(t *testing.T) {
 	r := start(t, Options{})
 	for _, nothing := range []string{"*0\r\n", "*-1\r\n", "*-5\r\n", "\r\n", "\n", "   \r\n", "\t\r\n", "\r\n\r\n*0\r\n\n"} {
@@ -101,7 +101,7 @@ func TestGuestBounds(t *testing.T) {
 }
 
 // TestMemoryIsBounded streams pipelined commands whose replies are read, which
-// made redcon's buffer double again and again.
+// makes a buffer that only ever doubles grow without end.
 func TestMemoryIsBounded(t *testing.T) {
 	const total, bound = 32 << 20, 24 << 20
 	r := start(t, Options{})

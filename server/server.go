@@ -6,8 +6,6 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
-
-	"github.com/tidwall/redcon"
 )
 
 // killGrace is how long Run waits for sessions to notice that their connection
@@ -46,9 +44,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// It returns when Accept says that the last connection has ended; the
-		// only error it knows is an Accept that fails otherwise.
-		_ = redcon.NewServerNetwork("", "", s.answer, nil, nil).Serve(l)
+		l.serve()
 	}()
 	var broken error
 	select {
@@ -63,7 +59,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	return broken
 }
 
-// finish waits until redcon has ended, and kills what is left when time is up.
+// finish waits until all connections have ended, and kills what is left when time is up.
 func (l *listener) finish(ended <-chan struct{}) error {
 	timer := time.NewTimer(l.server.opts.ShutdownTimeout)
 	defer timer.Stop()
