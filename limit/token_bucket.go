@@ -53,12 +53,7 @@ func addTokens(s *State, elapsed int64) {
 	hi, lo := bits.Mul64(uint64(elapsed), uint64(s[tbCount]))
 	period := uint64(s[tbPeriod])
 	if hi < period {
-		units, rem := lo/period, uint64(0)
-		if hi == 0 {
-			rem = lo - units*period
-		} else {
-			units, rem = bits.Div64(hi, lo, period)
-		}
+		units, rem := bits.Div64(hi, lo, period)
 		if rem += uint64(s[tbRemainder]); rem >= period {
 			units, rem = units+1, rem-period
 		}

@@ -23,14 +23,14 @@ func TestDecisions(t *testing.T) {
 	}
 	for range 2 {
 		set := storetest.Compile(t, specs...)
-		real, trial := set.LimitByID("real"), set.LimitByID("trial")
+		enforced, trial := set.LimitByID("real"), set.LimitByID("trial")
 		items := []limit.Item{
-			{Limit: real, Source: limit.SourceStore},
+			{Limit: enforced, Source: limit.SourceStore},
 			{Limit: trial, Source: limit.SourceStore},
 		}
-		m.Observe(set, &limit.Decision{Binding: real, Source: limit.SourceStore}, items)
+		m.Observe(set, &limit.Decision{Binding: enforced, Source: limit.SourceStore}, items)
 		items[1].Allowed = true
-		m.Observe(set, &limit.Decision{Allowed: true, Binding: real, Source: limit.SourceBackstop}, items)
+		m.Observe(set, &limit.Decision{Allowed: true, Binding: enforced, Source: limit.SourceBackstop}, items)
 		m.Observe(set, &limit.Decision{Allowed: true, Source: limit.SourcePolicy}, nil)
 	}
 	const want = `
