@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -44,6 +46,8 @@ type batch struct {
 	node   *node
 	script script
 	calls  []pendingCall
+	// failure is why the last call that failed did.
+	failure error
 }
 
 type pendingCall struct {
@@ -62,18 +66,53 @@ func (b *batch) add(items []limit.Item, keys []string, args []any) {
 // that failed stay undecided and are counted. Calls that found the script
 // missing did not run: the script is loaded and they are sent once more.
 func (b *batch) run(ctx context.Context, read func(items []limit.Item, reply any) error) {
+	defer b.report()
+	select {
+	case b.node.slots <- struct{}{}:
+		defer func() { <-b.node.slots }()
+	case <-ctx.Done():
+		b.fail(b.calls, errOverload)
+		return
+	}
 	missing := b.send(ctx, b.calls, read, true)
 	if len(missing) == 0 {
 		return
 	}
 	b.store.counts.scriptLoads.Add(1)
 	if err := b.node.client.ScriptLoad(ctx, b.script.text).Err(); err != nil {
-		for _, c := range missing {
-			b.store.trouble(err, c.items)
-		}
+		b.fail(missing, err)
 		return
 	}
 	b.send(ctx, missing, read, false)
+}
+
+// report logs when a node falls sick and when it is well again, seldom enough
+// that a node which is both in turn does not flood the log.
+func (b *batch) report() {
+	n, log := b.node, b.store.opts.Log
+	switch {
+	case b.failure != nil && !n.sick.Load():
+		last := n.reported.Load()
+		if now := time.Now().Unix(); now-last >= reportPause && n.reported.CompareAndSwap(last, now) {
+			n.sick.Store(true)
+			log.Warn("the store does not decide everything, the backstop does the rest", "node", n.addr, "kind", kindOf(b.failure).String(), "error", b.failure)
+		}
+	case b.failure == nil && n.sick.Load() && n.sick.CompareAndSwap(true, false):
+		log.Info("the store decides again", "node", n.addr)
+	}
+}
+
+// reportPause is the least time between two reports of a sick node, in seconds.
+const reportPause = 5
+
+// errOverload is why a call was never sent: its turn did not come in time.
+var errOverload = errors.New("send call: too many are in flight")
+
+func (b *batch) fail(calls []pendingCall, err error) {
+	for _, c := range calls {
+		b.store.trouble(err, c.items)
+		b.failure = err
+	}
 }
 
 // send sends calls in one pipeline and returns those that found no script, if
@@ -94,7 +133,7 @@ func (b *batch) send(ctx context.Context, calls []pendingCall, read func([]limit
 			continue
 		}
 		if err != nil {
-			b.store.trouble(err, c.items)
+			b.fail(calls[i:i+1], err)
 		}
 	}
 	return missing

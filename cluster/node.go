@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,10 +15,20 @@ import (
 // never made by replicas.
 var ErrNotMaster = errors.New("the node is not a master")
 
+// maxInFlight bounds the pipelines that are on their way to one node. More
+// would only queue in front of the one thread that decides, and be charged
+// there after their callers have left.
+const maxInFlight = 4
+
 // node is one master and the connections to it.
 type node struct {
 	addr   string
 	client *redis.Client
+	// slots holds a token for each pipeline in flight.
+	slots chan struct{}
+	// sick says that the log says so; reported is when it last did, in seconds.
+	sick     atomic.Bool
+	reported atomic.Int64
 }
 
 // clientOptions are those of every connection: nothing is ever sent twice, and
@@ -37,7 +48,7 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 		PoolTimeout:              time.Minute, // the context's deadline comes first
 		PoolSize:                 o.PoolSize,
 		PipelinePoolSize:         -1,
-		MinIdleConns:             1,
+		MinIdleConns:             maxInFlight,
 	}
 }
 
@@ -45,7 +56,16 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 func (o *Options) newNode(addr string) *node {
 	opts := o.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return assertMaster(ctx, c, addr) }
-	return &node{addr: addr, client: redis.NewClient(opts)}
+	return &node{addr: addr, client: redis.NewClient(opts), slots: make(chan struct{}, maxInFlight)}
+}
+
+// warm makes a connection and loads the scripts, so that the first decisions
+// need not wait for that. Trouble is left to those decisions.
+func (n *node) warm(ctx context.Context, texts scripts) {
+	pipe := n.client.Pipeline()
+	pipe.ScriptLoad(ctx, texts.take.text)
+	pipe.ScriptLoad(ctx, texts.refund.text)
+	_, _ = pipe.Exec(ctx)
 }
 
 // doer is a connection, or a pool of them.

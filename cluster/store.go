@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s.top.Store(t)
+	s.warm(ctx, nil)
 	return s, nil
 }
 
@@ -71,7 +73,19 @@ func (s *Store) reloadTopology(ctx context.Context) {
 		return
 	}
 	s.top.Store(t)
+	s.warm(ctx, old)
 	t.closeUnused(old)
+}
+
+// warm warms the nodes that old does not have, all at the same time.
+func (s *Store) warm(ctx context.Context, old *topology) {
+	var wg sync.WaitGroup
+	for addr, n := range s.top.Load().nodes {
+		if old == nil || old.nodes[addr] != n {
+			wg.Go(func() { n.warm(ctx, s.scripts) })
+		}
+	}
+	wg.Wait()
 }
 
 // Close ends all connections.

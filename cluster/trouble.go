@@ -34,13 +34,14 @@ const (
 	KindFormat                  // a bucket in a format of the future
 	KindRole                    // the node is not a master
 	KindNoNode                  // nobody is known to own the slot
+	KindOverload                // never sent, because its turn did not come in time
 	KindOther                   // anything else
 	numKinds
 )
 
 var kindNames = [numKinds]string{
 	"timeout", "network", "moved", "ask", "tryagain", "clusterdown", "readonly", "loading", "masterdown",
-	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "other",
+	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "other",
 }
 
 // String returns the word used in metrics.
@@ -71,6 +72,8 @@ func kindOf(err error) Kind {
 	switch {
 	case errors.Is(err, ErrNotMaster):
 		return KindRole
+	case errors.Is(err, errOverload):
+		return KindOverload
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout):
 		return KindTimeout
 	case errors.As(err, &network) && network.Timeout():

@@ -9,7 +9,13 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-const checkName = "rl.check"
+const (
+	checkName = "rl.check"
+	// maxBatch is how many checks of a pipeline are decided at a time: each
+	// batch has a deadline of its own, which the store must be able to meet
+	// however deep the pipeline is.
+	maxBatch = 32
+)
 
 // isCheck reports whether a command is RL.CHECK, without allocating.
 func isCheck(name []byte) bool {
@@ -34,6 +40,9 @@ func (s *Session) addCheck(args [][]byte) {
 		s.decide()
 		s.out.error("ERR wrong number of arguments for '" + checkName + "' command")
 		return
+	}
+	if len(s.batch.Requests) == maxBatch {
+		s.decide()
 	}
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
 	if complaint := s.parseCheck(args, &s.batch.Requests[len(s.batch.Requests)-1]); complaint != "" {

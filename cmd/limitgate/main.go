@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	_ "time/tzdata" // calendar windows must not depend on the machine
+
+	"github.com/redis/go-redis/v9"
 )
 
 // version is set by the linker, see the Makefile.
@@ -50,7 +52,14 @@ func subcommands() []subcommand {
 	}
 }
 
+// quietRedis keeps the Redis client from writing to stderr in a form of its own:
+// what matters of it is in this program's errors and log.
+type quietRedis struct{}
+
+func (quietRedis) Printf(context.Context, string, ...any) {}
+
 func main() {
+	redis.SetLogger(quietRedis{})
 	env := &environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
 	os.Exit(run(context.Background(), env, os.Args[1:]))
 }
