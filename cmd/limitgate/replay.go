@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/replay"
 	"github.com/limitgate/limitgate/limit"
@@ -32,9 +33,9 @@ list has its default plan.`
 
 // replayFlags are the flags of replay.
 type replayFlags struct {
-	limits, compare, against, speed, tenant, op string
-	dims                                        dimFlags
-	sort, frozen, json                          bool
+	limits, compare, against, speed, tenant, op, secret string
+	dims                                                dimFlags
+	sort, frozen, json                                  bool
 }
 
 func runReplay(ctx context.Context, env *environment, args []string) int {
@@ -73,6 +74,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.tenant, "tenant", "web", "`template` of the tenant")
 	fs.StringVar(&f.op, "op", accesslog.DefaultOp, "`template` of the operation")
 	fs.Var(&f.dims, "dim", "`NAME=TEMPLATE` of a further dimension; may be repeated")
+	fs.StringVar(&f.secret, "privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with, to find them in a store")
 	fs.BoolVar(&f.sort, "sort", false, "sort the log by time first")
 	fs.BoolVar(&f.frozen, "frozen", false, "let the clock stand still at the first line")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
@@ -108,8 +110,19 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if opts.Op, err = accesslog.ParseTemplate(f.op); err != nil {
 		return opts, fmt.Errorf("flag --op: %w", err)
 	}
+	if f.secret != "" {
+		if opts.Secret, err = config.ReadSecret(f.secret); err != nil {
+			return opts, err
+		}
+	}
+	if f.against != "" && f.frozen {
+		return opts, errors.New("--frozen stops the clock of a replay in memory: a proxy has a clock of its own")
+	}
 	if f.speed == "max" {
 		return opts, nil
+	}
+	if f.against == "" {
+		return opts, errors.New("--speed is the pace at which a proxy is asked: say --against HOST:PORT")
 	}
 	if opts.Speed, err = strconv.ParseFloat(strings.TrimSuffix(f.speed, "x"), 64); err != nil || opts.Speed <= 0 {
 		return opts, fmt.Errorf("flag --speed: %.32q is not a pace: write 1x, 10x or max", f.speed)
@@ -139,7 +152,9 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string) err
 	}
 	var report *replay.Report
 	if f.against != "" {
-		report, err = replay.Against(ctx, f.against, in, set, opts)
+		if report, err = replay.Against(ctx, f.against, in, set, opts); err != nil {
+			return explainDial(f.against, err)
+		}
 	} else {
 		report, err = replay.Local(ctx, in, set, opts)
 	}

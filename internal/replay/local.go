@@ -21,9 +21,9 @@ type local struct {
 	batch   limiter.Batch
 }
 
-func newLocal(set *limit.Set) (*local, error) {
+func newLocal(set *limit.Set, secret []byte) (*local, error) {
 	l := &local{}
-	addrs, err := newHasher()
+	addrs, err := newHasher(secret)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +34,13 @@ func newLocal(set *limit.Set) (*local, error) {
 	return l, nil
 }
 
-// newHasher returns a hasher of addresses that nobody else can repeat.
-func newHasher() (*limit.AddrHasher, error) {
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
+// newHasher returns a hasher of addresses; without a secret one that nobody else
+// can repeat.
+func newHasher(secret []byte) (*limit.AddrHasher, error) {
+	if secret == nil {
+		secret = make([]byte, 32)
+		_, _ = rand.Read(secret) // never fails
+	}
 	return limit.NewAddrHasher(secret, 64)
 }
 

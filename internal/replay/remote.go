@@ -27,12 +27,12 @@ type remote struct {
 	begun, first time.Time
 }
 
-func newRemote(addr string, set *limit.Set, speed float64) (*remote, error) {
-	addrs, err := newHasher()
+func newRemote(addr string, set *limit.Set, opts Options) (*remote, error) {
+	addrs, err := newHasher(opts.Secret)
 	if err != nil {
 		return nil, err
 	}
-	return &remote{set: set, addrs: addrs, speed: speed, client: redis.NewClient(&redis.Options{
+	return &remote{set: set, addrs: addrs, speed: opts.Speed, client: redis.NewClient(&redis.Options{
 		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
 		ReadTimeout: remoteTimeout, WriteTimeout: remoteTimeout, ContextTimeoutEnabled: true, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -97,11 +97,36 @@ func (r *remote) send(ctx context.Context, batch []asked) ([]outcome, error) {
 			return nil, fmt.Errorf("%d fields are not a decision: is that a limitgate?", len(fields))
 		}
 		id, _ := fields[5].(string)
+		source, _ := fields[6].(string)
 		r.buffer.Reset()
 		r.set.Resolve(&batch[i].req, r.addrs, batch[i].at.UnixMicro(), &r.buffer)
-		out[i] = outcome{allowed: fields[0] == int64(1), limitID: id, applied: appliedOf(r.buffer.Items)}
+		out[i] = outcome{
+			allowed: fields[0] == int64(1), limitID: id, applied: appliedOf(r.buffer.Items),
+			degraded: source == "backstop" || source == "policy" && r.counts(id),
+		}
 	}
 	return out, nil
+}
+
+// counts reports whether a limit counts: policy decides by it only when the
+// store cannot.
+func (r *remote) counts(id string) bool {
+	l := r.set.LimitByID(id)
+	return l != nil && l.Action == limit.ActionLimit
+}
+
+// version asks the proxy which limits it runs.
+func (r *remote) version(ctx context.Context) (string, error) {
+	pairs, err := r.client.Do(ctx, "RL.CONFIG", "VERSION").Slice()
+	if err != nil {
+		return "", fmt.Errorf("ask proxy: %w", err)
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] == "version" {
+			return fmt.Sprint(pairs[i+1]), nil
+		}
+	}
+	return "", nil
 }
 
 // checkArgs is the RL.CHECK command of a request.

@@ -32,6 +32,9 @@ type Options struct {
 	// Speed is how many times faster than the log's clock a proxy is asked; 0
 	// means as fast as it answers.
 	Speed float64
+	// Secret hashes addresses, so that buckets have the names they have in a
+	// store whose proxies hash with it; nil means a secret that nobody knows.
+	Secret []byte
 	// Progress is told how far the reading is; it may be nil.
 	Progress func(bytesRead, lines int64)
 }
@@ -46,6 +49,8 @@ type asked struct {
 type outcome struct {
 	allowed bool
 	limitID string
+	// degraded says that the store had no part in it.
+	degraded bool
 	// applied are the limits that the request met.
 	applied []applied
 }
@@ -64,8 +69,11 @@ type decider interface {
 }
 
 // batchSize is how many requests are handed to a decider at a time: enough that
-// a proxy is not waited for after each.
-const batchSize = 128
+// a proxy is not waited for after each, and no more than it decides at once.
+const batchSize = 16
+
+// ErrNothing is returned for a log of which no line could be read.
+var ErrNothing = errors.New("read access log: no line of it is in Common or Combined Log Format")
 
 // source reads a log as requests.
 type source struct {
@@ -215,6 +223,9 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 		for i := range outcomes {
 			each(&batch[i], &outcomes[i])
 		}
+	}
+	if s.skipped > 0 && s.clock.IsZero() {
+		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
 	}
 	return s, nil
 }

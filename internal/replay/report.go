@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -12,12 +13,19 @@ import (
 
 // Report is what limits did to the requests of a log.
 type Report struct {
-	Requests   int64         `json:"requests"`
-	Admitted   int64         `json:"admitted"`
-	Denied     int64         `json:"denied"`
-	OutOfOrder int64         `json:"out_of_order"`
-	Unparsed   int64         `json:"unparsed"`
-	Limits     []LimitReport `json:"limits"`
+	Requests   int64 `json:"requests"`
+	Admitted   int64 `json:"admitted"`
+	Denied     int64 `json:"denied"`
+	OutOfOrder int64 `json:"out_of_order"`
+	Unparsed   int64 `json:"unparsed"`
+	// Degraded were decided without the store, because it was sick or too slow.
+	Degraded int64 `json:"degraded"`
+	// Foreign were denied by limits that the file does not have: the proxy runs
+	// another one.
+	Foreign int64 `json:"foreign"`
+	// Warnings say why the figures may not mean what they seem to.
+	Warnings []string      `json:"warnings,omitempty"`
+	Limits   []LimitReport `json:"limits"`
 	// TopDenied are the buckets that denied most; addresses are hashed.
 	TopDenied []BucketReport `json:"top_denied"`
 	// FirstDenial is when, on the clock of the log, a request was first denied.
@@ -98,6 +106,12 @@ func (t *tally) add(a *asked, o *outcome) {
 			t.report.FirstDenial = &at
 		}
 	}
+	if o.degraded {
+		t.report.Degraded++
+	}
+	if !o.allowed && !slices.ContainsFunc(t.limits, func(l LimitReport) bool { return l.ID == o.limitID }) {
+		t.report.Foreign++
+	}
 	t.addSecond(a.at)
 	for i := range o.applied {
 		ap := &o.applied[i]
@@ -161,12 +175,18 @@ func (t *tally) finish(s *source) *Report {
 	r := &t.report
 	r.Limits, r.TopDenied = t.limits, t.top(topShown)
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
+	if r.Degraded > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))
+	}
+	if r.Foreign > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
+	}
 	return r
 }
 
 // Local replays a log in this process, on the log's own clock.
 func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
-	d, err := newLocal(set)
+	d, err := newLocal(set, opts.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +201,19 @@ func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*R
 // Against replays a log through the proxy at addr, which should run the limits
 // of set.
 func Against(ctx context.Context, addr string, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
-	d, err := newRemote(addr, set, opts.Speed)
+	d, err := newRemote(addr, set, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
+	version, err := d.version(ctx)
+	if err != nil {
+		return nil, err
+	}
 	t := newTally(set, true)
+	if version != set.Version {
+		t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("the proxy runs limits version %s, this file is %s", version, set.Version))
+	}
 	s, err := run(ctx, log, opts, d, t.add)
 	if err != nil {
 		return nil, err
