@@ -35,8 +35,11 @@ func ParseLimits(name string, content []byte, opts limit.CompileOptions) (*limit
 	}
 	// What could not be read is reported with what could not be compiled.
 	all := &limit.Problems{File: name, List: d.problems}
+	if d.unreadable {
+		return nil, nil, all
+	}
 	var compiled *limit.Problems
-	if errors.As(err, &compiled) && !d.unreadable {
+	if errors.As(err, &compiled) {
 		all.List = mergeProblems(d.problems, compiled.List)
 	}
 	return nil, warnings, all

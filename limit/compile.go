@@ -161,22 +161,13 @@ func (c *compiler) checkIDs() {
 	for _, l := range c.shared {
 		c.checkID(l, sharedIDs)
 	}
-	untenanted := map[string]*Limit{}
 	for _, spec := range c.doc.Plans {
 		ids := map[string]*Limit{}
 		for _, l := range c.plans[spec.Name.Value].limits {
 			if other := sharedIDs[l.ID]; other != nil {
 				c.fail(l.Line, "id", "%s is also the id of the shared limit on line %d: give one of them another", quote(l.ID), other.Line)
-				continue
 			}
 			c.checkID(l, ids)
-			if l.byTenant || l.Action != ActionLimit {
-				continue
-			}
-			if other := untenanted[l.ID]; other != nil && other.Plan != l.Plan {
-				c.fail(l.Line, "id", "%s does not count by tenant, so it would share its buckets with the limit of that id in plan %s on line %d: give one of them another id", quote(l.ID), other.Plan, other.Line)
-			}
-			untenanted[l.ID] = l
 		}
 	}
 }
@@ -194,7 +185,9 @@ func (c *compiler) checkReplaces() {
 		p := c.plans[spec.Name.Value]
 		for i := range spec.Limits {
 			for _, id := range spec.Limits[i].Replaces {
-				if p.specs[id.Value] == nil {
+				if id.Value == spec.Limits[i].ID.Value {
+					c.fail(id.Line, "replaces", "a limit cannot replace itself: remove it")
+				} else if p.specs[id.Value] == nil {
 					c.fail(id.Line, "replaces", "plan %s has no limit %s%s", spec.Name.Value, quote(id.Value), suggest(id.Value, keys(p.specs)))
 				}
 			}

@@ -21,6 +21,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 		return nil
 	}
 	c.register(l)
+	before := len(c.problems)
 	c.compileWords(spec, l)
 	c.compileBy(spec, l)
 	c.compileWhen(spec, l)
@@ -32,6 +33,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	if c.opts.Strict && !l.onErrSet && l.Action == ActionLimit {
 		c.fail(spec.Line, "on_error", "strict: say open or closed")
 	}
+	l.broken = len(c.problems) > before
 	return l
 }
 
@@ -107,6 +109,9 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	if l.layer == layerShared && l.byTenant {
 		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: move it into a plan")
 	}
+	if l.layer != layerShared && !l.byTenant && l.Action == ActionLimit {
+		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: write by: [tenant, ...], or move it to shared")
+	}
 	if l.field && buckets > maxFieldValues {
 		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one hash", buckets, maxFieldValues)
 	}
@@ -147,7 +152,13 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		c.fail(name.Line, field, "%s is not a dimension: write it in lower case", quote(name.Value))
 		return
 	}
-	if c.dimensions == nil || field == "dimensions" {
+	if c.dimensions == nil {
+		if near := Nearest(name.Value, []string{"tenant"}); near != "" && field != "dimensions" {
+			c.warn(name.Line, field, "%s is not %s: if it is a dimension of your own, declare it under dimensions", quote(name.Value), near)
+		}
+		return
+	}
+	if field == "dimensions" {
 		return
 	}
 	if _, ok := c.dimensions[name.Value]; !ok {
@@ -158,6 +169,9 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 func (c *compiler) compileWhen(spec *RuleSpec, l *Limit) {
 	for _, w := range spec.When {
 		field := "when." + w.Dim.Value
+		if !w.Pattern.Set() {
+			continue // it could not be read, which has been reported
+		}
 		c.checkDimensionName(w.Dim, "when")
 		cond, err := parseCondition(w.Dim.Value, w.Pattern.Value)
 		if err != nil {
@@ -269,7 +283,7 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 		return
 	}
 	if c.opts.Strict && !c.opts.IPSecret {
-		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file")
+		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file (--privacy-ip-secret-file)")
 	}
 	lives := 2 * l.Params.Period
 	switch l.Params.Algorithm {

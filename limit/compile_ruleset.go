@@ -77,9 +77,6 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		return
 	}
 	l.Tenant = tenant.Name.Value
-	if !l.byTenant && l.Action == ActionLimit {
-		c.fail(o.Line, field+"."+o.ID.Value, "the limit does not count by tenant, so its buckets are not the tenant's alone: only its action can be overridden")
-	}
 	limits[i] = l
 }
 
@@ -174,7 +171,7 @@ func (c *compiler) checkTies(g []*Limit) {
 				break
 			}
 			pair := [2]int{min(a.Line, b.Line), max(a.Line, b.Line)}
-			if a.Mode != b.Mode || !canMeet(a, b) || c.checked[pair] {
+			if a.Mode != b.Mode || a.broken || b.broken || !canMeet(a, b) || c.checked[pair] {
 				continue
 			}
 			if c.checked == nil {

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -50,6 +51,9 @@ func (c *condition) parseNet(pattern string) error {
 		return errPatternAddr
 	}
 	c.net = block.Masked()
+	if c.net != block {
+		return fmt.Errorf("%s has bits behind its prefix: write %s, or the address alone", block, c.net)
+	}
 	c.exact = block.IsSingleIP()
 	return nil
 }

@@ -31,6 +31,7 @@ type Limit struct {
 	suffix   string // ":id;code": the name behind the tag
 	layer    int8   // shared, plan or override: the higher beats the lower
 	onErrSet bool   // the file says on_error
+	broken   bool   // it has mistakes, so that what follows from it means nothing
 }
 
 // The layers of a limit, in ascending order of precedence.

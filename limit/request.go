@@ -2,7 +2,6 @@ package limit
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 	"unicode/utf8"
@@ -36,6 +35,8 @@ var (
 	errLong    = errors.New("it is too long")
 	errControl = errors.New("it has control characters")
 	errUTF8    = errors.New("it is not UTF-8")
+	errAddr    = errors.New("it is not an IPv4 or IPv6 address")
+	errZone    = errors.New("an address with a zone means nothing outside its host")
 )
 
 // CheckName reports why name cannot be a tenant, or a dimension's name or
@@ -79,10 +80,10 @@ func checkText(s string, most int) error {
 func ParseAddr(s string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(s)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("parse address: %w", err)
+		return netip.Addr{}, errAddr
 	}
 	if addr.Zone() != "" {
-		return netip.Addr{}, errors.New("parse address: an address with a zone means nothing outside its host")
+		return netip.Addr{}, errZone
 	}
 	return addr.Unmap(), nil
 }

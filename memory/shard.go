@@ -108,7 +108,7 @@ func (sh *shard) update(i uint32, state *limit.State, earlier bool) {
 	}
 }
 
-// insert gives a bucket a slot; hasRoom has said that there is one.
+// insert gives a bucket a slot; the caller knows that there is room.
 func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limit.State) {
 	i := sh.takeSlot()
 	s := sh.slot(i)
@@ -136,17 +136,19 @@ func (sh *shard) takeSlot() uint32 {
 	return sh.used - 1
 }
 
-// hasRoom reports whether n more buckets find a slot, and frees dead ones to
-// make it so.
-func (sh *shard) hasRoom(n int, now int64) bool {
+// makeRoom forgets some dead buckets, for n new ones. It returns whether there
+// were any.
+func (sh *shard) makeRoom(n int, now int64) bool {
+	if now < sh.nextDeath {
+		return false
+	}
 	step := tidyStep
 	if sh.live+n > sh.bound {
 		step = sweepStep
 	}
-	if now >= sh.nextDeath {
-		sh.sweep(step, now)
-	}
-	return sh.live+n <= sh.bound
+	before := sh.live
+	sh.sweep(step, now)
+	return sh.live < before
 }
 
 // sweep frees the dead among the next slots.

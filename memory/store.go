@@ -69,9 +69,10 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) 
 	if len(items) > len(sh.pending) {
 		sh.pending = make([]pending, len(items))
 	}
-	granted, missing := true, 0
+	room := s.find(sh, items, now)
+	granted := true
 	for i := range items {
-		s.look(sh, &items[i], now, &sh.pending[i], &missing)
+		s.look(sh, &items[i], now, &sh.pending[i], &room)
 		granted = granted && (items[i].Allowed || !items[i].Enforced())
 	}
 	for i := range items {
@@ -94,18 +95,38 @@ type pending struct {
 	rewritten bool
 }
 
-// look evaluates an item. Missing counts the call's buckets that need a slot.
-func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, missing *int) {
-	p.hash, p.overflow = maphash.Bytes(s.seed, it.Name), nil
-	if p.index = sh.find(p.hash, it.Name); p.index != none {
-		p.state = sh.slot(p.index).state
-	} else {
-		p.state = limit.State{}
-		*missing++
-		if !sh.hasRoom(*missing, now) {
-			p.overflow = s.overflow.lock(it.Limit)
-			p.state = p.overflow.state
+// find finds the buckets of a call, and returns how many new ones there is room
+// for. Dead buckets are only forgotten here, before any is looked at: among them
+// may be some of the call itself.
+func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
+	missing := 0
+	for i := range items {
+		p := &sh.pending[i]
+		p.hash = maphash.Bytes(s.seed, items[i].Name)
+		if p.index = sh.find(p.hash, items[i].Name); p.index == none {
+			missing++
 		}
+	}
+	if missing > 0 && sh.makeRoom(missing, now) {
+		for i := range items {
+			sh.pending[i].index = sh.find(sh.pending[i].hash, items[i].Name)
+		}
+	}
+	return sh.bound - sh.live
+}
+
+// look evaluates an item. Room is how many buckets can still be added.
+func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int) {
+	p.overflow = nil
+	switch {
+	case p.index != none:
+		p.state = sh.slot(p.index).state
+	case *room > 0:
+		p.state = limit.State{}
+		*room--
+	default:
+		p.overflow = s.overflow.lock(it.Limit)
+		p.state = p.overflow.state
 	}
 	// The bounds of calendar windows were made for the same now.
 	it.Verdict, p.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost)
