@@ -119,7 +119,7 @@ func helloOptions(rest [][]byte) (name []byte, complaint string) {
 }
 
 func resetConnectionCommand(_ context.Context, s *Session, _ [][]byte) {
-	s.out.resp3 = false
+	s.out.resp3, s.tx = false, nil
 	s.mu.Lock()
 	s.name, s.resp3 = "", false
 	s.mu.Unlock()

@@ -73,6 +73,7 @@ type Session struct {
 	dims    []limit.Dim // the dimensions of the batch's requests
 	out     reply
 	quit    bool
+	tx      *transaction // between MULTI and EXEC, else nil
 
 	mu      sync.Mutex // guards what CLIENT LIST tells of a session
 	name    string
@@ -120,15 +121,10 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 	s.out.buf = out
 	s.note(cmds)
 	for _, args := range cmds {
-		if len(args) == 0 {
+		if len(args) == 0 || s.tx != nil && s.queue(args) {
 			continue
 		}
-		if isCheck(args[0]) {
-			s.addCheck(args)
-			continue
-		}
-		s.decide()
-		s.run(ctx, args)
+		s.answer(ctx, args)
 		if s.quit {
 			break
 		}
@@ -137,6 +133,16 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 	reply = s.out.buf
 	s.out.buf = nil
 	return reply, s.quit
+}
+
+// answer answers one command, or adds it to the batch of checks.
+func (s *Session) answer(ctx context.Context, args [][]byte) {
+	if isCheck(args[0]) {
+		s.addCheck(args)
+		return
+	}
+	s.decide()
+	s.run(ctx, args)
 }
 
 // note remembers the last command for CLIENT LIST.

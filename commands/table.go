@@ -53,6 +53,12 @@ func newTable() map[string]*command {
 		{"reset", 1, groupConnection, fast, "", "Forget the state of the connection.", resetConnectionCommand},
 		{"client", -2, groupConnection, fast, "ID | INFO | LIST | GETNAME | SETNAME name | SETINFO attribute value | KILL ...", "Ask about and name connections.", clientCommand},
 
+		{"multi", 1, groupConnection, fast, "", "Keep the commands that follow until EXEC.", multiCommand},
+		{"exec", 1, groupConnection, nil, "", "Answer the commands kept since MULTI.", execCommand},
+		{"discard", 1, groupConnection, fast, "", "Forget the commands kept since MULTI.", discardCommand},
+		{"watch", -2, groupConnection, fast, "key ...", "Answer OK: there are no keys to watch.", watchCommand},
+		{"unwatch", 1, groupConnection, fast, "", "Answer OK.", watchCommand},
+
 		{"command", -1, groupServer, nil, "[COUNT | LIST | INFO name ... | DOCS name ...]", "Describe the commands.", commandCommand},
 		{"info", -1, groupServer, nil, "[section ...]", "Describe the server.", infoCommand},
 		{"config", -2, groupServer, admin, "GET pattern ...", "Read the few settings that Redis clients ask for.", redisConfigCommand},

@@ -1,0 +1,93 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+)
+
+// Some clients put MULTI and EXEC around every pipeline. Commands in between are
+// kept and answered by EXEC, as Redis does. It is no more than that: each check
+// is decided on its own, and nothing is undone.
+
+const (
+	// maxQueued and maxQueuedBytes bound what a connection may keep between MULTI
+	// and EXEC.
+	maxQueued      = 1024
+	maxQueuedBytes = 1 << 20
+)
+
+// transaction is what came since MULTI.
+type transaction struct {
+	cmds   [][][]byte
+	bytes  int
+	broken bool // one of them could not be kept: EXEC will refuse
+}
+
+// queue answers a command between MULTI and EXEC; it returns false for those
+// that do not wait.
+func (s *Session) queue(args [][]byte) bool {
+	c := s.h.lookup(args[0])
+	if c != nil && (c.name == "exec" || c.name == "discard" || c.name == "multi" || c.name == "reset" || c.name == "quit") {
+		return false
+	}
+	t := s.tx
+	switch {
+	case c == nil:
+		t.broken = true
+		s.out.error(unknownCommand(args))
+	case !c.takes(len(args)):
+		t.broken = true
+		s.out.error("ERR wrong number of arguments for '" + c.name + "' command")
+	case len(t.cmds) == maxQueued || t.bytes > maxQueuedBytes:
+		t.broken = true
+		s.out.error("ERR too many commands in a transaction")
+	default:
+		// What args alias is only there until this batch is answered.
+		kept := make([][]byte, len(args))
+		for i, a := range args {
+			kept[i] = bytes.Clone(a)
+			t.bytes += len(a)
+		}
+		t.cmds = append(t.cmds, kept)
+		s.out.simple("QUEUED")
+	}
+	return true
+}
+
+func multiCommand(_ context.Context, s *Session, _ [][]byte) {
+	if s.tx != nil {
+		s.out.error("ERR MULTI calls can not be nested")
+		return
+	}
+	s.tx = &transaction{}
+	s.out.ok()
+}
+
+func execCommand(ctx context.Context, s *Session, _ [][]byte) {
+	t := s.tx
+	s.tx = nil
+	switch {
+	case t == nil:
+		s.out.error("ERR EXEC without MULTI")
+	case t.broken:
+		s.out.error("EXECABORT Transaction discarded because of previous errors.")
+	default:
+		s.out.array(len(t.cmds))
+		for _, args := range t.cmds {
+			s.answer(ctx, args)
+		}
+		s.decide()
+	}
+}
+
+func discardCommand(_ context.Context, s *Session, _ [][]byte) {
+	if s.tx == nil {
+		s.out.error("ERR DISCARD without MULTI")
+		return
+	}
+	s.tx = nil
+	s.out.ok()
+}
+
+// watchCommand accepts what changes nothing: there are no keys to watch.
+func watchCommand(_ context.Context, s *Session, _ [][]byte) { s.out.ok() }
