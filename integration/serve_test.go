@@ -192,7 +192,7 @@ func TestCheckCommand(t *testing.T) {
 		code int
 	}{
 		{[]string{"t", "-", "-"}, "admitted by a: 0 of 1 left, full again in 1h0m0s (source store)\n", 0},
-		{[]string{"t", "-", "-", "2"}, "denied by a: it can never succeed (source store)\n", 2},
+		{[]string{"t", "-", "-", "2"}, "denied by a: it holds 1 units, so this cost can never succeed (source store)\n", 2},
 	} {
 		out, errs, code := run(t, nil, append([]string{"check", "--addr", p.addr}, step.args...)...)
 		if out != step.want || code != step.code {
@@ -244,6 +244,13 @@ func TestGoRedisDefaults(t *testing.T) {
 		if v, err := asVerdict(cmd); err != nil || v.left != int64(99-i) {
 			t.Errorf("reply %d: %+v, %v", i, v, err)
 		}
+	}
+	if cmds, err := c.TxPipelined(context.Background(), func(tx redis.Pipeliner) error {
+		tx.Do(context.Background(), "RL.CHECK", "tx", "-", "-")
+		tx.Do(context.Background(), "RL.CHECK", "tx", "-", "-")
+		return nil
+	}); err != nil || len(cmds) != 2 {
+		t.Errorf("a pipeline in MULTI and EXEC: %v, %v", cmds, err)
 	}
 	if m, err := c.Do(context.Background(), "RL.CONFIG", "VERSION").Result(); err != nil {
 		t.Error(err)

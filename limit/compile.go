@@ -70,11 +70,11 @@ type plan struct {
 }
 
 func (c *compiler) fail(line int, field, format string, args ...any) {
-	c.problems = append(c.problems, Problem{line, field, fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, Problem{Line: line, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
 func (c *compiler) warn(line int, field, format string, args ...any) {
-	c.warnings = append(c.warnings, Problem{line, field, fmt.Sprintf(format, args...)})
+	c.warnings = append(c.warnings, Problem{Line: line, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
 func (c *compiler) compile() {

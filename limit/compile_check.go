@@ -18,6 +18,7 @@ func (c *compiler) checkDefaults() {
 		const day = 86400e6
 		if l.Params.Algorithm != AlgorithmTokenBucket && l.Params.Period >= day {
 			c.warn(l.Line, "rate", "%s counts over a day or more: a store that restarts empty forgets it, so run Redis with AOF", quote(l.ID))
+			c.warnings[len(c.warnings)-1].Redis = true
 		}
 		c.warnMissing(l)
 	}

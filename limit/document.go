@@ -77,6 +77,8 @@ type Problem struct {
 	Line  int
 	Field string
 	Text  string // what is wrong and what would be right
+	// Redis says that it matters only with a Redis behind.
+	Redis bool
 }
 
 // Problems lists everything wrong with a file. It is an error.

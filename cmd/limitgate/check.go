@@ -126,7 +126,10 @@ func (d decision) String() string {
 		return fmt.Sprintf("admitted by %s: %d of %d left, full again in %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.Source)
 	case d.RetryAfter < 0:
-		return fmt.Sprintf("denied by %s: it can never succeed (source %s)", d.LimitID, d.Source)
+		if d.Source == "policy" {
+			return fmt.Sprintf("denied by %s, which refuses such requests (source policy)", d.LimitID)
+		}
+		return fmt.Sprintf("denied by %s: it holds %d units, so this cost can never succeed (source %s)", d.LimitID, d.Limit, d.Source)
 	default:
 		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.Source)

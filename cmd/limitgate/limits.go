@@ -50,7 +50,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 }
 
 func runLint(_ context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits lint", limitsAbout, "limitgate limits lint --strict examples/limits.yaml")
+	fs := newFlags(env, "limits lint", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
 	ttl := fs.Duration("privacy-ip-max-ttl", time.Hour, "the longest a hashed address may be kept")
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
@@ -209,7 +209,7 @@ func printExplanation(w io.Writer, set *limit.Set, req *limit.Request, d *limit.
 		fmt.Fprintf(w, "%s, bound by %s\n", verdict, d.LimitID())
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tWHY\tKEY")
+	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tWHY\tKEY AND FIELD")
 	for _, e := range explained {
 		mark := ""
 		if e.Applies {
@@ -217,7 +217,7 @@ func printExplanation(w io.Writer, set *limit.Set, req *limit.Request, d *limit.
 		}
 		key := ""
 		if e.Item != nil {
-			key = string(e.Item.Name)
+			key = strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))
 		}
 		algorithm := "-"
 		if e.Limit.Action == limit.ActionLimit {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	_ "time/tzdata" // calendar windows must not depend on the machine
 
 	"github.com/redis/go-redis/v9"
@@ -134,16 +135,27 @@ func newFlags(env *environment, name, about, examples string) *flag.FlagSet {
 	fs.SetOutput(io.Discard) // errors and help are printed by parseFlags
 	fs.Usage = func() {
 		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, examples)
-		flags := 0
-		fs.VisitAll(func(*flag.Flag) { flags++ })
-		if flags > 0 {
-			fmt.Fprintf(env.stdout, "\nFlags:\n\n")
-			fs.SetOutput(env.stdout)
-			fs.PrintDefaults()
-			fs.SetOutput(io.Discard)
-		}
+		heading := "\nFlags:\n\n"
+		fs.VisitAll(func(f *flag.Flag) {
+			fmt.Fprint(env.stdout, heading)
+			heading = ""
+			printFlag(env.stdout, f)
+		})
 	}
 	return fs
+}
+
+// printFlag prints a flag as serve's help does.
+func printFlag(w io.Writer, f *flag.Flag) {
+	argument, help := flag.UnquoteUsage(f)
+	if argument != "" {
+		argument = " " + strings.ToUpper(argument)
+	}
+	fmt.Fprintf(w, "  %-34s %s", "--"+f.Name+argument, help)
+	if f.DefValue != "" && f.DefValue != "false" {
+		fmt.Fprintf(w, " (default %s)", f.DefValue)
+	}
+	fmt.Fprintln(w)
 }
 
 // parseFlags parses args; done says that the command ends with the code.
