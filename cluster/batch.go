@@ -67,13 +67,12 @@ func (b *batch) add(items []limit.Item, keys []string, args []any) {
 // missing did not run: the script is loaded and they are sent once more.
 func (b *batch) run(ctx context.Context, read func(items []limit.Item, reply any) error) {
 	defer b.report()
-	select {
-	case b.node.slots <- struct{}{}:
-		defer func() { <-b.node.slots }()
-	case <-ctx.Done():
+	weight := min(maxInFlight, int64(len(b.calls)))
+	if !b.node.enter(ctx, weight) {
 		b.fail(b.calls, errOverload)
 		return
 	}
+	defer b.node.inFlight.Release(weight)
 	missing := b.send(ctx, b.calls, read, true)
 	if len(missing) == 0 {
 		return

@@ -9,23 +9,28 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+	"golang.org/x/sync/semaphore"
 )
 
 // ErrNotMaster is returned for a node that is not a master: decisions are
 // never made by replicas.
 var ErrNotMaster = errors.New("the node is not a master")
 
-// maxInFlight bounds the pipelines that are on their way to one node. More
-// would only queue in front of the one thread that decides, and be charged
-// there after their callers have left.
-const maxInFlight = 4
+const (
+	// maxInFlight bounds the calls that are on their way to one node, about a
+	// millisecond of its work. More would only queue in front of the one thread
+	// that decides, and be charged there after their callers have left.
+	maxInFlight = 64
+	// idleConns is how many connections to a node are kept ready.
+	idleConns = 4
+)
 
 // node is one master and the connections to it.
 type node struct {
 	addr   string
 	client *redis.Client
-	// slots holds a token for each pipeline in flight.
-	slots chan struct{}
+	// inFlight admits maxInFlight calls at a time, in the order they came.
+	inFlight *semaphore.Weighted
 	// sick says that the log says so; reported is when it last did, in seconds.
 	sick     atomic.Bool
 	reported atomic.Int64
@@ -48,7 +53,7 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 		PoolTimeout:              time.Minute, // the context's deadline comes first
 		PoolSize:                 o.PoolSize,
 		PipelinePoolSize:         -1,
-		MinIdleConns:             maxInFlight,
+		MinIdleConns:             idleConns,
 	}
 }
 
@@ -56,7 +61,7 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 func (o *Options) newNode(addr string) *node {
 	opts := o.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return assertMaster(ctx, c, addr) }
-	return &node{addr: addr, client: redis.NewClient(opts), slots: make(chan struct{}, maxInFlight)}
+	return &node{addr: addr, client: redis.NewClient(opts), inFlight: semaphore.NewWeighted(maxInFlight)}
 }
 
 // warm makes a connection and loads the scripts, so that the first decisions
@@ -71,6 +76,19 @@ func (n *node) warm(ctx context.Context, texts scripts) {
 // doer is a connection, or a pool of them.
 type doer interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
+// enter waits for the turn of n calls, and reports whether it came in time: with
+// at least half of what was left, since the reply takes its time too. What comes
+// later is better not sent: it would be charged for nothing.
+func (n *node) enter(ctx context.Context, calls int64) bool {
+	if n.inFlight.TryAcquire(calls) {
+		return true
+	}
+	deadline, _ := ctx.Deadline()
+	turn, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+	defer cancel()
+	return n.inFlight.Acquire(turn, calls) == nil
 }
 
 func assertMaster(ctx context.Context, c doer, addr string) error {

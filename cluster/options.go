@@ -28,7 +28,7 @@ type Options struct {
 const (
 	DefaultIOTimeout      = 250 * time.Millisecond
 	DefaultDialTimeout    = 300 * time.Millisecond
-	DefaultPoolSize       = 32
+	DefaultPoolSize       = 64
 	DefaultReloadInterval = 5 * time.Second
 	// reloadPause is the least time between two reloads.
 	reloadPause = 100 * time.Millisecond
