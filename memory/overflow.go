@@ -10,33 +10,38 @@ import (
 // overflow holds one bucket per limit for the new buckets that find no room.
 // Their number is that of the limits in the files ever loaded.
 type overflow struct {
-	mu      sync.Mutex // guards buckets
-	buckets map[overflowKey]*overflowBucket
+	mu      sync.Mutex // guards buckets and what they point to; taken after a shard's lock
+	buckets map[overflowKey]*limit.State
 	// count counts the decisions that overflow buckets made.
 	count atomic.Int64
 }
 
-type overflowKey struct{ id, plan, tenant string }
-
-type overflowBucket struct {
-	mu    sync.Mutex // guards state; taken after a shard's lock
-	state limit.State
+type overflowKey struct {
+	id, plan, tenant string
+	algorithm        limit.Algorithm
 }
 
-// lock returns the locked bucket of a limit.
-func (o *overflow) lock(l *limit.Limit) *overflowBucket {
+// bucket returns the bucket of a limit. The caller holds mu.
+func (o *overflow) bucket(l *limit.Limit) *limit.State {
 	o.count.Add(1)
-	key := overflowKey{l.ID, l.Plan, l.Tenant}
-	o.mu.Lock()
+	key := overflowKey{l.ID, l.Plan, l.Tenant, l.Params.Algorithm}
 	b := o.buckets[key]
 	if b == nil {
 		if o.buckets == nil {
-			o.buckets = map[overflowKey]*overflowBucket{}
+			o.buckets = map[overflowKey]*limit.State{}
 		}
-		b = &overflowBucket{}
+		b = &limit.State{}
 		o.buckets[key] = b
 	}
-	o.mu.Unlock()
-	b.mu.Lock()
 	return b
 }
+
+// budget counts the buckets of a store against its bound.
+type budget struct {
+	bound int64
+	live  atomic.Int64
+}
+
+// left returns how many more buckets there may be. Shards that add buckets at
+// the same moment may exceed the bound by one call each.
+func (b *budget) left() int { return int(max(0, b.bound-b.live.Load())) }

@@ -51,20 +51,35 @@ type shard struct {
 	chunks    [][]slot
 	long      map[uint32]string // names of slots whose own room is too small
 	used      uint32            // slots that were ever used
-	live      int               // slots that hold a bucket
-	bound     int
-	free      uint32 // first free slot
-	hand      uint32 // where the search for dead buckets goes on
-	nextDeath int64  // no bucket dies earlier; known after a whole round
-	round     int64  // the earliest death seen in this round of the hand
+	budget    *budget           // of the whole store
+	last      int64             // the latest time of a decision
+	free      uint32            // first free slot
+	hand      uint32            // where the search for dead buckets goes on
+	nextDeath int64             // no bucket dies earlier; known after a whole round
+	round     int64             // the earliest death seen in this round of the hand
 	seed      maphash.Seed
 	pending   []pending // the memory of the call being decided
 	_         [64]byte  // keeps neighbouring locks off one cache line
 }
 
-func (sh *shard) init(seed maphash.Seed, bound int) {
+// clockSlack is how far, in microseconds, decisions may be out of order. The time
+// of a decision is taken before the lock, so that one may come here before an
+// earlier one: both are made at the later time. What lies further back is a
+// clock that was set back.
+const clockSlack = 1_000_000
+
+// monotonic returns the time at which a decision of now is made.
+func (sh *shard) monotonic(now int64) int64 {
+	if behind := sh.last - now; behind > 0 && behind < clockSlack {
+		return sh.last
+	}
+	sh.last = now
+	return now
+}
+
+func (sh *shard) init(seed maphash.Seed, b *budget) {
 	sh.seed, sh.long = seed, map[uint32]string{}
-	sh.bound, sh.free, sh.round = bound, none, never
+	sh.budget, sh.free, sh.round = b, none, never
 }
 
 func (sh *shard) slot(i uint32) *slot { return &sh.chunks[i/chunkSize][i%chunkSize] }
@@ -119,7 +134,7 @@ func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limi
 		sh.long[i] = string(name)
 	}
 	sh.index.add(hash, i)
-	sh.live++
+	sh.budget.live.Add(1)
 	sh.dies(limit.Expires(a, state))
 }
 
@@ -130,7 +145,7 @@ func (sh *shard) takeSlot() uint32 {
 		return i
 	}
 	if int(sh.used) == len(sh.chunks)*chunkSize {
-		sh.chunks = append(sh.chunks, make([]slot, min(chunkSize, sh.bound-int(sh.used))))
+		sh.chunks = append(sh.chunks, make([]slot, chunkSize))
 	}
 	sh.used++
 	return sh.used - 1
@@ -143,20 +158,19 @@ func (sh *shard) makeRoom(n int, now int64) bool {
 		return false
 	}
 	step := tidyStep
-	if sh.live+n > sh.bound {
+	if n > sh.budget.left() {
 		step = sweepStep
 	}
-	before := sh.live
-	sh.sweep(step, now)
-	return sh.live < before
+	return sh.sweep(step, now)
 }
 
-// sweep frees the dead among the next slots.
-func (sh *shard) sweep(steps int, now int64) {
+// sweep frees the dead among the next slots, and returns whether there were any.
+func (sh *shard) sweep(steps int, now int64) (freed bool) {
 	for range min(steps, int(sh.used)) {
 		if s := sh.slot(sh.hand); s.nameLen > 0 {
 			if at := limit.Expires(s.algorithm, &s.state); at <= now {
 				sh.remove(sh.hand)
+				freed = true
 			} else {
 				sh.round = min(sh.round, at)
 			}
@@ -165,6 +179,7 @@ func (sh *shard) sweep(steps int, now int64) {
 			sh.hand, sh.nextDeath, sh.round = 0, sh.round, never
 		}
 	}
+	return freed
 }
 
 // dies notes that a bucket may be forgotten from an instant on.
@@ -182,5 +197,5 @@ func (sh *shard) remove(i uint32) {
 	}
 	*s = slot{next: sh.free}
 	sh.free = i
-	sh.live--
+	sh.budget.live.Add(-1)
 }

@@ -8,7 +8,7 @@ import (
 
 const (
 	// DefaultBuckets bounds the store unless Options say otherwise: a million
-	// buckets take about 160 MB.
+	// buckets take about 150 MB.
 	DefaultBuckets = 1_000_000
 	// shardCount is how many locks the buckets are spread over. A tenant's
 	// buckets share one, which makes their decision atomic.
@@ -27,6 +27,7 @@ type Store struct {
 	shards [shardCount]shard
 	// overflow decides for new buckets while every slot holds a live one.
 	overflow overflow
+	budget   budget
 }
 
 // New returns an empty store.
@@ -35,8 +36,9 @@ func New(opts Options) *Store {
 		opts.Buckets = DefaultBuckets
 	}
 	s := &Store{seed: maphash.MakeSeed()}
+	s.budget.bound = int64(opts.Buckets)
 	for i := range s.shards {
-		s.shards[i].init(s.seed, max(1, opts.Buckets/shardCount))
+		s.shards[i].init(s.seed, &s.budget)
 	}
 	return s
 }
@@ -58,7 +60,7 @@ func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take b
 		group := items[call.First:call.Last]
 		sh := s.shardOf(&group[0])
 		sh.mu.Lock()
-		s.decideCall(sh, group, now, take)
+		s.decideCall(sh, group, sh.monotonic(now), take)
 		sh.mu.Unlock()
 	}
 }
@@ -70,19 +72,18 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) 
 		sh.pending = make([]pending, len(items))
 	}
 	room := s.find(sh, items, now)
-	granted := true
+	granted, overflown := true, false
 	for i := range items {
-		s.look(sh, &items[i], now, &sh.pending[i], &room)
+		s.look(sh, &items[i], now, &sh.pending[i], &room, &overflown)
 		granted = granted && (items[i].Allowed || !items[i].Enforced())
 	}
-	for i := range items {
-		p := &sh.pending[i]
-		if take {
-			p.store(sh, &items[i], granted)
+	if take {
+		for i := range items {
+			sh.pending[i].store(sh, &items[i], granted)
 		}
-		if p.overflow != nil {
-			p.overflow.mu.Unlock()
-		}
+	}
+	if overflown {
+		s.overflow.mu.Unlock()
 	}
 }
 
@@ -90,7 +91,7 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) 
 type pending struct {
 	hash      uint64
 	index     uint32
-	overflow  *overflowBucket // locked, when the bucket finds no room
+	overflow  *limit.State // when the bucket finds no room; under overflow.mu
 	state     limit.State
 	rewritten bool
 }
@@ -112,11 +113,12 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 			sh.pending[i].index = sh.find(sh.pending[i].hash, items[i].Name)
 		}
 	}
-	return sh.bound - sh.live
+	return sh.budget.left()
 }
 
-// look evaluates an item. Room is how many buckets can still be added.
-func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int) {
+// look evaluates an item. Room is how many buckets can still be added; overflown
+// says that the call holds overflow.mu.
+func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int, overflown *bool) {
 	p.overflow = nil
 	switch {
 	case p.index != none:
@@ -125,8 +127,12 @@ func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int
 		p.state = limit.State{}
 		*room--
 	default:
-		p.overflow = s.overflow.lock(it.Limit)
-		p.state = p.overflow.state
+		if !*overflown {
+			s.overflow.mu.Lock()
+			*overflown = true
+		}
+		p.overflow = s.overflow.bucket(it.Limit)
+		p.state = *p.overflow
 	}
 	// The bounds of calendar windows were made for the same now.
 	it.Verdict, p.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost)
@@ -145,7 +151,7 @@ func (p *pending) store(sh *shard, it *limit.Item, granted bool) {
 	}
 	switch {
 	case p.overflow != nil:
-		p.overflow.state = p.state
+		*p.overflow = p.state
 	case p.index != none:
 		sh.update(p.index, &p.state, p.rewritten)
 	default:
@@ -173,16 +179,7 @@ func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 func (s *Store) Overflows() int64 { return s.overflow.count.Load() }
 
 // Len returns the number of buckets kept.
-func (s *Store) Len() int {
-	n := 0
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.mu.Lock()
-		n += sh.live
-		sh.mu.Unlock()
-	}
-	return n
-}
+func (s *Store) Len() int { return int(s.budget.live.Load()) }
 
 // shardOf returns the shard of an item's call: its key decides, up to the end
 // of the hash tag, so that all buckets of a tenant share a shard.
