@@ -30,20 +30,23 @@ func New(n int) *Backstop {
 	return &Backstop{instances: int64(max(1, n)), store: memory.New(memory.Options{Buckets: buckets})}
 }
 
-// Decide fills in verdict and source of the undecided items of one call.
-func (b *Backstop) Decide(at limit.Moment, items []limit.Item) {
-	shares := make([]limit.Item, len(items))
-	closed := false
+// Decide fills in verdict and source of the items of one call, and takes the
+// units.
+func (b *Backstop) Decide(at limit.Moment, items []limit.Item) { b.decide(at, items, true) }
+
+// Peek fills in what Decide would, and takes nothing.
+func (b *Backstop) Peek(at limit.Moment, items []limit.Item) { b.decide(at, items, false) }
+
+func (b *Backstop) decide(at limit.Moment, items []limit.Item, take bool) {
+	shares := b.shares(items)
 	for i := range items {
-		shares[i] = items[i]
-		shares[i].Limit = items[i].Limit.Share(b.instances)
-		closed = closed || failsClosed(&items[i])
+		take = take && !failsClosed(&items[i])
 	}
 	call := []limit.Call{{First: 0, Last: len(items)}}
-	if closed {
-		b.store.Peek(at, shares, call)
-	} else {
+	if take {
 		b.store.Take(at, shares, call)
+	} else {
+		b.store.Peek(at, shares, call)
 	}
 	for i := range items {
 		items[i].Verdict, items[i].Source = shares[i].Verdict, limit.SourceBackstop
@@ -53,16 +56,21 @@ func (b *Backstop) Decide(at limit.Moment, items []limit.Item) {
 	}
 }
 
+// shares returns the items with this instance's share of their limits.
+func (b *Backstop) shares(items []limit.Item) []limit.Item {
+	shares := make([]limit.Item, len(items))
+	for i := range items {
+		shares[i] = items[i]
+		shares[i].Limit = items[i].Limit.Share(b.instances, items[i].Cost)
+	}
+	return shares
+}
+
 func failsClosed(it *limit.Item) bool {
 	return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
 }
 
 // Refund gives back what Decide took for the items.
 func (b *Backstop) Refund(items []limit.Item) {
-	shares := make([]limit.Item, len(items))
-	for i := range items {
-		shares[i] = items[i]
-		shares[i].Limit = items[i].Limit.Share(b.instances)
-	}
-	b.store.Refund(limit.Moment{}, shares)
+	b.store.Refund(limit.Moment{}, b.shares(items))
 }

@@ -153,6 +153,12 @@ func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
 // parseDims reads `DIM name value` until the end.
 func (s *Session) parseDims(rest [][]byte, req *limit.Request) (complaint string) {
 	begin := len(s.dims)
+	defer func() {
+		if complaint != "" {
+			clear(s.dims[begin:])
+			s.dims = s.dims[:begin]
+		}
+	}()
 	for len(rest) > 0 {
 		if !equalFold(rest[0], "DIM") {
 			return "ERR invalid option '" + quote(rest[0]) + "'"

@@ -34,6 +34,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 		r.explanation(&explained[i])
 	}
 	s.batch.Reset()
+	clear(s.dims)
 	s.dims = s.dims[:0]
 }
 

@@ -91,6 +91,9 @@ func merge(base, o *RuleSpec) RuleSpec {
 		if !o.Burst.Set() { // the burst of another rate means nothing here
 			m.Burst = Text{}
 		}
+		if r, err := ParseRate(o.Rate.Value); err == nil && r.Calendar == NotCalendar {
+			m.Timezone = Text{}
+		}
 	}
 	for _, f := range []struct{ to, from *Text }{
 		{&m.Rate, &o.Rate},

@@ -90,13 +90,14 @@ func (d *Decision) LimitID() string {
 // true wait, without jitter.
 func Merge(items []Item) Decision {
 	d := Decision{Allowed: true, Limit: -1, Remaining: -1, Source: SourcePolicy, Item: -1}
-	degraded := false
+	degraded, refused := false, false
 	for i := range items {
 		it := &items[i]
 		if !it.Enforced() {
 			continue
 		}
 		degraded = degraded || it.Source == SourceBackstop
+		refused = refused || it.Source == SourcePolicy && !it.Allowed
 		if d.Item < 0 || binds(it, &items[d.Item]) {
 			d.Item = i
 		}
@@ -108,7 +109,10 @@ func Merge(items []Item) Decision {
 	d.Allowed, d.Binding, d.Source = it.Allowed, it.Limit, it.Source
 	d.Limit, d.Remaining = it.Limit.Params.Capacity, it.Remaining
 	d.RetryAfter, d.ResetAfter = it.Wait, it.Reset
-	if degraded && d.Source != SourcePolicy {
+	switch {
+	case refused:
+		d.Source = SourcePolicy
+	case degraded:
 		d.Source = SourceBackstop
 	}
 	return d

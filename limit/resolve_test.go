@@ -234,6 +234,7 @@ func TestMerge(t *testing.T) {
 		{"the longest wait", []limit.Item{item(a, false, 0, 8, limit.SourceStore), item(b, false, 5, 7, limit.SourceStore)}, "false a store 8"},
 		{"never is the longest", []limit.Item{item(a, false, 0, 8, limit.SourceStore), item(b, false, 5, limit.Never, limit.SourceStore)}, "false b store -1"},
 		{"degraded anywhere", []limit.Item{item(a, true, 1, 0, limit.SourceStore), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "true a backstop 0"},
+		{"refused by policy beside a longer wait", []limit.Item{item(a, false, 0, 100, limit.SourcePolicy), item(b, false, 0, 7000, limit.SourceStore)}, "false b policy 7000"},
 		{"policy stays policy", []limit.Item{item(a, false, 0, limit.Never, limit.SourcePolicy), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "false a policy -1"},
 	} {
 		d := limit.Merge(c.items)

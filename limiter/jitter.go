@@ -41,8 +41,10 @@ func (j *jitter) add(it *limit.Item, now int64) int64 {
 	if j.most == 0 {
 		return 0
 	}
-	denied := j.count(it, now)
-	spread := max(it.Wait/10, refillMillis(&it.Limit.Params, denied))
+	spread := it.Wait / 10
+	if it.Source != limit.SourcePolicy { // nobody waits for units there
+		spread = max(spread, refillMillis(&it.Limit.Params, j.count(it, now)))
+	}
 	return rand.Int64N(min(spread, j.most) + 1)
 }
 

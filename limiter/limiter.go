@@ -34,6 +34,8 @@ type Moment = limit.Moment
 type Backstop interface {
 	// Decide fills in verdict and source of the items of one call.
 	Decide(at Moment, items []limit.Item)
+	// Peek fills in what Decide would, and takes nothing.
+	Peek(at Moment, items []limit.Item)
 	// Refund gives back what Decide took for the items.
 	Refund(items []limit.Item)
 }
@@ -120,11 +122,9 @@ func (l *Limiter) Peek(b *Batch) {
 	b.resolve(l.set.Load(), l.opts.Addrs, at.Now)
 	calls := b.pendingCalls()
 	l.opts.Store.Peek(at, b.buf.Items, calls)
-	for i := range b.buf.Items {
-		if it := &b.buf.Items[i]; it.Source == limit.SourceNone {
-			// Nobody can say: report the bucket as it is after a refill.
-			it.Source = limit.SourceBackstop
-			it.Allowed, it.Remaining = true, it.Limit.Params.Capacity
+	for _, c := range calls {
+		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
+			l.opts.Backstop.Peek(at, items)
 		}
 	}
 	b.merge()

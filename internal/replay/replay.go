@@ -129,7 +129,7 @@ func (s *source) read() (accesslog.Entry, error) {
 		case errors.As(err, &bad):
 			s.skipped++
 			if len(s.unparsed) < unparsedShown {
-				s.unparsed = append(s.unparsed, bad.Error())
+				s.unparsed = append(s.unparsed, fmt.Sprintf("line %d: %s", bad.Line, bad.Reason)) // not its text, which begins with an address
 			}
 		case errors.Is(err, io.EOF):
 			return e, io.EOF

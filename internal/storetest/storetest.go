@@ -47,6 +47,8 @@ func (b noBackstop) Decide(_ limit.Moment, items []limit.Item) {
 	}
 }
 
+func (b noBackstop) Peek(at limit.Moment, items []limit.Item) { b.Decide(at, items) }
+
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 
 // newLimiter returns a limiter on the store. Waits have no jitter.
