@@ -28,9 +28,9 @@ test: ## Run everything against real redis servers: vet, race detector, integrat
 	@scripts/test.sh
 
 .PHONY: test-long
-test-long: ## Run the integration tests with their long parts
-	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_LONG=1 \
-		go test -count=1 -timeout=120m -v ./integration
+test-long: ## Run the tests that take minutes
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags long -run Long -count=1 -timeout=120m -v ./limit ./cluster
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)

@@ -46,6 +46,9 @@ type batch struct {
 	node   *node
 	script script
 	calls  []pendingCall
+	// charges says that the calls take units: those of a call whose reply did
+	// not come may stay taken.
+	charges bool
 	// failure is why the last call that failed did.
 	failure error
 }
@@ -111,6 +114,9 @@ func (b *batch) fail(calls []pendingCall, err error) {
 	for _, c := range calls {
 		b.store.trouble(err, c.items)
 		b.failure = err
+		if b.charges && kindOf(err) == KindTimeout {
+			b.store.counts.refundsLost.Add(int64(len(c.items)))
+		}
 	}
 }
 

@@ -287,6 +287,7 @@ func TestAgreeSecret(t *testing.T) {
 	}
 	redistest.AssertAllKeysExpire(t, node)
 	c.FlushAll(t.Context())
+	a.secretKept.Store(0)
 	a.keepSecret(t.Context())
 	if third, err := b.AgreeSecret(t.Context(), []byte("a third secret of enough bytes...")); err != nil || string(third) != string(mine) {
 		t.Errorf("after the store lost it: %q, %v", third, err)

@@ -15,7 +15,7 @@ const (
 	// secretTTL is how long it is kept after the last proxy has gone.
 	secretTTL = 24 * time.Hour
 	// secretRefresh is how often each proxy prolongs it.
-	secretRefresh = time.Hour
+	secretRefresh = time.Minute
 )
 
 // AgreeSecret returns the secret that all proxies of this store share: the one
@@ -45,7 +45,7 @@ func (s *Store) AgreeSecret(ctx context.Context, proposal []byte) ([]byte, error
 // proxy that restarts finds it then, and hashes as the others do.
 func (s *Store) keepSecret(ctx context.Context) {
 	secret := s.secret.Load()
-	if secret == nil || time.Since(s.secretKept) < secretRefresh && s.secretKept.After(time.Time{}) {
+	if secret == nil || time.Since(time.Unix(s.secretKept.Load(), 0)) < secretRefresh {
 		return
 	}
 	agreed, err := s.AgreeSecret(ctx, *secret)
@@ -57,5 +57,5 @@ func (s *Store) keepSecret(ctx context.Context) {
 		s.opts.Log.Error("another secret for addresses is in the store than this proxy hashes with: restart it, or set privacy.ip_secret_file")
 		s.secret.Store(secret)
 	}
-	s.secretKept = time.Now()
+	s.secretKept.Store(time.Now().Unix())
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,10 +18,11 @@ type Store struct {
 	scripts scripts
 	top     atomic.Pointer[topology]
 	reload  chan struct{} // one slot: a reload that is wanted already covers the next wish
+	late    chan []limit.Item
 	counts  counters
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
-	secretKept time.Time              // by Run alone
+	secretKept atomic.Int64           // when it was last prolonged, in seconds
 }
 
 // Open connects to the store and finds out what it is. It fails when no
@@ -30,7 +32,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, scripts: newScripts(writeFormat), reload: make(chan struct{}, 1)}
+	s := &Store{opts: opts, scripts: newScripts(writeFormat), reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds)}
 	t, err := s.opts.discover(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -40,9 +42,12 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Run reloads the topology when trouble asks for it, and now and then, until
-// ctx ends.
+// Run reloads the topology when trouble asks for it, and now and then, and gives
+// back late what could not be given back in time, until ctx ends.
 func (s *Store) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { s.refundLate(ctx) })
 	tick := time.NewTicker(s.opts.ReloadInterval)
 	defer tick.Stop()
 	for {
@@ -70,7 +75,12 @@ func (s *Store) reloadTopology(ctx context.Context) {
 	t, err := s.opts.discover(ctx, old)
 	if err != nil {
 		s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
-		return
+		if !errors.Is(err, ErrNotMaster) || old.cluster {
+			return
+		}
+		// The single Redis has become a replica. Its connections are open and
+		// would go on answering: nobody owns anything until there is a master.
+		t = &topology{nodes: map[string]*node{}}
 	}
 	s.top.Store(t)
 	s.warm(ctx, old)
@@ -116,6 +126,7 @@ func (s *Store) decide(at limit.Moment, verb string, items []limit.Item, calls [
 	defer cancel()
 	s.onOwners(items, calls, func(n *node, calls []limit.Call) {
 		b := newBatch(s, n, s.scripts.take)
+		b.charges = verb == "take"
 		for _, c := range calls {
 			group := items[c.First:c.Last]
 			keys, args := takeArgs(verb, group)
@@ -145,31 +156,6 @@ func (s *Store) decideCall(ctx context.Context, n *node, verb string, items []li
 		err = fmt.Errorf("%w: the clock jumps", errReply)
 	}
 	return err
-}
-
-// Refund gives the units of items back to their buckets, once. What fails is
-// lost to the caller's buckets and counted.
-func (s *Store) Refund(at limit.Moment, items []limit.Item) {
-	ctx, cancel := context.WithDeadline(context.Background(), at.Deadline())
-	defer cancel()
-	calls := make([]limit.Call, len(items))
-	for i := range items {
-		calls[i] = limit.Call{First: i, Last: i + 1}
-	}
-	var done atomic.Int64
-	s.onOwners(items, calls, func(n *node, calls []limit.Call) {
-		b := newBatch(s, n, s.scripts.refund)
-		for _, c := range calls {
-			group := items[c.First:c.Last]
-			keys, args := refundArgs(group)
-			b.add(group, keys, args)
-		}
-		b.run(ctx, func([]limit.Item, any) error {
-			done.Add(1)
-			return nil
-		})
-	})
-	s.counts.refundsLost.Add(int64(len(items)) - done.Load())
 }
 
 // trouble counts a call that was left undecided, and asks for the topology

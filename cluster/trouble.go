@@ -116,7 +116,8 @@ type Stats struct {
 	Trouble [numKinds]int64
 	// ScriptLoads counts the times a script had to be loaded into a node.
 	ScriptLoads int64
-	// RefundsLost counts buckets whose units could not be given back.
+	// RefundsLost counts buckets whose units could not be given back, or may have
+	// been taken by a call whose reply did not come.
 	RefundsLost int64
 	// Reloads counts the times the topology was asked for.
 	Reloads int64

@@ -45,7 +45,8 @@ func TestFailover(t *testing.T) {
 // is again when it is a master again.
 func TestDemoted(t *testing.T) {
 	master, other := redistest.Start(t), redistest.Start(t)
-	p := serve(t, "", "--redis", master.Addr, "--decision-timeout", "200ms")
+	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 3/366d}]}}")
+	p := serve(t, limits, "--redis", master.Addr, "--decision-timeout", "200ms")
 	client := p.client()
 	source := func() string {
 		v, err := check(client, "t", "-", "-")
@@ -56,6 +57,10 @@ func TestDemoted(t *testing.T) {
 	}
 	if s := source(); s != "store" {
 		t.Fatalf("before: decided by %s", s)
+	}
+	// Denials write nothing: a replica could go on answering them.
+	for range 3 {
+		source()
 	}
 	host, port, _ := strings.Cut(other.Addr, ":")
 	master.CLI(t, "REPLICAOF", host, port)

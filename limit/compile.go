@@ -185,11 +185,7 @@ func (c *compiler) checkReplaces() {
 		p := c.plans[spec.Name.Value]
 		for i := range spec.Limits {
 			for _, id := range spec.Limits[i].Replaces {
-				if id.Value == spec.Limits[i].ID.Value {
-					c.fail(id.Line, "replaces", "a limit cannot replace itself: remove it")
-				} else if p.specs[id.Value] == nil {
-					c.fail(id.Line, "replaces", "plan %s has no limit %s%s", spec.Name.Value, quote(id.Value), suggest(id.Value, keys(p.specs)))
-				}
+				c.checkReplaced(p, &spec.Limits[i], id)
 			}
 		}
 	}
@@ -198,6 +194,38 @@ func (c *compiler) checkReplaces() {
 			c.fail(id.Line, "replaces", "a shared limit cannot replace one of a plan: move it into the plan")
 		}
 	}
+}
+
+// checkReplaced holds a limit to replacing only coarser ones: that also keeps
+// limits from replacing each other in a circle.
+func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
+	find := func(name string) *Limit {
+		i := slices.IndexFunc(p.limits, func(l *Limit) bool { return l.ID == name })
+		if i < 0 {
+			return nil
+		}
+		return p.limits[i]
+	}
+	finer, coarser := find(spec.ID.Value), find(id.Value)
+	switch {
+	case coarser == nil:
+		c.fail(id.Line, "replaces", "plan %s has no limit %s%s", p.spec.Name.Value, quote(id.Value), suggest(id.Value, keys(p.specs)))
+	case finer == nil || finer.broken || coarser.broken:
+	case finer.Action == ActionAllow:
+		c.fail(id.Line, "replaces", "a limit with action: allow only passes its own level and replaces nothing: remove it")
+	case !isFiner(finer.Level(), coarser.Level()):
+		c.fail(id.Line, "replaces", "%s does not count by all that %s counts by, and more: only a finer limit can stand in for a coarser one", quote(finer.ID), quote(coarser.ID))
+	}
+}
+
+// isFiner reports whether a level has all dimensions of another one and more.
+func isFiner(finer, coarser []string) bool {
+	for _, d := range coarser {
+		if !slices.Contains(finer, d) {
+			return false
+		}
+	}
+	return len(finer) > len(coarser)
 }
 
 // register gives a limit its place in the set.

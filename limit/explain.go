@@ -20,10 +20,17 @@ func (s *Set) Explain(req *Request) []Considered {
 	b.choose(rules, req)
 	var out []Considered
 	for i := range rules.groups {
-		var winner *Limit
+		var winner, watcher *Limit
 		for _, l := range rules.groups[i].candidates {
 			c := Considered{Limit: l}
-			c.Applies, c.Reason = consider(l, req, winner, b.chosen)
+			c.Applies, c.Reason = consider(l, req, winner, b.matched)
+			if c.Applies && l.Mode == ModeShadow {
+				if watcher != nil {
+					c.Applies, c.Reason = false, watcher.ID+" watches already"
+				} else {
+					watcher = l
+				}
+			}
 			out = append(out, c)
 			if winner == nil && l.Mode == ModeEnforce && l.applies(req) {
 				winner = l
@@ -36,7 +43,7 @@ func (s *Set) Explain(req *Request) []Considered {
 	return out
 }
 
-func consider(l *Limit, req *Request, winner *Limit, chosen []*Limit) (applies bool, reason string) {
+func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies bool, reason string) {
 	for i := range l.when {
 		if !l.when[i].holds(req) {
 			return false, "when " + l.when[i].describe() + " does not hold"
@@ -53,7 +60,7 @@ func consider(l *Limit, req *Request, winner *Limit, chosen []*Limit) (applies b
 	if winner != nil {
 		return false, fmt.Sprintf("%s is more specific", winner.ID)
 	}
-	if other := replacedBy(l, chosen); other != nil {
+	if other := replacedBy(l, matched); other != nil {
 		return false, "replaced by " + other.ID
 	}
 	switch {

@@ -9,9 +9,9 @@ type Buffer struct {
 	Items []Item
 	Calls []Call
 	names []byte
-	// chosen are the limits of the request being resolved, shadows their
-	// counterparts that only watch.
-	chosen []*Limit
+	// matched are the limits that win their groups for the request being
+	// resolved, and those that watch; chosen are the ones that none replaces.
+	matched, chosen []*Limit
 }
 
 // Reset empties the buffer and keeps its memory.
@@ -55,7 +55,7 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 
 // choose fills b.chosen with the limits of rules that apply to req.
 func (b *Buffer) choose(rules *ruleset, req *Request) {
-	b.chosen = b.chosen[:0]
+	b.matched = b.matched[:0]
 	replaced := false
 	for i := range rules.groups {
 		watching := false
@@ -66,18 +66,21 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 			if l.Mode == ModeShadow {
 				// It watches beside the limit that decides, once for a group.
 				watching = true
-				b.chosen = append(b.chosen, l)
+				b.matched = append(b.matched, l)
 				continue
 			}
 			if l.Action != ActionAllow {
-				b.chosen = append(b.chosen, l)
+				b.matched = append(b.matched, l)
 			}
 			replaced = replaced || len(l.Replaces) > 0
 			break
 		}
 	}
-	if replaced {
-		b.chosen = slices.DeleteFunc(b.chosen, func(l *Limit) bool { return replacedBy(l, b.chosen) != nil })
+	b.chosen = b.chosen[:0]
+	for _, l := range b.matched {
+		if !replaced || replacedBy(l, b.matched) == nil {
+			b.chosen = append(b.chosen, l)
+		}
 	}
 }
 
@@ -87,9 +90,10 @@ func (l *Limit) applies(req *Request) bool {
 	return l.matches(req) && (l.Missing != MissingPass || l.missing(req) == nil)
 }
 
-// replacedBy returns the enforced limit among chosen that stands in for l, or nil.
-func replacedBy(l *Limit, chosen []*Limit) *Limit {
-	for _, other := range chosen {
+// replacedBy returns the enforced limit among matched that stands in for l, or
+// nil. One that is itself replaced still does.
+func replacedBy(l *Limit, matched []*Limit) *Limit {
+	for _, other := range matched {
 		if other.Mode == ModeEnforce && other != l && slices.Contains(other.Replaces, l.ID) {
 			return other
 		}

@@ -123,6 +123,32 @@ func TestComposition(t *testing.T) {
 	}
 }
 
+// TestReplacesChain: each limit of a chain stands in for the next one, in
+// whatever order the file has them.
+func TestReplacesChain(t *testing.T) {
+	limits := []string{
+		"{id: a, by: [tenant, op, user], rate: 1/s, replaces: [b]}",
+		"{id: b, by: [tenant, op], rate: 1/s, replaces: [c]}",
+		"{id: c, by: [tenant], rate: 1/s}",
+	}
+	for _, order := range [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {1, 0, 2}} {
+		yaml := "version: 1\ndefault_plan: p\nplans:\n  p:\n"
+		for _, i := range order {
+			yaml += "    - " + limits[i] + "\n"
+		}
+		set := parse(t, yaml)
+		req := limit.Request{Tenant: "t", Op: "x", Dims: []limit.Dim{{Name: "user", Value: "u"}}}
+		if got := applied(t, set, req); got != "a" {
+			t.Errorf("order %v: %q applies, want a", order, got)
+		}
+		for _, c := range set.Explain(&req) {
+			if c.Applies != (c.Limit.ID == "a") {
+				t.Errorf("order %v: EXPLAIN says of %s: %v, %s", order, c.Limit.ID, c.Applies, c.Reason)
+			}
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	set := parse(t, composition)
 	addr := netip.MustParseAddr("203.0.113.7")

@@ -155,6 +155,9 @@ func (p *proxy) run(ctx context.Context) error {
 		parts = append(parts, p.cluster.Run)
 		defer func() { _ = p.cluster.Close() }()
 	}
+	if p.memory != nil {
+		parts = append(parts, p.watchOverflow)
+	}
 	parts = append(parts, p.watchLimits)
 	err := runAll(ctx, parts...)
 	p.log.Info("stopped")
@@ -177,6 +180,26 @@ func runAll(ctx context.Context, parts ...func(context.Context) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// overflowPause is how often an overflow of the memory store is logged.
+const overflowPause = time.Minute
+
+// watchOverflow logs when the memory store is full of live buckets.
+func (p *proxy) watchOverflow(ctx context.Context) error {
+	tick := time.NewTicker(overflowPause)
+	defer tick.Stop()
+	for before := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if n := p.memory.Overflows(); n > before {
+			p.log.Warn("the memory store is full: new buckets share one per limit; raise memory_buckets", "decisions", n-before, "buckets", p.memory.Len())
+			before = n
+		}
+	}
 }
 
 // watchLimits loads the limits again when their file changes, and on SIGHUP.

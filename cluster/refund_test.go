@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestLateRefund: a refund whose deadline has passed is given back by Run.
+func TestLateRefund(t *testing.T) {
+	node := redistest.SharedNode(t)
+	s := open(t, node.Addr)
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "9/366d", Algorithm: "fixed_window"})
+	req := limit.Request{Tenant: "late", Cost: 4}
+	items := take(t, s, set, req)
+	s.Refund(limit.Moment{Start: time.Now().Add(-time.Hour)}, items)
+	clear(items[0].Name) // the caller's memory is used again
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		var b limit.Buffer
+		set.Resolve(&req, testAddrs, 0, &b)
+		s.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		if b.Items[0].Remaining == 9-4 { // as if the cost were taken once
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d left, want 5", b.Items[0].Remaining)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
