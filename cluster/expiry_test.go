@@ -133,7 +133,9 @@ func TestForeignValues(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
 	set := compile(t, spec{ID: "n", By: []string{"tenant", "op"}, Rate: "100/d"})
-	for op, kind := range map[string]Kind{"list": KindWrongType, "future": KindFormat} {
+	// Six doubles of 2^50: a period that the maths could not take.
+	huge := "\x01" + strings.Repeat("\x00\x00\x00\x00\x00\x00\x10\x43", 6)
+	for op, kind := range map[string]Kind{"list": KindWrongType, "future": KindFormat, "huge": KindFormat} {
 		req := limit.Request{Tenant: "foreign", Op: op, Cost: 1}
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, 0, &b)
@@ -141,14 +143,14 @@ func TestForeignValues(t *testing.T) {
 		if op == "list" {
 			c.RPush(context.Background(), key, "x")
 		} else {
-			c.Set(context.Background(), key, "\x09????", time.Minute)
+			c.Set(context.Background(), key, map[string]string{"future": "\x09????", "huge": huge}[op], time.Minute)
 		}
 		now := time.Now()
 		s.Take(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
 		if b.Items[0].Source != limit.SourceNone {
 			t.Errorf("%s: decided by %s", op, b.Items[0].Source)
 		}
-		if n := s.Stats().Trouble[kind]; n != 1 {
+		if n := s.Stats().Trouble[kind]; n < 1 {
 			t.Errorf("%s: counted %d of kind %s: %v", op, n, kind, s.Stats().Trouble)
 		}
 		if kindOf := c.Type(context.Background(), key).Val(); op == "list" && kindOf != "list" {

@@ -14,8 +14,9 @@ const (
 	secretKey = "lg:secret"
 	// secretTTL is how long it is kept after the last proxy has gone.
 	secretTTL = 24 * time.Hour
-	// secretRefresh is how often each proxy prolongs it.
-	secretRefresh = time.Minute
+	// secretRefresh is how often each proxy prolongs it, so that a store that lost
+	// it has it back before another proxy makes one of its own.
+	secretRefresh = 2 * time.Second
 )
 
 // AgreeSecret returns the secret that all proxies of this store share: the one

@@ -58,21 +58,26 @@ func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take bool) {
 	for _, call := range calls {
 		group := items[call.First:call.Last]
-		sh := s.shardOf(&group[0])
-		sh.mu.Lock()
-		s.decideCall(sh, group, sh.monotonic(now), take)
-		sh.mu.Unlock()
+		s.decideCall(s.shardOf(&group[0]), group, now, take)
 	}
 }
 
 // decideCall evaluates every item, then takes the units if all enforced items
-// admit. The shard's lock is held.
+// admit.
 func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now = sh.monotonic(now)
 	if len(items) > len(sh.pending) {
 		sh.pending = make([]pending, len(items))
 	}
 	room := s.find(sh, items, now)
 	granted, overflown := true, false
+	defer func() {
+		if overflown {
+			s.overflow.mu.Unlock()
+		}
+	}()
 	for i := range items {
 		s.look(sh, &items[i], now, &sh.pending[i], &room, &overflown)
 		granted = granted && (items[i].Allowed || !items[i].Enforced())
@@ -81,9 +86,6 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) 
 		for i := range items {
 			sh.pending[i].store(sh, &items[i], granted)
 		}
-	}
-	if overflown {
-		s.overflow.mu.Unlock()
 	}
 }
 

@@ -7,7 +7,7 @@ found=0
 while IFS=: read -r file target; do
 	found=$((found + 1))
 	printf '== %s %s\n' "$(dirname "$file")" "$target"
-	go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" "./$(dirname "$file")" </dev/null
+	go test -run '^$' -fuzz "^$target\$" -fuzzminimizetime 10x -fuzztime "${FUZZTIME:-30s}" "./$(dirname "$file")" </dev/null
 done < <(find . -name '*_test.go' -not -path './.cache/*' -exec grep -o '^func Fuzz[A-Za-z0-9_]*' /dev/null {} + |
 	sed -e 's|^\./||' -e 's/:func /:/' | sort)
 printf '%d fuzz targets ran\n' "$found"

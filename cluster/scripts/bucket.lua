@@ -320,13 +320,31 @@ local function read_params(blob)
   return p
 end
 
+-- is_state reports whether s is six numbers that the maths can take: a value
+-- that somebody else wrote must not keep the server busy for ever.
+local function is_state(s)
+  if type(s) ~= 'table' or #s ~= 6 then
+    return false
+  end
+  for i = 1, 6 do
+    local n = s[i]
+    if type(n) ~= 'number' or n ~= floor(n) or n > 2 ^ 52 or n < -2 ^ 52 then
+      return false
+    end
+  end
+  return s[4] <= 2 ^ 46 and s[5] <= 2 ^ 46
+end
+
 local function unpack_state(raw)
-  local format = string.byte(raw)
+  local format, s = string.byte(raw), nil
   if format == 1 and #raw == 49 then
     local _, a, b, c, d, e, f = struct.unpack('<Bdddddd', raw)
-    return {a, b, c, d, e, f}, format
+    s = {a, b, c, d, e, f}
   elseif format == 2 then
-    return cmsgpack.unpack(string.sub(raw, 2)), format
+    s = cmsgpack.unpack(string.sub(raw, 2))
+  end
+  if is_state(s) then
+    return s, format
   end
   return nil, nil
 end
