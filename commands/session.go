@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -160,8 +161,17 @@ func (s *Session) note(cmds [][][]byte) {
 	s.mu.Unlock()
 }
 
+// maxOutput bounds the replies to one pipeline, in bytes: some commands answer
+// much more than they take, and the client may not be reading. Decisions are
+// small and always given.
+const maxOutput = 1 << 20
+
 // run answers any command but RL.CHECK.
 func (s *Session) run(ctx context.Context, args [][]byte) {
+	if len(s.out.buf) > maxOutput {
+		s.out.error("ERR the replies to this pipeline exceed " + strconv.Itoa(maxOutput) + " bytes: send fewer such commands at once")
+		return
+	}
 	c := s.h.lookup(args[0])
 	if c == nil {
 		s.out.error(unknownCommand(args))

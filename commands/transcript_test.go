@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -223,4 +224,44 @@ func skipReply(b []byte) (rest []byte, ok bool) {
 		}
 	}
 	return rest, true
+}
+
+// TestOutputIsBounded: a pipeline whose replies are far larger than itself ends
+// in errors, not in memory.
+func TestOutputIsBounded(t *testing.T) {
+	s := newSession(t, false)
+	var cmds [][][]byte
+	for range 1000 {
+		cmds = append(cmds, words("RL.LIMITS")[0])
+	}
+	cmds = append(cmds, words("RL.CHECK t - -")[0])
+	reply, _ := s.Serve(context.Background(), cmds, nil)
+	if len(reply) > 2<<20 {
+		t.Errorf("%d bytes of replies", len(reply))
+	}
+	if !bytes.Contains(reply, []byte("-ERR the replies to this pipeline exceed")) || !bytes.HasSuffix(reply, []byte("store\r\n")) {
+		t.Errorf("the end is %q", reply[max(0, len(reply)-300):])
+	}
+}
+
+// TestMalformedChecksKeepNothing: dimensions of checks that are refused are let
+// go of at once.
+func TestMalformedChecksKeepNothing(t *testing.T) {
+	s := newSession(t, false)
+	bad := words("RL.CHECK t o - DIM a b DIM c d DIM")
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	out := make([]byte, 0, 64)
+	s.Serve(context.Background(), bad, out)
+	before := heap()
+	for range 300_000 {
+		s.Serve(context.Background(), bad, out)
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("300,000 refused checks keep %d bytes", after-before)
+	}
 }
