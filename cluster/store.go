@@ -203,9 +203,6 @@ func (s *Store) Locate(it *limit.Item) string {
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
-// Nodes returns the number of masters.
-func (s *Store) Nodes() int { return len(s.top.Load().nodes) }
-
 // Ping asks every master whether it is there.
 func (s *Store) Ping(ctx context.Context) error {
 	for addr, n := range s.top.Load().nodes {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ type LimitsStatus struct {
 // cannot be used; later reloads keep the last good ones instead.
 func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsSource, []limit.Problem, error) {
 	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}}
-	s.read = func() ([]byte, error) { return os.ReadFile(path) }
+	s.read = func() ([]byte, error) { return readBounded(path) }
 	if path == "" {
 		s.name = "built-in sample"
 		s.read = func() ([]byte, error) { return sample, nil }
@@ -51,6 +52,16 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	}
 	s.set, s.loaded = set, time.Now()
 	return s, warnings, nil
+}
+
+// readBounded reads a file, or the beginning of one that is too large.
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, MaxLimitsFileBytes+1))
 }
 
 func (s *LimitsSource) parse() (*limit.Set, []limit.Problem, error) {

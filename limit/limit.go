@@ -140,10 +140,6 @@ func (l *Limit) Bounds(now int64) *Bounds {
 // Shared reports whether buckets of l span tenants.
 func (l *Limit) Shared() bool { return !l.byTenant }
 
-// InTenantHash reports whether buckets of l are fields of one hash per tenant.
-// It follows from what the limit counts by alone.
-func (l *Limit) InTenantHash() bool { return l.field }
-
 // Level returns the names of the dimensions that l counts by.
 func (l *Limit) Level() []string {
 	var names []string

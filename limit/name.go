@@ -88,10 +88,6 @@ func TenantKey(tenant string) string {
 	return string(append(appendEscaped([]byte(tenantPrefix), tenant), tagEnd))
 }
 
-// FieldPrefix returns what the fields of one limit in a tenant's hash begin
-// with; behind it comes the end or a semicolon. An empty id stands for all.
-func FieldPrefix(id string) string { return ":" + id }
-
 // OwnedBy reports whether a bucket name, or the part of it behind the tenant's
 // key, belongs to the limit.
 func OwnedBy(rest, id string) bool {
