@@ -251,8 +251,8 @@ func (p *proxy) printBanner() {
 
 or without redis-cli:
 
-  limitgate check --addr %s acme "POST /v1/payments" 203.0.113.7 1
-`, version, p.front.Addr(), p.storeKind(), host, port, p.front.Addr())
+  %s check --addr %s acme "POST /v1/payments" 203.0.113.7 1
+`, version, p.front.Addr(), p.storeKind(), host, port, os.Args[0], p.front.Addr())
 }
 
 // limitsView shows the limits source to the commands.
