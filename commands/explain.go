@@ -15,9 +15,8 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.error(complaint)
 		return
 	}
-	set := s.h.opts.Limiter.Limits()
-	d, explained := s.h.opts.Limiter.Explain(&s.batch, &req)
-	r := &s.out
+	e := s.h.opts.Limiter.Explain(&s.batch, &req)
+	d, set, r := &e.Decision, e.Set, &s.out
 	r.mapping(10)
 	r.pair("allowed", d.Allowed)
 	r.pair("limit_id", d.LimitID())
@@ -29,16 +28,16 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	r.pair("plan", set.Plan(req.Tenant))
 	r.pair("version", set.Version)
 	r.bulk("limits")
-	r.array(len(explained))
-	for i := range explained {
-		r.explanation(&explained[i])
+	r.array(len(e.Limits))
+	for i := range e.Limits {
+		r.explained(&e.Limits[i])
 	}
 	s.batch.Reset()
 	clear(s.dims)
 	s.dims = s.dims[:0]
 }
 
-func (r *reply) explanation(e *limiter.Explanation) {
+func (r *reply) explained(e *limiter.Explained) {
 	l := e.Limit
 	r.mapping(18)
 	r.pair("id", l.ID)

@@ -26,9 +26,7 @@ func (b *Batch) Reset() {
 
 // Items returns the limits that applied to request i, with their verdicts. It
 // is valid until the batch is used again.
-func (b *Batch) Items(i int) []limit.Item { return b.items(i) }
-
-func (b *Batch) items(i int) []limit.Item {
+func (b *Batch) Items(i int) []limit.Item {
 	r := &b.resolved[i]
 	return b.buf.Items[r.FirstItem:r.LastItem]
 }
@@ -62,9 +60,19 @@ func (b *Batch) pendingCalls() []limit.Call {
 	return b.calls
 }
 
+// fallBack has the backstop answer, by its Decide or its Peek, the calls that the
+// store left undecided.
+func (b *Batch) fallBack(at limit.Moment, calls []limit.Call, backstop Backstop, answer func(Backstop, limit.Moment, []limit.Item)) {
+	for _, c := range calls {
+		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
+			answer(backstop, at, items)
+		}
+	}
+}
+
 // merge makes the decisions of the pending requests.
 func (b *Batch) merge() {
 	for _, i := range b.pending {
-		b.Decisions[i] = limit.Merge(b.items(i))
+		b.Decisions[i] = limit.Merge(b.Items(i))
 	}
 }

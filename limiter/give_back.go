@@ -11,7 +11,7 @@ import "github.com/limitgate/limitgate/limit"
 // one is decided again, and so is everything behind it that shares a bucket
 // with it. The first pending request is always final, so this ends. Only what is
 // left of a bucket may be reported lower, by the units held for that moment.
-func (l *Limiter) giveBack(at Moment, b *Batch) {
+func (l *Limiter) giveBack(at limit.Moment, b *Batch) {
 	b.again = b.again[:0]
 	if !b.anyGrantDenied() {
 		b.pending = b.pending[:0]
@@ -21,7 +21,7 @@ func (l *Limiter) giveBack(at Moment, b *Batch) {
 	held := map[string]bucketUse{}
 	var refunds []limit.Item
 	for _, i := range b.pending {
-		items := b.items(i)
+		items := b.Items(i)
 		again := !late && mustDecideAgain(items, held)
 		if b.Decisions[i].Allowed && !again {
 			continue
@@ -107,7 +107,7 @@ func reopen(items []limit.Item, held map[string]bucketUse) {
 }
 
 // refund sends items back to whoever granted them.
-func (l *Limiter) refund(at Moment, items []limit.Item) {
+func (l *Limiter) refund(at limit.Moment, items []limit.Item) {
 	var store, backstop []limit.Item
 	for _, it := range items {
 		if it.Source == limit.SourceBackstop {

@@ -34,16 +34,17 @@ func newJitter(most time.Duration) *jitter {
 	return &jitter{most: most.Milliseconds(), seed: maphash.MakeSeed()}
 }
 
-// add counts the denial of it at now, in ms since the epoch, and returns how much later than its true
-// wait the caller should come back: U(0, J) with
-// J = max(10 % of the wait, D/rate), in ms.
+// add counts the denial of it at now, in ms since the epoch, and returns how much
+// later than its true wait the caller should come back: U(0, J) with
+// J = max(10 % of the wait, D/rate), in ms. D counts units, so that a denial of
+// ten weighs as much as ten denials of one.
 func (j *jitter) add(it *limit.Item, now int64) int64 {
 	if j.most == 0 {
 		return 0
 	}
 	spread := it.Wait / 10
 	if it.Source != limit.SourcePolicy { // nobody waits for units there
-		spread = max(spread, refillMillis(&it.Limit.Params, j.count(it, now)))
+		spread = max(spread, it.Limit.Params.RefillTime(j.count(it, now))/1000)
 	}
 	return rand.Int64N(min(spread, j.most) + 1)
 }
@@ -58,9 +59,6 @@ func (j *jitter) peek(d *limit.Decision) int64 {
 
 // count returns the units denied in the bucket's current wait, these included.
 func (j *jitter) count(it *limit.Item, now int64) int64 {
-	if it.Name == nil {
-		return it.Cost
-	}
 	bucket := maphash.Bytes(j.seed, it.Name)
 	d := &j.denials[bucket%denialsTracked]
 	d.mu.Lock()
@@ -70,9 +68,4 @@ func (j *jitter) count(it *limit.Item, now int64) int64 {
 	}
 	d.units = min(d.units+it.Cost, limit.MaxCapacity)
 	return d.units
-}
-
-// refillMillis returns the ms in which the limit refills units.
-func refillMillis(p *limit.Params, units int64) int64 {
-	return p.RefillTime(units) / 1000
 }

@@ -15,27 +15,24 @@ type Store interface {
 	// order: it fills in verdict and source of every item and, where no
 	// enforced item of the call denies, takes the units. Items that it could
 	// not decide before the deadline it leaves with SourceNone.
-	Take(at Moment, items []limit.Item, calls []limit.Call)
+	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
 	// Peek fills in the verdicts that Take would, and takes nothing.
-	Peek(at Moment, items []limit.Item, calls []limit.Call)
+	Peek(at limit.Moment, items []limit.Item, calls []limit.Call)
 	// Refund gives back the units that Take took for the items, in the windows
 	// in which it took them. What cannot be given back is lost and counted.
-	Refund(at Moment, items []limit.Item)
+	Refund(at limit.Moment, items []limit.Item)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }
 
-// Moment is when a decision is made, and until when it must be.
-type Moment = limit.Moment
-
 // Backstop decides while the store is sick. Any number of goroutines may use it.
 type Backstop interface {
 	// Decide fills in verdict and source of the items of one call.
-	Decide(at Moment, items []limit.Item)
+	Decide(at limit.Moment, items []limit.Item)
 	// Peek fills in what Decide would, and takes nothing.
-	Peek(at Moment, items []limit.Item)
+	Peek(at limit.Moment, items []limit.Item)
 	// Refund gives back what Decide took for the items.
 	Refund(items []limit.Item)
 }
@@ -48,12 +45,13 @@ type Observer interface {
 // Options configure a Limiter.
 type Options struct {
 	Store    Store
-	Backstop Backstop
+	Backstop Backstop // may be nil for a store that decides everything
 	Observer Observer // may be nil
 	Addrs    *limit.AddrHasher
-	// Timeout bounds the whole decision.
+	// Timeout bounds the whole decision, from the moment Decide is called.
 	Timeout time.Duration
-	// RetryJitter is the largest jitter on a retry_after; 0 means none.
+	// RetryJitter is the largest jitter on a retry_after, counted in whole
+	// milliseconds; 0 means none.
 	RetryJitter time.Duration
 	// Now tells the time; nil means the clock of this machine.
 	Now func() time.Time
@@ -84,9 +82,9 @@ func (l *Limiter) SetLimits(set *limit.Set) { l.set.Store(set) }
 func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
 
 // moment returns the present.
-func (l *Limiter) moment() Moment {
+func (l *Limiter) moment() limit.Moment {
 	now := l.opts.Now()
-	return Moment{Now: now.UnixMicro(), Start: now, Timeout: l.opts.Timeout}
+	return limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: l.opts.Timeout}
 }
 
 // Decide decides b.Requests, as if one after the other, into b.Decisions.
@@ -103,7 +101,7 @@ func (l *Limiter) Decide(b *Batch) {
 		l.opts.Store.Take(at, b.buf.Items, calls)
 
 		// 3. What the store could not answer, the backstop does.
-		l.fallBack(at, b, calls)
+		b.fallBack(at, calls, l.opts.Backstop, Backstop.Decide)
 
 		// 4. The strictest verdict wins. A denial keeps nothing: what it was
 		// granted elsewhere goes back, and requests behind it in the batch
@@ -117,36 +115,32 @@ func (l *Limiter) Decide(b *Batch) {
 }
 
 // Peek fills b.Decisions with what Decide would answer, and takes nothing.
-func (l *Limiter) Peek(b *Batch) {
+func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load()) }
+
+func (l *Limiter) peek(b *Batch, set *limit.Set) {
 	at := l.moment()
-	b.resolve(l.set.Load(), l.opts.Addrs, at.Now)
+	b.resolve(set, l.opts.Addrs, at.Now)
 	calls := b.pendingCalls()
 	l.opts.Store.Peek(at, b.buf.Items, calls)
-	for _, c := range calls {
-		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
-			l.opts.Backstop.Peek(at, items)
-		}
-	}
+	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
 		b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])
 	}
 }
 
-// fallBack lets the backstop decide the items that the store left undecided.
-func (l *Limiter) fallBack(at Moment, b *Batch, calls []limit.Call) {
-	for _, c := range calls {
-		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
-			l.opts.Backstop.Decide(at, items)
-		}
-	}
+// Reset forgets the buckets of a tenant, or of one of its limits when id is
+// not empty; without a tenant those of the shared limit id. It returns how many
+// there were, and with an error how many of them are gone.
+func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
+	return l.opts.Store.Reset(ctx, tenant, id)
 }
 
 // finish adds the jitter to the waits and reports the decisions.
-func (l *Limiter) finish(b *Batch, set *limit.Set, at Moment) {
+func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 	for i := range b.Decisions {
 		d := &b.Decisions[i]
-		items := b.items(i)
+		items := b.Items(i)
 		if !d.Allowed && d.RetryAfter > 0 {
 			d.RetryAfter += l.jitter.add(&items[d.Item], at.Now/1000)
 		}

@@ -136,8 +136,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	var batch limiter.Batch
-	d, explained := l.Explain(&batch, &req)
-	printExplanation(env.stdout, set, &req, &d, explained)
+	printExplanation(env.stdout, &req, l.Explain(&batch, &req))
 	return exitOK
 }
 
@@ -193,7 +192,8 @@ func parseRequest(args []string) (limit.Request, error) {
 	return req, nil
 }
 
-func printExplanation(w io.Writer, set *limit.Set, req *limit.Request, d *limit.Decision, explained []limiter.Explanation) {
+func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation) {
+	set, d := x.Set, &x.Decision
 	plan := set.Plan(req.Tenant)
 	if plan == "" {
 		plan = "none"
@@ -210,7 +210,7 @@ func printExplanation(w io.Writer, set *limit.Set, req *limit.Request, d *limit.
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tWHY\tKEY AND FIELD")
-	for _, e := range explained {
+	for _, e := range x.Limits {
 		mark := ""
 		if e.Applies {
 			mark = "*"
