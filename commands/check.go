@@ -2,7 +2,9 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/limitgate/limitgate/limit"
@@ -96,6 +98,24 @@ func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 	s.h.opts.Limiter.Peek(&s.batch)
 	s.writeDecisions(&s.batch)
+}
+
+// ParseRequest reads what stands behind RL.CHECK: tenant, op and ip, then a cost
+// and dimensions. The error is worded as the command words it.
+func ParseRequest(words []string) (limit.Request, error) {
+	var req limit.Request
+	args := [][]byte{[]byte(checkName)}
+	for _, w := range words {
+		args = append(args, []byte(w))
+	}
+	if len(args) < 4 {
+		return req, errors.New("tenant, op and ip are needed")
+	}
+	var s Session // for the memory of the dimensions
+	if complaint := s.parseCheck(args, &req); complaint != "" {
+		return req, errors.New(strings.TrimPrefix(complaint, "ERR "))
+	}
+	return req, nil
 }
 
 // parseCheck reads `tenant op ip [cost] { DIM name value }...` behind the

@@ -41,7 +41,7 @@ type LimitsStatus struct {
 // cannot be used; later reloads keep the last good ones instead.
 func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsSource, []limit.Problem, error) {
 	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}}
-	s.read = func() ([]byte, error) { return readBounded(path) }
+	s.read = func() ([]byte, error) { return ReadLimitsFile(path) }
 	if path == "" {
 		s.name = "built-in sample"
 		s.read = func() ([]byte, error) { return sample, nil }
@@ -54,20 +54,30 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	return s, warnings, nil
 }
 
-// readBounded reads a file, or the beginning of one that is too large.
-func readBounded(path string) ([]byte, error) {
+// ReadLimitsFile reads a limits file for ParseLimits. Of one that is too large it
+// reads no more than ParseLimits needs to say so.
+func ReadLimitsFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read limits: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	return io.ReadAll(io.LimitReader(file, MaxLimitsFileBytes+1))
+	return ReadLimits(file)
+}
+
+// ReadLimits is ReadLimitsFile for what is open already.
+func ReadLimits(r io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, MaxLimitsFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read limits: %w", err)
+	}
+	return content, nil
 }
 
 func (s *LimitsSource) parse() (*limit.Set, []limit.Problem, error) {
 	content, err := s.read()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read limits: %w", err)
+		return nil, nil, err
 	}
 	return ParseLimits(s.name, content, s.opts)
 }

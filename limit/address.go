@@ -2,6 +2,7 @@ package limit
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -18,10 +19,13 @@ const (
 	hashedAddrBytes = 12
 	// HashedAddrLen is the length of a hashed address as text.
 	HashedAddrLen = hashedAddrBytes * 4 / 3
+	// DefaultIPv6Bits is how many bits of an IPv6 address make one client unless
+	// settings say otherwise: what a provider gives one customer.
+	DefaultIPv6Bits = 64
 	// MinSecretBytes is the shortest secret that addresses are hashed with.
 	MinSecretBytes = 16
 	// addrCacheSize bounds the hashed addresses that are remembered: an HMAC
-	// costs more than the rest of a decision. Full, this is 18 MiB.
+	// costs more than the rest of a decision. Full, this is 14 MiB.
 	addrCacheSize = 1 << 18
 )
 
@@ -39,6 +43,13 @@ type AddrHasher struct {
 type hashedAddr struct {
 	addr netip.Addr
 	text [HashedAddrLen]byte
+}
+
+// RandomSecret returns a secret that nobody else knows.
+func RandomSecret() []byte {
+	secret := make([]byte, 2*MinSecretBytes)
+	_, _ = rand.Read(secret) // never fails
+	return secret
 }
 
 // NewAddrHasher returns a hasher that groups IPv6 addresses by their first

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -80,10 +81,10 @@ func newClient(addr string, timeout time.Duration) *redis.Client {
 	})
 }
 
-// explainDial adds what to do when nobody listens.
+// explainDial adds to an error what to do when it is that nobody listens.
 func explainDial(addr string, err error) error {
-	var reply redis.Error
-	if errors.As(err, &reply) {
+	var network *net.OpError
+	if !errors.As(err, &network) || network.Op != "dial" {
 		return err
 	}
 	return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)

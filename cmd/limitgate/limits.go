@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -103,12 +100,12 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 	var content []byte
 	var err error
 	if path == "-" {
-		content, err = io.ReadAll(io.LimitReader(env.stdin, config.MaxLimitsFileBytes+1))
+		content, err = config.ReadLimits(env.stdin)
 	} else {
-		content, err = os.ReadFile(path)
+		content, err = config.ReadLimitsFile(path)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read limits: %w", err)
+		return nil, nil, err
 	}
 	return config.ParseLimits(path, content, opts)
 }
@@ -127,7 +124,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, err)
 		return exitError
 	}
-	req, err := parseRequest(fs.Args()[1:])
+	req, err := commands.ParseRequest(fs.Args()[1:])
 	if err != nil {
 		return fail(env, err)
 	}
@@ -142,9 +139,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 
 // localLimiter returns a limiter on an empty memory store.
 func localLimiter(set *limit.Set) (*limiter.Limiter, error) {
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
-	addrs, err := limit.NewAddrHasher(secret, 64)
+	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), limit.DefaultIPv6Bits)
 	if err != nil {
 		return nil, err
 	}
@@ -154,42 +149,6 @@ func localLimiter(set *limit.Set) (*limiter.Limiter, error) {
 		Addrs:    addrs,
 		Timeout:  time.Second,
 	}, set), nil
-}
-
-// parseRequest reads TENANT OP IP [COST] [DIM NAME VALUE ...].
-func parseRequest(args []string) (limit.Request, error) {
-	req := limit.Request{Tenant: args[0], Cost: 1}
-	if err := limit.CheckName(req.Tenant); err != nil {
-		return req, fmt.Errorf("invalid tenant: %w", err)
-	}
-	if args[1] != "-" {
-		if err := limit.CheckOp(args[1]); err != nil {
-			return req, fmt.Errorf("invalid op: %w", err)
-		}
-		req.Op = args[1]
-	}
-	if args[2] != "-" {
-		addr, err := limit.ParseAddr(args[2])
-		if err != nil {
-			return req, fmt.Errorf("invalid ip: %w", err)
-		}
-		req.Addr = addr
-	}
-	rest := args[3:]
-	if len(rest) > 0 && !strings.EqualFold(rest[0], "DIM") {
-		cost, err := strconv.ParseInt(rest[0], 10, 32)
-		if err != nil || cost < 1 {
-			return req, fmt.Errorf("cost must be an integer between 1 and %d", limit.MaxCost)
-		}
-		req.Cost, rest = cost, rest[1:]
-	}
-	for ; len(rest) >= 3 && strings.EqualFold(rest[0], "DIM"); rest = rest[3:] {
-		req.Dims = append(req.Dims, limit.Dim{Name: rest[1], Value: rest[2]})
-	}
-	if len(rest) > 0 {
-		return req, errors.New("behind the cost come dimensions: DIM NAME VALUE")
-	}
-	return req, nil
 }
 
 func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -119,15 +118,11 @@ func (p *proxy) storeKind() string {
 	}
 }
 
-// secretBytes is the size of a secret made here.
-const secretBytes = 32
-
 // addrHasher returns the hasher of addresses, with the secret of the file, or
 // one agreed through the store, or one of this process alone.
 func (p *proxy) addrHasher(ctx context.Context) (*limit.AddrHasher, error) {
 	s := p.settings
-	secret := make([]byte, secretBytes)
-	_, _ = rand.Read(secret) // never fails
+	secret := limit.RandomSecret()
 	var err error
 	switch {
 	case s.PrivacyIPSecretFile != "":

@@ -31,6 +31,9 @@ are templates of {method} {path} {path:N} {query:NAME} {status} {user} {host}
 {referer_host} {ua_family} and text. A tenant that the limits file does not
 list has its default plan.`
 
+// replayTimeout bounds waiting for the replies to one pipeline.
+const replayTimeout = 30 * time.Second
+
 // replayFlags are the flags of replay.
 type replayFlags struct {
 	limits, compare, against, speed, tenant, op, secret string
@@ -152,9 +155,10 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string) err
 	}
 	var report *replay.Report
 	if f.against != "" {
-		if report, err = replay.Against(ctx, f.against, in, set, opts); err != nil {
-			return explainDial(f.against, err)
-		}
+		client := newClient(f.against, replayTimeout)
+		defer func() { _ = client.Close() }()
+		report, err = replay.Against(ctx, client, in, set, opts)
+		err = explainDial(f.against, err)
 	} else {
 		report, err = replay.Local(ctx, in, set, opts)
 	}

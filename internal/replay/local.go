@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"crypto/rand"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -38,10 +37,9 @@ func newLocal(set *limit.Set, secret []byte) (*local, error) {
 // can repeat.
 func newHasher(secret []byte) (*limit.AddrHasher, error) {
 	if secret == nil {
-		secret = make([]byte, 32)
-		_, _ = rand.Read(secret) // never fails
+		secret = limit.RandomSecret()
 	}
-	return limit.NewAddrHasher(secret, 64)
+	return limit.NewAddrHasher(secret, limit.DefaultIPv6Bits)
 }
 
 func (l *local) decide(_ context.Context, batch []asked) ([]outcome, error) {

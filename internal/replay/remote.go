@@ -6,13 +6,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/limitgate/limitgate/limit"
 )
-
-// remoteTimeout bounds waiting for the replies to one pipeline.
-const remoteTimeout = 30 * time.Second
 
 // remote asks a running proxy, over one connection, in the order of the log.
 // Which limits a request meets it works out itself, from the limits file: the
@@ -27,19 +23,13 @@ type remote struct {
 	begun, first time.Time
 }
 
-func newRemote(addr string, set *limit.Set, opts Options) (*remote, error) {
+func newRemote(client *redis.Client, set *limit.Set, opts Options) (*remote, error) {
 	addrs, err := newHasher(opts.Secret)
 	if err != nil {
 		return nil, err
 	}
-	return &remote{set: set, addrs: addrs, speed: opts.Speed, client: redis.NewClient(&redis.Options{
-		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
-		ReadTimeout: remoteTimeout, WriteTimeout: remoteTimeout, ContextTimeoutEnabled: true, DisableIdentity: true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})}, nil
+	return &remote{client: client, set: set, addrs: addrs, speed: opts.Speed}, nil
 }
-
-func (r *remote) close() { _ = r.client.Close() }
 
 func (r *remote) decide(ctx context.Context, batch []asked) ([]outcome, error) {
 	out := make([]outcome, 0, len(batch))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -198,14 +200,14 @@ func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*R
 	return t.finish(s), nil
 }
 
-// Against replays a log through the proxy at addr, which should run the limits
-// of set.
-func Against(ctx context.Context, addr string, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
-	d, err := newRemote(addr, set, opts)
+// Against replays a log through the proxy that client talks to, which should run
+// the limits of set. The client must have one connection, speak RESP2 and send
+// nothing twice.
+func Against(ctx context.Context, client *redis.Client, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
+	d, err := newRemote(client, set, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer d.close()
 	version, err := d.version(ctx)
 	if err != nil {
 		return nil, err
