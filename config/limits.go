@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v4"
@@ -76,7 +75,8 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 		d.fail(&yaml.Node{Line: 1}, "", "the file is empty")
 		return nil, false
 	case err != nil:
-		d.fail(&yaml.Node{Line: yamlErrorLine(err)}, "", "not readable as YAML: %s", yamlErrorText(err))
+		line, message := explainYAML(err)
+		d.fail(&yaml.Node{Line: line}, "", "not readable as YAML: %s", message)
 		return nil, false
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
@@ -187,25 +187,4 @@ func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.
 			})
 		},
 	}
-}
-
-var yamlLine = regexp.MustCompile(`line (\d+)`)
-
-// yamlErrorLine finds the line in an error of the YAML parser.
-func yamlErrorLine(err error) int {
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
-			return n
-		}
-	}
-	return 1
-}
-
-// yamlErrorText bounds the parser's message, which may quote the file.
-func yamlErrorText(err error) string {
-	text := strconv.Quote(err.Error())
-	if len(text) > 200 {
-		text = text[:200]
-	}
-	return text
 }

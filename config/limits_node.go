@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -26,7 +25,7 @@ func (d *limitsDecoder) mapping(n *yaml.Node, field string, fields map[string]fu
 			if near := limit.Nearest(key.Value, names); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
-			d.fail(key, shorten(field), "unknown key%s", hint)
+			d.fail(key, plain(field), "unknown key%s", hint)
 			return
 		}
 		read(value, field)
@@ -56,7 +55,7 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		}
 		name := join(field, key.Value)
 		if line := seen[key.Value]; line > 0 {
-			d.fail(key, shorten(name), "it is already there, on line %d: remove one of them", line)
+			d.fail(key, plain(name), "it is already there, on line %d: remove one of them", line)
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -69,7 +68,7 @@ func (d *limitsDecoder) text(to *limit.Text) func(*yaml.Node, string) {
 	return func(n *yaml.Node, field string) {
 		n = resolveAlias(n)
 		if n.Kind != yaml.ScalarNode || isNull(n) {
-			d.fail(n, shorten(field), "one value belongs here")
+			d.fail(n, plain(field), "one value belongs here")
 			return
 		}
 		*to = textOf(n)
@@ -81,7 +80,7 @@ func (d *limitsDecoder) texts(to *[]limit.Text) func(*yaml.Node, string) {
 	return func(n *yaml.Node, field string) {
 		n = resolveAlias(n)
 		if n.Kind != yaml.SequenceNode {
-			d.fail(n, shorten(field), "a list belongs here: [a, b]")
+			d.fail(n, plain(field), "a list belongs here: [a, b]")
 			return
 		}
 		for _, item := range n.Content {
@@ -112,17 +111,6 @@ func join(field, name string) string {
 		return name
 	}
 	return field + "." + name
-}
-
-// shorten bounds a field path, which holds names from the file.
-func shorten(field string) string {
-	if len(field) > 120 {
-		field = field[:120] + "..."
-	}
-	if strings.ContainsFunc(field, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-		return strconv.Quote(field)
-	}
-	return field
 }
 
 func mergeProblems(a, b []limit.Problem) []limit.Problem {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -80,17 +79,8 @@ func (f *settingsFile) read(content []byte) {
 
 // failYAML reports that the file is not YAML.
 func (f *settingsFile) failYAML(err error) {
-	line, message := 1, err.Error()
-	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
-		line, message = max(e.Mark.Line, 1), e.Message
-		if e.ContextMsg != "" {
-			message += ", " + e.ContextMsg
-		}
-		if e.ContextMark.Line > 0 && e.ContextMark.Line != line {
-			message += " that begins on line " + strconv.Itoa(e.ContextMark.Line)
-		}
-	}
-	f.fail(line, "", "not readable as YAML: %s", plain(message))
+	line, message := explainYAML(err)
+	f.fail(line, "", "not readable as YAML: %s", message)
 }
 
 // mapping reads names and values. Section is what the names are part of.

@@ -1,0 +1,24 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// explainYAML returns the line, from 1, and the bounded text of an error of the
+// YAML parser.
+func explainYAML(err error) (line int, message string) {
+	line, message = 1, err.Error()
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		line, message = max(e.Mark.Line, 1), e.Message
+		if e.ContextMsg != "" {
+			message += ", " + e.ContextMsg
+		}
+		if e.ContextMark.Line > 0 && e.ContextMark.Line != line {
+			message += " that begins on line " + strconv.Itoa(e.ContextMark.Line)
+		}
+	}
+	return line, plain(message)
+}
