@@ -17,11 +17,12 @@ func (c *conn) run() {
 		return
 	}
 	for {
-		if err := c.await(); err != nil {
+		b, err := c.await()
+		if err != nil {
 			c.part(err)
 			return
 		}
-		if !c.answer() {
+		if !c.answer(b) {
 			return // the client has been told; what it sent since is not run
 		}
 	}
@@ -29,9 +30,7 @@ func (c *conn) run() {
 
 // answer has the session answer the batch and sends the reply in one write. It
 // returns whether the connection goes on.
-func (c *conn) answer() (more bool) {
-	b := c.batch
-	c.batch = nil
+func (c *conn) answer(b *batch) (more bool) {
 	reply, quit, err := c.serve(b)
 	if err != nil {
 		// b is not released: the session may have left it in any state.

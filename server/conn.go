@@ -30,28 +30,27 @@ type conn struct {
 	member   atomic.Bool // has authenticated
 
 	in    input
-	batch *batch    // what is to be answered, else nil
 	since time.Time // when the present wait for input began; zero if none
 	armed time.Time // the read deadline that is set
 }
 
-// await returns when c.batch holds commands.
-func (c *conn) await() error {
+// await returns the next commands, at least one.
+func (c *conn) await() (*batch, error) {
 	for {
 		if c.in.pending() {
 			b := takeBatch()
 			err := c.in.collect(b, c.limits())
 			if !b.empty() && !errors.Is(err, errBrowser) {
-				c.batch, c.since = b, time.Time{}
-				return nil
+				c.since = time.Time{}
+				return b, nil
 			}
 			b.release()
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := c.receive(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

@@ -72,9 +72,11 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	p.handler = commands.NewHandler(commands.Options{
 		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(),
 	})
-	p.server = server.New(server.Options{
-		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, ShutdownTimeout: s.ShutdownTimeout,
-	}, p.newSession)
+	opts := server.Options{MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, ShutdownTimeout: s.ShutdownTimeout}
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	p.server = server.New(opts, p.newSession)
 	p.registerMetrics()
 	p.front, p.admin, err = listen(s)
 	return p, err
