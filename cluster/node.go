@@ -17,8 +17,8 @@ import (
 var ErrNotMaster = errors.New("the node is not a master")
 
 const (
-	// maxInFlight bounds the calls that are on their way to one node, about a
-	// millisecond of its work. More would only queue in front of the one thread
+	// maxInFlight bounds the calls that are on their way to one node: two full
+	// batches of a pipeline. More would only queue in front of the one thread
 	// that decides, and be charged there after their callers have left.
 	maxInFlight = 64
 	// idleConns is how many connections to a node are kept ready.

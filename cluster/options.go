@@ -12,7 +12,8 @@ type Options struct {
 	// enough.
 	Addrs []string
 	// IOTimeout bounds how long a connection may wait for a reply before it is
-	// given up; decisions have deadlines of their own.
+	// given up; decisions have deadlines of their own, which it should not be
+	// shorter than. Zero, here and below, means the default.
 	IOTimeout time.Duration
 	// DialTimeout bounds making a connection.
 	DialTimeout time.Duration

@@ -21,7 +21,17 @@ const (
 
 // AgreeSecret returns the secret that all proxies of this store share: the one
 // that is there, or else proposal, which all others will get from then on.
+// Run keeps it there from then on.
 func (s *Store) AgreeSecret(ctx context.Context, proposal []byte) ([]byte, error) {
+	secret, err := s.agree(ctx, proposal)
+	if err == nil {
+		s.secret.Store(&secret)
+	}
+	return secret, err
+}
+
+// agree returns the secret in the store, and puts proposal there if it has none.
+func (s *Store) agree(ctx context.Context, proposal []byte) ([]byte, error) {
 	n := s.top.Load().owner(limit.Slot([]byte(secretKey)))
 	if n == nil {
 		return nil, fmt.Errorf("agree on secret: no node owns its slot")
@@ -38,7 +48,6 @@ func (s *Store) AgreeSecret(ctx context.Context, proposal []byte) ([]byte, error
 	if err != nil || len(secret) < limit.MinSecretBytes {
 		return nil, fmt.Errorf("agree on secret: %s holds something else", secretKey)
 	}
-	s.secret.Store(&secret)
 	return secret, nil
 }
 
@@ -49,14 +58,13 @@ func (s *Store) keepSecret(ctx context.Context) {
 	if secret == nil || time.Since(time.Unix(s.secretKept.Load(), 0)) < secretRefresh {
 		return
 	}
-	agreed, err := s.AgreeSecret(ctx, *secret)
+	agreed, err := s.agree(ctx, *secret)
 	switch {
 	case err != nil:
 		s.opts.Log.Warn("the secret for addresses could not be prolonged", "error", err)
 		return
 	case string(agreed) != string(*secret):
 		s.opts.Log.Error("another secret for addresses is in the store than this proxy hashes with: restart it, or set privacy.ip_secret_file")
-		s.secret.Store(secret)
 	}
 	s.secretKept.Store(time.Now().Unix())
 }

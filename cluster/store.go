@@ -164,7 +164,8 @@ func (s *Store) trouble(err error, items []limit.Item) {
 	k := kindOf(err)
 	s.counts.trouble[k].Add(1)
 	if k == KindWrongType || k == KindFormat {
-		s.opts.Log.Error("a bucket's key holds something else", "key", string(items[0].Name[:items[0].KeyLen]), "error", err)
+		keys, _ := keysOf(items)
+		s.opts.Log.Error("one of these keys holds something that is not a bucket", "keys", keys, "error", err)
 	}
 	if k.callsForReload() {
 		s.wantReload()

@@ -53,7 +53,7 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.pair("version", st.Version)
 		s.out.pair("source", st.Source)
 		s.out.pair("age_ms", s.h.opts.Now().Sub(st.Loaded).Milliseconds())
-		s.out.pair("stale", st.Stale)
+		s.out.pair("stale", st.Error != "")
 		s.out.pair("error", st.Error)
 	case len(args) == 2 && equalFold(args[1], "RELOAD"):
 		if err := s.h.opts.Limits.Reload(); err != nil {

@@ -104,11 +104,6 @@ func (r *reply) pair(name string, value any) {
 		}
 	case string:
 		r.bulk(v)
-	case []string:
-		r.array(len(v))
-		for _, s := range v {
-			r.bulk(s)
-		}
 	default:
 		r.null()
 	}

@@ -24,8 +24,8 @@ type LimitsStatus struct {
 	Version string
 	Source  string // where they come from
 	Loaded  time.Time
-	// Stale says that a newer version could not be loaded; Error says why.
-	Stale bool
+	// Error says why a newer version could not be loaded; it is empty while the
+	// newest one is in use.
 	Error string
 }
 

@@ -31,7 +31,7 @@ type fixedLimits struct{ fail bool }
 func (f *fixedLimits) Status() commands.LimitsStatus {
 	st := commands.LimitsStatus{Version: "v1", Source: "limits.yaml", Loaded: clock.Add(-time.Minute)}
 	if f.fail {
-		st.Stale, st.Error = true, "limits.yaml:1: it is broken"
+		st.Error = "limits.yaml:1: it is broken"
 	}
 	return st
 }

@@ -112,6 +112,7 @@ func (s *Set) MaxEnforced() int {
 	return most
 }
 
+// enforced returns how many enforced limits one request can meet.
 func (r *ruleset) enforced() int {
 	n := 0
 	for _, g := range r.groups {

@@ -123,25 +123,21 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 			r.off = append(r.off, l)
 			continue
 		}
-		level := l.groupKey()
-		i, ok := index[level]
+		key := l.groupKey()
+		i, ok := index[key]
 		if !ok {
 			i = len(r.groups)
-			index[level] = i
-			r.groups = append(r.groups, group{level: strings.Join(l.Level(), ",")})
+			index[key] = i
+			r.groups = append(r.groups, group{})
 		}
 		r.groups[i].candidates = append(r.groups[i].candidates, l)
 	}
-	enforced := 0
 	for i := range r.groups {
 		g := r.groups[i].candidates
 		slices.SortStableFunc(g, compareTurn)
 		c.checkTies(g)
-		if slices.ContainsFunc(g, func(l *Limit) bool { return l.Mode == ModeEnforce && l.Action == ActionLimit }) {
-			enforced++
-		}
 	}
-	if enforced > c.maxLevels {
+	if enforced := r.enforced(); enforced > c.maxLevels {
 		c.fail(line, "max_levels", "one request could meet %d enforced limits, more than max_levels (%d): merge some, or raise max_levels", enforced, c.maxLevels)
 	}
 	return r

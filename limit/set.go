@@ -26,7 +26,6 @@ type ruleset struct {
 
 // group holds the limits of one level that compete, the most specific first.
 type group struct {
-	level      string
 	candidates []*Limit
 }
 

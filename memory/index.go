@@ -1,9 +1,9 @@
 package memory
 
 // index finds slots by the hash of a bucket's name: an open-addressing table
-// with linear probing. It costs one cache line where a map costs three, which
-// is half of a decision over many buckets. It holds no names: whoever looks
-// something up compares them.
+// with linear probing. Eight bytes for a bucket keep the cells of a hundred
+// thousand in cache, and looking one up reads one place. It holds no names:
+// whoever looks something up compares them.
 type index struct {
 	// cells hold the tag of a hash in the upper half and a slot number plus
 	// one in the lower; 0 is an empty cell. Their number is a power of two.

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// DefaultBuckets bounds the store unless Options say otherwise: a million
-	// buckets take about 150 MB.
+	// DefaultBuckets bounds the store unless Options say otherwise:
+	// BenchmarkBucketBytes prints what a million of them take.
 	DefaultBuckets = 1_000_000
 	// shardCount is how many locks the buckets are spread over. A tenant's
 	// buckets share one, which makes their decision atomic.
@@ -136,7 +136,8 @@ func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int
 		p.overflow = s.overflow.bucket(it.Limit)
 		p.state = *p.overflow
 	}
-	// The bounds of calendar windows were made for the same now.
+	// Bounds always hold now: it is at most clockSlack later than the time they
+	// were made for, and they reach a whole day or month further.
 	it.Verdict, p.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost)
 	it.Source = limit.SourceStore
 }

@@ -259,7 +259,5 @@ func (v limitsView) Reload() error { return v.source.Reload() }
 
 func (v limitsView) Status() commands.LimitsStatus {
 	st := v.source.Status()
-	return commands.LimitsStatus{
-		Version: st.Version, Source: st.Source, Loaded: st.Loaded, Stale: st.Error != "", Error: st.Error,
-	}
+	return commands.LimitsStatus{Version: st.Version, Source: st.Source, Loaded: st.Loaded, Error: st.Error}
 }
