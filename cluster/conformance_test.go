@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/limitgate/limitgate/internal/redistest"
@@ -13,8 +14,15 @@ func TestConformanceSingle(t *testing.T) {
 	redistest.AssertAllKeysExpire(t, node)
 }
 
+// TestConformanceCluster: the ways to put calls together give the same answers.
 func TestConformanceCluster(t *testing.T) {
 	c := redistest.SharedCluster(t)
-	storetest.Run(t, open(t, c.Addrs()...))
-	redistest.AssertAllKeysExpire(t, c.Masters(t)...)
+	for _, opts := range []Options{{}, {SeparateChecks: true}, {DeclaredKeys: true}, {SeparateChecks: true, DeclaredKeys: true}} {
+		name := fmt.Sprintf("separate=%v,declared=%v", opts.SeparateChecks, opts.DeclaredKeys)
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, openWithOptions(t, opts, c.Addrs()...))
+			redistest.AssertAllKeysExpire(t, c.Masters(t)...)
+			c.FlushAll(t)
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"testing"
@@ -33,13 +34,14 @@ func TestDifferential(t *testing.T) {
 	t.Logf("seed: LIMITGATE_SEED=%d", seed)
 	node := redistest.SharedNode(t)
 	d := &differential{
-		t: t, client: client(t, node.Addr), scripts: onFakeClock(t),
+		t: t, client: client(t, node.Addr), script: onFakeClock(t),
 		random: rand.New(rand.NewPCG(seed, 1)),
 	}
 	d.load()
+	d.connect(node.Addr)
 	for d.steps < differentialSteps && !t.Failed() {
 		d.history()
-		if len(d.queue) > 4000 {
+		if len(d.asked) > 4000 {
 			d.compare()
 		}
 	}
@@ -49,15 +51,18 @@ func TestDifferential(t *testing.T) {
 }
 
 type differential struct {
-	t       *testing.T
-	client  *redis.Client
-	scripts scripts
-	random  *rand.Rand
+	t      *testing.T
+	client *redis.Client
+	conn   net.Conn
+	in     *replies
+	script script
+	random *rand.Rand
 
 	twin    twin
 	now     int64
 	names   int
-	queue   []queued
+	out     []byte
+	asked   []question
 	steps   int
 	denied  int
 	refunds int
@@ -65,19 +70,28 @@ type differential struct {
 	back    int
 }
 
-// queued is a command for Redis and what it must reply; nil for anything.
-type queued struct {
-	args []any
-	want []limit.Item
-	say  string
+// question is a call of the script and what it must answer; without a flight, a
+// command that may answer anything.
+type question struct {
+	flight *flight
+	ticket *ticket
+	want   []limit.Item
+	say    string
 }
 
 func (d *differential) load() {
-	for _, s := range []script{d.scripts.take, d.scripts.refund} {
-		if err := d.client.ScriptLoad(context.Background(), s.text).Err(); err != nil {
-			d.t.Fatal(err)
-		}
+	if err := d.client.ScriptLoad(context.Background(), d.script.text).Err(); err != nil {
+		d.t.Fatal(err)
 	}
+}
+
+func (d *differential) connect(addr string) {
+	var err error
+	if d.conn, err = net.Dial("tcp", addr); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = d.conn.Close() })
+	d.in = newReplies(d.conn)
 }
 
 // history drives one tenant through a few dozen decisions.
@@ -176,7 +190,8 @@ func (d *differential) jump(set *limit.Set) int64 {
 
 func (d *differential) setClock(now int64) {
 	d.now = now
-	d.queue = append(d.queue, queued{args: clockArgs(now)})
+	d.out = appendCommand(d.out, clockArgs(now)...)
+	d.asked = append(d.asked, question{})
 }
 
 // check decides one request on both sides; it returns the items it charged.
@@ -184,7 +199,7 @@ func (d *differential) check(set *limit.Set, tenant string) []limit.Item {
 	req := limit.Request{Tenant: tenant, Op: []string{"GET /a", "GET /b"}[d.random.IntN(2)], Cost: d.cost(set)}
 	var b limit.Buffer
 	set.Resolve(&req, testAddrs, d.now, &b)
-	d.ask("take", &b, fmt.Sprintf("%s cost %d", set.Version, req.Cost))
+	d.ask(verbTake, &b, fmt.Sprintf("%s cost %d", set.Version, req.Cost))
 	granted := true
 	for i := range b.Items {
 		granted = granted && !(b.Items[i].Denies() && b.Items[i].Enforced())
@@ -221,7 +236,7 @@ func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wai
 		d.setClock(was + (wait-early)*1000)
 		var b limit.Buffer
 		set.Resolve(req, testAddrs, d.now, &b)
-		d.ask("peek", &b, fmt.Sprintf("%s wait %d ms, %d ms early", set.Version, wait, early))
+		d.ask(verbPeek, &b, fmt.Sprintf("%s wait %d ms, %d ms early", set.Version, wait, early))
 		if got := b.Items[i].Allowed; got != (early == 0) {
 			d.t.Errorf("limit %s: true wait %d ms, but %d ms before its end allowed is %v", b.Items[i].Limit.Rate.Text, wait, early, got)
 		}
@@ -232,54 +247,60 @@ func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wai
 func (d *differential) refund(items []limit.Item) {
 	d.refunds++
 	d.twin.refund(items)
-	keys, args := refundArgs(items)
-	d.queue = append(d.queue, queued{args: evalArgs(d.scripts.refund, keys, args)})
-}
-
-// ask asks the twin, and queues the same question for Redis.
-func (d *differential) ask(verb string, b *limit.Buffer, say string) {
-	d.steps++
-	keys, args := takeArgs(verb, b.Items)
-	d.twin.decide(b.Items, d.now, verb == "take")
-	d.queue = append(d.queue, queued{evalArgs(d.scripts.take, keys, args), slices.Clone(b.Items), say})
-}
-
-func evalArgs(s script, keys []string, args []any) []any {
-	out := []any{"EVALSHA", s.sha, len(keys)}
-	for _, k := range keys {
-		out = append(out, k)
+	for i := range items {
+		d.send(verbRefund, items[i:i+1], 1, "")
 	}
-	return append(out, args...)
 }
 
-// compare sends the queue and compares the replies.
+// ask asks the twin, and queues the same question for Redis: sometimes with the
+// same question several times before it, in one call of the script.
+func (d *differential) ask(v verb, b *limit.Buffer, say string) {
+	var all []limit.Item
+	for range 1 + max(0, d.random.IntN(8)-4) {
+		d.steps++
+		d.twin.decide(b.Items, d.now, v == verbTake)
+		all = append(all, b.Items...)
+	}
+	d.send(v, all, len(b.Items), say)
+}
+
+// send queues a call of the script, of n buckets each time it is made, whose
+// answers must be what the items say.
+func (d *differential) send(v verb, items []limit.Item, n int, say string) {
+	q := question{want: slices.Clone(items), say: say}
+	q.ticket = newTicket()
+	q.ticket.reset(v, slices.Clone(items), time.Now().Add(time.Hour))
+	for i := 0; i < len(items); i += n {
+		q.ticket.calls = append(q.ticket.calls, limit.Call{First: i, Last: i + n})
+		q.ticket.open++
+	}
+	q.flight = &flight{opts: flightOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}}
+	q.flight.board(q.ticket, time.Now())
+	q.flight.encode(d.script.sha)
+	d.out = append(d.out, q.flight.out...)
+	d.asked = append(d.asked, q)
+}
+
+// compare sends what is queued and compares the answers.
 func (d *differential) compare() {
-	pipe := d.client.Pipeline()
-	replies := make([]*redis.Cmd, len(d.queue))
-	for i := range d.queue {
-		replies[i] = pipe.Do(context.Background(), d.queue[i].args...)
-	}
-	_, _ = pipe.Exec(context.Background())
-	for i, q := range d.queue {
-		reply, err := replies[i].Result()
+	go func() { _, _ = d.conn.Write(d.out) }()
+	for i := range d.asked {
+		q := &d.asked[i]
+		if q.flight == nil {
+			if _, err := d.in.words(); err != nil {
+				d.t.Fatal(err)
+			}
+			continue
+		}
+		err := q.flight.settle(&q.flight.commands[0], d.in, func(err error, _ []limit.Item) { d.t.Fatalf("%s: %v", q.say, err) })
 		if err != nil {
 			d.t.Fatalf("%s: %v", q.say, err)
 		}
-		if q.want == nil {
-			continue
-		}
-		got := slices.Clone(q.want)
-		for j := range got {
-			got[j].Verdict = limit.Verdict{}
-		}
-		if clock, err := decodeTake(reply, got); err != nil || clock != 0 {
-			d.t.Fatalf("%s: clock %d, %v", q.say, clock, err)
-		}
-		for j := range got {
-			if got[j].Verdict != q.want[j].Verdict {
-				d.t.Fatalf("%s: limit %d %s %s:\nLua %+v\nGo  %+v", q.say, j, got[j].Limit.Params.Algorithm, got[j].Limit.Describe(), got[j].Verdict, q.want[j].Verdict)
+		for j, got := range q.ticket.items {
+			if got.Verdict != q.want[j].Verdict {
+				d.t.Fatalf("%s: limit %d %s %s:\nLua %+v\nGo  %+v", q.say, j, got.Limit.Params.Algorithm, got.Limit.Describe(), got.Verdict, q.want[j].Verdict)
 			}
 		}
 	}
-	d.queue = d.queue[:0]
+	d.asked, d.out = d.asked[:0], nil
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,33 +21,45 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 // their clock from two keys of a single Redis.
 const fakeClockLine = "local time = redis.call('MGET', 'clock:s', 'clock:us')\n"
 
-// onFakeClock returns the scripts with the clock that tests set.
-func onFakeClock(tb testing.TB) scripts {
+// onFakeClock returns the script with the clock that tests set.
+func onFakeClock(tb testing.TB) script {
 	tb.Helper()
 	if n := strings.Count(bucketLua, clockLine); n != 1 {
 		tb.Fatalf("the scripts read the clock on %d lines, want 1", n)
 	}
 	bucket := strings.Replace(bucketLua, clockLine, fakeClockLine, 1)
-	if strings.Contains(bucket+takeLua+refundLua, "'TIME'") {
+	if strings.Contains(bucket+decideLua, "'TIME'") {
 		tb.Fatal("a script reads the clock on a line that is not marked")
 	}
-	return scripts{take: newScript(bucket + "\n" + takeLua), refund: newScript(bucket + "\n" + refundLua)}
+	return newScript(bucket + "\n" + decideLua)
 }
 
 // clockArgs is the command that sets the fake clock, in microseconds.
-func clockArgs(now int64) []any {
-	return []any{"MSET", "clock:s", now / 1e6, "clock:us", now % 1e6}
+func clockArgs(now int64) []string {
+	return []string{"MSET", "clock:s", strconv.FormatInt(now/1e6, 10), "clock:us", strconv.FormatInt(now%1e6, 10)}
 }
 
 // open returns a store on addrs that runs until the test ends.
 func open(tb testing.TB, addrs ...string) *Store {
 	tb.Helper()
+	return openWithOptions(tb, Options{}, addrs...)
+}
+
+func openWithOptions(tb testing.TB, opts Options, addrs ...string) *Store {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	s, err := Open(ctx, Options{Addrs: addrs, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second})
+	opts.Addrs, opts.IOTimeout, opts.DialTimeout = addrs, 5*time.Second, 5*time.Second
+	s, err := Open(ctx, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return running(tb, s)
+}
+
+// running runs a store until the test ends.
+func running(tb testing.TB, s *Store) *Store {
+	tb.Helper()
 	run, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(run) }()

@@ -4,33 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-	"golang.org/x/sync/semaphore"
 )
 
 // ErrNotMaster is returned for a node that is not a master: decisions are
 // never made by replicas.
 var ErrNotMaster = errors.New("the node is not a master")
 
-const (
-	// maxInFlight bounds the calls that are on their way to one node: two full
-	// batches of a pipeline. More would only queue in front of the one thread
-	// that decides, and be charged there after their callers have left.
-	maxInFlight = 64
-	// idleConns is how many connections to a node are kept ready.
-	idleConns = 4
-)
-
-// node is one master and the connections to it.
+// node is one master and the ways to it: decisions take the lane, everything
+// else the client.
 type node struct {
 	addr   string
 	client *redis.Client
-	// inFlight admits maxInFlight calls at a time, in the order they came.
-	inFlight *semaphore.Weighted
+	lane   *lane
+	log    *slog.Logger
+	// stop ends the lane's run; only Store.Run uses it.
+	stop context.CancelFunc
 	// sick says that the log says so; reported is when it last did, in seconds.
 	sick     atomic.Bool
 	reported atomic.Int64
@@ -53,42 +47,43 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 		PoolTimeout:              time.Minute, // the context's deadline comes first
 		PoolSize:                 o.PoolSize,
 		PipelinePoolSize:         -1,
-		MinIdleConns:             idleConns,
 	}
 }
 
 // newNode returns a node whose connections all begin with asking for its role.
-func (o *Options) newNode(addr string) *node {
-	opts := o.clientOptions(addr)
+func (s *Store) newNode(addr string, cluster bool) *node {
+	opts := s.opts.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return assertMaster(ctx, c, addr) }
-	return &node{addr: addr, client: redis.NewClient(opts), inFlight: semaphore.NewWeighted(maxInFlight)}
+	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log}
+	d := &dialer{addr: addr, timeout: s.opts.DialTimeout, script: s.script, cluster: cluster, opts: s.opts}
+	n.lane = &lane{
+		script: s.script, dial: d.dial, ioTime: s.opts.IOTimeout,
+		tell: s.trouble, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
+	}
+	return n
 }
 
-// warm makes a connection and loads the scripts, so that the first decisions
-// need not wait for that. Trouble is left to those decisions.
-func (n *node) warm(ctx context.Context, texts scripts) {
-	pipe := n.client.Pipeline()
-	pipe.ScriptLoad(ctx, texts.take.text)
-	pipe.ScriptLoad(ctx, texts.refund.text)
-	_, _ = pipe.Exec(ctx)
+// report logs when a node falls sick and when it is well again, seldom enough
+// that a node which is both in turn does not flood the log. Nil is well.
+func (n *node) report(err error) {
+	switch {
+	case err != nil && !n.sick.Load():
+		last := n.reported.Load()
+		if now := time.Now().Unix(); now-last >= reportPause && n.reported.CompareAndSwap(last, now) {
+			n.sick.Store(true)
+			n.log.Warn("the store does not decide everything, the backstop does the rest", "node", n.addr, "kind", kindOf(err).String(), "error", err)
+		}
+	case err == nil && n.sick.Load() && n.sick.CompareAndSwap(true, false):
+		n.log.Info("the store decides again", "node", n.addr)
+	}
 }
+
+// reportPause is the least time between two reports of a sick node, in seconds.
+const reportPause = 5
 
 // doer is a connection, or a pool of them.
 type doer interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
-}
-
-// enter waits for the turn of n calls, and reports whether it came in time: with
-// at least half of what was left, since the reply takes its time too. What comes
-// later is better not sent: it would be charged for nothing.
-func (n *node) enter(ctx context.Context, calls int64) bool {
-	if n.inFlight.TryAcquire(calls) {
-		return true
-	}
-	deadline, _ := ctx.Deadline()
-	turn, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
-	defer cancel()
-	return n.inFlight.Acquire(turn, calls) == nil
 }
 
 func assertMaster(ctx context.Context, c doer, addr string) error {

@@ -17,19 +17,26 @@ type Options struct {
 	IOTimeout time.Duration
 	// DialTimeout bounds making a connection.
 	DialTimeout time.Duration
-	// PoolSize bounds the connections to each node.
+	// PoolSize bounds the connections to each node beside that of its lane, which
+	// decisions take.
 	PoolSize int
 	// ReloadInterval is how often the topology is asked for when nothing went
 	// wrong; trouble asks for it at once.
 	ReloadInterval time.Duration
-	Log            *slog.Logger
+	// SeparateChecks keeps equal checks of a batch apart, each with a decision of
+	// its own in the script; else one decision says how many are granted.
+	SeparateChecks bool
+	// DeclaredKeys makes every script call declare its keys, all in one slot, even
+	// where the nodes of a cluster would take those of all their slots at once.
+	DeclaredKeys bool
+	Log          *slog.Logger
 }
 
 // The defaults of Options.
 const (
 	DefaultIOTimeout      = 250 * time.Millisecond
 	DefaultDialTimeout    = 300 * time.Millisecond
-	DefaultPoolSize       = 64
+	DefaultPoolSize       = 4
 	DefaultReloadInterval = 5 * time.Second
 	// reloadPause is the least time between two reloads.
 	reloadPause = 100 * time.Millisecond

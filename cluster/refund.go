@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -18,9 +17,7 @@ const lateRefunds = 1024
 // later. What fails is lost to the buckets and counted.
 func (s *Store) Refund(at limit.Moment, items []limit.Item) {
 	if deadline := at.Deadline(); time.Now().Before(deadline) {
-		ctx, cancel := context.WithDeadline(context.Background(), deadline)
-		defer cancel()
-		s.refund(ctx, items)
+		s.refund(deadline, items)
 		return
 	}
 	kept := slices.Clone(items)
@@ -41,30 +38,16 @@ func (s *Store) refundLate(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case items := <-s.late:
-			patient, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
-			s.refund(patient, items)
-			cancel()
+			s.refund(time.Now().Add(s.opts.IOTimeout), items)
 		}
 	}
 }
 
-func (s *Store) refund(ctx context.Context, items []limit.Item) {
+func (s *Store) refund(deadline time.Time, items []limit.Item) {
 	calls := make([]limit.Call, len(items))
 	for i := range items {
 		calls[i] = limit.Call{First: i, Last: i + 1}
 	}
-	var done atomic.Int64
-	s.onOwners(items, calls, func(n *node, calls []limit.Call) {
-		b := newBatch(s, n, s.scripts.refund)
-		for _, c := range calls {
-			group := items[c.First:c.Last]
-			keys, args := refundArgs(group)
-			b.add(group, keys, args)
-		}
-		b.run(ctx, func([]limit.Item, any) error {
-			done.Add(1)
-			return nil
-		})
-	})
-	s.counts.refundsLost.Add(int64(len(items)) - done.Load())
+	done := s.ask(deadline, verbRefund, items, calls)
+	s.counts.refundsLost.Add(int64(len(items) - done))
 }

@@ -14,12 +14,12 @@ import (
 // Store decides on a Redis Cluster or a single Redis. Any number of goroutines
 // may use it.
 type Store struct {
-	opts    Options
-	scripts scripts
-	top     atomic.Pointer[topology]
-	reload  chan struct{} // one slot: a reload that is wanted already covers the next wish
-	late    chan []limit.Item
-	counts  counters
+	opts   Options
+	script script
+	top    atomic.Pointer[topology]
+	reload chan struct{} // one slot: a reload that is wanted already covers the next wish
+	late   chan []limit.Item
+	counts counters
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -27,27 +27,45 @@ type Store struct {
 
 // Open connects to the store and finds out what it is. It fails when no
 // address answers, and when the only Redis that can be reached is a replica.
-// Run must be called to keep the topology fresh, and Close in the end.
+// Decisions are made while Run runs; Close ends what is left behind.
 func Open(ctx context.Context, opts Options) (*Store, error) {
+	return openWith(ctx, opts, decideScript(writeFormat))
+}
+
+func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, scripts: newScripts(writeFormat), reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds)}
-	t, err := s.opts.discover(ctx, nil)
+	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds)}
+	t, err := s.discover(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s.top.Store(t)
-	s.warm(ctx, nil)
+	t.connect(ctx, nil)
 	return s, nil
 }
 
-// Run reloads the topology when trouble asks for it, and now and then, and gives
-// back late what could not be given back in time, until ctx ends.
+// connect makes the lanes' connections to the nodes that old does not have, all
+// at the same time. What fails is left to the lanes themselves.
+func (t *topology) connect(ctx context.Context, old *topology) {
+	var wg sync.WaitGroup
+	for addr, n := range t.nodes {
+		if old == nil || old.nodes[addr] != n {
+			wg.Go(func() { n.report(n.lane.connect(ctx)) })
+		}
+	}
+	wg.Wait()
+}
+
+// Run keeps the lanes to the nodes, reloads the topology when trouble asks for
+// it, and now and then, and gives back late what could not be given back in
+// time, until ctx ends.
 func (s *Store) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { s.refundLate(ctx) })
+	s.runLanes(ctx, &wg, nil)
 	tick := time.NewTicker(s.opts.ReloadInterval)
 	defer tick.Stop()
 	for {
@@ -57,22 +75,40 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-tick.C:
 		case <-s.reload:
 		}
-		s.reloadTopology(ctx)
+		s.reloadTopology(ctx, &wg)
 		s.keepSecret(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(reloadPause):
+		wait(ctx, reloadPause)
+	}
+}
+
+// runLanes starts the lanes of nodes that old does not have, and ends those of
+// nodes that only old has.
+func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology) {
+	t := s.top.Load()
+	for addr, n := range t.nodes {
+		if old == nil || old.nodes[addr] != n {
+			lane, stop := context.WithCancel(ctx)
+			n.stop = stop
+			wg.Go(func() { n.lane.run(lane) })
+		}
+	}
+	if old == nil {
+		return
+	}
+	for addr, n := range old.nodes {
+		if t.nodes[addr] != n {
+			n.stop()
+			_ = n.client.Close()
 		}
 	}
 }
 
-func (s *Store) reloadTopology(ctx context.Context) {
+func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	s.counts.reloads.Add(1)
-	ctx, cancel := context.WithTimeout(ctx, s.opts.ReloadInterval)
+	asking, cancel := context.WithTimeout(ctx, s.opts.ReloadInterval)
 	defer cancel()
 	old := s.top.Load()
-	t, err := s.opts.discover(ctx, old)
+	t, err := s.discover(asking, old)
 	if err != nil {
 		s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
 		if !errors.Is(err, ErrNotMaster) || old.cluster {
@@ -82,80 +118,20 @@ func (s *Store) reloadTopology(ctx context.Context) {
 		// would go on answering: nobody owns anything until there is a master.
 		t = &topology{nodes: map[string]*node{}}
 	}
+	t.connect(asking, old)
 	s.top.Store(t)
-	s.warm(ctx, old)
-	t.closeUnused(old)
+	s.runLanes(ctx, wg, old)
 }
 
-// warm warms the nodes that old does not have, all at the same time.
-func (s *Store) warm(ctx context.Context, old *topology) {
-	var wg sync.WaitGroup
-	for addr, n := range s.top.Load().nodes {
-		if old == nil || old.nodes[addr] != n {
-			wg.Go(func() { n.warm(ctx, s.scripts) })
-		}
-	}
-	wg.Wait()
-}
-
-// Close ends all connections.
+// Close ends all connections. Run must have ended.
 func (s *Store) Close() error {
 	for _, n := range s.top.Load().nodes {
+		n.lane.lose(errDown)
 		if err := n.client.Close(); err != nil {
 			return fmt.Errorf("close store: %w", err)
 		}
 	}
 	return nil
-}
-
-// Take decides each call all or nothing, see limiter.Store.
-func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
-	s.decide(at, "take", items, calls)
-}
-
-// Peek gives the verdicts that Take would give, and takes nothing.
-func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
-	s.decide(at, "peek", items, calls)
-}
-
-func (s *Store) decide(at limit.Moment, verb string, items []limit.Item, calls []limit.Call) {
-	if len(calls) == 0 {
-		return
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), at.Deadline())
-	defer cancel()
-	s.onOwners(items, calls, func(n *node, calls []limit.Call) {
-		b := newBatch(s, n, s.scripts.take)
-		b.charges = verb == "take"
-		for _, c := range calls {
-			group := items[c.First:c.Last]
-			keys, args := takeArgs(verb, group)
-			b.add(group, keys, args)
-		}
-		b.run(ctx, func(group []limit.Item, reply any) error { return s.decideCall(ctx, n, verb, group, reply) })
-	})
-}
-
-// decideCall reads the reply to a call. When the store's clock was outside the
-// calendar boundaries, nothing was charged: it sends once more, with those
-// around that clock.
-func (s *Store) decideCall(ctx context.Context, n *node, verb string, items []limit.Item, reply any) error {
-	clock, err := decodeTake(reply, items)
-	if err != nil || clock == 0 {
-		return err
-	}
-	for i := range items {
-		items[i].Bounds = items[i].Limit.Bounds(clock)
-	}
-	keys, args := takeArgs(verb, items)
-	again, err := n.client.EvalSha(ctx, s.scripts.take.sha, keys, args...).Result()
-	if err != nil {
-		return err
-	}
-	if clock, err = decodeTake(again, items); err == nil && clock != 0 {
-		err = fmt.Errorf("%w: the clock jumps", errReply)
-	}
-	return err
 }
 
 // trouble counts a call that was left undecided, and asks for the topology
@@ -164,7 +140,10 @@ func (s *Store) trouble(err error, items []limit.Item) {
 	k := kindOf(err)
 	s.counts.trouble[k].Add(1)
 	if k == KindWrongType || k == KindFormat {
-		keys, _ := keysOf(items)
+		var keys []string
+		for i := range items {
+			keys = append(keys, string(items[i].Name[:items[i].KeyLen]))
+		}
 		s.opts.Log.Error("one of these keys holds something that is not a bucket", "keys", keys, "error", err)
 	}
 	if k.callsForReload() {

@@ -15,6 +15,7 @@ import (
 // topology says which master owns which slot. It never changes once made.
 type topology struct {
 	cluster bool
+	single  *node // that owns everything, when it is no cluster
 	slots   [limit.Slots]*node
 	nodes   map[string]*node
 }
@@ -24,10 +25,10 @@ func (t *topology) owner(slot uint16) *node { return t.slots[slot] }
 
 // discover asks the nodes in turn until one answers. Nodes known to old keep
 // their connections.
-func (o *Options) discover(ctx context.Context, old *topology) (*topology, error) {
+func (s *Store) discover(ctx context.Context, old *topology) (*topology, error) {
 	var errs []error
-	for _, addr := range o.askOrder(old) {
-		t, err := o.ask(ctx, addr, old)
+	for _, addr := range s.opts.askOrder(old) {
+		t, err := s.learn(ctx, addr, old)
 		if err == nil {
 			return t, nil
 		}
@@ -50,10 +51,10 @@ func (o *Options) askOrder(old *topology) []string {
 	return append(addrs, o.Addrs...)
 }
 
-// ask learns the topology from one node, which may be a replica.
-func (o *Options) ask(ctx context.Context, addr string, old *topology) (*topology, error) {
-	opts := o.clientOptions(addr)
-	opts.PoolSize, opts.MinIdleConns = 1, 0
+// learn learns the topology from one node, which may be a replica.
+func (s *Store) learn(ctx context.Context, addr string, old *topology) (*topology, error) {
+	opts := s.opts.clientOptions(addr)
+	opts.PoolSize = 1
 	client := redis.NewClient(opts)
 	defer func() { _ = client.Close() }()
 	info, err := client.Info(ctx, "cluster").Result()
@@ -64,13 +65,13 @@ func (o *Options) ask(ctx context.Context, addr string, old *topology) (*topolog
 		if err := assertMaster(ctx, client, addr); err != nil {
 			return nil, err
 		}
-		return o.single(addr, old), nil
+		return s.single(addr, old), nil
 	}
 	ranges, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // CLUSTER SHARDS is not there before Redis 7
 	if err != nil {
 		return nil, err
 	}
-	t := o.assemble(addr, ranges, old)
+	t := s.assemble(addr, ranges, old)
 	if len(t.nodes) == 0 {
 		return nil, errors.New("the cluster has given slots to nobody yet: run redis-cli --cluster create first")
 	}
@@ -78,9 +79,10 @@ func (o *Options) ask(ctx context.Context, addr string, old *topology) (*topolog
 }
 
 // single is the topology of one Redis that owns everything.
-func (o *Options) single(addr string, old *topology) *topology {
+func (s *Store) single(addr string, old *topology) *topology {
 	t := &topology{nodes: map[string]*node{}}
-	n := t.node(o, addr, old)
+	n := t.node(s, addr, old)
+	t.single = n
 	for i := range t.slots {
 		t.slots[i] = n
 	}
@@ -88,7 +90,7 @@ func (o *Options) single(addr string, old *topology) *topology {
 }
 
 // assemble makes a topology of what CLUSTER SLOTS answered.
-func (o *Options) assemble(asked string, ranges []redis.ClusterSlot, old *topology) *topology {
+func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology) *topology {
 	t := &topology{cluster: true, nodes: map[string]*node{}}
 	askedHost, _, _ := net.SplitHostPort(asked)
 	for _, r := range ranges {
@@ -104,7 +106,7 @@ func (o *Options) assemble(asked string, ranges []redis.ClusterSlot, old *topolo
 		if host == "" || host == "?" {
 			host = askedHost
 		}
-		n := t.node(o, net.JoinHostPort(host, port), old)
+		n := t.node(s, net.JoinHostPort(host, port), old)
 		for slot := r.Start; slot <= r.End; slot++ {
 			t.slots[slot] = n
 		}
@@ -113,7 +115,7 @@ func (o *Options) assemble(asked string, ranges []redis.ClusterSlot, old *topolo
 }
 
 // node returns the node of an address, with the connections it already has.
-func (t *topology) node(o *Options, addr string, old *topology) *node {
+func (t *topology) node(s *Store, addr string, old *topology) *node {
 	if n := t.nodes[addr]; n != nil {
 		return n
 	}
@@ -122,17 +124,8 @@ func (t *topology) node(o *Options, addr string, old *topology) *node {
 		n = old.nodes[addr]
 	}
 	if n == nil {
-		n = o.newNode(addr)
+		n = s.newNode(addr, t.cluster)
 	}
 	t.nodes[addr] = n
 	return n
-}
-
-// closeUnused closes the nodes of old that t does not have.
-func (t *topology) closeUnused(old *topology) {
-	for addr, n := range old.nodes {
-		if t.nodes[addr] != n {
-			_ = n.client.Close()
-		}
-	}
 }

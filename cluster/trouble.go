@@ -12,6 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// errNoNode is why a call was never sent: nobody is known to own its slot.
+var errNoNode = errors.New("send call: no node owns its slot")
+
 // Kind is a kind of trouble with the store, for counting.
 type Kind uint8
 
@@ -74,21 +77,45 @@ func kindOf(err error) Kind {
 		return KindRole
 	case errors.Is(err, errOverload):
 		return KindOverload
+	case errors.Is(err, errNoNode):
+		return KindNoNode
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout):
 		return KindTimeout
 	case errors.As(err, &network) && network.Timeout():
 		return KindTimeout
 	case errors.As(err, &reply):
-		word, _, _ := strings.Cut(reply.Error(), " ")
-		if k, ok := prefixes[word]; ok {
-			return k
-		}
-		return KindOther
-	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrClosed):
+		return kindOfReply(reply.Error())
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrClosed), errors.Is(err, net.ErrClosed):
 		return KindNetwork
 	default:
 		return KindOther
 	}
+}
+
+// insideScript are parts of what Redis says when a script's command fails for
+// what would have been a redirect or a refusal outside of one.
+var insideScript = []struct {
+	part string
+	kind Kind
+}{
+	{"non local key", KindMoved}, {"slot not served", KindClusterDown}, {"cluster is down", KindClusterDown},
+}
+
+// kindOfReply classifies an error reply.
+func kindOfReply(text string) Kind {
+	word, rest, _ := strings.Cut(text, " ")
+	if word == "ERR" {
+		word, _, _ = strings.Cut(rest, " ")
+	}
+	if k, ok := prefixes[word]; ok {
+		return k
+	}
+	for _, inside := range insideScript {
+		if strings.Contains(text, inside.part) {
+			return inside.kind
+		}
+	}
+	return KindOther
 }
 
 // callsForReload reports whether trouble of this kind may mean that the

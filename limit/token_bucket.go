@@ -88,3 +88,27 @@ func refundTokenBucket(s State, units int64) State {
 	}
 	return s
 }
+
+// maxLevel bounds the levels of a token bucket, so that sums of them stay exact
+// in a Lua number.
+const maxLevel = 1 << 52
+
+// HasLevel reports whether what the bucket holds can be said with one number,
+// its level: content*Period + remainder. It is false for buckets so large that
+// a Lua number would not hold it.
+func (p *Params) HasLevel() bool {
+	hi, lo := bits.Mul64(uint64(p.Capacity), uint64(p.Period))
+	return p.Algorithm == AlgorithmTokenBucket && hi == 0 && lo < maxLevel
+}
+
+// StateAtLevel returns the state of a token bucket that has the level at now.
+func (p *Params) StateAtLevel(level, now int64) State {
+	content := floorDiv(level, p.Period)
+	return p.StateWith(content, level-content*p.Period, now)
+}
+
+// StateWith returns the state of a token bucket that holds content whole units
+// and remainder Period-ths of one more at now.
+func (p *Params) StateWith(content, remainder, now int64) State {
+	return State{content, remainder, now, p.Count, p.Period, p.Capacity}
+}

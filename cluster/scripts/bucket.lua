@@ -1,7 +1,8 @@
 -- What a bucket is: its state, its maths and how it is kept. This text stands
--- before each of the scripts that use it. It is the twin of package limit:
--- the same states, the same results to the unit. What is said there of the
--- algorithms is not said again here.
+-- before decide.lua. It is the twin of package limit: the same states, the same
+-- results to the unit. What is said there of the algorithms is not said again
+-- here. The scripts say which units are taken; what is told of that to people
+-- (units left, waits) the proxy works out of the states they reply.
 --
 -- A state is six numbers:
 --   token bucket:  content, remainder, last, count, period, capacity
@@ -9,8 +10,15 @@
 -- Instants are microseconds since the Unix epoch, amounts are units. Every
 -- number is a whole one below 2^53, up to which Lua's numbers are exact.
 --
+-- Where capacity*period is below 2^52, content and remainder are one number,
+-- the level: content*period + remainder. A unit is then period, a microsecond
+-- brings count, and a decision is one comparison and one subtraction.
+--
 -- A state is stored as one byte that names the format, followed by
---   format 1: the six numbers as little-endian doubles
+--   format 1: windows: the six numbers
+--             token buckets: "count/period/capacity;", then last and level, or
+--             last, content and remainder
+--             numbers behind the text are little-endian doubles
 --   format 2: the six numbers as a MessagePack array
 -- A bucket found in a later format than this release writes goes on in it, so
 -- that releases can be mixed while one replaces the other.
@@ -19,8 +27,9 @@ local WRITE_FORMAT = 1 -- the format of new buckets
 local time = redis.call('TIME') -- the only clock
 local now = time[1] * 1000000 + time[2]
 
-local TOKEN_BUCKET, SLIDING_WINDOW, FIXED_WINDOW, CALENDAR_WINDOW = 1, 2, 3, 4
+local TOKEN_BUCKET, SLIDING_WINDOW, FIXED_WINDOW, CALENDAR_WINDOW = '1', '2', '3', '4'
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local pack, unpack_struct, sub = struct.pack, struct.unpack, string.sub
 
 -- muldiv returns x*m/w rounded down, and the remainder. Where the product
 -- could exceed 2^52 it divides digit by digit, in the largest base that keeps
@@ -57,17 +66,10 @@ local function muldiv_ceil(x, m, w)
   return quo
 end
 
-local function ceil_millis(micros)
-  if micros <= 0 then
-    return 0
-  end
-  return ceil(micros / 1000)
-end
-
 -- Token bucket ---------------------------------------------------------------
 
-local function token_reaches(s, units)
-  local missing = units - s[1]
+local function token_full_in(s)
+  local missing = s[6] - s[1]
   if missing <= 0 then
     return 0
   end
@@ -75,15 +77,11 @@ local function token_reaches(s, units)
   return quo - floor((s[2] - rem) / s[4])
 end
 
-local function token_full_in(s)
-  return token_reaches(s, s[6])
-end
-
-local function token_refill(p, s)
-  if not s then
-    return {p.capacity, 0, now, p.count, p.period, p.capacity}, false
+local function token_enter(l, state)
+  if not state then
+    return {l.capacity, 0, now, l.count, l.period, l.capacity}, false
   end
-  s = {s[1], s[2], s[3], s[4], s[5], s[6]}
+  local s = {state[1], state[2], state[3], state[4], state[5], state[6]}
   local rewritten = false
   local elapsed = now - s[3]
   if elapsed < 0 then
@@ -99,31 +97,15 @@ local function token_refill(p, s)
     s[1], s[2] = s[1] + units, rem
   end
   s[3] = now
-  if s[4] ~= p.count or s[5] ~= p.period or s[6] ~= p.capacity then
+  if s[4] ~= l.count or s[5] ~= l.period or s[6] ~= l.capacity then
     rewritten = true
-    s[2] = muldiv(s[2], p.period, s[5])
-    if s[1] >= p.capacity then
-      s[1], s[2] = p.capacity, 0
+    s[2] = muldiv(s[2], l.period, s[5])
+    if s[1] >= l.capacity then
+      s[1], s[2] = l.capacity, 0
     end
-    s[4], s[5], s[6] = p.count, p.period, p.capacity
+    s[4], s[5], s[6] = l.count, l.period, l.capacity
   end
   return s, rewritten
-end
-
-local function token_decide(p, state, cost)
-  local s, rewritten = token_refill(p, state)
-  local r = {state = s, rewritten = rewritten, allowed = 0, wait = 0, window = 0}
-  if cost > p.capacity then
-    r.wait = -1
-  elseif cost <= s[1] then
-    r.allowed = 1
-    s[1] = s[1] - cost
-  else
-    r.wait = ceil_millis(token_reaches(s, cost))
-  end
-  r.remaining = max(0, s[1])
-  r.reset = ceil_millis(token_full_in(s))
-  return r
 end
 
 -- Windows --------------------------------------------------------------------
@@ -144,7 +126,22 @@ local function carry_window(s, used, finish)
   s[5], s[6] = carry, carry_end
 end
 
-local function fixed_enter(state, start, finish)
+-- fixed_enter returns nil when now lies outside the boundaries of the calendar
+-- windows that the proxy knows.
+local function fixed_enter(l, state)
+  local start = now - now % l.period
+  local finish = start + l.period
+  if l.bounds then
+    start = nil
+    for i = 1, 3 do
+      if l.bounds[i] <= now and now < l.bounds[i + 1] then
+        start, finish = l.bounds[i], l.bounds[i + 1]
+      end
+    end
+    if not start then
+      return nil
+    end
+  end
   if not state then
     return {start, finish, 0, 0, 0, 0}, false
   end
@@ -163,38 +160,11 @@ local function fixed_enter(state, start, finish)
   return s, rewritten
 end
 
-local function fixed_fits(room, s)
-  local at = max(s[2], s[6])
-  if s[3] <= room then
-    at = min(at, s[6])
-  end
-  if s[5] <= room then
-    at = min(at, s[2])
-  end
-  return at
-end
-
 local function fixed_expires(s)
   if s[3] == 0 then
     return s[6]
   end
   return max(s[2], s[6])
-end
-
-local function fixed_decide(p, state, cost, start, finish)
-  local s, rewritten = fixed_enter(state, start, finish)
-  local r = {state = s, rewritten = rewritten, allowed = 0, wait = 0, window = start}
-  if cost > p.capacity then
-    r.wait = -1
-  elseif s[3] + s[5] + cost <= p.capacity then
-    r.allowed = 1
-    s[3] = s[3] + cost
-  else
-    r.wait = ceil_millis(fixed_fits(p.capacity - cost, s) - now)
-  end
-  r.remaining = max(0, p.capacity - s[3] - s[5])
-  r.reset = ceil_millis(fixed_expires(s) - now)
-  return r
 end
 
 local function sliding_weight(s)
@@ -218,23 +188,23 @@ local function sliding_move(s, period)
   end
 end
 
-local function sliding_enter(p, state)
-  local start = now - now % p.period
+local function sliding_enter(l, state)
+  local start = now - now % l.period
   if not state then
-    return {start, start + p.period, 0, 0, 0, 0}, false
+    return {start, start + l.period, 0, 0, 0, 0}, false
   end
   local s = {state[1], state[2], state[3], state[4], state[5], state[6]}
   local rewritten = false
   local old = s[2] - s[1]
   if s[1] > now then
     carry_window(s, s[3] + s[4], s[2])
-    s[1], s[2], s[3], s[4] = start, start + p.period, 0, 0
+    s[1], s[2], s[3], s[4] = start, start + l.period, 0, 0
     rewritten = true
   else
     sliding_move(s, old)
-    if old ~= p.period then
+    if old ~= l.period then
       carry_window(s, s[3] + sliding_weight(s), s[2])
-      s[1], s[2], s[3], s[4] = start, start + p.period, 0, 0
+      s[1], s[2], s[3], s[4] = start, start + l.period, 0, 0
       rewritten = s[5] > 0
     end
   end
@@ -242,35 +212,6 @@ local function sliding_enter(p, state)
     s[5], s[6] = 0, 0
   end
   return s, rewritten
-end
-
-local function sliding_fits_alone(room, s)
-  local period = s[2] - s[1]
-  local spare = room - s[3]
-  if spare >= 0 then
-    if spare >= s[4] then
-      return now
-    end
-    local left = muldiv(spare, period, s[4])
-    if left > 0 then
-      return max(now, s[2] - left)
-    end
-  end
-  if room >= s[3] then
-    return s[2]
-  end
-  return s[2] + period - muldiv(room, period, s[3])
-end
-
-local function sliding_fits(room, s)
-  if s[5] == 0 then
-    return sliding_fits_alone(room, s)
-  end
-  local at = max(s[6], sliding_fits_alone(room, s))
-  if s[5] <= room then
-    at = min(at, sliding_fits_alone(room - s[5], s))
-  end
-  return at
 end
 
 local function sliding_expires(s)
@@ -282,42 +223,68 @@ local function sliding_expires(s)
   return s[6]
 end
 
-local function sliding_decide(p, state, cost)
-  local s, rewritten = sliding_enter(p, state)
-  local r = {state = s, rewritten = rewritten, allowed = 0, wait = 0, window = s[1]}
-  local used = s[3] + s[5] + sliding_weight(s)
-  if cost > p.capacity then
-    r.wait = -1
-  elseif used + cost <= p.capacity then
-    r.allowed = 1
-    s[3] = s[3] + cost
-    used = used + cost
-  else
-    r.wait = ceil_millis(sliding_fits(p.capacity - cost, s) - now)
+-- Any algorithm --------------------------------------------------------------
+
+-- enter brings a stored state, or none, to now and to the limit l. Rewritten
+-- says that the result must be stored even if nothing is taken.
+local function enter(l, state)
+  if l.algorithm == TOKEN_BUCKET then
+    return token_enter(l, state)
+  elseif l.algorithm == SLIDING_WINDOW then
+    return sliding_enter(l, state)
   end
-  r.remaining = max(0, p.capacity - used)
-  r.reset = ceil_millis(sliding_expires(s) - now)
-  return r
+  return fixed_enter(l, state)
+end
+
+-- room returns how many units s can still give.
+local function room(l, s)
+  if l.algorithm == TOKEN_BUCKET then
+    return s[1]
+  elseif l.algorithm == SLIDING_WINDOW then
+    return l.capacity - s[3] - s[5] - sliding_weight(s)
+  end
+  return l.capacity - s[3] - s[5]
+end
+
+local function charge(l, s, units)
+  if l.algorithm == TOKEN_BUCKET then
+    s[1] = s[1] - units
+  else
+    s[3] = s[3] + units
+  end
 end
 
 -- Storing --------------------------------------------------------------------
 
--- read_params decodes what a call says of a limit:
---   1 byte   algorithm
---   1 byte   flags: +1 the bucket is a field of the hash KEYS[1],
---            +2 the limit is enforced
---   4 doubles  count, period, capacity, granule of the expiry
---   4 doubles  the boundaries of three windows, for calendar windows only
-local function read_params(blob)
-  local p = {}
-  local flags, next
-  p.algorithm, flags, p.count, p.period, p.capacity, p.granule, next = struct.unpack('<BBdddd', blob)
-  p.field = flags % 2 == 1
-  p.enforced = flags >= 2
-  if p.algorithm == CALENDAR_WINDOW then
-    p.bounds = {struct.unpack('<dddd', blob, next)}
+-- read_limit decodes what a call says of a limit and what it charges:
+--   1 digit  algorithm
+--   1 digit  flags: +1 the bucket is a field of the tenant's hash, +2 the limit
+--            is enforced
+--   "count/period/capacity;granule", for calendar windows followed by
+--   ";a;b;c;d", the boundaries of three windows
+-- and, of a token bucket, works out what the levels of its states mean.
+local function read_limit(text, cost)
+  local l = {algorithm = sub(text, 1, 1), cost = cost}
+  local flags = tonumber(sub(text, 2, 2))
+  l.field, l.enforced = flags % 2 == 1, flags >= 2
+  local count, period, capacity, rest, granule, bounds = string.match(text, '^(%d+)/(%d+)/(%d+)();(%d+);?(.*)', 3)
+  l.count, l.period, l.capacity, l.granule = tonumber(count), tonumber(period), tonumber(capacity), tonumber(granule)
+  if l.algorithm == CALENDAR_WINDOW then
+    l.bounds = {}
+    for bound in string.gmatch(bounds, '%d+') do
+      l.bounds[#l.bounds + 1] = tonumber(bound)
+    end
+  elseif l.algorithm == TOKEN_BUCKET then
+    l.prefix = '\1' .. sub(text, 3, rest)
+    l.full = l.capacity * l.period
+    l.levels = l.full < 4503599627370496
+    -- A value that can be read at sight is this prefix and two doubles.
+    l.sight = l.levels and WRITE_FORMAT == 1
+    l.head, l.size = #l.prefix, #l.prefix + 16
+    l.stamp = l.prefix .. pack('<d', now)
+    l.need = cost * l.period
   end
-  return p
+  return l
 end
 
 -- is_state reports whether s is six numbers that the maths can take: a value
@@ -335,13 +302,33 @@ local function is_state(s)
   return s[4] <= 2 ^ 46 and s[5] <= 2 ^ 46
 end
 
-local function unpack_state(raw)
+local function unpack_tokens(raw)
+  local count, period, capacity, at = string.match(raw, '^(%d+)/(%d+)/(%d+);()', 2)
+  if not count then
+    return nil
+  end
+  count, period, capacity = tonumber(count), tonumber(period), tonumber(capacity)
+  if #raw == at + 15 and period > 0 then
+    local last, level = unpack_struct('<dd', raw, at)
+    local content = floor(level / period)
+    return {content, level - content * period, last, count, period, capacity}
+  elseif #raw == at + 23 then
+    local last, content, remainder = unpack_struct('<ddd', raw, at)
+    return {content, remainder, last, count, period, capacity}
+  end
+  return nil
+end
+
+local function unpack_state(l, raw)
   local format, s = string.byte(raw), nil
-  if format == 1 and #raw == 49 then
-    local _, a, b, c, d, e, f = struct.unpack('<Bdddddd', raw)
+  if format == 1 and l.algorithm == TOKEN_BUCKET then
+    s = unpack_tokens(raw)
+  elseif format == 1 and #raw == 49 then
+    local _, a, b, c, d, e, f = unpack_struct('<Bdddddd', raw)
     s = {a, b, c, d, e, f}
   elseif format == 2 then
-    s = cmsgpack.unpack(string.sub(raw, 2))
+    local ok, numbers = pcall(cmsgpack.unpack, sub(raw, 2))
+    s = ok and numbers
   end
   if is_state(s) then
     return s, format
@@ -349,95 +336,90 @@ local function unpack_state(raw)
   return nil, nil
 end
 
-local function pack_state(s, format)
+local function pack_state(l, s, format)
   if max(format, WRITE_FORMAT) == 2 then
-    return string.char(2) .. cmsgpack.pack(s)
+    return '\2' .. cmsgpack.pack(s)
+  elseif l.algorithm ~= TOKEN_BUCKET then
+    return pack('<Bdddddd', 1, s[1], s[2], s[3], s[4], s[5], s[6])
+  elseif l.levels then
+    return l.prefix .. pack('<dd', s[3], s[1] * l.period + s[2])
   end
-  return struct.pack('<Bdddddd', 1, s[1], s[2], s[3], s[4], s[5], s[6])
+  return l.prefix .. pack('<ddd', s[3], s[1], s[2])
 end
 
--- expires_at returns the instant in ms at which the key of a state may go. A
--- token bucket's is rounded up to a granule, so that most calls find it right.
-local function expires_at(p, s)
-  if p.algorithm == TOKEN_BUCKET then
-    local full = s[3] + token_full_in(s)
-    return (floor(full / p.granule) + 1) * p.granule / 1000
-  elseif p.algorithm == SLIDING_WINDOW then
+-- level_due returns the granule in which a bucket is full that had the level at
+-- the instant last.
+local function level_due(l, last, level)
+  return floor((last + (l.full - level) / l.count) / l.granule)
+end
+
+-- expires_at returns the instant in ms at which the key of a state of limit l
+-- may go. A token bucket's is rounded up to a granule, so that most calls find
+-- it right.
+local function expires_at(l, s)
+  if l.levels then
+    return (level_due(l, s[3], s[1] * l.period + s[2]) + 1) * l.granule / 1000
+  elseif l.algorithm == TOKEN_BUCKET then
+    return (floor((s[3] + token_full_in(s)) / l.granule) + 1) * l.granule / 1000
+  elseif l.algorithm == SLIDING_WINDOW then
     return ceil(sliding_expires(s) / 1000)
   end
   return ceil(fixed_expires(s) / 1000)
 end
 
--- load reads the bucket of each item: item.p and item.field are given,
--- item.key, item.stored and item.format are set. KEYS holds the hash first, if
--- any bucket is a field of it, then the buckets that are keys of their own, in
--- the order of the items. It returns an error reply when a state is in a format
--- that this release does not know.
-local function load(items)
-  local own = 0
-  for i = 1, #items do
-    if items[i].p.field then
-      own = 1
-    end
-  end
-  for i = 1, #items do
-    local item = items[i]
-    if item.p.field then
-      item.key = KEYS[1]
-    else
-      own = own + 1
-      item.key = KEYS[own]
-    end
-    local raw
-    if item.p.field then
-      raw = redis.call('HGET', item.key, item.field)
-    else
-      raw = redis.call('GET', item.key)
-    end
-    item.format = 0
-    if raw then
-      item.stored, item.format = unpack_state(raw)
-      if not item.stored then
-        return redis.error_reply('LGFORMAT the bucket is in a format this release does not know: ' .. item.key)
-      end
-    end
-  end
-  return nil
+-- failure returns the error of a reply, or nil.
+local function failure(reply)
+  return type(reply) == 'table' and reply.err or nil
 end
 
--- save stores item.state. The key gets an expiry in the command that creates
--- it, and another one only when that has changed. A state that means the same
--- as none is forgotten.
-local function save(item)
-  local value = pack_state(item.state, item.format)
-  local at = expires_at(item.p, item.state)
-  if at * 1000 <= now then
-    if item.p.field then
-      redis.call('HDEL', item.key, item.field)
-    else
-      redis.call('DEL', item.key)
-    end
-    return
+-- fetch reads the value of a bucket.
+local function fetch(key, field)
+  if field then
+    return redis.pcall('HGET', key, field)
   end
-  local armed = item.stored and not item.rewritten and expires_at(item.p, item.stored) == at
-  if not item.p.field then
-    if armed then
-      redis.call('SET', item.key, value, 'KEEPTTL')
-    else
-      redis.call('SET', item.key, value, 'PXAT', string.format('%.0f', at))
-    end
-    return
-  end
-  redis.call('HSET', item.key, item.field, value)
-  if armed then
-    return
-  end
-  -- The hash lives as long as the longest-lived of its fields. PTTL counts
-  -- from a clock that may be a little behind, hence the slack.
-  local ttl = redis.call('PTTL', item.key)
-  if ttl < 0 then
-    redis.call('PEXPIREAT', item.key, string.format('%.0f', at))
+  return redis.pcall('GET', key)
+end
+
+-- arm_hash makes a hash live until at: it lives as long as the longest-lived of
+-- its fields. PTTL counts from a clock that may be a little behind, hence the
+-- slack.
+local function arm_hash(key, at)
+  local ttl = redis.pcall('PTTL', key)
+  if failure(ttl) then
+    return ttl
+  elseif ttl < 0 then
+    return redis.pcall('PEXPIREAT', key, string.format('%.0f', at))
   elseif now / 1000 + ttl < at + 2 then
-    redis.call('PEXPIREAT', item.key, string.format('%.0f', max(at, ceil(now / 1000) + ttl)))
+    return redis.pcall('PEXPIREAT', key, string.format('%.0f', max(at, ceil(now / 1000) + ttl)))
   end
+  return ttl
+end
+
+-- write stores the value of a bucket whose key may go at the given ms; armed
+-- says that the key has that expiry already. It returns what went wrong, or nil.
+local function write(key, field, value, at, armed)
+  local reply
+  if field then
+    reply = redis.pcall('HSET', key, field, value)
+    if not armed and not failure(reply) then
+      reply = arm_hash(key, at)
+    end
+  elseif armed then
+    reply = redis.pcall('SET', key, value, 'KEEPTTL')
+  else
+    reply = redis.pcall('SET', key, value, 'PXAT', string.format('%.0f', at))
+  end
+  return failure(reply)
+end
+
+-- save stores a state. One that means the same as none is forgotten. It returns
+-- what went wrong, or nil.
+local function save(l, key, field, s, format, armed)
+  local at = expires_at(l, s)
+  if at * 1000 > now then
+    return write(key, field, pack_state(l, s, format), at, armed)
+  elseif field then
+    return failure(redis.pcall('HDEL', key, field))
+  end
+  return failure(redis.pcall('DEL', key))
 end

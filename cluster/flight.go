@@ -1,0 +1,269 @@
+package cluster
+
+import (
+	"hash/maphash"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// maxFlight is how many calls travel together at most: larger batches make
+	// a decision no cheaper, and the first in them wait for the last.
+	maxFlight = 128
+	// tableSize is that of the table that finds equal calls: a power of two, twice
+	// as many as there can be.
+	tableSize = 2 * maxFlight
+)
+
+// flight is a batch of calls that travels to a node in one pipeline. The calls
+// of all callers are put into groups, one for each different call, and the
+// groups into runs: those of a run ask the same limits for the same costs.
+//
+// Whoever owns the flight of a lane may use it, see lane.
+type flight struct {
+	opts     flightOptions
+	commands []command
+	runs     []run
+	groups   []group
+	members  []member
+	tickets  []*ticket        // taken off the queue
+	table    [tableSize]int16 // groups by hash, plus one
+	out      []byte           // the encoded commands
+	body     []byte
+	items    []limit.Item // of the groups: callers may leave and use theirs again
+	names    []byte
+	states   []limit.State
+	verdicts []limit.Verdict
+}
+
+// flightOptions say how calls are put together.
+type flightOptions struct {
+	// acrossSlots says that one command may hold calls of many slots.
+	acrossSlots bool
+	// declared says that keys are declared as such.
+	declared bool
+	// separate keeps equal calls apart.
+	separate bool
+}
+
+// command is one script call.
+type command struct {
+	slot       uint16
+	first      int // the first of its runs, -1 before there is one
+	last       int
+	start, end int // where it stands in flight.out
+}
+
+// run is a row of groups in a command.
+type run struct {
+	verb        verb
+	shape       []limit.Item // of its first group, for limits and costs
+	next        int          // the command's next run, -1 after the last
+	first, last int          // its groups
+	groups      int
+	several     bool // some group holds more than one member
+}
+
+// group is a call, and the callers that make it.
+type group struct {
+	items       []limit.Item
+	hash        uint64
+	place       place
+	next        int // the run's next group, -1 after the last
+	first, last int // its members, in the order of their arrival
+	n           int
+	answered    bool
+}
+
+// member is one caller's call. Callers of a group are decided in their order.
+type member struct {
+	ticket *ticket
+	call   limit.Call
+	tag    uint64 // of the buckets that may be shared with other calls
+	place  place
+	next   int // the group's next member, -1 after the last
+}
+
+// place is where in its command a call is decided: the run, then the group
+// within it.
+type place struct{ run, group int }
+
+func (p place) before(q place) bool {
+	return p.run < q.run || p.run == q.run && p.group < q.group
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// reset empties the flight.
+func (f *flight) reset() {
+	f.commands, f.runs, f.groups = f.commands[:0], f.runs[:0], f.groups[:0]
+	clear(f.members) // lets go of tickets
+	clear(f.tickets)
+	f.members, f.tickets = f.members[:0], f.tickets[:0]
+	f.table = [tableSize]int16{}
+	f.out, f.items, f.names = f.out[:0], f.items[:0], f.names[:0]
+}
+
+// board takes the calls of a ticket on board, unless its caller has left or it
+// is too late for them; it reports whether it did.
+func (f *flight) board(t *ticket, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left || now.After(t.sendBy) {
+		return false
+	}
+	t.sent = true
+	first := len(f.members)
+	for _, c := range t.calls {
+		f.add(t, c, first)
+	}
+	return true
+}
+
+// add puts a call into a group. The order of a caller's calls that share a
+// bucket is kept: a call never lands before an earlier one of its ticket, whose
+// members begin at first, that has the same tag.
+func (f *flight) add(t *ticket, c limit.Call, first int) {
+	items := t.items[c.First:c.Last]
+	m := member{ticket: t, call: c, next: -1, tag: maphash.Bytes(hashSeed, items[0].Name[:items[0].TagLen])}
+	after := place{}
+	for i := first; i < len(f.members); i++ {
+		if o := &f.members[i]; o.tag == m.tag && after.before(o.place) {
+			after = o.place
+		}
+	}
+	at := f.join(t.verb, items, after)
+	g := &f.groups[at]
+	m.place = g.place
+	if g.n == 0 {
+		g.first = len(f.members)
+	} else {
+		f.members[g.last].next = len(f.members)
+		f.runs[g.place.run].several = true
+	}
+	g.last = len(f.members)
+	g.n++
+	f.members = append(f.members, m)
+}
+
+// join returns the group for a call that must not be decided earlier than at
+// after: one of equal calls, or a new one.
+func (f *flight) join(v verb, items []limit.Item, after place) int {
+	if v == verbRefund || f.opts.separate {
+		return f.open(v, items, after)
+	}
+	hash := hashCall(v, items)
+	cell := hash % tableSize
+	for ; f.table[cell] != 0; cell = (cell + 1) % tableSize {
+		at := int(f.table[cell]) - 1
+		g := &f.groups[at]
+		if g.hash != hash || f.runs[g.place.run].verb != v || !sameCall(g.items, items) {
+			continue
+		}
+		if !g.place.before(after) {
+			return at
+		}
+		break // too early; later ones join the group that is opened now
+	}
+	at := f.open(v, items, after)
+	f.groups[at].hash = hash
+	f.table[cell] = int16(at + 1)
+	return at
+}
+
+// open opens a group in a run of its shape.
+func (f *flight) open(v verb, items []limit.Item, after place) int {
+	items = f.keep(items)
+	c := f.command(items)
+	at := -1
+	for i := c.first; i >= 0; i = f.runs[i].next {
+		if i >= after.run && f.runs[i].verb == v && sameShape(f.runs[i].shape, items) {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(f.runs)
+		f.runs = append(f.runs, run{verb: v, shape: items, next: -1, first: -1})
+		if c.first < 0 {
+			c.first = at
+		} else {
+			f.runs[c.last].next = at
+		}
+		c.last = at
+	}
+	r := &f.runs[at]
+	id := len(f.groups)
+	f.groups = append(f.groups, group{items: items, place: place{at, r.groups}, next: -1})
+	if r.first < 0 {
+		r.first = id
+	} else {
+		f.groups[r.last].next = id
+	}
+	r.last = id
+	r.groups++
+	return id
+}
+
+// keep copies the items of a call, and their names.
+func (f *flight) keep(items []limit.Item) []limit.Item {
+	first := len(f.items)
+	for i := range items {
+		it := items[i]
+		begin := len(f.names)
+		f.names = append(f.names, it.Name...)
+		it.Name = f.names[begin:len(f.names):len(f.names)]
+		f.items = append(f.items, it)
+	}
+	return f.items[first:len(f.items):len(f.items)]
+}
+
+// command returns the command in which a call of the items may travel.
+func (f *flight) command(items []limit.Item) *command {
+	slot := uint16(0)
+	if !f.opts.acrossSlots {
+		slot = items[0].Slot()
+	}
+	for i := range f.commands {
+		if f.commands[i].slot == slot {
+			return &f.commands[i]
+		}
+	}
+	f.commands = append(f.commands, command{slot: slot, first: -1})
+	return &f.commands[len(f.commands)-1]
+}
+
+func hashCall(v verb, items []limit.Item) uint64 {
+	h := uint64(v)
+	for i := range items {
+		it := &items[i]
+		h = h*0x9E3779B97F4A7C15 + maphash.Bytes(hashSeed, it.Name) + uint64(it.Cost)
+	}
+	return h
+}
+
+// sameShape reports whether two calls ask the same limits for the same costs.
+func sameShape(a, b []limit.Item) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Limit != b[i].Limit || a[i].Cost != b[i].Cost || a[i].Bounds != b[i].Bounds {
+			return false
+		}
+	}
+	return true
+}
+
+// sameCall reports whether two calls ask the same of the same buckets.
+func sameCall(a, b []limit.Item) bool {
+	if !sameShape(a, b) {
+		return false
+	}
+	for i := range a {
+		if string(a[i].Name) != string(b[i].Name) {
+			return false
+		}
+	}
+	return true
+}

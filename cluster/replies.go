@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+)
+
+const (
+	// replyBuffer is what is read at once: the reply to a full flight fits.
+	replyBuffer = 16 << 10
+	// maxReplyLine bounds a line of a reply, and maxReplyBulk a word of one.
+	maxReplyLine = 4 << 10
+	maxReplyBulk = 64 << 10
+)
+
+// replies reads what a node replies, in RESP2. It belongs to one goroutine.
+type replies struct {
+	conn net.Conn
+	buf  []byte
+	r, w int
+	// patience is asked when a read timed out; nil goes on waiting.
+	patience func() error
+}
+
+func newReplies(conn net.Conn) *replies { return &replies{conn: conn, buf: make([]byte, replyBuffer)} }
+
+// fill reads more.
+func (in *replies) fill() error {
+	switch {
+	case in.r == in.w:
+		in.r, in.w = 0, 0
+	case in.w == len(in.buf):
+		if in.r == 0 {
+			in.buf = append(in.buf, make([]byte, len(in.buf))...)
+		}
+		in.w = copy(in.buf, in.buf[in.r:in.w])
+		in.r = 0
+	}
+	for {
+		n, err := in.conn.Read(in.buf[in.w:])
+		in.w += n
+		switch {
+		case n > 0:
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded) && in.patience != nil:
+			err = in.patience()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// await waits for the first byte of a reply.
+func (in *replies) await() error {
+	if in.r < in.w {
+		return nil
+	}
+	return in.fill()
+}
+
+// line returns the next line without its end. It is valid until the next read.
+func (in *replies) line() ([]byte, error) {
+	for from := 0; ; {
+		if i := bytes.IndexByte(in.buf[in.r+from:in.w], '\n'); i >= 0 {
+			line := in.buf[in.r : in.r+from+i]
+			in.r += from + i + 1
+			if len(line) < 2 || line[len(line)-1] != '\r' {
+				return nil, errReply
+			}
+			return line[:len(line)-1], nil
+		}
+		from = in.w - in.r
+		if from > maxReplyLine {
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxReplyLine)
+		}
+		if err := in.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// array reads the length of an array. An error that was replied instead is
+// returned as a replyError.
+func (in *replies) array() (int, error) {
+	line, err := in.line()
+	if err != nil {
+		return 0, err
+	}
+	switch line[0] {
+	case '*':
+		n, ok := parseNumber(line[1:])
+		if !ok || n < 0 || n > 1<<20 {
+			return 0, errReply
+		}
+		return int(n), nil
+	case '-':
+		return 0, replyError(line[1:])
+	default:
+		return 0, errReply
+	}
+}
+
+// integer reads an integer. A text that was replied instead is returned as a
+// replyError.
+func (in *replies) integer() (int64, error) {
+	line, err := in.line()
+	if err != nil {
+		return 0, err
+	}
+	switch line[0] {
+	case ':':
+		n, ok := parseNumber(line[1:])
+		if !ok {
+			return 0, errReply
+		}
+		return n, nil
+	case '$', '-':
+		text, err := in.text(line)
+		if err != nil {
+			return 0, err
+		}
+		return 0, replyError(text)
+	default:
+		return 0, errReply
+	}
+}
+
+// text reads a string, or an error that was replied instead, whose first line
+// is given.
+func (in *replies) text(line []byte) (string, error) {
+	switch line[0] {
+	case '+':
+		return string(line[1:]), nil
+	case '-':
+		return string(line[1:]), nil
+	case '$':
+	default:
+		return "", errReply
+	}
+	n, ok := parseNumber(line[1:])
+	if !ok || n < 0 || n > maxReplyBulk {
+		return "", errReply
+	}
+	need := int(n) + 2
+	for in.w-in.r < need {
+		if err := in.fill(); err != nil {
+			return "", err
+		}
+	}
+	s := string(in.buf[in.r : in.r+int(n)])
+	in.r += need
+	return s, nil
+}
+
+// parseNumber reads a decimal number of up to 18 digits.
+func parseNumber(b []byte) (int64, bool) {
+	negative := len(b) > 0 && b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+// startsWith reports whether the next reply begins with prefix, which is shorter
+// than any reply.
+func (in *replies) startsWith(prefix string) (bool, error) {
+	for in.w-in.r < 4 {
+		if err := in.fill(); err != nil {
+			return false, err
+		}
+	}
+	if in.buf[in.r] != prefix[0] {
+		return false, nil
+	}
+	for in.w-in.r < len(prefix) {
+		if bytes.IndexByte(in.buf[in.r:in.w], '\n') >= 0 {
+			return false, nil
+		}
+		if err := in.fill(); err != nil {
+			return false, err
+		}
+	}
+	return string(in.buf[in.r:in.r+len(prefix)]) == prefix, nil
+}
+
+// words reads a reply of any shape and returns its strings and numbers, one
+// after the other. An error reply is returned as a replyError.
+func (in *replies) words() ([]string, error) {
+	line, err := in.line()
+	if err != nil {
+		return nil, err
+	}
+	switch line[0] {
+	case '-':
+		return nil, replyError(line[1:])
+	case ':':
+		return []string{string(line[1:])}, nil
+	case '*':
+		n, ok := parseNumber(line[1:])
+		if !ok || n > maxReplyLine {
+			return nil, errReply
+		}
+		var words []string
+		for range n {
+			more, err := in.words()
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, more...)
+		}
+		return words, nil
+	default:
+		if string(line) == "$-1" {
+			return nil, nil
+		}
+		word, err := in.text(line)
+		return []string{word}, err
+	}
+}

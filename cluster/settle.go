@@ -1,0 +1,208 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// errReply is returned for a reply that no script of ours makes.
+var errReply = errors.New("decode reply: not what the script replies")
+
+// errJump is why a call stayed undecided whose clock was outside the calendar
+// boundaries twice.
+var errJump = errors.New("decide call: the store's clock jumps")
+
+// clockText is what the script replies for a call when its clock lies outside
+// the calendar boundaries that were sent.
+const clockText = "LGCLOCK"
+
+// replyError is an error that the store replied.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError marks the error as one that go-redis would return.
+func (replyError) RedisError() {}
+
+// settle reads the reply to a command and answers its calls. An error is one of
+// the connection, or of a reply that makes no sense: then nothing more can be
+// read. A call that the store refused is answered, with trouble.
+func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item)) error {
+	n, err := in.array()
+	var refused replyError
+	if errors.As(err, &refused) {
+		f.failCommand(c, refused, tell)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now, err := in.integer()
+	if err != nil {
+		return err
+	}
+	n--
+	for r := c.first; r >= 0; r = f.runs[r].next {
+		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
+			used, err := f.settleGroup(&f.runs[r], &f.groups[g], now, in, tell)
+			if err != nil {
+				return err
+			}
+			n -= used
+		}
+	}
+	if n != 0 {
+		return fmt.Errorf("%w: %d elements too many", errReply, n)
+	}
+	return nil
+}
+
+// settleGroup reads the part of a reply that is about a group, and returns how
+// many elements that was.
+func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func(error, []limit.Item)) (used int, err error) {
+	first, err := in.integer()
+	var refused replyError
+	switch {
+	case errors.As(err, &refused) && refused == clockText:
+		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
+		return 1, nil
+	case errors.As(err, &refused):
+		f.fail(g, refused, tell)
+		return 1, nil
+	case err != nil:
+		return 0, err
+	case r.verb == verbRefund:
+		f.each(g, func(t *ticket, _ limit.Call) { t.refunds++ })
+		return 1, nil
+	}
+	f.states = f.states[:0]
+	for i := range g.items {
+		p := &g.items[i].Limit.Params
+		numbers := [6]int64{first}
+		n := stateNumbers(p)
+		for j := range n {
+			if i+j == 0 {
+				continue // it told that this is no error
+			}
+			if numbers[j], err = in.integer(); err != nil {
+				return 0, err
+			}
+		}
+		used += n
+		f.states = append(f.states, stateOf(p, &numbers, now))
+	}
+	f.grant(r.verb, g, now)
+	return used, nil
+}
+
+// stateNumbers returns how many numbers the script replies for a bucket.
+func stateNumbers(p *limit.Params) int {
+	switch {
+	case p.Algorithm != limit.AlgorithmTokenBucket:
+		return 6
+	case p.HasLevel():
+		return 1
+	default:
+		return 2
+	}
+}
+
+func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
+	switch stateNumbers(p) {
+	case 6:
+		return limit.State(*n)
+	case 1:
+		return p.StateAtLevel(n[0], now)
+	default:
+		return p.StateWith(n[0], n[1], now)
+	}
+}
+
+// grant gives the members of a group their verdicts, one after the other: what
+// the script did to the buckets at once, the maths of package limit does to
+// their states step by step.
+func (f *flight) grant(v verb, g *group, now int64) {
+	g.answered = true
+	for at := g.first; at >= 0; at = f.members[at].next {
+		m := &f.members[at]
+		out := f.verdicts[:0]
+		granted := true
+		for i := range g.items {
+			it := &g.items[i]
+			state := f.states[i]
+			verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
+			if v == verbTake && verdict.Allowed {
+				f.states[i] = state
+			}
+			granted = granted && (verdict.Allowed || !it.Enforced())
+			out = append(out, verdict)
+		}
+		for i := range g.items {
+			if v == verbTake && !granted && out[i].Allowed {
+				limit.Untake(&g.items[i].Limit.Params, &f.states[i], g.items[i].Cost)
+			}
+		}
+		f.verdicts = out
+		m.ticket.decided(m.call, out)
+	}
+}
+
+// decided hands a call its verdicts, unless its caller has left.
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.left {
+		items := t.items[c.First:c.Last]
+		for i := range items {
+			items[i].Verdict, items[i].Source = verdicts[i], limit.SourceStore
+		}
+	}
+	t.answered()
+}
+
+// askAgain notes that a call was not decided because the store's clock, now, is
+// outside its boundaries.
+func (t *ticket) askAgain(c limit.Call, now int64) {
+	if t.left {
+		return
+	}
+	items := t.items[c.First:c.Last]
+	for i := range items {
+		items[i].Bounds = items[i].Limit.Bounds(now)
+	}
+	t.again = append(t.again, c)
+}
+
+// each answers the members of a group with do, under their tickets' locks.
+func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
+	g.answered = true
+	for at := g.first; at >= 0; at = f.members[at].next {
+		m := &f.members[at]
+		m.ticket.mu.Lock()
+		do(m.ticket, m.call)
+		m.ticket.answered()
+		m.ticket.mu.Unlock()
+	}
+}
+
+// fail leaves the calls of a group undecided.
+func (f *flight) fail(g *group, why error, tell func(error, []limit.Item)) {
+	f.each(g, func(t *ticket, c limit.Call) {
+		if !t.left { // else the caller has counted it
+			tell(why, t.items[c.First:c.Last])
+		}
+	})
+}
+
+// failCommand leaves those calls of a command undecided that have no answer yet.
+func (f *flight) failCommand(c *command, why error, tell func(error, []limit.Item)) {
+	for r := c.first; r >= 0; r = f.runs[r].next {
+		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
+			if !f.groups[g].answered {
+				f.fail(&f.groups[g], why, tell)
+			}
+		}
+	}
+}

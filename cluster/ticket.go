@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// verb is what the script is asked to do with a call.
+type verb uint8
+
+const (
+	verbTake verb = iota
+	verbPeek
+	verbRefund
+)
+
+// ticket is what one caller asks of one node, on its way through the node's
+// lane. The caller waits for it until its deadline, and leaves then: what comes
+// later no longer reaches its items.
+type ticket struct {
+	verb  verb
+	calls []limit.Call
+	// sendBy is when it is too late to send: the reply takes its time too, and
+	// what is charged after the caller has left is charged for nothing.
+	sendBy time.Time
+	// done holds one token once every call is answered.
+	done chan struct{}
+
+	mu    sync.Mutex   // guards what follows, and the items from submit to leave
+	items []limit.Item // of the caller
+	open  int          // calls without an answer
+	sent  bool
+	left  bool
+	again []limit.Call // to be asked once more: the clock was outside their bounds
+	// refunds counts the calls that gave their units back, or found that they no
+	// longer weigh.
+	refunds int
+}
+
+func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
+
+// reset makes the ticket ready for another journey. Nobody else may know it.
+func (t *ticket) reset(v verb, items []limit.Item, sendBy time.Time) {
+	t.verb, t.items, t.sendBy = v, items, sendBy
+	t.calls, t.again = t.calls[:0], t.again[:0]
+	t.sent, t.left, t.refunds = false, false, 0
+}
+
+// answered counts one call less to wait for. It is called under t.mu.
+func (t *ticket) answered() {
+	if t.open--; t.open == 0 {
+		t.done <- struct{}{}
+	}
+}
+
+// wait waits until every call is answered or time is up, and reports which.
+func (t *ticket) wait(timeout <-chan time.Time) bool {
+	select {
+	case <-t.done:
+		return true
+	case <-timeout:
+		return t.leave()
+	}
+}
+
+// leave ends the wait, and reports whether every call was answered nevertheless.
+func (t *ticket) leave() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == 0 {
+		<-t.done
+		return true
+	}
+	t.left = true
+	return false
+}
