@@ -84,6 +84,33 @@ func client(tb testing.TB, addr string) *redis.Client {
 	return c
 }
 
+// storeTime returns what the store's clock says, which decides.
+func storeTime(tb testing.TB, c *redis.Client) time.Time {
+	tb.Helper()
+	now, err := c.Time(tb.Context()).Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return now
+}
+
+// eventually asks until ok, and fails if that is not within some time. What
+// happens in the store tells nobody, so it has to be asked.
+func eventually(tb testing.TB, within time.Duration, what string, ok func() bool) {
+	tb.Helper()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			tb.Fatalf("%s: not within %s", what, within)
+		}
+	}
+}
+
 // spec is one limit of a test plan.
 type spec = storetest.Spec
 

@@ -17,17 +17,10 @@ func TestLateRefund(t *testing.T) {
 	items := take(t, s, set, req)
 	s.Refund(limit.Moment{Start: time.Now().Add(-time.Hour)}, items)
 	clear(items[0].Name) // the caller's memory is used again
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	eventually(t, 10*time.Second, "5 left, as if the cost were taken once", func() bool {
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, 0, &b)
 		s.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
-		if b.Items[0].Remaining == 9-4 { // as if the cost were taken once
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d left, want 5", b.Items[0].Remaining)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return b.Items[0].Remaining == 9-4
+	})
 }

@@ -159,15 +159,20 @@ func (p *proxy) get(path string) string {
 	return string(body)
 }
 
-// eventually polls until ok, or fails with what.
+// eventually asks until ok, or fails with what. What a proxy or its store has
+// become tells nobody, so it has to be asked.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(startTimeout)
+	late := time.NewTimer(startTimeout)
+	defer late.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for !ok() {
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-late.C:
 			tb.Fatalf("%s: not within %s", what, startTimeout)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -4,10 +4,11 @@
 #   provision.sh redis      prints the folder that holds redis-server and redis-cli
 #   provision.sh compiler   makes sure there is a C compiler, for the race detector
 #
-# LIMITGATE_APT=1 lets it install packages with apt-get, as root. Without it
-# nothing is installed: on Debian and Ubuntu the distribution's redis is unpacked
-# into .cache/redis, for which no root is needed. LIMITGATE_REDIS_BIN names a
-# folder to use instead. All talk goes to stderr.
+# LIMITGATE_APT=1 lets it install packages with apt-get, as root, and
+# LIMITGATE_BREW=1 redis with brew. Without them nothing is installed: on Debian
+# and Ubuntu the distribution's redis is unpacked into .cache/redis, for which no
+# root is needed. LIMITGATE_REDIS_BIN names a folder to use instead. All talk goes
+# to stderr.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -82,8 +82,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"config": {
-		reason:  "turns settings into the options of each package that has some",
-		imports: []string{"limit", "limiter", "cluster", "backstop", "server", "memory", "commands"},
+		reason:  "reads settings and the limits file, and leaves it to the command to hand them on",
+		imports: []string{"limit"},
 	},
 	"cmd/limitgate": {
 		reason:     "wires everything, and nothing imports it",
@@ -146,6 +146,36 @@ func checkImports(table map[string]row, packages []listed) []string {
 	return problems
 }
 
+func TestTheTableAllowsNothingUnused(t *testing.T) {
+	for _, problem := range checkUnused(table, listPackages(t)) {
+		t.Error(problem)
+	}
+}
+
+// checkUnused returns what the table says of packages that are not there, and
+// the imports it allows that nobody makes: a door that nobody uses is open to
+// whoever comes by.
+func checkUnused(table map[string]row, packages []listed) []string {
+	imports := map[string][]string{}
+	for _, p := range packages {
+		imports[p.name()] = p.ownImports()
+	}
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		made, found := imports[name]
+		if !found {
+			problems = append(problems, fmt.Sprintf("the table has a row of %s, which is no package", name))
+			continue
+		}
+		for _, allowed := range table[name].imports {
+			if !slices.Contains(made, allowed) {
+				problems = append(problems, fmt.Sprintf("the row of %s allows %s, which it does not import", name, allowed))
+			}
+		}
+	}
+	return problems
+}
+
 // refuse returns why non-test code of a row may not import a package, or
 // nothing if it may.
 func refuse(table map[string]row, r row, imported string) string {
@@ -194,6 +224,29 @@ func TestCheckImportsReportsWhatTheTableForbids(t *testing.T) {
 			}
 			got := strings.Join(checkImports(table, []listed{p}), "\n")
 			if (test.want == "") != (got == "") || !strings.HasPrefix(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCheckUnusedReportsWhatNobodyNeeds(t *testing.T) {
+	rows := map[string]row{"limit": {}, "limiter": {imports: []string{"limit"}}}
+	for name, test := range map[string]struct {
+		packages map[string]string // and what each imports
+		want     string
+	}{
+		"all used":        {map[string]string{"limit": "fmt", "limiter": modulePath + "/limit"}, ""},
+		"unused":          {map[string]string{"limit": "fmt", "limiter": "fmt"}, "the row of limiter allows limit, which it does not import"},
+		"somebody else's": {map[string]string{"limit": "fmt", "limiter": "example.org/limit"}, "the row of limiter allows limit, which it does not import"},
+		"no package":      {map[string]string{"limiter": modulePath + "/limit"}, "the table has a row of limit, which is no package"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var packages []listed
+			for path, imported := range test.packages {
+				packages = append(packages, listed{ImportPath: modulePath + "/" + path, Imports: []string{imported}})
+			}
+			if got := strings.Join(checkUnused(rows, packages), "\n"); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -1,0 +1,59 @@
+package limit_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestCosts: a limit with a cost takes that of every request, one with a max_cost
+// admits no dearer request, ever, and the others go by what the request costs.
+func TestCosts(t *testing.T) {
+	set := parse(t, `
+version: 1
+default_plan: p
+plans:
+  p:
+    - {id: plain, by: [tenant], group: a, rate: 10/h}
+    - {id: fixed, by: [tenant], group: b, rate: 10/h, cost: 3}
+    - {id: capped, by: [tenant], group: c, rate: 10/h, max_cost: 4}
+    - {id: window, by: [tenant], group: d, rate: 10/h, algorithm: fixed_window, max_cost: 4}
+tenants:
+  acme: {overrides: {fixed: {cost: 10}, capped: {max_cost: 10}, window: {action: allow}}}
+`)
+	for _, c := range []struct {
+		tenant string
+		cost   int64
+		want   string // what is left in each limit, or never
+	}{
+		{"t", 1, "plain 9, fixed 7, capped 9, window 9"},
+		{"t", 4, "plain 6, fixed 7, capped 6, window 6"},
+		{"t", 5, "plain 5, fixed 7, capped never, window never"},
+		{"t", 11, "plain never, fixed 7, capped never, window never"},
+		{"t", limit.MaxCost, "plain never, fixed 7, capped never, window never"},
+		{"acme", 1, "plain 9, fixed 0, capped 9"},
+		{"acme", 10, "plain 0, fixed 0, capped 0"},
+	} {
+		var b limit.Buffer
+		set.Resolve(&limit.Request{Tenant: c.tenant, Cost: c.cost}, nil, 1_800_000_000e6, &b)
+		var got []string
+		for i := range b.Items {
+			it := &b.Items[i]
+			var bucket limit.State
+			v, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &bucket, 1_800_000_000e6, it.Cost)
+			says := "later"
+			switch {
+			case v.Allowed:
+				says = fmt.Sprint(v.Remaining)
+			case v.Wait == limit.Never:
+				says = "never"
+			}
+			got = append(got, it.Limit.ID+" "+says)
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s asks for %d: got %s, want %s", c.tenant, c.cost, strings.Join(got, ", "), c.want)
+		}
+	}
+}
