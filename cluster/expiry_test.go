@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -178,8 +179,9 @@ func TestClockOutsideBounds(t *testing.T) {
 	}
 }
 
-// TestSlots asks the real cluster where 20,000 random and hostile tenants live:
-// all buckets of each in one slot, the one computed here, and no two on one key.
+// TestSlots asks the real cluster where the buckets of 20,002 requests live, whose
+// tenants, ops and users are random and hostile: all of one request in one slot,
+// the one computed here, and no two buckets under one name.
 func TestSlots(t *testing.T) {
 	cl := redistest.SharedCluster(t)
 	c := client(t, cl.Nodes[0].Addr)
@@ -187,19 +189,24 @@ func TestSlots(t *testing.T) {
 		spec{ID: "a", By: []string{"tenant"}, Rate: "1/s"},
 		spec{ID: "b", By: []string{"tenant", "op"}, Rate: "1/s"},
 		spec{ID: "c", By: []string{"tenant", "user"}, Rate: "1/s"},
+		spec{ID: "d", By: []string{"tenant", "op", "user"}, Rate: "1/s"},
 	)
 	seen := map[string]string{}
-	names := hostileNames(20_000)
-	for chunk := range chunks(names, 1000) {
+	for requests := range slices.Chunk(hostileRequests(20_000), 1000) {
 		pipe := c.Pipeline()
 		var want []uint16
 		var replies []*redis.IntCmd
-		for _, name := range chunk {
-			for _, it := range resolveAll(set, name) {
-				if other, ok := seen[string(it.Name)]; ok {
-					t.Fatalf("%q and %q share the bucket %q", name, other, it.Name)
+		for _, req := range requests {
+			var b limit.Buffer
+			set.Resolve(&req, testAddrs, 0, &b)
+			user := req.Dims[0].Value
+			for i, counted := range [][]string{{}, {req.Op}, {user}, {req.Op, user}} {
+				it := &b.Items[i]
+				bucket := fmt.Sprintf("%s of %q for %q", it.Limit.ID, req.Tenant, counted)
+				if other, ok := seen[string(it.Name)]; ok && other != bucket {
+					t.Fatalf("%s and %s are both called %q", other, bucket, it.Name)
 				}
-				seen[string(it.Name)] = name
+				seen[string(it.Name)] = bucket
 				want = append(want, it.Slot())
 				replies = append(replies, pipe.ClusterKeySlot(context.Background(), string(it.Name[:it.KeyLen])))
 			}
@@ -209,19 +216,30 @@ func TestSlots(t *testing.T) {
 		}
 		for i, r := range replies {
 			if r.Val() != int64(want[i]) {
-				t.Fatalf("a bucket of %q: slot %d, the cluster says %d", chunk[i/3], want[i], r.Val())
+				t.Fatalf("a bucket of %+v: slot %d, the cluster says %d", requests[i/4], want[i], r.Val())
 			}
-			if want[i] != want[i/3*3] {
-				t.Fatalf("the buckets of %q lie in slots %d and %d", chunk[i/3], want[i/3*3], want[i])
+			if want[i] != want[i/4*4] {
+				t.Fatalf("the buckets of %+v lie in slots %d and %d", requests[i/4], want[i/4*4], want[i])
 			}
 		}
 	}
+	if buckets := 10_001 + 3*20_002; len(seen) != buckets {
+		t.Errorf("%d names, want %d", len(seen), buckets)
+	}
 }
 
-func resolveAll(set *limit.Set, tenant string) []limit.Item {
-	var b limit.Buffer
-	set.Resolve(&limit.Request{Tenant: tenant, Op: "x", Dims: []limit.Dim{{Name: "user", Value: "u}{"}}, Cost: 1}, testAddrs, 0, &b)
-	return b.Items
+// hostileRequests returns n requests of half as many tenants, each of an op and a
+// user of its own, and two whose op and user look alike one behind the other.
+func hostileRequests(n int) []limit.Request {
+	names := hostileNames(n)
+	request := func(tenant, op, user string) limit.Request {
+		return limit.Request{Tenant: tenant, Op: op, Dims: []limit.Dim{{Name: "user", Value: user}}, Cost: 1}
+	}
+	requests := []limit.Request{request("t", "x;user=y", "z"), request("t", "x", "y;user=z")}
+	for i := range n {
+		requests = append(requests, request(names[i/2], names[n-1-i], names[(i+n/3)%n]))
+	}
+	return requests
 }
 
 // hostileNames returns n different tenants, many made of what keys are made of.
@@ -244,18 +262,6 @@ func hostileNames(n int) []string {
 		names = append(names, b.String())
 	}
 	return names
-}
-
-func chunks(s []string, n int) func(func([]string) bool) {
-	return func(yield func([]string) bool) {
-		for len(s) > 0 {
-			m := min(n, len(s))
-			if !yield(s[:m]) {
-				return
-			}
-			s = s[m:]
-		}
-	}
 }
 
 // TestAdvice: a store that evicts is warned of, one that does not is not.
