@@ -35,6 +35,12 @@ type flight struct {
 	names    []byte
 	states   []limit.State
 	verdicts []limit.Verdict
+	sentAt   time.Time
+	users    int // senders and readers, see lane.leave
+	// missing are the commands that found no script, and heal is what is sent for
+	// them.
+	missing []int
+	heal    []byte
 }
 
 // flightOptions say how calls are put together.
@@ -98,6 +104,7 @@ var hashSeed = maphash.MakeSeed()
 // reset empties the flight.
 func (f *flight) reset() {
 	f.commands, f.runs, f.groups = f.commands[:0], f.runs[:0], f.groups[:0]
+	f.missing = nil
 	clear(f.members) // lets go of tickets
 	clear(f.tickets)
 	f.members, f.tickets = f.members[:0], f.tickets[:0]

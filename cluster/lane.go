@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,12 @@ const (
 	// maxQueue is how many calls may wait in a lane: a node needs a few
 	// milliseconds for as many, and nobody waits longer than that.
 	maxQueue = 4096
+	// maxAway is how many flights may be on their way: while the reply to one is
+	// read the node works on the other. A third would only wait there.
+	maxAway = 2
+	// worthwhile is how many calls must wait for a second flight to leave. With
+	// fewer, waiting for the first makes batches larger at no cost.
+	worthwhile = maxFlight / 4
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -28,32 +35,27 @@ var (
 )
 
 // lane is the way to one node: the calls of all connections meet in it. While
-// one flight is on its way the next one gathers, so that batches are as large
-// as the load demands, without a timer; an idle lane sends at once.
+// flights are on their way the next one gathers, so that batches are as large as
+// the load demands, without a timer; an idle lane sends at once.
 //
-// One goroutine, in run, reads the replies. The flight belongs in turn to whoever
-// found the lane idle, who fills and sends it, and to the reader, who settles it
-// and sends the next one.
+// One goroutine, in run, reads the replies and settles the flights. They are
+// filled and sent by whoever finds that one may leave: a caller, or the reader.
 type lane struct {
-	addr   string
 	script script
 	dial   func(context.Context) (*link, error)
 	ioTime time.Duration
 	tell   func(error, []limit.Item) // a call stays undecided
 	loads  func()                    // the script had to be loaded
 	report func(error)               // how the node is; nil is well
-	flight flight
 
-	mu     sync.Mutex // guards what follows
-	link   *link      // nil without a connection
-	queue  []*ticket
-	queued int // calls in queue
-	// busy says that somebody owns the flight; under way, that a reply is awaited.
-	busy, underWay bool
-	// writing says that its sender has not returned from writing; handedOver,
-	// that the reader is done with it already and the sender shall go on.
-	writing, handedOver bool
-	sentAt              time.Time
+	mu      sync.Mutex // guards what follows, but for what an owner does to its flight
+	link    *link      // nil without a connection
+	queue   []*ticket
+	queued  int       // calls in queue
+	filling bool      // somebody fills or writes a flight
+	free    []*flight // nobody's
+	away    []*flight // written or being written, in their order
+	again   []*flight // whose script was missing, to be sent once more
 }
 
 // link is a connection to a node, and how calls are put together for it.
@@ -70,25 +72,22 @@ func (l *link) hangUp() { _ = l.Close() }
 func (l *lane) submit(t *ticket) {
 	t.open = len(t.calls)
 	l.mu.Lock()
+	var why error
 	switch {
 	case l.link == nil:
-		l.mu.Unlock()
-		l.refuse(t, errDown)
-		return
+		why = errDown
 	case l.queued+len(t.calls) > maxQueue:
-		l.mu.Unlock()
-		l.refuse(t, errOverload)
-		return
+		why = errOverload
+	default:
+		l.queue = append(l.queue, t)
+		l.queued += len(t.calls)
 	}
-	l.queue = append(l.queue, t)
-	l.queued += len(t.calls)
-	if l.busy {
-		l.mu.Unlock()
-		return
-	}
-	l.busy = true
 	l.mu.Unlock()
-	l.next()
+	if why != nil {
+		l.refuse(t, why)
+		return
+	}
+	l.pump()
 }
 
 // refuse leaves a ticket's calls undecided.
@@ -104,93 +103,109 @@ func (l *lane) refuse(t *ticket, why error) {
 	}
 }
 
-// next sends what has gathered. It is called by whoever owns the flight.
-func (l *lane) next() {
-	for l.gather() {
-		l.flight.encode(l.script.sha)
-		if !l.send() {
-			continue
+// pump sends what may leave now. Only one goroutine does at a time; the others
+// can rely on it.
+func (l *lane) pump() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.filling && l.mayLeave() {
+		l.filling = true
+		if len(l.again) > 0 {
+			f := l.again[0]
+			l.again = append(l.again[:0], l.again[1:]...)
+			l.send(f, f.heal)
+		} else {
+			f := l.free[len(l.free)-1]
+			l.free = l.free[:len(l.free)-1]
+			l.gather(f)
+			l.mu.Unlock()
+			l.fill(f)
+			l.mu.Lock()
+			l.send(f, f.out)
 		}
-		return
+		l.filling = false
 	}
 }
 
-// gather fills the flight from the queue. With an empty queue the lane falls
-// idle, and it reports false.
-func (l *lane) gather() bool {
-	f := &l.flight
+// mayLeave reports whether a flight may leave: the first at once, another one
+// when it is worth while, so that the node has work while a reply is read.
+func (l *lane) mayLeave() bool {
+	switch {
+	case len(l.again) > 0:
+		return true
+	case len(l.queue) == 0 || len(l.free) == 0:
+		return false
+	case len(l.away) == 0 || l.link == nil:
+		return true
+	default:
+		return l.queued >= worthwhile
+	}
+}
+
+// gather moves tickets from the queue into a flight.
+func (l *lane) gather(f *flight) {
 	f.reset()
-	now := time.Now()
-	l.mu.Lock()
 	if l.link != nil {
 		f.opts = l.link.opts
 	}
 	n, calls := 0, 0
 	for n < len(l.queue) && (n == 0 || calls+len(l.queue[n].calls) <= maxFlight) {
 		calls += len(l.queue[n].calls)
-		f.tickets = append(f.tickets, l.queue[n])
 		n++
 	}
+	f.tickets = append(f.tickets, l.queue[:n]...)
 	l.queued -= calls
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
-	l.busy = n > 0
-	l.mu.Unlock()
-	if n == 0 {
-		return false // the flight is no longer ours
-	}
+}
+
+// fill puts the calls of a flight's tickets together and encodes them.
+func (l *lane) fill(f *flight) {
+	f.sentAt = time.Now()
 	for _, t := range f.tickets {
-		if !f.board(t, now) {
+		if !f.board(t, f.sentAt) {
 			l.refuse(t, errOverload)
 		}
 	}
-	return true
+	f.encode(l.script.sha)
 }
 
-// send sends the flight. It reports false when there is nothing to wait for.
-func (l *lane) send() bool {
-	if len(l.flight.members) == 0 {
-		return false
-	}
-	l.mu.Lock()
+// send sends a flight, as out. It is called with mu held, and lets go of it
+// meanwhile.
+func (l *lane) send(f *flight, out []byte) {
+	f.users += 2 // this sender and the reader
 	link := l.link
-	if link == nil {
+	if len(f.members) > 0 && link != nil {
+		l.away = append(l.away, f)
 		l.mu.Unlock()
-		l.fail(errDown)
-		return false
+		if _, err := link.Write(out); err != nil {
+			_ = link.Close() // the reader sees it, and fails the flight
+		}
+		l.mu.Lock()
+		l.leave(f)
+		return
 	}
-	l.underWay, l.writing, l.sentAt = true, true, time.Now()
 	l.mu.Unlock()
-	if _, err := link.Write(l.flight.out); err != nil {
-		_ = link.Close() // the reader sees it, and fails the flight
-	}
+	l.fail(f, errDown)
 	l.mu.Lock()
-	l.writing = false
-	mine := l.handedOver
-	l.handedOver = false
-	l.mu.Unlock()
-	return !mine
+	l.leave(f)
+	l.leave(f)
 }
 
-// landed ends a flight that is settled or has failed, and sends the next one,
-// unless the sender of this one has not returned yet: then it will.
-func (l *lane) landed() {
-	l.mu.Lock()
-	l.underWay = false
-	l.handedOver = l.writing
-	mine := !l.handedOver
-	l.mu.Unlock()
-	if mine {
-		l.next()
+// leave is called by the sender of a flight and by its reader when they need it
+// no longer: the last one sets it free.
+func (l *lane) leave(f *flight) {
+	if f.users--; f.users == 0 {
+		l.free = append(l.free, f)
 	}
 }
 
-// fail leaves every call of the flight undecided.
-func (l *lane) fail(why error) {
+// fail leaves every call of a flight undecided.
+func (l *lane) fail(f *flight, why error) {
 	l.report(why)
-	for i := range l.flight.commands {
-		l.flight.failCommand(&l.flight.commands[i], why, l.tell)
+	for i := range f.commands {
+		f.failCommand(&f.commands[i], why, l.tell)
 	}
 }
 
@@ -247,16 +262,16 @@ func (l *lane) lose(why error) {
 		_ = l.link.Close()
 		l.link = nil
 	}
-	underWay, idle := l.underWay, !l.busy
-	l.busy = true
+	away := l.away
+	l.away = nil
 	l.mu.Unlock()
-	switch {
-	case underWay:
-		l.fail(why)
-		l.landed()
-	case idle:
-		l.next()
+	for _, f := range away {
+		l.fail(f, why)
+		l.mu.Lock()
+		l.leave(f)
+		l.mu.Unlock()
 	}
+	l.pump()
 }
 
 // patience decides what a read that timed out means: nothing, unless a reply is
@@ -265,11 +280,11 @@ func (l *lane) patience() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	from := time.Now()
-	if l.underWay {
-		if from.Sub(l.sentAt) >= l.ioTime {
+	if len(l.away) > 0 {
+		if from.Sub(l.away[0].sentAt) >= l.ioTime {
 			return errOverdue
 		}
-		from = l.sentAt
+		from = l.away[0].sentAt
 	}
 	return l.link.SetReadDeadline(from.Add(l.ioTime))
 }
@@ -283,69 +298,66 @@ func (l *lane) read() error {
 			return err
 		}
 		l.mu.Lock()
-		expected := l.underWay
-		l.mu.Unlock()
-		if !expected {
+		if len(l.away) == 0 {
+			l.mu.Unlock()
 			return errReply
 		}
-		if err := l.settle(in); err != nil {
+		f := l.away[0]
+		l.mu.Unlock()
+		if err := l.settle(f, in); err != nil {
 			return err
 		}
-		l.landed()
+		l.mu.Lock()
+		l.away = append(l.away[:0], l.away[1:]...)
+		if len(f.missing) > 0 {
+			l.again = append(l.again, f)
+		}
+		l.leave(f)
+		l.mu.Unlock()
+		l.pump()
 	}
 }
 
-// settle reads the replies to the flight. Commands that found no script did not
-// run: it is loaded and they are sent once more.
-func (l *lane) settle(in *replies) error {
-	f := &l.flight
-	var missing []int
+// settle reads the replies to a flight. Commands that found no script did not
+// run: they are to be sent once more, behind the script.
+func (l *lane) settle(f *flight, in *replies) error {
 	var last error
 	tell := func(err error, items []limit.Item) {
 		last = err
 		l.tell(err, items)
 	}
-	for i := range f.commands {
-		if none, err := in.startsWith("-NOSCRIPT"); err != nil {
-			return err
-		} else if none {
-			missing = append(missing, i)
-			_, _ = in.line()
-			continue
-		}
-		if err := f.settle(&f.commands[i], in, tell); err != nil {
+	if len(f.missing) > 0 { // it was loaded first
+		if _, err := in.words(); err != nil {
 			return err
 		}
 	}
-	if missing != nil {
-		if err := l.heal(in, missing, tell); err != nil {
+	again := f.missing
+	f.missing = nil
+	for i := range f.commands {
+		if again != nil && !slices.Contains(again, i) {
+			continue
+		}
+		none, err := in.startsWith("-NOSCRIPT")
+		if err != nil {
 			return err
+		}
+		if none && again == nil {
+			f.missing = append(f.missing, i)
+			_, err = in.line()
+		} else {
+			err = f.settle(&f.commands[i], in, tell)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.missing != nil {
+		l.loads()
+		f.heal = appendCommand(f.heal[:0], "SCRIPT", "LOAD", l.script.text)
+		for _, i := range f.missing {
+			f.heal = append(f.heal, f.out[f.commands[i].start:f.commands[i].end]...)
 		}
 	}
 	l.report(last)
-	return nil
-}
-
-// heal loads the script and sends the commands that missed it.
-func (l *lane) heal(in *replies, missing []int, tell func(error, []limit.Item)) error {
-	f := &l.flight
-	l.loads()
-	out := appendCommand(nil, "SCRIPT", "LOAD", l.script.text)
-	for _, i := range missing {
-		out = append(out, f.out[f.commands[i].start:f.commands[i].end]...)
-	}
-	if _, err := l.link.Write(out); err != nil {
-		return err
-	}
-	if line, err := in.line(); err != nil {
-		return err
-	} else if _, err := in.text(line); err != nil {
-		return err
-	}
-	for _, i := range missing {
-		if err := f.settle(&f.commands[i], in, tell); err != nil {
-			return err
-		}
-	}
 	return nil
 }
