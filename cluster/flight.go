@@ -10,7 +10,7 @@ import (
 const (
 	// maxFlight is how many calls travel together at most: larger batches make
 	// a decision no cheaper, and the first in them wait for the last.
-	maxFlight = 128
+	maxFlight = 256
 	// tableSize is that of the table that finds equal calls: a power of two, twice
 	// as many as there can be.
 	tableSize = 2 * maxFlight

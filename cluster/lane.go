@@ -22,7 +22,7 @@ const (
 	maxAway = 2
 	// worthwhile is how many calls must wait for a second flight to leave. With
 	// fewer, waiting for the first makes batches larger at no cost.
-	worthwhile = maxFlight / 4
+	worthwhile = maxFlight / 8
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
