@@ -96,7 +96,7 @@ func (f *flight) encodeRun(r *run) int {
 func (f *flight) encodeGroup(r *run, g *group) int {
 	n := 0
 	if r.several {
-		f.body = appendNumber(f.body, int64(g.n))
+		f.body = appendNumber(f.body, g.n)
 		n++
 	}
 	for i := range g.items {

@@ -127,36 +127,62 @@ func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
 	for at := g.first; at >= 0; at = f.members[at].next {
 		m := &f.members[at]
-		out := f.verdicts[:0]
-		granted := true
-		for i := range g.items {
-			it := &g.items[i]
-			state := f.states[i]
-			verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
-			if v == verbTake && verdict.Allowed {
-				f.states[i] = state
-			}
-			granted = granted && (verdict.Allowed || !it.Enforced())
-			out = append(out, verdict)
+		more := int64(0)
+		if f.check(v, g, now) && m.wish > 0 {
+			more = f.checkMore(g, m.wish, now)
 		}
-		for i := range g.items {
-			if v == verbTake && !granted && out[i].Allowed {
-				limit.Untake(&g.items[i].Limit.Params, &f.states[i], g.items[i].Cost)
-			}
-		}
-		f.verdicts = out
-		m.ticket.decided(m.call, out)
+		m.ticket.decided(m.call, f.verdicts, more)
 	}
 }
 
+// check decides one check of a group into f.verdicts, and reports whether it is
+// granted.
+func (f *flight) check(v verb, g *group, now int64) bool {
+	granted := true
+	f.verdicts = f.verdicts[:0]
+	for i := range g.items {
+		it := &g.items[i]
+		state := f.states[i]
+		verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
+		if v == verbTake && verdict.Allowed {
+			f.states[i] = state
+		}
+		granted = granted && (verdict.Allowed || !it.Enforced())
+		f.verdicts = append(f.verdicts, verdict)
+	}
+	for i := range g.items {
+		if v == verbTake && !granted && f.verdicts[i].Allowed {
+			limit.Untake(&g.items[i].Limit.Params, &f.states[i], g.items[i].Cost)
+		}
+	}
+	return granted
+}
+
+// checkMore grants up to wish more checks after one that was granted, and returns
+// how many. The verdicts become those of the last.
+func (f *flight) checkMore(g *group, wish, now int64) int64 {
+	for i := range g.items {
+		if it := &g.items[i]; it.Enforced() {
+			wish = min(wish, f.verdicts[i].Remaining/it.Cost)
+		}
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		if n := min(wish, f.verdicts[i].Remaining/it.Cost); n > 0 {
+			f.verdicts[i], _, _ = limit.Decide(&it.Limit.Params, it.Bounds, &f.states[i], now, n*it.Cost)
+		}
+	}
+	return wish
+}
+
 // decided hands a call its verdicts, unless its caller has left.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict) {
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.left {
 		items := t.items[c.First:c.Last]
 		for i := range items {
-			items[i].Verdict, items[i].Source = verdicts[i], limit.SourceStore
+			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more
 		}
 	}
 	t.answered()

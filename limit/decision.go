@@ -44,6 +44,9 @@ type Item struct {
 	TagLen int     // Name[:TagLen] is the same for all buckets that are decided together
 	Cost   int64   // units
 	Bounds *Bounds // of calendar windows
+	// Wish is how many more checks like this one the call may take at once, for a
+	// lease, and More how many of them it took. All items of a call have the same.
+	Wish, More int64
 
 	Verdict
 	Source Source // SourceNone until the item is decided
@@ -93,8 +96,8 @@ func Merge(items []Item) Decision {
 	degraded, refused := false, false
 	for i := range items {
 		it := &items[i]
-		if !it.Enforced() {
-			continue
+		if !it.Enforced() || it.Source == SourceNone {
+			continue // an item is left undecided only when another one denies
 		}
 		degraded = degraded || it.Source == SourceBackstop
 		refused = refused || it.Source == SourcePolicy && !it.Allowed

@@ -65,6 +65,7 @@ type RuleSpec struct {
 	Timezone  Text
 	Cost      Text
 	MaxCost   Text
+	Lease     LeaseSpec
 	Replaces  []Text
 }
 

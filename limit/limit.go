@@ -22,6 +22,7 @@ type Limit struct {
 	MaxCost   int64 // largest cost admitted, 0 where none is declared
 	FixedCost int64 // what every request costs here, 0 for the request's own cost
 	Replaces  []string
+	Lease     Lease
 
 	calendar *Calendar
 	by       []dimension // without tenant, in order of their names

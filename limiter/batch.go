@@ -48,14 +48,35 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	}
 }
 
-// pendingCalls returns the calls of the pending requests.
-func (b *Batch) pendingCalls() []limit.Call {
-	if len(b.pending) == len(b.Requests) {
-		return b.buf.Calls
+// refuse decides the requests that the cache, if there is one, knows to be denied.
+// Their other items stay undecided.
+func (b *Batch) refuse(deny *denyCache, now int64) {
+	if deny == nil || deny.latest.Load() <= now {
+		return
 	}
+	for i := range b.Requests {
+		items := b.Items(i)
+		for j := range items {
+			if deny.refuse(&items[j], now) {
+				b.Decisions[i].Source = limit.SourceCache
+			}
+		}
+	}
+}
+
+// pendingCalls returns the calls of the pending requests that the store is to
+// decide: not those of refused requests, nor what is held in leases, unless nil.
+func (b *Batch) pendingCalls(held *leases, now int64) []limit.Call {
 	b.calls = b.calls[:0]
 	for _, i := range b.pending {
-		b.calls = append(b.calls, b.requestCalls(i)...)
+		if b.Decisions[i].Source == limit.SourceCache {
+			continue
+		}
+		for _, c := range b.requestCalls(i) {
+			if held == nil || !held.take(b.buf.Items[c.First:c.Last], now) {
+				b.calls = append(b.calls, c)
+			}
+		}
 	}
 	return b.calls
 }
