@@ -187,6 +187,7 @@ func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.
 		"max_cost":  d.text(&spec.MaxCost),
 		"replaces":  d.texts(&spec.Replaces),
 		"lease":     d.lease(&spec.Lease),
+		"store":     d.text(&spec.Store),
 		"by": func(n *yaml.Node, field string) {
 			spec.BySet = true
 			by(n, field)

@@ -66,6 +66,7 @@ type RuleSpec struct {
 	Cost      Text
 	MaxCost   Text
 	Lease     LeaseSpec
+	Store     Text
 	Replaces  []Text
 }
 

@@ -61,6 +61,9 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 		return
 	}
 	l.Lease = Lease{On: true, Auto: true, TTL: DefaultLeaseTTL}
+	if l.Store == PlaceLocal {
+		c.fail(s.first().Line, "lease", "store: local asks no store, so there is nothing to lease: remove one of them")
+	}
 	if s.Word.Set() && s.Word.Value != "auto" {
 		c.fail(s.Word.Line, "lease", "%s is not a lease: write auto, or {size: 10, ttl: 2s}", quote(s.Word.Value))
 	}

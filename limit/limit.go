@@ -23,6 +23,7 @@ type Limit struct {
 	FixedCost int64 // what every request costs here, 0 for the request's own cost
 	Replaces  []string
 	Lease     Lease
+	Store     Place
 
 	calendar *Calendar
 	by       []dimension // without tenant, in order of their names

@@ -64,23 +64,6 @@ func (b *Batch) refuse(deny *denyCache, now int64) {
 	}
 }
 
-// pendingCalls returns the calls of the pending requests that the store is to
-// decide: not those of refused requests, nor what is held in leases, unless nil.
-func (b *Batch) pendingCalls(held *leases, now int64) []limit.Call {
-	b.calls = b.calls[:0]
-	for _, i := range b.pending {
-		if b.Decisions[i].Source == limit.SourceCache {
-			continue
-		}
-		for _, c := range b.requestCalls(i) {
-			if held == nil || !held.take(b.buf.Items[c.First:c.Last], now) {
-				b.calls = append(b.calls, c)
-			}
-		}
-	}
-	return b.calls
-}
-
 // fallBack has the backstop answer, by its Decide or its Peek, the calls that the
 // store left undecided.
 func (b *Batch) fallBack(at limit.Moment, calls []limit.Call, backstop Backstop, answer func(Backstop, limit.Moment, []limit.Item)) {

@@ -100,7 +100,7 @@ func appendRefunds(refunds, call []limit.Item, held map[string]bucketUse) []limi
 func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
-			it.Verdict, it.Source, it.Wish, it.More = limit.Verdict{}, limit.SourceNone, 0, 0
+			it.Verdict, it.Source, it.Wish, it.More, it.Local = limit.Verdict{}, limit.SourceNone, 0, 0, false
 			held[string(it.Name)] = undecided
 		}
 	}
@@ -111,7 +111,7 @@ func (l *Limiter) refund(at limit.Moment, items []limit.Item) {
 	var store, backstop []limit.Item
 	for _, it := range items {
 		switch {
-		case it.Source == limit.SourceBackstop:
+		case it.Source == limit.SourceBackstop || it.Local:
 			backstop = append(backstop, it)
 		case it.Source != limit.SourceLease || !l.leases.giveBack(&it):
 			store = append(store, it)

@@ -24,6 +24,9 @@ type Store interface {
 	Refund(at limit.Moment, items []limit.Item)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
+	// Saturated reports whether the shard that holds an item's bucket has more to
+	// do than it can.
+	Saturated(it *limit.Item) bool
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }
@@ -34,7 +37,10 @@ type Backstop interface {
 	Decide(at limit.Moment, items []limit.Item)
 	// Peek fills in what Decide would, and takes nothing.
 	Peek(at limit.Moment, items []limit.Item)
-	// Refund gives back what Decide took for the items.
+	// Share decides the items of one call by this instance's share, healthy or not,
+	// and takes the units if take is set.
+	Share(at limit.Moment, items []limit.Item, take bool)
+	// Refund gives back what Decide or Share took for the items.
 	Refund(items []limit.Item)
 }
 
@@ -122,7 +128,7 @@ func (l *Limiter) Decide(b *Batch) {
 
 	for len(b.pending) > 0 {
 		// 3. Units that this proxy holds already need no call.
-		calls := b.pendingCalls(l.leases, at.Now)
+		calls := l.callsForStore(at, b, true)
 
 		// 4. Ask the store, one call for each tenant, all slots at once.
 		l.opts.Store.Take(at, b.buf.Items, calls)
@@ -140,6 +146,39 @@ func (l *Limiter) Decide(b *Batch) {
 
 	// 7. Spread the retries, and count, once.
 	l.finish(b, set, at)
+}
+
+// callsForStore decides the pending requests' calls that need no store, and
+// returns the others. Refused requests have none. Unless take is set nothing is
+// taken.
+func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Call {
+	b.calls = b.calls[:0]
+	for _, i := range b.pending {
+		if b.Decisions[i].Source == limit.SourceCache {
+			continue
+		}
+		for _, c := range b.requestCalls(i) {
+			items := b.buf.Items[c.First:c.Last]
+			switch {
+			case c.Local || l.outgrown(items):
+				l.opts.Backstop.Share(at, items, take)
+			case !take || !l.leases.take(items, at.Now):
+				b.calls = append(b.calls, c)
+			}
+		}
+	}
+	return b.calls
+}
+
+// outgrown reports whether a call is of limits that each instance may decide
+// while their shard of the store is saturated, and it is.
+func (l *Limiter) outgrown(items []limit.Item) bool {
+	for i := range items {
+		if items[i].Limit.Store != limit.PlaceAutoLocal {
+			return false
+		}
+	}
+	return l.opts.Store.Saturated(&items[0])
 }
 
 // learn remembers what the store refused, and keeps the units that it granted
@@ -181,7 +220,7 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
 	b.refuse(deny, at.Now)
-	calls := b.pendingCalls(nil, at.Now)
+	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
 	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)
 	b.merge()
