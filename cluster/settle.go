@@ -26,13 +26,22 @@ func (e replyError) Error() string { return string(e) }
 // RedisError marks the error as one that go-redis would return.
 func (replyError) RedisError() {}
 
+// refusal returns the error that the store replied, if it did.
+func refusal(err error) (replyError, bool) {
+	if err == nil {
+		return "", false // most often: the variable below would be allocated
+	}
+	var refused replyError
+	ok := errors.As(err, &refused)
+	return refused, ok
+}
+
 // settle reads the reply to a command and answers its calls. An error is one of
 // the connection, or of a reply that makes no sense: then nothing more can be
 // read. A call that the store refused is answered, with trouble.
 func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item)) error {
 	n, err := in.array()
-	var refused replyError
-	if errors.As(err, &refused) {
+	if refused, ok := refusal(err); ok {
 		f.failCommand(c, refused, tell)
 		return nil
 	}
@@ -63,12 +72,12 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 // many elements that was.
 func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func(error, []limit.Item)) (used int, err error) {
 	first, err := in.integer()
-	var refused replyError
+	refused, ok := refusal(err)
 	switch {
-	case errors.As(err, &refused) && refused == clockText:
+	case ok && refused == clockText:
 		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
 		return 1, nil
-	case errors.As(err, &refused):
+	case ok:
 		f.fail(g, refused, tell)
 		return 1, nil
 	case err != nil:
