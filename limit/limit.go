@@ -139,6 +139,10 @@ func (l *Limit) Bounds(now int64) *Bounds {
 	return l.calendar.Bounds(now)
 }
 
+// OneField reports whether all buckets of l are fields of the same name, each in
+// its tenant's hash.
+func (l *Limit) OneField() bool { return l.field && len(l.by) == 0 }
+
 // Shared reports whether buckets of l span tenants.
 func (l *Limit) Shared() bool { return !l.byTenant }
 

@@ -24,8 +24,11 @@ local function address(limits)
         key_at = key_at + 1
         hash = keys[key_at]
       end
-      key[i], field[i] = hash, ARGV[at]
-      at = at + 1
+      key[i], field[i] = hash, limits[i].one_field
+      if not field[i] then
+        field[i] = ARGV[at]
+        at = at + 1
+      end
     end
   end
   for i = 1, #limits do

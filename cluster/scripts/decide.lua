@@ -7,10 +7,12 @@
 --            what to do: "take" or "peek", which changes nothing; "takes" and
 --            "peeks" where calls stand for several checks; "refund"
 --            the number of limits and the number of calls
---            for each limit: what it is (read_limit) and the cost in units
+--            for each limit: what it is (read_limit), the cost in units and,
+--            where all its buckets are fields of one name, that name
 --          and then for each call of the run:
 --            of "takes" and "peeks" only: how many checks it stands for
---            the fields of those buckets that are fields of the tenant's hash
+--            the other fields of those buckets that are fields of the tenant's
+--            hash
 --            of "refund" only: for each bucket the window that was charged
 --
 -- The keys of a call are the tenant's hash first, if any bucket is a field of
@@ -32,8 +34,8 @@ while at <= #ARGV do
   local n_limits, n_calls = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   at = at + 3
   for i = 1, n_limits do
-    limits[i] = read_limit(ARGV[at], tonumber(ARGV[at + 1]))
-    at = at + 2
+    limits[i] = read_limit(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2])
+    at = at + (limits[i].one_field and 3 or 2)
   end
   local plain, all_fields = verb ~= 'refund', true
   for i = 1, n_limits do

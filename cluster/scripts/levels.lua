@@ -11,7 +11,8 @@ local function decide_levels(limits, n_calls, several, taking)
   local full, count, need, granule = l.full, l.count, l.need, l.granule
   local is_field, call, args, names, replies, now = l.field, redis.pcall, ARGV, keys, out, now
   local unpack_struct, pack, sub, floor = unpack_struct, pack, sub, floor
-  local n, f, last, has, was_due = 1, nil, nil, nil, nil
+  local n, f, last, has, was_due = 1, l.one_field, nil, nil, nil
+  local own_field = is_field and not f
   for _ = 1, n_calls do
     local first = at
     if several then
@@ -19,9 +20,11 @@ local function decide_levels(limits, n_calls, several, taking)
       first = first + 1
     end
     local k, raw = names[key_at + 1], nil
-    if is_field then
+    if own_field then
       f = args[first]
       first = first + 1
+    end
+    if is_field then
       raw = call('HGET', k, f)
     else
       raw = call('GET', k)
@@ -91,7 +94,11 @@ local function decide_fields(limits, n_calls, several, taking)
     end
     hmget[2] = keys[key_at + 1]
     for i = 1, m do
-      hmget[i + 2] = args[first + i - 1]
+      hmget[i + 2] = limits[i].one_field
+      if not hmget[i + 2] then
+        hmget[i + 2] = args[first]
+        first = first + 1
+      end
     end
     local raws, granted = call(unpack(hmget, 1, m + 2)), n
     for i = 1, m do
@@ -121,7 +128,7 @@ local function decide_fields(limits, n_calls, several, taking)
       end
     end
     if known then
-      at, key_at = first + m, key_at + 1
+      at, key_at = first, key_at + 1
       for i = 1, m do
         replies[n_out + i] = has[i]
       end
