@@ -24,6 +24,9 @@ const (
 	// worthwhile is how many calls must wait for a second flight to leave. With
 	// fewer, waiting for the first makes batches larger at no cost.
 	worthwhile = maxFlight / 8
+	// sendTimeout bounds how long a flight may take to leave: its sender, who may be
+	// reading for many clients, must not wait for a node that does not read.
+	sendTimeout = 50 * time.Millisecond
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -101,12 +104,16 @@ func (l *lane) submit(t *ticket) {
 func (l *lane) refuse(t *ticket, why error) {
 	l.report(why)
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	last := false
 	for _, c := range t.calls {
 		if !t.left {
 			l.tell(why, t.items[c.First:c.Last])
 		}
-		t.answered()
+		last = t.answered()
+	}
+	t.mu.Unlock()
+	if last {
+		t.finished()
 	}
 }
 
@@ -187,8 +194,10 @@ func (l *lane) send(f *flight, out []byte) {
 	f.users += 2 // this sender and the reader
 	link := l.link
 	if len(f.members) > 0 && link != nil {
+		f.sentAt = time.Now()
 		l.away = append(l.away, f)
 		l.mu.Unlock()
+		_ = link.SetWriteDeadline(f.sentAt.Add(sendTimeout))
 		if _, err := link.Write(out); err != nil {
 			_ = link.Close() // the reader sees it, and fails the flight
 		}

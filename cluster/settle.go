@@ -187,14 +187,17 @@ func (f *flight) checkMore(g *group, wish, now int64) int64 {
 // decided hands a call its verdicts, unless its caller has left.
 func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more int64) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if !t.left {
 		items := t.items[c.First:c.Last]
 		for i := range items {
 			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more
 		}
 	}
-	t.answered()
+	last := t.answered()
+	t.mu.Unlock()
+	if last {
+		t.finished()
+	}
 }
 
 // askAgain notes that a call was not decided because the store's clock, now, is
@@ -217,8 +220,11 @@ func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 		m := &f.members[at]
 		m.ticket.mu.Lock()
 		do(m.ticket, m.call)
-		m.ticket.answered()
+		last := m.ticket.answered()
 		m.ticket.mu.Unlock()
+		if last {
+			m.ticket.finished()
+		}
 	}
 }
 
