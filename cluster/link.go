@@ -66,7 +66,13 @@ func (d *dialer) greet(l *link) error {
 		l.opts.acrossSlots, l.opts.declared = true, true
 		return nil
 	}
-	l.opts.acrossSlots = !d.opts.DeclaredKeys && d.probe(l) == nil
+	if !d.opts.DeclaredKeys {
+		err := d.probe(l)
+		if _, refused := refusal(err); err != nil && !refused {
+			return err
+		}
+		l.opts.acrossSlots = err == nil
+	}
 	l.opts.declared = !l.opts.acrossSlots
 	return nil
 }

@@ -130,7 +130,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 	}
 	late := false
 	for i, t := range tr.used {
-		if late && !t.leave() || !late && !t.wait(tr.timer.C) {
+		if late = late || !time.Now().Before(deadline); late && !t.leave() || !late && !t.wait(tr.timer.C) {
 			late = true
 			s.abandoned(tr.nodes[i], t)
 			continue
