@@ -113,6 +113,7 @@ func (l *lane) pump() {
 		if len(l.again) > 0 {
 			f := l.again[0]
 			l.again = append(l.again[:0], l.again[1:]...)
+			f.users-- // send counts its reader
 			l.send(f, f.heal)
 		} else {
 			f := l.free[len(l.free)-1]
@@ -194,7 +195,8 @@ func (l *lane) send(f *flight, out []byte) {
 }
 
 // leave is called by the sender of a flight and by its reader when they need it
-// no longer: the last one sets it free.
+// no longer: the last one sets it free. A flight that is to be sent once more is
+// needed by its reader.
 func (l *lane) leave(f *flight) {
 	if f.users--; f.users == 0 {
 		l.free = append(l.free, f)
@@ -310,9 +312,10 @@ func (l *lane) read() error {
 		l.mu.Lock()
 		l.away = append(l.away[:0], l.away[1:]...)
 		if len(f.missing) > 0 {
-			l.again = append(l.again, f)
+			l.again = append(l.again, f) // its reader stays
+		} else {
+			l.leave(f)
 		}
-		l.leave(f)
 		l.mu.Unlock()
 		l.pump()
 	}
