@@ -188,7 +188,7 @@ func (l *lane) send(f *flight, out []byte) {
 		return
 	}
 	l.mu.Unlock()
-	l.fail(f, errDown)
+	l.fail(f, errDown, false)
 	l.mu.Lock()
 	l.leave(f)
 	l.leave(f)
@@ -203,11 +203,12 @@ func (l *lane) leave(f *flight) {
 	}
 }
 
-// fail leaves every call of a flight undecided.
-func (l *lane) fail(f *flight, why error) {
+// fail leaves every call of a flight undecided. What was sent may have been
+// executed all the same.
+func (l *lane) fail(f *flight, why error, sent bool) {
 	l.report(why)
 	for i := range f.commands {
-		f.failCommand(&f.commands[i], why, l.tell)
+		f.failCommand(&f.commands[i], why, sent, l.tell)
 	}
 }
 
@@ -268,7 +269,7 @@ func (l *lane) lose(why error) {
 	l.away = nil
 	l.mu.Unlock()
 	for _, f := range away {
-		l.fail(f, why)
+		l.fail(f, why, true)
 		l.mu.Lock()
 		l.leave(f)
 		l.mu.Unlock()

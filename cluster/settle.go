@@ -33,7 +33,7 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 	n, err := in.array()
 	var refused replyError
 	if errors.As(err, &refused) {
-		f.failCommand(c, refused, tell)
+		f.failCommand(c, refused, false, tell)
 		return nil
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
 		return 1, nil
 	case errors.As(err, &refused):
-		f.fail(g, refused, tell)
+		f.fail(g, refused, false, tell)
 		return 1, nil
 	case err != nil:
 		return 0, err
@@ -187,21 +187,26 @@ func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 	}
 }
 
-// fail leaves the calls of a group undecided.
-func (f *flight) fail(g *group, why error, tell func(error, []limit.Item)) {
+// fail leaves the calls of a group undecided. Sent says that they may have been
+// executed.
+func (f *flight) fail(g *group, why error, sent bool, tell func(error, []limit.Item)) {
 	f.each(g, func(t *ticket, c limit.Call) {
-		if !t.left { // else the caller has counted it
-			tell(why, t.items[c.First:c.Last])
+		if t.left { // the caller has counted it
+			return
+		}
+		tell(why, t.items[c.First:c.Last])
+		if sent && t.verb == verbTake {
+			t.lost += c.Last - c.First
 		}
 	})
 }
 
 // failCommand leaves those calls of a command undecided that have no answer yet.
-func (f *flight) failCommand(c *command, why error, tell func(error, []limit.Item)) {
+func (f *flight) failCommand(c *command, why error, sent bool, tell func(error, []limit.Item)) {
 	for r := c.first; r >= 0; r = f.runs[r].next {
 		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
 			if !f.groups[g].answered {
-				f.fail(&f.groups[g], why, tell)
+				f.fail(&f.groups[g], why, sent, tell)
 			}
 		}
 	}

@@ -65,6 +65,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 			continue
 		}
 		*done += t.refunds
+		s.counts.refundsLost.Add(int64(t.lost))
 		again = append(again, t.again...)
 		tr.spare = append(tr.spare, t)
 	}
