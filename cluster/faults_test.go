@@ -52,3 +52,39 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectionsKilledUnderLoad: connections end again and again with calls on
+// their way. Everybody is answered in time, nothing is admitted twice, and what
+// calls took whose replies were lost is counted, to the unit at most.
+func TestConnectionsKilledUnderLoad(t *testing.T) {
+	const kills, deadline = 60, 2 * time.Second
+	c := redistest.SharedCluster(t)
+	var masters []*redis.Client
+	for _, n := range c.Masters(t) {
+		masters = append(masters, client(t, n.Addr))
+	}
+	for _, opts := range ways {
+		t.Run(fmt.Sprintf("separate=%v,declared=%v", opts.SeparateChecks, opts.DeclaredKeys), func(t *testing.T) {
+			s := openWithOptions(t, opts, c.Addrs()...)
+			ld := startLoad(t, s, deadline, someTenants(t, 12)...)
+			for i := range kills {
+				if err := masters[i%len(masters)].Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
+					t.Fatal(err)
+				}
+				ld.advance(8 * loadPipeline)
+			}
+			excess := ld.balance()
+			st := s.Stats()
+			if st.Trouble[KindNetwork] == 0 {
+				t.Error("no call was on its way when its connection was killed")
+			}
+			if excess > st.RefundsLost {
+				t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted", excess, st.RefundsLost)
+			}
+			t.Logf("%d checks, %d undecided: %d units lost, at most %d counted; the slowest pipeline took %s", ld.checks.Load(), ld.backstop.total(), excess, st.RefundsLost, ld.slowest)
+			if ld.slowest > deadline {
+				t.Errorf("a pipeline took %s, its deadline is %s", ld.slowest, deadline)
+			}
+		})
+	}
+}
