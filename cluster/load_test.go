@@ -64,7 +64,13 @@ type load struct {
 
 	mu       sync.Mutex       // guards what follows
 	admitted map[string]int64 // units by bucket
-	slowest  time.Duration    // of all pipelines
+	times    []pipelineTime
+}
+
+// pipelineTime is how long a pipeline took.
+type pipelineTime struct {
+	began time.Time
+	took  time.Duration
 }
 
 // loadUnits is what each bucket of a load holds: more than it is asked for, and
@@ -112,15 +118,15 @@ func (ld *load) ask() {
 		}
 		began := time.Now()
 		ld.limiter.Decide(&b)
-		ld.note(&b, time.Since(began))
+		ld.note(&b, pipelineTime{began, time.Since(began)})
 	}
 }
 
 // note keeps account of a pipeline.
-func (ld *load) note(b *limiter.Batch, took time.Duration) {
+func (ld *load) note(b *limiter.Batch, took pipelineTime) {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
-	ld.slowest = max(ld.slowest, took)
+	ld.times = append(ld.times, took)
 	for i := range b.Decisions {
 		if !b.Decisions[i].Allowed {
 			continue
@@ -130,6 +136,17 @@ func (ld *load) note(b *limiter.Batch, took time.Duration) {
 		}
 	}
 	ld.checks.Add(int64(len(b.Decisions)))
+}
+
+// slowest returns how long the slowest pipeline took.
+func (ld *load) slowest() time.Duration {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	longest := time.Duration(0)
+	for _, p := range ld.times {
+		longest = max(longest, p.took)
+	}
+	return longest
 }
 
 // advance waits until the load has made n more checks.
