@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ const (
 	// worthwhile is how many calls must wait for a second flight to leave. With
 	// fewer, waiting for the first makes batches larger at no cost.
 	worthwhile = maxFlight / 8
+	// writePatience is how long a caller waits for a batch to be taken from it.
+	writePatience = time.Millisecond
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -110,11 +113,12 @@ func (l *lane) pump() {
 	defer l.mu.Unlock()
 	for !l.filling && l.mayLeave() {
 		l.filling = true
+		sent := false
 		if len(l.again) > 0 {
 			f := l.again[0]
 			l.again = append(l.again[:0], l.again[1:]...)
 			f.users-- // send counts its reader
-			l.send(f, f.heal)
+			sent = l.send(f, f.heal)
 		} else {
 			f := l.free[len(l.free)-1]
 			l.free = l.free[:len(l.free)-1]
@@ -122,9 +126,9 @@ func (l *lane) pump() {
 			l.mu.Unlock()
 			l.fill(f)
 			l.mu.Lock()
-			l.send(f, f.out)
+			sent = l.send(f, f.out)
 		}
-		l.filling = false
+		l.filling = !sent
 	}
 }
 
@@ -173,25 +177,47 @@ func (l *lane) fill(f *flight) {
 }
 
 // send sends a flight, as out. It is called with mu held, and lets go of it
-// meanwhile.
-func (l *lane) send(f *flight, out []byte) {
+// meanwhile. A node that does not read must not hold up the caller who sends:
+// then the rest is written in the background, and send reports that it is not
+// done.
+func (l *lane) send(f *flight, out []byte) (done bool) {
 	f.users += 2 // this sender and the reader
 	link := l.link
 	if len(f.members) > 0 && link != nil {
 		l.away = append(l.away, f)
 		l.mu.Unlock()
-		if _, err := link.Write(out); err != nil {
-			_ = link.Close() // the reader sees it, and fails the flight
-		}
+		_ = link.SetWriteDeadline(time.Now().Add(writePatience))
+		n, err := link.Write(out)
 		l.mu.Lock()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			go l.sendRest(link, f, out[n:])
+			return false
+		}
+		if err != nil {
+			link.hangUp() // the reader sees it, and fails the flight
+		}
 		l.leave(f)
-		return
+		return true
 	}
 	l.mu.Unlock()
 	l.fail(f, errDown, false)
 	l.mu.Lock()
 	l.leave(f)
 	l.leave(f)
+	return true
+}
+
+// sendRest goes on with what send began.
+func (l *lane) sendRest(link *link, f *flight, rest []byte) {
+	_ = link.SetWriteDeadline(time.Now().Add(l.ioTime))
+	if _, err := link.Write(rest); err != nil {
+		link.hangUp()
+	}
+	l.mu.Lock()
+	l.leave(f)
+	l.filling = false
+	l.mu.Unlock()
+	l.pump()
 }
 
 // leave is called by the sender of a flight and by its reader when they need it
