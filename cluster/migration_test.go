@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 )
 
-// tenantsWhere returns n tenants, with a name of this test, whose slots pass.
+// tenantsWhere returns n tenants that only this test has, whose slots pass.
 func tenantsWhere(t *testing.T, n int, pass func(slot int) bool) []string {
+	t.Helper()
 	var names []string
+	fresh := storetest.Fresh(t)
 	for i := 0; len(names) < n; i++ {
-		name := fmt.Sprintf("%s-%d", t.Name(), i)
+		name := fmt.Sprintf("%s-%d", fresh, i)
 		if pass(int(limit.Slot([]byte(limit.TenantKey(name))))) {
 			names = append(names, name)
 		}
@@ -27,16 +30,20 @@ func tenantsWhere(t *testing.T, n int, pass func(slot int) bool) []string {
 // undecided; but every bucket loses exactly what the store admitted, on both of
 // its levels, and tenants of other slots do not notice.
 func TestSlotMovesUnderLoad(t *testing.T) {
+	slotMovesEachWay(t, corners, 1)
+}
+
+// slotMovesEachWay moves a slot there and back a number of times, for each of
+// some ways to put calls together.
+func slotMovesEachWay(t *testing.T, ways []Options, times int) {
+	t.Helper()
 	c := redistest.StartCluster(t, 3, 0)
 	for _, opts := range ways {
-		t.Run(fmt.Sprintf("separate=%v,declared=%v", opts.SeparateChecks, opts.DeclaredKeys), func(t *testing.T) {
-			slotMoves(t, c, openWithOptions(t, opts, c.Addrs()...), 1)
-		})
+		t.Run(wayName(opts), func(t *testing.T) { slotMoves(t, c, openWithOptions(t, opts, c.Addrs()...), times) })
 	}
 	redistest.AssertAllKeysExpire(t, c.Nodes...)
 }
 
-// slotMoves moves a slot there and back a number of times.
 func slotMoves(t *testing.T, c *redistest.Cluster, s *Store, times int) {
 	t.Helper()
 	// The masters of the first slot and of the last.

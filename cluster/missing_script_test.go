@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -79,19 +78,19 @@ func (c forgetful) Write(b []byte) (int, error) {
 // the order of each connection is kept.
 func TestSomeScriptsMissing(t *testing.T) {
 	seed := storetest.Seed(t)
-	c := redistest.SharedCluster(t)
-	for _, opts := range ways {
-		t.Run(fmt.Sprintf("separate=%v,declared=%v", opts.SeparateChecks, opts.DeclaredKeys), func(t *testing.T) {
-			s := openThrough(t, opts, func(c net.Conn) net.Conn { return forgetful{c} }, c.Addrs()...)
-			storetest.SerialOrder(t, s, seed, 10)
-			ld := startLoad(t, s, 5*time.Second, someTenants(t, 12)...)
-			ld.advance(200 * loadPipeline)
-			if excess := ld.balance(); excess != 0 {
-				t.Errorf("the buckets have lost %d units more than were admitted", excess)
-			}
-			if n, st := ld.backstop.total(), s.Stats(); n > 0 || st.ScriptLoads == 0 {
-				t.Errorf("%d calls were left undecided: %+v", n, st)
-			}
-		})
+	eachWay(t, ways, func(t *testing.T, c *redistest.Cluster, opts Options) { someScriptsMissing(t, c, opts, seed, 10) })
+}
+
+func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed uint64, histories int) {
+	t.Helper()
+	s := openThrough(t, opts, func(c net.Conn) net.Conn { return forgetful{c} }, c.Addrs()...)
+	storetest.SerialOrder(t, s, seed, histories)
+	ld := startLoad(t, s, 5*time.Second, someTenants(t, 12)...)
+	ld.advance(200 * loadPipeline)
+	if excess := ld.balance(); excess != 0 {
+		t.Errorf("the buckets have lost %d units more than were admitted", excess)
+	}
+	if n, st := ld.backstop.total(), s.Stats(); n > 0 || st.ScriptLoads == 0 {
+		t.Errorf("%d calls were left undecided: %+v", n, st)
 	}
 }

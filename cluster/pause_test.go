@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,11 +16,14 @@ const pause = 100 * time.Millisecond
 // others go on as if nothing was; where a pipeline needs all of them, the others
 // decide their part of it, and the rest is left undecided at the deadline. What
 // was sent to the sleeper and charged later is counted.
-func TestPausedMaster(t *testing.T) {
-	const deadline, gross, pauses = 50 * time.Millisecond, 50 * time.Millisecond, 5
+func TestPausedMaster(t *testing.T) { pausedMaster(t, corners[:1], 3) }
+
+func pausedMaster(t *testing.T, ways []Options, pauses int) {
+	t.Helper()
+	const deadline, gross = 50 * time.Millisecond, 50 * time.Millisecond
 	c := redistest.StartCluster(t, 3, 0)
-	for _, opts := range []Options{{}, {DeclaredKeys: true}} {
-		t.Run(fmt.Sprintf("declared=%v", opts.DeclaredKeys), func(t *testing.T) {
+	for _, opts := range ways {
+		t.Run(wayName(opts), func(t *testing.T) {
 			s := openWithOptions(t, opts, c.Addrs()...)
 			third := func(i int) []string {
 				return tenantsWhere(t, 4, func(slot int) bool { return slot*3/limit.Slots == i })
@@ -29,35 +31,34 @@ func TestPausedMaster(t *testing.T) {
 			sleepers, others := third(0), append(third(1), third(2)...)
 			apart := startLoad(t, s, 5*time.Second, others[0], others[1], others[4], others[5])
 			shared := startLoad(t, s, deadline, append(sleepers, others[2], others[3], others[6], others[7])...)
-			sleeper := c.NodeForSlot(t, 0)
 			apart.advance(200 * loadPipeline)
-			var asleep []time.Time
-			for range pauses {
-				asleep = append(asleep, time.Now())
-				sleeper.Stop()
-				<-time.After(pause)
-				sleeper.Cont()
-				apart.advance(100 * loadPipeline)
+			asleep := putToSleep(c.NodeForSlot(t, 0), apart, pauses)
+			for _, tenant := range sleepers { // until the store decides about them again
+				shared.peek(limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1})
 			}
-			wake(t, shared, sleepers)
-			judgePause(t, apart, shared, others, sleepers)
+			judgePause(t, apart, shared)
 			judgeTimes(t, "on other connections", apart.times, asleep, gross)
-			judgeTimes(t, "on the same connections", shared.times, asleep, deadline+gross)
+			calm := judgeTimes(t, "on the same connections", shared.times, asleep, deadline+gross)
+			judgeUndecided(t, shared, others, sleepers, calm < deadline/2)
 		})
 	}
 }
 
-// wake waits until the store decides about the tenants of the master that stood
-// still.
-func wake(t *testing.T, ld *load, tenants []string) {
-	t.Helper()
-	for _, tenant := range tenants {
-		ld.peek(limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1})
+// putToSleep makes a master stand still a few times, and returns when.
+func putToSleep(sleeper *redistest.Node, ld *load, pauses int) (asleep []time.Time) {
+	for range pauses {
+		asleep = append(asleep, time.Now())
+		sleeper.Stop()
+		<-time.After(pause)
+		sleeper.Cont()
+		ld.advance(100 * loadPipeline)
 	}
+	return asleep
 }
 
-// judgePause checks who was decided by the store, and what was charged.
-func judgePause(t *testing.T, apart, shared *load, others, sleepers []string) {
+// judgePause checks what was charged, and that on other connections nobody
+// noticed.
+func judgePause(t *testing.T, apart, shared *load) {
 	t.Helper()
 	if excess := apart.balance(); excess != 0 || apart.backstop.total() != 0 {
 		t.Errorf("on other connections: %d undecided, %d units too many lost", apart.backstop.total(), excess)
@@ -66,6 +67,14 @@ func judgePause(t *testing.T, apart, shared *load, others, sleepers []string) {
 	if excess > st.RefundsLost {
 		t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted", excess, st.RefundsLost)
 	}
+	t.Logf("on the same connections: %d units lost, at most %d counted", excess, st.RefundsLost)
+}
+
+// judgeUndecided compares how many calls were left undecided about the tenants
+// of the sleeper and about those who live elsewhere. As many are asked about
+// these as about those; but a busy machine may miss a deadline for either.
+func judgeUndecided(t *testing.T, shared *load, others, sleepers []string, calm bool) {
+	t.Helper()
 	undecided, elsewhere := 0, 0
 	for _, tenant := range sleepers {
 		undecided += shared.backstop.of(tenant)
@@ -73,20 +82,19 @@ func judgePause(t *testing.T, apart, shared *load, others, sleepers []string) {
 	for _, tenant := range others {
 		elsewhere += shared.backstop.of(tenant)
 	}
-	t.Logf("on the same connections: %d calls were left undecided, and %d about tenants who live elsewhere; %d units lost, at most %d counted", undecided, elsewhere, excess, st.RefundsLost)
+	t.Logf("on the same connections: %d calls were left undecided, and %d about tenants who live elsewhere", undecided, elsewhere)
 	if undecided == 0 {
 		t.Error("no call was left undecided: the master did not stand still")
 	}
-	// As many are asked about these as about those. A busy machine may miss the
-	// deadline now and then.
-	if elsewhere > undecided/4 {
+	if calm && elsewhere > undecided/4 {
 		t.Errorf("%d calls about tenants who live elsewhere were left undecided", elsewhere)
 	}
 }
 
 // judgeTimes compares how long pipelines took that met a pause with the others
-// of the run, and fails when their 99th percentile is grossly more.
-func judgeTimes(t *testing.T, who string, times []pipelineTime, asleep []time.Time, most time.Duration) {
+// of the run, and fails when their 99th percentile is grossly more. It returns that
+// of the others.
+func judgeTimes(t *testing.T, who string, times []pipelineTime, asleep []time.Time, most time.Duration) time.Duration {
 	t.Helper()
 	var met, rest []time.Duration
 	for _, p := range times {
@@ -105,6 +113,7 @@ func judgeTimes(t *testing.T, who string, times []pipelineTime, asleep []time.Ti
 	if len(met) == 0 || len(rest) == 0 {
 		t.Errorf("%s: %d pipelines met a pause, %d did not", who, len(met), len(rest))
 	}
+	return quantile(rest, 99)
 }
 
 func quantile(d []time.Duration, percent int) time.Duration {

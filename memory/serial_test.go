@@ -15,4 +15,4 @@ func TestManySlots(t *testing.T) {
 	storetest.ManySlots(t, memory.New(memory.Options{}), storetest.Seed(t), 300)
 }
 
-func TestCrowd(t *testing.T) { storetest.Crowd(t, memory.New(memory.Options{}), "memory") }
+func TestCrowd(t *testing.T) { storetest.Crowd(t, memory.New(memory.Options{})) }

@@ -14,7 +14,7 @@ import (
 // in which deciding one by one gives every answer: admitted or not, units left
 // and wait. However a store puts checks together, there must be one.
 func SerialOrder(t *testing.T, store limiter.Store, seed uint64, histories int) {
-	d := newDraw(seed, t.Name())
+	d := newDraw(t, seed)
 	l := newLimiter(t, store, nil)
 	checks, denied := 0, 0
 	for range histories {
@@ -56,7 +56,7 @@ func bySlot(answers []answer) map[string][]answer {
 // there is, every denial has its cause in what was held or admitted by then, and
 // once nothing is asked any more the buckets have lost what was admitted.
 func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
-	d := newDraw(seed, t.Name())
+	d := newDraw(t, seed)
 	l := newLimiter(t, store, nil)
 	admitted, denied := 0, 0
 	for range histories {
@@ -77,9 +77,13 @@ func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
 			if why := unexplained(answers, i); why != "" {
 				t.Errorf("history %d: denied for no reason: %s\n%s", d.n, why, &answers[i])
 			}
-			checkLeft(t, l, answers[i].req, left)
 		}
-		takeRest(t, l, answers, left)
+		for _, a := range differing(answers) {
+			checkLeft(t, l, a.req, left)
+		}
+		for _, a := range differing(answers) {
+			takeRest(t, l, a, left)
+		}
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -148,28 +152,43 @@ func checkLeft(t *testing.T, l *limiter.Limiter, req limit.Request, left map[str
 	}
 }
 
-// takeRest takes, for each request, what all of its buckets have left, and then
-// one unit more. It keeps left up to date.
-func takeRest(t *testing.T, l *limiter.Limiter, answers []answer, left map[string]int64) {
-	t.Helper()
+// differing returns one answer for each set of buckets that there is.
+func differing(answers []answer) []*answer {
+	var out []*answer
+	seen := map[string]bool{}
 	for i := range answers {
-		req := answers[i].req
-		least := int64(limit.MaxCost)
+		key := ""
 		for _, it := range answers[i].items {
-			least = min(least, left[string(it.Name)])
+			key += string(it.Name) + "\n"
 		}
-		if least > 0 {
-			req.Cost = least
-			if d := ask(l, req); !d.Allowed {
-				t.Errorf("%d units are left for %+v, but: %+v", least, req, d)
-			}
-			for _, it := range answers[i].items {
-				left[string(it.Name)] -= least
-			}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, &answers[i])
 		}
-		req.Cost = 1
-		if d := ask(l, req); d.Allowed {
-			t.Errorf("one unit too many for %+v", req)
+	}
+	return out
+}
+
+// takeRest takes what all buckets of a request have left, and then one unit
+// more. It keeps left up to date.
+func takeRest(t *testing.T, l *limiter.Limiter, a *answer, left map[string]int64) {
+	t.Helper()
+	req := a.req
+	least := int64(limit.MaxCost)
+	for _, it := range a.items {
+		least = min(least, left[string(it.Name)])
+	}
+	if least > 0 {
+		req.Cost = least
+		if d := ask(l, req); !d.Allowed {
+			t.Errorf("%d units are left for %+v, but: %+v", least, req, d)
 		}
+		for _, it := range a.items {
+			left[string(it.Name)] -= least
+		}
+	}
+	req.Cost = 1
+	if d := ask(l, req); d.Allowed {
+		t.Errorf("one unit too many for %+v", req)
 	}
 }

@@ -20,8 +20,8 @@ const (
 
 // Crowd lets many goroutines at buckets that have less than they want: exactly
 // what there is gets admitted, all or nothing over two levels, and everybody who
-// is denied is told how long to wait. The name is for buckets of its own.
-func Crowd(t *testing.T, store limiter.Store, name string) {
+// is denied is told how long to wait.
+func Crowd(t *testing.T, store limiter.Store) {
 	roomy := Spec{ID: "roomy", By: []string{"tenant"}, Rate: "1000/366d", Algorithm: "fixed_window"}
 	narrow := Spec{ID: "narrow", By: []string{"tenant", "op"}, Rate: "100/366d", Algorithm: "sliding_window"}
 	for i, spec := range []Spec{
@@ -29,7 +29,7 @@ func Crowd(t *testing.T, store limiter.Store, name string) {
 		{ID: "n", By: []string{"tenant"}, Rate: fmt.Sprintf("%d/366d", crowdUnits), Algorithm: "sliding_window"},
 		{ID: "n", By: []string{"tenant", "user"}, Rate: fmt.Sprintf("%d/366d", crowdUnits), Algorithm: "fixed_window"},
 	} {
-		tenant := fmt.Sprintf("crowd-%s-%d-", name, i)
+		tenant := fmt.Sprintf("%s-%d-", Fresh(t), i)
 		crowd(t, store, tenant+"alone", spec)
 		// Half of them want one op, half another, each of which has 100 units.
 		crowd(t, store, tenant+"levels", roomy, spec, narrow)

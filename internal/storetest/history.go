@@ -39,8 +39,8 @@ type draw struct {
 	unit   int64  // of the costs of this history
 }
 
-func newDraw(seed uint64, name string) *draw {
-	return &draw{random: rand.New(rand.NewPCG(seed, 2)), name: fmt.Sprintf("%s-%d", name, seed)}
+func newDraw(t *testing.T, seed uint64) *draw {
+	return &draw{random: rand.New(rand.NewPCG(seed, 2)), name: Fresh(t)}
 }
 
 // limits draws a limit for each of some levels. What refills brings the first

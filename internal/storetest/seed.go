@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -20,3 +21,7 @@ func Seed(tb testing.TB) uint64 {
 	tb.Logf("seed: LIMITGATE_SEED=%d", seed)
 	return seed
 }
+
+// Fresh returns a name that no other test has, nor another run of this one, for
+// buckets that nobody has touched in a store that others use too.
+func Fresh(tb testing.TB) string { return fmt.Sprintf("%s-%08x", tb.Name(), rand.Uint32()) }
