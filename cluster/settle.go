@@ -91,7 +91,11 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 			}
 		}
 		used += n
-		f.states = append(f.states, stateOf(p, &numbers, now))
+		state := stateOf(p, &numbers, now)
+		if !isState(p, &state, now) {
+			return 0, fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
+		}
+		f.states = append(f.states, state)
 	}
 	f.grant(r.verb, g, now)
 	return used, nil
@@ -118,6 +122,32 @@ func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
 	default:
 		return p.StateWith(n[0], n[1], now)
 	}
+}
+
+// maxNumber bounds what the script replies: its numbers are exact up to there.
+const maxNumber = 1 << 53
+
+// isState reports whether the script can have replied a state for now. With
+// anything else the maths could fail.
+func isState(p *limit.Params, s *limit.State, now int64) bool {
+	if now < 0 || now > maxNumber {
+		return false
+	}
+	if p.Algorithm == limit.AlgorithmTokenBucket {
+		content, remainder := s[0], s[1]
+		if content > p.Capacity || remainder < 0 || remainder >= p.Period {
+			return false
+		}
+		// A debt is one that is paid back some day.
+		return content >= -p.Capacity || p.RefillTime(-content) < limit.MaxPeriod
+	}
+	for _, n := range s {
+		if n < 0 || n > maxNumber {
+			return false
+		}
+	}
+	start, end := s[0], s[1]
+	return start <= now && now < end
 }
 
 // grant gives the members of a group their verdicts, one after the other: what
