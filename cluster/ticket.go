@@ -39,6 +39,9 @@ type ticket struct {
 	// refunds counts the calls that gave their units back, or found that they no
 	// longer weigh.
 	refunds int
+	// lost counts the buckets of calls that may have taken units although they
+	// stay undecided: their connection ended before the reply.
+	lost int
 }
 
 func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
@@ -47,7 +50,7 @@ func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
 func (t *ticket) reset(v verb, items []limit.Item, sendBy time.Time) {
 	t.verb, t.items, t.sendBy = v, items, sendBy
 	t.calls, t.again = t.calls[:0], t.again[:0]
-	t.sent, t.left, t.refunds = false, false, 0
+	t.sent, t.left, t.refunds, t.lost = false, false, 0, 0
 }
 
 // answered counts one call less to wait for, and reports whether it was the last:

@@ -87,6 +87,7 @@ func (tr *trip) finish() (again bool) {
 			continue
 		}
 		again = again || len(t.again) > 0
+		tr.store.counts.refundsLost.Add(int64(t.lost))
 	}
 	if !reusable {
 		return again
@@ -136,6 +137,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 			continue
 		}
 		*done += t.refunds
+		s.counts.refundsLost.Add(int64(t.lost))
 		again = append(again, t.again...)
 		tr.spare = append(tr.spare, t)
 	}
