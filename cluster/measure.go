@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// How much is asked of a master to measure it: well below a tenth of a second of
+// its time.
+const (
+	clockReadings = 5
+	pings         = 100
+	rounds        = 20
+	aloneCalls    = 16 // a round, one after the other
+	batchSize     = 64
+)
+
+// measure finds out how fast the master is, and stops when the connection is
+// lost. After until it goes on with fewer readings.
+func (s *subject) measure(ctx context.Context, until time.Time) {
+	if s.link == nil || ctx.Err() != nil {
+		return
+	}
+	half := time.Now().Add(time.Until(until) / 2)
+	steps := []func() error{s.readClock, func() error { return s.ping(half) }}
+	if s.report.Probes.Write == Done {
+		steps = append(steps, func() error {
+			err := s.decide(until)
+			if err == nil || isRefusal(err) {
+				s.report.Probes.Batch = outcome(err)
+			}
+			return err
+		})
+	}
+	for _, step := range steps {
+		if err := step(); err != nil && !isRefusal(err) {
+			s.lose(err)
+			return
+		}
+	}
+}
+
+// exchange sends commands and reads n replies.
+func (s *subject) exchange(out []byte, n int, each func(i int, words []string) error) error {
+	s.expect()
+	if _, err := s.link.Write(out); err != nil {
+		return err
+	}
+	for i := range n {
+		words, err := s.link.in.words()
+		if err == nil {
+			err = each(i, words)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readClock compares the clocks by the reading that took least.
+func (s *subject) readClock() error {
+	c := &s.report.Clock
+	for i := range clockReadings {
+		sent := time.Now()
+		err := s.exchange(appendCommand(nil, "TIME"), 1, func(_ int, words []string) error {
+			now, err := parseTime(words)
+			if within := time.Since(sent) / 2; err == nil && (i == 0 || within < c.Within) {
+				c.Offset, c.Within = now.Sub(sent.Add(within)), within
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseTime reads a reply to TIME.
+func parseTime(words []string) (time.Time, error) {
+	if len(words) != 2 {
+		return time.Time{}, errReply
+	}
+	s, ok := parseNumber([]byte(words[0]))
+	us, ok2 := parseNumber([]byte(words[1]))
+	if !ok || !ok2 {
+		return time.Time{}, errReply
+	}
+	return time.Unix(s, us*1000), nil
+}
+
+// ping measures the round trip.
+func (s *subject) ping(until time.Time) error {
+	var times []time.Duration
+	for len(times) < pings && (len(times) == 0 || time.Now().Before(until)) {
+		sent := time.Now()
+		err := s.exchange(appendCommand(nil, "PING"), 1, func(int, []string) error {
+			times = append(times, time.Since(sent))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.report.RoundTrip = summarize(times)
+	return nil
+}
+
+// decide measures decisions, one to a call and many, on buckets that it writes
+// as real ones are.
+func (s *subject) decide(until time.Time) error {
+	var calls [][]limit.Item
+	for i := range batchSize {
+		key := s.tags[i%len(s.tags)] + ":" + strconv.Itoa(i)
+		s.keys = append(s.keys, key)
+		calls = append(calls, []limit.Item{probeItem(key, "")})
+	}
+	alone := s.dialer.probeFlight(verbTake, s.link.opts, calls[0])
+	batch := s.dialer.probeFlight(verbTake, s.link.opts, calls...)
+	var single, shared []time.Duration
+	for len(single) < rounds && (len(single) == 0 || time.Now().Before(until)) {
+		one, err := s.clockFlight(alone, aloneCalls)
+		if err != nil {
+			return err
+		}
+		many, err := s.clockFlight(batch, 1)
+		if err != nil {
+			return err
+		}
+		single, shared = append(single, one/aloneCalls), append(shared, many/batchSize)
+	}
+	slices.Sort(single)
+	slices.Sort(shared)
+	s.report.Decision = Decision{
+		Calls: len(single) * (aloneCalls + batchSize), BatchSize: batchSize,
+		Alone: single[len(single)/2], Batched: shared[len(shared)/2],
+	}
+	return nil
+}
+
+// clockFlight sends a flight a number of times, and returns for how long the
+// master was busy with it by its own clock: nothing comes between the commands
+// of one connection that arrive together.
+func (s *subject) clockFlight(f *flight, times int) (time.Duration, error) {
+	out := appendCommand(nil, "TIME")
+	for range times {
+		out = append(out, f.out...)
+	}
+	out = appendCommand(out, "TIME")
+	n := len(f.commands)*times + 2
+	var begin, end time.Time
+	err := s.exchange(out, n, func(i int, words []string) (err error) {
+		switch i {
+		case 0:
+			begin, err = parseTime(words)
+		case n - 1:
+			end, err = parseTime(words)
+		default:
+			for _, word := range words {
+				if _, ok := parseNumber([]byte(word)); !ok {
+					return fmt.Errorf("decide probe: %w", replyError(word))
+				}
+			}
+		}
+		return err
+	})
+	return end.Sub(begin), err
+}
