@@ -145,8 +145,8 @@ func (s *subject) decide(until time.Time) error {
 }
 
 // clockFlight sends a flight a number of times, and returns for how long the
-// master was busy with it by its own clock: nothing comes between the commands
-// of one connection that arrive together.
+// master was busy with it by its own clock: commands of others hardly come between
+// those of one connection that arrive together.
 func (s *subject) clockFlight(f *flight, times int) (time.Duration, error) {
 	out := appendCommand(nil, "TIME")
 	for range times {
