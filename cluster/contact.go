@@ -115,10 +115,10 @@ func (a *AddressReport) readAnswers(in *replies) error {
 		return errors.New("it wants a password, which limitgate cannot give yet: let its default user do without one (NOAUTH)")
 	}
 	role, err := in.words()
-	switch {
-	case err != nil && !isRefusal(err):
+	if _, refused := refusal(err); err != nil && !refused {
 		return errors.Join(pinged, err)
-	case len(role) == 0:
+	}
+	if len(role) == 0 {
 		return nil
 	}
 	a.Role = role[0]
@@ -140,20 +140,14 @@ func speaksTLS(ctx context.Context, addr string) bool {
 	return true
 }
 
-// isRefusal reports whether an error is a reply: the connection is well.
-func isRefusal(err error) bool {
-	var refused replyError
-	return errors.As(err, &refused)
-}
-
 // explain says what an error means to somebody who looks for a store.
 func explain(err error) string {
-	var refused replyError
 	var name *net.DNSError
+	refused, replied := refusal(err)
 	switch {
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"
-	case errors.As(err, &refused):
+	case replied:
 		return string(refused)
 	case errors.As(err, &name):
 		return "its name is not known here (" + name.Err + "): correct it, or the resolver"

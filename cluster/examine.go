@@ -158,7 +158,7 @@ func (s *subject) probe(ctx context.Context) {
 func (s *subject) try(what *Outcome, probe func() error) bool {
 	s.expect()
 	err := probe()
-	if err == nil || isRefusal(err) {
+	if _, refused := refusal(err); err == nil || refused {
 		*what = outcome(err)
 		return true
 	}

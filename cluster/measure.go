@@ -31,14 +31,15 @@ func (s *subject) measure(ctx context.Context, until time.Time) {
 	if s.report.Probes.Write == Done {
 		steps = append(steps, func() error {
 			err := s.decide(until)
-			if err == nil || isRefusal(err) {
+			if _, refused := refusal(err); err == nil || refused {
 				s.report.Probes.Batch = outcome(err)
 			}
 			return err
 		})
 	}
 	for _, step := range steps {
-		if err := step(); err != nil && !isRefusal(err) {
+		err := step()
+		if _, refused := refusal(err); err != nil && !refused {
 			s.lose(err)
 			return
 		}

@@ -56,6 +56,10 @@ func TestDoctor(t *testing.T) {
 		report.Masters[2].Slots != "10922-16383" || report.Masters[2].RoundTrip.Median <= 0 || len(report.Findings) < 10 {
 		t.Errorf("got %+v", report)
 	}
+	out, errs, code = run(t, nil, append(args, "--store-declared-keys")...)
+	if code != 0 || !strings.Contains(out, "\nmode   per-slot: ") {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
+	}
 	for _, n := range c.Masters(t) {
 		if keys := n.CLI(t, "KEYS", "*"); keys != "" {
 			t.Errorf("left behind on %s: %s", n.Addr, keys)

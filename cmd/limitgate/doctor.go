@@ -35,6 +35,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
+	declared := fs.Bool("store-declared-keys", false, "as serve is given it")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -58,7 +59,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	report, err := cluster.Inspect(ctx, cluster.InspectOptions{
-		Options: cluster.Options{Addrs: addrs}, DecisionTimeout: *decision,
+		Options: cluster.Options{Addrs: addrs, DeclaredKeys: *declared}, DecisionTimeout: *decision,
 	})
 	if err != nil {
 		return fail(env, err)
