@@ -131,16 +131,18 @@ func fullCoverage(info string) string {
 	}
 }
 
-// probe finds out what the script may do, from reading to writing, until the
-// connection is lost.
+// probe finds out what the script may do, from reading to writing. It ends when the
+// script does not run at all, and when the connection is lost.
 func (s *subject) probe(ctx context.Context) {
 	tag, p := s.tags[0], &s.report.Probes
 	one := probeItem(tag+":one", "")
 	several := []limit.Item{one, probeItem(tag+":two", "")}
 	forms := []limit.Item{probeItem(tag, ":field"), one}
 	declared := flightOptions{declared: true}
-	if !s.try(&p.Script, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbPeek, declared, several[:1])) }) ||
-		!s.try(&p.Keys, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbPeek, declared, several)) }) {
+	if !s.try(&p.Script, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbPeek, declared, several[:1])) }) || p.Script != Done {
+		return
+	}
+	if !s.try(&p.Keys, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbPeek, declared, several)) }) {
 		return
 	}
 	if s.dialer.cluster && !s.dialer.opts.DeclaredKeys &&

@@ -239,6 +239,7 @@ func TestInspectRefusals(t *testing.T) {
 		{"+cluster|info", SeverityNote, "coverage", "cannot be seen"},
 		{"+script|load", SeverityFail, "master", "NOPERM"},
 		{"+evalsha", SeverityFail, "evalsha", "allow SCRIPT LOAD and EVALSHA (NOPERM"},
+		{"~lg:*", SeverityFail, "evalsha", "may not use all keys that begin with lg:"},
 		{"+set", SeverityFail, "write", "the script cannot write"},
 		{"+hget", SeverityFail, "write", "the script cannot write"},
 		{"+pexpireat", SeverityFail, "write", "the script cannot write"},
@@ -275,13 +276,14 @@ func TestInspectRefusals(t *testing.T) {
 // is the one that a store falls back to, and the reason is told.
 func TestInspectRefusedMode(t *testing.T) {
 	node := redistest.StartCluster(t, 1, 0).Nodes[0]
-	rights := []string{"~lg:probe:{1}", "%R~lg:t:*"}
-	restrict(t, node, append(rights, strings.Fields(Rights)[1:]...)...)
+	// The probe of a connection, of keys that are not declared, is refused for its
+	// keys; those of an inspection have a dot in their tags.
+	restrict(t, node, append([]string{"~lg:probe:{*.*}*"}, strings.Fields(Rights)[1:]...)...)
 	r := inspect(t, node.Addr)
-	if r.Mode != ModePerSlot {
+	if m := r.Masters[0]; r.Mode != ModePerSlot || m.Probes.Shard == Done || m.Probes.Batch != Done {
 		t.Errorf("got %s", r.text())
 	}
-	r.expect(t, SeverityNote, "mode", "per-slot: a batch takes a script call for each slot in it, which is as exact")
+	r.expect(t, SeverityNote, "mode", "because scripts may not use keys that they do not declare (ERR The user")
 	for addr, n := range open(t, node.Addr).top.Load().nodes {
 		n.lane.mu.Lock()
 		if m := n.lane.link.opts.mode(); m != ModePerSlot {

@@ -157,20 +157,19 @@ func (r *Report) judgeTLS() {
 
 // judgeProbes says what the masters can do.
 func (r *Report) judgeProbes() {
+	r.each("evalsha", judgeScript)
 	probe := func(check, yes, no string, of func(*Probes) Outcome) {
 		r.each(check, func(m *MasterReport) (Severity, string) {
 			switch o := of(&m.Probes); o {
 			case Done:
 				return SeverityOK, yes
 			case "":
-				return SeverityFail, "not tried, because of what else is wrong"
+				return SeverityNote, "not tried, because of what else is wrong"
 			default:
 				return SeverityFail, fmt.Sprintf("%s (%s)", no, o)
 			}
 		})
 	}
-	probe("evalsha", "SCRIPT LOAD and EVALSHA work", "the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA",
-		func(p *Probes) Outcome { return p.Script })
 	probe("keys", "one call may use several keys of one slot", "no call may use several keys, as a tenant with several limits needs: allow it",
 		func(p *Probes) Outcome { return p.Keys })
 	r.each("mode", judgeMode)
@@ -191,6 +190,19 @@ func (r *Report) judgeProbes() {
 		}
 		return SeverityOK, ""
 	})
+}
+
+func judgeScript(m *MasterReport) (Severity, string) {
+	switch o := m.Probes.Script; {
+	case o == Done:
+		return SeverityOK, "SCRIPT LOAD and EVALSHA work"
+	case o == "":
+		return SeverityFail, "the script was not tried, because no key was found that is this master's"
+	case strings.Contains(string(o), "NOPERM") && strings.Contains(string(o), "keys"):
+		return SeverityFail, fmt.Sprintf("the user may not use all keys that begin with lg:, so nothing can be found out: allow them (%s)", o)
+	default:
+		return SeverityFail, fmt.Sprintf("the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA (%s)", o)
+	}
 }
 
 func judgeMode(m *MasterReport) (Severity, string) {

@@ -60,7 +60,8 @@ func TestJudge(t *testing.T) {
 		"down":        {func(m *MasterReport) { m.ClusterState = "fail" }, SeverityFail, "state", "refuses every call"},
 		"coverage":    {func(m *MasterReport) { m.FullCoverage = "yes" }, SeverityWarn, "coverage", "set cluster-require-full-coverage no"},
 		"no batch":    {func(m *MasterReport) { m.Probes.Batch = "OOM" }, SeverityFail, "batch", "(OOM)"},
-		"not tried":   {func(m *MasterReport) { m.Probes.Secret = "" }, SeverityFail, "secret", "not tried"},
+		"not tried":   {func(m *MasterReport) { m.Probes.Secret = "" }, SeverityNote, "secret", "not tried"},
+		"no keys":     {func(m *MasterReport) { m.Probes = Probes{} }, SeverityFail, "evalsha", "was not tried"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := judged(row.change)
