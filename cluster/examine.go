@@ -12,13 +12,12 @@ import (
 
 // subject is a master that is examined.
 type subject struct {
-	node    *node
-	dialer  *dialer
-	tags    []string // keys that begin with one of these are the master's
-	keys    []string // that were written, to be removed
-	link    *link    // nil when there is none, or no more
-	release func() bool
-	report  *MasterReport
+	node   *node
+	dialer *dialer
+	tags   []string // keys that begin with one of these are the master's
+	keys   []string // that may have been written, to be removed
+	link   *link    // nil when there is none, or no more
+	report *MasterReport
 }
 
 // examine connects as a lane would, and finds out what the master is and what it
@@ -32,7 +31,7 @@ func (s *subject) examine(ctx context.Context) {
 	}
 	s.report.Connect = time.Since(began)
 	s.report.Mode = l.opts.mode()
-	s.link, s.release = l, context.AfterFunc(ctx, l.hangUp)
+	s.link = l
 	s.readInfo(ctx)
 	if s.dialer.cluster {
 		s.readClusterInfo(ctx)
@@ -138,27 +137,31 @@ func (s *subject) probe(ctx context.Context) {
 	one := probeItem(tag+":one", "")
 	several := []limit.Item{one, probeItem(tag+":two", "")}
 	forms := []limit.Item{probeItem(tag, ":field"), one}
-	declared := flightOptions{declared: true}
-	if !s.try(&p.Script, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbPeek, declared, several[:1])) }) || p.Script != Done {
-		return
-	}
-	if !s.try(&p.Keys, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbPeek, declared, several)) }) {
+	if !s.decides(ctx, &p.Script, verbPeek, several[:1]) || p.Script != Done || !s.decides(ctx, &p.Keys, verbPeek, several) {
 		return
 	}
 	if s.dialer.cluster && !s.dialer.opts.DeclaredKeys &&
-		!s.try(&p.Shard, func() error { return s.dialer.probe(s.link) }) {
+		!s.try(ctx, &p.Shard, func() error { return s.dialer.probe(s.link) }) {
 		return
 	}
-	s.keys = append(s.keys, tag, tag+":one")
-	if s.try(&p.Write, func() error { return s.dialer.try(s.link, s.dialer.probeFlight(verbTake, declared, forms)) }) {
-		s.keys = append(s.keys, tag+":secret")
-		p.Secret = outcome(s.keepSecret(ctx, tag+":secret"))
+	s.keys = append(s.keys, tag, tag+":one", tag+":secret")
+	if s.decides(ctx, &p.Write, verbTake, forms) {
+		s.try(ctx, &p.Secret, func() error { return s.keepSecret(tag + ":secret") })
 	}
 }
 
-// try makes a probe, and reports whether the connection is still there.
-func (s *subject) try(what *Outcome, probe func() error) bool {
-	s.expect()
+// decides has the script decide a call with declared keys.
+func (s *subject) decides(ctx context.Context, what *Outcome, v verb, call []limit.Item) bool {
+	return s.try(ctx, what, func() error {
+		return s.dialer.try(s.link, s.dialer.probeFlight(v, flightOptions{declared: true}, call))
+	})
+}
+
+// try makes a probe, and reports whether to go on.
+func (s *subject) try(ctx context.Context, what *Outcome, probe func() error) bool {
+	if !s.ready(ctx) {
+		return false
+	}
 	err := probe()
 	if _, refused := refusal(err); err == nil || refused {
 		*what = outcome(err)
@@ -168,28 +171,37 @@ func (s *subject) try(what *Outcome, probe func() error) bool {
 	return false
 }
 
+// ready bounds the next exchange, unless there is to be none because ctx has
+// ended. An exchange that has begun is not cut short: what it sent would be done
+// after the keys are removed.
+func (s *subject) ready(ctx context.Context) bool {
+	if s.link == nil || ctx.Err() != nil {
+		return false
+	}
+	patience := time.Now().Add(s.dialer.opts.IOTimeout)
+	if end, ok := ctx.Deadline(); ok && end.Add(removeTimeout).Before(patience) {
+		patience = end.Add(removeTimeout)
+	}
+	_ = s.link.SetDeadline(patience)
+	return true
+}
+
 // lose notes why there is no connection any more.
 func (s *subject) lose(err error) {
 	s.report.Error = "the connection was lost while it was examined: " + explain(err)
 	s.hangUp()
 }
 
-// expect bounds the next exchange.
-func (s *subject) expect() { _ = s.link.SetDeadline(time.Now().Add(s.dialer.opts.IOTimeout)) }
-
 // keepSecret does to a key what agreeing on a secret does.
-func (s *subject) keepSecret(ctx context.Context, key string) error {
-	const ttl = 5 * time.Second
-	if err := s.node.client.SetNX(ctx, key, "probe", ttl).Err(); err != nil {
-		return err
-	}
-	return s.node.client.GetEx(ctx, key, ttl).Err()
+func (s *subject) keepSecret(key string) error {
+	const ttl = "5000" // ms
+	out := appendCommand(nil, "SET", key, "probe", "NX", "PX", ttl)
+	return s.exchange(appendCommand(out, "GETEX", key, "PX", ttl), 2, func(int, []string) error { return nil })
 }
 
 // hangUp ends the connection.
 func (s *subject) hangUp() {
 	if s.link != nil {
-		s.release()
 		s.link.hangUp()
 		s.link = nil
 	}

@@ -38,7 +38,7 @@ func (in *inspection) judge(ctx context.Context) {
 		r.judgeSpeed(in.opts.DecisionTimeout)
 		r.judgeKeeping()
 	}
-	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.Contains(f.Text, "NOPERM") }) {
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return lacksRights(f.Text) }) {
 		r.find(SeverityNote, "rights", "all that a user needs is "+Rights)
 	}
 	switch err := ctx.Err(); {
@@ -50,6 +50,13 @@ func (in *inspection) judge(ctx context.Context) {
 	for _, f := range r.Findings {
 		r.Verdict = max(r.Verdict, f.Severity)
 	}
+}
+
+// lacksRights reports whether a text has what Redis, Valkey and their versions say
+// to a user who may not do something, in a script or outside of one.
+func lacksRights(text string) bool {
+	return slices.ContainsFunc([]string{"NOPERM", "ACL failure", "The user executing the script"},
+		func(part string) bool { return strings.Contains(text, part) })
 }
 
 // find adds a finding. One that differs from another only in its nodes is joined
@@ -198,7 +205,7 @@ func judgeScript(m *MasterReport) (Severity, string) {
 		return SeverityOK, "SCRIPT LOAD and EVALSHA work"
 	case o == "":
 		return SeverityFail, "the script was not tried, because no key was found that is this master's"
-	case strings.Contains(string(o), "NOPERM") && strings.Contains(string(o), "keys"):
+	case lacksRights(string(o)) && strings.Contains(string(o), " access "): // and not to run
 		return SeverityFail, fmt.Sprintf("the user may not use all keys that begin with lg:, so nothing can be found out: allow them (%s)", o)
 	default:
 		return SeverityFail, fmt.Sprintf("the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA (%s)", o)

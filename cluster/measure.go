@@ -23,19 +23,13 @@ const (
 // measure finds out how fast the master is, and stops when the connection is
 // lost. After until it goes on with fewer readings.
 func (s *subject) measure(ctx context.Context, until time.Time) {
-	if s.link == nil || ctx.Err() != nil {
-		return
-	}
 	half := time.Now().Add(time.Until(until) / 2)
-	steps := []func() error{s.readClock, func() error { return s.ping(half) }}
+	steps := []func() error{
+		func() error { return s.readClock(ctx) },
+		func() error { return s.ping(ctx, half) },
+	}
 	if s.report.Probes.Write == Done {
-		steps = append(steps, func() error {
-			err := s.decide(until)
-			if _, refused := refusal(err); err == nil || refused {
-				s.report.Probes.Batch = outcome(err)
-			}
-			return err
-		})
+		steps = append(steps, func() error { return s.decide(ctx, until) })
 	}
 	for _, step := range steps {
 		err := step()
@@ -46,28 +40,35 @@ func (s *subject) measure(ctx context.Context, until time.Time) {
 	}
 }
 
-// exchange sends commands and reads n replies.
+// exchange sends commands and reads n replies. The first that each does not like,
+// or that is a refusal, is returned as an error when all are read.
 func (s *subject) exchange(out []byte, n int, each func(i int, words []string) error) error {
-	s.expect()
 	if _, err := s.link.Write(out); err != nil {
 		return err
 	}
+	var first error
 	for i := range n {
 		words, err := s.link.in.words()
+		if _, refused := refusal(err); err != nil && !refused {
+			return err
+		}
 		if err == nil {
 			err = each(i, words)
 		}
-		if err != nil {
-			return err
+		if first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // readClock compares the clocks by the reading that took least.
-func (s *subject) readClock() error {
+func (s *subject) readClock(ctx context.Context) error {
 	c := &s.report.Clock
 	for i := range clockReadings {
+		if !s.ready(ctx) {
+			return nil
+		}
 		sent := time.Now()
 		err := s.exchange(appendCommand(nil, "TIME"), 1, func(_ int, words []string) error {
 			now, err := parseTime(words)
@@ -97,9 +98,9 @@ func parseTime(words []string) (time.Time, error) {
 }
 
 // ping measures the round trip.
-func (s *subject) ping(until time.Time) error {
+func (s *subject) ping(ctx context.Context, until time.Time) error {
 	var times []time.Duration
-	for len(times) < pings && (len(times) == 0 || time.Now().Before(until)) {
+	for len(times) < pings && (len(times) == 0 || time.Now().Before(until)) && s.ready(ctx) {
 		sent := time.Now()
 		err := s.exchange(appendCommand(nil, "PING"), 1, func(int, []string) error {
 			times = append(times, time.Since(sent))
@@ -115,7 +116,10 @@ func (s *subject) ping(until time.Time) error {
 
 // decide measures decisions, one to a call and many, on buckets that it writes
 // as real ones are.
-func (s *subject) decide(until time.Time) error {
+func (s *subject) decide(ctx context.Context, until time.Time) error {
+	if !s.ready(ctx) {
+		return nil
+	}
 	var calls [][]limit.Item
 	for i := range batchSize {
 		key := s.tags[i%len(s.tags)] + ":" + strconv.Itoa(i)
@@ -125,19 +129,26 @@ func (s *subject) decide(until time.Time) error {
 	alone := s.dialer.probeFlight(verbTake, s.link.opts, calls[0])
 	batch := s.dialer.probeFlight(verbTake, s.link.opts, calls...)
 	var single, shared []time.Duration
-	for len(single) < rounds && (len(single) == 0 || time.Now().Before(until)) {
+	for len(single) < rounds && (len(single) == 0 || time.Now().Before(until)) && s.ready(ctx) {
 		one, err := s.clockFlight(alone, aloneCalls)
-		if err != nil {
-			return err
+		many := time.Duration(0)
+		if err == nil {
+			many, err = s.clockFlight(batch, 1)
 		}
-		many, err := s.clockFlight(batch, 1)
+		if refused, ok := refusal(err); ok {
+			s.report.Probes.Batch = Outcome(refused)
+		}
 		if err != nil {
 			return err
 		}
 		single, shared = append(single, one/aloneCalls), append(shared, many/batchSize)
 	}
+	if len(single) == 0 {
+		return nil
+	}
 	slices.Sort(single)
 	slices.Sort(shared)
+	s.report.Probes.Batch = Done
 	s.report.Decision = Decision{
 		Calls: len(single) * (aloneCalls + batchSize), BatchSize: batchSize,
 		Alone: single[len(single)/2], Batched: shared[len(shared)/2],
