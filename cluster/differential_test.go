@@ -32,6 +32,7 @@ func TestDifferential(t *testing.T) {
 		random: rand.New(rand.NewPCG(seed, 1)),
 	}
 	d.load()
+	t.Cleanup(func() { d.client.Del(context.Background(), "clock:s", "clock:us") })
 	d.connect(node.Addr)
 	for d.steps < differentialSteps && !t.Failed() {
 		d.history()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -51,6 +52,12 @@ type lane struct {
 	loads  func()                    // the script had to be loaded
 	report func(error)               // how the node is; nil is well
 
+	// saturated says that more calls wait than a flight holds.
+	saturated atomic.Bool
+
+	// rests are the goroutines that go on sending what did not leave at once.
+	rests sync.WaitGroup
+
 	mu      sync.Mutex // guards what follows, but for what an owner does to its flight
 	link    *link      // nil without a connection
 	queue   []*ticket
@@ -84,6 +91,9 @@ func (l *lane) submit(t *ticket) {
 	default:
 		l.queue = append(l.queue, t)
 		l.queued += len(t.calls)
+		if l.queued > maxFlight {
+			l.saturated.Store(true)
+		}
 	}
 	l.mu.Unlock()
 	if why != nil {
@@ -97,12 +107,16 @@ func (l *lane) submit(t *ticket) {
 func (l *lane) refuse(t *ticket, why error) {
 	l.report(why)
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	last := false
 	for _, c := range t.calls {
 		if !t.left {
 			l.tell(why, t.items[c.First:c.Last])
 		}
-		t.answered()
+		last = t.answered()
+	}
+	t.mu.Unlock()
+	if last {
+		t.finished()
 	}
 }
 
@@ -160,6 +174,9 @@ func (l *lane) gather(f *flight) {
 	}
 	f.tickets = append(f.tickets, l.queue[:n]...)
 	l.queued -= calls
+	if l.queued < maxFlight/2 {
+		l.saturated.Store(false)
+	}
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
@@ -184,13 +201,14 @@ func (l *lane) send(f *flight, out []byte) (done bool) {
 	f.users += 2 // this sender and the reader
 	link := l.link
 	if len(f.members) > 0 && link != nil {
+		f.sentAt = time.Now()
 		l.away = append(l.away, f)
 		l.mu.Unlock()
-		_ = link.SetWriteDeadline(time.Now().Add(writePatience))
+		_ = link.SetWriteDeadline(f.sentAt.Add(writePatience))
 		n, err := link.Write(out)
 		l.mu.Lock()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			go l.sendRest(link, f, out[n:])
+			l.rests.Go(func() { l.sendRest(link, f, out[n:]) })
 			return false
 		}
 		if err != nil {
@@ -255,6 +273,7 @@ func (l *lane) run(ctx context.Context) {
 		l.lose(err)
 	}
 	l.lose(errDown)
+	l.rests.Wait()
 }
 
 func wait(ctx context.Context, d time.Duration) {

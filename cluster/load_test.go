@@ -30,6 +30,8 @@ func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
 
 func (r *refuser) Peek(at limit.Moment, items []limit.Item) { r.Decide(at, items) }
 
+func (r *refuser) Share(at limit.Moment, items []limit.Item, _ bool) { r.Decide(at, items) }
+
 func (r *refuser) Refund([]limit.Item) {}
 
 // total returns how many calls the store left undecided.

@@ -25,8 +25,10 @@ type ticket struct {
 	// sendBy is when it is too late to send: the reply takes its time too, and
 	// what is charged after the caller has left is charged for nothing.
 	sendBy time.Time
-	// done holds one token once every call is answered.
+	// done holds one token once every call is answered; where nobody waits for
+	// that, trip is told instead.
 	done chan struct{}
+	trip *trip
 
 	mu    sync.Mutex   // guards what follows, and the items from submit to leave
 	items []limit.Item // of the caller
@@ -51,11 +53,20 @@ func (t *ticket) reset(v verb, items []limit.Item, sendBy time.Time) {
 	t.sent, t.left, t.refunds, t.lost = false, false, 0, 0
 }
 
-// answered counts one call less to wait for. It is called under t.mu.
-func (t *ticket) answered() {
-	if t.open--; t.open == 0 {
-		t.done <- struct{}{}
+// answered counts one call less to wait for, and reports whether it was the last:
+// then finished must be called. It is called under t.mu, and finished is not.
+func (t *ticket) answered() (last bool) {
+	t.open--
+	return t.open == 0
+}
+
+// finished tells whoever waits that every call is answered.
+func (t *ticket) finished() {
+	if t.trip != nil {
+		t.trip.finished()
+		return
 	}
+	t.done <- struct{}{}
 }
 
 // wait waits until every call is answered or time is up, and reports which.
@@ -73,7 +84,9 @@ func (t *ticket) leave() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == 0 {
-		<-t.done
+		if t.trip == nil {
+			<-t.done
+		}
 		return true
 	}
 	t.left = true

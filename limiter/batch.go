@@ -1,6 +1,10 @@
 package limiter
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
 
 // Batch is a run of requests that are decided together, and the memory they
 // need. It is reused: fill Requests, call Limiter.Decide, read Decisions, call
@@ -15,6 +19,11 @@ type Batch struct {
 	// pending are the requests without a final decision, in their order.
 	pending []int
 	again   []int
+
+	// Of a batch between Begin and End.
+	at  limit.Moment
+	set *limit.Set
+	end func() bool
 }
 
 // Reset empties the batch and keeps its memory.
@@ -48,16 +57,20 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	}
 }
 
-// pendingCalls returns the calls of the pending requests.
-func (b *Batch) pendingCalls() []limit.Call {
-	if len(b.pending) == len(b.Requests) {
-		return b.buf.Calls
+// refuse decides the requests that the cache, if there is one, knows to be denied.
+// Their other items stay undecided.
+func (b *Batch) refuse(deny *denyCache, now int64) {
+	if deny == nil || deny.latest.Load() <= now {
+		return
 	}
-	b.calls = b.calls[:0]
-	for _, i := range b.pending {
-		b.calls = append(b.calls, b.requestCalls(i)...)
+	for i := range b.Requests {
+		items := b.Items(i)
+		for j := range items {
+			if deny.refuse(&items[j], now) {
+				b.Decisions[i].Source = limit.SourceCache
+			}
+		}
 	}
-	return b.calls
 }
 
 // fallBack has the backstop answer, by its Decide or its Peek, the calls that the
@@ -76,3 +89,6 @@ func (b *Batch) merge() {
 		b.Decisions[i] = limit.Merge(b.Items(i))
 	}
 }
+
+// Deadline returns when the decisions must be made that were begun.
+func (b *Batch) Deadline() time.Time { return b.at.Deadline() }
