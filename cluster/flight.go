@@ -35,6 +35,7 @@ type flight struct {
 	names    []byte
 	states   []limit.State
 	verdicts []limit.Verdict
+	more     []int64
 	sentAt   time.Time
 	users    int // senders and readers, see lane.leave
 	// missing are the commands that found no script, and heal is what is sent for

@@ -127,7 +127,7 @@ func (l *lane) pump() {
 	defer l.mu.Unlock()
 	for !l.filling && l.mayLeave() {
 		l.filling = true
-		sent := false
+		var sent bool
 		if len(l.again) > 0 {
 			f := l.again[0]
 			l.again = append(l.again[:0], l.again[1:]...)
@@ -258,19 +258,19 @@ func (l *lane) fail(f *flight, why error, sent bool) {
 
 // run keeps a connection and reads its replies until ctx ends.
 func (l *lane) run(ctx context.Context) {
-	pause := time.Duration(0)
-	for ctx.Err() == nil {
+	for pause := time.Duration(0); ctx.Err() == nil; wait(ctx, pause/2+rand.N(pause/2+1)) {
+		pause = min(max(2*pause, minBackoff), maxBackoff)
 		if err := l.connect(ctx); err != nil {
 			l.report(err)
-			pause = min(max(2*pause, minBackoff), maxBackoff)
-			wait(ctx, pause/2+rand.N(pause/2))
 			continue
 		}
-		pause = 0
 		stop := context.AfterFunc(ctx, l.link.hangUp)
-		err := l.read()
+		settled, err := l.read()
 		stop()
 		l.lose(err)
+		if settled > 0 {
+			pause = 0
+		}
 	}
 	l.lose(errDown)
 	l.rests.Wait()
@@ -337,23 +337,23 @@ func (l *lane) patience() error {
 	return l.link.SetReadDeadline(from.Add(l.ioTime))
 }
 
-// read settles flights as their replies arrive. It returns why no more can be
-// read.
-func (l *lane) read() error {
+// read settles flights as their replies arrive. It returns how many, and why no
+// more can be read.
+func (l *lane) read() (settled int, err error) {
 	in := l.link.in
-	for {
+	for ; ; settled++ {
 		if err := in.await(); err != nil {
-			return err
+			return settled, err
 		}
 		l.mu.Lock()
 		if len(l.away) == 0 {
 			l.mu.Unlock()
-			return errReply
+			return settled, errReply
 		}
 		f := l.away[0]
 		l.mu.Unlock()
 		if err := l.settle(f, in); err != nil {
-			return err
+			return settled, err
 		}
 		l.mu.Lock()
 		l.away = append(l.away[:0], l.away[1:]...)

@@ -73,8 +73,9 @@ func (d *dialer) greet(l *link) error {
 	}
 	if !d.opts.DeclaredKeys {
 		err := d.probe(l)
-		if _, refused := refusal(err); err != nil && !refused {
-			return err
+		_, refused := refusal(err)
+		if k := kindOf(err); err != nil && (!refused || k != KindOther && k != KindAuth) {
+			return err // it says nothing of undeclared keys
 		}
 		l.opts.acrossSlots = err == nil
 	}
@@ -88,8 +89,8 @@ func (d *dialer) greet(l *link) error {
 func (d *dialer) probe(l *link) error {
 	err := d.try(l, d.probeFlight(verbPeek, flightOptions{acrossSlots: true},
 		[]limit.Item{probeItem("lg:probe:{1}", "")}, []limit.Item{probeItem("lg:probe:{2}", "")}))
-	if kindOf(err) == KindMoved {
-		return nil
+	if k := kindOf(err); k == KindMoved || k == KindClusterDown {
+		return nil // the script came as far as to ask for the key
 	}
 	return err
 }

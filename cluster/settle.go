@@ -166,11 +166,11 @@ func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
 	for at := g.first; at >= 0; at = f.members[at].next {
 		m := &f.members[at]
-		more := int64(0)
+		f.more = append(f.more[:0], make([]int64, len(g.items))...)
 		if f.check(v, g, now) && m.wish > 0 {
-			more = f.checkMore(g, m.wish, now)
+			f.checkMore(g, m.wish, now)
 		}
-		m.ticket.decided(m.call, f.verdicts, more)
+		m.ticket.decided(m.call, f.verdicts, f.more)
 	}
 }
 
@@ -197,9 +197,10 @@ func (f *flight) check(v verb, g *group, now int64) bool {
 	return granted
 }
 
-// checkMore grants up to wish more checks after one that was granted, and returns
-// how many. The verdicts become those of the last.
-func (f *flight) checkMore(g *group, wish, now int64) int64 {
+// checkMore grants up to wish more checks after one that was granted, and notes in
+// f.more how many each bucket gave: one that only watches may give fewer. The
+// verdicts become those of the last.
+func (f *flight) checkMore(g *group, wish, now int64) {
 	for i := range g.items {
 		if it := &g.items[i]; it.Enforced() {
 			wish = min(wish, f.verdicts[i].Remaining/it.Cost)
@@ -207,20 +208,20 @@ func (f *flight) checkMore(g *group, wish, now int64) int64 {
 	}
 	for i := range g.items {
 		it := &g.items[i]
-		if n := min(wish, f.verdicts[i].Remaining/it.Cost); n > 0 {
+		if n := min(wish, f.verdicts[i].Remaining/it.Cost); n > 0 && f.verdicts[i].Allowed {
+			f.more[i] = n
 			f.verdicts[i], _, _ = limit.Decide(&it.Limit.Params, it.Bounds, &f.states[i], now, n*it.Cost)
 		}
 	}
-	return wish
 }
 
 // decided hands a call its verdicts, unless its caller has left.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more int64) {
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) {
 	t.mu.Lock()
 	if !t.left {
 		items := t.items[c.First:c.Last]
 		for i := range items {
-			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more
+			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more[i]
 		}
 	}
 	last := t.answered()

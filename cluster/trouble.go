@@ -98,11 +98,18 @@ var insideScript = []struct {
 	part string
 	kind Kind
 }{
-	{"non local key", KindMoved}, {"slot not served", KindClusterDown}, {"cluster is down", KindClusterDown},
+	{"non local key", KindMoved},
+	{"slot not served", KindClusterDown},
+	{"cluster is down", KindClusterDown},
+	{"ACL failure", KindAuth},
+	{"executing the script can't", KindAuth},
 }
 
 // kindOfReply classifies an error reply.
 func kindOfReply(text string) Kind {
+	if _, inner, ok := strings.Cut(text, ": -"); ok { // as Redis 6 words what failed inside a script
+		text = inner
+	}
 	word, rest, _ := strings.Cut(text, " ")
 	if word == "ERR" {
 		word, _, _ = strings.Cut(rest, " ")

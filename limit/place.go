@@ -37,10 +37,13 @@ func (l *Limit) DescribePlace(n int64) string {
 	share := l.Share(n, 1).Params.Capacity
 	text := fmt.Sprintf("%s: each of %d instances admits its share, %d units at once, whatever the others do", l.Store, n, share)
 	if l.Store == PlaceAutoLocal {
-		return text + fmt.Sprintf(", while the store is saturated: then up to %d units beyond the limit", share*n)
+		return text + ", while the store is saturated: together up to twice the limit"
+	}
+	if l.Params.Algorithm != AlgorithmTokenBucket {
+		return text + ", and earns it again over the window: together up to twice the limit in one"
 	}
 	if over := share*n - l.Params.Capacity; over > 0 {
 		return text + fmt.Sprintf(": together up to %d units beyond the limit", over)
 	}
-	return text + ": together never more than the limit"
+	return text + ": together never more than the limit, in checks of one unit"
 }

@@ -9,7 +9,7 @@ import "github.com/limitgate/limitgate/limit"
 func (l *Limiter) Begin(b *Batch, done func(token uint64), token uint64) (decided bool) {
 	b.at, b.set = l.moment(), l.set.Load()
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
-	b.refuse(l.deny, b.at.Now)
+	b.refuse(l.deny, l.instant(b.at.Start))
 	calls := l.callsForStore(b.at, b, true)
 	b.end = nil
 	if len(calls) > 0 {

@@ -38,6 +38,9 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {
 				e.Item, e.Node = it, l.opts.Store.Locate(it)
+				if it.Local {
+					e.Node = "this proxy"
+				}
 			}
 		}
 		out.Limits = append(out.Limits, e)

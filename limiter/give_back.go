@@ -120,7 +120,7 @@ func (l *Limiter) refund(at limit.Moment, items []limit.Item) {
 	if len(store) > 0 {
 		l.opts.Store.Refund(at, store)
 		if l.deny != nil {
-			l.deny.giveBack(store, l.opts.Now().UnixMicro())
+			l.deny.giveBack(store, l.instant(l.opts.Now()))
 		}
 	}
 	if len(backstop) > 0 {

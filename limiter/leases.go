@@ -31,8 +31,8 @@ type leases struct {
 	seed   maphash.Seed
 	shards [leaseShards]leaseShard
 	held   atomic.Int64 // leases in all shards
-	// returned wakes Run after the limits changed: everything goes back.
-	returned chan struct{}
+	// changed wakes Run after the limits changed: everything goes back.
+	changed chan struct{}
 }
 
 type leaseShard struct {
@@ -41,7 +41,8 @@ type leaseShard struct {
 }
 
 // lease is what is held of one bucket, and what is known of it. Instants are
-// microseconds by this machine's clock.
+// microseconds by a
+// clock that nobody sets.
 type lease struct {
 	item    limit.Item // of the request that it was made for, with a name of its own
 	units   int64
@@ -50,13 +51,13 @@ type lease struct {
 	// remaining is what the store had left when it was asked last, and full the
 	// instant at which it will be full again.
 	remaining, full int64
-	// used is what requests took since since; rate is what they took in leaseAhead,
+	// used is what requests asked for since since; rate is what they took in leaseAhead,
 	// worked out from that.
 	used, since, rate int64
 }
 
 func newLeases(instances int) *leases {
-	ls := &leases{share: 20 * int64(max(1, instances)), seed: maphash.MakeSeed(), returned: make(chan struct{}, 1)}
+	ls := &leases{share: 20 * int64(max(1, instances)), seed: maphash.MakeSeed(), changed: make(chan struct{}, 1)}
 	for i := range ls.shards {
 		ls.shards[i].leases = map[string]*lease{}
 	}
@@ -233,7 +234,7 @@ func (ls *leases) collect(now int64, all bool) []limit.Item {
 			}
 			if l.units > 0 {
 				it := l.item
-				it.Cost = l.units
+				it.Cost, it.Source = l.units, limit.SourceStore
 				left = append(left, it)
 			}
 			if l.used > 0 && !all { // it is in use: what is known of it stays
@@ -263,8 +264,8 @@ func (ls *leases) forget(drop func(*limit.Item) bool) {
 	}
 }
 
-// Run hands back units whose time is up, those that later limits know nothing of,
-// and in the end, when ctx is done, all.
+// Run hands back units whose time is up, all after the limits have changed, and
+// all in the end, when ctx is done.
 func (l *Limiter) Run(ctx context.Context) error {
 	tick := time.NewTicker(leaseSweep)
 	defer tick.Stop()
@@ -274,7 +275,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			l.handBack(true)
 			return nil
-		case <-l.leases.returned:
+		case <-l.leases.changed:
 			all = true
 		case <-tick.C:
 		}
@@ -285,9 +286,13 @@ func (l *Limiter) Run(ctx context.Context) error {
 // handBackTimeout bounds how long the store may take for it.
 const handBackTimeout = time.Second
 
+// handBackAtOnce is how many buckets' units go back together: the checks of
+// clients travel in the same batches.
+const handBackAtOnce = 64
+
 func (l *Limiter) handBack(all bool) {
-	now := l.opts.Now()
-	if left := l.leases.collect(now.UnixMicro(), all); len(left) > 0 {
-		l.opts.Store.Refund(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: handBackTimeout}, left)
+	for left := range slices.Chunk(l.leases.collect(l.instant(l.opts.Now()), all), handBackAtOnce) {
+		now := l.opts.Now()
+		l.refund(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: handBackTimeout}, left)
 	}
 }

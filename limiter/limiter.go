@@ -84,6 +84,7 @@ type Limiter struct {
 	jitter *jitter
 	deny   *denyCache // nil without
 	leases *leases
+	epoch  time.Time // an hour before the limiter was made
 }
 
 // New returns a limiter that decides by set.
@@ -96,18 +97,22 @@ func New(opts Options, set *limit.Set) *Limiter {
 	}
 	l := &Limiter{
 		opts: opts, jitter: newJitter(opts.RetryJitter),
-		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances),
+		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
 	}
 	l.set.Store(set)
 	return l
 }
+
+// instant returns a moment in microseconds for the cache and the leases: by a
+// clock that nobody sets.
+func (l *Limiter) instant(t time.Time) int64 { return t.Sub(l.epoch).Microseconds() }
 
 // SetLimits makes later decisions use set. Units that are held by the old limits
 // go back.
 func (l *Limiter) SetLimits(set *limit.Set) {
 	l.set.Store(set)
 	select {
-	case l.leases.returned <- struct{}{}:
+	case l.leases.changed <- struct{}{}:
 	default:
 	}
 }
@@ -130,7 +135,7 @@ func (l *Limiter) Decide(b *Batch) {
 	b.resolve(set, l.opts.Addrs, at.Now)
 
 	// 2. Known refusals end here: nothing is spent on them.
-	b.refuse(l.deny, at.Now)
+	b.refuse(l.deny, l.instant(at.Start))
 
 	l.decide(b, set, at)
 }
@@ -173,7 +178,7 @@ func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Ca
 			switch {
 			case c.Local || l.outgrown(items):
 				l.opts.Backstop.Share(at, items, take)
-			case !take || !l.leases.take(items, at.Now):
+			case !take || !l.leases.take(items, l.instant(at.Start)):
 				b.calls = append(b.calls, c)
 			}
 		}
@@ -203,13 +208,13 @@ func (l *Limiter) learn(b *Batch, calls []limit.Call, at limit.Moment) {
 			continue
 		}
 		if received == 0 {
-			received = l.opts.Now().UnixMicro()
+			received = l.instant(l.opts.Now())
 		}
 		if refused {
-			l.deny.learn(items, at.Now, received)
+			l.deny.learn(items, l.instant(at.Start), received)
 		}
 		if leased {
-			l.leases.put(items, at.Now, received)
+			l.leases.put(items, l.instant(at.Start), received)
 		}
 	}
 }
@@ -230,7 +235,7 @@ func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
-	b.refuse(deny, at.Now)
+	b.refuse(deny, l.instant(at.Start))
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
 	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)
@@ -252,7 +257,7 @@ func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
 // forget drops what this proxy knows and holds of buckets that are reset.
 func (l *Limiter) forget(tenant, id string) {
 	if l.deny != nil {
-		l.deny.forget(l.opts.Now().UnixMicro())
+		l.deny.forget(l.instant(l.opts.Now()))
 	}
 	key := limit.SharedKeyPrefix(id)
 	if tenant != "" {

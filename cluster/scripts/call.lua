@@ -11,7 +11,7 @@ local out, n_out = {now}, 1
 
 -- The call being decided: the key and field of each bucket, and what is known
 -- of it. They are reused from call to call.
-local key, field, value = {}, {}, {}
+local key, field = {}, {}
 local level, due = {}, {} -- of token buckets with a level
 local state, stored, format, rewritten = {}, {}, {}, {} -- of the others
 
@@ -185,14 +185,12 @@ local function refund(i, l, window)
   if not s then
     return 0
   end
-  if l.algorithm ~= TOKEN_BUCKET then
-    return write(key[i], field[i], pack_state(l, s, form), 0, true) or 1
+  -- It may have been written by another limit, whose state it stays. The key may
+  -- live longer than it needs now: it must not live shorter.
+  if l.algorithm == TOKEN_BUCKET then
+    l = read_limit(string.format('10%.0f/%.0f/%.0f;1', s[4], s[5], s[6]), l.cost)
   end
-  -- It may have been written by another limit, whose state it stays; and it is
-  -- full earlier now.
-  local own = read_limit(string.format('10%.0f/%.0f/%.0f;%.0f', s[4], s[5], s[6], l.granule), l.cost)
-  local till = expires_at(own, s)
-  return write(key[i], field[i], pack_state(own, s, form), till, till == expires_at(own, was)) or 1
+  return write(key[i], field[i], pack_state(l, s, form), 0, true) or 1
 end
 
 local function refund_call(limits)
