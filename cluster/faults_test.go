@@ -27,7 +27,7 @@ func mastersOf(t *testing.T, c *redistest.Cluster) []*redis.Client {
 // TestScriptFlushUnderLoad: a store that forgets the script again and again
 // leaves nothing undecided for it, and charges nothing twice.
 func TestScriptFlushUnderLoad(t *testing.T) {
-	eachWay(t, corners, func(t *testing.T, c *redistest.Cluster, opts Options) { scriptFlushes(t, c, opts, 40) })
+	eachWay(t, corners, func(t *testing.T, c *redistest.Cluster, opts Options) { scriptFlushes(t, c, opts, 25) })
 }
 
 func scriptFlushes(t *testing.T, c *redistest.Cluster, opts Options, flushes int) {
