@@ -80,8 +80,7 @@ func connectionsKilled(t *testing.T, c *redistest.Cluster, opts Options, kills i
 	if st.Trouble[KindNetwork] == 0 {
 		t.Error("no call was on its way when its connection was killed")
 	}
-	// Two buckets for each call at most, each of one unit.
-	if most := 2 * st.Trouble[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
+	if most := loadBuckets * st.Trouble[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
 		t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted, which may be %d", excess, st.RefundsLost, most)
 	}
 	if slowest > deadline {
