@@ -93,7 +93,9 @@ func (f *fake) serve(c net.Conn) {
 			f.runs.Add(1)
 			err = f.run(c, command)
 		} else if name == "SCRIPT" && f.greet != nil {
-			_, err = c.Write(f.greet)
+			if _, err = c.Write(f.greet); string(f.greet) == "!" {
+				return
+			}
 		} else {
 			_, err = io.WriteString(c, usual[name])
 		}

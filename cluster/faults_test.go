@@ -27,7 +27,7 @@ func mastersOf(t *testing.T, c *redistest.Cluster) []*redis.Client {
 // TestScriptFlushUnderLoad: a store that forgets the script again and again
 // leaves nothing undecided for it, and charges nothing twice.
 func TestScriptFlushUnderLoad(t *testing.T) {
-	eachWay(t, corners, func(t *testing.T, c *redistest.Cluster, opts Options) { scriptFlushes(t, c, opts, 40) })
+	eachWay(t, corners, func(t *testing.T, c *redistest.Cluster, opts Options) { scriptFlushes(t, c, opts, 25) })
 }
 
 func scriptFlushes(t *testing.T, c *redistest.Cluster, opts Options, flushes int) {
@@ -80,8 +80,7 @@ func connectionsKilled(t *testing.T, c *redistest.Cluster, opts Options, kills i
 	if st.Trouble[KindNetwork] == 0 {
 		t.Error("no call was on its way when its connection was killed")
 	}
-	// Two buckets for each call at most, each of one unit.
-	if most := 2 * st.Trouble[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
+	if most := loadBuckets * st.Trouble[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
 		t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted, which may be %d", excess, st.RefundsLost, most)
 	}
 	if slowest > deadline {

@@ -227,3 +227,29 @@ func watchMemory(ctx context.Context, wg *sync.WaitGroup) <-chan int64 {
 	})
 	return grown
 }
+
+// TestHangingUp: a server that ends every connection as soon as it is made is
+// not dialed in a storm.
+func TestHangingUp(t *testing.T) {
+	for name, greeting := range map[string]string{
+		"when greeted": "!",
+		"afterwards":   usual["SCRIPT"] + "+and what is more\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t, []byte(greeting), says("!"))
+			defer f.close()
+			s, err := Open(t.Context(), Options{Addrs: []string{f.addr()}, ReloadInterval: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_ = s.Run(ctx)
+			_ = s.Close()
+			// Without any wait there are thousands.
+			if n := f.dialed.Load(); n > 40 {
+				t.Errorf("%d connections were made in 300 ms", n)
+			}
+		})
+	}
+}

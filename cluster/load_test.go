@@ -85,6 +85,9 @@ const (
 	loadRate  = "2900/366d"
 )
 
+// loadBuckets is how many buckets a check of a load has at most.
+const loadBuckets = 3
+
 // loadConns is how many connections a load has, and loadPipeline how many checks
 // are in each of their pipelines.
 const (
@@ -96,8 +99,9 @@ const (
 func startLoad(t *testing.T, s *Store, deadline time.Duration, tenants ...string) *load {
 	t.Helper()
 	set := compile(t,
-		spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprint(loadUnits, "/366d"), Algorithm: "fixed_window"},
-		spec{ID: "op", By: []string{"tenant", "op"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
+		spec{ID: "tenant", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
+		spec{ID: "other", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
+		spec{ID: "op", By: []string{"tenant", "op"}, Rate: fmt.Sprint(loadUnits, "/366d"), Algorithm: "fixed_window"},
 	)
 	ld := &load{t: t, store: s, backstop: &refuser{asked: map[string]int{}}, tenants: tenants, admitted: map[string]int64{}}
 	ld.limiter = limiter.New(limiter.Options{Store: s, Backstop: ld.backstop, Addrs: testAddrs, Timeout: deadline}, set)

@@ -214,6 +214,9 @@ func (in *replies) appendWords(words []string, depth int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(words) == maxReplyWords {
+		return nil, errReply
+	}
 	switch line[0] {
 	case '-':
 		return nil, replyError(line[1:])
@@ -221,7 +224,7 @@ func (in *replies) appendWords(words []string, depth int) ([]string, error) {
 		return append(words, string(line[1:])), nil
 	case '*':
 		n, ok := parseNumber(line[1:])
-		if !ok || depth == 0 || n > maxReplyWords-int64(len(words)) {
+		if !ok || depth == 0 || n > maxReplyWords {
 			return nil, errReply
 		}
 		for range n {

@@ -51,7 +51,7 @@ func TestSerialOrder(t *testing.T) {
 
 func TestManySlots(t *testing.T) {
 	seed := storetest.Seed(t)
-	eachStore(t, func(t *testing.T, s *Store) { manySlots(t, s, seed, 15) })
+	eachStore(t, func(t *testing.T, s *Store) { manySlots(t, s, seed, 8) })
 }
 
 func manySlots(t *testing.T, s *Store, seed uint64, histories int) {

@@ -15,7 +15,14 @@ func (l *Limiter) Begin(b *Batch, done func(token uint64), token uint64) (decide
 	if len(calls) > 0 {
 		b.end = l.opts.Store.Ask(b.at, b.buf.Items, calls, done, token)
 	}
-	return b.end == nil && l.conclude(b)
+	if b.end != nil {
+		return false
+	}
+	if l.conclude(b) {
+		return true
+	}
+	done(token) // there is nothing to wait for, but units to give back
+	return false
 }
 
 // End ends what Begin began, whether or not the store has answered. It reports

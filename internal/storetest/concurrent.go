@@ -12,15 +12,16 @@ import (
 // SerialOrder has connections ask the store the same few buckets at the same
 // time, with different costs and limits, and searches for an order of all checks
 // in which deciding one by one gives every answer: admitted or not, units left
-// and wait. However a store puts checks together, there must be one.
+// and wait. However a store puts checks together, there must be one; also where
+// the proxy remembers refusals.
 func SerialOrder(t *testing.T, store limiter.Store, seed uint64, histories int) {
 	d := newDraw(t, seed)
-	l := newLimiter(t, store, nil)
-	checks, denied := 0, 0
+	limiters := []*limiter.Limiter{newLimiter(t, store, nil), newCachingLimiter(t, store)}
+	checks, denied, remembered := 0, 0, 0
 	for range histories {
 		h := d.oneSlot()
 		began := time.Now()
-		answers := h.run(t, l)
+		answers := h.run(t, limiters[d.random.IntN(2)])
 		// Waits are rounded up to a millisecond, at both ends.
 		slack := time.Since(began).Milliseconds() + 2
 		for _, ofSlot := range bySlot(answers) {
@@ -29,13 +30,16 @@ func SerialOrder(t *testing.T, store limiter.Store, seed uint64, histories int) 
 				if !ofSlot[i].decision.Allowed {
 					denied++
 				}
+				if ofSlot[i].decision.Source == limit.SourceCache {
+					remembered++
+				}
 			}
 			if o := newOrder(ofSlot, began.UnixMicro(), slack); !o.find() {
 				t.Fatalf("history %d: no order of the checks gives the answers that they were given.\n%s", d.n, o.explain())
 			}
 		}
 	}
-	t.Logf("%d histories of %d checks, %d of them denied", histories, checks, denied)
+	t.Logf("%d histories of %d checks, %d of them denied, %d without asking", histories, checks, denied, remembered)
 }
 
 // bySlot returns the answers of each slot.

@@ -19,6 +19,7 @@ import (
 type history struct {
 	specs []Spec
 	conns [][][]limit.Request
+	parts bool // every other connection asks with Begin and End
 }
 
 // answer is a request and what it was told.
@@ -77,7 +78,7 @@ func (d *draw) oneSlot() history {
 		d.random.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
 		levels = levels[:1+d.random.IntN(len(levels))]
 	}
-	h := history{specs: d.limits(levels...)}
+	h := history{specs: d.limits(levels...), parts: d.random.IntN(2) == 0}
 	if i := d.random.IntN(2 * len(h.specs)); i > 0 && i < len(h.specs) && h.specs[i].By[0] == "tenant" {
 		h.specs[i].Mode = "shadow"
 	}
@@ -104,7 +105,10 @@ func (d *draw) oneSlot() history {
 func (d *draw) manySlots() history {
 	d.n++
 	d.unit = 1
-	h := history{specs: d.limits([]string{"tenant"}, []string{"tenant", "op"}, []string{"ip"}, []string{"region"})}
+	h := history{
+		specs: d.limits([]string{"tenant"}, []string{"tenant", "op"}, []string{"ip"}, []string{"region"}),
+		parts: d.random.IntN(2) == 0,
+	}
 	h.conns = d.connections(func() limit.Request {
 		req := limit.Request{Tenant: d.tenant(d.random.IntN(3)), Addr: d.addr(d.random.IntN(2)), Cost: d.cost()}
 		if d.random.IntN(2) == 0 {
@@ -160,7 +164,11 @@ func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 				b.Reset()
 				b.Requests = append(b.Requests, pipeline...)
 				began := time.Now()
-				l.Decide(&b)
+				if h.parts && i%2 == 0 {
+					decideInParts(l, &b)
+				} else {
+					l.Decide(&b)
+				}
 				told[i] = append(told[i], answers(i, pipeline, &b, began)...)
 			}
 		})
@@ -168,6 +176,23 @@ func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 	close(start)
 	wg.Wait()
 	return slices.Concat(told...)
+}
+
+// decideInParts decides a batch as a loop does that has others to look after.
+func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
+	done := make(chan uint64, 1)
+	if l.Begin(b, func(token uint64) { done <- token }, 1) {
+		return
+	}
+	late := time.NewTimer(time.Until(b.Deadline()))
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
+	if !l.End(b) {
+		l.Resume(b)
+	}
 }
 
 // answers copies what a batch was told, which is overwritten by the next.

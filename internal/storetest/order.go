@@ -147,11 +147,28 @@ func (o *order) try(i int) (undo func(), changed, ok bool) {
 		}
 	}
 	for j := range items {
-		if difference(&o.checks[i].items[j].Verdict, &items[j].Verdict, o.slack) != "" {
+		if !agrees(&o.checks[i].items[j], &items[j].Verdict, o.slack) {
 			return undo, changed, false
 		}
 	}
 	return undo, changed, true
+}
+
+// agrees reports whether what an item was told is the verdict wanted. What is
+// remembered of a refusal holds for as long as time stands still, but units may
+// have gone since: fewer are left, and the wait is longer. Beside it the
+// buckets that were not asked about say nothing.
+func agrees(it *limit.Item, want *limit.Verdict, slack int64) bool {
+	switch it.Source {
+	case limit.SourceNone:
+		return true
+	case limit.SourceCache:
+		never := it.Wait == limit.Never
+		return !want.Allowed && want.Remaining <= it.Remaining && it.Remaining < it.Cost &&
+			never == (want.Wait == limit.Never) && (never || it.Wait > 0)
+	default:
+		return difference(&it.Verdict, want, slack) == ""
+	}
 }
 
 // difference says in what a verdict is not the one wanted, if its waits may be

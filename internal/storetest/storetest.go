@@ -59,11 +59,24 @@ func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop")
 // newLimiter returns a limiter on the store. Waits have no jitter.
 func newLimiter(t *testing.T, store limiter.Store, set *limit.Set) *limiter.Limiter {
 	t.Helper()
+	return limiter.New(options(t, store), set)
+}
+
+// newCachingLimiter returns one that remembers refusals, without limits yet.
+func newCachingLimiter(t *testing.T, store limiter.Store) *limiter.Limiter {
+	t.Helper()
+	opts := options(t, store)
+	opts.DenyCacheSize = 10_000
+	return limiter.New(opts, nil)
+}
+
+func options(t *testing.T, store limiter.Store) limiter.Options {
+	t.Helper()
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return limiter.New(limiter.Options{Store: store, Backstop: noBackstop{t}, Addrs: addrs, Timeout: Timeout}, set)
+	return limiter.Options{Store: store, Backstop: noBackstop{t}, Addrs: addrs, Timeout: Timeout}
 }
 
 // ask decides one request.

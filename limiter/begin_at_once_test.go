@@ -1,0 +1,42 @@
+package limiter_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// TestBeginAtOnce: a store that answers at once keeps nobody waiting for the
+// deadline, also where units have to be given back before there is a decision.
+func TestBeginAtOnce(t *testing.T) {
+	l, _ := newLimiter(t, memory.New(memory.Options{}), 0,
+		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"},
+		storetest.Spec{ID: "region", By: []string{"region"}, Rate: "100/h"},
+	)
+	req := limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "eu"}}}
+	for i := range 3 {
+		var b limiter.Batch
+		b.Requests = append(b.Requests, req)
+		done := make(chan uint64, 1)
+		if !l.Begin(&b, func(token uint64) { done <- token }, 7) {
+			select {
+			case token := <-done:
+				if token != 7 {
+					t.Errorf("request %d: done with token %d", i, token)
+				}
+			case <-time.After(5 * time.Second):
+				t.Errorf("request %d: neither decided nor done", i)
+			}
+			if !l.End(&b) {
+				l.Resume(&b)
+			}
+		}
+		if got := b.Decisions[0].Allowed; got != (i == 0) {
+			t.Errorf("request %d: allowed is %v", i, got)
+		}
+	}
+}
