@@ -99,8 +99,12 @@ var table = map[string]row{
 		imports:  []string{"limit", "limiter"},
 		forTests: true,
 	},
+	"internal/servers": {
+		reason: "starts processes, and knows nothing of what is asked of them",
+	},
 	"internal/redistest": {
 		reason:   "starts real servers for the tests of any package",
+		imports:  []string{"internal/servers"},
 		forTests: true,
 	},
 	"internal/layering": {
