@@ -99,6 +99,11 @@ var table = map[string]row{
 		imports:  []string{"limit", "limiter"},
 		forTests: true,
 	},
+	"internal/load": {
+		reason:  "sends bytes and counts replies; of Redis it knows which slot a key has",
+		imports: []string{"limit"},
+		settled: true,
+	},
 	"internal/servers": {
 		reason: "starts processes, and knows nothing of what is asked of them",
 	},
