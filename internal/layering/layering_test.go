@@ -104,6 +104,14 @@ var table = map[string]row{
 		imports: []string{"limit"},
 		settled: true,
 	},
+	"internal/bench": {
+		reason:  "measures programs from outside, as their clients and their operators see them",
+		imports: []string{"internal/load", "internal/servers"},
+	},
+	"cmd/limitgate-bench": {
+		reason:  "a command line around the benchmark",
+		imports: []string{"internal/accesslog", "internal/bench"},
+	},
 	"internal/servers": {
 		reason: "starts processes, and knows nothing of what is asked of them",
 	},

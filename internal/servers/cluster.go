@@ -151,3 +151,14 @@ func (c *Cluster) latestView(ctx context.Context) ([]seenNode, error) {
 	}
 	return latest.view(ctx)
 }
+
+// FirstOwner returns the index of the master that a slot was given to when the
+// cluster was started.
+func (c *Cluster) FirstOwner(slot uint16) int {
+	for i := range c.masters - 1 {
+		if int(slot) < slotCount*(i+1)/c.masters {
+			return i
+		}
+	}
+	return c.masters - 1
+}
