@@ -56,6 +56,21 @@ func (b *Backstop) decide(at limit.Moment, items []limit.Item, take bool) {
 	}
 }
 
+// Share decides the items of one call by this instance's share, healthy or not:
+// their limits want it so. It takes the units if take is set.
+func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
+	shares := b.shares(items)
+	call := []limit.Call{{First: 0, Last: len(items)}}
+	if take {
+		b.store.Take(at, shares, call)
+	} else {
+		b.store.Peek(at, shares, call)
+	}
+	for i := range items {
+		items[i].Verdict, items[i].Source, items[i].Local = shares[i].Verdict, limit.SourceLease, true
+	}
+}
+
 // shares returns the items with this instance's share of their limits.
 func (b *Backstop) shares(items []limit.Item) []limit.Item {
 	shares := make([]limit.Item, len(items))
@@ -70,7 +85,7 @@ func failsClosed(it *limit.Item) bool {
 	return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
 }
 
-// Refund gives back what Decide took for the items.
+// Refund gives back what Decide or Share took for the items.
 func (b *Backstop) Refund(items []limit.Item) {
 	b.store.Refund(limit.Moment{}, b.shares(items))
 }

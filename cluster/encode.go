@@ -10,6 +10,7 @@ import (
 const (
 	flagField    = 1
 	flagEnforced = 2
+	flagOneField = 4
 )
 
 // encode writes the commands of a flight into f.out, see decide.lua.
@@ -86,6 +87,10 @@ func (f *flight) encodeRun(r *run) int {
 		f.body = appendBulk(f.body, appendLimit(text[:0], it))
 		f.body = appendNumber(f.body, it.Cost)
 		n += 2
+		if it.Limit.OneField() {
+			f.body = appendBulk(f.body, it.Name[it.KeyLen:])
+			n++
+		}
 	}
 	for at := r.first; at >= 0; at = f.groups[at].next {
 		n += f.encodeGroup(r, &f.groups[at])
@@ -96,11 +101,11 @@ func (f *flight) encodeRun(r *run) int {
 func (f *flight) encodeGroup(r *run, g *group) int {
 	n := 0
 	if r.several {
-		f.body = appendNumber(f.body, int64(g.n))
+		f.body = appendNumber(f.body, g.n)
 		n++
 	}
 	for i := range g.items {
-		if it := &g.items[i]; it.KeyLen < len(it.Name) {
+		if it := &g.items[i]; it.KeyLen < len(it.Name) && !it.Limit.OneField() {
 			f.body = appendBulk(f.body, it.Name[it.KeyLen:])
 			n++
 		}
@@ -124,6 +129,9 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 	}
 	if it.Enforced() {
 		flags |= flagEnforced
+	}
+	if it.Limit.OneField() {
+		flags |= flagOneField
 	}
 	b = strconv.AppendInt(b, int64(p.Algorithm)*10+flags, 10)
 	b = strconv.AppendInt(b, p.Count, 10)

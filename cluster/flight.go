@@ -76,9 +76,9 @@ type group struct {
 	items       []limit.Item
 	hash        uint64
 	place       place
-	next        int // the run's next group, -1 after the last
-	first, last int // its members, in the order of their arrival
-	n           int
+	next        int   // the run's next group, -1 after the last
+	first, last int   // its members, in the order of their arrival
+	n           int64 // checks that it stands for: one for each member, and their wishes
 	answered    bool
 }
 
@@ -88,7 +88,8 @@ type member struct {
 	call   limit.Call
 	tag    uint64 // of the buckets that may be shared with other calls
 	place  place
-	next   int // the group's next member, -1 after the last
+	wish   int64 // how many more checks it would take
+	next   int   // the group's next member, -1 after the last
 }
 
 // place is where in its command a call is decided: the run, then the group
@@ -147,10 +148,13 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 		g.first = len(f.members)
 	} else {
 		f.members[g.last].next = len(f.members)
-		f.runs[g.place.run].several = true
 	}
 	g.last = len(f.members)
-	g.n++
+	m.wish = items[0].Wish
+	g.n += 1 + m.wish
+	if g.n > 1 {
+		f.runs[g.place.run].several = true
+	}
 	f.members = append(f.members, m)
 }
 

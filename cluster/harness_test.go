@@ -28,10 +28,10 @@ func onFakeClock(tb testing.TB) script {
 		tb.Fatalf("the scripts read the clock on %d lines, want 1", n)
 	}
 	bucket := strings.Replace(bucketLua, clockLine, fakeClockLine, 1)
-	if strings.Contains(bucket+decideLua, "'TIME'") {
+	if strings.Contains(joined(bucket), "'TIME'") {
 		tb.Fatal("a script reads the clock on a line that is not marked")
 	}
-	return newScript(bucket + "\n" + decideLua)
+	return newScript(joined(bucket))
 }
 
 // clockArgs is the command that sets the fake clock, in microseconds.

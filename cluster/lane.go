@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -48,6 +49,9 @@ type lane struct {
 	loads  func()                    // the script had to be loaded
 	report func(error)               // how the node is; nil is well
 
+	// saturated says that more calls wait than a flight holds.
+	saturated atomic.Bool
+
 	mu      sync.Mutex // guards what follows, but for what an owner does to its flight
 	link    *link      // nil without a connection
 	queue   []*ticket
@@ -81,6 +85,9 @@ func (l *lane) submit(t *ticket) {
 	default:
 		l.queue = append(l.queue, t)
 		l.queued += len(t.calls)
+		if l.queued > maxFlight {
+			l.saturated.Store(true)
+		}
 	}
 	l.mu.Unlock()
 	if why != nil {
@@ -155,6 +162,9 @@ func (l *lane) gather(f *flight) {
 	}
 	f.tickets = append(f.tickets, l.queue[:n]...)
 	l.queued -= calls
+	if l.queued < maxFlight/2 {
+		l.saturated.Store(false)
+	}
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]

@@ -11,6 +11,12 @@ import (
 //go:embed scripts/bucket.lua
 var bucketLua string
 
+//go:embed scripts/call.lua
+var callLua string
+
+//go:embed scripts/levels.lua
+var levelsLua string
+
 //go:embed scripts/decide.lua
 var decideLua string
 
@@ -20,6 +26,11 @@ const clockLine = "local time = redis.call('TIME') -- the only clock\n"
 
 // formatLine is the one line that says in which format new buckets are written.
 const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
+
+// joined returns the text of the script, with bucket.lua as given.
+func joined(bucket string) string {
+	return strings.Join([]string{bucket, callLua, levelsLua, decideLua}, "\n")
+}
 
 // script is a Lua text and the SHA-1 by which Redis knows it.
 type script struct{ text, sha string }
@@ -33,5 +44,5 @@ func newScript(text string) script {
 // written.
 func decideScript(format int) script {
 	bucket := strings.Replace(bucketLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
-	return newScript(bucket + "\n" + decideLua)
+	return newScript(joined(bucket))
 }

@@ -26,13 +26,22 @@ func (e replyError) Error() string { return string(e) }
 // RedisError marks the error as one that go-redis would return.
 func (replyError) RedisError() {}
 
+// refusal returns the error that the store replied, if it did.
+func refusal(err error) (replyError, bool) {
+	if err == nil {
+		return "", false // most often: the variable below would be allocated
+	}
+	var refused replyError
+	ok := errors.As(err, &refused)
+	return refused, ok
+}
+
 // settle reads the reply to a command and answers its calls. An error is one of
 // the connection, or of a reply that makes no sense: then nothing more can be
 // read. A call that the store refused is answered, with trouble.
 func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item)) error {
 	n, err := in.array()
-	var refused replyError
-	if errors.As(err, &refused) {
+	if refused, ok := refusal(err); ok {
 		f.failCommand(c, refused, tell)
 		return nil
 	}
@@ -63,12 +72,12 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 // many elements that was.
 func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func(error, []limit.Item)) (used int, err error) {
 	first, err := in.integer()
-	var refused replyError
+	refused, ok := refusal(err)
 	switch {
-	case errors.As(err, &refused) && refused == clockText:
+	case ok && refused == clockText:
 		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
 		return 1, nil
-	case errors.As(err, &refused):
+	case ok:
 		f.fail(g, refused, tell)
 		return 1, nil
 	case err != nil:
@@ -127,36 +136,62 @@ func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
 	for at := g.first; at >= 0; at = f.members[at].next {
 		m := &f.members[at]
-		out := f.verdicts[:0]
-		granted := true
-		for i := range g.items {
-			it := &g.items[i]
-			state := f.states[i]
-			verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
-			if v == verbTake && verdict.Allowed {
-				f.states[i] = state
-			}
-			granted = granted && (verdict.Allowed || !it.Enforced())
-			out = append(out, verdict)
+		more := int64(0)
+		if f.check(v, g, now) && m.wish > 0 {
+			more = f.checkMore(g, m.wish, now)
 		}
-		for i := range g.items {
-			if v == verbTake && !granted && out[i].Allowed {
-				limit.Untake(&g.items[i].Limit.Params, &f.states[i], g.items[i].Cost)
-			}
-		}
-		f.verdicts = out
-		m.ticket.decided(m.call, out)
+		m.ticket.decided(m.call, f.verdicts, more)
 	}
 }
 
+// check decides one check of a group into f.verdicts, and reports whether it is
+// granted.
+func (f *flight) check(v verb, g *group, now int64) bool {
+	granted := true
+	f.verdicts = f.verdicts[:0]
+	for i := range g.items {
+		it := &g.items[i]
+		state := f.states[i]
+		verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
+		if v == verbTake && verdict.Allowed {
+			f.states[i] = state
+		}
+		granted = granted && (verdict.Allowed || !it.Enforced())
+		f.verdicts = append(f.verdicts, verdict)
+	}
+	for i := range g.items {
+		if v == verbTake && !granted && f.verdicts[i].Allowed {
+			limit.Untake(&g.items[i].Limit.Params, &f.states[i], g.items[i].Cost)
+		}
+	}
+	return granted
+}
+
+// checkMore grants up to wish more checks after one that was granted, and returns
+// how many. The verdicts become those of the last.
+func (f *flight) checkMore(g *group, wish, now int64) int64 {
+	for i := range g.items {
+		if it := &g.items[i]; it.Enforced() {
+			wish = min(wish, f.verdicts[i].Remaining/it.Cost)
+		}
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		if n := min(wish, f.verdicts[i].Remaining/it.Cost); n > 0 {
+			f.verdicts[i], _, _ = limit.Decide(&it.Limit.Params, it.Bounds, &f.states[i], now, n*it.Cost)
+		}
+	}
+	return wish
+}
+
 // decided hands a call its verdicts, unless its caller has left.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict) {
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.left {
 		items := t.items[c.First:c.Last]
 		for i := range items {
-			items[i].Verdict, items[i].Source = verdicts[i], limit.SourceStore
+			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more
 		}
 	}
 	t.answered()

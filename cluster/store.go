@@ -180,6 +180,17 @@ func (s *Store) Locate(it *limit.Item) string {
 	return ""
 }
 
+// Saturated reports whether the lane to the node of an item's bucket is so full
+// that checks wait for several flights.
+func (s *Store) Saturated(it *limit.Item) bool {
+	t := s.top.Load()
+	n := t.single
+	if n == nil {
+		n = t.owner(it.Slot())
+	}
+	return n != nil && n.lane.saturated.Load()
+}
+
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 

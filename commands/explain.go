@@ -39,7 +39,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 
 func (r *reply) explained(e *limiter.Explained) {
 	l := e.Limit
-	r.mapping(18)
+	r.mapping(20)
 	r.pair("id", l.ID)
 	r.pair("level", levelOf(l))
 	r.pair("applies", e.Applies)
@@ -51,6 +51,8 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("capacity", l.Params.Capacity)
 	r.pair("mode", l.Mode.String())
 	r.pair("on_error", l.OnError.String())
+	r.pair("store", e.Store)
+	r.pair("lease", e.Lease)
 	if e.Item == nil {
 		for _, name := range [...]string{"key", "field", "slot", "node", "allowed", "remaining", "wait_ms"} {
 			r.bulk(name)

@@ -159,6 +159,17 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	return specs
 }
 
+// lease reads a word, or a mapping of size and ttl.
+func (d *limitsDecoder) lease(spec *limit.LeaseSpec) func(*yaml.Node, string) {
+	return func(n *yaml.Node, field string) {
+		if n.Kind != yaml.MappingNode {
+			d.text(&spec.Word)(n, field)
+			return
+		}
+		d.mapping(n, field, map[string]func(*yaml.Node, string){"size": d.text(&spec.Size), "ttl": d.text(&spec.TTL)})
+	}
+}
+
 func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.Node, string) {
 	by := d.texts(&spec.By)
 	return map[string]func(*yaml.Node, string){
@@ -175,6 +186,8 @@ func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.
 		"cost":      d.text(&spec.Cost),
 		"max_cost":  d.text(&spec.MaxCost),
 		"replaces":  d.texts(&spec.Replaces),
+		"lease":     d.lease(&spec.Lease),
+		"store":     d.text(&spec.Store),
 		"by": func(n *yaml.Node, field string) {
 			spec.BySet = true
 			by(n, field)

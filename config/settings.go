@@ -33,9 +33,13 @@ type Settings struct {
 	// RetryJitter spreads the moments at which denied clients are told to come
 	// back, at most 1 h; 0 is off.
 	RetryJitter time.Duration
-	// Instances is how many proxies share the limits while the store is sick, 1
-	// to 100,000.
+	// Instances is how many proxies share the limits, for leases and while the
+	// store is sick, 1 to 100,000.
 	Instances int
+	// DenyCacheSize is how many refusals of the store are remembered, up to
+	// 10,000,000; 0 is off. DenyCacheMaxTTL is how long at most, 1 ms to 60 s.
+	DenyCacheSize   int
+	DenyCacheMaxTTL time.Duration
 
 	// Redis holds the addresses, host:port, of a Redis Cluster or of one Redis;
 	// empty means that buckets are kept in memory.
@@ -43,6 +47,10 @@ type Settings struct {
 	// StoreIOTimeout bounds one read or write on a connection to Redis, 1 ms to
 	// 60 s.
 	StoreIOTimeout time.Duration
+	// StoreSeparateChecks has equal checks decided one by one.
+	StoreSeparateChecks bool
+	// StoreDeclaredKeys has every script call declare its keys, all in one slot.
+	StoreDeclaredKeys bool
 	// MemoryBuckets bounds the memory store, 1,000 to 100,000,000 buckets.
 	MemoryBuckets int
 

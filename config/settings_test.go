@@ -35,6 +35,7 @@ func TestDefaults(t *testing.T) {
 	want := &Settings{
 		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: 1,
+		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		StoreIOTimeout: 250 * time.Millisecond, MemoryBuckets: 1000000,
 		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
@@ -57,6 +58,10 @@ var kinds = []struct {
 	{"redis", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
 	{"decision_timeout", [3]string{"1ms", "2ms", "60s"}, [3]any{time.Millisecond, 2 * time.Millisecond, time.Minute}, func(s *Settings) any { return s.DecisionTimeout }},
 	{"retry_jitter", [3]string{"1h", "2s", "0"}, [3]any{time.Hour, 2 * time.Second, time.Duration(0)}, func(s *Settings) any { return s.RetryJitter }},
+	{"deny_cache.size", [3]string{"1", "0", "10000000"}, [3]any{1, 0, 10000000}, func(s *Settings) any { return s.DenyCacheSize }},
+	{"deny_cache.max_ttl", [3]string{"1ms", "2s", "1m"}, [3]any{time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.DenyCacheMaxTTL }},
+	{"store_separate_checks", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.StoreSeparateChecks }},
+	{"store_declared_keys", [3]string{"false", "true", "false"}, [3]any{false, true, false}, func(s *Settings) any { return s.StoreDeclaredKeys }},
 	{"memory_buckets", [3]string{"1000", "2000", "100000000"}, [3]any{1000, 2000, 100000000}, func(s *Settings) any { return s.MemoryBuckets }},
 	{"pprof", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.Pprof }},
 	{"log_format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},

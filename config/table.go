@@ -100,7 +100,15 @@ func limitsSettings(s *Settings) table {
 		},
 		{
 			name: "instances", group: groupLimits, initial: "1",
-			usage: "how many proxies share the limits while the store is sick", value: whole(&s.Instances, 1, 100_000),
+			usage: "how many proxies share the limits: for leases, and while the store is sick", value: whole(&s.Instances, 1, 100_000),
+		},
+		{
+			name: "deny_cache.size", group: groupLimits, initial: "65536",
+			usage: "how many refusals of Redis are remembered; 0 for none", value: whole(&s.DenyCacheSize, 0, 10_000_000),
+		},
+		{
+			name: "deny_cache.max_ttl", group: groupLimits, initial: "1s",
+			usage: "how long one is remembered at most", value: duration(&s.DenyCacheMaxTTL, time.Millisecond, time.Minute),
 		},
 	}
 }
@@ -114,6 +122,14 @@ func storeSettings(s *Settings) table {
 		{
 			name: "store_io_timeout", group: groupStore, initial: "250ms",
 			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.StoreIOTimeout, time.Millisecond, time.Minute),
+		},
+		{
+			name: "store_separate_checks", group: groupStore, initial: "false",
+			usage: "let Redis decide equal checks one by one, instead of in one step", value: toggle(&s.StoreSeparateChecks),
+		},
+		{
+			name: "store_declared_keys", group: groupStore, initial: "false",
+			usage: "call scripts with declared keys of one slot only, even where a cluster takes more", value: toggle(&s.StoreDeclaredKeys),
 		},
 		{
 			name: "memory_buckets", group: groupStore, initial: "1000000",

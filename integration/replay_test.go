@@ -73,7 +73,7 @@ func TestReplayEqual(t *testing.T) {
 	c.FlushAll(t)
 	log := accessLog(t, 8000)
 	local := replay(t, "--frozen", "--limits", budget, log)
-	p := serve(t, budget, append(exact, "--redis", strings.Join(c.Addrs(), ","))...)
+	p := serve(t, budget, append(exact, "--deny-cache-size", "0", "--redis", strings.Join(c.Addrs(), ","))...)
 	remote := replay(t, "--against", p.addr, "--limits", budget, log)
 	if fmt.Sprint(local) != fmt.Sprint(remote) {
 		t.Errorf("in memory:\n%+v\nthrough a cluster:\n%+v", local, remote)

@@ -27,6 +27,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	c.compileWhen(spec, l)
 	c.compileRate(spec, l)
 	c.compileCosts(spec, l)
+	c.compileLease(spec, l)
 	for _, id := range spec.Replaces {
 		l.Replaces = append(l.Replaces, id.Value)
 	}
@@ -59,6 +60,7 @@ func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	l.Action = word(c, spec.Action, "action", map[string]Action{"deny": ActionDeny, "allow": ActionAllow})
 	l.OnError = word(c, spec.OnError, "on_error", map[string]OnError{"open": OnErrorOpen, "closed": OnErrorClosed})
 	l.onErrSet = spec.OnError.Set()
+	l.Store = word(c, spec.Store, "store", map[string]Place{"shared": PlaceShared, "local": PlaceLocal, "auto-local": PlaceAutoLocal})
 	l.Missing = word(c, spec.Missing, "missing", map[string]Missing{"pass": MissingPass, "deny": MissingDeny, "share": MissingShare})
 	l.Params.Algorithm = AlgorithmTokenBucket
 	if spec.Algorithm.Set() {
@@ -200,7 +202,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		for _, t := range []struct {
 			text  Text
 			field string
-		}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}} {
+		}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Lease.first(), "lease"}, {spec.Store, "store"}} {
 			if t.text.Set() {
 				c.fail(t.text.Line, t.field, "action: %s counts nothing: remove one of them", l.Action)
 			}

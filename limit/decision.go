@@ -44,6 +44,11 @@ type Item struct {
 	TagLen int     // Name[:TagLen] is the same for all buckets that are decided together
 	Cost   int64   // units
 	Bounds *Bounds // of calendar windows
+	// Wish is how many more checks like this one the call may take at once, for a
+	// lease, and More how many of them it took. All items of a call have the same.
+	Wish, More int64
+	// Local says that this instance's share decided, not units of the store's.
+	Local bool
 
 	Verdict
 	Source Source // SourceNone until the item is decided
@@ -57,7 +62,11 @@ func (it *Item) Denies() bool { return it.Source != SourceNone && !it.Allowed }
 
 // Call is a run of items, Items[First:Last] of a Buffer, that are decided
 // together, all or nothing: they live in one slot.
-type Call struct{ First, Last int }
+type Call struct {
+	First, Last int
+	// Local says that each instance decides it by its share, without the store.
+	Local bool
+}
 
 // Slot returns the hash slot in which the item's bucket lives.
 func (it *Item) Slot() uint16 { return Slot(it.Name[:it.KeyLen]) }
@@ -93,8 +102,8 @@ func Merge(items []Item) Decision {
 	degraded, refused := false, false
 	for i := range items {
 		it := &items[i]
-		if !it.Enforced() {
-			continue
+		if !it.Enforced() || it.Source == SourceNone {
+			continue // an item is left undecided only when another one denies
 		}
 		degraded = degraded || it.Source == SourceBackstop
 		refused = refused || it.Source == SourcePolicy && !it.Allowed

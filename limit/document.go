@@ -65,6 +65,8 @@ type RuleSpec struct {
 	Timezone  Text
 	Cost      Text
 	MaxCost   Text
+	Lease     LeaseSpec
+	Store     Text
 	Replaces  []Text
 }
 

@@ -7,7 +7,7 @@ package limit
 
 func decideFixedWindow(p *Params, s *State, start, end, now, cost int64) (v Verdict, rewritten bool) {
 	rewritten = enterFixedWindow(s, start, end, now)
-	v.Window = start
+	v.Window, v.Left = start, end-now
 	switch {
 	case cost > p.Capacity:
 		v.Wait = Never

@@ -22,6 +22,8 @@ type Limit struct {
 	MaxCost   int64 // largest cost admitted, 0 where none is declared
 	FixedCost int64 // what every request costs here, 0 for the request's own cost
 	Replaces  []string
+	Lease     Lease
+	Store     Place
 
 	calendar *Calendar
 	by       []dimension // without tenant, in order of their names
@@ -136,6 +138,10 @@ func (l *Limit) Bounds(now int64) *Bounds {
 	}
 	return l.calendar.Bounds(now)
 }
+
+// OneField reports whether all buckets of l are fields of the same name, each in
+// its tenant's hash.
+func (l *Limit) OneField() bool { return l.field && len(l.by) == 0 }
 
 // Shared reports whether buckets of l span tenants.
 func (l *Limit) Shared() bool { return !l.byTenant }

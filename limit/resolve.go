@@ -44,10 +44,12 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 	}
 	decided := len(b.Items)
 	if !refused {
-		b.bind(req, addrs, now, true)
+		b.bind(req, addrs, now, inTenantSlot)
 		tenant := len(b.Items)
-		b.bind(req, addrs, now, false)
-		b.addCalls(decided, tenant)
+		b.bind(req, addrs, now, inOtherSlot)
+		other := len(b.Items)
+		b.bind(req, addrs, now, inInstance)
+		b.addCalls(decided, tenant, other)
 	}
 	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
 	return r
@@ -101,11 +103,28 @@ func replacedBy(l *Limit, matched []*Limit) *Limit {
 	return nil
 }
 
-// bind appends an item for each chosen limit that counts, either those of the
-// tenant's slot or the others.
-func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, byTenant bool) {
+// The places in which the buckets of one request may be.
+const (
+	inTenantSlot = iota // together with all of the tenant's
+	inOtherSlot         // each in one of its own
+	inInstance          // in this instance, see PlaceLocal
+)
+
+func (l *Limit) place() int {
+	switch {
+	case l.Store == PlaceLocal:
+		return inInstance
+	case l.byTenant:
+		return inTenantSlot
+	default:
+		return inOtherSlot
+	}
+}
+
+// bind appends an item for each chosen limit that counts in the given place.
+func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, place int) {
 	for _, l := range b.chosen {
-		if l.byTenant != byTenant || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
+		if l.place() != place || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
 			continue
 		}
 		begin := len(b.names)
@@ -122,12 +141,13 @@ func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, byTenant bool)
 	}
 }
 
-// addCalls makes one call of the items [first, tenant) and one of each behind.
-func (b *Buffer) addCalls(first, tenant int) {
+// addCalls makes one call of the items [first, tenant), one of each behind, and a
+// local one of each from local on.
+func (b *Buffer) addCalls(first, tenant, local int) {
 	if tenant > first {
 		b.Calls = append(b.Calls, Call{First: first, Last: tenant})
 	}
 	for i := tenant; i < len(b.Items); i++ {
-		b.Calls = append(b.Calls, Call{First: i, Last: i + 1})
+		b.Calls = append(b.Calls, Call{First: i, Last: i + 1, Local: i >= local})
 	}
 }

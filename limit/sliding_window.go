@@ -11,7 +11,7 @@ package limit
 
 func decideSlidingWindow(p *Params, s *State, now, cost int64) (v Verdict, rewritten bool) {
 	rewritten = enterSlidingWindow(p.Period, s, now)
-	v.Window = s[wStart]
+	v.Window, v.Left = s[wStart], s[wEnd]-now
 	used := s[wUsed] + s[wCarry] + slidingWeight(s, now)
 	switch {
 	case cost > p.Capacity:

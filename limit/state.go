@@ -48,6 +48,7 @@ type Verdict struct {
 	Wait      int64 // true wait in ms when denied; 0 when allowed; Never when it can never fit
 	Reset     int64 // ms until the bucket is full again if nothing else arrives
 	Window    int64 // start of the window that was charged, for refunds; 0 for token buckets
+	Left      int64 // us until that window ends; 0 for token buckets
 }
 
 // Never is the wait of a request that can never be admitted.

@@ -48,16 +48,20 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	}
 }
 
-// pendingCalls returns the calls of the pending requests.
-func (b *Batch) pendingCalls() []limit.Call {
-	if len(b.pending) == len(b.Requests) {
-		return b.buf.Calls
+// refuse decides the requests that the cache, if there is one, knows to be denied.
+// Their other items stay undecided.
+func (b *Batch) refuse(deny *denyCache, now int64) {
+	if deny == nil || deny.latest.Load() <= now {
+		return
 	}
-	b.calls = b.calls[:0]
-	for _, i := range b.pending {
-		b.calls = append(b.calls, b.requestCalls(i)...)
+	for i := range b.Requests {
+		items := b.Items(i)
+		for j := range items {
+			if deny.refuse(&items[j], now) {
+				b.Decisions[i].Source = limit.SourceCache
+			}
+		}
 	}
-	return b.calls
 }
 
 // fallBack has the backstop answer, by its Decide or its Peek, the calls that the

@@ -18,6 +18,9 @@ type Explained struct {
 	Item *limit.Item
 	// Node is where the bucket lives.
 	Node string
+	// Lease says what may be held of the bucket ahead of requests, or ""; Store,
+	// where the bucket lives, and how wrong that can be.
+	Lease, Store string
 }
 
 // Explain explains req limit by limit, and takes nothing. Batch is used for the
@@ -26,11 +29,12 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	b.Reset()
 	b.Requests = append(b.Requests, *req)
 	set := l.set.Load()
-	l.peek(b, set)
+	l.peek(b, set, nil) // every bucket is asked, whatever is known
 	items := b.Items(0)
 	out := Explanation{Decision: b.Decisions[0], Set: set}
 	for _, c := range set.Explain(req) {
-		e := Explained{Considered: c}
+		n := int64(max(1, l.opts.Instances))
+		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlace(n)}
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {
 				e.Item, e.Node = it, l.opts.Store.Locate(it)

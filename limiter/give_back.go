@@ -22,7 +22,7 @@ func (l *Limiter) giveBack(at limit.Moment, b *Batch) {
 	var refunds []limit.Item
 	for _, i := range b.pending {
 		items := b.Items(i)
-		again := !late && mustDecideAgain(items, held)
+		again := !late && b.Decisions[i].Source != limit.SourceCache && mustDecideAgain(items, held)
 		if b.Decisions[i].Allowed && !again {
 			continue
 		}
@@ -100,7 +100,7 @@ func appendRefunds(refunds, call []limit.Item, held map[string]bucketUse) []limi
 func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
-			it.Verdict, it.Source = limit.Verdict{}, limit.SourceNone
+			it.Verdict, it.Source, it.Wish, it.More, it.Local = limit.Verdict{}, limit.SourceNone, 0, 0, false
 			held[string(it.Name)] = undecided
 		}
 	}
@@ -110,14 +110,18 @@ func reopen(items []limit.Item, held map[string]bucketUse) {
 func (l *Limiter) refund(at limit.Moment, items []limit.Item) {
 	var store, backstop []limit.Item
 	for _, it := range items {
-		if it.Source == limit.SourceBackstop {
+		switch {
+		case it.Source == limit.SourceBackstop || it.Local:
 			backstop = append(backstop, it)
-		} else {
+		case it.Source != limit.SourceLease || !l.leases.giveBack(&it):
 			store = append(store, it)
 		}
 	}
 	if len(store) > 0 {
 		l.opts.Store.Refund(at, store)
+		if l.deny != nil {
+			l.deny.giveBack(store, l.opts.Now().UnixMicro())
+		}
 	}
 	if len(backstop) > 0 {
 		l.opts.Backstop.Refund(backstop)

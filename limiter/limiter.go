@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,9 @@ type Store interface {
 	Refund(at limit.Moment, items []limit.Item)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
+	// Saturated reports whether the shard that holds an item's bucket has more to
+	// do than it can.
+	Saturated(it *limit.Item) bool
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }
@@ -33,7 +37,10 @@ type Backstop interface {
 	Decide(at limit.Moment, items []limit.Item)
 	// Peek fills in what Decide would, and takes nothing.
 	Peek(at limit.Moment, items []limit.Item)
-	// Refund gives back what Decide took for the items.
+	// Share decides the items of one call by this instance's share, healthy or not,
+	// and takes the units if take is set.
+	Share(at limit.Moment, items []limit.Item, take bool)
+	// Refund gives back what Decide or Share took for the items.
 	Refund(items []limit.Item)
 }
 
@@ -55,14 +62,22 @@ type Options struct {
 	RetryJitter time.Duration
 	// Now tells the time; nil means the clock of this machine.
 	Now func() time.Time
+	// DenyCacheSize is how many refusals of the store are remembered; 0 for none.
+	DenyCacheSize int
+	// DenyTTL is how long at most; 0 means DefaultDenyTTL.
+	DenyTTL time.Duration
+	// Instances is how many proxies share the limits, for the size of leases.
+	Instances int
 }
 
 // Limiter decides requests. Any number of goroutines may use it, each with
-// batches of its own.
+// batches of its own. Run must run for leases to be handed back.
 type Limiter struct {
 	opts   Options
 	set    atomic.Pointer[limit.Set]
 	jitter *jitter
+	deny   *denyCache // nil without
+	leases *leases
 }
 
 // New returns a limiter that decides by set.
@@ -70,13 +85,26 @@ func New(opts Options, set *limit.Set) *Limiter {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	l := &Limiter{opts: opts, jitter: newJitter(opts.RetryJitter)}
+	if opts.DenyTTL <= 0 {
+		opts.DenyTTL = DefaultDenyTTL
+	}
+	l := &Limiter{
+		opts: opts, jitter: newJitter(opts.RetryJitter),
+		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances),
+	}
 	l.set.Store(set)
 	return l
 }
 
-// SetLimits makes later decisions use set.
-func (l *Limiter) SetLimits(set *limit.Set) { l.set.Store(set) }
+// SetLimits makes later decisions use set. Units that are held by the old limits
+// go back.
+func (l *Limiter) SetLimits(set *limit.Set) {
+	l.set.Store(set)
+	select {
+	case l.leases.returned <- struct{}{}:
+	default:
+	}
+}
 
 // Limits returns the set in use.
 func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
@@ -95,32 +123,104 @@ func (l *Limiter) Decide(b *Batch) {
 	// 1. Which limits apply, and which buckets do they mean?
 	b.resolve(set, l.opts.Addrs, at.Now)
 
-	for len(b.pending) > 0 {
-		// 2. Ask the store, one call for each tenant, all slots at once.
-		calls := b.pendingCalls()
-		l.opts.Store.Take(at, b.buf.Items, calls)
+	// 2. Known refusals end here: nothing is spent on them.
+	b.refuse(l.deny, at.Now)
 
-		// 3. What the store could not answer, the backstop does.
+	for len(b.pending) > 0 {
+		// 3. Units that this proxy holds already need no call.
+		calls := l.callsForStore(at, b, true)
+
+		// 4. Ask the store, one call for each tenant, all slots at once.
+		l.opts.Store.Take(at, b.buf.Items, calls)
+		l.learn(b, calls, at)
+
+		// 5. What the store could not answer, the backstop does.
 		b.fallBack(at, calls, l.opts.Backstop, Backstop.Decide)
 
-		// 4. The strictest verdict wins. A denial keeps nothing: what it was
+		// 6. The strictest verdict wins. A denial keeps nothing: what it was
 		// granted elsewhere goes back, and requests behind it in the batch
 		// that met those units are decided again.
 		b.merge()
 		l.giveBack(at, b)
 	}
 
-	// 5. Spread the retries, and count, once.
+	// 7. Spread the retries, and count, once.
 	l.finish(b, set, at)
 }
 
-// Peek fills b.Decisions with what Decide would answer, and takes nothing.
-func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load()) }
+// callsForStore decides the pending requests' calls that need no store, and
+// returns the others. Refused requests have none. Unless take is set nothing is
+// taken.
+func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Call {
+	b.calls = b.calls[:0]
+	for _, i := range b.pending {
+		if b.Decisions[i].Source == limit.SourceCache {
+			continue
+		}
+		for _, c := range b.requestCalls(i) {
+			items := b.buf.Items[c.First:c.Last]
+			switch {
+			case c.Local || l.outgrown(items):
+				l.opts.Backstop.Share(at, items, take)
+			case !take || !l.leases.take(items, at.Now):
+				b.calls = append(b.calls, c)
+			}
+		}
+	}
+	return b.calls
+}
 
-func (l *Limiter) peek(b *Batch, set *limit.Set) {
+// outgrown reports whether a call is of limits that each instance may decide
+// while their shard of the store is saturated, and it is.
+func (l *Limiter) outgrown(items []limit.Item) bool {
+	for i := range items {
+		if items[i].Limit.Store != limit.PlaceAutoLocal {
+			return false
+		}
+	}
+	return l.opts.Store.Saturated(&items[0])
+}
+
+// learn remembers what the store refused, and keeps the units that it granted
+// ahead.
+func (l *Limiter) learn(b *Batch, calls []limit.Call, at limit.Moment) {
+	received := int64(0)
+	for _, c := range calls {
+		items := b.buf.Items[c.First:c.Last]
+		refused, leased := l.deny != nil && refuses(items), items[0].Limit.Lease.On
+		if !refused && !leased {
+			continue
+		}
+		if received == 0 {
+			received = l.opts.Now().UnixMicro()
+		}
+		if refused {
+			l.deny.learn(items, at.Now, received)
+		}
+		if leased {
+			l.leases.put(items, at.Now, received)
+		}
+	}
+}
+
+func refuses(items []limit.Item) bool {
+	for i := range items {
+		if items[i].Denies() {
+			return true
+		}
+	}
+	return false
+}
+
+// Peek fills b.Decisions with what Decide would answer, and takes nothing.
+func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
+
+// peek peeks by set, and asks deny first, unless it is nil.
+func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
-	calls := b.pendingCalls()
+	b.refuse(deny, at.Now)
+	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
 	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)
 	b.merge()
@@ -133,7 +233,23 @@ func (l *Limiter) peek(b *Batch, set *limit.Set) {
 // not empty; without a tenant those of the shared limit id. It returns how many
 // there were, and with an error how many of them are gone.
 func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
+	defer l.forget(tenant, id)
+	l.forget(tenant, id)
 	return l.opts.Store.Reset(ctx, tenant, id)
+}
+
+// forget drops what this proxy knows and holds of buckets that are reset.
+func (l *Limiter) forget(tenant, id string) {
+	if l.deny != nil {
+		l.deny.forget(l.opts.Now().UnixMicro())
+	}
+	key := limit.SharedKeyPrefix(id)
+	if tenant != "" {
+		key = limit.TenantKey(tenant)
+	}
+	l.leases.forget(func(it *limit.Item) bool {
+		return strings.HasPrefix(string(it.Name), key) && (id == "" || it.Limit.ID == id)
+	})
 }
 
 // finish adds the jitter to the waits and reports the decisions.

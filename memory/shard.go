@@ -151,15 +151,19 @@ func (sh *shard) takeSlot() uint32 {
 	return sh.used - 1
 }
 
-// makeRoom forgets some dead buckets, for n new ones. It returns whether there
-// were any.
+// makeRoom forgets some dead buckets, for n new ones, unless there are free slots
+// for them: a dead bucket that stays may be asked for again, and costs nothing
+// then. It returns whether there were any.
 func (sh *shard) makeRoom(n int, now int64) bool {
+	step := sweepStep
+	if n <= sh.budget.left() {
+		if sh.free != none {
+			return false
+		}
+		step = tidyStep
+	}
 	if now < sh.nextDeath {
 		return false
-	}
-	step := tidyStep
-	if n > sh.budget.left() {
-		step = sweepStep
 	}
 	return sh.sweep(step, now)
 }

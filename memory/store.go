@@ -177,6 +177,9 @@ func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 	}
 }
 
+// Saturated is false: a decision here costs no more than asking.
+func (s *Store) Saturated(*limit.Item) bool { return false }
+
 // Overflows returns how many decisions were made by overflow buckets because
 // the store was full of live ones.
 func (s *Store) Overflows() int64 { return s.overflow.count.Load() }

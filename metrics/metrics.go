@@ -66,8 +66,8 @@ func (m *Decisions) Observe(set *limit.Set, d *limit.Decision, items []limit.Ite
 	m.count(t, d.Binding, verdict, d.Source, limit.ModeEnforce)
 	for i := range items {
 		it := &items[i]
-		if it.Limit.Mode != limit.ModeShadow {
-			continue
+		if it.Limit.Mode != limit.ModeShadow || it.Source == limit.SourceNone {
+			continue // a known refusal ended the request before anybody asked
 		}
 		verdict = verdictAdmit
 		if it.Denies() {

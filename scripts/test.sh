@@ -55,6 +55,11 @@ check() {
 	CGO_ENABLED=1 go test -race -count=1 -timeout=10m -v "$@" 2>&1 | tee "$log" | summarize
 }
 
+# allocations counts them without the race detector, which makes pools forget.
+allocations() {
+	go test -count=1 -timeout=2m -v -run 'TestAllocs' ./integration 2>&1 | tee "$logs/allocations.log" | summarize
+}
+
 part provision provision
 [ -z "$failed" ] || exit 1
 part vet go vet ./...
@@ -64,6 +69,7 @@ packages=$(go list ./... | grep -v '/integration$')
 part packages check packages $packages
 # These come last and alone: they measure time.
 part integration check integration ./integration
+part allocations allocations
 
 printf '\n%s%-12s %4d s  of a budget of %d s\n' "$times" total "$SECONDS" "$budget"
 if [ "$SECONDS" -gt "$budget" ]; then

@@ -147,6 +147,9 @@ func rawConn(c net.Conn) net.Conn {
 }
 
 func isTimeout(err error) bool {
+	if err == nil {
+		return false // most often: the variable below would be allocated
+	}
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -259,14 +259,15 @@ end
 -- read_limit decodes what a call says of a limit and what it charges:
 --   1 digit  algorithm
 --   1 digit  flags: +1 the bucket is a field of the tenant's hash, +2 the limit
---            is enforced
+--            is enforced, +4 it is the same field for every tenant, namely f
 --   "count/period/capacity;granule", for calendar windows followed by
 --   ";a;b;c;d", the boundaries of three windows
 -- and, of a token bucket, works out what the levels of its states mean.
-local function read_limit(text, cost)
+local function read_limit(text, cost, f)
   local l = {algorithm = sub(text, 1, 1), cost = cost}
   local flags = tonumber(sub(text, 2, 2))
-  l.field, l.enforced = flags % 2 == 1, flags >= 2
+  l.field, l.enforced = flags % 2 == 1, flags % 4 >= 2
+  l.one_field = flags >= 4 and f
   local count, period, capacity, rest, granule, bounds = string.match(text, '^(%d+)/(%d+)/(%d+)();(%d+);?(.*)', 3)
   l.count, l.period, l.capacity, l.granule = tonumber(count), tonumber(period), tonumber(capacity), tonumber(granule)
   if l.algorithm == CALENDAR_WINDOW then

@@ -67,6 +67,11 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 		Addrs:       addrs,
 		Timeout:     s.DecisionTimeout,
 		RetryJitter: s.RetryJitter,
+		Instances:   s.Instances,
+		// What is decided in this process costs no more than a lookup of what was
+		// refused.
+		DenyCacheSize: p.denyCacheSize(),
+		DenyTTL:       s.DenyCacheMaxTTL,
 	}, p.limits.Set())
 	p.limits.OnChange(p.limiter.SetLimits)
 	p.handler = commands.NewHandler(commands.Options{
@@ -86,6 +91,13 @@ func (p *proxy) newSession(peer server.Peer) server.Session {
 	return p.handler.NewSession(commands.Peer{ID: peer.ID, Addr: peer.Addr, Local: peer.LocalAddr, Kill: peer.Kill})
 }
 
+func (p *proxy) denyCacheSize() int {
+	if p.cluster == nil {
+		return 0
+	}
+	return p.settings.DenyCacheSize
+}
+
 func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
 	s := p.settings
 	if len(s.Redis) == 0 {
@@ -96,9 +108,11 @@ func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
 	defer cancel()
 	var err error
 	p.cluster, err = cluster.Open(ctx, cluster.Options{
-		Addrs:     s.Redis,
-		IOTimeout: max(s.StoreIOTimeout, s.DecisionTimeout),
-		Log:       p.log,
+		Addrs:          s.Redis,
+		IOTimeout:      max(s.StoreIOTimeout, s.DecisionTimeout),
+		SeparateChecks: s.StoreSeparateChecks,
+		DeclaredKeys:   s.StoreDeclaredKeys,
+		Log:            p.log,
 	})
 	if err != nil {
 		return nil, err
@@ -139,26 +153,54 @@ func (p *proxy) addrHasher(ctx context.Context) (*limit.AddrHasher, error) {
 	return limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
 }
 
-// run serves until ctx ends, and drains then.
+// run serves until ctx ends, and drains then: what serves ends before the limiter
+// hands back what it holds, and that before the store's connections end.
 func (p *proxy) run(ctx context.Context) error {
 	p.printBanner()
-	parts := []func(context.Context) error{
+	front := []func(context.Context) error{
 		func(ctx context.Context) error { return p.server.Run(ctx, p.front) },
+		p.watchLimits,
 	}
 	if p.admin != nil {
-		parts = append(parts, p.runAdmin)
-	}
-	if p.cluster != nil {
-		parts = append(parts, p.cluster.Run)
-		defer func() { _ = p.cluster.Close() }()
+		front = append(front, p.runAdmin)
 	}
 	if p.memory != nil {
-		parts = append(parts, p.watchOverflow)
+		front = append(front, p.watchOverflow)
 	}
-	parts = append(parts, p.watchLimits)
-	err := runAll(ctx, parts...)
+	stages := []func(context.Context) error{
+		func(ctx context.Context) error { return runAll(ctx, front...) },
+		p.limiter.Run,
+	}
+	if p.cluster != nil {
+		stages = append(stages, p.cluster.Run)
+		defer func() { _ = p.cluster.Close() }()
+	}
+	err := runStages(ctx, stages...)
 	p.log.Info("stopped")
 	return err
+}
+
+// runStages runs all stages at the same time. When ctx ends the first one is told
+// to end, and each other one when the one before it has. When one fails, so do
+// those before it.
+func runStages(ctx context.Context, stages ...func(context.Context) error) error {
+	if len(stages) == 1 {
+		return stages[0](ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var wg sync.WaitGroup
+	var failed error
+	wg.Go(func() {
+		failed = runStages(behind, stages[1:]...)
+		cancel()
+	})
+	err := stages[0](ctx)
+	stop()
+	wg.Wait()
+	return errors.Join(err, failed)
 }
 
 // runAll runs the parts until all have ended. When one fails the others are

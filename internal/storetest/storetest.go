@@ -49,6 +49,8 @@ func (b noBackstop) Decide(_ limit.Moment, items []limit.Item) {
 
 func (b noBackstop) Peek(at limit.Moment, items []limit.Item) { b.Decide(at, items) }
 
+func (b noBackstop) Share(at limit.Moment, items []limit.Item, _ bool) { b.Decide(at, items) }
+
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 
 // newLimiter returns a limiter on the store. Waits have no jitter.

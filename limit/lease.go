@@ -1,0 +1,97 @@
+package limit
+
+import (
+	"fmt"
+	"time"
+)
+
+// Lease says whether units of a limit may be taken ahead of the requests that
+// need them.
+type Lease struct {
+	On bool
+	// Auto sizes leases by how fast the units are used.
+	Auto bool
+	// Size is how many units are taken at a time, when not Auto.
+	Size int64
+	// TTL is how long units may be held unused.
+	TTL time.Duration
+}
+
+// The bounds and the default of Lease.TTL.
+const (
+	MinLeaseTTL     = time.Second
+	MaxLeaseTTL     = 5 * time.Second
+	DefaultLeaseTTL = 2 * time.Second
+)
+
+// LeaseSpec is the lease of a limit as it is written: the word auto, or a size
+// and a TTL.
+type LeaseSpec struct {
+	Word, Size, TTL Text
+}
+
+// Set reports whether the limit says anything of leases.
+func (s *LeaseSpec) Set() bool { t := s.first(); return t.Set() }
+
+// DescribeLease says what the lease of l means where n instances share it, or "".
+func (l *Limit) DescribeLease(n int64) string {
+	if !l.Lease.On {
+		return ""
+	}
+	most := l.MostLeased(n)
+	if most == 0 {
+		return fmt.Sprintf("none: a twentieth of %d units, shared by %d instances, is less than one", l.Params.Capacity, n)
+	}
+	return fmt.Sprintf("up to %d units for %s: at most %d of %d units, %.1f %%, are held unused by %d instances", most/n, l.Lease.TTL, most, l.Params.Capacity, 100*float64(most)/float64(l.Params.Capacity), n)
+}
+
+// first returns the first text of it that is set.
+func (s *LeaseSpec) first() Text {
+	for _, t := range []Text{s.Word, s.Size, s.TTL} {
+		if t.Set() {
+			return t
+		}
+	}
+	return Text{}
+}
+
+func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
+	s := &spec.Lease
+	if !s.Set() || l.Action != ActionLimit {
+		return
+	}
+	l.Lease = Lease{On: true, Auto: true, TTL: DefaultLeaseTTL}
+	if l.Store == PlaceLocal {
+		c.fail(s.first().Line, "lease", "store: local asks no store, so there is nothing to lease: remove one of them")
+	}
+	if s.Word.Set() && s.Word.Value != "auto" {
+		c.fail(s.Word.Line, "lease", "%s is not a lease: write auto, or {size: 10, ttl: 2s}", quote(s.Word.Value))
+	}
+	if s.Size.Set() {
+		size, err := parseDigits(s.Size.Value)
+		if err != nil || size < 1 || size > MaxCost {
+			c.fail(s.Size.Line, "lease.size", "%s is not a number of units: write a whole number from 1 to %d", quote(s.Size.Value), MaxCost)
+		}
+		l.Lease.Auto, l.Lease.Size = false, size
+	}
+	if s.TTL.Set() {
+		ttl, err := time.ParseDuration(s.TTL.Value)
+		if err != nil || ttl < MinLeaseTTL || ttl > MaxLeaseTTL {
+			c.fail(s.TTL.Line, "lease.ttl", "%s is not a time from %s to %s", quote(s.TTL.Value), MinLeaseTTL, MaxLeaseTTL)
+		}
+		l.Lease.TTL = ttl
+	}
+}
+
+// MostLeased returns how many units all of n instances together may hold of one
+// bucket of l: its error bound, in units. It is 0 where nothing is leased.
+func (l *Limit) MostLeased(n int64) int64 {
+	if !l.Lease.On {
+		return 0
+	}
+	most := l.Params.Capacity / (20 * n)
+	if !l.Lease.Auto {
+		most = min(most, l.Lease.Size)
+	}
+	return most * n
+}

@@ -1,0 +1,134 @@
+package limiter_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// counted is a memory store that counts the calls it decides.
+type counted struct {
+	*memory.Store
+	calls int
+}
+
+func (c *counted) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	c.calls += len(calls)
+	c.Store.Take(at, items, calls)
+}
+
+// clocked returns a limiter whose clock is now, with a cache of size refusals.
+func clocked(tb testing.TB, store limiter.Store, now *time.Time, size int, specs ...storetest.Spec) *limiter.Limiter {
+	tb.Helper()
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return limiter.New(limiter.Options{
+		Store: store, Backstop: backstop.New(1), Addrs: addrs, Timeout: time.Second,
+		Now: func() time.Time { return *now }, DenyCacheSize: size,
+	}, storetest.Compile(tb, specs...))
+}
+
+// TestDenyCacheIsHonest drives random histories through a limiter with a cache
+// and one without, each with a store of its own: both decide the same, and a
+// cached refusal tells nobody to come back earlier than the store did.
+func TestDenyCacheIsHonest(t *testing.T) {
+	specs := []storetest.Spec{
+		{ID: "bucket", By: []string{"tenant"}, Rate: "3/s", Burst: "5"},
+		{ID: "sliding", By: []string{"tenant", "op"}, Rate: "6/3s", Algorithm: "sliding_window"},
+		{ID: "fixed", By: []string{"tenant", "user"}, Rate: "7/2s", Algorithm: "fixed_window"},
+		{ID: "watcher", By: []string{"op"}, Rate: "2/s", Mode: "shadow"},
+		{ID: "shared", By: []string{"region"}, Rate: "9/2s"},
+	}
+	cached := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		now := start
+		plain, store := &counted{Store: memory.New(memory.Options{Buckets: 1000})}, &counted{Store: memory.New(memory.Options{Buckets: 1000})}
+		without, with := clocked(t, plain, &now, 0, specs...), clocked(t, store, &now, 8, specs...)
+		promised := map[string]int64{}
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 50, 333, 1000, 3000}).Draw(rt, "ms")) * time.Millisecond)
+			var requests []limit.Request
+			for range rapid.IntRange(1, 3).Draw(rt, "batch") {
+				requests = append(requests, limit.Request{
+					Tenant: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "tenant"),
+					Op:     rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "op"),
+					Dims:   []limit.Dim{{Name: "user", Value: "u"}, {Name: "region", Value: "r"}},
+					Cost:   rapid.SampledFrom([]int64{1, 1, 1, 2, 4, 8}).Draw(rt, "cost"),
+				})
+			}
+			want, got := decide(without, requests...), decide(with, requests...)
+			for i := range got {
+				if got[i].Allowed != want[i].Allowed {
+					rt.Fatalf("%+v: with a cache %+v, without %+v", requests[i], got[i], want[i])
+				}
+				if got[i].Allowed {
+					continue
+				}
+				due := now.UnixMilli() + got[i].RetryAfter
+				key := fmt.Sprint(got[i].LimitID(), requests[i].Tenant, requests[i].Op, requests[i].Cost)
+				if got[i].Source != limit.SourceCache {
+					promised[key] = due
+					continue
+				}
+				cached++
+				if got[i].RetryAfter != limit.Never && due < promised[key] {
+					rt.Fatalf("%+v: told to come %d ms earlier than the store did", requests[i], promised[key]-due)
+				}
+			}
+		}
+		if store.calls > plain.calls {
+			rt.Fatalf("%d calls with a cache, %d without", store.calls, plain.calls)
+		}
+	})
+	if cached < 100 {
+		t.Errorf("%d cached refusals in all: the test proves little", cached)
+	}
+}
+
+// TestDenyCacheBound: a flood of denied requests costs the store one call for
+// each bucket and second, and a reset is felt at once.
+func TestDenyCacheBound(t *testing.T) {
+	now := start
+	store := &counted{Store: memory.New(memory.Options{Buckets: 1000})}
+	l := clocked(t, store, &now, 1000, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"})
+	flood := func() (denied int) {
+		for i := range 1000 {
+			for tenant := range 3 {
+				d := decide(l, limit.Request{Tenant: fmt.Sprint("t", tenant), Cost: int64(1 + i%2)})[0]
+				if !d.Allowed {
+					denied++
+				}
+			}
+		}
+		return denied
+	}
+	if denied := flood(); denied != 3*999 {
+		t.Errorf("%d denied, want all but one of each tenant", denied)
+	}
+	// Cost 1 is admitted, cost 2 can never be, cost 1 is denied then.
+	if store.calls > 3*3 {
+		t.Errorf("%d calls for 3 buckets in one second", store.calls)
+	}
+	store.calls = 0
+	now = now.Add(limiter.DefaultDenyTTL)
+	if flood(); store.calls > 3*2 {
+		t.Errorf("%d calls for 3 buckets in the next second", store.calls)
+	}
+	if _, err := l.Reset(t.Context(), "t1", ""); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Microsecond)
+	if d := decide(l, limit.Request{Tenant: "t1", Cost: 1})[0]; !d.Allowed {
+		t.Errorf("after a reset: %+v", d)
+	}
+}
