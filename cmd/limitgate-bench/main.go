@@ -84,6 +84,7 @@ func parse(args []string) (*arguments, error) {
 	fs.StringVar(&a.json, "json", "", "`file` to write the report to, for machines")
 	fs.StringVar(&a.docs, "docs", "", "`file` to write the report to, as a page in Markdown")
 	fs.StringVar(&a.from, "from", "", "`file` written by --json to read the report from, instead of measuring")
+	fs.StringVar(&a.options.Profiles, "profiles", "", "`folder` for a CPU profile of the proxy in each case that compares")
 	fs.BoolVar(&a.list, "list", false, "name the cases and end")
 	err := fs.Parse(args)
 	for err == nil && fs.NArg() > 0 { // flags may stand behind cases

@@ -51,18 +51,17 @@ func runBucketBytes(ctx context.Context, l *lab) (*Result, error) {
 			return nil, err
 		}
 	}
-	// Nothing of it must burden the next case.
-	_, err := l.single(ctx)
-	return r, err
+	return r, nil
 }
 
-// measureForm fills Redis with n buckets of a form, and appends the figures.
-func measureForm(ctx context.Context, l *lab, f form, n int, r *Result) error {
+// measureForm fills a Redis with n buckets of a form, and appends the figures.
+func measureForm(ctx context.Context, l *lab, f form, n int, r *Result) (err error) {
 	l.say("%s: %s keys", f.name, grouped(float64(n)))
-	store, err := l.single(ctx)
+	store, err := l.ownRedis()
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, store.nodes[0].Close()) }()
 	before, err := usedMemory(ctx, store)
 	if err != nil {
 		return err

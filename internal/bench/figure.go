@@ -51,7 +51,7 @@ const (
 func (u Unit) Format(value float64) string {
 	var text string
 	switch size := math.Abs(value); {
-	case u == Count || size >= 100:
+	case size >= 100 || u == Count && value == math.Trunc(value):
 		text = grouped(math.Round(value))
 	case size >= 10:
 		text = fmt.Sprintf("%.1f", value)

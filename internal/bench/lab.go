@@ -34,9 +34,11 @@ type lab struct {
 	folder   string
 	settings Settings
 	files    int
+	running  string                           // the name of the case
+	profiles string                           // the folder for profiles, or empty
 	say      func(format string, args ...any) // tells how far a case is
 
-	redis   *servers.Node
+	redis   *backend
 	cluster *servers.Cluster
 }
 
@@ -52,7 +54,7 @@ func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, e
 func (l *lab) close() error {
 	var errs []error
 	if l.redis != nil {
-		errs = append(errs, l.redis.Close())
+		errs = append(errs, l.redis.nodes[0].Close())
 	}
 	if l.cluster != nil {
 		errs = append(errs, l.cluster.Close())
@@ -94,19 +96,29 @@ func (b *backend) pids() []int {
 	return pids
 }
 
+// ownRedis starts a Redis that the caller ends.
+func (l *lab) ownRedis() (*backend, error) {
+	folder, err := l.newFolder()
+	if err != nil {
+		return nil, err
+	}
+	node, err := servers.StartNode(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &backend{nodes: []*servers.Node{node}, owner: func(uint16) int { return 0 }}, nil
+}
+
 // single returns the one Redis.
 func (l *lab) single(ctx context.Context) (*backend, error) {
 	if l.redis == nil {
-		folder, err := l.newFolder()
+		b, err := l.ownRedis()
 		if err != nil {
 			return nil, err
 		}
-		if l.redis, err = servers.StartNode(folder); err != nil {
-			return nil, err
-		}
+		l.redis = b
 	}
-	b := &backend{nodes: []*servers.Node{l.redis}, owner: func(uint16) int { return 0 }}
-	return b, b.empty(ctx)
+	return l.redis, l.redis.empty(ctx)
 }
 
 // clustered returns the cluster without replicas.
@@ -168,6 +180,9 @@ func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Li
 		return nil, fmt.Errorf("write limits: %w", err)
 	}
 	flags = append([]string{"--limits", path}, flags...)
+	if l.profiles != "" {
+		flags = append(flags, "--pprof")
+	}
 	if store != nil {
 		flags = append(flags, "--redis", strings.Join(store.addrs(), ","))
 	}

@@ -99,6 +99,10 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 				}
 			}
 		}
+		if d, ok := drivers[0].(profiled); ok && l.profiles != "" {
+			l.say("taking a profile")
+			return d.profile(ctx, l.profilePath())
+		}
 		return nil
 	}()
 	for _, d := range drivers {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 )
@@ -21,6 +22,9 @@ type Options struct {
 	// Rounds and Round override how often, and how long, each side is measured.
 	Rounds int
 	Round  time.Duration
+	// Profiles is a folder in which to leave a CPU profile of the proxy for each
+	// case that compares; empty is none.
+	Profiles string
 	// Progress gets a line for each case, or nothing if it is nil.
 	Progress io.Writer
 	// Live says that Progress is a terminal, on which a line can be written over.
@@ -60,9 +64,15 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
+	if l.profiles = o.Profiles; l.profiles != "" {
+		if err := os.MkdirAll(l.profiles, 0o755); err != nil {
+			return nil, fmt.Errorf("create folder for profiles: %w", err)
+		}
+	}
 	report = &Report{Format: reportFormat, Started: time.Now().UTC().Truncate(time.Second), Machine: machine, Settings: l.settings}
 	started := time.Now()
 	for _, c := range cases {
+		l.running = c.Name
 		p.begin(c.Name)
 		result, err := c.run(ctx, l)
 		if ctx.Err() != nil {
