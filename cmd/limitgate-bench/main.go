@@ -123,7 +123,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	err = errors.Join(writeFile(a.json, report.WriteJSON), writeFile(a.docs, report.WriteDocs))
 	if failed := report.Failed(); failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d cases failed", failed))
+		err = errors.Join(err, fmt.Errorf("%d of %d cases failed", failed, len(report.Cases)))
 	}
 	return failure(err)
 }

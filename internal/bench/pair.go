@@ -88,7 +88,11 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 		}
 		length := time.Duration(l.settings.RoundSeconds * float64(time.Second))
 		for round := range 1 + l.settings.Rounds {
-			l.say("round %d of %d", round, l.settings.Rounds)
+			if round == 0 {
+				l.say("warming up")
+			} else {
+				l.say("round %d of %d", round, l.settings.Rounds)
+			}
 			for i, d := range drivers {
 				s, err := d.round(ctx, length)
 				if err != nil {

@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		p.begin(c.Name)
 		result, err := c.run(ctx, l)
 		if ctx.Err() != nil {
-			return report, fmt.Errorf("run %s: %w", c.Name, ctx.Err())
+			return report, fmt.Errorf("run %s: %w", c.Name, context.Cause(ctx))
 		}
 		if err != nil {
 			result = &Result{Error: err.Error()}

@@ -57,7 +57,7 @@ func TestBenchmark(t *testing.T) {
 	})
 	t.Run("ends what it started when it is interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		o := Options{Limitgate: binary, Only: []string{"redis-p1"}, Round: time.Hour, Live: true, Progress: cancelOn{"round 0", cancel}}
+		o := Options{Limitgate: binary, Only: []string{"redis-p1"}, Round: time.Hour, Live: true, Progress: cancelOn{"warming up", cancel}}
 		if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 			t.Errorf("error = %v, want %v", err, context.Canceled)
 		}
