@@ -16,11 +16,16 @@ func (s *Store) Advice(ctx context.Context) []string {
 			out = append(out, fmt.Sprintf("%s does not tell its memory policy: %s", addr, err))
 			continue
 		}
-		if policy := infoField(info, "maxmemory_policy"); policy != "noeviction" && policy != "" {
-			out = append(out, fmt.Sprintf("%s evicts keys under memory pressure (maxmemory-policy %s), which fills buckets: set noeviction", addr, policy))
+		if policy := infoField(info, "maxmemory_policy"); policy != noEviction && policy != "" {
+			out = append(out, addr+" "+evicts(policy))
 		}
 	}
 	return out
+}
+
+// evicts says what a maxmemory-policy other than noeviction means.
+func evicts(policy string) string {
+	return fmt.Sprintf("evicts keys under memory pressure (maxmemory-policy %s), which fills buckets: set %s", policy, noEviction)
 }
 
 // infoField returns a field of an INFO reply, or "".

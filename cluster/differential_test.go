@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -25,19 +25,14 @@ const differentialSteps = 1_000_000
 // clock and the edges of the accepted numbers. Every denial is held to its
 // word on both sides.
 func TestDifferential(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("LIMITGATE_SEED"); s != "" {
-		if _, err := fmt.Sscan(s, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("seed: LIMITGATE_SEED=%d", seed)
+	seed := storetest.Seed(t)
 	node := redistest.SharedNode(t)
 	d := &differential{
 		t: t, client: client(t, node.Addr), script: onFakeClock(t),
 		random: rand.New(rand.NewPCG(seed, 1)),
 	}
 	d.load()
+	t.Cleanup(func() { d.client.Del(context.Background(), "clock:s", "clock:us") })
 	d.connect(node.Addr)
 	for d.steps < differentialSteps && !t.Failed() {
 		d.history()
@@ -58,7 +53,7 @@ type differential struct {
 	script script
 	random *rand.Rand
 
-	twin    twin
+	twin    storetest.Twin
 	now     int64
 	names   int
 	out     []byte
@@ -96,7 +91,7 @@ func (d *differential) connect(addr string) {
 
 // history drives one tenant through a few dozen decisions.
 func (d *differential) history() {
-	d.twin = twin{}
+	d.twin = storetest.Twin{}
 	d.names++
 	tenant := fmt.Sprintf("tenant-%d", d.names)
 	variants := []*limit.Set{d.limits(nil), nil}
@@ -246,7 +241,7 @@ func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wai
 
 func (d *differential) refund(items []limit.Item) {
 	d.refunds++
-	d.twin.refund(items)
+	d.twin.Refund(items)
 	for i := range items {
 		d.send(verbRefund, items[i:i+1], 1, "")
 	}
@@ -258,7 +253,7 @@ func (d *differential) ask(v verb, b *limit.Buffer, say string) {
 	var all []limit.Item
 	for range 1 + max(0, d.random.IntN(8)-4) {
 		d.steps++
-		d.twin.decide(b.Items, d.now, v == verbTake)
+		d.twin.Decide(b.Items, d.now, v == verbTake)
 		all = append(all, b.Items...)
 	}
 	d.send(v, all, len(b.Items), say)

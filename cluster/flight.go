@@ -150,7 +150,9 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 		f.members[g.last].next = len(f.members)
 	}
 	g.last = len(f.members)
-	m.wish = items[0].Wish
+	if t.verb == verbTake {
+		m.wish = items[0].Wish
+	}
 	g.n += 1 + m.wish
 	if g.n > 1 {
 		f.runs[g.place.run].several = true

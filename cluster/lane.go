@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,8 @@ const (
 	// worthwhile is how many calls must wait for a second flight to leave. With
 	// fewer, waiting for the first makes batches larger at no cost.
 	worthwhile = maxFlight / 8
+	// writePatience is how long a caller waits for a batch to be taken from it.
+	writePatience = time.Millisecond
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -51,6 +54,9 @@ type lane struct {
 
 	// saturated says that more calls wait than a flight holds.
 	saturated atomic.Bool
+
+	// rests are the goroutines that go on sending what did not leave at once.
+	rests sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows, but for what an owner does to its flight
 	link    *link      // nil without a connection
@@ -101,12 +107,16 @@ func (l *lane) submit(t *ticket) {
 func (l *lane) refuse(t *ticket, why error) {
 	l.report(why)
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	last := false
 	for _, c := range t.calls {
 		if !t.left {
 			l.tell(why, t.items[c.First:c.Last])
 		}
-		t.answered()
+		last = t.answered()
+	}
+	t.mu.Unlock()
+	if last {
+		t.finished()
 	}
 }
 
@@ -117,10 +127,12 @@ func (l *lane) pump() {
 	defer l.mu.Unlock()
 	for !l.filling && l.mayLeave() {
 		l.filling = true
+		sent := false
 		if len(l.again) > 0 {
 			f := l.again[0]
 			l.again = append(l.again[:0], l.again[1:]...)
-			l.send(f, f.heal)
+			f.users-- // send counts its reader
+			sent = l.send(f, f.heal)
 		} else {
 			f := l.free[len(l.free)-1]
 			l.free = l.free[:len(l.free)-1]
@@ -128,9 +140,9 @@ func (l *lane) pump() {
 			l.mu.Unlock()
 			l.fill(f)
 			l.mu.Lock()
-			l.send(f, f.out)
+			sent = l.send(f, f.out)
 		}
-		l.filling = false
+		l.filling = !sent
 	}
 }
 
@@ -182,40 +194,65 @@ func (l *lane) fill(f *flight) {
 }
 
 // send sends a flight, as out. It is called with mu held, and lets go of it
-// meanwhile.
-func (l *lane) send(f *flight, out []byte) {
+// meanwhile. A node that does not read must not hold up the caller who sends:
+// then the rest is written in the background, and send reports that it is not
+// done.
+func (l *lane) send(f *flight, out []byte) (done bool) {
 	f.users += 2 // this sender and the reader
 	link := l.link
 	if len(f.members) > 0 && link != nil {
+		f.sentAt = time.Now()
 		l.away = append(l.away, f)
 		l.mu.Unlock()
-		if _, err := link.Write(out); err != nil {
-			_ = link.Close() // the reader sees it, and fails the flight
-		}
+		_ = link.SetWriteDeadline(f.sentAt.Add(writePatience))
+		n, err := link.Write(out)
 		l.mu.Lock()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			l.rests.Go(func() { l.sendRest(link, f, out[n:]) })
+			return false
+		}
+		if err != nil {
+			link.hangUp() // the reader sees it, and fails the flight
+		}
 		l.leave(f)
-		return
+		return true
 	}
 	l.mu.Unlock()
-	l.fail(f, errDown)
+	l.fail(f, errDown, false)
 	l.mu.Lock()
 	l.leave(f)
 	l.leave(f)
+	return true
+}
+
+// sendRest goes on with what send began.
+func (l *lane) sendRest(link *link, f *flight, rest []byte) {
+	_ = link.SetWriteDeadline(time.Now().Add(l.ioTime))
+	if _, err := link.Write(rest); err != nil {
+		link.hangUp()
+	}
+	l.mu.Lock()
+	l.leave(f)
+	l.filling = false
+	l.mu.Unlock()
+	l.pump()
 }
 
 // leave is called by the sender of a flight and by its reader when they need it
-// no longer: the last one sets it free.
+// no longer: the last one sets it free. A flight that is to be sent once more is
+// needed by its reader.
 func (l *lane) leave(f *flight) {
 	if f.users--; f.users == 0 {
 		l.free = append(l.free, f)
 	}
 }
 
-// fail leaves every call of a flight undecided.
-func (l *lane) fail(f *flight, why error) {
+// fail leaves every call of a flight undecided. What was sent may have been
+// executed all the same.
+func (l *lane) fail(f *flight, why error, sent bool) {
 	l.report(why)
 	for i := range f.commands {
-		f.failCommand(&f.commands[i], why, l.tell)
+		f.failCommand(&f.commands[i], why, sent, l.tell)
 	}
 }
 
@@ -236,6 +273,7 @@ func (l *lane) run(ctx context.Context) {
 		l.lose(err)
 	}
 	l.lose(errDown)
+	l.rests.Wait()
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -276,7 +314,7 @@ func (l *lane) lose(why error) {
 	l.away = nil
 	l.mu.Unlock()
 	for _, f := range away {
-		l.fail(f, why)
+		l.fail(f, why, true)
 		l.mu.Lock()
 		l.leave(f)
 		l.mu.Unlock()
@@ -320,9 +358,10 @@ func (l *lane) read() error {
 		l.mu.Lock()
 		l.away = append(l.away[:0], l.away[1:]...)
 		if len(f.missing) > 0 {
-			l.again = append(l.again, f)
+			l.again = append(l.again, f) // its reader stays
+		} else {
+			l.leave(f)
 		}
-		l.leave(f)
 		l.mu.Unlock()
 		l.pump()
 	}

@@ -2,9 +2,9 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +21,11 @@ type dialer struct {
 	script  script
 	cluster bool
 	opts    Options
+}
+
+// newDialer returns the dialer of a node.
+func (s *Store) newDialer(addr string, cluster bool) *dialer {
+	return &dialer{addr: addr, timeout: s.opts.DialTimeout, script: s.script, cluster: cluster, opts: s.opts}
 }
 
 // dial connects to a node, makes sure that it is a master, loads the script and
@@ -66,7 +71,13 @@ func (d *dialer) greet(l *link) error {
 		l.opts.acrossSlots, l.opts.declared = true, true
 		return nil
 	}
-	l.opts.acrossSlots = !d.opts.DeclaredKeys && d.probe(l) == nil
+	if !d.opts.DeclaredKeys {
+		err := d.probe(l)
+		if _, refused := refusal(err); err != nil && !refused {
+			return err
+		}
+		l.opts.acrossSlots = err == nil
+	}
 	l.opts.declared = !l.opts.acrossSlots
 	return nil
 }
@@ -75,30 +86,58 @@ func (d *dialer) greet(l *link) error {
 // declared. A key that lives elsewhere proves as much as one that is here: only
 // a store that insists on declared keys refuses the whole call.
 func (d *dialer) probe(l *link) error {
-	f := flight{opts: flightOptions{acrossSlots: true}}
-	it := limit.Item{Limit: &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1, Capacity: 1}}, Cost: 1}
-	t := newTicket()
-	for _, name := range []string{"lg:probe:{1}", "lg:probe:{2}"} {
-		it.Name, it.KeyLen, it.TagLen = []byte(name), len(name), len(name)
-		t.items = append(t.items, it)
+	err := d.try(l, d.probeFlight(verbPeek, flightOptions{acrossSlots: true},
+		[]limit.Item{probeItem("lg:probe:{1}", "")}, []limit.Item{probeItem("lg:probe:{2}", "")}))
+	if kindOf(err) == KindMoved {
+		return nil
 	}
-	t.reset(verbPeek, t.items, time.Now().Add(d.timeout))
-	for i := range t.items {
-		t.calls = append(t.calls, limit.Call{First: i, Last: i + 1})
+	return err
+}
+
+// probeLimit is what probes ask for. Its buckets are full again, and gone, about
+// a second after they were written.
+var probeLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
+
+// probeItem asks for a unit of a bucket: the field of the hash at key, or the
+// key itself where there is no field.
+func probeItem(key, field string) limit.Item {
+	return limit.Item{Limit: probeLimit, Cost: 1, Name: []byte(key + field), KeyLen: len(key), TagLen: len(key)}
+}
+
+// probeFlight returns an encoded flight of calls for which nobody waits.
+func (d *dialer) probeFlight(v verb, opts flightOptions, calls ...[]limit.Item) *flight {
+	t := newTicket()
+	t.reset(v, slices.Concat(calls...), time.Now().Add(d.timeout))
+	first := 0
+	for _, items := range calls {
+		t.calls = append(t.calls, limit.Call{First: first, Last: first + len(items)})
+		first += len(items)
 	}
 	t.open = len(t.calls)
+	f := &flight{opts: opts}
 	f.board(t, time.Now())
 	f.encode(d.script.sha)
+	return f
+}
+
+// try sends a flight, and returns why the connection failed or the node decided
+// less than all of it. That a key lives elsewhere counts least among the reasons.
+func (d *dialer) try(l *link, f *flight) error {
 	if _, err := l.Write(f.out); err != nil {
 		return err
 	}
 	var refused error
-	err := f.settle(&f.commands[0], l.in, func(err error, _ []limit.Item) {
-		if kindOf(err) != KindMoved {
-			refused = err
+	for i := range f.commands {
+		err := f.settle(&f.commands[i], l.in, func(err error, _ []limit.Item) {
+			if refused == nil || kindOf(err) != KindMoved {
+				refused = err
+			}
+		})
+		if err != nil {
+			return err
 		}
-	})
-	return errors.Join(err, refused)
+	}
+	return refused
 }
 
 // appendCommand appends a command.

@@ -55,10 +55,9 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	opts := s.opts.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return assertMaster(ctx, c, addr) }
 	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log}
-	d := &dialer{addr: addr, timeout: s.opts.DialTimeout, script: s.script, cluster: cluster, opts: s.opts}
 	n.lane = &lane{
 		free:   make([]*flight, 0, maxAway),
-		script: s.script, dial: d.dial, ioTime: s.opts.IOTimeout,
+		script: s.script, dial: s.newDialer(addr, cluster).dial, ioTime: s.opts.IOTimeout,
 		tell: s.trouble, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
 	}
 	for range maxAway {

@@ -11,9 +11,13 @@ import (
 const (
 	// replyBuffer is what is read at once: the reply to a full flight fits.
 	replyBuffer = 16 << 10
-	// maxReplyLine bounds a line of a reply, and maxReplyBulk a word of one.
+	// maxReplyLine bounds a line of a reply, and maxReplyBulk a text of one.
 	maxReplyLine = 4 << 10
 	maxReplyBulk = 64 << 10
+	// maxReplyWords and maxReplyDepth bound what else than decisions is replied:
+	// the longest is that to ROLE, of three words for each replica.
+	maxReplyWords = 4096
+	maxReplyDepth = 3
 )
 
 // replies reads what a node replies, in RESP2. It belongs to one goroutine.
@@ -200,9 +204,12 @@ func (in *replies) startsWith(prefix string) (bool, error) {
 	return string(in.buf[in.r:in.r+len(prefix)]) == prefix, nil
 }
 
-// words reads a reply of any shape and returns its strings and numbers, one
-// after the other. An error reply is returned as a replyError.
-func (in *replies) words() ([]string, error) {
+// words reads a reply of any shape that is asked for and returns its strings and
+// numbers, one after the other. An error reply is returned as a replyError.
+func (in *replies) words() ([]string, error) { return in.appendWords(nil, maxReplyDepth) }
+
+// appendWords is words for a reply in which arrays stand depth deep.
+func (in *replies) appendWords(words []string, depth int) ([]string, error) {
 	line, err := in.line()
 	if err != nil {
 		return nil, err
@@ -211,26 +218,26 @@ func (in *replies) words() ([]string, error) {
 	case '-':
 		return nil, replyError(line[1:])
 	case ':':
-		return []string{string(line[1:])}, nil
+		return append(words, string(line[1:])), nil
 	case '*':
 		n, ok := parseNumber(line[1:])
-		if !ok || n > maxReplyLine {
+		if !ok || depth == 0 || n > maxReplyWords-int64(len(words)) {
 			return nil, errReply
 		}
-		var words []string
 		for range n {
-			more, err := in.words()
-			if err != nil {
+			if words, err = in.appendWords(words, depth-1); err != nil {
 				return nil, err
 			}
-			words = append(words, more...)
 		}
 		return words, nil
 	default:
 		if string(line) == "$-1" {
-			return nil, nil
+			return words, nil
 		}
 		word, err := in.text(line)
-		return []string{word}, err
+		if err == nil && len(word) > maxReplyLine {
+			err = errReply
+		}
+		return append(words, word), err
 	}
 }

@@ -42,7 +42,7 @@ func refusal(err error) (replyError, bool) {
 func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item)) error {
 	n, err := in.array()
 	if refused, ok := refusal(err); ok {
-		f.failCommand(c, refused, tell)
+		f.failCommand(c, refused, false, tell)
 		return nil
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
 		return 1, nil
 	case ok:
-		f.fail(g, refused, tell)
+		f.fail(g, refused, false, tell)
 		return 1, nil
 	case err != nil:
 		return 0, err
@@ -100,7 +100,11 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 			}
 		}
 		used += n
-		f.states = append(f.states, stateOf(p, &numbers, now))
+		state := stateOf(p, &numbers, now)
+		if !isState(p, &state, now) {
+			return 0, fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
+		}
+		f.states = append(f.states, state)
 	}
 	f.grant(r.verb, g, now)
 	return used, nil
@@ -127,6 +131,32 @@ func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
 	default:
 		return p.StateWith(n[0], n[1], now)
 	}
+}
+
+// maxNumber bounds what the script replies: its numbers are exact up to there.
+const maxNumber = 1 << 53
+
+// isState reports whether the script can have replied a state for now. With
+// anything else the maths could fail.
+func isState(p *limit.Params, s *limit.State, now int64) bool {
+	if now < 0 || now > maxNumber {
+		return false
+	}
+	if p.Algorithm == limit.AlgorithmTokenBucket {
+		content, remainder := s[0], s[1]
+		if content > p.Capacity || remainder < 0 || remainder >= p.Period {
+			return false
+		}
+		// A debt is one that is paid back some day.
+		return content >= -p.Capacity || p.RefillTime(-content) < limit.MaxPeriod
+	}
+	for _, n := range s {
+		if n < 0 || n > maxNumber {
+			return false
+		}
+	}
+	start, end := s[0], s[1]
+	return start <= now && now < end
 }
 
 // grant gives the members of a group their verdicts, one after the other: what
@@ -187,14 +217,17 @@ func (f *flight) checkMore(g *group, wish, now int64) int64 {
 // decided hands a call its verdicts, unless its caller has left.
 func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more int64) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if !t.left {
 		items := t.items[c.First:c.Last]
 		for i := range items {
 			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more
 		}
 	}
-	t.answered()
+	last := t.answered()
+	t.mu.Unlock()
+	if last {
+		t.finished()
+	}
 }
 
 // askAgain notes that a call was not decided because the store's clock, now, is
@@ -217,26 +250,34 @@ func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 		m := &f.members[at]
 		m.ticket.mu.Lock()
 		do(m.ticket, m.call)
-		m.ticket.answered()
+		last := m.ticket.answered()
 		m.ticket.mu.Unlock()
+		if last {
+			m.ticket.finished()
+		}
 	}
 }
 
-// fail leaves the calls of a group undecided.
-func (f *flight) fail(g *group, why error, tell func(error, []limit.Item)) {
+// fail leaves the calls of a group undecided. Sent says that they may have been
+// executed.
+func (f *flight) fail(g *group, why error, sent bool, tell func(error, []limit.Item)) {
 	f.each(g, func(t *ticket, c limit.Call) {
-		if !t.left { // else the caller has counted it
-			tell(why, t.items[c.First:c.Last])
+		if t.left { // the caller has counted it
+			return
+		}
+		tell(why, t.items[c.First:c.Last])
+		if sent && t.verb == verbTake {
+			t.lost += c.Last - c.First
 		}
 	})
 }
 
 // failCommand leaves those calls of a command undecided that have no answer yet.
-func (f *flight) failCommand(c *command, why error, tell func(error, []limit.Item)) {
+func (f *flight) failCommand(c *command, why error, sent bool, tell func(error, []limit.Item)) {
 	for r := c.first; r >= 0; r = f.runs[r].next {
 		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
 			if !f.groups[g].answered {
-				f.fail(&f.groups[g], why, tell)
+				f.fail(&f.groups[g], why, sent, tell)
 			}
 		}
 	}

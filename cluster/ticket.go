@@ -25,8 +25,10 @@ type ticket struct {
 	// sendBy is when it is too late to send: the reply takes its time too, and
 	// what is charged after the caller has left is charged for nothing.
 	sendBy time.Time
-	// done holds one token once every call is answered.
+	// done holds one token once every call is answered; where nobody waits for
+	// that, trip is told instead.
 	done chan struct{}
+	trip *trip
 
 	mu    sync.Mutex   // guards what follows, and the items from submit to leave
 	items []limit.Item // of the caller
@@ -37,6 +39,9 @@ type ticket struct {
 	// refunds counts the calls that gave their units back, or found that they no
 	// longer weigh.
 	refunds int
+	// lost counts the buckets of calls that may have taken units although they
+	// stay undecided: their connection ended before the reply.
+	lost int
 }
 
 func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
@@ -45,14 +50,23 @@ func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
 func (t *ticket) reset(v verb, items []limit.Item, sendBy time.Time) {
 	t.verb, t.items, t.sendBy = v, items, sendBy
 	t.calls, t.again = t.calls[:0], t.again[:0]
-	t.sent, t.left, t.refunds = false, false, 0
+	t.sent, t.left, t.refunds, t.lost = false, false, 0, 0
 }
 
-// answered counts one call less to wait for. It is called under t.mu.
-func (t *ticket) answered() {
-	if t.open--; t.open == 0 {
-		t.done <- struct{}{}
+// answered counts one call less to wait for, and reports whether it was the last:
+// then finished must be called. It is called under t.mu, and finished is not.
+func (t *ticket) answered() (last bool) {
+	t.open--
+	return t.open == 0
+}
+
+// finished tells whoever waits that every call is answered.
+func (t *ticket) finished() {
+	if t.trip != nil {
+		t.trip.finished()
+		return
 	}
+	t.done <- struct{}{}
 }
 
 // wait waits until every call is answered or time is up, and reports which.
@@ -70,7 +84,9 @@ func (t *ticket) leave() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == 0 {
-		<-t.done
+		if t.trip == nil {
+			<-t.done
+		}
 		return true
 	}
 	t.left = true

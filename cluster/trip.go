@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -14,6 +15,26 @@ type trip struct {
 	used  []*ticket
 	nodes []*node // of used
 	spare []*ticket
+
+	// Of a trip that nobody waits for: what to call when all tickets are answered,
+	// how many are not, and whether it was called or never will be.
+	store  *Store
+	done   func(token uint64)
+	token  uint64
+	open   atomic.Int32
+	called atomic.Bool
+	end    func() bool // finish
+}
+
+// finished is called when a ticket is answered.
+func (tr *trip) finished() {
+	if tr.open.Add(-1) > 0 {
+		return
+	}
+	done, token := tr.done, tr.token // once called is set the trip may be used again
+	if !tr.called.Swap(true) {
+		done(token)
+	}
 }
 
 var trips = sync.Pool{New: func() any {
@@ -30,6 +51,57 @@ func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
 // Peek gives the verdicts that Take would give, and takes nothing.
 func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 	s.ask(at.Deadline(), verbPeek, items, calls)
+}
+
+// Ask begins what Take does, see limiter.Store.
+func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
+	tr := trips.Get().(*trip)
+	now := time.Now()
+	deadline := at.Deadline()
+	tr.route(s, verbTake, items, calls, now.Add(deadline.Sub(now)/2))
+	tr.store, tr.done, tr.token = s, done, token
+	tr.called.Store(false)
+	if tr.end == nil {
+		tr.end = tr.finish
+	}
+	// One more than there are tickets, so that done is not called before all are
+	// on their way.
+	tr.open.Store(int32(len(tr.used)) + 1)
+	for i, t := range tr.used {
+		t.trip = tr
+		tr.nodes[i].lane.submit(t)
+	}
+	tr.finished()
+	return tr.end
+}
+
+// finish ends a trip that was begun with Ask, answered or not. It reports whether
+// there are calls that must be asked again.
+func (tr *trip) finish() (again bool) {
+	// A trip that is left before it is done may still be on its way to saying so:
+	// it is not used again.
+	reusable := tr.called.Swap(true)
+	for i, t := range tr.used {
+		if !t.leave() {
+			tr.store.abandoned(tr.nodes[i], t)
+			continue
+		}
+		again = again || len(t.again) > 0
+		tr.store.counts.refundsLost.Add(int64(t.lost))
+	}
+	if !reusable {
+		return again
+	}
+	for _, t := range tr.used {
+		t.trip = nil
+		tr.spare = append(tr.spare, t)
+	}
+	clear(tr.nodes)
+	clear(tr.used)
+	tr.used, tr.nodes = tr.used[:0], tr.nodes[:0]
+	tr.done, tr.store = nil, nil
+	trips.Put(tr)
+	return again
 }
 
 // ask has the owners of the calls' slots decide them, all at the same time, and
@@ -59,12 +131,13 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 	}
 	late := false
 	for i, t := range tr.used {
-		if late && !t.leave() || !late && !t.wait(tr.timer.C) {
+		if late = late || !time.Now().Before(deadline); late && !t.leave() || !late && !t.wait(tr.timer.C) {
 			late = true
 			s.abandoned(tr.nodes[i], t)
 			continue
 		}
 		*done += t.refunds
+		s.counts.refundsLost.Add(int64(t.lost))
 		again = append(again, t.again...)
 		tr.spare = append(tr.spare, t)
 	}

@@ -16,7 +16,7 @@ const (
 	// maxBatch is how many checks of a pipeline are decided at a time: each
 	// batch has a deadline of its own, which the store must be able to meet
 	// however deep the pipeline is.
-	maxBatch = 32
+	maxBatch = 64
 )
 
 // isCheck reports whether a command is RL.CHECK, without allocating.

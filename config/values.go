@@ -143,19 +143,30 @@ func listenAddress(to *string) value {
 // nodeAddresses is a list, of which the settings file may make a YAML list.
 func nodeAddresses(to *[]string) value {
 	return value{arg: "HOST:PORT,...", shape: stringList, read: func(text string) error {
-		var all []string
-		if strings.TrimSpace(text) != "" {
-			for one := range strings.SplitSeq(text, ",") {
-				one = strings.TrimSpace(one)
-				if err := checkNode(one); err != nil {
-					return err
-				}
-				all = append(all, one)
-			}
+		all, err := ParseNodes(text)
+		if err == nil {
+			*to = all
 		}
-		*to = all
-		return nil
+		return err
 	}}
+}
+
+// ParseNodes reads the addresses of Redis nodes, host:port, with commas between
+// them. Nothing is no address. The error says what would be right, and repeats no
+// password.
+func ParseNodes(text string) ([]string, error) {
+	var all []string
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		if err := checkNode(one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // checkNode checks the address of a Redis node.

@@ -42,8 +42,8 @@ func examples(tb testing.TB, path string) []example {
 }
 
 // TestReadme runs every command in the README's console blocks in a shell,
-// against a fresh proxy, and compares what they print: the first word of each
-// line, because clocks move and versions change.
+// against a fresh proxy and a cluster, and compares what they print: the first
+// word of each line, because clocks move and versions change.
 func TestReadme(t *testing.T) {
 	p := serve(t, "../examples/limits.yaml", "--retry-jitter", "0", "--decision-timeout", "5s")
 	bin := t.TempDir()
@@ -51,7 +51,9 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	host, port, _ := strings.Cut(p.addr, ":")
+	store := redistest.SharedCluster(t)
 	local := strings.NewReplacer(
+		"10.0.0.1:6379,10.0.0.2:6379", strings.Join(store.Addrs()[:2], ","),
 		"bin/limitgate check", "limitgate check --addr "+p.addr,
 		"bin/limitgate", "limitgate",
 		"redis-cli -p 6380", "redis-cli --no-raw -h "+host+" -p "+port,

@@ -1,6 +1,10 @@
 package limiter
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
 
 // Batch is a run of requests that are decided together, and the memory they
 // need. It is reused: fill Requests, call Limiter.Decide, read Decisions, call
@@ -15,6 +19,11 @@ type Batch struct {
 	// pending are the requests without a final decision, in their order.
 	pending []int
 	again   []int
+
+	// Of a batch between Begin and End.
+	at  limit.Moment
+	set *limit.Set
+	end func() bool
 }
 
 // Reset empties the batch and keeps its memory.
@@ -80,3 +89,6 @@ func (b *Batch) merge() {
 		b.Decisions[i] = limit.Merge(b.Items(i))
 	}
 }
+
+// Deadline returns when the decisions must be made that were begun.
+func (b *Batch) Deadline() time.Time { return b.at.Deadline() }

@@ -117,12 +117,16 @@ func (ls *leases) wish(sh *leaseShard, call []limit.Item, now int64) {
 				return
 			}
 		}
-		l.used += it.Cost
-		if l.asking || !l.fits(it) {
+		if !l.fits(it) {
 			more = 0
 			continue
 		}
-		more = min(more, ls.size(l, it, now)/it.Cost)
+		l.used += it.Cost
+		if l.asking {
+			more = 0
+			continue
+		}
+		more = min(more, (ls.size(l, it, now)-l.units)/it.Cost)
 	}
 	if more <= 0 {
 		return
@@ -179,7 +183,8 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 			l.asking = false
 		}
 		if it.Source != limit.SourceStore {
-			continue // the store did not decide
+			l.remaining = 0 // nothing is known of it
+			continue
 		}
 		l.remaining, l.full = it.Remaining, received+it.Reset*1000
 		if it.More > 0 {
@@ -232,7 +237,7 @@ func (ls *leases) collect(now int64, all bool) []limit.Item {
 				left = append(left, it)
 			}
 			if l.used > 0 && !all { // it is in use: what is known of it stays
-				l.units, l.expires = 0, now+l.item.Limit.Lease.TTL.Microseconds()
+				l.units, l.used, l.since, l.expires = 0, 0, now, now+l.item.Limit.Lease.TTL.Microseconds()
 				continue
 			}
 			delete(sh.leases, name)

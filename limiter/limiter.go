@@ -17,6 +17,12 @@ type Store interface {
 	// enforced item of the call denies, takes the units. Items that it could
 	// not decide before the deadline it leaves with SourceNone.
 	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
+	// Ask begins what Take does. It returns nil when every call is answered already.
+	// Else done is called with the token, once and on any goroutine, when all are,
+	// or never; and end must be called, after that or at the deadline: it ends the
+	// waiting, and reports whether there are calls that Take must be asked for
+	// again. Done is not called after it.
+	Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
 	// Peek fills in the verdicts that Take would, and takes nothing.
 	Peek(at limit.Moment, items []limit.Item, calls []limit.Call)
 	// Refund gives back the units that Take took for the items, in the windows
@@ -126,6 +132,11 @@ func (l *Limiter) Decide(b *Batch) {
 	// 2. Known refusals end here: nothing is spent on them.
 	b.refuse(l.deny, at.Now)
 
+	l.decide(b, set, at)
+}
+
+// decide makes the decisions that are pending.
+func (l *Limiter) decide(b *Batch, set *limit.Set, at limit.Moment) {
 	for len(b.pending) > 0 {
 		// 3. Units that this proxy holds already need no call.
 		calls := l.callsForStore(at, b, true)

@@ -177,6 +177,12 @@ func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 	}
 }
 
+// Ask decides at once, see limiter.Store.
+func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
+	s.Take(at, items, calls)
+	return nil
+}
+
 // Saturated is false: a decision here costs no more than asking.
 func (s *Store) Saturated(*limit.Item) bool { return false }
 

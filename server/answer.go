@@ -90,11 +90,16 @@ func (c *conn) survive(doing string, err *error) {
 		return
 	}
 	*err = errPanic
-	c.server.count.panics.Add(1)
+	c.server.panicked(doing, c.peer.ID, value)
+}
+
+// panicked counts and logs the panic of a session.
+func (s *Server) panicked(doing string, conn int64, value any) {
+	s.count.panics.Add(1)
 	cause := fmt.Sprintf("%T", value)
 	if fault, ok := value.(runtime.Error); ok {
 		cause = fault.Error()
 	}
-	slog.Error("session panicked", "doing", doing, "conn", c.peer.ID,
+	slog.Error("session panicked", "doing", doing, "conn", conn,
 		"cause", cause, "stack", string(debug.Stack()))
 }

@@ -10,6 +10,9 @@ const (
 	// batchCommands bounds the replies too: the shortest commands (INFO, COMMAND)
 	// have the longest of them.
 	batchCommands = 1024
+	// asyncCommands is how many a session is asked at once that answers without
+	// waiting: more come in the next batch, behind others' turn.
+	asyncCommands = 64
 	// keepReply is how much room for replies a spare batch keeps.
 	keepReply = 64 << 10
 )
@@ -19,6 +22,7 @@ type batch struct {
 	cmds  [][][]byte
 	words [][]byte // backs cmds
 	bytes int
+	most  int    // commands it takes
 	reply []byte // room to answer in
 }
 
@@ -26,7 +30,11 @@ type batch struct {
 // being answered.
 var spares = sync.Pool{New: func() any { return new(batch) }}
 
-func takeBatch() *batch { return spares.Get().(*batch) }
+func takeBatch() *batch {
+	b := spares.Get().(*batch)
+	b.most = batchCommands
+	return b
+}
 
 // release forgets the commands, so that a spare batch holds on to no input.
 func (b *batch) release() {
@@ -44,7 +52,7 @@ func (b *batch) empty() bool { return len(b.cmds) == 0 }
 // full says whether the batch takes no more commands. A guest's holds one: the
 // bounds of the next depend on whether this one authenticates him.
 func (b *batch) full(guest bool) bool {
-	return b.bytes >= batchBytes || len(b.cmds) >= batchCommands || guest && !b.empty()
+	return b.bytes >= batchBytes || len(b.cmds) >= b.most || guest && !b.empty()
 }
 
 // add appends the command that has these words. The batch aliases it.

@@ -22,6 +22,14 @@
 // connection finish the batch it is answering, and returns when all of their
 // goroutines have ended.
 //
-// The way of one batch: conn.await has input.collect cut commands out of what
-// arrived, conn.answer has Session.Serve append the replies and writes them.
+// Few goroutines. On Linux plain TCP connections are read and answered by a few
+// loops, one for every two cores: a read and a write for a pipeline, and no
+// goroutine to be woken. A session that has to wait says when it is done, one that
+// would block, and a client that does not read, get a goroutine for as long.
+// Everything else, TLS above all, has a goroutine for each connection.
+//
+// The way of one batch in a loop: polled.receive has input.collect cut commands
+// out of what arrived, polled.answer has AsyncSession.Begin answer them or begin
+// to, polled.end has End do the rest, and polled.reply writes. Elsewhere conn.await
+// collects, and conn.answer has Session.Serve append the replies and writes them.
 package server

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +38,10 @@ type listener struct {
 	broken   chan error     // gets the error that ended accepting; holds one
 	conns    sync.WaitGroup // the goroutines of connections
 
-	mu   sync.Mutex // guards open, and draining against additions to open
+	mu   sync.Mutex // guards the rest, and draining against additions to it
 	open map[*conn]struct{}
+	// loops have the connections that are plain TCP, where there are loops.
+	loops []*loop
 }
 
 func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
@@ -100,6 +103,10 @@ func (l *listener) admit(nc net.Conn) *conn {
 	if tcp, ok := rawConn(nc).(*net.TCPConn); ok {
 		// It fails only on a connection that is already gone.
 		_ = tcp.SetKeepAliveConfig(keepAlive)
+		if rawConn(nc) == nc && l.adopt(tcp) {
+			s.count.total.Add(1)
+			return nil
+		}
 	}
 	c := &conn{Conn: nc, listener: l, server: s}
 	c.ctx, c.cancel = context.WithCancel(l.ctx)
@@ -118,6 +125,29 @@ func (l *listener) admit(nc net.Conn) *conn {
 	s.count.total.Add(1)
 	return c
 }
+
+// adopt gives a connection to a loop, and reports whether it took it.
+func (l *listener) adopt(tcp *net.TCPConn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining.Load() {
+		return false
+	}
+	if len(l.loops) < loopsWanted() {
+		p, err := newLoop(l.server)
+		if err != nil {
+			return false
+		}
+		l.loops = append(l.loops, p)
+		l.conns.Go(p.run)
+	}
+	id := l.server.lastID.Add(1)
+	return l.loops[id%int64(len(l.loops))].adopt(l, tcp, id)
+}
+
+// loopsWanted returns how many loops a listener has: with one for each core they
+// would take each other's time, since the store has work to do as well.
+func loopsWanted() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // reject tells a client, as Redis does, that there are too many. One that comes
 // by TLS is not told: that would take a handshake.
@@ -157,6 +187,9 @@ func (l *listener) drain() {
 	for c := range l.open {
 		c.interrupt()
 	}
+	for _, p := range l.loops {
+		p.drain()
+	}
 }
 
 // killAll closes the connections that are left, and returns how many.
@@ -166,5 +199,9 @@ func (l *listener) killAll() int {
 	for c := range l.open {
 		c.kill()
 	}
-	return len(l.open)
+	n := len(l.open)
+	for _, p := range l.loops {
+		n += p.killAll()
+	}
+	return n
 }

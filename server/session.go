@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net"
+	"time"
 )
 
 // Session answers the commands of one connection. It is not used concurrently.
@@ -15,6 +16,22 @@ type Session interface {
 	Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, quit bool)
 	// Close is called once when the connection has ended.
 	Close()
+}
+
+// AsyncSession is a session that can answer without making its connection's
+// goroutine wait. Its methods never wait but for Serve and Resume.
+type AsyncSession interface {
+	Session
+	// Begin begins what Serve does. Where it has not begun, nothing has happened
+	// and Serve must be called. Where it has answered the reply is complete.
+	// Otherwise the words must stay valid until End, which is to be called when
+	// done was called with the token, on any goroutine, or at Until. After End it
+	// is not called any more.
+	Begin(cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, answered bool)
+	Until() time.Time
+	// End ends what Begin has begun. It returns false when Resume has to do it.
+	End() (reply []byte, ok bool)
+	Resume() (reply []byte)
 }
 
 // Peer describes a connection to its new session.

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// lastConn notes the last connection it accepts.
+// lastConn notes the socket of the last connection it accepts, by a descriptor of
+// its own.
 type lastConn struct {
 	net.Listener
-	accepted chan *net.TCPConn
+	accepted chan int
 }
 
 func (l lastConn) Accept() (net.Conn, error) {
@@ -17,20 +18,22 @@ func (l lastConn) Accept() (net.Conn, error) {
 	if err == nil {
 		// Go sets it by itself, unless told not to: start from nothing.
 		_ = nc.(*net.TCPConn).SetKeepAlive(false)
-		l.accepted <- nc.(*net.TCPConn)
+		raw, _ := nc.(*net.TCPConn).SyscallConn()
+		_ = raw.Control(func(fd uintptr) {
+			own, _ := syscall.Dup(int(fd))
+			l.accepted <- own
+		})
 	}
 	return nc, err
 }
 
 // TestSocketOptions asks the kernel for what was set.
 func TestSocketOptions(t *testing.T) {
-	ln := lastConn{listen(t), make(chan *net.TCPConn, 1)}
+	ln := lastConn{listen(t), make(chan int, 1)}
 	r := startOn(t, Options{}, ln)
 	r.dial().ping()
-	raw, err := receive(t, ln.accepted).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := receive(t, ln.accepted)
+	defer func() { _ = syscall.Close(fd) }()
 	tests := []struct {
 		name                string
 		level, option, want int
@@ -40,12 +43,9 @@ func TestSocketOptions(t *testing.T) {
 		{"no delay", syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1},
 	}
 	for _, test := range tests {
-		var got int
-		var err error
-		if e := raw.Control(func(fd uintptr) {
-			got, err = syscall.GetsockoptInt(int(fd), test.level, test.option)
-		}); e != nil || err != nil {
-			t.Fatal(e, err)
+		got, err := syscall.GetsockoptInt(fd, test.level, test.option)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if got != test.want {
 			t.Errorf("%s is %d, want %d", test.name, got, test.want)

@@ -47,6 +47,7 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
 		{"check", "ask a running limitgate for one decision", runCheck},
+		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint a limits file, or explain what it does to a request", runLimits},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},

@@ -1,14 +1,15 @@
-package cluster
+package storetest
 
 import "github.com/limitgate/limitgate/limit"
 
-// twin decides as the scripts should: by the maths of package limit, over
-// states that are never forgotten.
-type twin map[string]limit.State
+// Twin decides as a store should: by the maths of package limit, one call after
+// the other, over states that are never forgotten. It knows them by the names of
+// their buckets.
+type Twin map[string]limit.State
 
-// decide gives the items of one call their verdicts and, if take is set,
+// Decide gives the items of one call their verdicts and, if take is set,
 // stores what becomes of their buckets.
-func (w twin) decide(items []limit.Item, now int64, take bool) {
+func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	type result struct {
 		state     limit.State
 		rewritten bool
@@ -37,7 +38,8 @@ func (w twin) decide(items []limit.Item, now int64, take bool) {
 	}
 }
 
-func (w twin) refund(items []limit.Item) {
+// Refund gives back what Decide took for the items.
+func (w Twin) Refund(items []limit.Item) {
 	for i := range items {
 		it := &items[i]
 		w[string(it.Name)] = limit.Refund(&it.Limit.Params, w[string(it.Name)], it.Cost, it.Window)

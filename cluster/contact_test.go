@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// TestInspectUnusable: an address that no store can be learnt from is told by
+// what is wrong with it.
+func TestInspectUnusable(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.StartReplica(t, master)
+	hung := redistest.Start(t)
+	hung.Stop()
+	web := httptest.NewServer(nil)
+	defer web.Close()
+	tls := httptest.NewUnstartedServer(nil)
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
+	defer tls.Close()
+	for name, row := range map[string]struct{ addr, text string }{
+		"nobody":           {"127.0.0.1:1", "nobody listens there"},
+		"no name":          {"nowhere.invalid:6379", "its name is not known"},
+		"a replica":        {replica.Addr, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr},
+		"no slots":         {redistest.Start(t, "--cluster-enabled", "yes").Addr, "run redis-cli --cluster create first"},
+		"hung":             {hung.Addr, "does not answer"},
+		"a web server":     {strings.TrimPrefix(web.URL, "http://"), `it is no Redis: it answers "HTTP/1.1 400 Bad Request"`},
+		"TLS":              {strings.TrimPrefix(tls.URL, "https://"), "it speaks TLS"},
+		"a silent server":  {listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "does not answer"},
+		"a closing server": {listen(t, func(net.Conn) {}), "ends connections without an answer"},
+		"another protocol": {listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-test\r\n")); _, _ = io.Copy(io.Discard, c) }), `it answers "SSH-2.0-test"`},
+		"an endless line":  {listen(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("+"), 1<<20)) }), "not what"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: []string{row.addr}, DialTimeout: time.Second}})
+			if err != nil || r.Verdict != SeverityFail || r.Kind != "" || len(r.Findings) != 1 {
+				t.Errorf("got %s, %v", r.text(), err)
+			}
+			r.expect(t, SeverityFail, "address", row.text)
+		})
+	}
+	t.Run("beside one that can be used", func(t *testing.T) {
+		r := inspect(t, "127.0.0.1:1", master.Addr, master.Addr)
+		r.expect(t, SeverityWarn, "address", "nobody listens there")
+		if r.Verdict != SeverityWarn {
+			t.Errorf("got %s", r.text())
+		}
+	})
+	t.Run("another store", func(t *testing.T) {
+		r := inspect(t, master.Addr, redistest.Start(t).Addr)
+		r.expect(t, SeverityFail, "address", "another store")
+	})
+}
+
+// listen returns the address of a server that does what serve does.
+func listen(tb testing.TB, serve func(net.Conn)) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	done := make(chan struct{})
+	var conns sync.WaitGroup
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				serve(c)
+				_ = c.Close()
+			})
+		}
+	}()
+	tb.Cleanup(func() {
+		_ = l.Close()
+		<-done
+		conns.Wait()
+	})
+	return l.Addr().String()
+}
+
+// relay returns an address from which everything is passed on to a server. When a
+// command is sent there for the nth time it calls do first.
+func relay(tb testing.TB, to, command string, nth int, do func()) string {
+	tb.Helper()
+	word := []byte("\r\n" + command + "\r\n")
+	var seen atomic.Int64
+	return listen(tb, func(client net.Conn) {
+		server, err := net.Dial("tcp", to)
+		if err != nil {
+			tb.Error(err)
+			return
+		}
+		defer func() { _ = server.Close() }()
+		go func() { _, _ = io.Copy(client, server); _ = client.Close() }()
+		for buf := make([]byte, 64<<10); ; {
+			n, err := client.Read(buf)
+			if err != nil {
+				return
+			}
+			if more := bytes.Count(bytes.ToUpper(buf[:n]), word); more > 0 && seen.Add(int64(more)) >= int64(nth) {
+				do()
+			}
+			if _, err := server.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+}

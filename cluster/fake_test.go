@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// fake is a server that says it is a single Redis and a master, knows every
+// script, and does what a test wants when it is asked to run one.
+type fake struct {
+	tb     testing.TB
+	listen net.Listener
+	run    func(c net.Conn, command []string) error
+	greet  []byte // what it replies to who hands it a script, instead of the usual
+	wg     sync.WaitGroup
+	dialed atomic.Int64
+	runs   atomic.Int64
+
+	mu    sync.Mutex // guards conns
+	conns []net.Conn
+}
+
+// startFake starts a server, which ends with the test if not before.
+func startFake(tb testing.TB, greet []byte, run func(net.Conn, []string) error) *fake {
+	tb.Helper()
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &fake{tb: tb, listen: listen, run: run, greet: greet}
+	f.wg.Go(f.accept)
+	tb.Cleanup(f.close)
+	return f
+}
+
+func (f *fake) addr() string { return f.listen.Addr().String() }
+
+func (f *fake) accept() {
+	for {
+		c, err := f.listen.Accept()
+		if err != nil {
+			return
+		}
+		f.dialed.Add(1)
+		// What is never read must not fit into buffers of megabytes.
+		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		f.mu.Lock()
+		f.conns = append(f.conns, c)
+		f.mu.Unlock()
+		f.wg.Go(func() {
+			defer func() { _ = c.Close() }()
+			f.serve(c)
+		})
+	}
+}
+
+// close ends the server and its connections.
+func (f *fake) close() {
+	_ = f.listen.Close()
+	f.mu.Lock()
+	for _, c := range f.conns {
+		_ = c.Close()
+	}
+	f.mu.Unlock()
+	f.wg.Wait()
+}
+
+// usual is what a Redis replies to what it is asked beside decisions.
+var usual = map[string]string{
+	"HELLO": "-ERR unknown command\r\n", "CLIENT": "+OK\r\n", "PING": "+PONG\r\n",
+	"INFO":   "$19\r\ncluster_enabled:0\r\n\r\n",
+	"ROLE":   "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n",
+	"SCRIPT": "$40\r\n" + strings.Repeat("a", 40) + "\r\n",
+}
+
+// serve answers a connection until something goes wrong.
+func (f *fake) serve(c net.Conn) {
+	in := bufio.NewReader(c)
+	for {
+		command, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		name := strings.ToUpper(command[0])
+		if name == "EVALSHA" {
+			f.runs.Add(1)
+			err = f.run(c, command)
+		} else if name == "SCRIPT" && f.greet != nil {
+			_, err = c.Write(f.greet)
+		} else {
+			_, err = io.WriteString(c, usual[name])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readCommand reads a command, as clients send them.
+func readCommand(in *bufio.Reader) ([]string, error) {
+	length := func(kind byte) (int, error) {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return 0, err
+		}
+		if line[0] != kind {
+			return 0, fmt.Errorf("read command: %q", line)
+		}
+		return strconv.Atoi(strings.TrimSpace(line[1:]))
+	}
+	n, err := length('*')
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, n)
+	for i := range words {
+		size, err := length('$')
+		if err != nil {
+			return nil, err
+		}
+		word := make([]byte, size+2)
+		if _, err := io.ReadFull(in, word); err != nil {
+			return nil, err
+		}
+		words[i] = string(word[:size])
+	}
+	return words, nil
+}

@@ -1,0 +1,229 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+var errEnough = errors.New("said enough")
+
+// says returns a behaviour: to say a text instead of a reply, and then to go on,
+// or to hang up if the text ends in "!".
+func says(text string) func(net.Conn, []string) error {
+	text, hangUp := strings.CutSuffix(text, "!")
+	return func(c net.Conn, _ []string) error {
+		_, err := io.WriteString(c, text)
+		if hangUp {
+			return errEnough
+		}
+		return err
+	}
+}
+
+// saysForEver repeats a text until nobody listens.
+func saysForEver(begin, text string) func(net.Conn, []string) error {
+	block := strings.Repeat(text, 1+(64<<10)/len(text))
+	return func(c net.Conn, _ []string) error {
+		_, err := io.WriteString(c, begin)
+		for err == nil {
+			_, err = io.WriteString(c, block)
+		}
+		return err
+	}
+}
+
+// noise says some random bytes.
+func noise(c net.Conn, _ []string) error {
+	b := make([]byte, 300)
+	for i := range b {
+		b[i] = byte(rand.IntN(256))
+	}
+	_, err := c.Write(b)
+	return err
+}
+
+// drip says something that might become a reply, byte by byte.
+func drip(c net.Conn, _ []string) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for _, b := range []byte("*3\r\n:1700000000000000\r\n:000000000000000001\r\n:1\r\n") {
+		<-tick.C
+		if _, err := c.Write([]byte{b}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// garbage is what a server may say instead of a reply to a script call.
+var garbage = map[string]func(net.Conn, []string) error{
+	"nothing":            says(""),
+	"hangs up":           says("!"),
+	"noise":              noise,
+	"a greeting":         says("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n!"),
+	"half a reply":       says("*2\r\n:1700000000000000\r\n:1"),
+	"half, hangs up":     says("*2\r\n:1700000000000000\r\n:1!"),
+	"drip":               drip,
+	"an empty array":     says("*0\r\n"),
+	"a null array":       says("*-1\r\n"),
+	"time alone":         says("*1\r\n:1700000000000000\r\n"),
+	"too much":           says("*9\r\n:1700000000000000" + strings.Repeat("\r\n:7", 8) + "\r\n"),
+	"far too much":       says("*1000\r\n:1700000000000000" + strings.Repeat("\r\n:7", 999) + "\r\n"),
+	"twice":              says(strings.Repeat("*2\r\n:1700000000000000\r\n:1\r\n", 2)),
+	"a huge array":       says("*1048576\r\n:1\r\n"),
+	"a huger array":      says("*999999999999999999\r\n"),
+	"a huge text":        says("*2\r\n:1\r\n$999999999999\r\n"),
+	"a negative text":    says("*2\r\n:1\r\n$-2\r\n"),
+	"huge numbers":       says("*2\r\n:999999999999999999\r\n:999999999999999999\r\n"),
+	"negative numbers":   says("*2\r\n:-999999999999999999\r\n:-999999999999999999\r\n"),
+	"no numbers":         says("*2\r\n:\r\n:-\r\n"),
+	"an error":           says("-ERR no\r\n"),
+	"errors inside":      says("*2\r\n:1700000000000000\r\n-ERR no\r\n"),
+	"no script, ever":    says("-NOSCRIPT no\r\n"),
+	"a line without end": saysForEver("-", "x"),
+	"numbers for ever":   saysForEver("*1000000\r\n", ":1\r\n"),
+	"arrays for ever":    saysForEver("", "*1\r\n"),
+	"errors for ever":    saysForEver("", "-NOSCRIPT\r\n"),
+	"texts for ever":     saysForEver("*1000000\r\n:1\r\n", "$1\r\nx\r\n"),
+}
+
+// badGreetings are what a server may say to a new connection that hands it the
+// script.
+var badGreetings = map[string]string{
+	"an error":         "-NOPERM no\r\n",
+	"deep arrays":      strings.Repeat("*1\r\n", 1<<20),
+	"wide arrays":      strings.Repeat("*4096\r\n", 1<<20),
+	"many words":       strings.Repeat("*4096\r\n"+strings.Repeat("$-1\r\n", 4095), 300),
+	"large words":      "*4096\r\n" + strings.Repeat("$60000\r\n"+strings.Repeat("x", 60000)+"\r\n", 200),
+	"a negative array": "*-9\r\n",
+	"nonsense":         "what?\r\n",
+}
+
+// TestBadGreeting: a server that is not what it says stays unused.
+func TestBadGreeting(t *testing.T) {
+	for name, text := range badGreetings {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			f := startFake(t, []byte(text), says("+what?\r\n"))
+			defer f.close()
+			abuse(t, f)
+		})
+	}
+}
+
+// TestGarbage: whatever a server answers, everybody gets a decision by the
+// deadline, and memory and goroutines are not left behind.
+func TestGarbage(t *testing.T) {
+	for name, run := range garbage {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			f := startFake(t, nil, run)
+			defer f.close()
+			abuse(t, f)
+			if f.runs.Load() == 0 {
+				t.Error("nothing was asked")
+			}
+		})
+	}
+}
+
+// abuseDeadline is that of the decisions that a fake is asked for, and
+// abuseSlack what a busy machine may add to it.
+const (
+	abuseDeadline = 60 * time.Millisecond
+	abuseSlack    = 200 * time.Millisecond
+	abuseMemory   = 32 << 20
+)
+
+// abuse asks a fake for decisions, and checks that they come.
+func abuse(t *testing.T, f *fake) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	s, err := Open(ctx, Options{Addrs: []string{f.addr()}, IOTimeout: 30 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = s.Run(running) })
+	peak := watchMemory(running, &wg)
+	askFake(t, f, s)
+	stop()
+	wg.Wait()
+	_ = s.Close()
+	if n := <-peak; n > abuseMemory {
+		t.Errorf("memory grew by %d bytes", n)
+	}
+}
+
+// askFake asks for decisions from several connections, some more when the fake
+// is quick to be found out.
+func askFake(t *testing.T, f *fake, s *Store) {
+	t.Helper()
+	set := compile(t, spec{ID: "bucket", By: []string{"tenant"}, Rate: "100/s"}, spec{ID: "window", By: []string{"tenant", "op"}, Rate: "100/m", Algorithm: "sliding_window"})
+	l := limiter.New(limiter.Options{Store: s, Backstop: &refuser{asked: map[string]int{}}, Addrs: testAddrs, Timeout: abuseDeadline}, set)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			var b limiter.Batch
+			for i := 0; i < 3 || i < 100 && f.runs.Load() < 8; i++ {
+				b.Reset()
+				for j := range 8 {
+					b.Requests = append(b.Requests, limit.Request{Tenant: fmt.Sprint("t", (g+j)%5), Op: strings.Repeat("a", i*j%2), Cost: 1})
+				}
+				began := time.Now()
+				l.Decide(&b)
+				if took := time.Since(began); took > abuseDeadline+abuseSlack {
+					t.Errorf("a decision took %s, its deadline is %s", took, abuseDeadline)
+				}
+				for _, d := range b.Decisions {
+					if d.Source != limit.SourceStore && d.Source != limit.SourceBackstop {
+						t.Errorf("decided by %s: %+v", d.Source, d)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// watchMemory watches by how much the memory in use grows, until ctx ends.
+func watchMemory(ctx context.Context, wg *sync.WaitGroup) <-chan int64 {
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapInuse + m.StackInuse)
+	}
+	runtime.GC()
+	before := inUse()
+	grown := make(chan int64, 1)
+	wg.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		most := int64(0)
+		for ctx.Err() == nil {
+			most = max(most, inUse()-before)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+		grown <- most
+	})
+	return grown
+}

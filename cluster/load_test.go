@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// refuser is a backstop that admits nothing, so that whatever is admitted was
+// admitted by the store. It counts what it is asked, by tenant key.
+type refuser struct {
+	mu    sync.Mutex // guards asked
+	asked map[string]int
+}
+
+func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
+	for i := range items {
+		items[i].Verdict, items[i].Source = limit.Verdict{Wait: 1}, limit.SourceBackstop
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked[string(items[0].Name[:items[0].TagLen])]++
+}
+
+func (r *refuser) Peek(at limit.Moment, items []limit.Item) { r.Decide(at, items) }
+
+func (r *refuser) Share(at limit.Moment, items []limit.Item, _ bool) { r.Decide(at, items) }
+
+func (r *refuser) Refund([]limit.Item) {}
+
+// total returns how many calls the store left undecided.
+func (r *refuser) total() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, asked := range r.asked {
+		n += asked
+	}
+	return n
+}
+
+// of returns how many calls about a tenant the store left undecided.
+func (r *refuser) of(tenant string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked[limit.TenantKey(tenant)]
+}
+
+// load asks a store for units of some tenants, from several connections and
+// without a pause, and keeps account of what it is given.
+type load struct {
+	t        *testing.T
+	store    *Store
+	limiter  *limiter.Limiter
+	backstop *refuser
+	tenants  []string
+	stopped  atomic.Bool
+	wg       sync.WaitGroup
+	checks   atomic.Int64
+
+	mu       sync.Mutex       // guards what follows
+	admitted map[string]int64 // units by bucket
+	times    []pipelineTime
+}
+
+// pipelineTime is how long a pipeline took.
+type pipelineTime struct {
+	began time.Time
+	took  time.Duration
+}
+
+// loadUnits is what each bucket of a load holds: more than it is asked for, and
+// at loadRate hours go by before it has another one.
+const (
+	loadUnits = 100_000
+	loadRate  = "2900/366d"
+)
+
+// loadConns is how many connections a load has, and loadPipeline how many checks
+// are in each of their pipelines.
+const (
+	loadConns    = 6
+	loadPipeline = 12
+)
+
+// startLoad starts a load, whose checks have a deadline.
+func startLoad(t *testing.T, s *Store, deadline time.Duration, tenants ...string) *load {
+	t.Helper()
+	set := compile(t,
+		spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprint(loadUnits, "/366d"), Algorithm: "fixed_window"},
+		spec{ID: "op", By: []string{"tenant", "op"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
+	)
+	ld := &load{t: t, store: s, backstop: &refuser{asked: map[string]int{}}, tenants: tenants, admitted: map[string]int64{}}
+	ld.limiter = limiter.New(limiter.Options{Store: s, Backstop: ld.backstop, Addrs: testAddrs, Timeout: deadline}, set)
+	for range loadConns {
+		ld.wg.Go(ld.ask)
+	}
+	t.Cleanup(ld.stop)
+	return ld
+}
+
+// ask is what one connection does. Costs are 1, so that counts of buckets are
+// counts of units.
+func (ld *load) ask() {
+	var b limiter.Batch
+	for !ld.stopped.Load() {
+		b.Reset()
+		for range loadPipeline {
+			req := limit.Request{Tenant: ld.tenants[rand.IntN(len(ld.tenants))], Cost: 1}
+			if rand.IntN(2) == 0 {
+				req.Op = "GET /a"
+			}
+			b.Requests = append(b.Requests, req)
+		}
+		began := time.Now()
+		ld.limiter.Decide(&b)
+		ld.note(&b, pipelineTime{began, time.Since(began)})
+	}
+}
+
+// note keeps account of a pipeline.
+func (ld *load) note(b *limiter.Batch, took pipelineTime) {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	ld.times = append(ld.times, took)
+	for i := range b.Decisions {
+		if !b.Decisions[i].Allowed {
+			continue
+		}
+		for _, it := range b.Items(i) {
+			ld.admitted[string(it.Name)] += it.Cost
+		}
+	}
+	ld.checks.Add(int64(len(b.Decisions)))
+}
+
+// slowest returns how long the slowest pipeline took.
+func (ld *load) slowest() time.Duration {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	longest := time.Duration(0)
+	for _, p := range ld.times {
+		longest = max(longest, p.took)
+	}
+	return longest
+}
+
+// advance waits until the load has made n more checks.
+func (ld *load) advance(n int64) {
+	ld.t.Helper()
+	was := ld.checks.Load()
+	eventually(ld.t, 30*time.Second, fmt.Sprint(n, " more checks"), func() bool { return ld.checks.Load()-was >= n })
+}
+
+// stop ends the load.
+func (ld *load) stop() {
+	ld.stopped.Store(true)
+	ld.wg.Wait()
+}
+
+// balance stops the load and compares what the buckets have lost with what was
+// admitted: no bucket may have lost less, which would be units admitted twice.
+// It returns how many units more they have lost in all.
+func (ld *load) balance() (excess int64) {
+	ld.t.Helper()
+	ld.stop()
+	for _, tenant := range ld.tenants {
+		for _, it := range ld.peek(limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1}) {
+			lost := loadUnits - it.Remaining - 1 // the verdict has the unit peeked for taken
+			admitted := ld.admitted[string(it.Name)]
+			if lost < admitted {
+				ld.t.Errorf("%s: %d units admitted, but it has lost %d", it.Name, admitted, lost)
+			}
+			excess += lost - admitted
+		}
+	}
+	return excess
+}
+
+// peek looks at the buckets of a request until the store tells.
+func (ld *load) peek(req limit.Request) []limit.Item {
+	ld.t.Helper()
+	var b limit.Buffer
+	eventually(ld.t, 30*time.Second, "the store tells what is left", func() bool {
+		b.Reset()
+		ld.limiter.Limits().Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
+		ld.store.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		return b.Items[0].Source == limit.SourceStore && b.Items[1].Source == limit.SourceStore
+	})
+	return b.Items
+}

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
+)
+
+// openThrough returns a store that runs until the test ends, whose lanes talk
+// through what wrap makes of their connections.
+func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs ...string) *Store {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	opts.Addrs, opts.DialTimeout = addrs, 5*time.Second
+	if opts.IOTimeout == 0 {
+		opts.IOTimeout = 5 * time.Second
+	}
+	s, err := Open(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.top.Load().nodes {
+		dial := n.lane.dial
+		n.lane.dial = func(ctx context.Context) (*link, error) {
+			l, err := dial(ctx)
+			if err == nil {
+				l.Conn = wrap(l.Conn)
+				l.in.conn = l.Conn
+			}
+			return l, err
+		}
+		n.lane.lose(errDown) // the connection that Open made
+	}
+	running(t, s)
+	for _, n := range s.top.Load().nodes {
+		eventually(t, 10*time.Second, "a connection", func() bool {
+			n.lane.mu.Lock()
+			defer n.lane.mu.Unlock()
+			return n.lane.link != nil
+		})
+	}
+	return s
+}
+
+// forgetful makes a node not know the script in some of the commands that it is
+// sent: it asks for one that nobody has loaded. What comes with the script is
+// left alone.
+type forgetful struct{ net.Conn }
+
+func (c forgetful) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("\r\nLOAD\r\n")) {
+		return c.Conn.Write(b)
+	}
+	const command = "\r\nEVALSHA\r\n$40\r\n"
+	sent := bytes.Clone(b)
+	for rest := sent; ; {
+		i := bytes.Index(rest, []byte(command))
+		if i < 0 {
+			return c.Conn.Write(sent)
+		}
+		rest = rest[i+len(command):]
+		if rand.IntN(3) == 0 {
+			copy(rest, strings.Repeat("0", 40))
+		}
+	}
+}
+
+// TestSomeScriptsMissing: of the commands of a batch any may find the script
+// missing, while others run. Each runs once in the end, nothing is undecided, and
+// the order of each connection is kept.
+func TestSomeScriptsMissing(t *testing.T) {
+	seed := storetest.Seed(t)
+	eachWay(t, ways, func(t *testing.T, c *redistest.Cluster, opts Options) { someScriptsMissing(t, c, opts, seed, 10) })
+}
+
+func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed uint64, histories int) {
+	t.Helper()
+	s := openThrough(t, opts, func(c net.Conn) net.Conn { return forgetful{c} }, c.Addrs()...)
+	storetest.SerialOrder(t, s, seed, histories)
+	ld := startLoad(t, s, 5*time.Second, someTenants(t, 12)...)
+	ld.advance(200 * loadPipeline)
+	if excess := ld.balance(); excess != 0 {
+		t.Errorf("the buckets have lost %d units more than were admitted", excess)
+	}
+	if n, st := ld.backstop.total(), s.Stats(); n > 0 || st.ScriptLoads == 0 {
+		t.Errorf("%d calls were left undecided: %+v", n, st)
+	}
+}

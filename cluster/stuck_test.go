@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// TestNodeThatReadsNothing: where not even a batch can be sent, because the
+// node does not read and the buffers on the way are full, callers leave at their
+// deadline all the same.
+func TestNodeThatReadsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := startFake(t, nil, func(net.Conn, []string) error { <-ctx.Done(); return errEnough })
+	defer f.close()
+	defer cancel()
+	const ioTimeout = 2 * time.Second
+	s := openThrough(t, Options{IOTimeout: ioTimeout}, func(c net.Conn) net.Conn {
+		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
+		return c
+	}, f.addr())
+	set := compile(t, spec{ID: "op", By: []string{"tenant", "op"}, Rate: "100/s"})
+	l := limiter.New(limiter.Options{Store: s, Backstop: &refuser{asked: map[string]int{}}, Addrs: testAddrs, Timeout: abuseDeadline}, set)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			var b limiter.Batch
+			for i := range 128 {
+				b.Requests = append(b.Requests, limit.Request{Tenant: fmt.Sprint("t", g), Op: fmt.Sprint(i, strings.Repeat("x", 1000)), Cost: 1})
+			}
+			began := time.Now()
+			l.Decide(&b)
+			if took := time.Since(began); took > abuseDeadline+abuseSlack {
+				t.Errorf("a decision took %s, its deadline is %s", took, abuseDeadline)
+			}
+		})
+	}
+	wg.Wait()
+}

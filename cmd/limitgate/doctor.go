@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/accesslog"
+)
+
+const doctorAbout = `Says what a Redis or Redis Cluster can do, how limitgate will use it, and what
+should be mended.
+
+Usage: limitgate doctor [flags] --redis HOST:PORT[,HOST:PORT...]
+
+It probes as the proxy does when it connects, and asks each master for 100
+PINGs and 1,600 decisions on keys of its own, lg:probe:*, which it removes, and
+which expire within seconds in any case. It needs no CONFIG and no DEBUG, and no
+right that the proxy does not need.
+
+It prints its findings for people, or with --json for machines, and exits with
+0 when limitgate can use the store, with warnings or without, and with 1 when
+something fails.`
+
+func runDoctor(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "doctor", doctorAbout, "limitgate doctor --redis 10.0.0.1:6379,10.0.0.2:6379")
+	redis := fs.String("redis", "", "`addresses` of nodes of a Redis Cluster, or of one Redis, with commas between them, as serve is given them")
+	asJSON := fs.Bool("json", false, "print the report as JSON")
+	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
+	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
+	declared := fs.Bool("store-declared-keys", false, "as serve is given it")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	addrs, err := config.ParseNodes(*redis)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("--redis: %w", err)
+	case fs.NArg() > 0:
+		err = fmt.Errorf("%.64q is not a flag", fs.Arg(0))
+	case len(addrs) == 0:
+		err = fmt.Errorf("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
+	case *timeout <= 0 || *decision <= 0:
+		err = fmt.Errorf("--timeout and --decision-timeout must be above zero")
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "limitgate doctor: %s; limitgate doctor --help says more\n", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	report, err := cluster.Inspect(ctx, cluster.InspectOptions{
+		Options: cluster.Options{Addrs: addrs, DeclaredKeys: *declared}, DecisionTimeout: *decision,
+	})
+	if err != nil {
+		return fail(env, err)
+	}
+	if *asJSON {
+		err = writeJSON(env.stdout, report)
+	} else {
+		err = writeReport(env.stdout, report, env.coloured())
+	}
+	if err != nil {
+		return fail(env, fmt.Errorf("print report: %w", err))
+	}
+	if report.Verdict == cluster.SeverityFail {
+		return exitError
+	}
+	return exitOK
+}
+
+// coloured reports whether standard output is a terminal whose user has not
+// asked for no colours.
+func (env *environment) coloured() bool {
+	out, isFile := env.stdout.(*os.File)
+	return isFile && accesslog.IsTerminal(out) &&
+		!slices.ContainsFunc(env.environ, func(v string) bool {
+			return v == "TERM=dumb" || strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR="
+		})
+}

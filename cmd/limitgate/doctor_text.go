@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/limitgate/limitgate/cluster"
+)
+
+const (
+	// textWidth is where lines of the report are broken.
+	textWidth = 100
+	// The widths of what stands before the text of a finding.
+	severityWidth, checkWidth = 6, 13
+)
+
+// colours are the terminal's for each severity.
+var colours = [...]string{cluster.SeverityOK: "32", cluster.SeverityNote: "36", cluster.SeverityWarn: "33", cluster.SeverityFail: "31"}
+
+// writeReport prints a report for people.
+func writeReport(w io.Writer, r *cluster.Report, coloured bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "store  %s\n", describeStore(r))
+	if len(r.Masters) > 0 {
+		fmt.Fprintf(&b, "mode   %s\n\n", r.Mode)
+		writeMasters(&b, r)
+	}
+	b.WriteString("\n")
+	count := [4]int{}
+	for _, f := range r.Findings {
+		count[f.Severity]++
+		word := fmt.Sprintf("%-*s", severityWidth, f.Severity)
+		if coloured {
+			word = "\x1b[" + colours[f.Severity] + "m" + word + "\x1b[0m"
+		}
+		fmt.Fprintf(&b, "%s%-*s%s\n", word, checkWidth, f.Check, wrap(findingText(r, &f), severityWidth+checkWidth))
+	}
+	verdict := "limitgate can use this store"
+	if r.Verdict == cluster.SeverityFail {
+		verdict = "limitgate cannot use this store, or not well"
+	}
+	fmt.Fprintf(&b, "\n%s (fail %d, warn %d, note %d)\n", verdict, count[cluster.SeverityFail], count[cluster.SeverityWarn], count[cluster.SeverityNote])
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// describeStore says in a few words what the store is.
+func describeStore(r *cluster.Report) string {
+	var kind string
+	switch r.Kind {
+	case "cluster":
+		kind = fmt.Sprintf("cluster of %d masters", len(r.Masters))
+	case "redis":
+		kind = "single Redis, no cluster"
+	default:
+		return "none found"
+	}
+	var versions []string
+	seen := map[string]bool{}
+	for _, m := range r.Masters {
+		if v := m.Server + " " + m.Version; m.Version != "" && !seen[v] {
+			seen[v] = true
+			versions = append(versions, v)
+		}
+	}
+	if len(versions) > 0 {
+		kind += ", " + strings.Join(versions, ", ")
+	}
+	return kind
+}
+
+// writeMasters prints what was measured at each master.
+func writeMasters(w io.Writer, r *cluster.Report) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MASTER\tSLOTS\tREPLICAS\tROUND TRIP min/median/p99\tDECISION alone/batched\tCLOCK")
+	for _, m := range r.Masters {
+		trip, cost, clock := "-", "-", "-"
+		if t := m.RoundTrip; t.Exchanges > 0 {
+			trip = fmt.Sprintf("%s / %s / %s", short(t.Min), short(t.Median), short(t.P99))
+		}
+		if d := m.Decision; d.Calls > 0 {
+			cost = fmt.Sprintf("%s / %s", short(d.Alone), short(d.Batched))
+		}
+		if m.Clock.Within > 0 {
+			clock = signed(m.Clock.Offset.Round(100 * time.Microsecond))
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\n", m.Addr, shortSlots(m.Slots), len(m.Replicas), trip, cost, clock)
+	}
+	_ = tw.Flush()
+}
+
+// shortSlots leaves out all but the first of many ranges.
+func shortSlots(text string) string {
+	const most = 3
+	switch ranges := strings.Fields(text); {
+	case len(ranges) == 0:
+		return "-"
+	case len(ranges) > most:
+		return fmt.Sprintf("%s and %d ranges", ranges[0], len(ranges)-1)
+	default:
+		return text
+	}
+}
+
+// signed writes a difference with its sign.
+func signed(d time.Duration) string {
+	if d > 0 {
+		return "+" + d.String()
+	}
+	return d.String()
+}
+
+// short rounds a duration to what is worth reading of it.
+func short(d time.Duration) time.Duration {
+	switch {
+	case d < 100*time.Microsecond:
+		return d.Round(100 * time.Nanosecond)
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond)
+	default:
+		return d.Round(10 * time.Microsecond)
+	}
+}
+
+// findingText says what was found, and where unless that is everywhere.
+func findingText(r *cluster.Report, f *cluster.Finding) string {
+	if len(f.Nodes) == 0 || len(f.Nodes) == len(r.Masters) && f.Check != "address" {
+		return f.Text
+	}
+	return strings.Join(f.Nodes, ", ") + ": " + f.Text
+}
+
+// wrap breaks text between words into lines that begin at a column.
+func wrap(text string, column int) string {
+	var b strings.Builder
+	at := column
+	for i, word := range strings.Fields(text) {
+		width := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+width > textWidth:
+			b.WriteString("\n" + strings.Repeat(" ", column))
+			at = column
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += width
+	}
+	return b.String()
+}

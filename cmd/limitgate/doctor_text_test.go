@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/cluster"
+)
+
+// TestWriteReport holds the text for people to the character, with colours and
+// without.
+func TestWriteReport(t *testing.T) {
+	master := func(addr, slots string) cluster.MasterReport {
+		return cluster.MasterReport{
+			Addr: addr, Slots: slots, Replicas: []string{"r:1"}, Server: "Valkey", Version: "8.1.1",
+			RoundTrip: cluster.RoundTrip{Exchanges: 100, Min: 18_249, Median: 1_234_567, P99: 999_499},
+			Decision:  cluster.Decision{Calls: 1600, Alone: 17_250, Batched: 2_949, BatchSize: 64},
+			Clock:     cluster.Clock{Offset: -1500 * time.Microsecond, Within: time.Microsecond},
+		}
+	}
+	r := &cluster.Report{
+		Verdict: cluster.SeverityFail, Kind: "cluster", Mode: cluster.ModePerSlot,
+		Masters: []cluster.MasterReport{master("10.0.0.1:6379", "0-100 200 300-400 500-16383"), {Addr: "10.0.0.2:6379", Slots: "101-199"}},
+		Findings: []cluster.Finding{
+			{Severity: cluster.SeverityOK, Check: "mode", Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379"}, Text: "all of them"},
+			{Severity: cluster.SeverityNote, Check: "tls", Text: "the store"},
+			{Severity: cluster.SeverityWarn, Check: "memory", Nodes: []string{"10.0.0.1:6379"}, Text: "one of them " + strings.Repeat("and so on ", 12)},
+			{Severity: cluster.SeverityFail, Check: "address", Nodes: []string{"a:1", "b:1"}, Text: "addresses"},
+		},
+	}
+	const want = `store  cluster of 2 masters, Valkey 8.1.1
+mode   per-slot: a batch takes a script call for each slot in it
+
+MASTER         SLOTS               REPLICAS  ROUND TRIP min/median/p99  DECISION alone/batched  CLOCK
+10.0.0.1:6379  0-100 and 3 ranges  1         18.2µs / 1.23ms / 999µs    17.3µs / 2.9µs          -1.5ms
+10.0.0.2:6379  101-199             0         -                          -                       -
+
+<32>ok    </>mode         all of them
+<36>note  </>tls          the store
+<33>warn  </>memory       10.0.0.1:6379: one of them and so on and so on and so on and so on and so on and
+                   so on and so on and so on and so on and so on and so on and so on
+<31>fail  </>address      a:1, b:1: addresses
+
+limitgate cannot use this store, or not well (fail 1, warn 1, note 1)
+`
+	for coloured, codes := range map[bool]*strings.Replacer{
+		true:  strings.NewReplacer("</>", "\x1b[0m", "<3", "\x1b[3", ">", "m"),
+		false: strings.NewReplacer("</>", "", "<32>", "", "<36>", "", "<33>", "", "<31>", ""),
+	} {
+		var b strings.Builder
+		if err := writeReport(&b, r, coloured); err != nil {
+			t.Fatal(err)
+		}
+		if want := codes.Replace(want); b.String() != want {
+			t.Errorf("coloured %v, got\n%q\nwant\n%q", coloured, b.String(), want)
+		}
+	}
+}
+
+// TestNoStore: without a store there is nothing but what became of the addresses.
+func TestNoStore(t *testing.T) {
+	var b strings.Builder
+	r := &cluster.Report{Verdict: cluster.SeverityFail, Findings: []cluster.Finding{{Severity: cluster.SeverityFail, Check: "address", Nodes: []string{"a:1"}, Text: "nobody listens there"}}}
+	if err := writeReport(&b, r, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "store  none found\n\nfail  address      a:1: nobody listens there\n\nlimitgate cannot use this store, or not well (fail 1, warn 0, note 0)\n"
+	if b.String() != want {
+		t.Errorf("got %q", b.String())
+	}
+}

@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Begin begins to answer a pipeline that is nothing but checks, without waiting
+// for the store. It reports false, having done nothing, for any other. Done is
+// called with the token when the store has answered.
+func (s *Session) Begin(cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
+	if s.tx != nil || len(cmds) > maxBatch || !s.parseChecks(cmds) {
+		return out, false, false
+	}
+	s.out.buf = out
+	s.note(cmds)
+	if !s.h.opts.Limiter.Begin(&s.batch, done, token) {
+		return nil, true, false
+	}
+	return s.replies(), true, true
+}
+
+// Until returns when End is to be called at the latest.
+func (s *Session) Until() time.Time { return s.batch.Deadline() }
+
+// End ends what Begin has begun. It reports false when Resume has to.
+func (s *Session) End() (reply []byte, ok bool) {
+	if !s.h.opts.Limiter.End(&s.batch) {
+		return nil, false
+	}
+	return s.replies(), true
+}
+
+// Resume ends what End could not. It may wait for the store.
+func (s *Session) Resume() (reply []byte) {
+	s.h.opts.Limiter.Resume(&s.batch)
+	return s.replies()
+}
+
+func (s *Session) replies() []byte {
+	s.writeDecisions(&s.batch)
+	reply := s.out.buf
+	s.out.buf = nil
+	return reply
+}
+
+// parseChecks makes the batch of commands that are all well-formed checks. If one
+// is not the batch stays empty, and it reports false.
+func (s *Session) parseChecks(cmds [][][]byte) bool {
+	for _, args := range cmds {
+		if len(args) < 4 || !isCheck(args[0]) {
+			s.dropChecks()
+			return false
+		}
+		s.batch.Requests = append(s.batch.Requests, limit.Request{})
+		if s.parseCheck(args, &s.batch.Requests[len(s.batch.Requests)-1]) != "" {
+			s.dropChecks()
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Session) dropChecks() {
+	s.batch.Reset()
+	clear(s.dims)
+	s.dims = s.dims[:0]
+}

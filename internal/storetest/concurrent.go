@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// SerialOrder has connections ask the store the same few buckets at the same
+// time, with different costs and limits, and searches for an order of all checks
+// in which deciding one by one gives every answer: admitted or not, units left
+// and wait. However a store puts checks together, there must be one.
+func SerialOrder(t *testing.T, store limiter.Store, seed uint64, histories int) {
+	d := newDraw(t, seed)
+	l := newLimiter(t, store, nil)
+	checks, denied := 0, 0
+	for range histories {
+		h := d.oneSlot()
+		began := time.Now()
+		answers := h.run(t, l)
+		// Waits are rounded up to a millisecond, at both ends.
+		slack := time.Since(began).Milliseconds() + 2
+		for _, ofSlot := range bySlot(answers) {
+			checks += len(ofSlot)
+			for i := range ofSlot {
+				if !ofSlot[i].decision.Allowed {
+					denied++
+				}
+			}
+			if o := newOrder(ofSlot, began.UnixMicro(), slack); !o.find() {
+				t.Fatalf("history %d: no order of the checks gives the answers that they were given.\n%s", d.n, o.explain())
+			}
+		}
+	}
+	t.Logf("%d histories of %d checks, %d of them denied", histories, checks, denied)
+}
+
+// bySlot returns the answers of each slot.
+func bySlot(answers []answer) map[string][]answer {
+	slots := map[string][]answer{}
+	for _, a := range answers {
+		if len(a.items) > 0 {
+			tag := string(a.items[0].Name[:a.items[0].TagLen])
+			slots[tag] = append(slots[tag], a)
+		}
+	}
+	return slots
+}
+
+// ManySlots has connections ask for requests that need several slots at the
+// same time. A request that is denied in one of them may hold units of another
+// for a moment, for which others may be denied. But never is more admitted than
+// there is, every denial has its cause in what was held or admitted by then, and
+// once nothing is asked any more the buckets have lost what was admitted.
+func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
+	d := newDraw(t, seed)
+	l := newLimiter(t, store, nil)
+	admitted, denied := 0, 0
+	for range histories {
+		h := d.manySlots()
+		answers := h.run(t, l)
+		left := leftIn(answers)
+		for name, n := range left {
+			if n < 0 {
+				t.Errorf("history %d: %s has admitted %d units too many", d.n, name, -n)
+			}
+		}
+		for i := range answers {
+			if answers[i].decision.Allowed {
+				admitted++
+				continue
+			}
+			denied++
+			if why := unexplained(answers, i); why != "" {
+				t.Errorf("history %d: denied for no reason: %s\n%s", d.n, why, &answers[i])
+			}
+		}
+		for _, a := range differing(answers) {
+			checkLeft(t, l, a.req, left)
+		}
+		for _, a := range differing(answers) {
+			takeRest(t, l, a, left)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d histories: %d requests admitted, %d denied", histories, admitted, denied)
+}
+
+// leftIn returns what the admitted answers leave in each bucket.
+func leftIn(answers []answer) map[string]int64 {
+	left := map[string]int64{}
+	for i := range answers {
+		for j := range answers[i].items {
+			it := &answers[i].items[j]
+			name := string(it.Name)
+			if _, ok := left[name]; !ok {
+				left[name] = it.Limit.Params.Capacity
+			}
+			if answers[i].decision.Allowed {
+				left[name] -= it.Cost
+			}
+		}
+	}
+	return left
+}
+
+// unexplained returns in which bucket answer i was denied although it had room:
+// whatever began before i's pipeline ended may have been admitted by then, and
+// what did not end before it began may have been held, even if it was denied.
+func unexplained(answers []answer, i int) string {
+	a := &answers[i]
+	for j := range a.items {
+		it := &a.items[j]
+		if it.Allowed || it.Cost > it.Limit.Params.Capacity {
+			continue
+		}
+		taken := int64(0)
+		for k := range answers {
+			b := &answers[k]
+			mayHold := b.decision.Allowed || b.ended.After(a.began)
+			if k != i && b.began.Before(a.ended) && mayHold && shareBucket(b.items, a.items[j:j+1]) {
+				taken += b.req.Cost
+			}
+		}
+		if taken+it.Cost <= it.Limit.Params.Capacity {
+			return fmt.Sprintf("%s held or admitted %d of %d", it.Name, taken, it.Limit.Params.Capacity)
+		}
+	}
+	return ""
+}
+
+// checkLeft checks what is left in the buckets of a request.
+func checkLeft(t *testing.T, l *limiter.Limiter, req limit.Request, left map[string]int64) {
+	t.Helper()
+	req.Cost = 1
+	var b limiter.Batch
+	b.Requests = append(b.Requests, req)
+	l.Peek(&b)
+	for _, it := range b.Items(0) {
+		has := it.Remaining
+		if it.Allowed {
+			has++
+		}
+		if want := left[string(it.Name)]; has != want {
+			t.Errorf("%s has %d left, want %d after what was admitted", it.Name, has, want)
+		}
+	}
+}
+
+// differing returns one answer for each set of buckets that there is.
+func differing(answers []answer) []*answer {
+	var out []*answer
+	seen := map[string]bool{}
+	for i := range answers {
+		key := ""
+		for _, it := range answers[i].items {
+			key += string(it.Name) + "\n"
+		}
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, &answers[i])
+		}
+	}
+	return out
+}
+
+// takeRest takes what all buckets of a request have left, and then one unit
+// more. It keeps left up to date.
+func takeRest(t *testing.T, l *limiter.Limiter, a *answer, left map[string]int64) {
+	t.Helper()
+	req := a.req
+	least := int64(limit.MaxCost)
+	for _, it := range a.items {
+		least = min(least, left[string(it.Name)])
+	}
+	if least > 0 {
+		req.Cost = least
+		if d := ask(l, req); !d.Allowed {
+			t.Errorf("%d units are left for %+v, but: %+v", least, req, d)
+		}
+		for _, it := range a.items {
+			left[string(it.Name)] -= least
+		}
+	}
+	req.Cost = 1
+	if d := ask(l, req); d.Allowed {
+		t.Errorf("one unit too many for %+v", req)
+	}
+}

@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// history is what several connections ask at the same time, each of them one
+// pipeline of requests after the other.
+type history struct {
+	specs []Spec
+	conns [][][]limit.Request
+}
+
+// answer is a request and what it was told.
+type answer struct {
+	conn         int // whose it is; a connection's answers stand in its order
+	req          limit.Request
+	items        []limit.Item
+	decision     limit.Decision
+	began, ended time.Time // of its pipeline
+}
+
+// draw draws histories. Nothing refills while one of them runs, so that time
+// makes no difference to what is admitted.
+type draw struct {
+	random *rand.Rand
+	name   string // of this run, for buckets that nobody else knows
+	n      int    // histories drawn
+	unit   int64  // of the costs of this history
+}
+
+func newDraw(t *testing.T, seed uint64) *draw {
+	return &draw{random: rand.New(rand.NewPCG(seed, 2)), name: Fresh(t)}
+}
+
+// limits draws a limit for each of some levels. What refills brings the first
+// unit after days, and every limit can be used up by one history.
+func (d *draw) limits(levels ...[]string) []Spec {
+	var specs []Spec
+	for i, by := range levels {
+		capacity := d.unit * (3 + d.random.Int64N(38))
+		s := Spec{ID: fmt.Sprintf("l%d-%d", d.n, i), By: by, Rate: fmt.Sprintf("%d/366d", capacity)}
+		switch d.random.IntN(3) {
+		case 0:
+			s.Algorithm = "sliding_window"
+		case 1:
+			s.Algorithm = "fixed_window"
+		default:
+			// Large buckets of a prime rate have no level, see limit.Params.HasLevel.
+			s.Algorithm, s.Burst = "token_bucket", fmt.Sprint(capacity)
+			s.Rate = map[bool]string{true: "2/366d", false: "71/366d"}[d.unit == 1]
+		}
+		specs = append(specs, s)
+	}
+	return specs
+}
+
+// oneSlot draws a history in which every request needs one slot only: that of
+// its tenant, or that of its address.
+func (d *draw) oneSlot() history {
+	d.n++
+	d.unit = []int64{1, 1, 60}[d.random.IntN(3)]
+	levels := [][]string{{"tenant"}, {"tenant", "op"}, {"tenant", "user"}, {"tenant", "op", "user"}, {"tenant"}}
+	if byIP := d.random.IntN(3) == 0; byIP {
+		levels = append(levels[1:4], []string{"ip"})
+	} else {
+		d.random.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
+		levels = levels[:1+d.random.IntN(len(levels))]
+	}
+	h := history{specs: d.limits(levels...)}
+	if i := d.random.IntN(2 * len(h.specs)); i > 0 && i < len(h.specs) && h.specs[i].By[0] == "tenant" {
+		h.specs[i].Mode = "shadow"
+	}
+	onlyIP := slices.Equal(levels[len(levels)-1], []string{"ip"})
+	h.conns = d.connections(func() limit.Request {
+		if onlyIP && d.random.IntN(2) == 0 {
+			return limit.Request{Tenant: d.tenant(0), Addr: d.addr(d.random.IntN(2)), Cost: d.cost()}
+		}
+		req := limit.Request{Tenant: d.tenant(d.random.IntN(2)), Cost: d.cost()}
+		kind := d.random.IntN(4)
+		if kind > 0 {
+			req.Op = []string{"GET /a", "GET /b"}[d.random.IntN(2)]
+		}
+		if kind != 1 {
+			req.Dims = []limit.Dim{{Name: "user", Value: "u"}}
+		}
+		return req
+	})
+	return h
+}
+
+// manySlots draws a history in which requests need the slots of their tenant
+// and of what tenants share.
+func (d *draw) manySlots() history {
+	d.n++
+	d.unit = 1
+	h := history{specs: d.limits([]string{"tenant"}, []string{"tenant", "op"}, []string{"ip"}, []string{"region"})}
+	h.conns = d.connections(func() limit.Request {
+		req := limit.Request{Tenant: d.tenant(d.random.IntN(3)), Addr: d.addr(d.random.IntN(2)), Cost: d.cost()}
+		if d.random.IntN(2) == 0 {
+			req.Op = "GET /a"
+		}
+		if d.random.IntN(2) == 0 {
+			req.Dims = []limit.Dim{{Name: "region", Value: d.name}}
+		}
+		return req
+	})
+	return h
+}
+
+func (d *draw) connections(request func() limit.Request) [][][]limit.Request {
+	conns := make([][][]limit.Request, 2+d.random.IntN(5))
+	for i := range conns {
+		conns[i] = make([][]limit.Request, 1+d.random.IntN(4))
+		for j := range conns[i] {
+			for range 1 + d.random.IntN(8) {
+				conns[i][j] = append(conns[i][j], request())
+			}
+		}
+	}
+	return conns
+}
+
+// cost draws a cost: equal ones often, so that there are equal checks.
+func (d *draw) cost() int64 { return d.unit * []int64{1, 1, 1, 2, 2, 3, 5, 30}[d.random.IntN(8)] }
+
+func (d *draw) tenant(i int) string { return fmt.Sprintf("%s-%d-%d", d.name, d.n, i) }
+
+// addr returns an address in a network of its own.
+func (d *draw) addr(i int) netip.Addr {
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, d.tenant(i))
+	var b [16]byte
+	h.Sum(b[:0])
+	return netip.AddrFrom16(b)
+}
+
+// run has all connections ask at the same time, and returns what they were told.
+func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
+	t.Helper()
+	l.SetLimits(Compile(t, h.specs...))
+	told := make([][]answer, len(h.conns))
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range h.conns {
+		wg.Go(func() {
+			var b limiter.Batch
+			<-start
+			for _, pipeline := range h.conns[i] {
+				b.Reset()
+				b.Requests = append(b.Requests, pipeline...)
+				began := time.Now()
+				l.Decide(&b)
+				told[i] = append(told[i], answers(i, pipeline, &b, began)...)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	return slices.Concat(told...)
+}
+
+// answers copies what a batch was told, which is overwritten by the next.
+func answers(conn int, pipeline []limit.Request, b *limiter.Batch, began time.Time) []answer {
+	ended := time.Now()
+	var out []answer
+	for i, req := range pipeline {
+		items := slices.Clone(b.Items(i))
+		for j := range items {
+			items[j].Name = slices.Clone(items[j].Name)
+		}
+		out = append(out, answer{conn, req, items, b.Decisions[i], began, ended})
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package limiter
+
+import "github.com/limitgate/limitgate/limit"
+
+// Begin begins what Decide does, without waiting for the store. It reports
+// whether the decisions are made already. If not, done is called with the token,
+// once and on any goroutine, when the store has answered, or never; and End must
+// be called, after that or at the deadline. After it done is not called.
+func (l *Limiter) Begin(b *Batch, done func(token uint64), token uint64) (decided bool) {
+	b.at, b.set = l.moment(), l.set.Load()
+	b.resolve(b.set, l.opts.Addrs, b.at.Now)
+	b.refuse(l.deny, b.at.Now)
+	calls := l.callsForStore(b.at, b, true)
+	b.end = nil
+	if len(calls) > 0 {
+		b.end = l.opts.Store.Ask(b.at, b.buf.Items, calls, done, token)
+	}
+	return b.end == nil && l.conclude(b)
+}
+
+// End ends what Begin began, whether or not the store has answered. It reports
+// whether the decisions are made. If not, the store must be asked again, by
+// Resume, which waits.
+func (l *Limiter) End(b *Batch) (decided bool) {
+	if b.end != nil {
+		end := b.end
+		b.end = nil
+		if end() {
+			return false
+		}
+	}
+	return l.conclude(b)
+}
+
+// conclude makes the decisions of what was answered. It reports false, having
+// changed nothing, when units have to be given back for that.
+func (l *Limiter) conclude(b *Batch) bool {
+	l.learn(b, b.calls, b.at)
+	b.fallBack(b.at, b.calls, l.opts.Backstop, Backstop.Decide)
+	b.merge()
+	if b.anyGrantDenied() {
+		return false
+	}
+	b.pending = b.pending[:0]
+	l.finish(b, b.set, b.at)
+	return true
+}
+
+// Resume makes the decisions that Begin and End could not. It waits for the store
+// where it must.
+func (l *Limiter) Resume(b *Batch) {
+	calls := b.calls[:0]
+	for _, c := range b.calls {
+		if b.buf.Items[c.First].Source == limit.SourceNone {
+			calls = append(calls, c)
+		}
+	}
+	if len(calls) > 0 {
+		l.opts.Store.Take(b.at, b.buf.Items, calls)
+		b.fallBack(b.at, calls, l.opts.Backstop, Backstop.Decide)
+	}
+	b.merge()
+	l.giveBack(b.at, b)
+	l.decide(b, b.set, b.at)
+}

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// waiter is an asynchronous session. Pipelines that begin with LATER or SOON are
+// answered when the test says so, or in an hour or 20 ms, by the words themselves.
+type waiter struct {
+	*clerk
+	front *front
+	cmds  [][][]byte
+	out   []byte
+	until time.Time
+}
+
+// front is what the sessions of a test share.
+type front struct {
+	desk   *desk
+	asked  chan question
+	resume bool // End leaves it to Resume
+}
+
+// question is one that waits.
+type question struct {
+	done  func(uint64)
+	token uint64
+}
+
+func (q question) answer() { q.done(q.token) }
+
+func (f *front) newSession(p Peer) Session {
+	return &waiter{clerk: &clerk{desk: f.desk, peer: p}, front: f}
+}
+
+func (w *waiter) Begin(cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
+	switch string(cmds[0][0]) {
+	case "NOW":
+		return appendWords(out, cmds[0]), true, true
+	case "LATER", "SOON":
+		w.cmds, w.out, w.until = cmds, out, time.Now().Add(time.Hour)
+		if string(cmds[0][0]) == "SOON" {
+			w.until = time.Now().Add(20 * time.Millisecond)
+		}
+		w.front.asked <- question{done, token}
+		return nil, true, false
+	default:
+		return nil, false, false
+	}
+}
+
+func (w *waiter) Until() time.Time { return w.until }
+
+func (w *waiter) End() ([]byte, bool) {
+	if w.front.resume {
+		return nil, false
+	}
+	return w.Resume(), true
+}
+
+func (w *waiter) Resume() []byte {
+	out := w.out
+	for _, cmd := range w.cmds {
+		out = appendWords(out, cmd)
+	}
+	return out
+}
+
+func startWaiters(t *testing.T, opts Options, f *front) *run {
+	t.Helper()
+	f.desk, f.asked = newDesk(), make(chan question, 100)
+	return startWith(t, New(opts, f.newSession), f.desk, listen(t))
+}
+
+// TestAsyncOrder: while one connection's session waits the others are served, and
+// what follows on it stays behind.
+func TestAsyncOrder(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		t.Run(fmt.Sprint("resume=", resume), func(t *testing.T) {
+			f := &front{resume: resume}
+			r := startWaiters(t, Options{}, f)
+			a, b := r.dial(), r.dial()
+			a.send(command("LATER", "1"))
+			first := receive(t, f.asked)
+			a.send(command("LATER", "2") + command("NOW", "3"))
+			b.send(command("NOW", "b"))
+			b.expect(string(appendWords(nil, [][]byte{[]byte("NOW"), []byte("b")})))
+			if len(f.asked) != 0 {
+				t.Fatal("a second question before the first was answered")
+			}
+			first.answer()
+			a.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("1")})))
+			receive(t, f.asked).answer()
+			a.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("2")})))
+		})
+	}
+}
+
+// TestAsyncDeadline: a session is not waited for longer than it said, and a word
+// that comes too late changes nothing for the next question.
+func TestAsyncDeadline(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{}, f)
+	c := r.dial()
+	c.send(command("SOON", "1"))
+	late := receive(t, f.asked)
+	c.expect(string(appendWords(nil, [][]byte{[]byte("SOON"), []byte("1")})))
+	c.send(command("LATER", "2"))
+	next := receive(t, f.asked)
+	late.answer()
+	other := r.dial() // behind its reply the late word was listened to
+	other.send(command("NOW"))
+	other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	if n := f.desk.replies(c); n != 0 {
+		t.Errorf("%d bytes before the answer", n)
+	}
+	next.answer()
+	c.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("2")})))
+}
+
+// replies returns how many bytes wait for a client.
+func (d *desk) replies(c *client) int {
+	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	n, _ := c.r.Peek(1)
+	return len(n)
+}
+
+// TestAsyncDrain: a drain waits for what is begun, and no longer than that.
+func TestAsyncDrain(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{}, f)
+	c, idle := r.dial(), r.dial()
+	idle.send(command("NOW"))
+	idle.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	c.send(command("LATER", "1"))
+	q := receive(t, f.asked)
+	ended := make(chan error, 1)
+	go func() { ended <- r.end() }()
+	idle.expectEnd("")
+	q.answer()
+	c.expectEnd(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("1")})))
+	if err := receive(t, ended); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestAsyncKilled: a client that goes away while its session waits harms nobody.
+func TestAsyncKilled(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{}, f)
+	var questions []question
+	for range 20 {
+		c := r.dial()
+		c.send(command("LATER"))
+		questions = append(questions, receive(t, f.asked))
+		_ = c.Close()
+	}
+	c := r.dial()
+	c.send(command("NOW"))
+	c.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	for _, q := range questions {
+		q.answer()
+	}
+	await(t, "the end of the others", func() bool { return r.server.Stats().Connections == 1 })
+}
+
+// TestAsyncPipeline: deep pipelines come in bounded batches, in order, whatever is
+// mixed into them.
+func TestAsyncPipeline(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{}, f)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case q := <-f.asked:
+				q.answer()
+			case <-stop:
+				return
+			}
+		}
+	})
+	defer wg.Wait()
+	defer close(stop)
+	c := r.dial()
+	var in strings.Builder
+	var want bytes.Buffer
+	for i := range 1000 {
+		words := []string{"LATER", fmt.Sprint(i)}
+		in.WriteString(command(words...))
+		want.Write(appendWords(nil, [][]byte{[]byte(words[0]), []byte(words[1])}))
+	}
+	go c.send(in.String())
+	c.expect(want.String())
+}
+
+// TestTimeoutsOverTCP: silence and half-sent commands end connections of a loop as
+// they do others.
+func TestTimeoutsOverTCP(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{IdleTimeout: time.Second, RequestTimeout: time.Second}, f)
+	silent, half, busy := r.dial(), r.dial(), r.dial()
+	half.send("*2\r\n$3\r\n")
+	busy.send(command("LATER"))
+	q := receive(t, f.asked)
+	silent.expectEnd("")
+	half.expectEnd("")
+	await(t, "both to be counted", func() bool { return r.server.Stats().TimedOut == 2 })
+	q.answer() // to wait for a session is not to be idle
+	busy.expect(string(appendWords(nil, [][]byte{[]byte("LATER")})))
+}
