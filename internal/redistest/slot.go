@@ -35,10 +35,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 	// asked and nobody has the slot.
 	to.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	from.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-	err := servers.Await("everybody to know the slot's owner", func() error {
-		return c.CheckOwner(lasting(tb), slot, to.Node)
-	})
-	if err != nil {
+	if err := servers.Await("everybody to know the slot's owner", func() error { return c.CheckOwner(lasting(tb), slot, to.Node) }); err != nil {
 		tb.Fatal(err)
 	}
 }
