@@ -10,7 +10,7 @@ export GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Build and start on the sample limits; it tells what to type next
@@ -36,8 +36,30 @@ test-long: ## Run the tests that take minutes
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh
 
+# The last full report is kept, bench-docs makes the page of it.
+REPORT := .cache/bench.json
+
 .PHONY: bench
-bench: ## Run the benchmarks of PKG (./...) that match BENCH (.)
+bench: build-bench ## Measure Limitgate beside yardsticks, 10 minutes (ONLY="redis-p16 hot-*": some cases)
+	@mkdir -p .cache
+	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		bin/limitgate-bench $(if $(ONLY),,--json $(REPORT)) $(foreach case,$(ONLY),'$(case)')
+
+.PHONY: bench-quick
+bench-quick: build-bench ## The same in a minute, to see whether anything is out of order
+	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		bin/limitgate-bench --quick $(foreach case,$(ONLY),'$(case)')
+
+.PHONY: bench-docs
+bench-docs: build-bench ## Write docs/performance.md from the last full `make bench`
+	@bin/limitgate-bench --from $(REPORT) --docs docs/performance.md >/dev/null
+
+.PHONY: build-bench
+build-bench: build
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/limitgate-bench ./cmd/limitgate-bench
+
+.PHONY: microbench
+microbench: ## Run the Go benchmarks of PKG (./...) that match BENCH (.)
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 

@@ -6,6 +6,8 @@
 package backstop
 
 import (
+	"context"
+
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/memory"
 )
@@ -83,6 +85,11 @@ func (b *Backstop) shares(items []limit.Item) []limit.Item {
 
 func failsClosed(it *limit.Item) bool {
 	return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
+}
+
+// Reset forgets the buckets of a tenant or of one limit, see limiter.Backstop.
+func (b *Backstop) Reset(ctx context.Context, tenant, id string) (int64, error) {
+	return b.store.Reset(ctx, tenant, id)
 }
 
 // Refund gives back what Decide or Share took for the items.

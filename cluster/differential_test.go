@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -278,7 +279,10 @@ func (d *differential) send(v verb, items []limit.Item, n int, say string) {
 
 // compare sends what is queued and compares the answers.
 func (d *differential) compare() {
-	go func() { _, _ = d.conn.Write(d.out) }()
+	var sent sync.WaitGroup
+	out := d.out
+	sent.Go(func() { _, _ = d.conn.Write(out) })
+	defer sent.Wait()
 	for i := range d.asked {
 		q := &d.asked[i]
 		if q.flight == nil {

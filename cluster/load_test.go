@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -31,6 +32,8 @@ func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
 func (r *refuser) Peek(at limit.Moment, items []limit.Item) { r.Decide(at, items) }
 
 func (r *refuser) Share(at limit.Moment, items []limit.Item, _ bool) { r.Decide(at, items) }
+
+func (r *refuser) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
 func (r *refuser) Refund([]limit.Item) {}
 

@@ -107,7 +107,7 @@ func sameReply(a, b any) bool {
 
 func sameFailure(a, b error) bool {
 	if a == nil || b == nil {
-		return a == b
+		return a == nil && b == nil
 	}
 	return a.Error() == b.Error()
 }

@@ -90,6 +90,8 @@ func appendRefunds(refunds, call []limit.Item, held map[string]bucketUse) []limi
 	for i := range call {
 		if it := &call[i]; it.Allowed {
 			refunds = append(refunds, *it)
+			last := &refunds[len(refunds)-1]
+			last.Wish, last.More = 0, 0 // what was taken ahead is the lease's
 			held[string(it.Name)] = max(held[string(it.Name)], returned)
 		}
 	}

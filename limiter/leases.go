@@ -181,6 +181,9 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 			continue // dropped meanwhile: what was granted is lost
 		}
 		if it.Wish > 0 {
+			if !l.asking {
+				continue // another lease, opened after a reset
+			}
 			l.asking = false
 		}
 		if it.Source != limit.SourceStore {

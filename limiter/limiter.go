@@ -46,6 +46,8 @@ type Backstop interface {
 	// Share decides the items of one call by this instance's share, healthy or not,
 	// and takes the units if take is set.
 	Share(at limit.Moment, items []limit.Item, take bool)
+	// Reset forgets this instance's buckets, as Store.Reset does.
+	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Refund gives back what Decide or Share took for the items.
 	Refund(items []limit.Item)
 }
@@ -251,7 +253,12 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	defer l.forget(tenant, id)
 	l.forget(tenant, id)
-	return l.opts.Store.Reset(ctx, tenant, id)
+	n, err := l.opts.Store.Reset(ctx, tenant, id)
+	if err != nil || l.opts.Backstop == nil {
+		return n, err
+	}
+	local, err := l.opts.Backstop.Reset(ctx, tenant, id)
+	return n + local, err
 }
 
 // forget drops what this proxy knows and holds of buckets that are reset.

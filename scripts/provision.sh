@@ -57,6 +57,7 @@ redis_on_path() {
 	if [ "$(dirname "$server")" != "$(dirname "$cli")" ]; then
 		mkdir -p "$cache/links"
 		ln -sf "$server" "$cli" "$cache/links/"
+		! has redis-benchmark || ln -sf "$(command -v redis-benchmark)" "$cache/links/"
 		server=$cache/links/redis-server
 	fi
 	runs "$(dirname "$server")" || return 1
@@ -127,6 +128,7 @@ unpack_redis() {
 	done
 	write_wrapper redis-server
 	write_wrapper redis-cli
+	write_wrapper redis-benchmark
 	rm -rf "$cache/lists" "$cache/archives" "$cache/packages" "$cache"/*.bin
 	runs "$cache/bin" && return 0
 	"$cache/bin/redis-server" --version >&2 || true

@@ -99,8 +99,25 @@ var table = map[string]row{
 		imports:  []string{"limit", "limiter"},
 		forTests: true,
 	},
+	"internal/load": {
+		reason:  "sends bytes and counts replies; of Redis it knows which slot a key has",
+		imports: []string{"limit"},
+		settled: true,
+	},
+	"internal/bench": {
+		reason:  "measures programs from outside, as their clients and their operators see them",
+		imports: []string{"internal/load", "internal/servers"},
+	},
+	"cmd/limitgate-bench": {
+		reason:  "a command line around the benchmark",
+		imports: []string{"internal/accesslog", "internal/bench"},
+	},
+	"internal/servers": {
+		reason: "starts processes, and knows nothing of what is asked of them",
+	},
 	"internal/redistest": {
 		reason:   "starts real servers for the tests of any package",
+		imports:  []string{"internal/servers"},
 		forTests: true,
 	},
 	"internal/layering": {

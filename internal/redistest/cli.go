@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/servers"
 )
 
 // CLI runs redis-cli against the server and returns what it printed, without
@@ -15,15 +17,15 @@ import (
 // only if the server cannot be reached or does not answer.
 func (n *Node) CLI(tb testing.TB, args ...string) string {
 	tb.Helper()
-	binary, err := findBinary("redis-cli")
+	binary, err := servers.Binary("redis-cli")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(lasting(tb), controlTimeout)
+	ctx, cancel := context.WithTimeout(lasting(tb), servers.ControlTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, binary,
 		append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(n.Port)}, args...)...)
-	command.Env = append(os.Environ(), "REDISCLI_AUTH="+n.password)
+	command.Env = append(os.Environ(), "REDISCLI_AUTH="+n.Password)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
 	output, err := command.Output()

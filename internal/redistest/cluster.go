@@ -1,26 +1,20 @@
 package redistest
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
-)
 
-// slotCount is the number of hash slots of a Redis Cluster.
-const slotCount = 16384
+	"github.com/limitgate/limitgate/internal/servers"
+)
 
 // Cluster is a running Redis Cluster.
 type Cluster struct {
+	*servers.Cluster
 	// Nodes are the servers as they were started: first the masters in the order
 	// of their slots, then the replicas of the first master, of the second and so
 	// on. After a failover ask Masters and Replicas.
 	Nodes []*Node
-
-	masters, replicasPer int
 }
 
 // StartCluster starts a cluster whose masters share the slots evenly, each with
@@ -30,86 +24,77 @@ type Cluster struct {
 // "--cluster-node-timeout", "1000".
 func StartCluster(tb testing.TB, masters, replicasPer int, args ...string) *Cluster {
 	tb.Helper()
-	cluster, err := startCluster(lasting(tb), tb.TempDir(), masters, replicasPer, args)
+	cluster, err := servers.StartCluster(lasting(tb), tb.TempDir(), masters, replicasPer, args...)
 	if err != nil {
 		tb.Fatalf("start redis cluster: %v", err)
 	}
 	tb.Cleanup(func() {
-		if err := cluster.close(); err != nil {
+		if err := cluster.Close(); err != nil {
 			tb.Errorf("end redis cluster: %v", err)
 		}
 	})
-	return cluster
+	return wrapCluster(cluster)
 }
 
-// startCluster starts a cluster with a folder for each node below folder.
-func startCluster(ctx context.Context, folder string, masters, replicasPer int, args []string) (*Cluster, error) {
-	cluster := &Cluster{masters: masters, replicasPer: replicasPer}
-	if err := cluster.start(ctx, folder, args); err != nil {
-		return nil, errors.Join(err, cluster.close())
+func wrapCluster(cluster *servers.Cluster) *Cluster {
+	c := &Cluster{Cluster: cluster}
+	for _, node := range cluster.Nodes {
+		c.Nodes = append(c.Nodes, &Node{node})
 	}
-	return cluster, nil
+	return c
 }
 
-func (c *Cluster) start(ctx context.Context, folder string, args []string) error {
-	for i := range c.masters * (1 + c.replicasPer) {
-		home := filepath.Join(folder, "node-"+strconv.Itoa(i))
-		if err := os.Mkdir(home, 0o700); err != nil {
-			return fmt.Errorf("create node folder: %w", err)
-		}
-		node, err := startNode(home, clusterPorts, append(clusterArgs(), args...))
+// Masters returns the nodes that are masters of slots now.
+func (c *Cluster) Masters(tb testing.TB) []*Node {
+	tb.Helper()
+	return c.wrapped(tb)(c.Cluster.Masters(lasting(tb)))
+}
+
+// Replicas returns the nodes that are replicas now and not called failed.
+func (c *Cluster) Replicas(tb testing.TB) []*Node {
+	tb.Helper()
+	return c.wrapped(tb)(c.Cluster.Replicas(lasting(tb)))
+}
+
+// NodeForSlot returns the master of a slot.
+func (c *Cluster) NodeForSlot(tb testing.TB, slot int) *Node {
+	tb.Helper()
+	owner, err := c.Cluster.NodeForSlot(lasting(tb), slot)
+	return c.wrapped(tb)([]*servers.Node{owner}, err)[0]
+}
+
+// wrapped returns a function that turns servers into the nodes they are the
+// servers of, and fails the test on an error.
+func (c *Cluster) wrapped(tb testing.TB) func([]*servers.Node, error) []*Node {
+	tb.Helper()
+	return func(picked []*servers.Node, err error) []*Node {
+		tb.Helper()
 		if err != nil {
-			return err
+			tb.Fatal(err)
 		}
-		c.Nodes = append(c.Nodes, node)
-	}
-	if err := c.form(ctx); err != nil {
-		return fmt.Errorf("form cluster: %w", err)
-	}
-	return c.awaitHealthy(ctx)
-}
-
-// clusterArgs are the settings of every cluster node. The node timeout is short
-// enough to test a failover, and long enough not to see one by accident on a
-// loaded machine.
-func clusterArgs() []string {
-	return []string{
-		"--cluster-enabled", "yes",
-		"--cluster-config-file", "nodes.conf",
-		"--cluster-node-timeout", "2000",
-		"--cluster-announce-ip", "127.0.0.1",
+		nodes := make([]*Node, len(picked))
+		for i, server := range picked {
+			nodes[i] = c.Nodes[slices.Index(c.Cluster.Nodes, server)]
+		}
+		return nodes
 	}
 }
 
-// close ends every node.
-func (c *Cluster) close() error {
-	var problems []error
-	for _, node := range c.Nodes {
-		problems = append(problems, node.close())
+// WaitHealthy waits until every node runs, all agree on who is who, all slots
+// are served and every replica is linked. A test calls it after it has
+// restarted or woken nodes.
+func (c *Cluster) WaitHealthy(tb testing.TB) {
+	tb.Helper()
+	if err := c.Cluster.AwaitHealthy(lasting(tb)); err != nil {
+		tb.Fatal(err)
 	}
-	return errors.Join(problems...)
-}
-
-// primaryOf returns the index of the master that the node at index i was
-// started to replicate.
-func (c *Cluster) primaryOf(i int) int {
-	return (i - c.masters) / c.replicasPer
-}
-
-// Addrs returns the address of every node, for a client to start from.
-func (c *Cluster) Addrs() []string {
-	addrs := make([]string, len(c.Nodes))
-	for i, node := range c.Nodes {
-		addrs[i] = node.Addr
-	}
-	return addrs
 }
 
 // KeySlot asks the cluster which slot a key belongs to.
 func (c *Cluster) KeySlot(tb testing.TB, key string) int {
 	tb.Helper()
 	for _, node := range c.Nodes {
-		if !node.answers() {
+		if !node.Answers() {
 			continue
 		}
 		slot, err := strconv.Atoi(node.mustAsk(tb, "CLUSTER", "KEYSLOT", key))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/servers"
 )
 
 func TestClusterIsWhole(t *testing.T) {
@@ -69,7 +71,7 @@ func TestClusterSurvivesAKilledMaster(t *testing.T) {
 	first := cluster.Nodes[0]
 	first.Kill()
 	promoted := cluster.Nodes[3]
-	err := await("the promotion", func() error {
+	err := servers.Await("the promotion", func() error {
 		if got := cluster.NodeForSlot(t, 0); got != promoted {
 			return fmt.Errorf("slot 0 still belongs to %s", got.Addr)
 		}

@@ -30,7 +30,7 @@ func AssertAllKeysExpire(tb testing.TB, nodes ...*Node) int {
 	tb.Helper()
 	masters, total := 0, 0
 	for _, node := range nodes {
-		role, err := node.fields(lasting(tb), "INFO", "replication")
+		role, err := node.Fields(lasting(tb), "INFO", "replication")
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func AssertAllKeysExpire(tb testing.TB, nodes ...*Node) int {
 // eternalKeys returns the number of keys on the node, and the quoted names of
 // those that have no time to live.
 func (n *Node) eternalKeys(ctx context.Context) (checked int, eternal []string, err error) {
-	client := n.control()
+	client := n.Client()
 	defer func() { _ = client.Close() }()
 	seen := make(map[string]bool) // SCAN may return a key twice
 	for cursor := uint64(0); ; {

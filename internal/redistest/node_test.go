@@ -6,9 +6,10 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/servers"
 )
 
 func TestNodeKeepsNothingOnDiskAndListensOnLoopbackOnly(t *testing.T) {
@@ -67,7 +68,7 @@ func TestStoppedNodeAnswersNothingUntilCont(t *testing.T) {
 	}
 	defer func() { _ = connection.Close() }()
 	node.Stop()
-	if node.answers() {
+	if node.Answers() {
 		t.Error("a stopped server is said to answer")
 	}
 	if _, err := connection.Write([]byte("PING\r\n")); err != nil {
@@ -79,7 +80,7 @@ func TestStoppedNodeAnswersNothingUntilCont(t *testing.T) {
 		t.Errorf("a stopped server answered %q, %v", reply[:n], err)
 	}
 	node.Cont()
-	_ = connection.SetReadDeadline(time.Now().Add(controlTimeout))
+	_ = connection.SetReadDeadline(time.Now().Add(servers.ControlTimeout))
 	if _, err := io.ReadFull(connection, reply); err != nil || string(reply) != "+PONG\r\n" {
 		t.Errorf("reply after Cont = %q, %v", reply, err)
 	}
@@ -91,51 +92,5 @@ func TestStoppedNodeCanBeKilledAndRestarted(t *testing.T) {
 	node.Restart()
 	if got := node.CLI(t, "PING"); got != "PONG" {
 		t.Errorf("PING = %q", got)
-	}
-}
-
-func TestServerThatCannotStartTellsItsLog(t *testing.T) {
-	_, err := startNode(t.TempDir(), singlePorts, []string{"--no-such-setting", "1"})
-	if err == nil || !strings.Contains(err.Error(), "no-such-setting") {
-		t.Errorf("start with a bad setting = %v, want an error that quotes it", err)
-	}
-}
-
-func TestMissingBinaryTellsWhatToDo(t *testing.T) {
-	t.Setenv(binaryFolderVariable, t.TempDir())
-	_, err := startNode(t.TempDir(), singlePorts, nil)
-	if err == nil || !strings.Contains(err.Error(), "run make test, or set LIMITGATE_REDIS_BIN") {
-		t.Errorf("start without redis-server = %v", err)
-	}
-}
-
-func TestPortIsClaimedUntilReleased(t *testing.T) {
-	claim, err := reservePort(singlePorts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	only := portRange{first: claim.number, count: 1}
-	if second, err := reservePort(only); err == nil {
-		second.release()
-		t.Error("a claimed port was given away")
-	}
-	claim.release()
-	again, err := reservePort(only)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again.release()
-}
-
-func TestTakenPortIsToldFromOtherTroubles(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	taken := listener.Addr().(*net.TCPAddr).Port
-	folder := t.TempDir()
-	if _, err := startProcess(folder, 1, baseArgs(folder, taken)); !errors.Is(err, errPortTaken) {
-		t.Errorf("start on a taken port = %v, want %v", err, errPortTaken)
 	}
 }

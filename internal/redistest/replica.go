@@ -2,11 +2,12 @@ package redistest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/servers"
 )
 
 // StartReplica starts a server that replicates another single server, and
@@ -15,11 +16,11 @@ import (
 func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
 	tb.Helper()
 	linked := append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(of.Port)}, args...)
-	if of.password != "" {
-		linked = append([]string{"--masterauth", of.password}, linked...)
+	if of.Password != "" {
+		linked = append([]string{"--masterauth", of.Password}, linked...)
 	}
 	replica := Start(tb, linked...)
-	err := await("the replica's link", func() error {
+	err := servers.Await("the replica's link", func() error {
 		return checkLink(lasting(tb), of, replica)
 	})
 	if err != nil {
@@ -30,10 +31,10 @@ func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
 
 // checkLink returns nil if both ends call the replication link up.
 func checkLink(ctx context.Context, primary, replica *Node) error {
-	if err := checkLinkUp(ctx, replica); err != nil {
+	if err := replica.CheckLinkUp(ctx); err != nil {
 		return err
 	}
-	fields, err := primary.fields(ctx, "INFO", "replication")
+	fields, err := primary.Fields(ctx, "INFO", "replication")
 	if err != nil {
 		return err
 	}
@@ -45,19 +46,4 @@ func checkLink(ctx context.Context, primary, replica *Node) error {
 		}
 	}
 	return fmt.Errorf("%s does not call its replica %s online", primary.Addr, replica.Addr)
-}
-
-// checkLinkUp returns nil if the replica calls its link to the primary up.
-func checkLinkUp(ctx context.Context, replica *Node) error {
-	fields, err := replica.fields(ctx, "INFO", "replication")
-	if err != nil {
-		return err
-	}
-	if fields["role"] != "slave" {
-		return errors.New(replica.Addr + " is not a replica")
-	}
-	if fields["master_link_status"] != "up" {
-		return errors.New(replica.Addr + " has no link to its primary")
-	}
-	return nil
 }

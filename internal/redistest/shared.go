@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/servers"
 )
 
 // Every test binary has at most one server and one cluster to share. They are
@@ -19,7 +21,7 @@ var (
 )
 
 // shared is a thing that is started once, successfully or not.
-type shared[T interface{ close() error }] struct {
+type shared[T interface{ Close() error }] struct {
 	started bool
 	value   T
 	err     error
@@ -36,7 +38,7 @@ func (s *shared[T]) get(start func() (T, error)) (T, error) {
 // close ends the thing if there is one to end.
 func (s *shared[T]) close() error {
 	if running := s.started && s.err == nil; running {
-		return s.value.close()
+		return s.value.Close()
 	}
 	return nil
 }
@@ -72,7 +74,8 @@ func SharedNode(tb testing.TB) *Node {
 		if err != nil {
 			return nil, err
 		}
-		return startNode(folder, singlePorts, nil)
+		node, err := servers.StartNode(folder)
+		return &Node{node}, err
 	})
 	if err != nil {
 		tb.Fatalf("start shared redis: %v", err)
@@ -92,7 +95,11 @@ func SharedCluster(tb testing.TB) *Cluster {
 		if err != nil {
 			return nil, err
 		}
-		return startCluster(lasting(tb), folder, 3, 1, nil)
+		cluster, err := servers.StartCluster(lasting(tb), folder, 3, 1)
+		if err != nil {
+			return nil, err
+		}
+		return wrapCluster(cluster), nil
 	})
 	if err != nil {
 		tb.Fatalf("start shared redis cluster: %v", err)

@@ -1,10 +1,9 @@
 package redistest
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/servers"
 )
 
 // MoveSlot gives a slot to another master while the cluster goes on serving, as
@@ -20,7 +19,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 	from.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
 	between()
 	for {
-		keys, err := from.keysInSlot(lasting(tb), slot)
+		keys, err := from.KeysInSlot(lasting(tb), slot)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -28,7 +27,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 			break
 		}
 		for _, key := range keys {
-			from.mustAsk(tb, "MIGRATE", "127.0.0.1", to.Port, key, 0, controlTimeout.Milliseconds())
+			from.mustAsk(tb, "MIGRATE", "127.0.0.1", to.Port, key, 0, servers.ControlTimeout.Milliseconds())
 			between()
 		}
 	}
@@ -36,38 +35,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 	// asked and nobody has the slot.
 	to.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	from.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "NODE", toID)
-	if err := await("everybody to know the slot's owner", func() error { return c.checkOwner(lasting(tb), slot, to) }); err != nil {
+	if err := servers.Await("everybody to know the slot's owner", func() error { return c.CheckOwner(lasting(tb), slot, to.Node) }); err != nil {
 		tb.Fatal(err)
 	}
-}
-
-// keysInSlot returns some of the keys that the node holds of a slot.
-func (n *Node) keysInSlot(ctx context.Context, slot int) ([]string, error) {
-	client := n.control()
-	defer func() { _ = client.Close() }()
-	keys, err := client.ClusterGetKeysInSlot(ctx, slot, scanCount).Result()
-	if err != nil {
-		return nil, fmt.Errorf("ask %s for the keys of slot %d: %w", n.Addr, slot, err)
-	}
-	return keys, nil
-}
-
-// checkOwner returns nil if every node takes one for the owner of a slot, and
-// nobody thinks that it is on its way.
-func (c *Cluster) checkOwner(ctx context.Context, slot int, owner *Node) error {
-	for _, node := range c.Nodes {
-		view, err := node.view(ctx)
-		if err != nil {
-			return err
-		}
-		for _, seen := range view {
-			if seen.owns(slot) != (seen.port == owner.Port) {
-				return fmt.Errorf("%s: slot %d belongs to port %d is %v", node.Addr, slot, seen.port, seen.owns(slot))
-			}
-			if strings.Contains(strings.Join(seen.slots, " "), fmt.Sprintf("[%d-", slot)) {
-				return fmt.Errorf("%s: slot %d is on its way", node.Addr, slot)
-			}
-		}
-	}
-	return nil
 }

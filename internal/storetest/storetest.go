@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,8 @@ func (b noBackstop) Decide(_ limit.Moment, items []limit.Item) {
 func (b noBackstop) Peek(at limit.Moment, items []limit.Item) { b.Decide(at, items) }
 
 func (b noBackstop) Share(at limit.Moment, items []limit.Item, _ bool) { b.Decide(at, items) }
+
+func (b noBackstop) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 

@@ -1,10 +1,10 @@
-package redistest
+package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// controlTimeout bounds one exchange with a server. A server that hangs must
+	// ControlTimeout bounds one exchange with a server. A server that hangs must
 	// not hang the test that made it hang.
-	controlTimeout = 5 * time.Second
+	ControlTimeout = 5 * time.Second
 	// settleTimeout bounds the wait for replication and for a cluster to agree,
 	// which on a loaded machine takes several times the two seconds it should.
 	settleTimeout = 60 * time.Second
 )
 
-// control opens a connection for the harness's own questions. It sends nothing
-// but what it is asked to, and repeats nothing.
-func (n *Node) control() *redis.Client {
+// Client opens a connection for questions about the server. It sends nothing but
+// what it is asked to, and repeats nothing.
+func (n *Node) Client() *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     n.Addr,
-		Password:                 n.password,
+		Password:                 n.Password,
 		Protocol:                 2,
 		MaxRetries:               -1,
 		DialerRetries:            1,
-		DialTimeout:              controlTimeout,
-		ReadTimeout:              controlTimeout,
-		WriteTimeout:             controlTimeout,
+		DialTimeout:              ControlTimeout,
+		ReadTimeout:              ControlTimeout,
+		WriteTimeout:             ControlTimeout,
 		PoolSize:                 1,
 		PipelinePoolSize:         -1,
 		DisableIdentity:          true,
@@ -39,9 +39,9 @@ func (n *Node) control() *redis.Client {
 	})
 }
 
-// ask sends one command and returns its reply as text.
-func (n *Node) ask(ctx context.Context, words ...any) (string, error) {
-	client := n.control()
+// Ask sends one command and returns its reply as text.
+func (n *Node) Ask(ctx context.Context, words ...any) (string, error) {
+	client := n.Client()
 	defer func() { _ = client.Close() }()
 	reply, err := client.Do(ctx, words...).Result()
 	if err != nil {
@@ -50,19 +50,9 @@ func (n *Node) ask(ctx context.Context, words ...any) (string, error) {
 	return fmt.Sprint(reply), nil
 }
 
-// mustAsk is ask for servers that are known to answer.
-func (n *Node) mustAsk(tb testing.TB, words ...any) string {
-	tb.Helper()
-	reply, err := n.ask(lasting(tb), words...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return reply
-}
-
-// fields asks for a reply of name:value lines, as INFO and CLUSTER INFO give.
-func (n *Node) fields(ctx context.Context, words ...any) (map[string]string, error) {
-	reply, err := n.ask(ctx, words...)
+// Fields asks for a reply of name:value lines, as INFO and CLUSTER INFO give.
+func (n *Node) Fields(ctx context.Context, words ...any) (map[string]string, error) {
+	reply, err := n.Ask(ctx, words...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +66,9 @@ func (n *Node) fields(ctx context.Context, words ...any) (map[string]string, err
 	return fields, nil
 }
 
-// lasting is the test's context without its end, which comes before the test's
-// cleanups: they too may ask servers. Each question has a time limit of its own.
-func lasting(tb testing.TB) context.Context {
-	return context.WithoutCancel(tb.Context())
-}
-
-// await calls check until it returns nil. When the time is over it returns the
+// Await calls check until it returns nil. When the time is over it returns the
 // last reason why not.
-func await(what string, check func() error) error {
+func Await(what string, check func() error) error {
 	deadline := time.Now().Add(settleTimeout)
 	for {
 		err := check()
@@ -96,4 +80,20 @@ func await(what string, check func() error) error {
 		}
 		time.Sleep(pollInterval)
 	}
+}
+
+// CheckLinkUp returns nil if the node, a replica, calls its link to its primary
+// up.
+func (n *Node) CheckLinkUp(ctx context.Context) error {
+	fields, err := n.Fields(ctx, "INFO", "replication")
+	if err != nil {
+		return err
+	}
+	if fields["role"] != "slave" {
+		return errors.New(n.Addr + " is not a replica")
+	}
+	if fields["master_link_status"] != "up" {
+		return errors.New(n.Addr + " has no link to its primary")
+	}
+	return nil
 }

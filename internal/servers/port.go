@@ -1,4 +1,4 @@
-package redistest
+package servers
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ var (
 	clusterPorts = portRange{first: 20000, count: 2700, withBus: true}
 )
 
-// port is a port that no other test process on this machine will choose until
+// port is a port that no other process of this kind on this machine will choose until
 // it is released.
 type port struct {
 	number int
@@ -61,7 +61,7 @@ func reservePort(from portRange) (*port, error) {
 	return nil, fmt.Errorf("reserve port: none free between %d and %d", from.first, from.first+from.count-1)
 }
 
-// release lets other test processes choose the port again.
+// release lets other processes choose the port again.
 func (p *port) release() {
 	_ = p.lock.Close()
 }

@@ -1,4 +1,4 @@
-package redistest
+package servers
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ var errPortTaken = errors.New("port is taken")
 // process is one run of redis-server.
 type process struct {
 	command *exec.Cmd
+	pid     int
 	logPath string
 	ended   bool
 }
@@ -30,7 +31,7 @@ type process struct {
 // startProcess runs redis-server in folder and returns when it is ready. Each
 // run writes a log of its own, so that reading it tells of this run only.
 func startProcess(folder string, run int, args []string) (*process, error) {
-	binary, err := findBinary("redis-server")
+	binary, err := Binary("redis-server")
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +50,8 @@ func startProcess(folder string, run int, args []string) (*process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
-	p := &process{command: command, logPath: logPath}
-	if err := servers.watch(command.Process.Pid); err != nil {
+	p := &process{command: command, pid: command.Process.Pid, logPath: logPath}
+	if err := children.watch(p.pid); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
 	if err := p.awaitReady(); err != nil {
@@ -92,7 +93,7 @@ func (p *process) hasEnded() bool {
 		return true
 	}
 	var status syscall.WaitStatus
-	pid, err := syscall.Wait4(p.command.Process.Pid, &status, syscall.WNOHANG, nil)
+	pid, err := syscall.Wait4(p.pid, &status, syscall.WNOHANG, nil)
 	if err != nil || pid == 0 {
 		return false
 	}
@@ -119,7 +120,7 @@ func (p *process) kill() error {
 func (p *process) markEnded() {
 	p.ended = true
 	// A reaper that is gone has nothing to forget.
-	_ = servers.forget(p.command.Process.Pid)
+	_ = children.forget(p.pid)
 	_ = p.command.Process.Release()
 }
 

@@ -1,4 +1,4 @@
-package redistest
+package servers
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ done
 `
 
 // reaper is a child process that ends the servers of this process if it dies
-// without running its cleanups: a test that panics or times out leaves no
-// server behind.
+// without ending them: a test that panics or times out, and a program that is
+// killed, leave no server behind.
 type reaper struct {
 	once  sync.Once
 	mutex sync.Mutex
@@ -32,8 +32,8 @@ type reaper struct {
 	err   error
 }
 
-// servers watches every server that this test binary starts.
-var servers reaper
+// children watches every process that this one starts.
+var children reaper
 
 // watch makes sure that pid does not outlive this process.
 func (r *reaper) watch(pid int) error {

@@ -1,4 +1,4 @@
-package redistest
+package servers
 
 import (
 	"context"
@@ -20,12 +20,12 @@ func (c *Cluster) form(ctx context.Context) error {
 	}
 	for i, node := range c.Nodes {
 		for _, other := range c.Nodes[i+1:] {
-			if _, err := node.ask(ctx, "CLUSTER", "MEET", "127.0.0.1", other.Port); err != nil {
+			if _, err := node.Ask(ctx, "CLUSTER", "MEET", "127.0.0.1", other.Port); err != nil {
 				return err
 			}
 		}
 	}
-	if err := await("the nodes to know each other", func() error { return c.checkAcquainted(ctx) }); err != nil {
+	if err := Await("the nodes to know each other", func() error { return c.checkAcquainted(ctx) }); err != nil {
 		return err
 	}
 	return c.attachReplicas(ctx)
@@ -34,7 +34,7 @@ func (c *Cluster) form(ctx context.Context) error {
 // settle gives a node an epoch of its own, so that no two have to settle theirs
 // later, and a master its slots.
 func (c *Cluster) settle(ctx context.Context, i int, node *Node) error {
-	if _, err := node.ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+	if _, err := node.Ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
 		return err
 	}
 	if i >= c.masters {
@@ -44,7 +44,7 @@ func (c *Cluster) settle(ctx context.Context, i int, node *Node) error {
 	for slot := slotCount * i / c.masters; slot < slotCount*(i+1)/c.masters; slot++ {
 		words = append(words, slot)
 	}
-	_, err := node.ask(ctx, words...)
+	_, err := node.Ask(ctx, words...)
 	return err
 }
 
@@ -70,20 +70,21 @@ func (c *Cluster) checkAcquainted(ctx context.Context) error {
 // attachReplicas tells each replica whom to replicate.
 func (c *Cluster) attachReplicas(ctx context.Context) error {
 	for i := c.masters; i < len(c.Nodes); i++ {
-		id, err := c.Nodes[c.primaryOf(i)].ask(ctx, "CLUSTER", "MYID")
+		id, err := c.Nodes[c.primaryOf(i)].Ask(ctx, "CLUSTER", "MYID")
 		if err != nil {
 			return err
 		}
-		if _, err := c.Nodes[i].ask(ctx, "CLUSTER", "REPLICATE", strings.TrimSpace(id)); err != nil {
+		if _, err := c.Nodes[i].Ask(ctx, "CLUSTER", "REPLICATE", strings.TrimSpace(id)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// awaitHealthy waits until all nodes agree on a healthy cluster.
-func (c *Cluster) awaitHealthy(ctx context.Context) error {
-	return await("a healthy cluster", func() error {
+// AwaitHealthy waits until every node runs, all agree on who is who, all slots
+// are served and every replica is linked.
+func (c *Cluster) AwaitHealthy(ctx context.Context) error {
+	return Await("a healthy cluster", func() error {
 		for _, node := range c.Nodes {
 			if err := c.checkHealthy(ctx, node); err != nil {
 				return err
@@ -96,10 +97,10 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 // checkHealthy returns nil if the node serves every slot, sees all nodes up and
 // the right number of them as replicas, and is itself linked if it is one.
 func (c *Cluster) checkHealthy(ctx context.Context, node *Node) error {
-	if !node.answers() {
+	if !node.Answers() {
 		return errors.New(node.Addr + " does not run")
 	}
-	fields, err := node.fields(ctx, "CLUSTER", "INFO")
+	fields, err := node.Fields(ctx, "CLUSTER", "INFO")
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (c *Cluster) checkView(ctx context.Context, node *Node, view []seenNode) er
 		}
 		replicas++
 		if seen.has("myself") {
-			if err := checkLinkUp(ctx, node); err != nil {
+			if err := node.CheckLinkUp(ctx); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,165 @@
+// Command limitgate-bench measures Limitgate beside yardsticks that anyone can
+// install, and says which of its goals are met.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/internal/bench"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // a case failed, or nothing could be measured
+	exitUsage  = 64
+)
+
+const about = `Measures Limitgate beside yardsticks that anyone can install: redis-server and
+redis-benchmark, a script sent straight to Redis, and a library. It starts all
+servers itself and ends them again. A goal that is missed is no failure: the
+table says so.
+
+Usage:
+
+	limitgate-bench [flags] [CASE ...]
+
+A CASE with a trailing * stands for all that begin so.
+
+Example:
+
+	limitgate-bench --quick
+	limitgate-bench --json bench.json redis-p16 'hot-*'
+	limitgate-bench --from bench.json --docs docs/performance.md
+
+Flags:
+
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// The first signal ends the servers; with the handler gone the second one ends
+	// this program at once.
+	context.AfterFunc(ctx, stop)
+	if len(os.Args) == 2 && os.Args[1] == bench.LibraryCommand {
+		os.Exit(failure(bench.ServeLibrary(ctx, os.Stdin, os.Stdout)))
+	}
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// failure says what went wrong, if anything, and returns the exit code.
+func failure(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(os.Stderr, "limitgate-bench:", err)
+	return exitFailed
+}
+
+// arguments are what the command line says.
+type arguments struct {
+	options          bench.Options
+	from, json, docs string
+	list             bool
+}
+
+func parse(args []string) (*arguments, error) {
+	a := new(arguments)
+	fs := flag.NewFlagSet("limitgate-bench", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // errors and help are printed by run
+	fs.BoolVar(&a.options.Quick, "quick", false, "take about a minute, to see whether anything is out of order")
+	fs.StringVar(&a.options.Limitgate, "limitgate", "", "the `binary` to measure; the one beside this program unless given")
+	fs.IntVar(&a.options.Rounds, "rounds", 0, "how `many` rounds each side is measured; 5, or 3 when quick")
+	fs.DurationVar(&a.options.Round, "round", 0, "how `long` a round is; 1.2s, or 150ms when quick")
+	fs.StringVar(&a.json, "json", "", "`file` to write the report to, for machines")
+	fs.StringVar(&a.docs, "docs", "", "`file` to write the report to, as a page in Markdown")
+	fs.StringVar(&a.from, "from", "", "`file` written by --json to read the report from, instead of measuring")
+	fs.StringVar(&a.options.Profiles, "profiles", "", "`folder` for a CPU profile of the proxy in each case that compares")
+	fs.BoolVar(&a.list, "list", false, "name the cases and end")
+	err := fs.Parse(args)
+	for err == nil && fs.NArg() > 0 { // flags may stand behind cases
+		a.options.Only = append(a.options.Only, fs.Arg(0))
+		err = fs.Parse(fs.Args()[1:])
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Print(about)
+		fs.SetOutput(os.Stdout)
+		fs.PrintDefaults()
+	}
+	return a, err
+}
+
+// run is the program without the process around it.
+func run(ctx context.Context, args []string) int {
+	a, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "limitgate-bench:", err)
+		return exitUsage
+	case a.list:
+		for _, c := range bench.Cases() {
+			fmt.Printf("%-28s %s\n", c.Name, c.Title)
+		}
+		return exitOK
+	}
+	report, err := a.report(ctx)
+	if report != nil && len(report.Cases) > 0 {
+		report.WriteText(os.Stdout, accesslog.IsTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "")
+	}
+	if err != nil {
+		return failure(err)
+	}
+	err = errors.Join(writeFile(a.json, report.WriteJSON), writeFile(a.docs, report.WriteDocs))
+	if failed := report.Failed(); failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d cases failed", failed, len(report.Cases)))
+	}
+	return failure(err)
+}
+
+// report reads the report, or makes it.
+func (a *arguments) report(ctx context.Context) (*bench.Report, error) {
+	if a.from != "" {
+		file, err := os.Open(a.from)
+		if err != nil {
+			return nil, fmt.Errorf("read report: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		return bench.ReadReport(file)
+	}
+	if a.options.Limitgate == "" {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find limitgate: %w", err)
+		}
+		a.options.Limitgate = filepath.Join(filepath.Dir(program), "limitgate")
+	}
+	a.options.Progress, a.options.Live = os.Stderr, accesslog.IsTerminal(os.Stderr)
+	return bench.Run(ctx, a.options)
+}
+
+// writeFile writes a file, if it has a name, as a whole or not at all.
+func writeFile(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"context"
+	"slices"
+
+	"github.com/limitgate/limitgate/internal/load"
+)
+
+// Case is one row of the benchmark.
+type Case struct {
+	// Name is what it is called on the command line.
+	Name string
+	// Title says in a few words what is measured.
+	Title string
+	// About says what there is to know to read the figures.
+	About string
+
+	run func(ctx context.Context, l *lab) (*Result, error)
+}
+
+// Cases returns all cases in the order they are run.
+func Cases() []Case {
+	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), latencyCases(),
+		deniedCases(), leaseCases(), libraryCases(), footprintCases(), openCases(), redisBenchmarkCases())
+}
+
+// compare returns a case that is a pair.
+func compare(name, title, about string, subject, yardstick side, figures ...want) Case {
+	p := &pair{subject: subject, yardstick: yardstick, figures: figures}
+	return Case{Name: name, Title: title, About: about, run: p.measure}
+}
+
+// The traffic of most cases: many tenants, each as likely as the other.
+const (
+	tenants     = 10_000
+	manyTenants = 1_000_000
+	// zipfExponent makes the most popular of 10,000 tenants send about a sixth of
+	// all requests.
+	zipfExponent = 1.1
+)
+
+func uniform(conns, pipeline int) traffic {
+	return traffic{conns: conns, pipeline: pipeline, keys: func() load.Keys { return load.Uniform(tenants) }}
+}
+
+func zipf(conns, pipeline int) traffic {
+	return traffic{conns: conns, pipeline: pipeline, keys: func() load.Keys { return load.Zipf(tenants, zipfExponent) }}
+}
+
+func hot(conns, pipeline int) traffic {
+	return traffic{conns: conns, pipeline: pipeline, keys: func() load.Keys { return load.Hot(1) }}
+}
+
+// every has n tenants that have all been seen before.
+func every(n int, t traffic) traffic {
+	t.fill, t.keys = n, func() load.Keys { return load.Uniform(n) }
+	return t
+}

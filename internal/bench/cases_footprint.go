@@ -1,0 +1,110 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/load"
+)
+
+func footprintCases() []Case {
+	return []Case{
+		{
+			Name: "memory-million", Title: "memory store, 1M tenants, Zipf(1.1): memory and pauses",
+			About: "Every one of a million tenants asks once, then all by Zipf's law, pipeline 16. Memory is the most " +
+				"that the process ever held (`VmHWM`); the pause is the longest of the last 256 in which the collector stopped " +
+				"all (`go_gc_duration_seconds` of `/metrics`).",
+			run: runMemoryMillion,
+		},
+		{
+			Name: "idle-connections", Title: "10,000 idle connections",
+			About: "What the resident memory of the proxy grew by when as many connections had made one check each and fell silent.",
+			run:   runIdle,
+		},
+		{
+			Name: "bucket-bytes", Title: "bytes per bucket in Redis",
+			About: "`MEMORY USAGE` is the mean of 2,000 random keys; it leaves out what Redis keeps to expire a key. `used_memory` " +
+				"is what the whole server grew by.",
+			run: runBucketBytes,
+		},
+	}
+}
+
+func runMemoryMillion(ctx context.Context, l *lab) (*Result, error) {
+	t := traffic{conns: 50, pipeline: 16, fill: manyTenants, keys: func() load.Keys { return load.Zipf(manyTenants, zipfExponent) }}
+	l.say("asking for each tenant once")
+	d, err := gate{traffic: t}.open(ctx, l, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.close() }()
+	l.say("asking by Zipf's law")
+	rounds := 1 + l.settings.Rounds
+	s, err := d.round(ctx, time.Duration(float64(rounds)*l.settings.RoundSeconds*float64(time.Second)))
+	if err != nil {
+		return nil, err
+	}
+	peak, err := procMemory(d.parts.proxy[0], "VmHWM")
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := scrape(ctx, d.proxy)
+	if err != nil {
+		return nil, err
+	}
+	pause, found := metrics[`go_gc_duration_seconds{quantile="1"}`]
+	if !found {
+		return nil, errors.New("read metrics: no go_gc_duration_seconds")
+	}
+	return &Result{
+		Sides:  []SideResult{summarize("limitgate", []*sample{s})},
+		Others: s.others,
+		Figures: []Figure{
+			Figure{Name: "resident memory at most", Unit: MiB, Value: once(float64(peak) / (1 << 20)), Goal: atMost(300)}.judge(),
+			Figure{Name: "longest pause for garbage", Unit: Milliseconds, Value: once(pause * 1e3), Goal: atMost(5)}.judge(),
+			{Name: "buckets", Unit: Count, Value: once(metrics["limitgate_memory_buckets"])},
+			{Name: "decisions by overflow buckets", Unit: Count, Value: once(metrics["limitgate_memory_overflows_total"])},
+		},
+	}, nil
+}
+
+// idleConns is how many connections idle.
+const idleConns = 10_000
+
+func runIdle(ctx context.Context, l *lab) (*Result, error) {
+	proxy, err := l.start(oneLimit, nil, "--max-conns", fmt.Sprint(idleConns+10))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = proxy.Close() }()
+	before, err := procMemory(proxy.PID(), "VmRSS")
+	if err != nil {
+		return nil, err
+	}
+	generator, err := load.Dial(load.Options{
+		Targets: []load.Target{{Addr: proxy.Addr, Conns: idleConns, Keys: load.Uniform(tenants)}},
+		Request: gate{}.request(), Shape: load.Decision, Pipeline: 1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %d connections: %w", idleConns, err)
+	}
+	defer generator.Close()
+	outcome, err := generator.Run(ctx, load.Load{Requests: idleConns})
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Admitted != idleConns {
+		return nil, fmt.Errorf("check replies: %d of %d connections were answered well", outcome.Admitted, idleConns)
+	}
+	after, err := procMemory(proxy.PID(), "VmRSS")
+	if err != nil {
+		return nil, err
+	}
+	each := float64(after-before) / idleConns / (1 << 10)
+	return &Result{Figures: []Figure{
+		Figure{Name: "resident memory per connection", Unit: KiB, Value: once(each), Goal: atMost(20)}.judge(),
+		{Name: "resident memory without connections", Unit: MiB, Value: once(float64(before) / (1 << 20))},
+	}}, nil
+}

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"context"
+)
+
+// callers is how many goroutines of a service ask at once.
+const callers = 50
+
+// redisRate is a service that limits by the library redis_rate.
+func redisRate() side {
+	return side{name: "redis_rate", open: func(ctx context.Context, l *lab) (driver, error) {
+		store, err := l.single(ctx)
+		if err != nil {
+			return nil, err
+		}
+		job := libraryJob{Library: libraryRedisRate, Addr: store.nodes[0].Addr, Callers: callers, Tenants: tenants}
+		return startLibrary(job, parts{store: store.pids()}, nil)
+	}}
+}
+
+// goService is the same service when it asks a limitgate by its Redis client.
+func goService() side {
+	return side{name: "limitgate, by go-redis", open: func(ctx context.Context, l *lab) (driver, error) {
+		store, err := l.single(ctx)
+		if err != nil {
+			return nil, err
+		}
+		proxy, err := l.start(oneLimit, store, patience...)
+		if err != nil {
+			return nil, err
+		}
+		job := libraryJob{Library: libraryGoRedis, Addr: proxy.Addr, Callers: callers, Tenants: tenants}
+		d, err := startLibrary(job, parts{proxy: []int{proxy.PID()}, store: store.pids()}, proxy)
+		if err != nil {
+			_ = proxy.Close()
+			return nil, err
+		}
+		return d, nil
+	}}
+}
+
+func libraryCases() []Case {
+	const about = "`go-redis/redis_rate` v10 in a process of its own, 50 goroutines, beside Limitgate on the same Redis asked by 50 " +
+		"connections, pipeline 1. What a decision costs in all is the CPU of client, proxy and Redis; "
+	return []Case{
+		compare("redis-rate", "redis_rate as a library, beside a light client of Limitgate",
+			about+"Limitgate's client here is the load generator, which costs a Redis client's least. "+
+				"For one process at pipeline 1 a library that pipelines by itself (rueidis) is cheaper than any hop: a proxy "+
+				"gains by many processes, by what it coalesces, and in languages without such a library.",
+			gate{kind: onRedis, traffic: uniform(callers, 1)}.side(), redisRate(),
+			totalCPU(atMost(0.65)), throughput(atLeast(1.3)), storeCPU(nil)),
+		compare("redis-rate-go", "redis_rate as a library, beside Limitgate asked by go-redis",
+			about+"here Limitgate is asked by go-redis, the client that redis_rate is built on, so that both services are alike.",
+			goService(), redisRate(),
+			totalCPU(nil), throughput(nil), storeCPU(nil)),
+	}
+}

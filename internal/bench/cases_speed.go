@@ -1,0 +1,82 @@
+package bench
+
+// aboutINCR is said of all that is compared with INCR.
+const aboutINCR = "The memory store beside `INCR` on one redis-server: not a limiter, only the speed of the " +
+	"fastest counter that everybody knows. Its reply is one integer, that of `RL.CHECK` seven fields and some " +
+	"sixty bytes, which the client has to read as well."
+
+func memoryCases() []Case {
+	pair := func(name, title string, t traffic, figures ...want) Case {
+		return compare(name, title, aboutINCR, gate{traffic: t}.side(), incr(t), figures...)
+	}
+	return []Case{
+		pair("memory-p16", "memory store, pipeline 16", uniform(50, 16),
+			throughput(atLeast(1.5)), serverCPU(atMost(0.75))),
+		pair("memory-p64", "memory store, pipeline 64", uniform(50, 64),
+			throughput(atLeast(2)), serverCPU(atMost(0.5))),
+		pair("memory-p1", "memory store, pipeline 1", uniform(50, 1),
+			throughput(atLeast(1)), serverCPU(nil)),
+		pair("memory-million-p16", "memory store, 1M tenants, pipeline 16", every(manyTenants, uniform(50, 16)),
+			throughput(atLeast(1.3)), serverCPU(nil)),
+	}
+}
+
+// aboutDirect is said of all that is compared with the script.
+const aboutDirect = "Exact decisions on one Redis beside the same client sending the cheapest script of one decision " +
+	"(`internal/bench/gcra.lua`) to it. The script replies one integer, `RL.CHECK` seven fields."
+
+func exactCases() []Case {
+	pair := func(name, title string, t traffic, figures ...want) Case {
+		return compare(name, title, aboutDirect, gate{kind: onRedis, traffic: t}.side(), gcra(onRedis, t), figures...)
+	}
+	return []Case{
+		pair("redis-p16", "one Redis, pipeline 16", uniform(50, 16),
+			throughput(atLeast(3)), serverCPU(atMost(0.45)), storeCPU(nil), proxyMicros(atMost(1)), p99Ratio(atMost(0.6))),
+		pair("redis-p1", "one Redis, pipeline 1, 50 connections", uniform(50, 1),
+			throughput(atLeast(0.95)), storeCPU(atMost(0.42)), proxyMicros(atMost(8))),
+		pair("redis-p1-500", "one Redis, pipeline 1, 500 connections", uniform(500, 1),
+			throughput(atLeast(1.1)), storeCPU(atMost(0.30)), proxyMicros(nil)),
+		compare("two-levels", "two levels, (tenant, op) and (tenant), pipeline 16",
+			"What a second bucket costs the store. The yardstick is Limitgate with one level.",
+			gate{kind: onRedis, limits: twoLimits, op: operation, traffic: uniform(50, 16)}.side(),
+			gate{name: "limitgate, one level", kind: onRedis, op: operation, traffic: uniform(50, 16)}.side(),
+			storeCPU(atMost(1.5)), throughput(nil)),
+		pair("redis-zipf-p16", "one Redis, Zipf(1.1), pipeline 16", zipf(50, 16),
+			throughput(atLeast(3.3)), serverCPU(nil), storeMicros(nil)),
+	}
+}
+
+// aboutCluster is said of all that is compared on the cluster.
+const aboutCluster = "Exact decisions on a cluster of three primaries beside the script sent straight to it by a client " +
+	"that knows the slots and costs next to nothing: each of its connections leads to one node, so no pipeline is ever " +
+	"split, and every node gets the same number of connections however its keys are asked for."
+
+func clusterCases() []Case {
+	pair := func(name, title string, t traffic, figures ...want) Case {
+		return compare(name, title, aboutCluster, gate{kind: onCluster, traffic: t}.side(), gcra(onCluster, t), figures...)
+	}
+	return []Case{
+		pair("cluster-p16", "cluster, pipeline 16", uniform(50, 16),
+			throughput(atLeast(1.4)), serverCPU(nil), storeCPU(nil)),
+		pair("cluster-p64", "cluster, pipeline 64", uniform(50, 64),
+			throughput(atLeast(2.1)), serverCPU(nil), storeCPU(nil)),
+		pair("cluster-p1", "cluster, pipeline 1, 50 connections", uniform(50, 1),
+			throughput(atLeast(0.75)), storeCPU(nil), proxyMicros(nil)),
+		pair("cluster-p1-500", "cluster, pipeline 1, 500 connections", uniform(500, 1),
+			throughput(atLeast(1.05)), storeCPU(nil), proxyMicros(nil)),
+		pair("cluster-zipf-p16", "cluster, Zipf(1.1), pipeline 16", zipf(50, 16),
+			throughput(atLeast(2)), serverCPU(nil), storeMicros(nil)),
+	}
+}
+
+func latencyCases() []Case {
+	const about = "Below saturation: what the hop adds to the latency of the script sent straight to Redis by as many connections."
+	pair := func(name, title string, t traffic, p50, p99 float64) Case {
+		return compare(name, title, about, gate{kind: onRedis, traffic: t}.side(), gcra(onRedis, t),
+			addedP50(atMost(p50)), addedP99(atMost(p99)))
+	}
+	return []Case{
+		pair("latency-1", "added latency, 1 connection, pipeline 1", uniform(1, 1), 60, 120),
+		pair("latency-16", "added latency, 16 connections, pipeline 1", uniform(16, 1), 90, 150),
+	}
+}

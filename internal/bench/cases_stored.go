@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"math"
+	"strings"
+
+	"github.com/limitgate/limitgate/internal/load"
+)
+
+// The cases here count what the store still does for decisions that mostly need
+// none: those from the deny cache and from leases.
+
+// floodTenants is how many tenants have used up their limit and go on asking.
+const floodTenants = 100
+
+// floodLimit is used up by one request, for a day.
+const floodLimit = `version: 1
+default_plan: bench
+plans:
+  bench:
+    - {id: tenant, by: [tenant], rate: 1/d, burst: 1, on_error: open}
+`
+
+// leased is oneLimit with a lease.
+func leased(lease string) string {
+	return strings.Replace(oneLimit, "on_error: open", "on_error: open, lease: "+lease, 1)
+}
+
+// bucketCommands are those by which scripts read and write buckets.
+var bucketCommands = []string{
+	"get", "mget", "getex", "set", "mset", "setex", "psetex", "incrby", "decrby", "incr", "decr",
+	"hget", "hmget", "hset", "hmset", "hincrby", "hgetall",
+}
+
+// bucketCalls is how often the store read or wrote a bucket in a round.
+func (s *sample) bucketCalls() float64 {
+	n := int64(0)
+	for _, command := range bucketCommands {
+		n += s.calls[command]
+	}
+	return float64(n)
+}
+
+// scriptCalls is how many scripts the store ran in a round.
+func (s *sample) scriptCalls() float64 {
+	return float64(s.calls["evalsha"] + s.calls["eval"] + s.calls["fcall"])
+}
+
+func deniedCases() []Case {
+	flood := traffic{conns: 50, pipeline: 16, keys: func() load.Keys { return load.Uniform(floodTenants) }}
+	return []Case{compare("denied-flood", "flood of denied requests, pipeline 16",
+		"100 tenants that have used up their limit go on asking. The yardstick is the same flood on the memory store, "+
+			"whose speed is reached when the store is not asked; 0.95 of it counts as the same. What Redis does for it is "+
+			"counted by its `INFO commandstats`: reads and writes of buckets, whatever script does them. Of calls a second apart "+
+			"a round sees one at its beginning and one for each full second: that is one for each second it begins.",
+		gate{kind: onRedis, limits: floodLimit, traffic: flood, verdicts: denied, counted: true}.side(),
+		gate{name: "limitgate, memory store", limits: floodLimit, traffic: flood, verdicts: denied}.side(),
+		want{"reads and writes in Redis per bucket and begun second", Count, func(a, _ *sample) float64 {
+			return a.bucketCalls() / floodTenants / math.Ceil(a.seconds)
+		}, atMost(1)},
+		throughput(atLeast(0.95)),
+		want{"script calls", PerSecond, func(a, _ *sample) float64 { return a.scriptCalls() / a.seconds }, nil})}
+}
+
+func leaseCases() []Case {
+	const about = "All of a tenant's requests reach the same proxy, which takes units ahead. The yardstick is Limitgate without " +
+		"a lease on the same Redis, where equal checks that travel together are one call already. Reads and writes of buckets are counted by its `INFO commandstats`, for each decision."
+	pair := func(name, title, lease string, t traffic) Case {
+		return compare(name, title, about,
+			gate{name: "limitgate, leases", kind: onRedis, limits: leased(lease), traffic: t, counted: true}.side(),
+			gate{name: "limitgate, exact", kind: onRedis, traffic: t, counted: true}.side(),
+			want{"decided from leases", Percent, func(a, _ *sample) float64 {
+				return 100 * float64(a.sources["lease"]) / float64(a.decisions)
+			}, atLeast(80)},
+			want{"reads and writes in Redis per decision", Ratio, func(a, b *sample) float64 {
+				return a.bucketCalls() / float64(a.decisions) / (b.bucketCalls() / float64(b.decisions))
+			}, atMost(0.2)},
+			throughput(nil), serverCPU(nil))
+	}
+	return []Case{
+		pair("lease-10", "leases of 10 units, uniform, pipeline 16", "{size: 10}", uniform(50, 16)),
+		pair("lease-auto-zipf", "leases of measured size, Zipf(1.1), pipeline 16", "auto", zipf(50, 16)),
+	}
+}

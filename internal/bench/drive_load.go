@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/load"
+	"github.com/limitgate/limitgate/internal/servers"
+)
+
+// traffic is the load of a side.
+type traffic struct {
+	conns, pipeline int
+	keys            func() load.Keys
+	// rate is the requests a second of an open load; 0 is a closed one.
+	rate float64
+	// fill is how many different keys are asked for before the first round; they
+	// are the first ones.
+	fill int
+}
+
+// verdicts is what a load must be answered with.
+type verdicts int
+
+const (
+	admitted verdicts = iota // every request
+	denied                   // every request, once the bucket is empty
+	either
+)
+
+// loadDriver makes rounds with the generator.
+type loadDriver struct {
+	generator *load.Generator
+	parts     parts
+	verdicts  verdicts
+	rounds    int
+	// counted is the store whose commands are counted, or nil.
+	counted *backend
+	rate    float64
+	// proxy is ended with the driver, and asked for its log when something goes
+	// wrong; nil without.
+	proxy *servers.Limitgate
+}
+
+func (d *loadDriver) close() error {
+	if d.generator != nil {
+		d.generator.Close()
+	}
+	if d.proxy != nil {
+		return d.proxy.Close()
+	}
+	return nil
+}
+
+func (d *loadDriver) round(ctx context.Context, length time.Duration) (*sample, error) {
+	var before map[string]int64
+	var err error
+	if d.counted != nil {
+		if before, err = d.counted.calls(ctx); err != nil {
+			return nil, err
+		}
+	}
+	runtime.GC() // what the last round left must not be cleared away in this one
+	m, err := startMeter(d.parts)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := d.generator.Run(ctx, load.Load{Duration: length, Rate: d.rate})
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	s := sampleOf(outcome)
+	if err := m.stop(s); err != nil {
+		return nil, err
+	}
+	if d.counted != nil {
+		after, err := d.counted.calls(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.calls = difference(after, before)
+	}
+	d.rounds++
+	return s, d.check(outcome)
+}
+
+// check returns what is wrong with the answers of a round.
+func (d *loadDriver) check(o *load.Outcome) error {
+	switch {
+	case o.Errors > 0:
+		return d.explain(fmt.Errorf("check replies: %d errors, the first: %s", o.Errors, o.FirstError))
+	case o.From("backstop") > 0:
+		return d.explain(fmt.Errorf("check replies: %d of %d decisions were made without the store", o.From("backstop"), o.Replies))
+	case d.verdicts == admitted && o.Denied > 0:
+		return fmt.Errorf("check replies: %d of %d requests were denied", o.Denied, o.Replies)
+	case d.verdicts == denied && o.Admitted > 0 && d.rounds > 1: // the warm-up empties the buckets
+		return fmt.Errorf("check replies: %d of %d requests were admitted", o.Admitted, o.Replies)
+	}
+	return nil
+}
+
+// maxLog bounds what an error repeats of a server's log.
+const maxLog = 2000
+
+// explain adds what the server says to an error.
+func (d *loadDriver) explain(err error) error {
+	if d.proxy == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	log := d.proxy.Log()
+	return fmt.Errorf("%w; the end of limitgate's log:\n%s", err, log[max(0, len(log)-maxLog):])
+}
+
+func difference(after, before map[string]int64) map[string]int64 {
+	d := make(map[string]int64)
+	for name, n := range after {
+		if n -= before[name]; n > 0 {
+			d[name] = n
+		}
+	}
+	return d
+}
+
+// connect opens the generator of the driver: one target for each of the
+// addresses, which share the connections as evenly as can be.
+func (d *loadDriver) connect(ctx context.Context, t traffic, request *load.Request, shape load.Shape, targets []load.Target) error {
+	if t.fill > 0 {
+		if err := fill(ctx, t.fill, request, shape, targets); err != nil {
+			return d.explain(err)
+		}
+	}
+	d.rate = t.rate
+	var err error
+	d.generator, err = load.Dial(load.Options{Targets: targets, Request: request, Shape: shape, Pipeline: t.pipeline})
+	return err
+}
+
+// fill asks for each of n keys once.
+func fill(ctx context.Context, n int, request *load.Request, shape load.Shape, targets []load.Target) error {
+	if len(targets) != 1 {
+		return errors.New("fill store: keys are not routed")
+	}
+	target := load.Target{Addr: targets[0].Addr, Conns: 16, Keys: load.Each(n)}
+	g, err := load.Dial(load.Options{Targets: []load.Target{target}, Request: request, Shape: shape, Pipeline: 64})
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	outcome, err := g.Run(ctx, load.Load{Requests: int64(n)})
+	if err != nil {
+		return fmt.Errorf("fill store: %w", err)
+	}
+	if outcome.Admitted != int64(n) {
+		return fmt.Errorf("fill store: %d of %d keys were admitted, %d errors (%s)", outcome.Admitted, n, outcome.Errors, outcome.FirstError)
+	}
+	return nil
+}
+
+// share divides connections among servers.
+func share(conns, servers, i int) int {
+	return conns*(i+1)/servers - conns*i/servers
+}

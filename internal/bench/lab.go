@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/limitgate/limitgate/internal/servers"
+)
+
+//go:embed gcra.lua
+var gcraText string
+
+// gcraSHA is the name by which Redis knows the yardstick's script.
+var gcraSHA = func() string {
+	sum := sha1.Sum([]byte(gcraText))
+	return hex.EncodeToString(sum[:])
+}()
+
+// masters is how many the cluster has.
+const masters = 3
+
+// lab is where cases find their servers. They are started when a case first
+// asks for them, and ended by close.
+type lab struct {
+	binary   string // limitgate
+	folder   string
+	settings Settings
+	files    int
+	running  string                           // the name of the case
+	profiles string                           // the folder for profiles, or empty
+	say      func(format string, args ...any) // tells how far a case is
+
+	redis   *backend
+	cluster *servers.Cluster
+}
+
+func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, error) {
+	folder, err := os.MkdirTemp("", "limitgate-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("create folder: %w", err)
+	}
+	return &lab{binary: binary, folder: folder, settings: settings, say: say}, nil
+}
+
+// close ends all servers and removes what they wrote.
+func (l *lab) close() error {
+	var errs []error
+	if l.redis != nil {
+		errs = append(errs, l.redis.nodes[0].Close())
+	}
+	if l.cluster != nil {
+		errs = append(errs, l.cluster.Close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(l.folder))...)
+}
+
+// newFolder returns a folder of its own for a server.
+func (l *lab) newFolder() (string, error) {
+	l.files++
+	path := filepath.Join(l.folder, "server-"+strconv.Itoa(l.files))
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", fmt.Errorf("create folder: %w", err)
+	}
+	return path, nil
+}
+
+// backend is a store, empty and with the yardstick's script: one Redis, or the
+// masters of a cluster.
+type backend struct {
+	nodes []*servers.Node
+	// owner tells which node has a slot.
+	owner func(slot uint16) int
+}
+
+func (b *backend) addrs() []string {
+	addrs := make([]string, len(b.nodes))
+	for i, n := range b.nodes {
+		addrs[i] = n.Addr
+	}
+	return addrs
+}
+
+func (b *backend) pids() []int {
+	pids := make([]int, len(b.nodes))
+	for i, n := range b.nodes {
+		pids[i] = n.PID()
+	}
+	return pids
+}
+
+// ownRedis starts a Redis that the caller ends.
+func (l *lab) ownRedis() (*backend, error) {
+	folder, err := l.newFolder()
+	if err != nil {
+		return nil, err
+	}
+	node, err := servers.StartNode(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &backend{nodes: []*servers.Node{node}, owner: func(uint16) int { return 0 }}, nil
+}
+
+// single returns the one Redis.
+func (l *lab) single(ctx context.Context) (*backend, error) {
+	if l.redis == nil {
+		b, err := l.ownRedis()
+		if err != nil {
+			return nil, err
+		}
+		l.redis = b
+	}
+	return l.redis, l.redis.empty(ctx)
+}
+
+// clustered returns the cluster without replicas.
+func (l *lab) clustered(ctx context.Context) (*backend, error) {
+	if l.cluster == nil {
+		folder, err := l.newFolder()
+		if err != nil {
+			return nil, err
+		}
+		if l.cluster, err = servers.StartCluster(ctx, folder, masters, 0); err != nil {
+			return nil, err
+		}
+	}
+	b := &backend{nodes: l.cluster.Nodes[:masters], owner: l.cluster.FirstOwner}
+	return b, b.empty(ctx)
+}
+
+func (b *backend) empty(ctx context.Context) error {
+	for _, node := range b.nodes {
+		if _, err := node.Ask(ctx, "FLUSHALL", "SYNC"); err != nil {
+			return err
+		}
+		if _, err := node.Ask(ctx, "SCRIPT", "LOAD", gcraText); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calls returns how often each command has been called, by clients and scripts.
+func (b *backend) calls(ctx context.Context) (map[string]int64, error) {
+	calls := make(map[string]int64)
+	for _, node := range b.nodes {
+		fields, err := node.Fields(ctx, "INFO", "commandstats")
+		if err != nil {
+			return nil, err
+		}
+		for name, stats := range fields {
+			count, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
+			n, err := strconv.ParseInt(count, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("read command statistics: %w", err)
+			}
+			calls[strings.TrimPrefix(name, "cmdstat_")] += n
+		}
+	}
+	return calls, nil
+}
+
+// patience are the flags under which an overloaded store is waited for: what is
+// measured is the store's decision, not the one without it.
+var patience = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s"}
+
+// start starts a limitgate with the limits.
+func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Limitgate, error) {
+	l.files++
+	path := filepath.Join(l.folder, "limits-"+strconv.Itoa(l.files)+".yaml")
+	if err := os.WriteFile(path, []byte(limits), 0o600); err != nil {
+		return nil, fmt.Errorf("write limits: %w", err)
+	}
+	flags = append([]string{"--limits", path}, flags...)
+	if l.profiles != "" {
+		flags = append(flags, "--pprof")
+	}
+	if store != nil {
+		flags = append(flags, "--redis", strings.Join(store.addrs(), ","))
+	}
+	return servers.StartLimitgate(l.binary, flags...)
+}

@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// reportFormat is the version of the JSON below.
+const reportFormat = 1
+
+// Report is the outcome of the benchmark.
+type Report struct {
+	Format   int       `json:"format"`
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"`
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+	Cases    []Result  `json:"cases"`
+}
+
+// Settings say how long and how often was measured.
+type Settings struct {
+	Quick        bool    `json:"quick"`
+	Rounds       int     `json:"rounds"`
+	RoundSeconds float64 `json:"round_seconds"`
+}
+
+// Result is the outcome of a case.
+type Result struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	About string `json:"about"`
+	// Sides are what was compared: Limitgate and then its yardstick.
+	Sides   []SideResult `json:"sides,omitempty"`
+	Figures []Figure     `json:"figures,omitempty"`
+	// Error says why there are no figures.
+	Error string `json:"error,omitempty"`
+	// Others is the share of the machine in percent that processes took which
+	// are no part of the case.
+	Others float64 `json:"others_percent"`
+}
+
+// SideResult is what the rounds of one side gave. CPU is in microseconds for
+// each decision, latency in milliseconds.
+type SideResult struct {
+	Name      string           `json:"name"`
+	PerSecond Spread           `json:"per_second"`
+	Client    Spread           `json:"client_cpu_us"`
+	Proxy     *Spread          `json:"proxy_cpu_us,omitempty"`
+	Store     *Spread          `json:"store_cpu_us,omitempty"`
+	P50       Spread           `json:"p50_ms"`
+	P99       Spread           `json:"p99_ms"`
+	P999      *Spread          `json:"p99_9_ms,omitempty"`
+	Decisions int64            `json:"decisions"`
+	Sources   map[string]int64 `json:"sources,omitempty"`
+}
+
+// missed returns how many goals there are, and how many were missed; a case
+// without figures misses all it could have met, which counts as one.
+func (r *Report) missed() (n, goals int) {
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if c.Error != "" {
+			n, goals = n+1, goals+1
+		}
+		for j := range c.Figures {
+			f := &c.Figures[j]
+			if f.Goal == nil {
+				continue
+			}
+			goals++
+			if f.Verdict == missed {
+				n++
+			}
+		}
+	}
+	return n, goals
+}
+
+// Failed returns how many cases failed.
+func (r *Report) Failed() int {
+	n := 0
+	for i := range r.Cases {
+		if r.Cases[i].Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteJSON writes the report for machines.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// ReadReport reads what WriteJSON wrote.
+func ReadReport(from io.Reader) (*Report, error) {
+	r := new(Report)
+	if err := json.NewDecoder(from).Decode(r); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	if r.Format != reportFormat {
+		return nil, fmt.Errorf("read report: its format is %d, not %d", r.Format, reportFormat)
+	}
+	return r, nil
+}

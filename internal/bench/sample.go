@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/load"
+)
+
+// sample is one round of one side.
+type sample struct {
+	perSecond float64
+	decisions int64
+	sources   map[string]int64
+	// Microseconds of CPU for each decision; below zero where there is no such
+	// part.
+	client, proxy, store float64
+	// Milliseconds; p999 is below zero where the client does not tell.
+	p50, p99, p999 float64
+	// others is the share of the machine in percent that strangers took.
+	others  float64
+	seconds float64
+	// calls counts the commands of the store in a round that was asked to.
+	calls map[string]int64
+}
+
+// absent is the value of what a sample does not have.
+const absent = -1
+
+// parts are the processes of a side.
+type parts struct{ client, proxy, store []int }
+
+// self is this process as the client.
+func self() []int { return []int{os.Getpid()} }
+
+// meter reads what the parts of a side cost from one moment to another.
+type meter struct {
+	parts   parts
+	started time.Time
+	before  [3]time.Duration
+	machine time.Duration
+	// own is what a client cost that is gone by now.
+	own time.Duration
+}
+
+func (p *parts) read() (costs [3]time.Duration, err error) {
+	for i, pids := range [][]int{p.client, p.proxy, p.store} {
+		if costs[i], err = cpuTime(pids...); err != nil {
+			return costs, err
+		}
+	}
+	return costs, nil
+}
+
+func startMeter(p parts) (*meter, error) {
+	m := &meter{parts: p, started: time.Now()}
+	var err error
+	if m.machine, err = machineTime(); err != nil {
+		return nil, err
+	}
+	m.before, err = p.read()
+	return m, err
+}
+
+// stop puts the costs since the start into a sample that has its decisions.
+func (m *meter) stop(s *sample) error {
+	after, err := m.parts.read()
+	if err != nil {
+		return err
+	}
+	machine, err := machineTime()
+	if err != nil {
+		return err
+	}
+	wall := time.Since(m.started)
+	strangers := machine - m.machine
+	costs := [3]float64{absent, absent, absent}
+	for i, pids := range [][]int{m.parts.client, m.parts.proxy, m.parts.store} {
+		cost := after[i] - m.before[i]
+		if i == 0 {
+			cost += m.own
+		}
+		strangers -= cost
+		if (len(pids) > 0 || cost > 0) && s.decisions > 0 {
+			costs[i] = float64(cost.Nanoseconds()) / 1e3 / float64(s.decisions)
+		}
+	}
+	s.client, s.proxy, s.store = costs[0], costs[1], costs[2]
+	s.others = max(0, 100*strangers.Seconds()/wall.Seconds()/float64(runtime.NumCPU()))
+	return nil
+}
+
+// sampleOf returns a sample with what the generator knows.
+func sampleOf(o *load.Outcome) *sample {
+	s := &sample{
+		perSecond: o.Rate(),
+		decisions: o.Replies,
+		seconds:   o.Elapsed.Seconds(),
+		p50:       milliseconds(o.Latency.ValueAtQuantile(50)),
+		p99:       milliseconds(o.Latency.ValueAtQuantile(99)),
+		p999:      milliseconds(o.Latency.ValueAtQuantile(99.9)),
+	}
+	if len(o.Sources) > 0 {
+		s.sources = make(map[string]int64)
+		for _, from := range o.Sources {
+			s.sources[from.Source] = from.Count
+		}
+	}
+	return s
+}
+
+func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
+
+// cpu is what all servers of the side cost.
+func (s *sample) cpu() float64 { return max(0, s.proxy) + max(0, s.store) }
+
+// total is what the side cost with its client.
+func (s *sample) total() float64 { return s.cpu() + max(0, s.client) }

@@ -1,0 +1,167 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/limitgate/limitgate/internal/load"
+)
+
+// tenantWord is the name of a tenant, and of the yardsticks' keys.
+const tenantWord = "t" + load.Hole
+
+// The limit of the cases that compare speed: one unit a second, and a burst that
+// no run comes to the end of. So every request is admitted, and buckets that
+// are asked more than once a second are never full, as those of busy tenants
+// are not.
+const (
+	unitMicros = 1_000_000
+	burst      = 1_000_000_000
+)
+
+// oneLimit is a limits file with one token bucket for each tenant.
+var oneLimit = fmt.Sprintf(`version: 1
+default_plan: bench
+plans:
+  bench:
+    - {id: tenant, by: [tenant], rate: 1/s, burst: %d, on_error: open}
+`, burst)
+
+// twoLimits adds one for each operation of a tenant.
+var twoLimits = oneLimit + fmt.Sprintf("    - {id: op, by: [tenant, op], rate: 1/s, burst: %d, on_error: open}\n", burst)
+
+// operation is the op of requests that have one.
+const operation = "GET /v1/things"
+
+// kind is what a side keeps its buckets in.
+type kind int
+
+const (
+	inMemory kind = iota
+	onRedis
+	onCluster
+)
+
+func (l *lab) backend(ctx context.Context, k kind) (*backend, error) {
+	switch k {
+	case onRedis:
+		return l.single(ctx)
+	case onCluster:
+		return l.clustered(ctx)
+	default:
+		return nil, nil
+	}
+}
+
+// gate is a side that is Limitgate.
+type gate struct {
+	name     string
+	kind     kind
+	limits   string // oneLimit unless given
+	flags    []string
+	op       string // none unless given
+	traffic  traffic
+	verdicts verdicts
+	counted  bool // also count the commands of the store
+}
+
+func (g gate) request() *load.Request {
+	op := "-"
+	if g.op != "" {
+		op = g.op
+	}
+	return load.NewRequest("RL.CHECK", tenantWord, op, "-", "1")
+}
+
+// side returns the side.
+func (g gate) side() side {
+	name := "limitgate"
+	if g.name != "" {
+		name = g.name
+	}
+	return side{name: name, open: func(ctx context.Context, l *lab) (driver, error) {
+		store, err := l.backend(ctx, g.kind)
+		if err != nil {
+			return nil, err
+		}
+		return g.open(ctx, l, store)
+	}}
+}
+
+func (g gate) open(ctx context.Context, l *lab, store *backend) (*loadDriver, error) {
+	limits := g.limits
+	if limits == "" {
+		limits = oneLimit
+	}
+	proxy, err := l.start(limits, store, append(patience, g.flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	d := &loadDriver{proxy: proxy, verdicts: g.verdicts, parts: parts{client: self(), proxy: []int{proxy.PID()}}}
+	if store != nil {
+		d.parts.store = store.pids()
+	}
+	if g.counted {
+		d.counted = store
+	}
+	target := load.Target{Addr: proxy.Addr, Conns: g.traffic.conns, Keys: g.traffic.keys()}
+	if err := d.connect(ctx, g.traffic, g.request(), load.Decision, []load.Target{target}); err != nil {
+		_ = d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// direct is a side that sends one command for each decision straight to Redis,
+// by a client that costs next to nothing. On a cluster it knows the slots: each
+// of its connections leads to one node and is sent the keys of that node, so
+// that no pipeline is ever split.
+func direct(name string, k kind, t traffic, request *load.Request) side {
+	return side{name: name, open: func(ctx context.Context, l *lab) (driver, error) {
+		store, err := l.backend(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		d := &loadDriver{parts: parts{client: self(), store: store.pids()}}
+		if err := d.connect(ctx, t, request, load.Integer, store.targets(t)); err != nil {
+			_ = d.close()
+			return nil, err
+		}
+		return d, nil
+	}}
+}
+
+// targets divides the keys and the connections among the nodes that have keys.
+func (b *backend) targets(t traffic) []load.Target {
+	var targets []load.Target
+	for i, keys := range t.keys().Route(tenantWord, b.owner, len(b.nodes)) {
+		if len(keys) > 0 {
+			targets = append(targets, load.Target{Addr: b.nodes[i].Addr, Keys: keys})
+		}
+	}
+	for i := range targets {
+		targets[i].Conns = share(t.conns, len(targets), i)
+	}
+	return targets
+}
+
+// incr is INCR on one Redis: not a limiter, only as much as the fastest counter
+// does.
+func incr(t traffic) side {
+	return direct("redis INCR", onRedis, t, load.NewRequest("INCR", tenantWord))
+}
+
+// gcra is the cheapest script that decides one check.
+func gcra(k kind, t traffic) side {
+	name := "EVALSHA to Redis"
+	if k == onCluster {
+		name = "EVALSHA to the cluster"
+	}
+	return direct(name, k, t, load.NewRequest(append([]string{"EVALSHA", gcraSHA, "1", tenantWord}, gcraArgs()...)...))
+}
+
+// gcraArgs are the arguments by which the script has the limit of oneLimit.
+func gcraArgs() []string {
+	return []string{strconv.Itoa(unitMicros), strconv.Itoa(burst * unitMicros)}
+}

@@ -1,0 +1,123 @@
+package load
+
+import "errors"
+
+// conn is a connection to a server.
+type conn struct {
+	id   int // its place among the connections
+	fd   int
+	keys *cursor
+
+	out     []byte // requests to send
+	sent    int    // how much of out has left
+	writing bool   // the poller tells when more can leave
+
+	in   []byte
+	have int // how much of in is filled
+
+	bursts  []burst // on their way, the oldest at head
+	head    int
+	waiting int // replies
+}
+
+// burst is a number of requests that were due at one instant.
+type burst struct {
+	due int64 // nanoseconds since the start of the run
+	n   int
+}
+
+// cursor walks round and round through keys.
+type cursor struct {
+	keys Keys
+	at   int
+}
+
+func (c *cursor) next() uint32 {
+	key := c.keys[c.at]
+	if c.at++; c.at == len(c.keys) {
+		c.at = 0
+	}
+	return key
+}
+
+// inputSize holds the replies to a deep pipeline.
+const inputSize = 16 << 10
+
+// add appends n requests that are due at an instant.
+func (c *conn) add(r *Request, n int, due int64) {
+	for range n {
+		c.out = r.append(c.out, c.keys.next())
+	}
+	if last := len(c.bursts) - 1; last >= c.head && c.bursts[last].due == due {
+		c.bursts[last].n += n
+	} else {
+		c.bursts = append(c.bursts, burst{due: due, n: n})
+	}
+	c.waiting += n
+}
+
+// flush sends what can leave now.
+func (c *conn) flush(p *poller) error {
+	for c.sent < len(c.out) {
+		n, err := writeSocket(c.fd, c.out[c.sent:])
+		if errors.Is(err, errAgain) {
+			return c.await(p, true)
+		}
+		if err != nil {
+			return err
+		}
+		c.sent += n
+	}
+	c.out, c.sent = c.out[:0], 0
+	return c.await(p, false)
+}
+
+// await has the poller tell, or no longer tell, when something can be written.
+func (c *conn) await(p *poller, writing bool) error {
+	if c.writing == writing {
+		return nil
+	}
+	c.writing = writing
+	return p.watch(c.fd, c.id, true, writing)
+}
+
+// fill reads what has arrived and reports whether anything has.
+func (c *conn) fill() (bool, error) {
+	if c.have == len(c.in) {
+		return false, errors.New("read reply: it is longer than a reply can be")
+	}
+	n, err := readSocket(c.fd, c.in[c.have:])
+	if errors.Is(err, errAgain) {
+		return false, nil
+	}
+	c.have += n
+	return err == nil, err
+}
+
+// settle counts the replies that are complete. It has count look at them, burst
+// by burst: it is told when they were due and how many there can be, and
+// returns how many it found in how many bytes.
+func (c *conn) settle(count func(due int64, most int, b []byte) (n, size int, err error)) error {
+	at := 0
+	for at < c.have {
+		if c.head == len(c.bursts) {
+			return errors.New("read reply: there are more replies than requests")
+		}
+		b := &c.bursts[c.head]
+		n, size, err := count(b.due, b.n, c.in[at:c.have])
+		if err != nil {
+			return err
+		}
+		at += size
+		c.waiting -= n
+		if b.n -= n; b.n > 0 {
+			break // the rest is on its way
+		}
+		c.head++
+	}
+	if c.head == len(c.bursts) {
+		c.bursts, c.head = c.bursts[:0], 0
+	}
+	c.have = copy(c.in, c.in[at:c.have])
+	return nil
+}

@@ -1,0 +1,265 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// Target is one server and what it is asked.
+type Target struct {
+	Addr  string // an IPv4 address and a port
+	Conns int
+	Keys  Keys
+}
+
+// Options say who is asked what, and how.
+type Options struct {
+	Targets []Target
+	Request *Request
+	Shape   Shape
+	// Pipeline is how many requests a connection sends at once.
+	Pipeline int
+}
+
+// Load says how long and how much. One of Duration and Requests ends it.
+type Load struct {
+	Duration time.Duration
+	Requests int64
+	// Rate is the requests a second of an open load; 0 is a closed one.
+	Rate float64
+	// Slice, with a Duration, also keeps the outcome for each such part of it.
+	Slice time.Duration
+}
+
+// stallTimeout is how long a server may answer nothing at all.
+const stallTimeout = 15 * time.Second
+
+// Generator holds the connections. It is for one goroutine.
+type Generator struct {
+	opts   Options
+	poller *poller
+	conns  []*conn
+}
+
+// Dial connects.
+func Dial(opts Options) (*Generator, error) {
+	poller, err := newPoller()
+	if err != nil {
+		return nil, err
+	}
+	g := &Generator{opts: opts, poller: poller}
+	for _, t := range opts.Targets {
+		keys := &cursor{keys: t.Keys}
+		for range t.Conns {
+			if err := g.connect(t.Addr, keys); err != nil {
+				g.Close()
+				return nil, err
+			}
+		}
+	}
+	if len(g.conns) == 0 {
+		g.Close()
+		return nil, errors.New("make load: no connections are asked for")
+	}
+	return g, nil
+}
+
+func (g *Generator) connect(addr string, keys *cursor) error {
+	if len(keys.keys) == 0 {
+		return fmt.Errorf("make load: no keys for %s", addr)
+	}
+	fd, err := openSocket(addr)
+	if err != nil {
+		return err
+	}
+	c := &conn{id: len(g.conns), fd: fd, keys: keys, in: make([]byte, inputSize)}
+	g.conns = append(g.conns, c)
+	return g.poller.watch(fd, c.id, false, false)
+}
+
+// Close ends the connections.
+func (g *Generator) Close() {
+	for _, c := range g.conns {
+		closeSocket(c.fd)
+	}
+	g.poller.close()
+}
+
+// Run makes load and returns when every request is answered. The error says why
+// it could not: a server that closed a connection, fell silent, or answered in
+// another shape; then the generator is of no further use. Error replies are
+// no error here, they are counted.
+func (g *Generator) Run(ctx context.Context, l Load) (*Outcome, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r := &run{Generator: g, load: l, out: newOutcome(&l), left: l.Requests}
+	if l.Requests == 0 {
+		r.left = 1 << 62
+	}
+	// What little garbage a run makes is collected between runs.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	r.started = time.Now()
+	if err := r.loop(ctx); err != nil {
+		return nil, fmt.Errorf("make load: %w", err)
+	}
+	return r.out, nil
+}
+
+// run is one run of a generator.
+type run struct {
+	*Generator
+	load    Load
+	out     *Outcome
+	started time.Time
+	left    int64 // requests that may still be sent
+	waiting int   // replies on all connections
+	heard   int64 // when the last reply came
+	sent    int64 // requests of an open load
+}
+
+// now is the time since the start in nanoseconds.
+func (r *run) now() int64 { return int64(time.Since(r.started)) }
+
+func (r *run) loop(ctx context.Context) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	for {
+		now := r.now()
+		pause, err := r.issueDue(now)
+		if err != nil {
+			return err
+		}
+		if r.waiting == 0 && r.over(now) {
+			r.out.close(r.heard)
+			return nil
+		}
+		if r.waiting > 0 && now-r.heard > int64(stallTimeout) {
+			return fmt.Errorf("wait for %d replies: none came within %v", r.waiting, stallTimeout)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.poller.wait(pause)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			if err := r.serve(i); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin sends the first pipelines of a closed load.
+func (r *run) begin() error {
+	for _, c := range r.conns {
+		if r.load.Rate > 0 {
+			break
+		}
+		if err := r.issue(c, r.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over reports whether nothing more is to be sent.
+func (r *run) over(now int64) bool {
+	if r.load.Rate > 0 {
+		return r.dueAt() >= int64(r.load.Duration)
+	}
+	return r.left <= 0 || r.load.Duration > 0 && now >= int64(r.load.Duration)
+}
+
+// issue sends the next pipeline of a connection, if there is one.
+func (r *run) issue(c *conn, now int64) error {
+	n := int(min(int64(r.opts.Pipeline), r.left))
+	if n == 0 || r.over(now) {
+		return nil
+	}
+	r.left -= int64(n)
+	r.waiting += n
+	c.add(r.opts.Request, n, now)
+	return c.flush(r.poller)
+}
+
+// dueAt is when the next request of an open load is due.
+func (r *run) dueAt() int64 { return int64(float64(r.sent) * 1e9 / r.load.Rate) }
+
+// checkPause bounds a wait, so that an end from outside is noticed.
+const checkPause = 50 * time.Millisecond
+
+// issueDue sends what is due of an open load, connection by connection in turn,
+// and returns how long to wait for more.
+func (r *run) issueDue(now int64) (pause time.Duration, err error) {
+	if r.load.Rate == 0 {
+		return checkPause, nil
+	}
+	for ; !r.over(now) && r.dueAt() <= now; r.sent++ {
+		c := r.conns[r.sent%int64(len(r.conns))]
+		c.add(r.opts.Request, 1, r.dueAt())
+		r.waiting++
+		if err := c.flush(r.poller); err != nil {
+			return 0, err
+		}
+	}
+	if r.over(now) {
+		return checkPause, nil
+	}
+	return min(checkPause, time.Duration(r.dueAt()-r.now())), nil
+}
+
+// serve does what the poller says can be done on a connection.
+func (r *run) serve(i int) error {
+	id, read, write := r.poller.ready(i)
+	c := r.conns[id]
+	if write {
+		if err := c.flush(r.poller); err != nil {
+			return err
+		}
+	}
+	if !read {
+		return nil
+	}
+	if filled, err := c.fill(); !filled {
+		return err
+	}
+	now := r.now()
+	err := c.settle(func(due int64, most int, b []byte) (n, size int, err error) {
+		return r.count(now-due, due, most, b)
+	})
+	if err != nil {
+		return err
+	}
+	r.heard = now
+	if r.load.Rate == 0 && c.waiting == 0 {
+		return r.issue(c, now)
+	}
+	return nil
+}
+
+// count counts replies to requests that were due at one instant.
+func (r *run) count(latency, due int64, most int, b []byte) (n, size int, err error) {
+	tally := &r.out.Tally
+	var slice *Slice
+	if len(r.out.Slices) > 0 {
+		slice = &r.out.Slices[min(due/int64(r.load.Slice), int64(len(r.out.Slices)-1))]
+		tally = &slice.Tally
+	}
+	n, size, err = tally.countUpTo(most, r.opts.Shape, b)
+	if err != nil || n == 0 {
+		return 0, size, err
+	}
+	r.waiting -= n
+	latency = min(latency, longest)
+	if slice != nil {
+		_ = slice.Latency.RecordValues(latency, int64(n)) // it has room for what is no longer than longest
+	}
+	return n, size, r.out.Latency.RecordValues(latency, int64(n))
+}

@@ -1,0 +1,9 @@
+// Package servers starts real servers as child processes: one redis-server, a
+// whole cluster of them, a limitgate. They listen on the loopback interface, on
+// free ports, and are gone when this process is, however it ends.
+//
+// Tests use it through package redistest, the benchmark as it is.
+//
+// The binaries of Redis come from the folder in LIMITGATE_REDIS_BIN, or from
+// PATH.
+package servers

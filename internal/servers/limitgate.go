@@ -1,0 +1,109 @@
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Limitgate is a running limitgate.
+type Limitgate struct {
+	Addr  string // where it answers clients
+	Admin string // where it serves metrics
+
+	command *exec.Cmd
+	ended   chan struct{} // closed when the process is gone
+
+	mutex sync.Mutex // guards log
+	log   bytes.Buffer
+}
+
+// listening is the line by which a limitgate says that it is ready.
+var listening = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)`)
+
+// StartLimitgate runs `limitgate serve` with the flags, on free ports of the
+// loopback interface, and returns when it listens.
+func StartLimitgate(binary string, flags ...string) (*Limitgate, error) {
+	args := append([]string{"serve", "--listen", loopbackAddr(0), "--admin", loopbackAddr(0)}, flags...)
+	p := &Limitgate{command: exec.Command(binary, args...), ended: make(chan struct{})}
+	stderr, err := p.command.StderrPipe()
+	if err != nil {
+		return nil, fmt.Errorf("open log of limitgate: %w", err)
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("start limitgate: %w", err)
+	}
+	err = children.watch(p.PID())
+	ready := make(chan []string, 1)
+	go p.read(stderr, ready)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	late := time.NewTimer(startTimeout)
+	defer late.Stop()
+	select {
+	case found := <-ready:
+		p.Addr, p.Admin = found[1], found[2]
+		return p, nil
+	case <-p.ended:
+		return nil, fmt.Errorf("start limitgate: it ended at once, its log says:\n%s", p.Log())
+	case <-late.C:
+		_ = p.Close()
+		return nil, fmt.Errorf("start limitgate: it does not listen after %v, its log says:\n%s", startTimeout, p.Log())
+	}
+}
+
+// read keeps the log, tells when limitgate listens, and reaps the process.
+func (p *Limitgate) read(stderr io.Reader, ready chan<- []string) {
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		p.mutex.Lock()
+		fmt.Fprintln(&p.log, lines.Text())
+		p.mutex.Unlock()
+		if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+			ready <- found
+		}
+	}
+	_ = p.command.Wait() // how it ended is in its log
+	// A reaper that is gone has nothing to forget.
+	_ = children.forget(p.PID())
+	close(p.ended)
+}
+
+// PID is the id of the process.
+func (p *Limitgate) PID() int { return p.command.Process.Pid }
+
+// Log is what limitgate has logged.
+func (p *Limitgate) Log() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.log.String()
+}
+
+// Close asks limitgate to end, makes it if it does not, and returns when it is
+// gone.
+func (p *Limitgate) Close() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		<-p.ended // it is gone already
+		return nil
+	}
+	late := time.NewTimer(startTimeout)
+	defer late.Stop()
+	select {
+	case <-p.ended:
+		return nil
+	case <-late.C:
+	}
+	if err := p.command.Process.Kill(); err != nil {
+		return fmt.Errorf("kill limitgate: %w", err)
+	}
+	<-p.ended
+	return errors.New("end limitgate: it had to be killed")
+}

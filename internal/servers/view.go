@@ -1,0 +1,79 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// seenNode is one line of CLUSTER NODES: a node as another one sees it.
+type seenNode struct {
+	port  int
+	flags []string
+	link  string
+	slots []string // ranges as they are printed: "5461-10922" or "7"
+}
+
+func (s seenNode) has(flag string) bool {
+	return slices.Contains(s.flags, flag)
+}
+
+// up reports whether the node is called neither failing nor unknown.
+func (s seenNode) up() bool {
+	return s.link == "connected" && !s.has("fail") && !s.has("fail?") && !s.has("handshake") && !s.has("noaddr")
+}
+
+// owns reports whether the node is the master of the slot.
+func (s seenNode) owns(slot int) bool {
+	for _, text := range s.slots {
+		low, high, found := strings.Cut(text, "-")
+		if !found {
+			high = low
+		}
+		first, errFirst := strconv.Atoi(low)
+		last, errLast := strconv.Atoi(high)
+		// What is no number is a slot on the move, "[7->-id]", which its owner also
+		// lists plainly.
+		if errFirst == nil && errLast == nil && first <= slot && slot <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// view returns the cluster as the node sees it.
+func (n *Node) view(ctx context.Context) ([]seenNode, error) {
+	reply, err := n.Ask(ctx, "CLUSTER", "NODES")
+	if err != nil {
+		return nil, err
+	}
+	var view []seenNode
+	for line := range strings.Lines(reply) {
+		seen, err := parseSeenNode(strings.Fields(line))
+		if err != nil {
+			return nil, fmt.Errorf("read view of %s: %w", n.Addr, err)
+		}
+		view = append(view, seen)
+	}
+	return view, nil
+}
+
+// parseSeenNode reads "id ip:port@bus flags master ping pong epoch link slots...".
+func parseSeenNode(words []string) (seenNode, error) {
+	if len(words) < 8 {
+		return seenNode{}, fmt.Errorf("parse node line: %q is too short", words)
+	}
+	host, _, _ := strings.Cut(words[1], "@")
+	port, err := strconv.Atoi(host[strings.LastIndexByte(host, ':')+1:])
+	if err != nil {
+		return seenNode{}, fmt.Errorf("parse node port: %w", err)
+	}
+	return seenNode{
+		port:  port,
+		flags: strings.Split(words[2], ","),
+		link:  words[7],
+		slots: words[8:],
+	}, nil
+}

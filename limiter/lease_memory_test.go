@@ -1,0 +1,72 @@
+package limiter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Leases of buckets that nobody asks for any more.
+func TestLeasesForgotten(t *testing.T) {
+	for _, auto := range []bool{false, true} {
+		ls := newLeases(1)
+		lim := &limit.Limit{
+			ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
+			Lease: limit.Lease{On: true, Auto: auto, Size: 10, TTL: time.Second},
+		}
+		call := []limit.Item{{Limit: lim, Name: []byte("lg:t:{x}:t;t"), TagLen: 8, KeyLen: 8, Cost: 1}}
+		now := int64(1e15)
+		if ls.take(call, now) {
+			t.Fatal()
+		}
+		call[0].Source, call[0].Allowed, call[0].More = limit.SourceStore, true, call[0].Wish
+		call[0].Remaining = 900
+		ls.put(call, now, now)
+		for range 6000 { // ten minutes
+			now += 100_000
+			ls.collect(now, false)
+		}
+		if n := ls.held.Load(); n != 0 {
+			t.Errorf("auto=%v: %d leases are kept ten minutes after the last request", auto, n)
+		}
+	}
+}
+
+// A call by the old limit is on its way while the limits change: the bucket of
+// the new one is asked for ten times a second ever after.
+func TestStaleLeaseStays(t *testing.T) {
+	ls := newLeases(1)
+	mk := func(capacity int64) *limit.Limit {
+		return &limit.Limit{
+			ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: capacity},
+			Lease: limit.Lease{On: true, Size: 10, TTL: time.Second},
+		}
+	}
+	call := func(l *limit.Limit) []limit.Item {
+		return []limit.Item{{Limit: l, Name: []byte("lg:t:{x}:t;t"), TagLen: 8, KeyLen: 8, Cost: 1}}
+	}
+	answer := func(c []limit.Item, now int64) {
+		c[0].Source, c[0].Allowed, c[0].More, c[0].Remaining = limit.SourceStore, true, c[0].Wish, 900
+		ls.put(c, now, now)
+	}
+	now := int64(1e15)
+	old := call(mk(1000))
+	ls.take(old, now)
+	ls.collect(now, true) // the limits changed
+	answer(old, now)
+	raised, local := mk(2000), 0
+	for range 6000 {
+		now += 100_000
+		c := call(raised)
+		if ls.take(c, now) {
+			local++
+		} else {
+			answer(c, now)
+		}
+		ls.collect(now, false)
+	}
+	if local == 0 {
+		t.Errorf("in ten minutes none of 6000 requests was decided from a lease")
+	}
+}

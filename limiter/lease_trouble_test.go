@@ -1,0 +1,181 @@
+package limiter_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+type spy struct {
+	lender
+	refunded []limit.Item
+	hook     func()
+	lose     bool
+	clock    func() time.Time
+}
+
+func (s *spy) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	if s.clock != nil {
+		at.Now = s.clock().UnixMicro()
+	}
+	s.lender.Take(at, items, calls)
+	if s.hook != nil {
+		s.hook()
+	}
+	if s.lose {
+		for _, c := range calls {
+			for i := c.First; i < c.Last; i++ {
+				items[i].Source, items[i].Verdict, items[i].More = limit.SourceNone, limit.Verdict{}, 0
+			}
+		}
+	}
+}
+
+func (s *spy) Refund(at limit.Moment, items []limit.Item) {
+	s.refunded = append(s.refunded, items...)
+	s.lender.Refund(at, items)
+}
+
+func newSpy() *spy { return &spy{lender: lender{Store: memory.New(memory.Options{Buckets: 10000})}} }
+
+func TestRefundKeepsWish(t *testing.T) {
+	now := start
+	s := newSpy()
+	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 20, TTL: time.Second},
+		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"},
+		storetest.Spec{ID: "ip", By: []string{"region"}, Rate: "1/366d"})
+	dims := []limit.Dim{{Name: "region", Value: "r"}}
+	decide(l, limit.Request{Tenant: "a", Cost: 1, Dims: dims})
+	decide(l, limit.Request{Tenant: "b", Cost: 1, Dims: dims})
+	for _, it := range s.refunded {
+		if it.Wish != 0 {
+			t.Errorf("%s is refunded with a wish of %d", it.Name, it.Wish)
+		}
+	}
+}
+
+// Replies that come too late: what was asked ahead is charged each time.
+func TestLateRepliesDrain(t *testing.T) {
+	now := start
+	s := newSpy()
+	s.lose = true
+	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 50, TTL: time.Second}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"})
+	for range 15 {
+		now = now.Add(5 * time.Millisecond)
+		decide(l, limit.Request{Tenant: "t", Cost: 1})
+	}
+	var b limiter.Batch
+	e := l.Explain(&b, &limit.Request{Tenant: "t", Cost: 1})
+	used := 1000 - e.Limits[0].Item.Remaining - 1
+	if used > 15+50 {
+		t.Errorf("15 checks whose replies came late have used up %d of 1000 units", used)
+	}
+}
+
+func TestDenyAfterHandBack(t *testing.T) {
+	now := start
+	s := newSpy()
+	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 20, TTL: time.Second}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "400/366d"})
+	decide(l, limit.Request{Tenant: "t", Cost: 1})
+	now = now.Add(900 * time.Millisecond)
+	d := decide(l, limit.Request{Tenant: "t", Cost: 399})[0]
+	t.Logf("%+v", d)
+	now = now.Add(200 * time.Millisecond) // the lease's time is up
+	handBack(t, l)
+	if d := decide(l, limit.Request{Tenant: "t", Cost: 399})[0]; !d.Allowed {
+		t.Errorf("399 are left: %+v", d)
+	}
+}
+
+func TestLeaseBound(t *testing.T) {
+	now := start
+	s := newSpy()
+	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 50, TTL: time.Second}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"})
+	for range 12 {
+		decide(l, limit.Request{Tenant: "t", Cost: 1})
+	}
+	decide(l, limit.Request{Tenant: "t", Cost: 40})
+	handBack(t, l)
+	held := int64(0)
+	for _, it := range s.refunded {
+		held += it.Cost
+	}
+	if held > 50 {
+		t.Errorf("%d units of 1000 were held, the bound is 50", held)
+	}
+}
+
+// A request of the old limits is under way while new ones are loaded.
+func TestStaleLease(t *testing.T) {
+	now := start
+	s := newSpy()
+	sp := storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"}
+	lease := limit.Lease{On: true, Size: 20, TTL: time.Second}
+	l := leasing(t, s, &now, 1, lease, sp)
+	sp.Rate = "2000/366d"
+	set := storetest.Compile(t, sp)
+	set.Limits[0].Lease = lease
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = l.Run(ctx); close(done) }()
+	s.hook = func() {
+		s.hook = nil
+		l.SetLimits(set)
+		time.Sleep(250 * time.Millisecond) // Run has handed back what it found
+	}
+	decide(l, limit.Request{Tenant: "t", Cost: 1})
+	cancel()
+	<-done
+	local := 0
+	for range 3000 {
+		now = now.Add(10 * time.Millisecond)
+		if decide(l, limit.Request{Tenant: "t", Cost: 1})[0].Source == limit.SourceLease {
+			local++
+		}
+		if now.UnixMilli()%500 < 10 {
+			c, stop := context.WithTimeout(context.Background(), 0)
+			_ = c
+			stop()
+		}
+	}
+	t.Logf("%d of 3000 in 30 s from leases", local)
+}
+
+func TestResetLocal(t *testing.T) {
+	s := &crowded{counted: counted{Store: memory.New(memory.Options{Buckets: 1000})}}
+	l := placed(t, s, limit.PlaceLocal)
+	for range 5 {
+		decide(l, limit.Request{Tenant: "t", Cost: 1})
+	}
+	n, err := l.Reset(context.Background(), "t", "")
+	if d := decide(l, limit.Request{Tenant: "t", Cost: 1})[0]; !d.Allowed {
+		t.Errorf("after RL.RESET (%d, %v): %+v", n, err, d)
+	}
+}
+
+// A request is under way when the tenant is reset.
+func TestResetWhileAsking(t *testing.T) {
+	now := start
+	s := newSpy()
+	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 50, TTL: time.Second}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"})
+	s.hook = func() {
+		s.hook = nil
+		_, _ = l.Reset(context.Background(), "t", "")
+		decide(l, limit.Request{Tenant: "t", Cost: 1}) // opens the lease anew
+	}
+	decide(l, limit.Request{Tenant: "t", Cost: 1})
+	admitted := int64(1)
+	for range 1100 {
+		if decide(l, limit.Request{Tenant: "t", Cost: 1})[0].Allowed {
+			admitted++
+		}
+	}
+	if admitted > 1000 {
+		t.Errorf("%d admitted after the reset, of 1000", admitted)
+	}
+}
