@@ -82,7 +82,7 @@ type pipelineTime struct {
 // at loadRate hours go by before it has another one.
 const (
 	loadUnits = 100_000
-	loadRate  = "2900/366d"
+	loadRate  = "3200/366d"
 )
 
 // loadBuckets is how many buckets a check of a load has at most.
