@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"encoding/binary"
+	"math"
 	"strconv"
 
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Flags of a limit, see read_limit in bucket.lua.
+// Flags of a limit, see read_limit in begin.lua.
 const (
 	flagField    = 1
 	flagEnforced = 2
@@ -83,10 +85,9 @@ func (f *flight) encodeRun(r *run) int {
 	n := 3
 	for i := range r.shape {
 		it := &r.shape[i]
-		var text [192]byte // the longest is 2 + 4 numbers of 20 digits + 4 bounds
+		var text [128]byte // the longest is 2 + 5 doubles + 3 numbers of 20 digits
 		f.body = appendBulk(f.body, appendLimit(text[:0], it))
-		f.body = appendNumber(f.body, it.Cost)
-		n += 2
+		n++
 		if it.Limit.OneField() {
 			f.body = appendBulk(f.body, it.Name[it.KeyLen:])
 			n++
@@ -120,7 +121,8 @@ func (f *flight) encodeGroup(r *run, g *group) int {
 	return n
 }
 
-// appendLimit appends what the script needs to know of an item's limit.
+// appendLimit appends what the script needs to know of an item's limit, and its
+// cost.
 func appendLimit(b []byte, it *limit.Item) []byte {
 	p := &it.Limit.Params
 	flags := int64(0)
@@ -134,16 +136,25 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 		flags |= flagOneField
 	}
 	b = strconv.AppendInt(b, int64(p.Algorithm)*10+flags, 10)
-	b = strconv.AppendInt(b, p.Count, 10)
-	b = strconv.AppendInt(append(b, '/'), p.Period, 10)
-	b = strconv.AppendInt(append(b, '/'), p.Capacity, 10)
-	b = strconv.AppendInt(append(b, ';'), p.Granule(), 10)
-	if p.Algorithm == limit.AlgorithmCalendarWindow {
+	for _, n := range [...]int64{p.Count, p.Period, p.Capacity, p.Granule(), it.Cost} {
+		b = appendDouble(b, n)
+	}
+	switch p.Algorithm {
+	case limit.AlgorithmTokenBucket:
+		b = append(strconv.AppendInt(b, p.Count, 10), '/')
+		b = append(strconv.AppendInt(b, p.Period, 10), '/')
+		b = append(strconv.AppendInt(b, p.Capacity, 10), ';')
+	case limit.AlgorithmCalendarWindow:
 		for _, at := range it.Bounds {
-			b = strconv.AppendInt(append(b, ';'), at, 10)
+			b = appendDouble(b, at)
 		}
 	}
 	return b
+}
+
+// appendDouble appends a number as Lua keeps it: all that are sent are exact so.
+func appendDouble(b []byte, n int64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
 }
 
 func appendArray(b []byte, n int) []byte {

@@ -145,15 +145,16 @@ func (s *subject) probe(ctx context.Context) {
 		return
 	}
 	s.keys = append(s.keys, tag, tag+":one", tag+":secret")
-	if s.decides(ctx, &p.Write, verbTake, forms) {
+	// One bucket and several are read by different commands.
+	if s.decides(ctx, &p.Write, verbTake, forms, forms[:1]) {
 		s.try(ctx, &p.Secret, func() error { return s.keepSecret(tag + ":secret") })
 	}
 }
 
-// decides has the script decide a call with declared keys.
-func (s *subject) decides(ctx context.Context, what *Outcome, v verb, call []limit.Item) bool {
+// decides has the script decide calls with declared keys.
+func (s *subject) decides(ctx context.Context, what *Outcome, v verb, calls ...[]limit.Item) bool {
 	return s.try(ctx, what, func() error {
-		return s.dialer.try(s.link, s.dialer.probeFlight(v, flightOptions{declared: true}, call))
+		return s.dialer.try(s.link, s.dialer.probeFlight(v, flightOptions{declared: true}, calls...))
 	})
 }
 

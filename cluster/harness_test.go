@@ -24,14 +24,14 @@ const fakeClockLine = "local time = redis.call('MGET', 'clock:s', 'clock:us')\n"
 // onFakeClock returns the script with the clock that tests set.
 func onFakeClock(tb testing.TB) script {
 	tb.Helper()
-	if n := strings.Count(bucketLua, clockLine); n != 1 {
+	if n := strings.Count(beginLua, clockLine); n != 1 {
 		tb.Fatalf("the scripts read the clock on %d lines, want 1", n)
 	}
-	bucket := strings.Replace(bucketLua, clockLine, fakeClockLine, 1)
-	if strings.Contains(joined(bucket), "'TIME'") {
+	begin := strings.Replace(beginLua, clockLine, fakeClockLine, 1)
+	if strings.Contains(joined(begin), "'TIME'") {
 		tb.Fatal("a script reads the clock on a line that is not marked")
 	}
-	return newScript(joined(bucket))
+	return newScript(joined(begin))
 }
 
 // clockArgs is the command that sets the fake clock, in microseconds.

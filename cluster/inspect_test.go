@@ -208,7 +208,7 @@ func TestRightsNameTheScriptsCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := 0
-	for _, word := range regexp.MustCompile(`'[A-Z]+'`).FindAllString(joined(bucketLua), -1) {
+	for _, word := range regexp.MustCompile(`'[A-Z]+'`).FindAllString(joined(beginLua), -1) {
 		command := strings.ToLower(strings.Trim(word, "'"))
 		if known[command] == nil {
 			continue

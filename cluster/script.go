@@ -8,17 +8,34 @@ import (
 	"strings"
 )
 
+//go:embed scripts/begin.lua
+var beginLua string
+
+//go:embed scripts/one.lua
+var oneLua string
+
+//go:embed scripts/several.lua
+var severalLua string
+
 //go:embed scripts/bucket.lua
 var bucketLua string
 
 //go:embed scripts/call.lua
 var callLua string
 
-//go:embed scripts/levels.lua
-var levelsLua string
-
 //go:embed scripts/decide.lua
 var decideLua string
+
+// lazily wraps a text that returns a function: it runs when that is first called.
+const lazily = `
+local made
+local function NAME(verb, limits, n_calls, several)
+  made = made or (function()
+TEXT
+  end)()
+  return made(verb, limits, n_calls, several)
+end
+`
 
 // clockLine is the one line in which the script reads the clock. Tests run a
 // text in which only this line differs.
@@ -27,9 +44,17 @@ const clockLine = "local time = redis.call('TIME') -- the only clock\n"
 // formatLine is the one line that says in which format new buckets are written.
 const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
 
-// joined returns the text of the script, with bucket.lua as given.
-func joined(bucket string) string {
-	return strings.Join([]string{bucket, callLua, levelsLua, decideLua}, "\n")
+// joined returns the text of the script, with begin.lua as given.
+func joined(begin string) string {
+	text := begin
+	for _, part := range []struct{ name, text string }{
+		{"decide_any", bucketLua + "\n" + callLua},
+		{"decide_one", oneLua},
+		{"decide_several", severalLua},
+	} {
+		text += strings.NewReplacer("NAME", part.name, "TEXT", part.text).Replace(lazily)
+	}
+	return text + decideLua
 }
 
 // script is a Lua text and the SHA-1 by which Redis knows it.
@@ -43,6 +68,6 @@ func newScript(text string) script {
 // decideScript joins the texts. Format is the one in which new buckets are
 // written.
 func decideScript(format int) script {
-	bucket := strings.Replace(bucketLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
-	return newScript(joined(bucket))
+	begin := strings.Replace(beginLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
+	return newScript(joined(begin))
 }

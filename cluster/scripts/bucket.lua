@@ -1,6 +1,5 @@
--- What a bucket is: its state, its maths and how it is kept. This text stands
--- before the others. It is the twin of package limit: the same states, the same
--- results to the unit. What is said there of the algorithms is not said again
+-- What a bucket is: its state, its maths and how it is kept. It is the twin of
+-- package limit: the same states, the same results to the unit. What is said there of the algorithms is not said again
 -- here. The scripts say which units are taken; what is told of that to people
 -- (units left, waits) the proxy works out of the states they reply.
 --
@@ -22,14 +21,6 @@
 --   format 2: the six numbers as a MessagePack array
 -- A bucket found in a later format than this release writes goes on in it, so
 -- that releases can be mixed while one replaces the other.
-
-local WRITE_FORMAT = 1 -- the format of new buckets
-local time = redis.call('TIME') -- the only clock
-local now = time[1] * 1000000 + time[2]
-
-local TOKEN_BUCKET, SLIDING_WINDOW, FIXED_WINDOW, CALENDAR_WINDOW = '1', '2', '3', '4'
-local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local pack, unpack_struct, sub = struct.pack, struct.unpack, string.sub
 
 -- muldiv returns x*m/w rounded down, and the remainder. Where the product
 -- could exceed 2^52 it divides digit by digit, in the largest base that keeps
@@ -256,38 +247,6 @@ end
 
 -- Storing --------------------------------------------------------------------
 
--- read_limit decodes what a call says of a limit and what it charges:
---   1 digit  algorithm
---   1 digit  flags: +1 the bucket is a field of the tenant's hash, +2 the limit
---            is enforced, +4 it is the same field for every tenant, namely f
---   "count/period/capacity;granule", for calendar windows followed by
---   ";a;b;c;d", the boundaries of three windows
--- and, of a token bucket, works out what the levels of its states mean.
-local function read_limit(text, cost, f)
-  local l = {algorithm = sub(text, 1, 1), cost = cost}
-  local flags = tonumber(sub(text, 2, 2))
-  l.field, l.enforced = flags % 2 == 1, flags % 4 >= 2
-  l.one_field = flags >= 4 and f
-  local count, period, capacity, rest, granule, bounds = string.match(text, '^(%d+)/(%d+)/(%d+)();(%d+);?(.*)', 3)
-  l.count, l.period, l.capacity, l.granule = tonumber(count), tonumber(period), tonumber(capacity), tonumber(granule)
-  if l.algorithm == CALENDAR_WINDOW then
-    l.bounds = {}
-    for bound in string.gmatch(bounds, '%d+') do
-      l.bounds[#l.bounds + 1] = tonumber(bound)
-    end
-  elseif l.algorithm == TOKEN_BUCKET then
-    l.prefix = '\1' .. sub(text, 3, rest)
-    l.full = l.capacity * l.period
-    l.levels = l.full < 4503599627370496
-    -- A value that can be read at sight is this prefix and two doubles.
-    l.sight = l.levels and WRITE_FORMAT == 1
-    l.head, l.size = #l.prefix, #l.prefix + 16
-    l.stamp = l.prefix .. pack('<d', now)
-    l.need = cost * l.period
-  end
-  return l
-end
-
 -- is_state reports whether s is six numbers that the maths can take: a value
 -- that somebody else wrote must not keep the server busy for ever.
 local function is_state(s)
@@ -368,49 +327,12 @@ local function expires_at(l, s)
   return ceil(fixed_expires(s) / 1000)
 end
 
--- failure returns the error of a reply, or nil.
-local function failure(reply)
-  return type(reply) == 'table' and reply.err or nil
-end
-
 -- fetch reads the value of a bucket.
 local function fetch(key, field)
   if field then
     return redis.pcall('HGET', key, field)
   end
   return redis.pcall('GET', key)
-end
-
--- arm_hash makes a hash live until at: it lives as long as the longest-lived of
--- its fields. PTTL counts from a clock that may be a little behind, hence the
--- slack.
-local function arm_hash(key, at)
-  local ttl = redis.pcall('PTTL', key)
-  if failure(ttl) then
-    return ttl
-  elseif ttl < 0 then
-    return redis.pcall('PEXPIREAT', key, string.format('%.0f', at))
-  elseif now / 1000 + ttl < at + 2 then
-    return redis.pcall('PEXPIREAT', key, string.format('%.0f', max(at, ceil(now / 1000) + ttl)))
-  end
-  return ttl
-end
-
--- write stores the value of a bucket whose key may go at the given ms; armed
--- says that the key has that expiry already. It returns what went wrong, or nil.
-local function write(key, field, value, at, armed)
-  local reply
-  if field then
-    reply = redis.pcall('HSET', key, field, value)
-    if not armed and not failure(reply) then
-      reply = arm_hash(key, at)
-    end
-  elseif armed then
-    reply = redis.pcall('SET', key, value, 'KEEPTTL')
-  else
-    reply = redis.pcall('SET', key, value, 'PXAT', string.format('%.0f', at))
-  end
-  return failure(reply)
 end
 
 -- save stores a state. One that means the same as none is forgotten. It returns

@@ -1,13 +1,5 @@
--- One call: its buckets are read, decided together and charged. What it reads of
--- the arguments, and what it replies, is said in decide.lua.
-
-local keys, key_at = KEYS, 0
-local at = 1
-if #KEYS == 0 then
-  keys, key_at, at = ARGV, 1, tonumber(ARGV[1]) + 2
-end
-
-local out, n_out = {now}, 1
+-- Calls of any limits: their buckets are read, decided together and charged. What
+-- is read of the arguments, and what is replied, is said in decide.lua.
 
 -- The call being decided: the key and field of each bucket, and what is known
 -- of it. They are reused from call to call.
@@ -121,7 +113,7 @@ end
 
 -- decide_call decides a call that stands for n checks.
 local fits = {}
-local function decide_call(limits, n, taking)
+local function decide_call(limits, n, verb)
   local granted = n
   for i = 1, #limits do
     local l = limits[i]
@@ -139,7 +131,7 @@ local function decide_call(limits, n, taking)
   for i = 1, #limits do
     reply_bucket(i, limits[i])
   end
-  for i = 1, taking and #limits or 0 do
+  for i = 1, verb == 'take' and #limits or 0 do
     local err = take(i, limits[i], min(granted, fits[i]))
     if err then
       for j = before + 1, n_out do
@@ -188,7 +180,8 @@ local function refund(i, l, window)
   -- It may have been written by another limit, whose state it stays. The key may
   -- live longer than it needs now: it must not live shorter.
   if l.algorithm == TOKEN_BUCKET then
-    l = read_limit(string.format('10%.0f/%.0f/%.0f;1', s[4], s[5], s[6]), l.cost)
+    local text = string.format('%.0f/%.0f/%.0f;', s[4], s[5], s[6])
+    l = read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], 1, l.cost) .. text)
   end
   return write(key[i], field[i], pack_state(l, s, form), 0, true) or 1
 end
@@ -206,3 +199,22 @@ local function refund_call(limits)
   end
   reply(done)
 end
+
+-- decide_any decides a run of calls of any limits.
+local function decide_any(verb, limits, n_calls, several)
+  for _ = 1, n_calls do
+    local n = 1
+    if several then
+      n = tonumber(ARGV[at])
+      at = at + 1
+    end
+    address(limits)
+    if verb == 'refund' then
+      refund_call(limits)
+    else
+      decide_call(limits, n, verb)
+    end
+  end
+end
+
+return decide_any

@@ -7,8 +7,8 @@
 --            what to do: "take" or "peek", which changes nothing; "takes" and
 --            "peeks" where calls stand for several checks; "refund"
 --            the number of limits and the number of calls
---            for each limit: what it is (read_limit), the cost in units and,
---            where all its buckets are fields of one name, that name
+--            for each limit: what it is and the cost (read_limit) and, where all
+--            its buckets are fields of one name, that name
 --          and then for each call of the run:
 --            of "takes" and "peeks" only: how many checks it stands for
 --            the other fields of those buckets that are fields of the tenant's
@@ -27,40 +27,19 @@
 -- replied an error text, and took nothing: so has a key that is not here, and a
 -- clock outside the boundaries of a calendar window.
 
+local check_of = {takes = 'take', peeks = 'peek'}
+
 while at <= #ARGV do
-  local verb, limits = ARGV[at], {}
-  local several = verb == 'takes' or verb == 'peeks'
-  local taking = verb == 'take' or verb == 'takes'
-  local n_limits, n_calls = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local verb, n_limits, n_calls = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local several = check_of[verb]
+  local limits, at_sight = {}, verb ~= 'refund'
   at = at + 3
   for i = 1, n_limits do
-    limits[i] = read_limit(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2])
-    at = at + (limits[i].one_field and 3 or 2)
+    local l = read_limit(ARGV[at], ARGV[at + 1])
+    limits[i], at_sight = l, at_sight and l.sight and l.enforced
+    at = at + (l.one_field and 2 or 1)
   end
-  local plain, all_fields = verb ~= 'refund', true
-  for i = 1, n_limits do
-    plain = plain and limits[i].sight and limits[i].enforced
-    all_fields = all_fields and limits[i].field
-  end
-  if plain and n_limits == 1 then
-    decide_levels(limits, n_calls, several, taking)
-    n_calls = 0
-  elseif plain and all_fields then
-    decide_fields(limits, n_calls, several, taking)
-    n_calls = 0
-  end
-  for _ = 1, n_calls do
-    local n = 1
-    if several then
-      n = tonumber(ARGV[at])
-      at = at + 1
-    end
-    address(limits)
-    if verb == 'refund' then
-      refund_call(limits)
-    else
-      decide_call(limits, n, taking)
-    end
-  end
+  local decide = at_sight and (n_limits == 1 and decide_one or decide_several) or decide_any
+  decide(several or verb, limits, n_calls, several)
 end
 return out
