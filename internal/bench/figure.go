@@ -88,6 +88,8 @@ const (
 	AtLeast Bound = ">="
 	AtMost  Bound = "<="
 	Exactly Bound = "="
+	// Within bounds the distance from zero.
+	Within Bound = "±"
 )
 
 // Goal is what a figure is hoped to be.
@@ -99,6 +101,7 @@ type Goal struct {
 func atLeast(value float64) *Goal { return &Goal{AtLeast, value} }
 func atMost(value float64) *Goal  { return &Goal{AtMost, value} }
 func exactly(value float64) *Goal { return &Goal{Exactly, value} }
+func within(value float64) *Goal  { return &Goal{Within, value} }
 
 // meets reports whether a value meets the goal.
 func (g *Goal) meets(value float64) bool {
@@ -107,6 +110,8 @@ func (g *Goal) meets(value float64) bool {
 		return value >= g.Value
 	case AtMost:
 		return value <= g.Value
+	case Within:
+		return math.Abs(value) <= g.Value
 	default:
 		return cmp.Compare(value, g.Value) == 0
 	}

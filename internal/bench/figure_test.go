@@ -60,6 +60,7 @@ func TestGoalsAreMetAtTheirBound(t *testing.T) {
 		{atLeast(2), missed, met, met},
 		{atMost(2), met, met, missed},
 		{exactly(2), missed, met, missed},
+		{within(2), met, met, missed},
 		{nil, "", "", ""},
 	} {
 		for value, want := range map[float64]string{1.9: test.below, 2: test.at, 2.1: test.above} {
@@ -68,5 +69,12 @@ func TestGoalsAreMetAtTheirBound(t *testing.T) {
 				t.Errorf("%v with goal %+v is %q, want %q", value, test.goal, f.Verdict, want)
 			}
 		}
+	}
+}
+
+func TestGoalAroundZeroIsMissedOnBothSides(t *testing.T) {
+	f := Figure{Unit: Percent, Value: once(-2.1), Goal: within(2)}.judge()
+	if f.Verdict != missed || f.goalText() != "± 2.00%" {
+		t.Errorf("-2.1 with goal %s is %s", f.goalText(), f.Verdict)
 	}
 }

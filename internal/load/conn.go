@@ -4,9 +4,10 @@ import "errors"
 
 // conn is a connection to a server.
 type conn struct {
-	id   int // its place among the connections
-	fd   int
-	keys *cursor
+	id     int // its place among the connections
+	target int // whose connection it is
+	fd     int
+	keys   *cursor
 
 	out     []byte // requests to send
 	sent    int    // how much of out has left

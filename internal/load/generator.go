@@ -33,6 +33,8 @@ type Load struct {
 	Rate float64
 	// Slice, with a Duration, also keeps the outcome for each such part of it.
 	Slice time.Duration
+	// ByTarget, without a Slice, also keeps the outcome for each target.
+	ByTarget bool
 }
 
 // stallTimeout is how long a server may answer nothing at all.
@@ -52,10 +54,10 @@ func Dial(opts Options) (*Generator, error) {
 		return nil, err
 	}
 	g := &Generator{opts: opts, poller: poller}
-	for _, t := range opts.Targets {
+	for i, t := range opts.Targets {
 		keys := &cursor{keys: t.Keys}
 		for range t.Conns {
-			if err := g.connect(t.Addr, keys); err != nil {
+			if err := g.connect(t.Addr, i, keys); err != nil {
 				g.Close()
 				return nil, err
 			}
@@ -68,7 +70,7 @@ func Dial(opts Options) (*Generator, error) {
 	return g, nil
 }
 
-func (g *Generator) connect(addr string, keys *cursor) error {
+func (g *Generator) connect(addr string, target int, keys *cursor) error {
 	if len(keys.keys) == 0 {
 		return fmt.Errorf("make load: no keys for %s", addr)
 	}
@@ -76,7 +78,7 @@ func (g *Generator) connect(addr string, keys *cursor) error {
 	if err != nil {
 		return err
 	}
-	c := &conn{id: len(g.conns), fd: fd, keys: keys, in: make([]byte, inputSize)}
+	c := &conn{id: len(g.conns), target: target, fd: fd, keys: keys, in: make([]byte, inputSize)}
 	g.conns = append(g.conns, c)
 	return g.poller.watch(fd, c.id, false, false)
 }
@@ -96,7 +98,7 @@ func (g *Generator) Close() {
 func (g *Generator) Run(ctx context.Context, l Load) (*Outcome, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r := &run{Generator: g, load: l, out: newOutcome(&l), left: l.Requests}
+	r := &run{Generator: g, load: l, out: newOutcome(&l, len(g.opts.Targets)), left: l.Requests}
 	if l.Requests == 0 {
 		r.left = 1 << 62
 	}
@@ -232,7 +234,7 @@ func (r *run) serve(i int) error {
 	}
 	now := r.now()
 	err := c.settle(func(due int64, most int, b []byte) (n, size int, err error) {
-		return r.count(now-due, due, most, b)
+		return r.count(c.target, now-due, due, most, b)
 	})
 	if err != nil {
 		return err
@@ -244,13 +246,12 @@ func (r *run) serve(i int) error {
 	return nil
 }
 
-// count counts replies to requests that were due at one instant.
-func (r *run) count(latency, due int64, most int, b []byte) (n, size int, err error) {
+// count counts replies of a target to requests that were due at one instant.
+func (r *run) count(target int, latency, due int64, most int, b []byte) (n, size int, err error) {
 	tally := &r.out.Tally
-	var slice *Slice
-	if len(r.out.Slices) > 0 {
-		slice = &r.out.Slices[min(due/int64(r.load.Slice), int64(len(r.out.Slices)-1))]
-		tally = &slice.Tally
+	part := r.out.part(target, due, &r.load)
+	if part != nil {
+		tally = &part.Tally
 	}
 	n, size, err = tally.countUpTo(most, r.opts.Shape, b)
 	if err != nil || n == 0 {
@@ -258,8 +259,8 @@ func (r *run) count(latency, due int64, most int, b []byte) (n, size int, err er
 	}
 	r.waiting -= n
 	latency = min(latency, longest)
-	if slice != nil {
-		_ = slice.Latency.RecordValues(latency, int64(n)) // it has room for what is no longer than longest
+	if part != nil {
+		_ = part.Latency.RecordValues(latency, int64(n)) // it has room for what is no longer than longest
 	}
 	return n, size, r.out.Latency.RecordValues(latency, int64(n))
 }

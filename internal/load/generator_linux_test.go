@@ -226,6 +226,33 @@ func TestOpenLoadCountsTheWaitForAStalledServer(t *testing.T) {
 	}
 }
 
+func TestTargetsAreCountedApart(t *testing.T) {
+	g, err := Dial(Options{
+		Targets: []Target{
+			{Addr: serve(t, each(admission)), Conns: 2, Keys: Hot(1)},
+			{Addr: serve(t, each("-ERR not today\r\n")), Conns: 1, Keys: Hot(2)},
+		},
+		Request: NewRequest("RL.CHECK", "t"+Hole), Shape: Decision, Pipeline: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	outcome, err := g.Run(t.Context(), Load{Duration: 30 * time.Millisecond, Rate: 1000, ByTarget: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(outcome.Targets) != 2 || outcome.Replies != 30 || outcome.Errors != 10 {
+		t.Fatalf("outcome = %+v with %d targets", outcome.Tally, len(outcome.Targets))
+	}
+	if first := &outcome.Targets[0]; first.Admitted != 20 || first.Errors != 0 || first.Latency.TotalCount() != 20 {
+		t.Errorf("first target = %+v", first.Tally)
+	}
+	if second := &outcome.Targets[1]; second.Admitted != 0 || second.Errors != 10 || second.Latency.TotalCount() != 10 {
+		t.Errorf("second target = %+v", second.Tally)
+	}
+}
+
 func TestDialSaysWhatIsWrong(t *testing.T) {
 	for name, target := range map[string]Target{
 		"no keys":        {Addr: "127.0.0.1:1", Conns: 1},

@@ -21,9 +21,12 @@ type Outcome struct {
 	Latency *hdrhistogram.Histogram
 	// Slices are the parts of a run with Load.Slice.
 	Slices []Slice
+	// Targets are what became of each target in a run with Load.ByTarget.
+	Targets []Slice
 }
 
-// Slice is what became of the requests that were due in one part of a run.
+// Slice is what became of the requests that were due in one part of a run, or
+// of those to one target.
 type Slice struct {
 	Tally
 	Latency *hdrhistogram.Histogram
@@ -34,22 +37,44 @@ func newSlice() Slice {
 	return Slice{Latency: hdrhistogram.New(int64(time.Microsecond), longest, 2)}
 }
 
-func newOutcome(l *Load) *Outcome {
+func newOutcome(l *Load, targets int) *Outcome {
 	o := &Outcome{Latency: hdrhistogram.New(shortest, longest, 3)}
-	if l.Slice > 0 {
-		o.Slices = make([]Slice, (l.Duration+l.Slice-1)/l.Slice)
-		for i := range o.Slices {
-			o.Slices[i] = newSlice()
-		}
+	switch {
+	case l.Slice > 0:
+		o.Slices = newSlices(int((l.Duration + l.Slice - 1) / l.Slice))
+	case l.ByTarget:
+		o.Targets = newSlices(targets)
 	}
 	return o
+}
+
+func newSlices(n int) []Slice {
+	slices := make([]Slice, n)
+	for i := range slices {
+		slices[i] = newSlice()
+	}
+	return slices
+}
+
+// part returns the slice to which a request belongs, nil where there are none.
+func (o *Outcome) part(target int, due int64, l *Load) *Slice {
+	switch {
+	case len(o.Slices) > 0:
+		return &o.Slices[min(due/int64(l.Slice), int64(len(o.Slices)-1))]
+	case len(o.Targets) > 0:
+		return &o.Targets[target]
+	default:
+		return nil
+	}
 }
 
 // close completes the outcome of a run whose last reply came at an instant.
 func (o *Outcome) close(last int64) {
 	o.Elapsed = time.Duration(last)
-	for i := range o.Slices {
-		o.Add(&o.Slices[i].Tally)
+	for _, parts := range [][]Slice{o.Slices, o.Targets} {
+		for i := range parts {
+			o.Add(&parts[i].Tally)
+		}
 	}
 }
 

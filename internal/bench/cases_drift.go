@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/load"
+	"github.com/limitgate/limitgate/internal/servers"
+)
+
+// The buckets of the case, and how often each is asked. A burst lasts four
+// seconds, so that what proxies hold of it shows.
+const (
+	driftRate  = 500
+	driftBurst = 2000
+	// driftProxies share the limits; each bucket is asked by as many connections.
+	driftProxies = 3
+)
+
+// driftPlans are the limits that are compared with what they promise.
+var driftPlans = []struct{ name, title, lease string }{
+	{"exact", "exact", ""},
+	{"ten", "lease of 10", "{size: 10, ttl: 2s}"},
+	{"auto", "lease of measured size", "auto"},
+}
+
+// bucketWays is how the connections of a bucket may lie.
+var bucketWays = []string{"through all proxies", "through one proxy"}
+
+// driftBucket is one bucket: the number of its tenant is its place.
+type driftBucket struct {
+	plan int
+	way  int
+	// replies, and of these the units granted, and of these those from leases.
+	replies, granted, leased int64
+	// drift is that at the end of the last rush, most the highest of all.
+	drift, most float64
+}
+
+// through returns the proxy of one of its connections.
+func (b *driftBucket) through(conn int) int {
+	if b.way == 0 {
+		return conn % driftProxies
+	}
+	return b.plan % driftProxies
+}
+
+func driftCases() []Case {
+	return []Case{{
+		Name: "drift", Title: "what limits give that are not exact, in a minute",
+		About: "Three proxies on the cluster, and buckets of 500 units a second and a burst of 2,000. Rushes, in which three times " +
+			"as much is asked for as the bucket refills, take turns with lulls of half as much, so that buckets are empty again and again " +
+			"and never full. A bucket is asked by three connections, one to each proxy or all to one. Drift is what the clients were " +
+			"granted, compared with what the bucket had to give: its burst, and its rate for the time by the clients' clock. Above zero too " +
+			"much was admitted. Units that proxies hold and that nobody has used yet are missing.",
+		run: runDrift,
+	}}
+}
+
+// driftPhase is a time in which buckets are asked so many times their rate.
+type driftPhase struct {
+	length time.Duration
+	times  float64
+}
+
+// driftPhases begin and end with a rush.
+func (l *lab) driftPhases() []driftPhase {
+	rush, lull := driftPhase{4 * time.Second, 3}, driftPhase{3 * time.Second, 0.5}
+	turns := 8
+	if l.settings.Quick {
+		rush.length, lull.length, turns = 2500*time.Millisecond, time.Second, 1
+	}
+	phases := []driftPhase{rush}
+	for range turns {
+		phases = append(phases, lull, rush)
+	}
+	return phases
+}
+
+// driftLimits is a limits file with a plan for each kind, and a tenant for each
+// bucket.
+func driftLimits(buckets []driftBucket) string {
+	var text strings.Builder
+	text.WriteString("version: 1\nplans:\n")
+	for _, p := range driftPlans {
+		lease := ""
+		if p.lease != "" {
+			lease = ", lease: " + p.lease
+		}
+		fmt.Fprintf(&text, "  %s:\n    - {id: tenant, by: [tenant], rate: %d/s, burst: %d, on_error: open%s}\n",
+			p.name, driftRate, driftBurst, lease)
+	}
+	text.WriteString("tenants:\n")
+	for i, b := range buckets {
+		fmt.Fprintf(&text, "  %s: {plan: %s}\n", load.Fill(tenantWord, uint32(i)), driftPlans[b.plan].name)
+	}
+	return text.String()
+}
+
+func runDrift(ctx context.Context, l *lab) (_ *Result, err error) {
+	store, err := l.clustered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var buckets []driftBucket
+	for way := range bucketWays {
+		for plan := range driftPlans {
+			buckets = append(buckets, driftBucket{plan: plan, way: way, most: math.Inf(-1)})
+		}
+	}
+	var proxies []*servers.Limitgate
+	defer func() {
+		for _, p := range proxies {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	costs := parts{client: self(), store: store.pids()}
+	for range driftProxies {
+		p, err := l.start(driftLimits(buckets), store, append(patience, "--instances", fmt.Sprint(driftProxies))...)
+		if err != nil {
+			return nil, err
+		}
+		proxies, costs.proxy = append(proxies, p), append(costs.proxy, p.PID())
+	}
+	var targets []load.Target
+	for i := range buckets {
+		for conn := range driftProxies {
+			targets = append(targets, load.Target{Addr: proxies[buckets[i].through(conn)].Addr, Conns: 1, Keys: load.Hot(uint32(i))})
+		}
+	}
+	generator, err := load.Dial(load.Options{Targets: targets, Request: gate{}.request(), Shape: load.Decision, Pipeline: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer generator.Close()
+	m, err := startMeter(costs)
+	if err != nil {
+		return nil, err
+	}
+	if err := rushAndLull(ctx, l, generator, buckets); err != nil {
+		return nil, err
+	}
+	s := new(sample)
+	r := driftResult(buckets, s)
+	err = m.stop(s)
+	r.Others = s.others
+	return r, err
+}
+
+// rushAndLull goes through the phases and counts what the buckets give.
+func rushAndLull(ctx context.Context, l *lab, generator *load.Generator, buckets []driftBucket) error {
+	started := time.Now()
+	for i, phase := range l.driftPhases() {
+		l.say("asking %g times the rate", phase.times)
+		before := time.Since(started)
+		o, err := generator.Run(ctx, load.Load{
+			Duration: phase.length, Rate: phase.times * driftRate * float64(len(buckets)), ByTarget: true,
+		})
+		if err != nil {
+			return err
+		}
+		if n := o.Errors + o.From("backstop"); n > 0 {
+			return fmt.Errorf("check replies: %d of %d were errors or made without the store (%s)", n, o.Replies, o.FirstError)
+		}
+		for j := range o.Targets {
+			buckets[j/driftProxies].count(&o.Targets[j].Tally)
+		}
+		if i%2 == 1 { // a lull leaves something in the buckets
+			continue
+		}
+		for j := range buckets {
+			buckets[j].end(before + o.Elapsed)
+		}
+	}
+	return nil
+}
+
+// count counts what one of the bucket's connections was answered.
+func (b *driftBucket) count(t *load.Tally) {
+	b.replies += t.Replies
+	b.granted += t.Admitted
+	b.leased += t.From("lease")
+}
+
+// end is the end of a rush, so long after the first request.
+func (b *driftBucket) end(elapsed time.Duration) {
+	b.drift = drift(b.granted, elapsed)
+	b.most = max(b.most, b.drift)
+}
+
+// drift is how much more was granted than a bucket has to give, in percent.
+func drift(granted int64, elapsed time.Duration) float64 {
+	exact := driftBurst + driftRate*elapsed.Seconds()
+	return 100 * (float64(granted) - exact) / exact
+}
+
+// The goals in percent: what is exact must be so but for what a request on its
+// way is worth.
+const (
+	exactDrift = 0.1
+	goalDrift  = 1
+	worstDrift = 5
+)
+
+func driftResult(buckets []driftBucket, s *sample) *Result {
+	r := new(Result)
+	most := math.Inf(-1)
+	for i := range buckets {
+		b := &buckets[i]
+		plan := driftPlans[b.plan]
+		goal := within(goalDrift)
+		if plan.lease == "" {
+			goal = within(exactDrift)
+		}
+		name := plan.title + ", " + bucketWays[b.way]
+		r.Figures = append(r.Figures, Figure{Name: name + ": drift", Unit: Percent, Value: once(b.drift), Goal: goal}.judge())
+		if plan.lease != "" {
+			r.Figures = append(r.Figures, Figure{
+				Name: name + ": granted from leases", Unit: Percent, Value: once(100 * float64(b.leased) / float64(b.granted)),
+			})
+		}
+		most = max(most, b.most)
+		s.decisions += b.replies
+	}
+	r.Figures = append(r.Figures, Figure{
+		Name: "highest drift at the end of any rush", Unit: Percent, Value: once(most), Goal: atMost(worstDrift),
+	}.judge())
+	return r
+}
