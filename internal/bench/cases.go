@@ -22,7 +22,7 @@ type Case struct {
 // Cases returns all cases in the order they are run.
 func Cases() []Case {
 	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), latencyCases(),
-		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), redisBenchmarkCases())
+		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), pauseCases(), redisBenchmarkCases())
 }
 
 // compare returns a case that is a pair.
