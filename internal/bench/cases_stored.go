@@ -36,14 +36,9 @@ var bucketCommands = []string{
 func (s *sample) bucketCalls() float64 {
 	n := int64(0)
 	for _, command := range bucketCommands {
-		n += s.calls[command]
+		n += s.commands[command].calls
 	}
 	return float64(n)
-}
-
-// scriptCalls is how many scripts the store ran in a round.
-func (s *sample) scriptCalls() float64 {
-	return float64(s.calls["evalsha"] + s.calls["eval"] + s.calls["fcall"])
 }
 
 func deniedCases() []Case {
@@ -53,13 +48,13 @@ func deniedCases() []Case {
 			"whose speed is reached when the store is not asked; 0.95 of it counts as the same. What Redis does for it is "+
 			"counted by its `INFO commandstats`: reads and writes of buckets, whatever script does them. Of calls a second apart "+
 			"a round sees one at its beginning and one for each full second: that is one for each second it begins.",
-		gate{kind: onRedis, limits: floodLimit, traffic: flood, verdicts: denied, counted: true}.side(),
+		gate{kind: onRedis, limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		gate{name: "limitgate, memory store", limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		want{"reads and writes in Redis per bucket and begun second", Count, func(a, _ *sample) float64 {
 			return a.bucketCalls() / floodTenants / math.Ceil(a.seconds)
 		}, atMost(1)},
 		throughput(atLeast(0.95)),
-		want{"script calls", PerSecond, func(a, _ *sample) float64 { return a.scriptCalls() / a.seconds }, nil})}
+		want{"script calls", PerSecond, func(a, _ *sample) float64 { return float64(a.scripts().calls) / a.seconds }, nil})}
 }
 
 func leaseCases() []Case {
@@ -67,8 +62,8 @@ func leaseCases() []Case {
 		"a lease on the same Redis, where equal checks that travel together are one call already. Reads and writes of buckets are counted by its `INFO commandstats`, for each decision."
 	pair := func(name, title, lease string, t traffic) Case {
 		return compare(name, title, about,
-			gate{name: "limitgate, leases", kind: onRedis, limits: leased(lease), traffic: t, counted: true}.side(),
-			gate{name: "limitgate, exact", kind: onRedis, traffic: t, counted: true}.side(),
+			gate{name: "limitgate, leases", kind: onRedis, limits: leased(lease), traffic: t}.side(),
+			gate{name: "limitgate, exact", kind: onRedis, traffic: t}.side(),
 			want{"decided from leases", Percent, func(a, _ *sample) float64 {
 				return 100 * float64(a.sources["lease"]) / float64(a.decisions)
 			}, atLeast(80)},

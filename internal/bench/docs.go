@@ -97,4 +97,7 @@ func (c *Result) writeDocs(page *bytes.Buffer) {
 		g.add(f.Name, f.Unit.Format(f.Value.Median), f.rangeText(), f.goalText(), f.Verdict)
 	}
 	g.writeMarkdown(page)
+	if c.Profile != nil {
+		c.Profile.writeDocs(page)
+	}
 }

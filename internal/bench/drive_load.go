@@ -37,9 +37,9 @@ type loadDriver struct {
 	parts     parts
 	verdicts  verdicts
 	rounds    int
-	// counted is the store whose commands are counted, or nil.
-	counted *backend
-	rate    float64
+	// store is that whose commands are counted, or nil.
+	store *backend
+	rate  float64
 	// proxy is ended with the driver, and asked for its log when something goes
 	// wrong; nil without.
 	proxy *servers.Limitgate
@@ -56,10 +56,10 @@ func (d *loadDriver) close() error {
 }
 
 func (d *loadDriver) round(ctx context.Context, length time.Duration) (*sample, error) {
-	var before map[string]int64
+	var before map[string]executions
 	var err error
-	if d.counted != nil {
-		if before, err = d.counted.calls(ctx); err != nil {
+	if d.store != nil {
+		if before, err = d.store.commands(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -76,12 +76,12 @@ func (d *loadDriver) round(ctx context.Context, length time.Duration) (*sample, 
 	if err := m.stop(s); err != nil {
 		return nil, err
 	}
-	if d.counted != nil {
-		after, err := d.counted.calls(ctx)
+	if d.store != nil {
+		after, err := d.store.commands(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s.calls = difference(after, before)
+		s.commands = difference(after, before)
 	}
 	d.rounds++
 	return s, d.check(outcome)
@@ -114,11 +114,11 @@ func (d *loadDriver) explain(err error) error {
 	return fmt.Errorf("%w; the end of limitgate's log:\n%s", err, log[max(0, len(log)-maxLog):])
 }
 
-func difference(after, before map[string]int64) map[string]int64 {
-	d := make(map[string]int64)
+func difference(after, before map[string]executions) map[string]executions {
+	d := make(map[string]executions)
 	for name, n := range after {
-		if n -= before[name]; n > 0 {
-			d[name] = n
+		if calls := n.calls - before[name].calls; calls > 0 {
+			d[name] = executions{calls, n.micros - before[name].micros}
 		}
 	}
 	return d

@@ -148,24 +148,32 @@ func (b *backend) empty(ctx context.Context) error {
 	return nil
 }
 
-// calls returns how often each command has been called, by clients and scripts.
-func (b *backend) calls(ctx context.Context) (map[string]int64, error) {
-	calls := make(map[string]int64)
+// executions are how often a command was called, by clients and scripts, and how
+// long that took by the server's own clock.
+type executions struct{ calls, micros int64 }
+
+// commands returns the executions of each command.
+func (b *backend) commands(ctx context.Context) (map[string]executions, error) {
+	commands := make(map[string]executions)
 	for _, node := range b.nodes {
 		fields, err := node.Fields(ctx, "INFO", "commandstats")
 		if err != nil {
 			return nil, err
 		}
 		for name, stats := range fields {
-			count, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
-			n, err := strconv.ParseInt(count, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("read command statistics: %w", err)
+			name, found := strings.CutPrefix(name, "cmdstat_")
+			if !found {
+				continue
 			}
-			calls[strings.TrimPrefix(name, "cmdstat_")] += n
+			e := commands[name]
+			var calls, micros int64
+			if _, err := fmt.Sscanf(stats, "calls=%d,usec=%d,", &calls, &micros); err != nil {
+				return nil, fmt.Errorf("read command statistics %q: %w", stats, err)
+			}
+			commands[name] = executions{e.calls + calls, e.micros + micros}
 		}
 	}
-	return calls, nil
+	return commands, nil
 }
 
 // patience are the flags under which an overloaded store is waited for: what is
@@ -180,7 +188,7 @@ func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Li
 		return nil, fmt.Errorf("write limits: %w", err)
 	}
 	flags = append([]string{"--limits", path}, flags...)
-	if l.profiles != "" {
+	if l.profiles != "" || l.explains() {
 		flags = append(flags, "--pprof")
 	}
 	if store != nil {

@@ -78,6 +78,7 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 	sides := []side{p.subject, p.yardstick}
 	var drivers []driver
 	var samples [2][]*sample
+	var result *Result
 	err := func() error {
 		for _, s := range sides {
 			d, err := s.open(ctx, l)
@@ -103,9 +104,9 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 				}
 			}
 		}
-		if d, ok := drivers[0].(profiled); ok && l.profiles != "" {
-			l.say("taking a profile")
-			return d.profile(ctx, l.profilePath())
+		result = p.result(samples[0], samples[1])
+		if d, ok := drivers[0].(profiled); ok {
+			return l.profileCase(ctx, d, result)
 		}
 		return nil
 	}()
@@ -115,7 +116,7 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.result(samples[0], samples[1]), nil
+	return result, nil
 }
 
 // result makes the figures of the rounds.
@@ -140,6 +141,8 @@ func summarize(name string, samples []*sample) SideResult {
 		Client:    spreadOf(samples, func(s *sample) float64 { return s.client }),
 		Proxy:     present(samples, func(s *sample) float64 { return s.proxy }),
 		Store:     present(samples, func(s *sample) float64 { return s.store }),
+		Script:    present(samples, (*sample).scriptMicros),
+		Batch:     present(samples, (*sample).batch),
 		P50:       spreadOf(samples, func(s *sample) float64 { return s.p50 }),
 		P99:       spreadOf(samples, func(s *sample) float64 { return s.p99 }),
 		P999:      present(samples, func(s *sample) float64 { return s.p999 }),

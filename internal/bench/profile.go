@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,17 +9,52 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/load"
 )
 
 // profileSeconds is how long a profile is taken.
-const profileSeconds = 2
+const profileSeconds = 3
 
 // profiled is a driver of which a profile can be taken.
 type profiled interface {
+	// profile writes it to a file. Without a proxy there is none, and no file.
 	profile(ctx context.Context, path string) error
+}
+
+// explains reports whether cases that miss a goal have to say where the time
+// went. A quick run has no time for that.
+func (l *lab) explains() bool { return !l.settings.Quick }
+
+// profileCase takes a profile if one is to be kept, or if the result misses a
+// goal; then the result also says what is in it.
+func (l *lab) profileCase(ctx context.Context, d profiled, r *Result) error {
+	explain := l.explains() && r.misses()
+	if l.profiles == "" && !explain {
+		return nil
+	}
+	l.say("taking a profile")
+	path := l.profilePath()
+	if err := d.profile(ctx, path); err != nil || !explain {
+		return err
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read profile: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	r.Profile, err = reduceProfile(file)
+	return err
+}
+
+// misses reports whether a goal is missed.
+func (c *Result) misses() bool {
+	return slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Verdict == missed })
 }
 
 // profile takes a CPU profile of the proxy under the load of the rounds.
@@ -60,5 +96,8 @@ func download(ctx context.Context, url, path string) error {
 	return nil
 }
 
-// profilePath is where the profile of the case that runs belongs.
-func (l *lab) profilePath() string { return filepath.Join(l.profiles, l.running+".pprof") }
+// profilePath is where the profile of the case that runs belongs: among those to
+// be kept, or with what is removed at the end.
+func (l *lab) profilePath() string {
+	return filepath.Join(cmp.Or(l.profiles, l.folder), l.running+".pprof")
+}

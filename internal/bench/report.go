@@ -35,6 +35,8 @@ type Result struct {
 	// Sides are what was compared: Limitgate and then its yardstick.
 	Sides   []SideResult `json:"sides,omitempty"`
 	Figures []Figure     `json:"figures,omitempty"`
+	// Profile says where the proxy's time went, in a case that missed a goal.
+	Profile *Profile `json:"profile,omitempty"`
 	// Error says why there are no figures.
 	Error string `json:"error,omitempty"`
 	// Others is the share of the machine in percent that processes took which
@@ -45,11 +47,15 @@ type Result struct {
 // SideResult is what the rounds of one side gave. CPU is in microseconds for
 // each decision, latency in milliseconds.
 type SideResult struct {
-	Name      string           `json:"name"`
-	PerSecond Spread           `json:"per_second"`
-	Client    Spread           `json:"client_cpu_us"`
-	Proxy     *Spread          `json:"proxy_cpu_us,omitempty"`
-	Store     *Spread          `json:"store_cpu_us,omitempty"`
+	Name      string  `json:"name"`
+	PerSecond Spread  `json:"per_second"`
+	Client    Spread  `json:"client_cpu_us"`
+	Proxy     *Spread `json:"proxy_cpu_us,omitempty"`
+	Store     *Spread `json:"store_cpu_us,omitempty"`
+	// Script is how long the store's scripts ran for each decision, by its own
+	// account; Batch is how many decisions one of them made, in the mean.
+	Script    *Spread          `json:"script_us,omitempty"`
+	Batch     *Spread          `json:"decisions_per_script,omitempty"`
 	P50       Spread           `json:"p50_ms"`
 	P99       Spread           `json:"p99_ms"`
 	P999      *Spread          `json:"p99_9_ms,omitempty"`

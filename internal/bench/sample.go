@@ -21,8 +21,35 @@ type sample struct {
 	// others is the share of the machine in percent that strangers took.
 	others  float64
 	seconds float64
-	// calls counts the commands of the store in a round that was asked to.
-	calls map[string]int64
+	// commands are those of the store, nil where there is none.
+	commands map[string]executions
+}
+
+// scripts are the executions of scripts in the store.
+func (s *sample) scripts() executions {
+	var sum executions
+	for _, name := range []string{"evalsha", "eval", "fcall"} {
+		sum.calls += s.commands[name].calls
+		sum.micros += s.commands[name].micros
+	}
+	return sum
+}
+
+// scriptMicros is how long scripts ran for each decision, by the store's own
+// account, which is of time and not of CPU.
+func (s *sample) scriptMicros() float64 {
+	if n := s.scripts(); n.calls > 0 && s.decisions > 0 {
+		return float64(n.micros) / float64(s.decisions)
+	}
+	return absent
+}
+
+// batch is how many decisions a script made, in the mean.
+func (s *sample) batch() float64 {
+	if n := s.scripts(); n.calls > 0 {
+		return float64(s.decisions) / float64(n.calls)
+	}
+	return absent
 }
 
 // absent is the value of what a sample does not have.

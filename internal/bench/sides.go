@@ -63,7 +63,6 @@ type gate struct {
 	op       string // none unless given
 	traffic  traffic
 	verdicts verdicts
-	counted  bool // also count the commands of the store
 }
 
 func (g gate) request() *load.Request {
@@ -100,10 +99,7 @@ func (g gate) open(ctx context.Context, l *lab, store *backend) (*loadDriver, er
 	}
 	d := &loadDriver{proxy: proxy, verdicts: g.verdicts, parts: parts{client: self(), proxy: []int{proxy.PID()}}}
 	if store != nil {
-		d.parts.store = store.pids()
-	}
-	if g.counted {
-		d.counted = store
+		d.parts.store, d.store = store.pids(), store
 	}
 	target := load.Target{Addr: proxy.Addr, Conns: g.traffic.conns, Keys: g.traffic.keys()}
 	if err := d.connect(ctx, g.traffic, g.request(), load.Decision, []load.Target{target}); err != nil {
@@ -123,7 +119,7 @@ func direct(name string, k kind, t traffic, request *load.Request) side {
 		if err != nil {
 			return nil, err
 		}
-		d := &loadDriver{parts: parts{client: self(), store: store.pids()}}
+		d := &loadDriver{store: store, parts: parts{client: self(), store: store.pids()}}
 		if err := d.connect(ctx, t, request, load.Integer, store.targets(t)); err != nil {
 			_ = d.close()
 			return nil, err

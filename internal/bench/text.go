@@ -8,14 +8,14 @@ import (
 // sidesGrid is the table of what was measured of each side.
 func (r *Report) sidesGrid() *grid {
 	g := &grid{
-		head: []string{"case", "side", "per second", "client us", "proxy us", "redis us", "p50 ms", "p99 ms", "p99.9 ms"},
+		head: []string{"case", "side", "per second", "client us", "proxy us", "redis us", "script us", "per script", "p50 ms", "p99 ms", "p99.9 ms"},
 		left: 2,
 	}
 	for i := range r.Cases {
 		name := r.Cases[i].Name
 		for _, s := range r.Cases[i].Sides {
 			g.add(name, s.Name, grouped(s.PerSecond.Median), number(&s.Client), number(s.Proxy), number(s.Store),
-				number(&s.P50), number(&s.P99), number(s.P999))
+				number(s.Script), number(s.Batch), number(&s.P50), number(&s.P99), number(s.P999))
 			name = ""
 		}
 	}
@@ -91,6 +91,7 @@ func (r *Report) WriteText(w io.Writer, colours bool) {
 	r.sidesGrid().writeText(w, paint)
 	fmt.Fprintf(w, "\nLimitgate beside its yardstick: medians of what each round gave\n\n")
 	r.figuresGrid().writeText(w, paint)
+	r.writeProfiles(w)
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Error != "" {
 			fmt.Fprintf(w, "\n%s failed: %s\n", c.Name, c.Error)

@@ -1,0 +1,108 @@
+package bench
+
+import "strings"
+
+// modulePath begins the names of Limitgate's own functions.
+const modulePath = "github.com/limitgate/limitgate/"
+
+// group is what a part of the proxy's time goes to: all whose function begins
+// with one of the prefixes. Functions of Limitgate are named without its module's
+// path.
+type group struct {
+	name     string
+	prefixes []string
+	// sided says that it is told for whom: clients, the store or the proxy's own
+	// loops.
+	sided bool
+}
+
+// groups are tried in their order for each function, from the innermost of a
+// stack outwards, and the first that has one gets the sample. What none has,
+// such as copying memory and hashing, belongs to its caller.
+var groups = []group{
+	{"kernel read", []string{"golang.org/x/sys/unix.Read", "golang.org/x/sys/unix.read", "syscall.Read", "syscall.read"}, true},
+	{"kernel write", []string{"golang.org/x/sys/unix.Write", "golang.org/x/sys/unix.write", "syscall.Write", "syscall.write"}, true},
+	{"kernel epoll", []string{"golang.org/x/sys/unix.Epoll", "internal/runtime/syscall/linux.Epoll", "runtime.netpoll"}, false},
+	{"kernel futex", []string{"runtime.futex"}, false},
+	{"garbage and allocation", []string{
+		"runtime.gc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.mallocgc", "runtime.newobject", "runtime.makeslice",
+		"runtime.growslice", "runtime.scan", "runtime.grey", "runtime.mark", "runtime.sweep", "runtime.wbBuf", "runtime.(*m",
+		"runtime.(*gc", "runtime.(*sweep", "runtime.(*page",
+	}, false},
+	{"scheduler", []string{
+		"runtime.schedule", "runtime.findRunnable", "runtime.park_m", "runtime.mcall", "runtime.mstart", "runtime.ready", "runtime.goready",
+		"runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.gosched", "runtime.gopreempt", "runtime.sysmon", "runtime.newproc",
+		"runtime.selectgo", "runtime.gopark", "runtime.chan", "runtime.send", "runtime.recv", "runtime.sem", "runtime.note", "runtime.runqgrab",
+		"runtime.stealWork", "runtime.(*timer", "runtime.goexit0", "runtime.lock", "runtime.unlock",
+	}, false},
+	{"taking the profile", []string{"runtime/pprof.", "compress/", "net/http"}, false},
+	{"parsing requests", []string{
+		"server.(*frame)", "server.(*input)", "server.(*batch)", "server.parse", "commands.(*Session).parse", "commands.parse",
+	}, false},
+	{"connections and loops (server)", []string{"server."}, false},
+	{"resolving limits", []string{"limit.(*Set)", "limit.(*Buffer)", "limiter.(*Batch).resolve"}, false},
+	{"deciding (limit, memory)", []string{"limit.", "memory.", "backstop."}, false},
+	{"stages of a decision (limiter)", []string{"limiter."}, false},
+	{"lanes (cluster)", []string{"cluster.", "github.com/redis/go-redis/"}, false},
+	{"writing replies", []string{"commands.(*reply)", "commands.(*Session).replies", "commands.(*Session).writeDecisions"}, false},
+	{"other commands", []string{"commands."}, false},
+	{"counting (metrics)", []string{"metrics.", "github.com/prometheus/"}, false},
+}
+
+// The groups of what belongs to nobody else.
+const (
+	ofRuntime  = "runtime, other"
+	ofNobody   = "other"
+	forClients = ", clients"
+	forStore   = ", store"
+	forLoops   = ", waking loops"
+)
+
+// shortName is the name of a function as people read it.
+func shortName(function string) string { return strings.TrimPrefix(function, modulePath) }
+
+// groupOf returns the group of a function, or nil.
+func groupOf(function string) *group {
+	for i := range groups {
+		for _, prefix := range groups[i].prefixes {
+			if strings.HasPrefix(function, prefix) {
+				return &groups[i]
+			}
+		}
+	}
+	return nil
+}
+
+// classify returns the name of the group of a stack of short names, the
+// innermost first.
+func classify(stack []string) string {
+	for i, function := range stack {
+		g := groupOf(function)
+		switch {
+		case g == nil:
+		case g.sided:
+			return g.name + sideOf(stack[i:])
+		default:
+			return g.name
+		}
+	}
+	if len(stack) > 0 && strings.HasPrefix(stack[0], "runtime.") {
+		return ofRuntime
+	}
+	return ofNobody
+}
+
+// sideOf says whom a system call is for.
+func sideOf(stack []string) string {
+	for _, function := range stack {
+		switch {
+		case strings.HasPrefix(function, "server.(*loop).post"), strings.HasPrefix(function, "server.(*loop).ready"):
+			return forLoops
+		case strings.HasPrefix(function, "server."):
+			return forClients
+		case strings.HasPrefix(function, "cluster."), strings.HasPrefix(function, "github.com/redis/go-redis/"):
+			return forStore
+		}
+	}
+	return ""
+}

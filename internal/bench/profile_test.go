@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+)
+
+func TestStacksBelongToTheirInnermostGroup(t *testing.T) {
+	for _, test := range []struct{ stack, want string }{
+		{"internal/runtime/syscall/linux.Syscall6 golang.org/x/sys/unix.write server.(*polled).reply", "kernel write, clients"},
+		{"internal/runtime/syscall/linux.Syscall6 golang.org/x/sys/unix.write server.(*loop).post cluster.(*lane).run", "kernel write, waking loops"},
+		{"internal/runtime/syscall/linux.Syscall6 syscall.read internal/poll.(*FD).Read cluster.(*lane).read", "kernel read, store"},
+		{"syscall.write os.(*File).Write log/slog.Info", "kernel write"},
+		{"internal/runtime/syscall/linux.Syscall6 internal/runtime/syscall/linux.EpollWait runtime.netpoll runtime.schedule", "kernel epoll"},
+		{"runtime.futex runtime.notewakeup runtime.wakep cluster.(*lane).run", "kernel futex"},
+		{"runtime.memmove server.(*frame).advance server.(*loop).run", "parsing requests"},
+		{"runtime.nextFreeFast runtime.mallocgc limiter.(*Limiter).Begin", "garbage and allocation"},
+		{"memeqbody memory.(*shard).named limiter.(*Limiter).Begin", "deciding (limit, memory)"},
+		{"limit.(*Buffer).bind limit.(*Set).Resolve limiter.(*Batch).resolve", "resolving limits"},
+		{"limit.Decide memory.(*shard).take", "deciding (limit, memory)"},
+		{"internal/strconv.AppendInt commands.(*reply).number commands.(*Session).Begin", "writing replies"},
+		{"commands.(*Session).note", "other commands"},
+		{"runtime.schedule runtime.mcall", "scheduler"},
+		{"runtime.unheardOf", ofRuntime},
+		{"main.unheardOf", ofNobody},
+		{"", ofNobody},
+	} {
+		if got := classify(strings.Fields(test.stack)); got != test.want {
+			t.Errorf("%s belongs to %q, want %q", test.stack, got, test.want)
+		}
+	}
+}
+
+// twoStacks is a profile of two stacks; of the second the innermost function is
+// inlined.
+func twoStacks(t *testing.T) []byte {
+	t.Helper()
+	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}
+	function := func(name string) profile.Line {
+		f := &profile.Function{ID: uint64(len(p.Function) + 1), Name: name}
+		p.Function = append(p.Function, f)
+		return profile.Line{Function: f}
+	}
+	sample := func(n int64, lines ...profile.Line) {
+		l := &profile.Location{ID: uint64(len(p.Location) + 1), Line: lines}
+		p.Location = append(p.Location, l)
+		p.Sample = append(p.Sample, &profile.Sample{Location: []*profile.Location{l}, Value: []int64{n, n * 1e7}})
+	}
+	sample(1, function(modulePath+"memory.(*shard).named"))
+	sample(3, function(modulePath+"limit.(*Buffer).bind"), function(modulePath+"limiter.(*Limiter).Begin"))
+	var text bytes.Buffer
+	if err := p.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+func TestProfileIsReduced(t *testing.T) {
+	p, err := reduceProfile(bytes.NewReader(twoStacks(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.CPU != 0.04 ||
+		!slices.Equal(p.Groups, []Share{{"resolving limits", 75}, {"deciding (limit, memory)", 25}}) ||
+		!slices.Equal(p.Functions, []Share{{"limit.(*Buffer).bind", 75}, {"memory.(*shard).named", 25}}) {
+		t.Errorf("profile = %+v", p)
+	}
+	if _, err := reduceProfile(strings.NewReader("no profile")); err == nil {
+		t.Error("what is no profile was read")
+	}
+}
+
+func TestScriptsAreTimedForEachDecision(t *testing.T) {
+	before := map[string]executions{"evalsha": {100, 1000}, "get": {5, 5}}
+	after := map[string]executions{"evalsha": {110, 1500}, "get": {5, 5}, "info": {1, 9}}
+	s := &sample{decisions: 250, commands: difference(after, before)}
+	if s.scriptMicros() != 2 || s.batch() != 25 || len(s.commands) != 2 {
+		t.Errorf("%v us for each decision, %v decisions a script of %+v", s.scriptMicros(), s.batch(), s.commands)
+	}
+	if none := new(sample); none.scriptMicros() != absent || none.batch() != absent {
+		t.Error("there are scripts without a store")
+	}
+}
