@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	case a.list:
 		for _, c := range bench.Cases() {
-			fmt.Printf("%-28s %s\n", c.Name, c.Title)
+			fmt.Printf("%-28s %s%s\n", c.Name, c.Title, aside(c))
 		}
 		return exitOK
 	}
@@ -126,6 +126,14 @@ func run(ctx context.Context, args []string) int {
 		err = errors.Join(err, fmt.Errorf("%d of %d cases failed", failed, len(report.Cases)))
 	}
 	return failure(err)
+}
+
+// aside marks a case that runs only when it is named.
+func aside(c bench.Case) string {
+	if c.Aside {
+		return " (only when named)"
+	}
+	return ""
 }
 
 // report reads the report, or makes it.

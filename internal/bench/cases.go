@@ -15,6 +15,8 @@ type Case struct {
 	Title string
 	// About says what there is to know to read the figures.
 	About string
+	// Aside says that it runs only when it is named.
+	Aside bool
 
 	run func(ctx context.Context, l *lab) (*Result, error)
 }
@@ -22,7 +24,7 @@ type Case struct {
 // Cases returns all cases in the order they are run.
 func Cases() []Case {
 	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), latencyCases(),
-		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), pauseCases(), redisBenchmarkCases())
+		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), pauseCases(), redisBenchmarkCases(), garbageCases())
 }
 
 // compare returns a case that is a pair.

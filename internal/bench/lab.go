@@ -182,6 +182,11 @@ var patience = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s"}
 
 // start starts a limitgate with the limits.
 func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Limitgate, error) {
+	return l.startWith(nil, limits, store, flags...)
+}
+
+// startWith is start with more in the environment.
+func (l *lab) startWith(environment []string, limits string, store *backend, flags ...string) (*servers.Limitgate, error) {
 	l.files++
 	path := filepath.Join(l.folder, "limits-"+strconv.Itoa(l.files)+".yaml")
 	if err := os.WriteFile(path, []byte(limits), 0o600); err != nil {
@@ -194,5 +199,5 @@ func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Li
 	if store != nil {
 		flags = append(flags, "--redis", strings.Join(store.addrs(), ","))
 	}
-	return servers.StartLimitgate(l.binary, flags...)
+	return servers.StartLimitgateWith(environment, l.binary, flags...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 type Options struct {
 	// Limitgate is the path of the binary.
 	Limitgate string
-	// Only names the cases to run; empty is all. A name with a trailing * stands
+	// Only names the cases to run; empty is all but those that stand aside. A name with a trailing * stands
 	// for all that begin so.
 	Only []string
 	// Quick runs all in about a minute, to see whether anything is out of order.
@@ -92,7 +93,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 // pick returns the cases that are asked for.
 func pick(cases []Case, only []string) ([]Case, error) {
 	if len(only) == 0 {
-		return cases, nil
+		return slices.DeleteFunc(cases, func(c Case) bool { return c.Aside }), nil
 	}
 	var picked []Case
 	matched := make([]bool, len(only))

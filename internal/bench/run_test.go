@@ -29,6 +29,16 @@ func TestCasesHaveNamesOfTheirOwnAndSayWhatTheyAre(t *testing.T) {
 	}
 }
 
+func TestCasesThatStandAsideRunWhenTheyAreNamed(t *testing.T) {
+	all := func() []Case { return []Case{{Name: "redis-p1"}, {Name: "garbage-p1", Aside: true}} }
+	for only, want := range map[string]string{"": "redis-p1", "garbage-*": "garbage-p1", "redis-p1 garbage-p1": "redis-p1 garbage-p1"} {
+		picked, err := pick(all(), strings.Fields(only))
+		if err != nil || !slices.Equal(names(picked), strings.Fields(want)) {
+			t.Errorf("pick %q = %v, %v", only, names(picked), err)
+		}
+	}
+}
+
 func TestCasesArePickedByNameAndBeginning(t *testing.T) {
 	all := []Case{{Name: "redis-p1"}, {Name: "redis-p16"}, {Name: "hot-p16"}}
 	for _, test := range []struct {

@@ -63,6 +63,8 @@ type gate struct {
 	op       string // none unless given
 	traffic  traffic
 	verdicts verdicts
+	// environment is what the proxy has in its besides this process's.
+	environment []string
 }
 
 func (g gate) request() *load.Request {
@@ -93,7 +95,7 @@ func (g gate) open(ctx context.Context, l *lab, store *backend) (*loadDriver, er
 	if limits == "" {
 		limits = oneLimit
 	}
-	proxy, err := l.start(limits, store, append(patience, g.flags...)...)
+	proxy, err := l.startWith(g.environment, limits, store, append(patience, g.flags...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,15 @@ var listening = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)`)
 // StartLimitgate runs `limitgate serve` with the flags, on free ports of the
 // loopback interface, and returns when it listens.
 func StartLimitgate(binary string, flags ...string) (*Limitgate, error) {
+	return StartLimitgateWith(nil, binary, flags...)
+}
+
+// StartLimitgateWith is StartLimitgate with NAME=value in the environment besides
+// what this process has there.
+func StartLimitgateWith(environment []string, binary string, flags ...string) (*Limitgate, error) {
 	args := append([]string{"serve", "--listen", loopbackAddr(0), "--admin", loopbackAddr(0)}, flags...)
 	p := &Limitgate{command: exec.Command(binary, args...), ended: make(chan struct{})}
+	p.command.Env = append(p.command.Environ(), environment...)
 	stderr, err := p.command.StderrPipe()
 	if err != nil {
 		return nil, fmt.Errorf("open log of limitgate: %w", err)
