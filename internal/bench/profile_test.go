@@ -2,6 +2,9 @@ package bench
 
 import (
 	"bytes"
+	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +74,54 @@ func TestProfileIsReduced(t *testing.T) {
 	}
 	if _, err := reduceProfile(strings.NewReader("no profile")); err == nil {
 		t.Error("what is no profile was read")
+	}
+}
+
+// written is a driver whose profile is these bytes, or none.
+type written []byte
+
+func (w written) profile(_ context.Context, path string) error {
+	if w == nil {
+		return nil
+	}
+	return os.WriteFile(path, w, 0o600)
+}
+
+func TestOnlyMissedGoalsAreExplained(t *testing.T) {
+	missing := []Figure{{Verdict: met}, {Verdict: missed}}
+	for name, test := range map[string]struct {
+		quick   bool
+		keep    bool
+		figures []Figure
+		driver  written
+		want    bool
+		kept    bool
+	}{
+		"missed":          {figures: missing, driver: twoStacks(t), want: true},
+		"missed and kept": {keep: true, figures: missing, driver: twoStacks(t), want: true, kept: true},
+		"met":             {figures: missing[:1], driver: twoStacks(t)},
+		"met and kept":    {keep: true, figures: missing[:1], driver: twoStacks(t), kept: true},
+		"quick":           {quick: true, figures: missing, driver: twoStacks(t)},
+		"without a proxy": {figures: missing},
+		"quick and kept":  {quick: true, keep: true, figures: missing, driver: twoStacks(t), kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &lab{folder: t.TempDir(), running: "redis-p1", settings: Settings{Quick: test.quick}, say: func(string, ...any) {}}
+			kept := t.TempDir()
+			if test.keep {
+				l.profiles = kept
+			}
+			r := &Result{Figures: test.figures}
+			if err := l.profileCase(t.Context(), test.driver, r); err != nil {
+				t.Fatal(err)
+			}
+			if (r.Profile != nil) != test.want {
+				t.Errorf("profile = %+v", r.Profile)
+			}
+			if _, err := os.Stat(filepath.Join(kept, "redis-p1.pprof")); (err == nil) != test.kept {
+				t.Errorf("the kept profile: %v", err)
+			}
+		})
 	}
 }
 
