@@ -32,6 +32,7 @@ func pauseCases() []Case {
 			"in the ones with, one master is stopped (`SIGSTOP`) for 100 ms of every 500. Some connections ask for tenants of that master, some " +
 			"for those of the others, and some for all. The others' must not notice. What shares a connection with checks that the paused " +
 			"master cannot answer is answered within `--decision-timeout`, 5 ms, and what the machine takes, for which 2 ms are allowed. " +
+			"A check that comes while another of its connection waits is read when that one is answered, and has its own deadline from then on. " +
 			"Latency counts from the instant at which a request was due.",
 		run: runPauses,
 	}}

@@ -58,8 +58,14 @@ const (
 	forLoops   = ", waking loops"
 )
 
-// shortName is the name of a function as people read it.
-func shortName(function string) string { return strings.TrimPrefix(function, modulePath) }
+// shortName is the name of a function as people read it: without the types that
+// a generic one was made for.
+func shortName(function string) string {
+	if begin, end := strings.IndexByte(function, '['), strings.LastIndexByte(function, ']'); 0 <= begin && begin < end {
+		function = function[:begin] + "[...]" + function[end+1:]
+	}
+	return strings.TrimPrefix(function, modulePath)
+}
 
 // groupOf returns the group of a function, or nil.
 func groupOf(function string) *group {

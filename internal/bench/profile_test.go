@@ -38,6 +38,19 @@ func TestStacksBelongToTheirInnermostGroup(t *testing.T) {
 	}
 }
 
+func TestNamesOfFunctionsAreShort(t *testing.T) {
+	for name, want := range map[string]string{
+		modulePath + "limit.Merge":                           "limit.Merge",
+		modulePath + "cluster.appendBulk[go.shape.[]uint8]":  "cluster.appendBulk[...]",
+		"example.org/lru.(*Cache[go.shape.string,int]).Peek": "example.org/lru.(*Cache[...]).Peek",
+		"runtime.memmove":                                    "runtime.memmove",
+	} {
+		if got := shortName(name); got != want {
+			t.Errorf("%s is shortened to %s, want %s", name, got, want)
+		}
+	}
+}
+
 // twoStacks is a profile of two stacks; of the second the innermost function is
 // inlined.
 func twoStacks(t *testing.T) []byte {
