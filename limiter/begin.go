@@ -10,7 +10,7 @@ import "github.com/limitgate/limitgate/limit"
 func (l *Limiter) Begin(b *Batch, done func(token uint64), token uint64) (decided bool) {
 	b.at, b.set = l.moment(), l.set.Load()
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
-	b.refuse(l.deny, l.instant(b.at.Start))
+	b.refuse(l.deny, l.instant(b.at.Start), true)
 	calls := l.callsForStore(b.at, b, true)
 	b.end = nil
 	if len(calls) > 0 {

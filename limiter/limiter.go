@@ -140,7 +140,7 @@ func (l *Limiter) Decide(b *Batch) {
 	b.resolve(set, l.opts.Addrs, at.Now)
 
 	// 2. Known refusals end here: nothing is spent on them.
-	b.refuse(l.deny, l.instant(at.Start))
+	b.refuse(l.deny, l.instant(at.Start), true)
 
 	l.decide(b, set, at)
 }
@@ -240,7 +240,7 @@ func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
-	b.refuse(deny, l.instant(at.Start))
+	b.refuse(deny, l.instant(at.Start), false)
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
 	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)
