@@ -270,7 +270,8 @@ func (d *differential) send(v verb, items []limit.Item, n int, say string) {
 		q.ticket.calls = append(q.ticket.calls, limit.Call{First: i, Last: i + n})
 		q.ticket.open++
 	}
-	q.flight = &flight{opts: flightOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}}
+	q.flight = newFlight()
+	q.flight.opts = flightOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}
 	q.flight.board(q.ticket, time.Now())
 	q.flight.encode(d.script.sha)
 	d.out = append(d.out, q.flight.out...)

@@ -36,8 +36,10 @@ type flight struct {
 	states   []limit.State
 	verdicts []limit.Verdict
 	more     []int64
-	sentAt   time.Time
-	users    int // senders and readers, see lane.leave
+	// finish is called with each ticket whose calls are all answered.
+	finish func(*ticket)
+	sentAt time.Time
+	users  int // senders and readers, see lane.leave
 	// missing are the commands that found no script, and heal is what is sent for
 	// them.
 	missing []int
@@ -100,6 +102,8 @@ type place struct{ run, group int }
 func (p place) before(q place) bool {
 	return p.run < q.run || p.run == q.run && p.group < q.group
 }
+
+func newFlight() *flight { return &flight{finish: (*ticket).finished} }
 
 var hashSeed = maphash.MakeSeed()
 

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,8 +51,14 @@ type lane struct {
 	loads  func()                    // the script had to be loaded
 	report func(error)               // how the node is; nil is well
 
-	// saturated says that more calls wait than a flight holds.
-	saturated atomic.Bool
+	// saturated says that more calls wait than a flight holds, and held that some
+	// were submitted which nobody has tried to send.
+	saturated, held atomic.Bool
+
+	// answered are tickets whose callers the reader has yet to tell: it does when it
+	// has nothing else to do, so that those who waited together wake together.
+	answered    []*ticket
+	finishLater func(*ticket) // appends to answered
 
 	// rests are the goroutines that go on sending what did not leave at once.
 	rests sync.WaitGroup
@@ -78,8 +83,9 @@ type link struct {
 // hangUp ends the connection, which its reader will notice.
 func (l *link) hangUp() { _ = l.Close() }
 
-// submit hands a ticket to the lane. It is answered in any case.
-func (l *lane) submit(t *ticket) {
+// submit hands a ticket to the lane, to be sent now or when pump is called. It is
+// answered in any case.
+func (l *lane) submit(t *ticket, now bool) {
 	t.open = len(t.calls)
 	l.mu.Lock()
 	var why error
@@ -96,11 +102,14 @@ func (l *lane) submit(t *ticket) {
 		}
 	}
 	l.mu.Unlock()
-	if why != nil {
+	switch {
+	case why != nil:
 		l.refuse(t, why)
-		return
+	case now:
+		l.pump()
+	default:
+		l.held.Store(true)
 	}
-	l.pump()
 }
 
 // refuse leaves a ticket's calls undecided.
@@ -123,6 +132,7 @@ func (l *lane) refuse(t *ticket, why error) {
 // pump sends what may leave now. Only one goroutine does at a time; the others
 // can rely on it.
 func (l *lane) pump() {
+	l.held.Store(false) // before the queue is looked at
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.filling && l.mayLeave() {
@@ -295,7 +305,7 @@ func (l *lane) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	link.in.patience = l.patience
+	link.in.patience, link.in.waiting = l.patience, l.tellAnswered
 	_ = link.SetReadDeadline(time.Now().Add(l.ioTime))
 	l.mu.Lock()
 	l.link = link
@@ -320,93 +330,4 @@ func (l *lane) lose(why error) {
 		l.mu.Unlock()
 	}
 	l.pump()
-}
-
-// patience decides what a read that timed out means: nothing, unless a reply is
-// overdue.
-func (l *lane) patience() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	from := time.Now()
-	if len(l.away) > 0 {
-		if from.Sub(l.away[0].sentAt) >= l.ioTime {
-			return errOverdue
-		}
-		from = l.away[0].sentAt
-	}
-	return l.link.SetReadDeadline(from.Add(l.ioTime))
-}
-
-// read settles flights as their replies arrive. It returns how many, and why no
-// more can be read.
-func (l *lane) read() (settled int, err error) {
-	in := l.link.in
-	for ; ; settled++ {
-		if err := in.await(); err != nil {
-			return settled, err
-		}
-		l.mu.Lock()
-		if len(l.away) == 0 {
-			l.mu.Unlock()
-			return settled, errReply
-		}
-		f := l.away[0]
-		l.mu.Unlock()
-		if err := l.settle(f, in); err != nil {
-			return settled, err
-		}
-		l.mu.Lock()
-		l.away = append(l.away[:0], l.away[1:]...)
-		if len(f.missing) > 0 {
-			l.again = append(l.again, f) // its reader stays
-		} else {
-			l.leave(f)
-		}
-		l.mu.Unlock()
-		l.pump()
-	}
-}
-
-// settle reads the replies to a flight. Commands that found no script did not
-// run: they are to be sent once more, behind the script.
-func (l *lane) settle(f *flight, in *replies) error {
-	var last error
-	tell := func(err error, items []limit.Item) {
-		last = err
-		l.tell(err, items)
-	}
-	if len(f.missing) > 0 { // it was loaded first
-		if _, err := in.words(); err != nil {
-			return err
-		}
-	}
-	again := f.missing
-	f.missing = nil
-	for i := range f.commands {
-		if again != nil && !slices.Contains(again, i) {
-			continue
-		}
-		none, err := in.startsWith("-NOSCRIPT")
-		if err != nil {
-			return err
-		}
-		if none && again == nil {
-			f.missing = append(f.missing, i)
-			_, err = in.line()
-		} else {
-			err = f.settle(&f.commands[i], in, tell)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if f.missing != nil {
-		l.loads()
-		f.heal = appendCommand(f.heal[:0], "SCRIPT", "LOAD", l.script.text)
-		for _, i := range f.missing {
-			f.heal = append(f.heal, f.out[f.commands[i].start:f.commands[i].end]...)
-		}
-	}
-	l.report(last)
-	return nil
 }

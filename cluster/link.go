@@ -115,7 +115,8 @@ func (d *dialer) probeFlight(v verb, opts flightOptions, calls ...[]limit.Item) 
 		first += len(items)
 	}
 	t.open = len(t.calls)
-	f := &flight{opts: opts}
+	f := newFlight()
+	f.opts = opts
 	f.board(t, time.Now())
 	f.encode(d.script.sha)
 	return f

@@ -60,8 +60,9 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 		script: s.script, dial: s.newDialer(addr, cluster).dial, ioTime: s.opts.IOTimeout,
 		tell: s.trouble, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
 	}
+	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
 	for range maxAway {
-		n.lane.free = append(n.lane.free, new(flight))
+		n.lane.free = append(n.lane.free, newFlight())
 	}
 	return n
 }

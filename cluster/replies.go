@@ -25,6 +25,8 @@ type replies struct {
 	conn net.Conn
 	buf  []byte
 	r, w int
+	// waiting, unless nil, is called before a read, which may wait.
+	waiting func()
 	// patience is asked when a read timed out; nil goes on waiting.
 	patience func() error
 }
@@ -42,6 +44,9 @@ func (in *replies) fill() error {
 		}
 		in.w = copy(in.buf, in.buf[in.r:in.w])
 		in.r = 0
+	}
+	if in.waiting != nil {
+		in.waiting()
 	}
 	for {
 		n, err := in.conn.Read(in.buf[in.w:])

@@ -168,7 +168,8 @@ func FuzzSettle(f *testing.F) {
 	)
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8, seed uint64) {
 		tickets := someTickets(set, kind)
-		fl := &flight{opts: flightOptions{acrossSlots: kind&1 > 0, declared: kind&2 > 0, separate: kind&4 > 0}}
+		fl := newFlight()
+		fl.opts = flightOptions{acrossSlots: kind&1 > 0, declared: kind&2 > 0, separate: kind&4 > 0}
 		calls := 0
 		for _, tk := range tickets {
 			calls += len(tk.calls)

@@ -83,7 +83,8 @@ func flightOf(t *testing.T, s spec) (*flight, *ticket) {
 	tk := newTicket()
 	tk.reset(verbTake, b.Items, time.Now().Add(time.Hour))
 	tk.calls, tk.open = b.Calls, 1
-	fl := &flight{opts: flightOptions{acrossSlots: true}}
+	fl := newFlight()
+	fl.opts = flightOptions{acrossSlots: true}
 	fl.board(tk, time.Now())
 	fl.encode("sha")
 	return fl, tk

@@ -170,7 +170,9 @@ func (f *flight) grant(v verb, g *group, now int64) {
 		if f.check(v, g, now) && m.wish > 0 {
 			f.checkMore(g, m.wish, now)
 		}
-		m.ticket.decided(m.call, f.verdicts, f.more)
+		if m.ticket.decided(m.call, f.verdicts, f.more) {
+			f.finish(m.ticket)
+		}
 	}
 }
 
@@ -215,8 +217,9 @@ func (f *flight) checkMore(g *group, wish, now int64) {
 	}
 }
 
-// decided hands a call its verdicts, unless its caller has left.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) {
+// decided hands a call its verdicts, unless its caller has left. It reports whether
+// that was the last one of the ticket.
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) (last bool) {
 	t.mu.Lock()
 	if !t.left {
 		items := t.items[c.First:c.Last]
@@ -224,11 +227,9 @@ func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) {
 			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more[i]
 		}
 	}
-	last := t.answered()
+	last = t.answered()
 	t.mu.Unlock()
-	if last {
-		t.finished()
-	}
+	return last
 }
 
 // askAgain notes that a call was not decided because the store's clock, now, is
@@ -254,7 +255,7 @@ func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 		last := m.ticket.answered()
 		m.ticket.mu.Unlock()
 		if last {
-			m.ticket.finished()
+			f.finish(m.ticket)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type topology struct {
 	single  *node // that owns everything, when it is no cluster
 	slots   [limit.Slots]*node
 	nodes   map[string]*node
+	lanes   []*lane // of nodes
 }
 
 // owner returns the master of a slot, or nil.
@@ -127,5 +128,6 @@ func (t *topology) node(s *Store, addr string, old *topology) *node {
 		n = s.newNode(addr, t.cluster)
 	}
 	t.nodes[addr] = n
+	t.lanes = append(t.lanes, n.lane)
 	return n
 }

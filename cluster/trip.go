@@ -69,10 +69,19 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, don
 	tr.open.Store(int32(len(tr.used)) + 1)
 	for i, t := range tr.used {
 		t.trip = tr
-		tr.nodes[i].lane.submit(t)
+		tr.nodes[i].lane.submit(t, false)
 	}
 	tr.finished()
 	return tr.end
+}
+
+// Flush sends what Ask has begun, see limiter.Store.
+func (s *Store) Flush() {
+	for _, l := range s.top.Load().lanes {
+		if l.held.Load() {
+			l.pump()
+		}
+	}
 }
 
 // finish ends a trip that was begun with Ask, answered or not. It reports whether
@@ -127,7 +136,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 	tr.route(s, v, items, calls, now.Add(left/2))
 	tr.timer.Reset(left)
 	for i, t := range tr.used {
-		tr.nodes[i].lane.submit(t)
+		tr.nodes[i].lane.submit(t, true)
 	}
 	late := false
 	for i, t := range tr.used {

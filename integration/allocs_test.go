@@ -110,8 +110,9 @@ func proxyInProcess(t *testing.T, limits, redis string, onRedis bool) net.Conn {
 		background(t, store.Run)
 		opts.Store, opts.DenyCacheSize, opts.DenyTTL = store, 100, time.Minute
 	}
-	handler := commands.NewHandler(commands.Options{Limiter: limiter.New(opts, set)})
-	s := server.New(server.Options{}, func(p server.Peer) server.Session {
+	decider := limiter.New(opts, set)
+	handler := commands.NewHandler(commands.Options{Limiter: decider})
+	s := server.New(server.Options{Flush: decider.Flush}, func(p server.Peer) server.Session {
 		return handler.NewSession(commands.Peer{ID: p.ID, Addr: p.Addr, Local: p.LocalAddr, Kill: p.Kill})
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

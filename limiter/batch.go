@@ -59,14 +59,14 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 
 // refuse decides the requests that the cache, if there is one, knows to be denied.
 // Their other items stay undecided.
-func (b *Batch) refuse(deny *denyCache, now int64) {
+func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 	if deny == nil || deny.latest.Load() <= now {
 		return
 	}
 	for i := range b.Requests {
 		items := b.Items(i)
 		for j := range items {
-			if deny.refuse(&items[j], now) {
+			if deny.refuse(&items[j], now, renew) {
 				b.Decisions[i].Source = limit.SourceCache
 			}
 		}

@@ -5,11 +5,12 @@ import "github.com/limitgate/limitgate/limit"
 // Begin begins what Decide does, without waiting for the store. It reports
 // whether the decisions are made already. If not, done is called with the token,
 // once and on any goroutine, when the store has answered, or never; and End must
-// be called, after that or at the deadline. After it done is not called.
+// be called, after that or at the deadline. After it done is not called. What
+// was begun may wait for Flush.
 func (l *Limiter) Begin(b *Batch, done func(token uint64), token uint64) (decided bool) {
 	b.at, b.set = l.moment(), l.set.Load()
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
-	b.refuse(l.deny, l.instant(b.at.Start))
+	b.refuse(l.deny, l.instant(b.at.Start), true)
 	calls := l.callsForStore(b.at, b, true)
 	b.end = nil
 	if len(calls) > 0 {
@@ -24,6 +25,10 @@ func (l *Limiter) Begin(b *Batch, done func(token uint64), token uint64) (decide
 	done(token) // there is nothing to wait for, but units to give back
 	return false
 }
+
+// Flush sends what Begin has begun, of all batches. Any number of goroutines may
+// call it.
+func (l *Limiter) Flush() { l.opts.Store.Flush() }
 
 // End ends what Begin began, whether or not the store has answered. It reports
 // whether the decisions are made. If not, the store must be asked again, by

@@ -15,6 +15,10 @@ import (
 // otherwise. It bounds how long units that another proxy gave back are ignored.
 const DefaultDenyTTL = time.Second
 
+// renewPart is the part of its life, one in so many, in which an entry is renewed:
+// it must be longer than a decision takes, and what it cuts off is asked in vain.
+const renewPart = 50
+
 // denyCache remembers refusals of the store: until the wait that came with one is
 // over, the same bucket refuses the same cost again, whoever asks. It never
 // denies what the store would admit, but for units that came back through
@@ -40,6 +44,9 @@ type refusal struct {
 	full      int64 // the bucket is as good as untouched then
 	remaining int64
 	window    int64
+	// renewing says that somebody asks the store again, because the entry is about
+	// to end although the bucket still refuses.
+	renewing bool
 	// returned says that units came back then: refusals that were asked for before
 	// are not believed.
 	returned int64
@@ -58,8 +65,10 @@ func newDenyCache(size int, ttl time.Duration) *denyCache {
 }
 
 // refuse gives an enforced item its verdict if it is known to be denied at now,
-// and reports whether it is.
-func (c *denyCache) refuse(it *limit.Item, now int64) bool {
+// and reports whether it is. With renew one of those that come shortly before an
+// entry ends is told that it is not: it asks the store, and the others need not
+// all ask at once when the entry has ended.
+func (c *denyCache) refuse(it *limit.Item, now int64, renew bool) bool {
 	if c.latest.Load() <= now || !it.Enforced() || len(it.Name) == 0 {
 		return false
 	}
@@ -68,10 +77,27 @@ func (c *denyCache) refuse(it *limit.Item, now int64) bool {
 	if !ok || r.until <= now || it.Cost < r.cost || r.params != it.Limit.Params {
 		return false
 	}
+	if renew && !r.renewing && r.until-now < c.ttl/renewPart && r.due > r.until && c.renew(it, r) {
+		return false
+	}
 	it.Source = limit.SourceCache
 	it.Verdict = limit.Verdict{
 		Remaining: r.remaining, Wait: r.wait(it, now), Reset: millis(r.full - now), Window: r.window,
 	}
+	return true
+}
+
+// renew notes that an entry is being renewed, and reports whether it was the one
+// to do so.
+func (c *denyCache) renew(it *limit.Item, r refusal) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.entries.Peek(string(it.Name))
+	if !ok || known != r {
+		return false
+	}
+	r.renewing = true
+	c.entries.Add(string(it.Name), r)
 	return true
 }
 

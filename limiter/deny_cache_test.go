@@ -2,6 +2,7 @@ package limiter_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -130,5 +131,58 @@ func TestDenyCacheBound(t *testing.T) {
 	now = now.Add(time.Microsecond)
 	if d := decide(l, limit.Request{Tenant: "t1", Cost: 1})[0]; !d.Allowed {
 		t.Errorf("after a reset: %+v", d)
+	}
+}
+
+// later is a store that takes nothing before it is asked for the end.
+type later struct {
+	*counted
+	asked int
+}
+
+func (s *later) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+	s.asked += len(calls)
+	calls = slices.Clone(calls)
+	return func() bool {
+		s.Take(at, items, calls)
+		return false
+	}
+}
+
+// TestDenyCacheRenews: of all who come while an entry is about to end one asks, and
+// what it is told counts for the next second.
+func TestDenyCacheRenews(t *testing.T) {
+	now := start
+	store := &later{counted: &counted{Store: memory.New(memory.Options{Buckets: 1000})}}
+	l := clocked(t, store, &now, 1000, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"})
+	req := limit.Request{Tenant: "t", Cost: 1}
+	for _, allowed := range []bool{true, false} {
+		if d := decide(l, req)[0]; d.Allowed != allowed {
+			t.Fatalf("%+v, want allowed %v", d, allowed)
+		}
+	}
+	for second := range 3 {
+		store.asked = 0
+		now = now.Add(limiter.DefaultDenyTTL - time.Millisecond)
+		var batches [20]limiter.Batch
+		var waiting []*limiter.Batch
+		for i := range batches {
+			b := &batches[i]
+			b.Requests = append(b.Requests, req)
+			if !l.Begin(b, func(uint64) {}, 1) {
+				waiting = append(waiting, b)
+			}
+		}
+		for _, b := range waiting {
+			l.End(b)
+		}
+		for i := range batches {
+			if d := batches[i].Decisions[0]; d.Allowed {
+				t.Errorf("second %d, batch %d: %+v", second, i, d)
+			}
+		}
+		if store.asked != 1 {
+			t.Errorf("second %d: the store was asked %d times", second, store.asked)
+		}
 	}
 }

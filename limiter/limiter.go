@@ -17,12 +17,15 @@ type Store interface {
 	// enforced item of the call denies, takes the units. Items that it could
 	// not decide before the deadline it leaves with SourceNone.
 	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
-	// Ask begins what Take does. It returns nil when every call is answered already.
+	// Ask begins what Take does; it may stay here until Flush, so that calls which
+	// are begun together travel together. It returns nil when every call is answered already.
 	// Else done is called with the token, once and on any goroutine, when all are,
 	// or never; and end must be called, after that or at the deadline: it ends the
 	// waiting, and reports whether there are calls that Take must be asked for
 	// again. Done is not called after it.
 	Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
+	// Flush sends what Ask has begun, whoever called it.
+	Flush()
 	// Peek fills in the verdicts that Take would, and takes nothing.
 	Peek(at limit.Moment, items []limit.Item, calls []limit.Call)
 	// Refund gives back the units that Take took for the items, in the windows
@@ -137,7 +140,7 @@ func (l *Limiter) Decide(b *Batch) {
 	b.resolve(set, l.opts.Addrs, at.Now)
 
 	// 2. Known refusals end here: nothing is spent on them.
-	b.refuse(l.deny, l.instant(at.Start))
+	b.refuse(l.deny, l.instant(at.Start), true)
 
 	l.decide(b, set, at)
 }
@@ -237,7 +240,7 @@ func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
-	b.refuse(deny, l.instant(at.Start))
+	b.refuse(deny, l.instant(at.Start), false)
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
 	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)

@@ -183,6 +183,9 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ f
 	return nil
 }
 
+// Flush has nothing to send.
+func (s *Store) Flush() {}
+
 // Saturated is false: a decision here costs no more than asking.
 func (s *Store) Saturated(*limit.Item) bool { return false }
 

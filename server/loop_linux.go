@@ -33,6 +33,11 @@ type loop struct {
 	// equally long, so they come in that order.
 	expiring expiries
 	swept    time.Time
+	// unsent are the connections with a reply to send. They are sent at the end of a
+	// round, so that clients wake up to many; begun says that sessions have begun
+	// in this round.
+	unsent, spare []*polled
+	begun         bool
 
 	mu     sync.Mutex // guards what follows
 	posted []posted   // by other goroutines
@@ -86,9 +91,10 @@ type polled struct {
 type polledState uint8
 
 const (
-	stateReading polledState = iota
-	stateWaiting             // for its session
-	stateAway                // with a goroutine of its own
+	stateReading  polledState = iota
+	stateWaiting              // for its session
+	stateReplying             // until the round ends
+	stateAway                 // with a goroutine of its own
 )
 
 func newLoop(s *Server) (*loop, error) {
@@ -143,6 +149,26 @@ func (p *loop) run() {
 			p.ready(&events[i])
 		}
 		p.expire()
+		p.flush()
+	}
+}
+
+// flush ends a round: the store gets what was begun, the clients what is answered.
+func (p *loop) flush() {
+	for {
+		if p.begun && p.server.opts.Flush != nil {
+			p.server.opts.Flush()
+		}
+		p.begun = false
+		if len(p.unsent) == 0 {
+			return
+		}
+		round := p.unsent
+		p.unsent, p.spare = p.spare[:0], round
+		for _, c := range round {
+			c.send()
+		}
+		clear(round)
 	}
 }
 

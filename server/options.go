@@ -49,6 +49,9 @@ type Options struct {
 	// RequireAuth sets stricter bounds until a client has authenticated: 10 words
 	// and 16 KiB a word.
 	RequireAuth bool
+	// Flush is called after AsyncSession.Begin, once for sessions that began
+	// together, on several goroutines at once. Nil stands for nothing.
+	Flush func()
 	// ShutdownTimeout is how long a drain waits for batches that are being
 	// answered. Default 10 s.
 	ShutdownTimeout time.Duration

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ func TestDefaultOptionsAreValid(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := (Options{}).withDefaults(); got != DefaultOptions() {
+	if got := (Options{}).withDefaults(); !reflect.DeepEqual(got, DefaultOptions()) {
 		t.Errorf("zero options stand for %+v", got)
 	}
 }

@@ -118,6 +118,7 @@ func (c *polled) answer() {
 		c.reply(reply)
 	case begun:
 		c.state = stateWaiting
+		c.loop.begun = true
 		c.loop.expiring.push(expiry{c, c.seq, c.async.Until()})
 	default:
 		c.leave(func() bool {
@@ -148,9 +149,7 @@ func (c *polled) end() {
 	case !ok:
 		c.close()
 	case finished:
-		c.state = stateReading
 		c.reply(reply)
-		c.goOn()
 	default:
 		c.leave(func() bool {
 			c.batch.reply = c.async.Resume()
@@ -179,9 +178,20 @@ func (c *polled) goOn() {
 	}
 }
 
-// reply sends the reply to the batch.
+// reply has the reply to the batch sent when the round ends.
 func (c *polled) reply(reply []byte) {
 	c.batch.reply = reply
+	c.state = stateReplying
+	c.loop.unsent = append(c.loop.unsent, c)
+}
+
+// send sends the reply and goes on with the input.
+func (c *polled) send() {
+	if c.state != stateReplying || c.gone {
+		return
+	}
+	c.state = stateReading
+	reply := c.batch.reply
 	n, err := 0, error(nil)
 	if len(reply) > 0 {
 		n, err = unix.Write(c.fd, reply)
@@ -194,6 +204,7 @@ func (c *polled) reply(reply []byte) {
 		c.leave(func() bool { return c.writeAll(rest) })
 	default:
 		c.replied()
+		c.goOn()
 	}
 }
 

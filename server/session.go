@@ -26,7 +26,7 @@ type AsyncSession interface {
 	// and Serve must be called. Where it has answered the reply is complete.
 	// Otherwise the words must stay valid until End, which is to be called when
 	// done was called with the token, on any goroutine, or at Until. After End it
-	// is not called any more.
+	// is not called any more. What Begin sends may wait for Options.Flush.
 	Begin(cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, answered bool)
 	Until() time.Time
 	// End ends what Begin has begun. It returns false when Resume has to do it.

@@ -81,6 +81,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
+	opts.Flush = p.limiter.Flush
 	p.server = server.New(opts, p.newSession)
 	p.registerMetrics()
 	p.front, p.admin, err = listen(s)

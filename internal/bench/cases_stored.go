@@ -75,5 +75,6 @@ func leaseCases() []Case {
 	return []Case{
 		pair("lease-10", "leases of 10 units, uniform, pipeline 16", "{size: 10}", uniform(50, 16)),
 		pair("lease-auto-zipf", "leases of measured size, Zipf(1.1), pipeline 16", "auto", zipf(50, 16)),
+		pair("lease-auto-hot", "a lease of measured size on one hot bucket, pipeline 16", "auto", hot(50, 16)),
 	}
 }

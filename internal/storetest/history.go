@@ -181,6 +181,7 @@ func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	if l.Begin(b, func(token uint64) { done <- token }, 1) {
 		return
 	}
+	l.Flush()
 	late := time.NewTimer(time.Until(b.Deadline()))
 	defer late.Stop()
 	select {

@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestFlushSendsTogether: what was begun by many stays until it is flushed, and
+// costs one script call then.
+func TestFlushSendsTogether(t *testing.T) {
+	const callers = 20
+	node := redistest.Start(t)
+	s := open(t, node.Addr)
+	admin := client(t, node.Addr)
+	scripts := func() int { return calls(admin.Info(t.Context(), "commandstats").Val(), "evalsha") }
+	before := scripts()
+	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/366d"})
+	at := limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}
+	done := make(chan uint64, callers)
+	buffers := make([]limit.Buffer, callers)
+	ends := make([]func() bool, callers)
+	for i := range callers {
+		b := &buffers[i]
+		set.Resolve(&limit.Request{Tenant: fmt.Sprint(i), Cost: 1}, testAddrs, 0, b)
+		ends[i] = s.Ask(at, b.Items, b.Calls, func(token uint64) { done <- token }, uint64(i))
+	}
+	if n := scripts() - before; n != 0 {
+		t.Errorf("%d script calls before they were flushed", n)
+	}
+	s.Flush()
+	for range callers {
+		<-done
+	}
+	for i, end := range ends {
+		if it := &buffers[i].Items[0]; end() || it.Source != limit.SourceStore || !it.Allowed || it.Remaining != 9 {
+			t.Errorf("caller %d: %+v", i, it)
+		}
+	}
+	if n := scripts() - before; n != 1 {
+		t.Errorf("%d script calls for %d callers, want one", n, callers)
+	}
+}
