@@ -44,3 +44,26 @@ func TestFlushSendsTogether(t *testing.T) {
 		t.Errorf("%d script calls for %d callers, want one", n, callers)
 	}
 }
+
+// TestAskTooLate: what has no time left is left to others, and costs the store
+// nothing.
+func TestAskTooLate(t *testing.T) {
+	node := redistest.Start(t)
+	s := open(t, node.Addr)
+	admin := client(t, node.Addr)
+	before := calls(admin.Info(t.Context(), "commandstats").Val(), "evalsha")
+	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/366d"})
+	var b limit.Buffer
+	set.Resolve(&limit.Request{Tenant: "late", Cost: 1}, testAddrs, 0, &b)
+	at := limit.Moment{Start: time.Now(), Timeout: -time.Millisecond}
+	if end := s.Ask(at, b.Items, b.Calls, func(uint64) { t.Error("done") }, 1); end != nil {
+		t.Error("it was begun")
+	}
+	s.Flush()
+	if b.Items[0].Source != limit.SourceNone {
+		t.Errorf("%+v", b.Items[0])
+	}
+	if n := calls(admin.Info(t.Context(), "commandstats").Val(), "evalsha") - before; n != 0 {
+		t.Errorf("%d script calls", n)
+	}
+}

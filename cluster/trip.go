@@ -55,10 +55,15 @@ func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 
 // Ask begins what Take does, see limiter.Store.
 func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
+	left := time.Until(at.Deadline())
+	if left <= 0 {
+		for _, c := range calls {
+			s.trouble(errOverload, items[c.First:c.Last])
+		}
+		return nil
+	}
 	tr := trips.Get().(*trip)
-	now := time.Now()
-	deadline := at.Deadline()
-	tr.route(s, verbTake, items, calls, now.Add(deadline.Sub(now)/2))
+	tr.route(s, verbTake, items, calls, time.Now().Add(left/2))
 	tr.store, tr.done, tr.token = s, done, token
 	tr.called.Store(false)
 	if tr.end == nil {

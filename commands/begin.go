@@ -7,15 +7,15 @@ import (
 )
 
 // Begin begins to answer a pipeline that is nothing but checks, without waiting
-// for the store. It reports false, having done nothing, for any other. Done is
+// for the store: it arrived at since, or now if that is zero. It reports false, having done nothing, for any other. Done is
 // called with the token when the store has answered.
-func (s *Session) Begin(cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
+func (s *Session) Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
 	if s.tx != nil || len(cmds) > maxBatch || !s.parseChecks(cmds) {
 		return out, false, false
 	}
 	s.out.buf = out
 	s.note(cmds)
-	if !s.h.opts.Limiter.Begin(&s.batch, done, token) {
+	if !s.h.opts.Limiter.Begin(&s.batch, since, done, token) {
 		return nil, true, false
 	}
 	return s.replies(), true, true

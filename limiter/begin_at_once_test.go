@@ -22,7 +22,7 @@ func TestBeginAtOnce(t *testing.T) {
 		var b limiter.Batch
 		b.Requests = append(b.Requests, req)
 		done := make(chan uint64, 1)
-		if !l.Begin(&b, func(token uint64) { done <- token }, 7) {
+		if !l.Begin(&b, time.Time{}, func(token uint64) { done <- token }, 7) {
 			select {
 			case token := <-done:
 				if token != 7 {
@@ -37,6 +37,24 @@ func TestBeginAtOnce(t *testing.T) {
 		}
 		if got := b.Decisions[0].Allowed; got != (i == 0) {
 			t.Errorf("request %d: allowed is %v", i, got)
+		}
+	}
+}
+
+// TestBeginLate: what requests have waited is a part of the time that their
+// decision may take.
+func TestBeginLate(t *testing.T) {
+	now := start
+	l := clocked(t, memory.New(memory.Options{}), &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"})
+	for _, waited := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
+		since := time.Time{}
+		if waited > 0 {
+			since = now.Add(-waited)
+		}
+		b := limiter.Batch{Requests: []limit.Request{{Tenant: "t", Cost: 1}}}
+		l.Begin(&b, since, func(uint64) {}, 1)
+		if got, want := b.Deadline(), now.Add(time.Second-waited); !got.Equal(want) {
+			t.Errorf("after %v the deadline is %v, want %v", waited, got, want)
 		}
 	}
 }

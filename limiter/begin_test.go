@@ -57,7 +57,7 @@ func TestBeginIsDecide(t *testing.T) {
 			want := decide(whole, requests...)
 			var b limiter.Batch
 			b.Requests = append(b.Requests, requests...)
-			if !parts.Begin(&b, func(uint64) {}, 1) && !parts.End(&b) {
+			if !parts.Begin(&b, time.Time{}, func(uint64) {}, 1) && !parts.End(&b) {
 				resumed++
 				parts.Resume(&b)
 			}

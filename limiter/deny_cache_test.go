@@ -169,7 +169,7 @@ func TestDenyCacheRenews(t *testing.T) {
 		for i := range batches {
 			b := &batches[i]
 			b.Requests = append(b.Requests, req)
-			if !l.Begin(b, func(uint64) {}, 1) {
+			if !l.Begin(b, time.Time{}, func(uint64) {}, 1) {
 				waiting = append(waiting, b)
 			}
 		}

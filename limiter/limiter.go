@@ -18,7 +18,8 @@ type Store interface {
 	// not decide before the deadline it leaves with SourceNone.
 	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
 	// Ask begins what Take does; it may stay here until Flush, so that calls which
-	// are begun together travel together. It returns nil when every call is answered already.
+	// are begun together travel together. It returns nil when every call is answered
+	// already, or none will be because the deadline has passed.
 	// Else done is called with the token, once and on any goroutine, when all are,
 	// or never; and end must be called, after that or at the deadline: it ends the
 	// waiting, and reports whether there are calls that Take must be asked for

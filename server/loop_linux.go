@@ -25,13 +25,11 @@ const (
 // wait is left alone until it is done; one that would block gets a goroutine for
 // as long as it does.
 type loop struct {
-	server *Server
-	epoll  int
-	wakeup int // an eventfd
-	conns  map[int32]*polled
-	// expiring are the connections whose sessions wait, by deadline: all wait
-	// equally long, so they come in that order.
-	expiring expiries
+	server   *Server
+	epoll    int
+	wakeup   int // an eventfd
+	conns    map[int32]*polled
+	expiring expiries // of the connections whose sessions wait
 	swept    time.Time
 	// unsent are the connections with a reply to send. They are sent at the end of a
 	// round, so that clients wake up to many; begun says that sessions have begun
@@ -52,12 +50,6 @@ type posted struct {
 	c    *polled
 	what func(*polled)
 	seq  uint64
-}
-
-type expiry struct {
-	c   *polled
-	seq uint64
-	at  time.Time
 }
 
 // polled is a connection of a loop. What is not said otherwise belongs to the
@@ -81,8 +73,11 @@ type polled struct {
 	seq   uint64
 	state polledState
 	muted bool // epoll does not tell of input
-	quit  bool // ends with what it is doing
-	done  func(token uint64)
+	// arrived is since when input has been waiting for the session to be done with
+	// what came before.
+	arrived time.Time
+	quit    bool // ends with what it is doing
+	done    func(token uint64)
 
 	mu   sync.Mutex // guards gone
 	gone bool       // the descriptor is closed
@@ -204,31 +199,6 @@ func (p *loop) timeout(busy bool) int {
 	return int(wait / time.Millisecond)
 }
 
-// expiries is a queue.
-type expiries struct {
-	queue []expiry
-	head  int
-}
-
-func (q *expiries) push(e expiry) { q.queue = append(q.queue, e) }
-
-func (q *expiries) first() *expiry {
-	if q.head == len(q.queue) {
-		return nil
-	}
-	return &q.queue[q.head]
-}
-
-// drop removes the first.
-func (q *expiries) drop() {
-	q.queue[q.head] = expiry{}
-	if q.head++; q.head*2 >= len(q.queue) {
-		n := copy(q.queue, q.queue[q.head:])
-		clear(q.queue[n:])
-		q.queue, q.head = q.queue[:n], 0
-	}
-}
-
 // expire ends the waits that have lasted too long, and looks at who keeps us
 // waiting now and then.
 func (p *loop) expire() {
@@ -274,6 +244,9 @@ func (p *loop) ready(e *unix.EpollEvent) {
 	case c.state == stateReading:
 		c.receive()
 	case !c.muted:
+		if c.state == stateWaiting {
+			c.arrived = time.Now()
+		}
 		c.mute()
 	}
 }

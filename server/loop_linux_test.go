@@ -30,6 +30,7 @@ type front struct {
 type question struct {
 	done  func(uint64)
 	token uint64
+	since time.Time
 }
 
 func (q question) answer() { q.done(q.token) }
@@ -38,7 +39,7 @@ func (f *front) newSession(p Peer) Session {
 	return &waiter{clerk: &clerk{desk: f.desk, peer: p}, front: f}
 }
 
-func (w *waiter) Begin(cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
+func (w *waiter) Begin(since time.Time, cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
 	switch string(cmds[0][0]) {
 	case "NOW":
 		return appendWords(out, cmds[0]), true, true
@@ -47,7 +48,7 @@ func (w *waiter) Begin(cmds [][][]byte, out []byte, done func(uint64), token uin
 		if string(cmds[0][0]) == "SOON" {
 			w.until = time.Now().Add(20 * time.Millisecond)
 		}
-		w.front.asked <- question{done, token}
+		w.front.asked <- question{done, token, since}
 		return nil, true, false
 	default:
 		return nil, false, false
@@ -99,6 +100,32 @@ func TestAsyncOrder(t *testing.T) {
 			a.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("2")})))
 		})
 	}
+}
+
+// TestAsyncSince: what had to wait for an earlier pipeline is told since when; what
+// did not is not.
+func TestAsyncSince(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{}, f)
+	c, other := r.dial(), r.dial()
+	c.send(command("LATER", "1"))
+	first := receive(t, f.asked)
+	if !first.since.IsZero() {
+		t.Errorf("the first has waited since %v", first.since)
+	}
+	before := time.Now()
+	c.send(command("LATER", "2"))
+	other.send(command("NOW")) // behind its reply the loop has seen the second
+	other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	other.send(command("NOW"))
+	other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	seen := time.Now()
+	first.answer()
+	second := receive(t, f.asked)
+	if second.since.Before(before) || second.since.After(seen) {
+		t.Errorf("the second has waited since %v, want between %v and %v", second.since, before, seen)
+	}
+	second.answer()
 }
 
 // TestAsyncDeadline: a session is not waited for longer than it said, and a word

@@ -111,6 +111,7 @@ func (c *polled) serve() {
 func (c *polled) answer() {
 	c.seq++
 	reply, begun, answered, ok := c.ask()
+	c.arrived = time.Time{}
 	switch {
 	case !ok:
 		c.close()
@@ -134,7 +135,7 @@ func (c *polled) ask() (reply []byte, begun, answered, ok bool) {
 	if c.async == nil {
 		return nil, false, false, true
 	}
-	reply, begun, answered = c.async.Begin(c.batch.cmds, c.batch.reply[:0], c.done, c.seq)
+	reply, begun, answered = c.async.Begin(c.arrived, c.batch.cmds, c.batch.reply[:0], c.done, c.seq)
 	return reply, begun, answered, true
 }
 

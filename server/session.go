@@ -22,12 +22,13 @@ type Session interface {
 // goroutine wait. Its methods never wait but for Serve and Resume.
 type AsyncSession interface {
 	Session
-	// Begin begins what Serve does. Where it has not begun, nothing has happened
+	// Begin begins what Serve does, for commands that arrived at since, or now if
+	// that is zero. Where it has not begun, nothing has happened
 	// and Serve must be called. Where it has answered the reply is complete.
 	// Otherwise the words must stay valid until End, which is to be called when
 	// done was called with the token, on any goroutine, or at Until. After End it
 	// is not called any more. What Begin sends may wait for Options.Flush.
-	Begin(cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, answered bool)
+	Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, answered bool)
 	Until() time.Time
 	// End ends what Begin has begun. It returns false when Resume has to do it.
 	End() (reply []byte, ok bool)

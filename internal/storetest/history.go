@@ -178,7 +178,7 @@ func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 // decideInParts decides a batch as a loop does that has others to look after.
 func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	done := make(chan uint64, 1)
-	if l.Begin(b, func(token uint64) { done <- token }, 1) {
+	if l.Begin(b, time.Time{}, func(token uint64) { done <- token }, 1) {
 		return
 	}
 	l.Flush()
