@@ -38,6 +38,7 @@ type flight struct {
 	more     []int64
 	// finish is called with each ticket whose calls are all answered.
 	finish func(*ticket)
+	inTime int // calls that were answered while their callers waited
 	sentAt time.Time
 	users  int // senders and readers, see lane.leave
 	// missing are the commands that found no script, and heal is what is sent for
@@ -110,7 +111,7 @@ var hashSeed = maphash.MakeSeed()
 // reset empties the flight.
 func (f *flight) reset() {
 	f.commands, f.runs, f.groups = f.commands[:0], f.runs[:0], f.groups[:0]
-	f.missing = nil
+	f.missing, f.inTime = nil, 0
 	clear(f.members) // lets go of tickets
 	clear(f.tickets)
 	f.members, f.tickets = f.members[:0], f.tickets[:0]

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limitgate/limitgate/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -50,6 +51,7 @@ type lane struct {
 	tell   func(error, []limit.Item) // a call stays undecided
 	loads  func()                    // the script had to be loaded
 	report func(error)               // how the node is; nil is well
+	record func(breaker.Outcome)     // what became of calls
 
 	// saturated says that more calls wait than a flight holds, and held that some
 	// were submitted which nobody has tried to send.
@@ -115,6 +117,7 @@ func (l *lane) submit(t *ticket, now bool) {
 // refuse leaves a ticket's calls undecided.
 func (l *lane) refuse(t *ticket, why error) {
 	l.report(why)
+	l.record(breaker.Outcome{Stuck: 1, Err: why})
 	t.mu.Lock()
 	last := false
 	for _, c := range t.calls {
@@ -261,6 +264,7 @@ func (l *lane) leave(f *flight) {
 // executed all the same.
 func (l *lane) fail(f *flight, why error, sent bool) {
 	l.report(why)
+	l.record(breaker.Outcome{Failed: len(f.tickets), Err: why})
 	for i := range f.commands {
 		f.failCommand(&f.commands[i], why, sent, l.tell)
 	}

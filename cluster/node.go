@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/limitgate/limitgate/breaker"
 )
 
 // ErrNotMaster is returned for a node that is not a master: decisions are
@@ -22,7 +24,10 @@ type node struct {
 	addr   string
 	client *redis.Client
 	lane   *lane
-	log    *slog.Logger
+	// breaker keeps calls away while the node does not answer. It counts changes.
+	breaker *breaker.Breaker
+	changes [3]atomic.Int64 // by the state that began
+	log     *slog.Logger
 	// stop ends the lane's run; only Store.Run uses it.
 	stop context.CancelFunc
 	// sick says that the log says so; reported is when it last did, in seconds.
@@ -61,10 +66,27 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 		tell: s.trouble, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
 	}
 	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
+	n.breaker = breaker.New(breaker.Options{
+		Cooldown: s.opts.Cooldown, ProbeTimeout: s.opts.IOTimeout,
+		Changed: func(t breaker.Transition) { n.changed(t, s.opts.OnOutage) },
+	})
+	n.lane.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxAway {
 		n.lane.free = append(n.lane.free, newFlight())
 	}
 	return n
+}
+
+// changed logs and counts what the breaker does.
+func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
+	n.changes[t.To].Add(1)
+	switch {
+	case t.To == breaker.Closed:
+		outage(t.Outage)
+		n.log.Info("the breaker of a shard is closed", "node", n.addr, "outage", t.Outage)
+	case t.From == breaker.Closed:
+		n.log.Warn("the breaker of a shard is open", "node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err)
+	}
 }
 
 // report logs when a node falls sick and when it is well again, seldom enough

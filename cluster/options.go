@@ -29,7 +29,13 @@ type Options struct {
 	// DeclaredKeys makes every script call declare its keys, all in one slot, even
 	// where the nodes of a cluster would take those of all their slots at once.
 	DeclaredKeys bool
-	Log          *slog.Logger
+	// Cooldown is how long the breaker of a shard stays open at the least, before
+	// one call tries whether the shard is well again.
+	Cooldown time.Duration
+	// OnOutage, unless nil, is told how long a shard was out, from the first failed
+	// call to the first that succeeded, when its breaker closes.
+	OnOutage func(time.Duration)
+	Log      *slog.Logger
 }
 
 // The defaults of Options.
@@ -57,6 +63,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.ReloadInterval <= 0 {
 		o.ReloadInterval = DefaultReloadInterval
+	}
+	if o.OnOutage == nil {
+		o.OnOutage = func(time.Duration) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/limitgate/limitgate/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -70,8 +71,15 @@ func (l *lane) settle(f *flight, in *replies) error {
 	f.finish = l.finishLater
 	defer func() { f.finish = (*ticket).finished }()
 	var last error
+	failed := 0
+	f.inTime = 0
 	tell := func(err error, items []limit.Item) {
 		last = err
+		if kindOf(err).sick() {
+			failed++
+		} else {
+			f.inTime++
+		}
 		l.tell(err, items)
 	}
 	if len(f.missing) > 0 { // it was loaded first
@@ -107,5 +115,6 @@ func (l *lane) settle(f *flight, in *replies) error {
 		}
 	}
 	l.report(last)
+	l.record(breaker.Outcome{OK: f.inTime, Failed: failed, Err: last})
 	return nil
 }

@@ -75,6 +75,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 	refused, ok := refusal(err)
 	switch {
 	case ok && refused == clockText:
+		f.inTime++
 		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
 		return 1, nil
 	case ok:
@@ -83,6 +84,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 	case err != nil:
 		return 0, err
 	case r.verb == verbRefund:
+		f.inTime++
 		f.each(g, func(t *ticket, _ limit.Call) { t.refunds++ })
 		return 1, nil
 	}
@@ -170,7 +172,11 @@ func (f *flight) grant(v verb, g *group, now int64) {
 		if f.check(v, g, now) && m.wish > 0 {
 			f.checkMore(g, m.wish, now)
 		}
-		if m.ticket.decided(m.call, f.verdicts, f.more) {
+		last, inTime := m.ticket.decided(m.call, f.verdicts, f.more)
+		if inTime {
+			f.inTime++
+		}
+		if last {
 			f.finish(m.ticket)
 		}
 	}
@@ -218,10 +224,10 @@ func (f *flight) checkMore(g *group, wish, now int64) {
 }
 
 // decided hands a call its verdicts, unless its caller has left. It reports whether
-// that was the last one of the ticket.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) (last bool) {
+// that was the last one of the ticket, and whether the caller was there.
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) (last, inTime bool) {
 	t.mu.Lock()
-	if !t.left {
+	if inTime = !t.left; inTime {
 		items := t.items[c.First:c.Last]
 		for i := range items {
 			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more[i]
@@ -229,7 +235,7 @@ func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) (
 	}
 	last = t.answered()
 	t.mu.Unlock()
-	return last
+	return last, inTime
 }
 
 // askAgain notes that a call was not decided because the store's clock, now, is

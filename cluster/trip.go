@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limitgate/limitgate/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -55,7 +56,8 @@ func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 
 // Ask begins what Take does, see limiter.Store.
 func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
-	left := time.Until(at.Deadline())
+	now := time.Now()
+	left := at.Deadline().Sub(now)
 	if left <= 0 {
 		for _, c := range calls {
 			s.trouble(errOverload, items[c.First:c.Last])
@@ -63,7 +65,7 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, don
 		return nil
 	}
 	tr := trips.Get().(*trip)
-	tr.route(s, verbTake, items, calls, time.Now().Add(left/2))
+	tr.route(s, verbTake, items, calls, now, left)
 	tr.store, tr.done, tr.token = s, done, token
 	tr.called.Store(false)
 	if tr.end == nil {
@@ -138,7 +140,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 	tr := trips.Get().(*trip)
 	now := time.Now()
 	left := deadline.Sub(now)
-	tr.route(s, v, items, calls, now.Add(left/2))
+	tr.route(s, v, items, calls, now, left)
 	tr.timer.Reset(left)
 	for i, t := range tr.used {
 		tr.nodes[i].lane.submit(t, true)
@@ -163,9 +165,10 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 	return again
 }
 
-// route puts each call on a ticket for its node.
-func (tr *trip) route(s *Store, v verb, items []limit.Item, calls []limit.Call, sendBy time.Time) {
-	top := s.top.Load()
+// route puts each call on a ticket for its node. The decision has so much time
+// left: after half of it nothing is sent any more.
+func (tr *trip) route(s *Store, v verb, items []limit.Item, calls []limit.Call, now time.Time, left time.Duration) {
+	top, sendBy := s.top.Load(), now.Add(left/2)
 	for _, c := range calls {
 		n := top.single
 		if n == nil {
@@ -176,6 +179,10 @@ func (tr *trip) route(s *Store, v verb, items []limit.Item, calls []limit.Call, 
 			continue
 		}
 		t := tr.ticket(n)
+		if t == nil && !n.breaker.Allow(now) {
+			s.trouble(errBreaker, items[c.First:c.Last])
+			continue
+		}
 		if t == nil {
 			t = tr.issue(n)
 			t.reset(v, items, sendBy)
@@ -220,6 +227,11 @@ func (s *Store) abandoned(n *node, t *ticket) {
 		why = errOverdue
 	}
 	n.report(why)
+	outcome := breaker.Outcome{Stuck: 1, Err: why}
+	if t.sent {
+		outcome = breaker.Outcome{Failed: 1, Err: why}
+	}
+	n.breaker.Record(time.Now(), outcome)
 	for _, c := range t.calls {
 		group := t.items[c.First:c.Last]
 		if group[0].Source != limit.SourceNone {

@@ -15,6 +15,9 @@ import (
 // errNoNode is why a call was never sent: nobody is known to own its slot.
 var errNoNode = errors.New("send call: no node owns its slot")
 
+// errBreaker is why a call was never sent: its shard has not answered for a while.
+var errBreaker = errors.New("send call: the breaker of its shard is open")
+
 // Kind is a kind of trouble with the store, for counting.
 type Kind uint8
 
@@ -38,13 +41,14 @@ const (
 	KindRole                    // the node is not a master
 	KindNoNode                  // nobody is known to own the slot
 	KindOverload                // never sent, because its turn did not come in time
+	KindBreaker                 // never sent, because the shard's breaker is open
 	KindOther                   // anything else
 	numKinds
 )
 
 var kindNames = [numKinds]string{
 	"timeout", "network", "moved", "ask", "tryagain", "clusterdown", "readonly", "loading", "masterdown",
-	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "other",
+	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "breaker", "other",
 }
 
 // String returns the word used in metrics.
@@ -77,6 +81,8 @@ func kindOf(err error) Kind {
 		return KindRole
 	case errors.Is(err, errOverload):
 		return KindOverload
+	case errors.Is(err, errBreaker):
+		return KindBreaker
 	case errors.Is(err, errNoNode):
 		return KindNoNode
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout):
@@ -133,6 +139,17 @@ func (k Kind) callsForReload() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// sick reports whether trouble of this kind says that the node itself is not well,
+// so that it counts against its breaker.
+func (k Kind) sick() bool {
+	switch k {
+	case KindMoved, KindAsk, KindTryAgain, KindWrongType, KindFormat, KindNoNode, KindBreaker:
+		return false
+	default:
+		return true
 	}
 }
 

@@ -39,6 +39,10 @@ var table = map[string]row{
 		imports: []string{"limit"},
 		settled: true,
 	},
+	"breaker": {
+		reason:  "counts successes and failures, no matter of what",
+		settled: true,
+	},
 	"memory": {
 		reason:  "an engine that knows buckets, and not who asks for them",
 		imports: []string{"limit"},
@@ -46,7 +50,7 @@ var table = map[string]row{
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit"},
+		imports: []string{"limit", "breaker"},
 		settled: true,
 	},
 	"backstop": {
