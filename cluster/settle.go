@@ -87,6 +87,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		return 1, nil
 	}
 	f.states = f.states[:0]
+	var impossible error
 	for i := range g.items {
 		p := &g.items[i].Limit.Params
 		numbers := [6]int64{first}
@@ -102,9 +103,13 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		used += n
 		state := stateOf(p, &numbers, now)
 		if !isState(p, &state, now) {
-			return 0, fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
+			impossible = fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
 		}
 		f.states = append(f.states, state)
+	}
+	if impossible != nil {
+		f.fail(g, impossible, true, tell)
+		return used, nil
 	}
 	f.grant(r.verb, g, now)
 	return used, nil

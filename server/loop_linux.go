@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// loopEvents is how many connections are looked at between two looks at the
-	// clock.
+	// loopEvents is how many connections are looked at in a round: between two looks
+	// at the clock, and before replies are sent.
 	loopEvents = 128
 	// sweepEvery is how often connections are looked at that keep us waiting.
 	sweepEvery = 250 * time.Millisecond
@@ -129,6 +129,9 @@ func (p *loop) run() {
 		for i := range posts {
 			if q := &posts[i]; q.c == nil || q.seq == 0 || q.seq == q.c.seq {
 				q.what(q.c)
+			}
+			if i%loopEvents == loopEvents-1 {
+				p.flush()
 			}
 		}
 		clear(posts)

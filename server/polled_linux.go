@@ -96,6 +96,8 @@ func (c *polled) serve() {
 		err := c.in.collect(b, c.limits())
 		if b.empty() || errors.Is(err, errBrowser) {
 			b.release()
+			// For the rest of a command it is the client who is waited for.
+			c.arrived = time.Time{}
 			if err != nil {
 				c.part(err)
 			}
