@@ -72,28 +72,38 @@ func TestExpiryNeverMints(t *testing.T) {
 	}
 }
 
-// TestExpiryArmedOncePerWindow counts the commands that set an expiry: a window
-// needs one, not one a call.
-func TestExpiryArmedOncePerWindow(t *testing.T) {
-	node := redistest.Start(t)
-	s, c := open(t, node.Addr), client(t, node.Addr)
-	set := compile(t,
-		spec{ID: "field", By: []string{"tenant"}, Rate: "1000/1d", Algorithm: "sliding_window"},
-		spec{ID: "key", By: []string{"tenant", "op"}, Rate: "1000/1d", Algorithm: "sliding_window"},
-		spec{ID: "bucket", By: []string{"tenant"}, Rate: "1000/1d"},
-	)
-	for range 100 {
-		take(t, s, set, limit.Request{Tenant: "armed", Op: "op", Cost: 1})
+// TestExpiryArmedSeldom counts the commands that set an expiry: a window needs one,
+// a token bucket one in a granule, and neither one a call.
+func TestExpiryArmedSeldom(t *testing.T) {
+	window := spec{ID: "field", By: []string{"tenant"}, Rate: "1000/1d", Algorithm: "sliding_window"}
+	windowKey := spec{ID: "key", By: []string{"tenant", "op"}, Rate: "1000/1d", Algorithm: "sliding_window"}
+	bucket := spec{ID: "bucket", By: []string{"tenant"}, Rate: "1000/1d"}
+	bucket2 := spec{ID: "bucket2", By: []string{"tenant"}, Rate: "500/1d"}
+	bucketKey := spec{ID: "bucket-key", By: []string{"tenant", "op"}, Rate: "1000/1d"}
+	for name, specs := range map[string][]spec{
+		"windows and a bucket": {window, windowKey, bucket},
+		"one bucket":           {bucket},
+		"fields":               {bucket, bucket2},
+		"a field and a key":    {bucket, bucketKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := redistest.Start(t)
+			s, c := open(t, node.Addr), client(t, node.Addr)
+			set := compile(t, specs...)
+			for range 100 {
+				take(t, s, set, limit.Request{Tenant: "armed", Op: "op", Cost: 1})
+			}
+			stats, err := c.Info(context.Background(), "commandstats").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			expires := calls(stats, "expire") + calls(stats, "pexpire") + calls(stats, "pexpireat") + calls(stats, "expireat")
+			if expires < 1 || expires > 3 {
+				t.Errorf("%d commands set an expiry in 100 calls, want one for each field\n%s", expires, stats)
+			}
+			redistest.AssertAllKeysExpire(t, node)
+		})
 	}
-	stats, err := c.Info(context.Background(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	expires := calls(stats, "expire") + calls(stats, "pexpire") + calls(stats, "pexpireat") + calls(stats, "expireat")
-	if expires < 1 || expires > 3 {
-		t.Errorf("%d commands set an expiry in 100 calls, want one for each field\n%s", expires, stats)
-	}
-	redistest.AssertAllKeysExpire(t, node)
 }
 
 func calls(stats, command string) int {

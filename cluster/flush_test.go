@@ -45,6 +45,43 @@ func TestFlushSendsTogether(t *testing.T) {
 	}
 }
 
+// TestFullFlightsDoNotWait: what would not travel together is not held until Flush,
+// however much is begun before it: none of it is too much for the lane.
+func TestFullFlightsDoNotWait(t *testing.T) {
+	const pipelines, size = 100, 64
+	s := open(t, redistest.SharedNode(t).Addr)
+	set := compile(t, spec{ID: "held", By: []string{"tenant"}, Rate: "10/366d"})
+	at := limit.Moment{Start: time.Now(), Timeout: 20 * time.Second}
+	done := make(chan uint64, pipelines)
+	buffers := make([]limit.Buffer, pipelines)
+	var ends []func() bool
+	for i := range buffers {
+		b := &buffers[i]
+		for j := range size {
+			set.Resolve(&limit.Request{Tenant: fmt.Sprint("held-", i, "-", j), Cost: 1}, testAddrs, 0, b)
+		}
+		ends = append(ends, s.Ask(at, b.Items, b.Calls, func(token uint64) { done <- token }, 1))
+		if (i+1)*size%maxFlight == 0 {
+			<-done
+		}
+	}
+	for range pipelines - pipelines*size/maxFlight - maxFlight/size {
+		<-done
+	}
+	s.Flush()
+	for range maxFlight / size {
+		<-done
+	}
+	for i, end := range ends {
+		end()
+		for _, it := range buffers[i].Items {
+			if it.Source != limit.SourceStore {
+				t.Fatalf("pipeline %d: %+v", i, it)
+			}
+		}
+	}
+}
+
 // TestAskTooLate: what has no time left is left to others, and costs the store
 // nothing.
 func TestAskTooLate(t *testing.T) {

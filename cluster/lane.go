@@ -40,7 +40,8 @@ var (
 
 // lane is the way to one node: the calls of all connections meet in it. While
 // flights are on their way the next one gathers, so that batches are as large as
-// the load demands, without a timer; an idle lane sends at once.
+// the load demands, without a timer; an idle lane sends at once what it is given,
+// or at Flush what was begun together.
 //
 // One goroutine, in run, reads the replies and settles the flights. They are
 // filled and sent by whoever finds that one may leave: a caller, or the reader.
@@ -102,6 +103,7 @@ func (l *lane) submit(t *ticket, now bool) {
 		if l.queued > maxFlight {
 			l.saturated.Store(true)
 		}
+		now = now || l.queued >= maxFlight // more would not travel together
 	}
 	l.mu.Unlock()
 	switch {

@@ -89,6 +89,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		return 1, nil
 	}
 	f.states = f.states[:0]
+	var impossible error
 	for i := range g.items {
 		p := &g.items[i].Limit.Params
 		numbers := [6]int64{first}
@@ -104,9 +105,13 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		used += n
 		state := stateOf(p, &numbers, now)
 		if !isState(p, &state, now) {
-			return 0, fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
+			impossible = fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
 		}
 		f.states = append(f.states, state)
+	}
+	if impossible != nil {
+		f.fail(g, impossible, true, tell)
+		return used, nil
 	}
 	f.grant(r.verb, g, now)
 	return used, nil
@@ -163,22 +168,41 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 
 // grant gives the members of a group their verdicts, one after the other: what
 // the script did to the buckets at once, the maths of package limit does to
-// their states step by step.
+// their states step by step. Wishes come behind all of them: what somebody waits
+// for is not kept for later.
 func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
+	f.more = append(f.more[:0], make([]int64, len(g.items))...)
+	f.wishers, f.held = f.wishers[:0], f.held[:0]
+	granted := false
 	for at := g.first; at >= 0; at = f.members[at].next {
 		m := &f.members[at]
-		f.more = append(f.more[:0], make([]int64, len(g.items))...)
-		if f.check(v, g, now) && m.wish > 0 {
+		granted = f.check(v, g, now)
+		if granted && m.wish > 0 {
+			f.wishers, f.held = append(f.wishers, at), append(f.held, f.verdicts...)
+			continue
+		}
+		f.decided(m, f.verdicts)
+	}
+	for i, at := range f.wishers {
+		m, own := &f.members[at], f.held[i*len(g.items):(i+1)*len(g.items)]
+		clear(f.more)
+		if granted {
 			f.checkMore(g, m.wish, now)
+			own = f.verdicts
 		}
-		last, inTime := m.ticket.decided(m.call, f.verdicts, f.more)
-		if inTime {
-			f.inTime++
-		}
-		if last {
-			f.finish(m.ticket)
-		}
+		f.decided(m, own)
+	}
+}
+
+// decided hands a member its verdicts.
+func (f *flight) decided(m *member, verdicts []limit.Verdict) {
+	last, inTime := m.ticket.decided(m.call, verdicts, f.more)
+	if inTime {
+		f.inTime++
+	}
+	if last {
+		f.finish(m.ticket)
 	}
 }
 
@@ -205,7 +229,7 @@ func (f *flight) check(v verb, g *group, now int64) bool {
 	return granted
 }
 
-// checkMore grants up to wish more checks after one that was granted, and notes in
+// checkMore grants up to wish more checks after the last one was granted, and notes in
 // f.more how many each bucket gave: one that only watches may give fewer. The
 // verdicts become those of the last.
 func (f *flight) checkMore(g *group, wish, now int64) {

@@ -25,8 +25,8 @@ type ticket struct {
 	// sendBy is when it is too late to send: the reply takes its time too, and
 	// what is charged after the caller has left is charged for nothing.
 	sendBy time.Time
-	// done holds one token once every call is answered; where nobody waits for
-	// that, trip is told instead.
+	// done holds one token soon after every call was answered: the reader tells the
+	// callers of a flight together. Where nobody waits for it, trip is told instead.
 	done chan struct{}
 	trip *trip
 

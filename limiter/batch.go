@@ -24,6 +24,10 @@ type Batch struct {
 	at  limit.Moment
 	set *limit.Set
 	end func() bool
+	// learnt says that the store is not to be asked again, and that what it said is
+	// known; undecided is scratch for the calls that it is asked for again.
+	learnt    bool
+	undecided []limit.Call
 }
 
 // Reset empties the batch and keeps its memory.
@@ -58,17 +62,23 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 }
 
 // refuse decides the requests that the cache, if there is one, knows to be denied.
-// Their other items stay undecided.
+// Their other items stay undecided. With renew some of them are asked for all the
+// same, see denyCache.renew.
 func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 	if deny == nil || deny.latest.Load() <= now {
 		return
 	}
 	for i := range b.Requests {
 		items := b.Items(i)
+		refused := false
 		for j := range items {
-			if deny.refuse(&items[j], now, renew) {
-				b.Decisions[i].Source = limit.SourceCache
-			}
+			refused = deny.refuse(&items[j], now) || refused
+		}
+		if refused && renew {
+			refused = !deny.renewAll(items, now)
+		}
+		if refused {
+			b.Decisions[i].Source = limit.SourceCache
 		}
 	}
 }

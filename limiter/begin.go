@@ -21,7 +21,7 @@ func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), toke
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
 	b.refuse(l.deny, l.instant(b.at.Start), true)
 	calls := l.callsForStore(b.at, b, true)
-	b.end = nil
+	b.end, b.learnt = nil, false
 	if len(calls) > 0 {
 		b.end = l.opts.Store.Ask(b.at, b.buf.Items, calls, done, token)
 	}
@@ -57,6 +57,7 @@ func (l *Limiter) End(b *Batch) (decided bool) {
 // changed nothing, when units have to be given back for that.
 func (l *Limiter) conclude(b *Batch) bool {
 	l.learn(b, b.calls, b.at)
+	b.learnt = true
 	b.fallBack(b.at, b.calls, l.opts.Backstop, Backstop.Decide)
 	b.merge()
 	if b.anyGrantDenied() {
@@ -70,15 +71,16 @@ func (l *Limiter) conclude(b *Batch) bool {
 // Resume makes the decisions that Begin and End could not. It waits for the store
 // where it must.
 func (l *Limiter) Resume(b *Batch) {
-	calls := b.calls[:0]
-	for _, c := range b.calls {
-		if b.buf.Items[c.First].Source == limit.SourceNone {
-			calls = append(calls, c)
+	if !b.learnt { // the store wants to be asked again for some calls
+		b.undecided = b.undecided[:0]
+		for _, c := range b.calls {
+			if b.buf.Items[c.First].Source == limit.SourceNone {
+				b.undecided = append(b.undecided, c)
+			}
 		}
-	}
-	if len(calls) > 0 {
-		l.opts.Store.Take(b.at, b.buf.Items, calls)
-		b.fallBack(b.at, calls, l.opts.Backstop, Backstop.Decide)
+		l.opts.Store.Take(b.at, b.buf.Items, b.undecided)
+		l.learn(b, b.calls, b.at)
+		b.fallBack(b.at, b.calls, l.opts.Backstop, Backstop.Decide)
 	}
 	b.merge()
 	l.giveBack(b.at, b)

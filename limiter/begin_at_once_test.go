@@ -58,3 +58,50 @@ func TestBeginLate(t *testing.T) {
 		}
 	}
 }
+
+// halfway is a store that answers the first call when it is asked, and the others
+// only when it is asked again.
+type halfway struct {
+	*lender
+	asked int
+}
+
+func (s *halfway) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+	s.asked++
+	s.Take(at, items, calls[:1])
+	return func() bool { return true }
+}
+
+// TestResumeLearns: what the store says when it is asked again teaches as much as
+// what it says at once: units that were taken ahead are used, and later ones asked
+// for.
+func TestResumeLearns(t *testing.T) {
+	now := start
+	store := &halfway{lender: &lender{Store: memory.New(memory.Options{})}}
+	l := leasing(t, store, &now, 1, limit.Lease{On: true, Size: 5, TTL: limit.MaxLeaseTTL}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"})
+	leased := 0
+	for range 60 {
+		b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
+		if !l.Begin(&b, time.Time{}, func(uint64) {}, 1) && !l.End(&b) {
+			l.Resume(&b)
+		}
+		for _, d := range b.Decisions {
+			if d.Source == limit.SourceLease {
+				leased++
+			} else if d.Source != limit.SourceStore {
+				t.Fatalf("%+v", d)
+			}
+		}
+	}
+	if leased < 90 || store.asked > 15 {
+		t.Errorf("%d of 120 checks from leases, with %d calls", leased, store.asked)
+	}
+	handBack(t, l)
+	b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
+	l.Peek(&b)
+	for i, d := range b.Decisions {
+		if d.Remaining < 939 { // all that was not used is back
+			t.Errorf("tenant %d: %d left", i, d.Remaining)
+		}
+	}
+}

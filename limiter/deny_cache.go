@@ -44,9 +44,9 @@ type refusal struct {
 	full      int64 // the bucket is as good as untouched then
 	remaining int64
 	window    int64
-	// renewing says that somebody asks the store again, because the entry is about
-	// to end although the bucket still refuses.
-	renewing bool
+	// renewable says that the bucket will still refuse when the entry ends, so that
+	// the store has to be asked again, and that nobody does yet.
+	renewable bool
 	// returned says that units came back then: refusals that were asked for before
 	// are not believed.
 	returned int64
@@ -65,19 +65,14 @@ func newDenyCache(size int, ttl time.Duration) *denyCache {
 }
 
 // refuse gives an enforced item its verdict if it is known to be denied at now,
-// and reports whether it is. With renew one of those that come shortly before an
-// entry ends is told that it is not: it asks the store, and the others need not
-// all ask at once when the entry has ended.
-func (c *denyCache) refuse(it *limit.Item, now int64, renew bool) bool {
+// and reports whether it is.
+func (c *denyCache) refuse(it *limit.Item, now int64) bool {
 	if c.latest.Load() <= now || !it.Enforced() || len(it.Name) == 0 {
 		return false
 	}
 	// The key is only compared with: Peek does not keep it.
 	r, ok := c.entries.Peek(unsafe.String(&it.Name[0], len(it.Name)))
 	if !ok || r.until <= now || it.Cost < r.cost || r.params != it.Limit.Params {
-		return false
-	}
-	if renew && !r.renewing && r.until-now < c.ttl/renewPart && r.due > r.until && c.renew(it, r) {
 		return false
 	}
 	it.Source = limit.SourceCache
@@ -87,17 +82,48 @@ func (c *denyCache) refuse(it *limit.Item, now int64, renew bool) bool {
 	return true
 }
 
-// renew notes that an entry is being renewed, and reports whether it was the one
-// to do so.
-func (c *denyCache) renew(it *limit.Item, r refusal) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.entries.Peek(string(it.Name))
-	if !ok || known != r {
+// ending returns the entry of an item if it is to be renewed.
+func (c *denyCache) ending(it *limit.Item, now int64) (refusal, bool) {
+	r, ok := c.entries.Peek(unsafe.String(&it.Name[0], len(it.Name)))
+	return r, ok && r.renewable && r.until-now < c.ttl/renewPart && it.Cost == r.cost
+}
+
+// renew reports whether an item that was refused should be asked for all the same,
+// because its entry is about to end: one of those that come then is told so, and
+// the others need not all ask at once when the entry has ended.
+func (c *denyCache) renew(it *limit.Item, now int64) bool {
+	r, ok := c.ending(it, now)
+	if !ok {
 		return false
 	}
-	r.renewing = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.entries.Peek(string(it.Name)); !ok || known != r {
+		return false
+	}
+	r.renewable = false
 	c.entries.Add(string(it.Name), r)
+	return true
+}
+
+// renewAll renews the entries that refused items of a request, and makes them
+// undecided; or reports false where one of them refuses for longer.
+func (c *denyCache) renewAll(items []limit.Item, now int64) bool {
+	for i := range items {
+		if it := &items[i]; it.Source == limit.SourceCache {
+			if _, ok := c.ending(it, now); !ok {
+				return false
+			}
+		}
+	}
+	for i := range items {
+		if items[i].Source == limit.SourceCache {
+			if !c.renew(&items[i], now) {
+				return false // somebody else was first
+			}
+			items[i].Source, items[i].Verdict = limit.SourceNone, limit.Verdict{}
+		}
+	}
 	return true
 }
 
@@ -133,14 +159,16 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 		if it.Source != limit.SourceStore || it.Allowed || !it.Enforced() {
 			continue
 		}
-		if known, ok := c.entries.Peek(string(it.Name)); ok && sent <= known.returned {
+		known, _ := c.entries.Peek(string(it.Name))
+		if sent <= known.returned {
 			continue
 		}
 		r := refusal{
-			params: it.Limit.Params, cost: it.Cost, remaining: it.Remaining, window: it.Window,
-			until: sent + c.ttl, due: limit.Never, full: received + it.Reset*1000,
+			params: it.Limit.Params, cost: it.Cost, remaining: it.Remaining, window: it.Window, returned: known.returned,
+			until: sent + c.ttl, due: limit.Never, full: received + it.Reset*1000, renewable: true,
 		}
 		if it.Wait != limit.Never {
+			r.renewable = it.Wait*1000 > c.ttl
 			r.until, r.due = min(r.until, sent+it.Wait*1000), received+it.Wait*1000
 		}
 		c.entries.Add(string(it.Name), r)

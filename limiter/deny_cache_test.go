@@ -186,3 +186,63 @@ func TestDenyCacheRenews(t *testing.T) {
 		}
 	}
 }
+
+// slow is a memory store that takes its time, by the clock of the test.
+type slow struct {
+	*counted
+	now  *time.Time
+	took time.Duration
+}
+
+func (s *slow) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	s.counted.Take(at, items, calls)
+	*s.now = s.now.Add(s.took)
+}
+
+// TestDenyCacheShortWait: where the wait ends an entry, asking again is in vain.
+func TestDenyCacheShortWait(t *testing.T) {
+	now := start
+	store := &slow{&counted{Store: memory.New(memory.Options{Buckets: 1000})}, &now, 200 * time.Microsecond}
+	l := clocked(t, store, &now, 1000, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "100/s", Burst: "1"})
+	req := limit.Request{Tenant: "t", Cost: 1}
+	decide(l, req)
+	store.calls = 0
+	for end := now.Add(9 * time.Millisecond); now.Before(end); now = now.Add(10 * time.Microsecond) {
+		if d := decide(l, req)[0]; d.Allowed {
+			t.Fatalf("%+v", d)
+		}
+	}
+	if store.calls != 1 {
+		t.Errorf("the store was asked %d times", store.calls)
+	}
+}
+
+// TestDenyCacheLongestWait: a request that several buckets refuse is told the
+// longest wait, also while one of their entries is about to end, and that bucket is
+// asked for when somebody comes whom no other refuses.
+func TestDenyCacheLongestWait(t *testing.T) {
+	now := start
+	store := &counted{Store: memory.New(memory.Options{Buckets: 1000})}
+	l := clocked(t, store, &now, 1000,
+		storetest.Spec{ID: "user", By: []string{"tenant", "user"}, Rate: "1/h"},
+		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "3/30s"},
+	)
+	ask := func(user string) limit.Decision {
+		return decide(l, limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "user", Value: user}}})[0]
+	}
+	for _, user := range []string{"a", "b", "c", "d"} { // d is refused by the tenant's bucket
+		ask(user)
+	}
+	now = now.Add(500 * time.Millisecond)
+	ask("a") // refused by the tenant's entry: nothing is known of the user yet
+	now = now.Add(490 * time.Millisecond)
+	store.calls = 0
+	for i := range 3 {
+		if d := ask("d"); d.Allowed || d.LimitID() != "tenant" {
+			t.Errorf("check %d: %+v", i, d)
+		}
+	}
+	if store.calls != 1 {
+		t.Errorf("the store was asked %d times, want one renewal", store.calls)
+	}
+}

@@ -30,6 +30,6 @@
 //
 // The way of one batch in a loop: polled.receive has input.collect cut commands
 // out of what arrived, polled.answer has AsyncSession.Begin answer them or begin
-// to, polled.end has End do the rest, and polled.reply writes. Elsewhere conn.await
+// to, polled.end has End do the rest, and polled.send writes. Elsewhere conn.await
 // collects, and conn.answer has Session.Serve append the replies and writes them.
 package server

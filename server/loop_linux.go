@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// loopEvents is how many connections are looked at between two looks at the
-	// clock.
+	// loopEvents is how many connections are looked at in a round: between two looks
+	// at the clock, and before replies are sent.
 	loopEvents = 128
 	// sweepEvery is how often connections are looked at that keep us waiting.
 	sweepEvery = 250 * time.Millisecond
@@ -129,6 +129,9 @@ func (p *loop) run() {
 		for i := range posts {
 			if q := &posts[i]; q.c == nil || q.seq == 0 || q.seq == q.c.seq {
 				q.what(q.c)
+			}
+			if i%loopEvents == loopEvents-1 {
+				p.flush()
 			}
 		}
 		clear(posts)
@@ -280,7 +283,11 @@ func (p *loop) drain() {
 	p.draining.Store(true)
 	p.post(nil, 0, func(*polled) {
 		for _, c := range p.conns {
-			if c.state == stateReading {
+			switch {
+			case c.state != stateReading:
+			case c.unsent():
+				c.part(errDraining)
+			default:
 				c.close()
 			}
 		}

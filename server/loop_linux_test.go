@@ -128,6 +128,33 @@ func TestAsyncSince(t *testing.T) {
 	second.answer()
 }
 
+// TestAsyncSinceOfHalf: what a client sends in pieces has not waited for us.
+func TestAsyncSinceOfHalf(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{}, f)
+	c, other := r.dial(), r.dial()
+	second := command("LATER", "2")
+	c.send(command("LATER", "1"))
+	first := receive(t, f.asked)
+	c.send(second[:5])
+	for range 2 { // behind its reply the loop has seen the piece
+		other.send(command("NOW"))
+		other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	}
+	first.answer()
+	c.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("1")})))
+	for range 2 { // and has looked at it once more
+		other.send(command("NOW"))
+		other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
+	}
+	c.send(second[5:])
+	q := receive(t, f.asked)
+	if !q.since.IsZero() {
+		t.Errorf("the second has waited since %v", q.since)
+	}
+	q.answer()
+}
+
 // TestAsyncDeadline: a session is not waited for longer than it said, and a word
 // that comes too late changes nothing for the next question.
 func TestAsyncDeadline(t *testing.T) {

@@ -49,6 +49,12 @@ local function read_limit(text, f)
   }
 end
 
+-- is_level reports whether a bucket can have had a level at the instant last. What
+-- cannot be used at sight is examined in call.lua.
+local function is_level(l, last, level)
+  return last >= 0 and last <= now and level <= l.full and level > -4503599627370496 and level % 1 == 0
+end
+
 -- failure returns the error of a reply, or nil.
 local function failure(reply)
   return type(reply) == 'table' and reply.err or nil

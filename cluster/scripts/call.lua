@@ -42,10 +42,9 @@ local function load(i, l)
       return l.capacity
     elseif #raw == l.size and sub(raw, 1, l.head) == l.prefix then
       local last, was = unpack_struct('<dd', raw, l.head + 1)
-      local elapsed = now - last
-      if elapsed >= 0 and was <= l.full then
+      if is_level(l, last, was) then
         due[i] = level_due(l, last, was)
-        was = min(l.full, was + elapsed * l.count)
+        was = min(l.full, was + (now - last) * l.count)
         level[i] = was
         return floor(was / l.period)
       end

@@ -25,7 +25,7 @@ local function decide_one(verb, limits, n_calls, several)
       has = full
     elseif #raw == size and sub(raw, 1, head) == prefix then
       local last, was = unpack_struct('<dd', raw, head + 1)
-      if last <= now and was <= full then
+      if is_level(l, last, was) then
         was_due = last + (full - was) / count
         was_due = was_due - was_due % granule
         has = was + (now - last) * count

@@ -35,7 +35,7 @@ local function read_level(i, l, raw)
     return nil
   end
   local last, was = unpack_struct('<dd', raw, l.head + 1)
-  if last > now or was > full then
+  if not is_level(l, last, was) then
     return nil
   end
   local due = last + (full - was) / l.count
