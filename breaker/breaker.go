@@ -212,6 +212,9 @@ func (b *Breaker) change(t Transition) {
 	b.opts.Changed(t)
 }
 
+// State returns the present state.
+func (b *Breaker) State() State { return State(b.state.Load()) }
+
 // Status is what there is to tell of a breaker.
 type Status struct {
 	State State

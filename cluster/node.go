@@ -77,6 +77,14 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	return n
 }
 
+// allow reports whether a call may be made. Peeking is no reason for a probe.
+func (n *node) allow(v verb, now time.Time) bool {
+	if v == verbPeek {
+		return n.breaker.State() == breaker.Closed
+	}
+	return n.breaker.Allow(now)
+}
+
 // changed logs and counts what the breaker does.
 func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 	n.changes[t.To].Add(1)

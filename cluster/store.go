@@ -183,11 +183,7 @@ func (s *Store) Locate(it *limit.Item) string {
 // Saturated reports whether the lane to the node of an item's bucket is so full
 // that checks wait for several flights.
 func (s *Store) Saturated(it *limit.Item) bool {
-	t := s.top.Load()
-	n := t.single
-	if n == nil {
-		n = t.owner(it.Slot())
-	}
+	n := s.shardOf(it)
 	return n != nil && n.lane.saturated.Load()
 }
 

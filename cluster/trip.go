@@ -179,7 +179,7 @@ func (tr *trip) route(s *Store, v verb, items []limit.Item, calls []limit.Call, 
 			continue
 		}
 		t := tr.ticket(n)
-		if t == nil && !n.breaker.Allow(now) {
+		if t == nil && !n.allow(v, now) {
 			s.trouble(errBreaker, items[c.First:c.Last])
 			continue
 		}

@@ -44,7 +44,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	s.out.integer(n)
 }
 
-// configCommand answers RL.CONFIG VERSION and RL.CONFIG RELOAD.
+// configCommand answers RL.CONFIG VERSION, RELOAD and SHARDS.
 func configCommand(_ context.Context, s *Session, args [][]byte) {
 	switch {
 	case len(args) == 2 && equalFold(args[1], "VERSION"):
@@ -61,6 +61,16 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 			return
 		}
 		s.out.ok()
+	case len(args) == 2 && equalFold(args[1], "SHARDS"):
+		shards := s.h.opts.Shards()
+		s.out.array(len(shards))
+		for _, sh := range shards {
+			s.out.mapping(4)
+			s.out.pair("addr", sh.Addr)
+			s.out.pair("breaker", sh.Breaker)
+			s.out.pair("error", sh.Error)
+			s.out.pair("next_probe_ms", sh.NextProbe.Milliseconds())
+		}
 	default:
 		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "'. Try RL.HELP.")
 	}

@@ -36,6 +36,17 @@ type Options struct {
 	Version string // of this program
 	Store   string // what it decides on: "memory", "redis" or "cluster"
 	Now     func() time.Time
+	// Shards tells of the masters of the store; nil stands for none.
+	Shards func() []Shard
+}
+
+// Shard is what there is to tell of one master of the store.
+type Shard struct {
+	Addr    string
+	Breaker string // "closed", "open" or "half_open"
+	Error   string // why the last call failed, or ""
+	// NextProbe is in how long the next call is let through to an open one.
+	NextProbe time.Duration
 }
 
 // Handler makes sessions and knows the ones that are open. Any number of
@@ -54,6 +65,9 @@ type Handler struct {
 func NewHandler(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Shards == nil {
+		opts.Shards = func() []Shard { return nil }
 	}
 	return &Handler{
 		opts: opts, table: newTable(), started: opts.Now(), runID: newRunID(),

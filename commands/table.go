@@ -41,7 +41,7 @@ func newTable() map[string]*command {
 		{"rl.explain", -4, groupLimit, []string{"readonly"}, checkUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
 		{"rl.limits", -1, groupLimit, []string{"readonly"}, "[tenant]", "The limits in force, with their version and source.", limitsCommand},
 		{"rl.reset", -2, groupLimit, admin, "tenant [limit_id]", "Forget the counters of a tenant, or (- limit_id) of a shared limit.", resetCommand},
-		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD", "Version, age and staleness of the limits; load them again.", configCommand},
+		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD | SHARDS", "Version, age and staleness of the limits; load them again; the breakers of the store.", configCommand},
 		{"rl.help", -1, groupLimit, fast, "", "These lines.", helpCommand},
 
 		{"ping", -1, groupConnection, fast, "[message]", "Answer PONG, or the message.", pingCommand},

@@ -47,6 +47,9 @@ type Settings struct {
 	// StoreIOTimeout bounds one read or write on a connection to Redis, 1 ms to
 	// 60 s.
 	StoreIOTimeout time.Duration
+	// BreakerCooldown is how long a master of Redis that does not answer is left
+	// alone at the least, 10 ms to 60 s.
+	BreakerCooldown time.Duration
 	// StoreSeparateChecks has equal checks decided one by one.
 	StoreSeparateChecks bool
 	// StoreDeclaredKeys has every script call declare its keys, all in one slot.

@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: 1,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
-		StoreIOTimeout: 250 * time.Millisecond, MemoryBuckets: 1000000,
+		StoreIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
 		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -60,6 +60,7 @@ var kinds = []struct {
 	{"retry_jitter", [3]string{"1h", "2s", "0"}, [3]any{time.Hour, 2 * time.Second, time.Duration(0)}, func(s *Settings) any { return s.RetryJitter }},
 	{"deny_cache.size", [3]string{"1", "0", "10000000"}, [3]any{1, 0, 10000000}, func(s *Settings) any { return s.DenyCacheSize }},
 	{"deny_cache.max_ttl", [3]string{"1ms", "2s", "1m"}, [3]any{time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.DenyCacheMaxTTL }},
+	{"breaker.cooldown", [3]string{"10ms", "2s", "1m"}, [3]any{10 * time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.BreakerCooldown }},
 	{"store_separate_checks", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.StoreSeparateChecks }},
 	{"store_declared_keys", [3]string{"false", "true", "false"}, [3]any{false, true, false}, func(s *Settings) any { return s.StoreDeclaredKeys }},
 	{"memory_buckets", [3]string{"1000", "2000", "100000000"}, [3]any{1000, 2000, 100000000}, func(s *Settings) any { return s.MemoryBuckets }},

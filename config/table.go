@@ -120,6 +120,10 @@ func storeSettings(s *Settings) table {
 			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
 		},
 		{
+			name: "breaker.cooldown", group: groupStore, initial: "1s",
+			usage: "how long a master of Redis that does not answer is left alone, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
+		},
+		{
 			name: "store_io_timeout", group: groupStore, initial: "250ms",
 			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.StoreIOTimeout, time.Millisecond, time.Minute),
 		},

@@ -258,3 +258,54 @@ func TestGoRedisDefaults(t *testing.T) {
 		t.Errorf("RL.CONFIG VERSION is a %T, want a map", m)
 	}
 }
+
+// TestBreakerIsTold: a store that hangs is told of by RL.CONFIG SHARDS, /readyz and
+// the metrics; limits that fail closed say when it will be asked again.
+func TestBreakerIsTold(t *testing.T) {
+	node := redistest.Start(t)
+	limits := writeLimits(t, `
+version: 1
+default_plan: p
+plans:
+  p:
+    - {id: open, by: [tenant], rate: 1000000/h}
+    - {id: closed, by: [tenant, op], when: {op: closed}, rate: 5/h, on_error: closed}
+`)
+	p := serve(t, limits, "--redis", node.Addr, "--breaker-cooldown", "10s", "--retry-jitter", "0")
+	c := p.client()
+	ask := func(op string) verdict {
+		v, err := check(c, "t", op, "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	state := func() string {
+		shards, err := c.Do(t.Context(), "RL.CONFIG", "SHARDS").Slice()
+		if err != nil || len(shards) != 1 {
+			t.Fatalf("RL.CONFIG SHARDS: %v %v", shards, err)
+		}
+		return fmt.Sprint(shards[0])
+	}
+	if got := state(); !strings.Contains(got, "closed") || !strings.Contains(got, node.Addr) {
+		t.Errorf("before: %s", got)
+	}
+	node.Stop()
+	eventually(t, "the breaker opens", func() bool {
+		if v := ask("open"); !v.allowed {
+			t.Fatalf("an open limit: %+v", v)
+		}
+		return strings.Contains(state(), "open")
+	})
+	if v := ask("closed"); v.allowed || v.source != "policy" || v.wait < 1000 || v.wait > 12_001 {
+		t.Errorf("a limit that fails closed: %+v, want a wait until the next probe", v)
+	}
+	if got := p.get("/readyz"); !strings.Contains(got, `"breaker":"open"`) || !strings.Contains(got, `"next_probe_ms":`) {
+		t.Errorf("/readyz: %s", got)
+	}
+	if m := p.get("/metrics"); !strings.Contains(m, `limitgate_breaker_state{shard="`+node.Addr+`"} 1`) ||
+		!strings.Contains(m, `limitgate_breaker_transitions_total{shard="`+node.Addr+`",state="open"} 1`) {
+		t.Error("the breaker is not in the metrics")
+	}
+	node.Cont()
+}

@@ -84,11 +84,19 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 }
 
 // fallBack has the backstop answer, by its Decide or its Peek, the calls that the
-// store left undecided.
-func (b *Batch) fallBack(at limit.Moment, calls []limit.Call, backstop Backstop, answer func(Backstop, limit.Moment, []limit.Item)) {
+// store left undecided. What is denied for that until the store answers is told to
+// come back when it will be asked again.
+func (l *Limiter) fallBack(b *Batch, at limit.Moment, calls []limit.Call, answer func(Backstop, limit.Moment, []limit.Item)) {
 	for _, c := range calls {
-		if items := b.buf.Items[c.First:c.Last]; items[0].Source == limit.SourceNone {
-			answer(backstop, at, items)
+		items := b.buf.Items[c.First:c.Last]
+		if items[0].Source != limit.SourceNone {
+			continue
+		}
+		answer(l.opts.Backstop, at, items)
+		for i := range items {
+			if it := &items[i]; it.Source == limit.SourcePolicy {
+				it.Wait = max(it.Wait, l.opts.Store.Pause(it).Milliseconds()+1)
+			}
 		}
 	}
 }

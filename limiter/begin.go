@@ -58,7 +58,7 @@ func (l *Limiter) End(b *Batch) (decided bool) {
 func (l *Limiter) conclude(b *Batch) bool {
 	l.learn(b, b.calls, b.at)
 	b.learnt = true
-	b.fallBack(b.at, b.calls, l.opts.Backstop, Backstop.Decide)
+	l.fallBack(b, b.at, b.calls, Backstop.Decide)
 	b.merge()
 	if b.anyGrantDenied() {
 		return false
@@ -80,7 +80,7 @@ func (l *Limiter) Resume(b *Batch) {
 		}
 		l.opts.Store.Take(b.at, b.buf.Items, b.undecided)
 		l.learn(b, b.calls, b.at)
-		b.fallBack(b.at, b.calls, l.opts.Backstop, Backstop.Decide)
+		l.fallBack(b, b.at, b.calls, Backstop.Decide)
 	}
 	b.merge()
 	l.giveBack(b.at, b)

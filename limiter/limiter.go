@@ -37,6 +37,9 @@ type Store interface {
 	// Saturated reports whether the shard that holds an item's bucket has more to
 	// do than it can.
 	Saturated(it *limit.Item) bool
+	// Pause returns for how long an item's shard will not be asked, because it has
+	// not answered; 0 where it will.
+	Pause(it *limit.Item) time.Duration
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }
@@ -157,7 +160,7 @@ func (l *Limiter) decide(b *Batch, set *limit.Set, at limit.Moment) {
 		l.learn(b, calls, at)
 
 		// 5. What the store could not answer, the backstop does.
-		b.fallBack(at, calls, l.opts.Backstop, Backstop.Decide)
+		l.fallBack(b, at, calls, Backstop.Decide)
 
 		// 6. The strictest verdict wins. A denial keeps nothing: what it was
 		// granted elsewhere goes back, and requests behind it in the batch
@@ -244,7 +247,7 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	b.refuse(deny, l.instant(at.Start), false)
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
-	b.fallBack(at, calls, l.opts.Backstop, Backstop.Peek)
+	l.fallBack(b, at, calls, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
 		b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"hash/maphash"
+	"time"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -185,6 +186,9 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ f
 
 // Flush has nothing to send.
 func (s *Store) Flush() {}
+
+// Pause is 0: the answer is always there.
+func (s *Store) Pause(*limit.Item) time.Duration { return 0 }
 
 // Saturated is false: a decision here costs no more than asking.
 func (s *Store) Saturated(*limit.Item) bool { return false }

@@ -52,11 +52,20 @@ func (p *proxy) runAdmin(ctx context.Context) error {
 
 // readiness is the answer of /readyz.
 type readiness struct {
-	Ready  bool   `json:"ready"`
-	Limits string `json:"limits"`
-	Error  string `json:"limits_error,omitempty"`
-	Store  string `json:"store"`
-	Detail string `json:"store_error,omitempty"`
+	Ready  bool    `json:"ready"`
+	Limits string  `json:"limits"`
+	Error  string  `json:"limits_error,omitempty"`
+	Store  string  `json:"store"`
+	Detail string  `json:"store_error,omitempty"`
+	Shards []shard `json:"shards,omitempty"`
+}
+
+// shard is a master of the store in it.
+type shard struct {
+	Addr      string `json:"addr"`
+	Breaker   string `json:"breaker"`
+	Error     string `json:"error,omitempty"`
+	NextProbe int64  `json:"next_probe_ms,omitempty"`
 }
 
 // readyz answers 200 while the proxy decides, which it does with stale limits
@@ -72,6 +81,9 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		defer cancel()
 		if err := p.cluster.Ping(ctx); err != nil {
 			a.Detail = err.Error()
+		}
+		for _, sh := range p.shards() {
+			a.Shards = append(a.Shards, shard{sh.Addr, sh.Breaker, sh.Error, sh.NextProbe.Milliseconds()})
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -109,6 +121,7 @@ func (p *proxy) registerMetrics() {
 		})
 	}
 	if p.cluster != nil {
+		metrics.RegisterShards(r, p.shardMetrics)
 		for _, k := range cluster.Kinds() {
 			counter("limitgate_store_errors_total", "Calls the store left undecided, by kind.", prometheus.Labels{"kind": k.String()}, func() float64 {
 				return float64(p.cluster.Stats().Trouble[k])

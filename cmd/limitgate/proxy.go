@@ -75,7 +75,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	}, p.limits.Set())
 	p.limits.OnChange(p.limiter.SetLimits)
 	p.handler = commands.NewHandler(commands.Options{
-		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(),
+		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(), Shards: p.shards,
 	})
 	opts := server.Options{MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, ShutdownTimeout: s.ShutdownTimeout}
 	if err := opts.Validate(); err != nil {
@@ -107,12 +107,15 @@ func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	outages := newOutages(p.metrics)
 	var err error
 	p.cluster, err = cluster.Open(ctx, cluster.Options{
 		Addrs:          s.Redis,
 		IOTimeout:      max(s.StoreIOTimeout, s.DecisionTimeout),
 		SeparateChecks: s.StoreSeparateChecks,
 		DeclaredKeys:   s.StoreDeclaredKeys,
+		Cooldown:       s.BreakerCooldown,
+		OnOutage:       func(d time.Duration) { outages.Observe(d.Seconds()) },
 		Log:            p.log,
 	})
 	if err != nil {

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Shard is what there is to tell of one master.
+type Shard struct {
+	Addr string
+	breaker.Status
+	// Transitions counts how often the breaker came into each state.
+	Transitions [3]int64
+}
+
+// Shards returns what there is to tell of every master, by address.
+func (s *Store) Shards() []Shard {
+	var all []Shard
+	for addr, n := range s.top.Load().nodes {
+		sh := Shard{Addr: addr, Status: n.breaker.Status()}
+		for i := range sh.Transitions {
+			sh.Transitions[i] = n.changes[i].Load()
+		}
+		all = append(all, sh)
+	}
+	slices.SortFunc(all, func(a, b Shard) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all
+}
+
+// Pause returns for how long the breaker of an item's shard lets nobody through, see
+// limiter.Store.
+func (s *Store) Pause(it *limit.Item) time.Duration {
+	n := s.shardOf(it)
+	if n == nil || n.breaker.State() == breaker.Closed {
+		return 0
+	}
+	return max(0, time.Until(n.breaker.Status().Probe))
+}
+
+// shardOf returns the node of an item's bucket, or nil.
+func (s *Store) shardOf(it *limit.Item) *node {
+	t := s.top.Load()
+	if t.single != nil {
+		return t.single
+	}
+	return t.owner(it.Slot())
+}
