@@ -34,7 +34,8 @@ list has its default plan.
 With --against the requests go to a running limitgate. That takes units there:
 those requests count against the limits of whoever uses it. They are sent as fast
 as it answers, and so are denied more than in the log's own time; --speed 1x keeps
-the pace of the log.
+the pace of the log. What a shadow limit would have denied a proxy does not tell:
+the report has ? there, and null with --json.
 
 It exits with 0 when the log was replayed, 1 when something went wrong and 64
 when the arguments are wrong.`
