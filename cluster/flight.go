@@ -36,6 +36,10 @@ type flight struct {
 	states   []limit.State
 	verdicts []limit.Verdict
 	more     []int64
+	// wishers are members whose wishes wait for the others of their group, and held
+	// the verdicts of their own checks.
+	wishers []int
+	held    []limit.Verdict
 	// finish is called with each ticket whose calls are all answered.
 	finish func(*ticket)
 	sentAt time.Time

@@ -166,18 +166,37 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 
 // grant gives the members of a group their verdicts, one after the other: what
 // the script did to the buckets at once, the maths of package limit does to
-// their states step by step.
+// their states step by step. Wishes come behind all of them: what somebody waits
+// for is not kept for later.
 func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
+	f.more = append(f.more[:0], make([]int64, len(g.items))...)
+	f.wishers, f.held = f.wishers[:0], f.held[:0]
+	granted := false
 	for at := g.first; at >= 0; at = f.members[at].next {
 		m := &f.members[at]
-		f.more = append(f.more[:0], make([]int64, len(g.items))...)
-		if f.check(v, g, now) && m.wish > 0 {
+		granted = f.check(v, g, now)
+		if granted && m.wish > 0 {
+			f.wishers, f.held = append(f.wishers, at), append(f.held, f.verdicts...)
+			continue
+		}
+		f.decided(m, f.verdicts)
+	}
+	for i, at := range f.wishers {
+		m, own := &f.members[at], f.held[i*len(g.items):(i+1)*len(g.items)]
+		clear(f.more)
+		if granted {
 			f.checkMore(g, m.wish, now)
+			own = f.verdicts
 		}
-		if m.ticket.decided(m.call, f.verdicts, f.more) {
-			f.finish(m.ticket)
-		}
+		f.decided(m, own)
+	}
+}
+
+// decided hands a member its verdicts.
+func (f *flight) decided(m *member, verdicts []limit.Verdict) {
+	if m.ticket.decided(m.call, verdicts, f.more) {
+		f.finish(m.ticket)
 	}
 }
 
@@ -204,7 +223,7 @@ func (f *flight) check(v verb, g *group, now int64) bool {
 	return granted
 }
 
-// checkMore grants up to wish more checks after one that was granted, and notes in
+// checkMore grants up to wish more checks after the last one was granted, and notes in
 // f.more how many each bucket gave: one that only watches may give fewer. The
 // verdicts become those of the last.
 func (f *flight) checkMore(g *group, wish, now int64) {

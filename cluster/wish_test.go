@@ -50,3 +50,33 @@ func TestWish(t *testing.T) {
 		})
 	}
 }
+
+// TestWishesComeLast: what the checks of a flight need is not taken ahead by one of
+// them.
+func TestWishesComeLast(t *testing.T) {
+	const units, size = 10, 20
+	s := open(t, redistest.SharedNode(t).Addr)
+	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprint(units, "/366d")})
+	at := limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}
+	done := make(chan uint64, size)
+	buffers := make([]limit.Buffer, size)
+	var ends []func() bool
+	for i := range buffers {
+		b := &buffers[i]
+		set.Resolve(&limit.Request{Tenant: "wishes-last", Cost: 1}, testAddrs, 0, b)
+		if i == 0 {
+			b.Items[0].Wish = 9
+		}
+		ends = append(ends, s.Ask(at, b.Items, b.Calls, func(token uint64) { done <- token }, uint64(i)))
+	}
+	s.Flush()
+	for range buffers {
+		<-done
+	}
+	for i, end := range ends {
+		it := &buffers[i].Items[0]
+		if end() || it.Source != limit.SourceStore || it.Allowed != (i < units) || it.More != 0 {
+			t.Errorf("check %d: %+v by %s, %d more", i, it.Verdict, it.Source, it.More)
+		}
+	}
+}

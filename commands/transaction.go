@@ -14,6 +14,9 @@ const (
 	// and EXEC.
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
+	// wordOverhead is what a word that is kept costs beside its bytes: a slice, and
+	// what the allocator rounds up.
+	wordOverhead = 32
 )
 
 // transaction is what came since MULTI.
@@ -21,6 +24,14 @@ type transaction struct {
 	cmds   [][][]byte
 	bytes  int
 	broken bool // one of them could not be kept: EXEC will refuse
+}
+
+// fits reports whether a command may be kept as well, and counts it.
+func (t *transaction) fits(args [][]byte) bool {
+	for _, a := range args {
+		t.bytes += len(a) + wordOverhead
+	}
+	return t.bytes <= maxQueuedBytes
 }
 
 // queue answers a command between MULTI and EXEC; it returns false for those
@@ -38,7 +49,7 @@ func (s *Session) queue(args [][]byte) bool {
 	case !c.takes(len(args)):
 		t.broken = true
 		s.out.error("ERR wrong number of arguments for '" + c.name + "' command")
-	case len(t.cmds) == maxQueued || t.bytes > maxQueuedBytes:
+	case len(t.cmds) == maxQueued || !t.fits(args):
 		t.broken = true
 		s.out.error("ERR too many commands in a transaction")
 	default:
@@ -46,7 +57,6 @@ func (s *Session) queue(args [][]byte) bool {
 		kept := make([][]byte, len(args))
 		for i, a := range args {
 			kept[i] = bytes.Clone(a)
-			t.bytes += len(a)
 		}
 		t.cmds = append(t.cmds, kept)
 		s.out.simple("QUEUED")

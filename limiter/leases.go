@@ -48,8 +48,8 @@ type lease struct {
 	units   int64
 	expires int64
 	asking  bool // a call that may bring units is on its way
-	// remaining is what the store had left when it was asked last, and full the
-	// instant at which it will be full again.
+	// remaining is what the store had left when it was asked last, 0 before that, and
+	// full the instant at which it will be full again.
 	remaining, full int64
 	// used is what requests asked for since since; rate is what they took in leaseAhead,
 	// worked out from that.
@@ -146,7 +146,7 @@ func (ls *leases) open(sh *leaseShard, it *limit.Item, now int64) *lease {
 	ls.held.Add(1)
 	own := *it
 	own.Name = slices.Clone(it.Name)
-	l := &lease{item: own, since: now, expires: now + it.Limit.Lease.TTL.Microseconds(), remaining: it.Limit.Params.Capacity}
+	l := &lease{item: own, since: now, expires: now + it.Limit.Lease.TTL.Microseconds()}
 	sh.leases[string(own.Name)] = l
 	return l
 }

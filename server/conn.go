@@ -99,8 +99,6 @@ const (
 	// lingerTime is how long a client has to read the last reply and hang up; half
 	// of ShutdownTimeout if that is less.
 	lingerTime = time.Second
-	// lingerBytes is how much it may have been sending meanwhile.
-	lingerBytes = 256 << 10
 )
 
 // hangUp ends our side and waits, a little, for the client to end its own.
@@ -112,7 +110,7 @@ func (c *conn) hangUp() {
 	}
 	wait := min(lingerTime, c.server.opts.ShutdownTimeout/2)
 	if c.SetReadDeadline(time.Now().Add(wait)) == nil {
-		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+		_, _ = io.Copy(io.Discard, c.Conn)
 	}
 }
 

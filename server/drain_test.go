@@ -84,6 +84,43 @@ func TestDrainUnderLoad(t *testing.T) {
 	clients.Wait()
 }
 
+// TestDrainSlowReader: a client that is slow to read gets the replies to all that
+// was answered, however much it goes on sending.
+func TestDrainSlowReader(t *testing.T) {
+	r := start(t, Options{})
+	c := r.dial()
+	if err := c.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+		t.Fatal(err)
+	}
+	echo := command("ECHO", strings.Repeat("x", 1000))
+	sending := make(chan struct{})
+	go func() {
+		defer close(sending)
+		for {
+			if _, err := io.WriteString(c.Conn, echo); err != nil {
+				return
+			}
+		}
+	}()
+	served := func() (n int) {
+		for _, commands := range r.desk.served() {
+			n += commands
+		}
+		return n
+	}
+	await(t, "a thousand replies are written", func() bool { return served() >= 1000 })
+	r.stop()
+	got, err := io.ReadAll(c.r)
+	if reply := len(appendWords(nil, [][]byte{[]byte("ECHO"), make([]byte, 1000)})); err != nil || len(got) != served()*reply {
+		t.Errorf("%d bytes and %v, want %d replies of %d bytes", len(got), err, served(), reply)
+	}
+	c.Close()
+	<-sending
+	if err := r.end(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
 // TestDrainRunsOutOfTime checks that connections are killed, and that sessions
 // learn of it.
 func TestDrainRunsOutOfTime(t *testing.T) {

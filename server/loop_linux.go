@@ -283,7 +283,11 @@ func (p *loop) drain() {
 	p.draining.Store(true)
 	p.post(nil, 0, func(*polled) {
 		for _, c := range p.conns {
-			if c.state == stateReading {
+			switch {
+			case c.state != stateReading:
+			case c.unsent():
+				c.part(errDraining)
+			default:
 				c.close()
 			}
 		}

@@ -297,30 +297,40 @@ func (c *polled) part(reason error) {
 	})
 }
 
-// hangUp ends our side and waits, a little, for the client to end its own.
+// hangUp ends our side and waits, a little, for the client to end its own; and as
+// long as for a reply while it has not got all of ours, which closing would throw
+// away when there is input that nobody read.
 func (c *polled) hangUp() {
 	if unix.Shutdown(c.fd, unix.SHUT_WR) != nil {
 		return
 	}
-	until := time.Now().Add(min(lingerTime, c.loop.server.opts.ShutdownTimeout/2))
+	opts := &c.loop.server.opts
+	begun := time.Now()
 	var drop [4096]byte
-	for dropped := 0; dropped < lingerBytes; {
+	for {
+		wait := lingerTime
+		if c.unsent() {
+			wait = opts.WriteTimeout
+		}
+		left := time.Until(begun.Add(min(wait, opts.ShutdownTimeout/2)))
+		if left <= 0 {
+			return
+		}
 		n, err := unix.Read(c.fd, drop[:])
 		switch {
-		case n > 0:
-			dropped += n
-		case n == 0 && err == nil:
-			return
-		case !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
-			return
+		case n > 0 || errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, int(min(left, lingerTime/10).Milliseconds())+1)
 		default:
-			left := time.Until(until)
-			if left <= 0 {
-				return
-			}
-			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+			return
 		}
 	}
+}
+
+// unsent reports whether the client has yet to get a part of what was written.
+func (c *polled) unsent() bool {
+	n, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ)
+	return err == nil && n > 0
 }
 
 // sweep closes a connection that keeps us waiting, and gives back what a quiet
