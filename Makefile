@@ -40,7 +40,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 REPORT := .cache/bench.json
 
 .PHONY: bench
-bench: build-bench ## Measure Limitgate beside yardsticks, 15 minutes (ONLY="redis-p16 hot-*": some cases)
+bench: build-bench ## Measure Limitgate beside yardsticks, a quarter of an hour (ONLY="redis-p16 hot-*": some cases)
 	@mkdir -p .cache
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		bin/limitgate-bench $(if $(ONLY),,--json $(REPORT)) $(foreach case,$(ONLY),'$(case)')

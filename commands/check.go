@@ -181,10 +181,14 @@ func (s *Session) parseDims(rest [][]byte, req *limit.Request) (complaint string
 	}()
 	for len(rest) > 0 {
 		if !equalFold(rest[0], "DIM") {
-			return "ERR invalid option '" + quote(rest[0]) + "'"
+			complaint = "ERR invalid option '" + quote(rest[0]) + "'"
+			if len(s.dims) > begin {
+				complaint += ": DIM stands before every name and value"
+			}
+			return complaint
 		}
 		if len(rest) < 3 {
-			return "ERR syntax error"
+			return "ERR syntax error: DIM needs a name and a value behind it"
 		}
 		name, value := alias(rest[1]), alias(rest[2])
 		if limit.CheckName(name) != nil || limit.ReservedDim(name) {

@@ -31,7 +31,7 @@ const (
 	groupServer     = "server"
 )
 
-const checkUsage = "tenant op ip [cost] [DIM name value ...]"
+const checkUsage = "tenant op ip [cost] [DIM name value [DIM name value ...]]"
 
 func newTable() map[string]*command {
 	fast, admin := []string{"fast"}, []string{"admin"}

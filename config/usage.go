@@ -11,6 +11,10 @@ SIGHUP reads the limits file again.
 
 Usage: limitgate serve [flags]
 
+It exits with 0 when it was told to end, 1 when it cannot serve and 64 when the
+settings are wrong. The first signal lets decisions under way end, a second one
+ends it at once.
+
 Without flags it keeps its buckets in memory, uses a sample of limits and is
 reached from this machine only.
 

@@ -103,3 +103,13 @@ func TestDoctorExits(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorOfLimitgate: the address of a proxy, instead of its store's, is one
+// clear sentence.
+func TestDoctorOfLimitgate(t *testing.T) {
+	p := serve(t, "", exact...)
+	_, errs, code := run(t, nil, "doctor", "--redis", p.addr)
+	if code != 1 || errs != "limitgate: doctor: "+p.addr+" is a limitgate, not a Redis: name the nodes that its own --redis names\n" {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

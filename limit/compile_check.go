@@ -66,6 +66,8 @@ func (s *Set) ExpectedKeys() []Expect {
 		}
 		e := Expect{Limit: l}
 		switch {
+		case l.Store == PlaceLocal:
+			e.Text = "none, kept in the proxy"
 		case l.field:
 			e.Text = fmt.Sprintf("%d field(s) in one hash per tenant", l.fieldCount())
 		case l.byTenant:

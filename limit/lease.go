@@ -17,6 +17,18 @@ type Lease struct {
 	TTL time.Duration
 }
 
+// String returns the lease in a few words.
+func (l Lease) String() string {
+	switch {
+	case !l.On:
+		return "-"
+	case l.Auto:
+		return "auto for " + l.TTL.String()
+	default:
+		return fmt.Sprintf("%d for %s", l.Size, l.TTL)
+	}
+}
+
 // The bounds and the default of Lease.TTL.
 const (
 	MinLeaseTTL     = time.Second

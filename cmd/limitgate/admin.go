@@ -130,7 +130,7 @@ func (p *proxy) registerMetrics() {
 		counter("limitgate_script_loads_total", "Scripts loaded into nodes that did not have them.", nil, func() float64 {
 			return float64(p.cluster.Stats().ScriptLoads)
 		})
-		counter("limitgate_refunds_lost_total", "Buckets whose units could not be given back.", nil, func() float64 {
+		counter("limitgate_refunds_lost_total", "Buckets whose units could not be given back, or may be charged by a call whose answer came too late.", nil, func() float64 {
 			return float64(p.cluster.Stats().RefundsLost)
 		})
 		counter("limitgate_topology_reloads_total", "Times the topology of the store was asked for.", nil, func() float64 {

@@ -14,11 +14,12 @@ import (
 
 const checkAbout = `Asks a running limitgate whether a cost may be taken now, and takes it.
 
-Usage: limitgate check [flags] TENANT OP IP [COST] [DIM NAME VALUE ...]
+Usage: limitgate check [flags] TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 
-A - stands for no op or no ip. It prints the decision for people, or with
---json for machines, and exits with 0 when it is admitted, 2 when it is denied
-and 1 when there is no decision.`
+A - stands for no op or no ip, and DIM stands before every dimension. It prints
+the decision for people, or with --json for machines, and exits with 0 when it
+is admitted, 2 when it is denied, 1 when there is no decision and 64 when the
+arguments are wrong.`
 
 // decision is the reply of RL.CHECK.
 type decision struct {
@@ -32,7 +33,8 @@ type decision struct {
 }
 
 func runCheck(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "check", checkAbout, `limitgate check acme "POST /v1/payments" 203.0.113.7 1`)
+	fs := newFlags(env, "check", checkAbout,
+		`limitgate check acme "POST /v1/payments" 203.0.113.7 1`, `limitgate check acme "GET /v1/search" - 1 DIM user u1 DIM region eu`)
 	addr := fs.String("addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
 	asJSON := fs.Bool("json", false, "print the decision as JSON")
 	peek := fs.Bool("peek", false, "ask without taking anything")

@@ -26,8 +26,8 @@ which expire within seconds in any case. It needs no CONFIG and no DEBUG, and no
 right that the proxy does not need.
 
 It prints its findings for people, or with --json for machines, and exits with
-0 when limitgate can use the store, with warnings or without, and with 1 when
-something fails.`
+0 when limitgate can use the store, with warnings or without, with 1 when
+something fails and with 64 when the arguments are wrong.`
 
 func runDoctor(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "doctor", doctorAbout, "limitgate doctor --redis 10.0.0.1:6379,10.0.0.2:6379")
@@ -64,6 +64,13 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	if report.Verdict == cluster.SeverityFail {
+		for _, addr := range addrs {
+			if isLimitgate(ctx, addr) {
+				return fail(env, fmt.Errorf("doctor: %s is a limitgate, not a Redis: name the nodes that its own --redis names", addr))
+			}
+		}
+	}
 	if *asJSON {
 		err = writeJSON(env.stdout, report)
 	} else {
@@ -76,6 +83,14 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 		return exitError
 	}
 	return exitOK
+}
+
+// isLimitgate reports whether a limitgate answers at addr.
+func isLimitgate(ctx context.Context, addr string) bool {
+	client := newClient(addr, time.Second)
+	defer func() { _ = client.Close() }()
+	info, err := client.Info(ctx, "server").Result()
+	return err == nil && strings.Contains(info, "limitgate_version:")
 }
 
 // coloured reports whether standard output is a terminal whose user has not

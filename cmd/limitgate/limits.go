@@ -21,13 +21,17 @@ const limitsAbout = `Works on limits files.
 Usage:
 
 	limitgate limits lint [--strict] FILE
-	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE ...]
+	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 
 lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
 right, warns of what is seldom meant, and prints what each limit costs the
-store. It exits with 0 when the file can be used, and 1 when not.
+store.
 
-explain says which limits one request would meet, and why.`
+explain says which limits one request would meet, and why. DIM stands before
+every dimension.
+
+Both exit with 0 when the file can be used, 1 when not, and 64 when the
+arguments are wrong.`
 
 func runLimits(ctx context.Context, env *environment, args []string) int {
 	if len(args) > 0 {
@@ -111,7 +115,10 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 }
 
 func runExplain(_ context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits explain", limitsAbout, `limitgate limits explain examples/limits.yaml acme "POST /v1/payments" 203.0.113.7`)
+	fs := newFlags(env, "limits explain", limitsAbout,
+		`limitgate limits explain examples/limits.yaml acme "POST /v1/payments" 203.0.113.7`,
+		`limitgate limits explain examples/limits.yaml acme "GET /v1/search" - 1 DIM user u1`)
+	secretFile := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with, to print the keys of a store")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -126,20 +133,27 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	}
 	req, err := commands.ParseRequest(fs.Args()[1:])
 	if err != nil {
-		return fail(env, err)
+		fmt.Fprintf(env.stderr, "limitgate limits explain: %s; limitgate limits explain --help says more\n", err)
+		return exitUsage
 	}
-	l, err := localLimiter(set)
+	secret := limit.RandomSecret()
+	if *secretFile != "" {
+		if secret, err = config.ReadSecret(*secretFile); err != nil {
+			return fail(env, err)
+		}
+	}
+	l, err := localLimiter(set, secret)
 	if err != nil {
 		return fail(env, err)
 	}
 	var batch limiter.Batch
-	printExplanation(env.stdout, &req, l.Explain(&batch, &req))
+	printExplanation(env.stdout, &req, l.Explain(&batch, &req), *secretFile == "")
 	return exitOK
 }
 
 // localLimiter returns a limiter on an empty memory store.
-func localLimiter(set *limit.Set) (*limiter.Limiter, error) {
-	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), limit.DefaultIPv6Bits)
+func localLimiter(set *limit.Set, secret []byte) (*limiter.Limiter, error) {
+	addrs, err := limit.NewAddrHasher(secret, limit.DefaultIPv6Bits)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +165,9 @@ func localLimiter(set *limit.Set) (*limiter.Limiter, error) {
 	}, set), nil
 }
 
-func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation) {
+// printExplanation prints what became of each limit. MadeUp says that the secret
+// that addresses are hashed with is of this run alone.
+func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation, madeUp bool) {
 	set, d := x.Set, &x.Decision
 	plan := set.Plan(req.Tenant)
 	if plan == "" {
@@ -168,22 +184,33 @@ func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation) {
 		fmt.Fprintf(w, "%s, bound by %s\n", verdict, d.LimitID())
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tWHY\tKEY AND FIELD")
+	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\tKEY AND FIELD")
 	for _, e := range x.Limits {
 		mark := ""
 		if e.Applies {
 			mark = "*"
 		}
-		key := ""
-		if e.Item != nil {
-			key = strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))
-		}
-		algorithm := "-"
+		algorithm, store := "-", "-"
 		if e.Limit.Action == limit.ActionLimit {
-			algorithm = e.Limit.Params.Algorithm.String()
+			algorithm, store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, e.Limit.ID, strings.Join(e.Limit.Level(), ","),
-			e.Limit.Describe(), algorithm, e.Limit.Mode, e.Limit.OnError, e.Reason, key)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, e.Limit.ID, strings.Join(e.Limit.Level(), ","),
+			e.Limit.Describe(), algorithm, e.Limit.Mode, e.Limit.OnError, store, e.Limit.Lease, e.Reason, keyOf(&e, madeUp))
 	}
 	_ = tw.Flush()
+}
+
+// keyOf returns the key, and the field in it, where the store keeps the bucket.
+func keyOf(e *limiter.Explained, madeUp bool) string {
+	switch {
+	case e.Item == nil:
+		return ""
+	case e.Limit.Store == limit.PlaceLocal:
+		return "none, kept in the proxy"
+	}
+	key := strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))
+	if madeUp && e.Limit.CountsAddresses() {
+		key += " (example hash)"
+	}
+	return key
 }

@@ -23,10 +23,10 @@ var version = "dev"
 
 // Exit codes.
 const (
-	exitOK     = 0 // done; of check: admitted
-	exitError  = 1 // something went wrong, the sentence is on stderr
-	exitDenied = 2 // of check: denied
-	exitUsage  = 64
+	exitOK     = 0  // done; of check: admitted
+	exitError  = 1  // something went wrong, the sentence is on stderr
+	exitDenied = 2  // of check: denied
+	exitUsage  = 64 // the arguments are wrong
 )
 
 // subcommand is a word behind limitgate.
@@ -74,8 +74,11 @@ func run(ctx context.Context, env *environment, args []string) int {
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		usage(env.stdout)
-		return exitOK
+		if args[0] != "help" || len(args) == 1 || args[1] == "help" || strings.HasPrefix(args[1], "-") {
+			usage(env.stdout)
+			return exitOK
+		}
+		args = append(args[1:len(args):len(args)], "--help")
 	case "-v", "-version", "--version":
 		return runVersion(ctx, env, nil)
 	}
@@ -108,7 +111,7 @@ Example:
 	limitgate serve &
 	redis-cli -p 6380 RL.CHECK acme "POST /v1/payments" 203.0.113.7 1
 
-limitgate COMMAND --help says more about a command.
+limitgate help COMMAND says more about a command, and what it exits with.
 `)
 }
 
@@ -131,11 +134,11 @@ func runVersion(_ context.Context, env *environment, args []string) int {
 
 // newFlags returns a flag set with a help text: what the command does, its
 // usage and an example, then the flags.
-func newFlags(env *environment, name, about, examples string) *flag.FlagSet {
+func newFlags(env *environment, name, about string, examples ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors and help are printed by parseFlags
 	fs.Usage = func() {
-		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, examples)
+		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, strings.Join(examples, "\n\t"))
 		heading := "\nFlags:\n\n"
 		fs.VisitAll(func(f *flag.Flag) {
 			fmt.Fprint(env.stdout, heading)

@@ -29,7 +29,16 @@ The log is in Common or Combined Log Format, plain or gzip; - is standard
 input. Each line becomes a request on the log's own clock: --tenant and --op
 are templates of {method} {path} {path:N} {query:NAME} {status} {user} {host}
 {referer_host} {ua_family} and text. A tenant that the limits file does not
-list has its default plan.`
+list has its default plan.
+
+With --against the requests go to a running limitgate. That takes units there:
+those requests count against the limits of whoever uses it. They are sent as fast
+as it answers, and so are denied more than in the log's own time; --speed 1x keeps
+the pace of the log. What a shadow limit would have denied a proxy does not tell:
+the report has ? there, and null with --json.
+
+It exits with 0 when the log was replayed, 1 when something went wrong and 64
+when the arguments are wrong.`
 
 // replayTimeout bounds waiting for the replies to one pipeline.
 const replayTimeout = 30 * time.Second
@@ -61,9 +70,14 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate replay: one log and --limits FILE are needed; limitgate replay --help says more")
 		return exitUsage
 	}
+	opts, err := f.options()
+	if err != nil {
+		fmt.Fprintf(env.stderr, "limitgate replay: %s; limitgate replay --help says more\n", err)
+		return exitUsage
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := f.run(ctx, env, rest[0]); err != nil {
+	if err := f.run(ctx, env, rest[0], opts); err != nil {
 		return fail(env, err)
 	}
 	return exitOK
@@ -72,7 +86,7 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.limits, "limits", "", "the limits `file`")
 	fs.StringVar(&f.compare, "compare", "", "another limits `file`: print the difference on the same traffic")
-	fs.StringVar(&f.against, "against", "", "`HOST:PORT` of a running limitgate to send the requests to")
+	fs.StringVar(&f.against, "against", "", "`HOST:PORT` of a running limitgate to send the requests to, which takes units there")
 	fs.StringVar(&f.speed, "speed", "max", "with --against, how fast: 1x is the pace of the log, 10x ten times that, or max")
 	fs.StringVar(&f.tenant, "tenant", "web", "`template` of the tenant")
 	fs.StringVar(&f.op, "op", accesslog.DefaultOp, "`template` of the operation")
@@ -113,10 +127,8 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if opts.Op, err = accesslog.ParseTemplate(f.op); err != nil {
 		return opts, fmt.Errorf("flag --op: %w", err)
 	}
-	if f.secret != "" {
-		if opts.Secret, err = config.ReadSecret(f.secret); err != nil {
-			return opts, err
-		}
+	if f.against != "" && f.compare != "" {
+		return opts, errors.New("--compare works on two files, --against on a running proxy: say one of them")
 	}
 	if f.against != "" && f.frozen {
 		return opts, errors.New("--frozen stops the clock of a replay in memory: a proxy has a clock of its own")
@@ -133,10 +145,12 @@ func (f *replayFlags) options() (replay.Options, error) {
 	return opts, nil
 }
 
-func (f *replayFlags) run(ctx context.Context, env *environment, log string) error {
-	opts, err := f.options()
-	if err != nil {
-		return err
+func (f *replayFlags) run(ctx context.Context, env *environment, log string, opts replay.Options) error {
+	var err error
+	if f.secret != "" {
+		if opts.Secret, err = config.ReadSecret(f.secret); err != nil {
+			return err
+		}
 	}
 	set, _, err := loadLimits(env, f.limits, limit.CompileOptions{})
 	if err != nil {
@@ -174,9 +188,6 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string) err
 }
 
 func (f *replayFlags) runCompare(ctx context.Context, env *environment, in io.Reader, set *limit.Set, opts replay.Options, progress *accesslog.Progress) error {
-	if f.against != "" {
-		return errors.New("--compare works on two files, --against on a running proxy: say one of them")
-	}
 	other, _, err := loadLimits(env, f.compare, limit.CompileOptions{})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/limitgate/limitgate/config"
@@ -28,7 +29,9 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 		config.Usage(env.stdout)
 		return exitOK
 	case err != nil:
-		fmt.Fprintln(env.stderr, err)
+		for mistake := range strings.SplitSeq(err.Error(), "\n") {
+			fmt.Fprintf(env.stderr, "limitgate serve: %s\n", mistake)
+		}
 		return exitUsage
 	case len(rest) > 0:
 		fmt.Fprintf(env.stderr, "limitgate serve: %.64q is not a flag; limitgate serve --help lists them\n", rest[0])

@@ -35,6 +35,7 @@ func (r *Report) Write(w io.Writer) {
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%s\t\n", l.ID, l.Requests, l.Admitted, l.Denied, would)
 	}
 	_ = tw.Flush()
+	r.writeNotes(w)
 	if len(r.TopDenied) == 0 {
 		return
 	}
@@ -44,6 +45,21 @@ func (r *Report) Write(w io.Writer) {
 		fmt.Fprintf(tw, "%d\t  %s\n", b.Denied, b.Bucket)
 	}
 	_ = tw.Flush()
+}
+
+// writeNotes says what of the table does not add up by itself.
+func (r *Report) writeNotes(w io.Writer) {
+	rest, hidden := false, false
+	for _, l := range r.Limits {
+		rest = rest || l.Requests > l.Admitted+l.Denied
+		hidden = hidden || l.WouldDeny == nil
+	}
+	if rest {
+		fmt.Fprintln(w, "Of the requests that met a limit, the rest were denied by another one.")
+	}
+	if hidden {
+		fmt.Fprintln(w, "?: a proxy does not tell what a shadow limit would have denied; its limitgate_decisions_total{verdict=\"would_deny\"} does.")
+	}
 }
 
 func (r *Report) writeUnparsed(w io.Writer) {

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// command runs the program with args.
+func command(args ...string) (stdout, stderr string, code int) {
+	var out, errs strings.Builder
+	env := &environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	code = run(context.Background(), env, args)
+	return out.String(), errs.String(), code
+}
+
+// TestHelp: help with a command prints what the command's own --help does, and
+// that says what the command exits with.
+func TestHelp(t *testing.T) {
+	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "replay"} {
+		args := strings.Fields(words)
+		own, _, code := command(append(args, "--help")...)
+		if code != exitOK || !strings.Contains(own, "Usage:") || !strings.Contains(own, "64 when the") && !strings.Contains(own, "64\nwhen the") {
+			t.Errorf("%s --help: exit %d:\n%s", words, code, own)
+		}
+		if got, _, code := command(append([]string{"help"}, args...)...); got != own || code != exitOK {
+			t.Errorf("help %s: exit %d, and not what --help prints:\n%s", words, code, got)
+		}
+	}
+	all, _, _ := command("help")
+	for _, args := range [][]string{{"help", "help"}, {"help", "--help"}, {"--help", "serve"}} {
+		if got, _, code := command(args...); got != all || code != exitOK {
+			t.Errorf("%v: exit %d:\n%s", args, code, got)
+		}
+	}
+}
+
+// TestBadArguments: they end a command with 64, and a sentence that begins with the
+// command's name.
+func TestBadArguments(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	for _, row := range []struct{ args, want string }{
+		{"nope", "limitgate: there is no command"},
+		{"help nope", "limitgate: there is no command"},
+		{"serve --bogus --nope", "limitgate serve: flag --bogus: unknown flag; limitgate serve --help lists them\nlimitgate serve: flag --nope: "},
+		{"check t", "limitgate check: tenant, op and ip are needed"},
+		{"doctor", "limitgate doctor: an address is needed"},
+		{"limits lint", "limitgate limits lint: one file is needed"},
+		{"limits explain " + sample + " t - - DIM user", "limitgate limits explain: syntax error: DIM needs a name and a value behind it"},
+		{"limits explain " + sample + " t - - DIM user u region eu", "limitgate limits explain: invalid option 'region': DIM stands before every name and value"},
+		{"replay --limits " + sample + " --against 127.0.0.1:1 --speed slow -", `limitgate replay: flag --speed: "slow" is not a pace`},
+	} {
+		if _, errs, code := command(strings.Fields(row.args)...); code != exitUsage || !strings.HasPrefix(errs, row.want) {
+			t.Errorf("%s: exit %d: %s", row.args, code, errs)
+		}
+	}
+}
+
+// TestExplainPlaces: lint and explain show no key for a limit that is kept in the
+// proxy, and explain shows leases, and keys with hashed addresses as a store has
+// them if it is given the secret.
+func TestExplainPlaces(t *testing.T) {
+	folder := t.TempDir()
+	limits, secret := filepath.Join(folder, "limits.yaml"), filepath.Join(folder, "secret")
+	const content = `
+version: 1
+default_plan: p
+plans:
+  p:
+    - {id: near, by: [tenant], rate: 8/h, store: local}
+    - {id: ahead, by: [tenant, op], rate: 1000/h, lease: auto}
+shared: [{id: ip, by: [ip], rate: 1000/m}]
+`
+	for path, text := range map[string]string{limits: content, secret: "sixteen bytes or more of it"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, errs, code := command("limits", "lint", limits); code != exitOK || !strings.Contains(out, "near   plan p  none, kept in the proxy\n") {
+		t.Errorf("lint: exit %d: %s%s", code, out, errs)
+	}
+	ask := []string{limits, "t", "o", "203.0.113.7"}
+	out, errs, code := command(append([]string{"limits", "explain"}, ask...)...)
+	for _, want := range []string{" local   -            applies", "none, kept in the proxy\n", " shared  auto for 2s  applies", "(example hash)\n"} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("explain: exit %d, without %q:\n%s%s", code, want, out, errs)
+		}
+	}
+	ask = append([]string{"limits", "explain", "--privacy-ip-secret-file", secret}, ask...)
+	out, errs, code = command(ask...)
+	again, _, _ := command(ask...)
+	if code != exitOK || out != again || strings.Contains(out, "example") || !strings.Contains(out, "lg:s:{ip;t;ip=") {
+		t.Errorf("explain with a secret: exit %d:\n%s%s\nagain:\n%s", code, out, errs, again)
+	}
+}
