@@ -1,0 +1,105 @@
+//go:build long
+
+package integration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// each makes something of every node, or of the masters.
+func each(nodes []*redistest.Node, do func(*redistest.Node)) {
+	for _, n := range nodes {
+		do(n)
+	}
+}
+
+// tell has nodes execute a command.
+func tell(t *testing.T, nodes []*redistest.Node, words ...string) {
+	t.Helper()
+	each(nodes, func(n *redistest.Node) { n.CLI(t, words...) })
+}
+
+// TestLongFaults is the whole fault suite.
+func TestLongFaults(t *testing.T) {
+	covered := func(f fault) fault {
+		f.name, f.coverage = f.name+", full coverage", true
+		return f
+	}
+	masters := func(c *redistest.Cluster) []*redistest.Node { return c.Nodes[:3] }
+	overtaken := fault{
+		name: "a replica promoted, the primary wakes", lasts: 4 * time.Second,
+		make: func(_ *testing.T, c *redistest.Cluster) { c.Nodes[0].Stop() },
+		heal: func(t *testing.T, c *redistest.Cluster) {
+			c.Nodes[0].Cont()
+			c.WaitHealthy(t)
+		},
+	}
+	empty := fault{
+		name: "kill all nodes, back empty", lasts: 2 * time.Second,
+		make: func(_ *testing.T, c *redistest.Cluster) { each(c.Nodes, (*redistest.Node).Kill) },
+		heal: func(t *testing.T, c *redistest.Cluster) {
+			each(c.Nodes, (*redistest.Node).Restart)
+			c.WaitHealthy(t)
+		},
+	}
+	failover := fault{
+		name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
+		make: func(t *testing.T, c *redistest.Cluster) { tell(t, c.Nodes[3:4], "CLUSTER", "FAILOVER") },
+		heal: nothing,
+	}
+	migration := fault{
+		name: "a slot moves there and back",
+		make: func(t *testing.T, c *redistest.Cluster) {
+			slot := c.KeySlot(t, "lg:t:{t1}")
+			from := c.NodeForSlot(t, slot)
+			to := c.Nodes[0]
+			if from == to {
+				to = c.Nodes[1]
+			}
+			for range 5 {
+				c.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
+				c.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
+			}
+		},
+		heal: nothing,
+	}
+	paused := fault{
+		name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
+		make: func(t *testing.T, c *redistest.Cluster) { tell(t, masters(c), "CLIENT", "PAUSE", "500", "ALL") },
+		heal: nothing,
+	}
+	flushed := fault{
+		name: "SCRIPT FLUSH ten times", lasts: 100 * time.Millisecond,
+		make: func(t *testing.T, c *redistest.Cluster) {
+			for range 10 {
+				tell(t, masters(c), "SCRIPT", "FLUSH")
+			}
+		},
+		heal: nothing,
+	}
+	full := fault{
+		name: "maxmemory reached, noeviction", lasts: time.Second,
+		make: func(t *testing.T, c *redistest.Cluster) { tell(t, masters(c), "CONFIG", "SET", "maxmemory", "1") },
+		heal: func(t *testing.T, c *redistest.Cluster) { tell(t, masters(c), "CONFIG", "SET", "maxmemory", "0") },
+	}
+	slow := fault{
+		name: "every command takes 20 ms", lasts: time.Second,
+		make: func(t *testing.T, c *redistest.Cluster) {
+			for range 25 {
+				for _, n := range masters(c) {
+					go n.CLI(t, "EVAL", "local t=redis.call('TIME') local e=t[1]*1e6+t[2]+20000 repeat t=redis.call('TIME') until t[1]*1e6+t[2]>e", "0")
+				}
+				pause(30 * time.Millisecond)
+			}
+		},
+		heal: nothing,
+	}
+	for _, f := range []fault{
+		hang, covered(hang), die, covered(die), overtaken, empty, failover, migration, paused, flushed, full, slow,
+	} {
+		t.Run(f.name, func(t *testing.T) { runFault(t, f).report(t, f.name) })
+	}
+}
