@@ -62,7 +62,9 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	}
 	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
 	for range maxAway {
-		n.lane.free = append(n.lane.free, newFlight())
+		f := newFlight()
+		f.splits = s.splits
+		n.lane.free = append(n.lane.free, f)
 	}
 	return n
 }
