@@ -12,8 +12,9 @@ import (
 // becomes of the parts; a part that is not there is empty.
 
 const (
-	// MinShards and MaxShards bound over how many parts a bucket is split.
+	// MinShards is over how many parts a bucket is split at the least.
 	MinShards = 2
+	// MaxShards is over how many at most.
 	MaxShards = 64
 	// partShare is the part of a bucket that all its parts may hold together, one in
 	// so many.
