@@ -72,7 +72,9 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	})
 	n.lane.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxAway {
-		n.lane.free = append(n.lane.free, newFlight())
+		f := newFlight()
+		f.splits = s.splits
+		n.lane.free = append(n.lane.free, f)
 	}
 	return n
 }

@@ -67,6 +67,7 @@ type RuleSpec struct {
 	MaxCost   Text
 	Lease     LeaseSpec
 	Store     Text
+	Shards    Text
 	Replaces  []Text
 }
 

@@ -40,6 +40,9 @@ type Store interface {
 	// Pause returns for how long an item's shard will not be asked, because it has
 	// not answered; 0 where it will.
 	Pause(it *limit.Item) time.Duration
+	// Split returns over how many parts an item's bucket is split, so that most of its
+	// checks are decided by units drawn from it ahead; 0 where it is not.
+	Split(it *limit.Item) int
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }

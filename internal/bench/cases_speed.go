@@ -36,21 +36,14 @@ func exactCases() []Case {
 			throughput(atLeast(0.95)), storeCPU(atMost(0.42)), proxyMicros(atMost(8))),
 		pair("redis-p1-500", "one Redis, pipeline 1, 500 connections", uniform(500, 1),
 			throughput(atLeast(1.1)), storeCPU(atMost(0.30)), proxyMicros(nil)),
-		levels("two-levels", "two levels, (tenant, op) and (tenant), pipeline 16",
-			"The operations are declared, so both buckets are fields of one hash.", twoFields, atMost(1.5)),
-		levels("two-levels-key", "two levels, the second of unknown operations, pipeline 16",
-			"The bucket of an operation has a key of its own, beside the tenant's hash.", twoLimits, nil),
+		compare("two-levels", "two levels, (tenant, op) and (tenant), pipeline 16",
+			"What a second bucket costs the store. The yardstick is Limitgate with one level.",
+			gate{kind: onRedis, limits: twoLimits, op: operation, traffic: uniform(50, 16)}.side(),
+			gate{name: "limitgate, one level", kind: onRedis, op: operation, traffic: uniform(50, 16)}.side(),
+			storeCPU(atMost(1.5)), throughput(nil)),
 		pair("redis-zipf-p16", "one Redis, Zipf(1.1), pipeline 16", zipf(50, 16),
 			throughput(atLeast(3.3)), serverCPU(nil), storeMicros(nil)),
 	}
-}
-
-// levels is a case of two levels.
-func levels(name, title, about, limits string, goal *Goal) Case {
-	return compare(name, title, "What a second bucket costs the store. "+about+" The yardstick is Limitgate with one level.",
-		gate{kind: onRedis, limits: limits, op: operation, traffic: uniform(50, 16)}.side(),
-		gate{name: "limitgate, one level", kind: onRedis, op: operation, traffic: uniform(50, 16)}.side(),
-		storeCPU(goal), throughput(nil))
 }
 
 // aboutCluster is said of all that is compared on the cluster.

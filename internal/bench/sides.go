@@ -28,13 +28,8 @@ plans:
     - {id: tenant, by: [tenant], rate: 1/s, burst: %d, on_error: open}
 `, burst)
 
-// twoLimits adds one for each operation of a tenant, whose buckets have keys of
-// their own, as nobody knows which operations there are; with twoFields it is known,
-// and both buckets are fields of one hash.
-var (
-	twoLimits = oneLimit + fmt.Sprintf("    - {id: op, by: [tenant, op], rate: 1/s, burst: %d, on_error: open}\n", burst)
-	twoFields = twoLimits + fmt.Sprintf("dimensions:\n  op: {values: [%q, other]}\n", operation)
-)
+// twoLimits adds one for each operation of a tenant.
+var twoLimits = oneLimit + fmt.Sprintf("    - {id: op, by: [tenant, op], rate: 1/s, burst: %d, on_error: open}\n", burst)
 
 // operation is the op of requests that have one.
 const operation = "GET /v1/things"
