@@ -37,8 +37,9 @@ const (
 	slots     = 10
 	slotTime  = window / slots
 	minFailed = 20
-	// DefaultCooldown and DefaultProbeTimeout are those of Options.
-	DefaultCooldown     = time.Second
+	// DefaultCooldown is that of Options.
+	DefaultCooldown = time.Second
+	// DefaultProbeTimeout is that of Options.
 	DefaultProbeTimeout = 250 * time.Millisecond
 )
 
