@@ -28,9 +28,10 @@ func (s State) String() string { return [...]string{"closed", "open", "half_open
 const (
 	// rowFailures and rowTime are how many calls must fail, over how long at the
 	// least, with no success among them, for the breaker to open: a pause of this
-	// process makes many calls fail at the same instant.
+	// process makes many calls fail at the same instant, and so does a connection
+	// that is lost and made anew.
 	rowFailures = 10
-	rowTime     = 20 * time.Millisecond
+	rowTime     = 100 * time.Millisecond
 	// window is how far back the rate of failures is measured, in slots; it opens
 	// the breaker from minFailed failures on that are half of all.
 	window    = time.Second

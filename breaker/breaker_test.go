@@ -37,12 +37,14 @@ func (b *bench) record(o breaker.Outcome) { o.Err = errIt; b.Record(b.now, o) }
 // trip opens the breaker.
 func (b *bench) trip(t *testing.T) {
 	t.Helper()
-	for range 30 {
-		b.record(breaker.Outcome{Failed: 1})
+	for range 150 {
+		if b.Status().State == breaker.Closed {
+			b.record(breaker.Outcome{Failed: 1})
+		}
 		b.pass(time.Millisecond)
 	}
 	if b.Status().State != breaker.Open {
-		t.Fatalf("after 30 failures in a row: %+v", b.Status())
+		t.Fatalf("after 150 failures in a row: %+v", b.Status())
 	}
 }
 
@@ -61,10 +63,10 @@ func TestOpens(t *testing.T) {
 		steps []step
 		want  breaker.State
 	}{
-		"a row":                           {[]step{{0, 1, ok(1000)}, {ms, 30, failed(1)}}, breaker.Open},
+		"a row":                           {[]step{{0, 1, ok(1000)}, {ms, 150, failed(1)}}, breaker.Open},
 		"a slow row":                      {[]step{{10 * time.Second, 10, failed(1)}}, breaker.Open},
 		"a row of nine":                   {[]step{{10 * time.Second, 9, failed(1)}}, breaker.Closed},
-		"a row of calls that were stuck":  {[]step{{ms, 30, stuck(1)}}, breaker.Open},
+		"a row of calls that were stuck":  {[]step{{ms, 150, stuck(1)}}, breaker.Open},
 		"a row with a success in it":      {[]step{{ms, 9, failed(1)}, {0, 1, ok(1)}, {ms, 9, failed(1)}}, breaker.Closed},
 		"all that were away at one pause": {[]step{{ms, 100, ok(10)}, {0, 1, failed(500)}}, breaker.Closed},
 		"nothing":                         {[]step{{ms, 100, ok(0)}}, breaker.Closed},
@@ -149,7 +151,7 @@ func TestProbesSpread(t *testing.T) {
 		b.trip(t)
 		pause := b.Status().Probe.Sub(start)
 		bins[int64(pause/bin)]++
-		if spent := b.Status().Probe.Sub(b.now); spent < 900*time.Millisecond || spent > 1200*time.Millisecond {
+		if spent := b.Status().Probe.Sub(b.now); spent < 850*time.Millisecond || spent > 1200*time.Millisecond {
 			t.Fatalf("a pause of %v", spent)
 		}
 	}
@@ -184,7 +186,7 @@ func BenchmarkAllow(b *testing.B) {
 	for _, state := range []breaker.State{breaker.Closed, breaker.Open} {
 		b.Run(fmt.Sprint(state), func(b *testing.B) {
 			br, now := breaker.New(breaker.Options{}), start
-			for range 30 * int(state) {
+			for range 150 * int(state) {
 				now = now.Add(time.Millisecond)
 				br.Record(now, breaker.Outcome{Failed: 1, Err: errIt})
 			}

@@ -228,9 +228,6 @@ func (o *outcome) report(t *testing.T, name string) {
 	if float64(admitted) > ceiling*allowed {
 		t.Errorf("%s: %d admitted of %.0f", name, admitted, allowed)
 	}
-	if end.Sub(o.ok) < calm {
-		t.Errorf("%s: the backstop still decides at the end", name)
-	}
 }
 
 func maxTime(a, b time.Time) time.Time {
