@@ -12,9 +12,8 @@ import (
 // becomes of the parts; a part that is not there is empty.
 
 const (
-	// MinShards is over how many parts a bucket is split at the least.
+	// MinShards and MaxShards bound over how many parts a bucket is split.
 	MinShards = 2
-	// MaxShards is over how many at most.
 	MaxShards = 64
 	// partShare is the part of a bucket that all its parts may hold together, one in
 	// so many.
