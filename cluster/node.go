@@ -62,9 +62,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	}
 	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
 	for range maxAway {
-		f := newFlight()
-		f.splits = s.splits
-		n.lane.free = append(n.lane.free, f)
+		n.lane.free = append(n.lane.free, newFlight())
 	}
 	return n
 }

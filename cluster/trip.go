@@ -22,7 +22,6 @@ type trip struct {
 	done   func(token uint64)
 	token  uint64
 	open   atomic.Int32
-	again  bool // some calls were left to Take
 	called atomic.Bool
 	end    func() bool // finish
 }
@@ -46,11 +45,7 @@ var trips = sync.Pool{New: func() any {
 
 // Take decides each call all or nothing, see limiter.Store.
 func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
-	whole, split := s.separate(items, calls)
-	s.ask(at.Deadline(), verbTake, items, whole)
-	if len(split) > 0 {
-		s.takeSplit(at, items, split)
-	}
+	s.ask(at.Deadline(), verbTake, items, calls)
 }
 
 // Peek gives the verdicts that Take would give, and takes nothing.
@@ -68,12 +63,6 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, don
 		return nil
 	}
 	tr := trips.Get().(*trip)
-	// What may need several calls is left to Take.
-	calls, split := s.separate(items, calls)
-	for _, c := range split {
-		items[c.First].Again = true
-	}
-	tr.again = len(split) > 0
 	tr.route(s, verbTake, items, calls, time.Now().Add(left/2))
 	tr.store, tr.done, tr.token = s, done, token
 	tr.called.Store(false)
@@ -106,16 +95,12 @@ func (tr *trip) finish() (again bool) {
 	// A trip that is left before it is done may still be on its way to saying so:
 	// it is not used again.
 	reusable := tr.called.Swap(true)
-	again = tr.again
 	for i, t := range tr.used {
 		if !t.leave() {
 			tr.store.abandoned(tr.nodes[i], t)
 			continue
 		}
-		for _, c := range t.again {
-			t.items[c.First].Again = true
-			again = true
-		}
+		again = again || len(t.again) > 0
 		tr.store.counts.refundsLost.Add(int64(t.lost))
 	}
 	if !reusable {

@@ -74,8 +74,7 @@ func (l *Limiter) Resume(b *Batch) {
 	if !b.learnt { // the store wants to be asked again for some calls
 		b.undecided = b.undecided[:0]
 		for _, c := range b.calls {
-			if it := &b.buf.Items[c.First]; it.Again && it.Source == limit.SourceNone {
-				it.Again = false
+			if b.buf.Items[c.First].Source == limit.SourceNone {
 				b.undecided = append(b.undecided, c)
 			}
 		}

@@ -69,9 +69,6 @@ type halfway struct {
 func (s *halfway) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	s.asked++
 	s.Take(at, items, calls[:1])
-	for _, c := range calls[1:] {
-		items[c.First].Again = true
-	}
 	return func() bool { return true }
 }
 

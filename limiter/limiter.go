@@ -37,9 +37,6 @@ type Store interface {
 	// Saturated reports whether the shard that holds an item's bucket has more to
 	// do than it can.
 	Saturated(it *limit.Item) bool
-	// Split returns over how many parts an item's bucket is split, so that most of its
-	// checks are decided by units drawn from it ahead; 0 where it is not.
-	Split(it *limit.Item) int
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }

@@ -186,9 +186,6 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ f
 // Flush has nothing to send.
 func (s *Store) Flush() {}
 
-// Split is 0: a bucket here is as near as any other.
-func (s *Store) Split(*limit.Item) int { return 0 }
-
 // Saturated is false: a decision here costs no more than asking.
 func (s *Store) Saturated(*limit.Item) bool { return false }
 
