@@ -100,7 +100,10 @@ func (tr *trip) finish() (again bool) {
 			tr.store.abandoned(tr.nodes[i], t)
 			continue
 		}
-		again = again || len(t.again) > 0
+		for _, c := range t.again {
+			t.items[c.First].Again = true
+			again = true
+		}
 		tr.store.counts.refundsLost.Add(int64(t.lost))
 	}
 	if !reusable {

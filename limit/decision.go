@@ -47,6 +47,9 @@ type Item struct {
 	// Wish is how many more checks like this one the call may take at once, for a
 	// lease, and More how many of them it took. All items of a call have the same.
 	Wish, More int64
+	// Again says that the store wants to be asked again for the call that begins with
+	// the item: it has not decided it, nor tried to.
+	Again bool
 	// Local says that this instance's share decided, not units of the store's.
 	Local bool
 

@@ -20,6 +20,9 @@ type slowStore struct {
 
 func (s *slowStore) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
 	if s.again {
+		for _, c := range calls {
+			items[c.First].Again = true
+		}
 		return func() bool { return true }
 	}
 	s.Take(at, items, calls)

@@ -23,7 +23,7 @@ type Store interface {
 	// Else done is called with the token, once and on any goroutine, when all are,
 	// or never; and end must be called, after that or at the deadline: it ends the
 	// waiting, and reports whether there are calls that Take must be asked for
-	// again. Done is not called after it.
+	// again: those with Item.Again. Done is not called after it.
 	Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
 	// Flush sends what Ask has begun, whoever called it.
 	Flush()
