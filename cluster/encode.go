@@ -13,7 +13,6 @@ const (
 	flagField    = 1
 	flagEnforced = 2
 	flagOneField = 4
-	flagPart     = 8
 )
 
 // encode writes the commands of a flight into f.out, see decide.lua.
@@ -136,12 +135,8 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 	if it.Limit.OneField() {
 		flags |= flagOneField
 	}
-	granule := p.Granule()
-	if it.Limit.PartTTL > 0 {
-		flags, granule = flagPart, it.Limit.PartTTL
-	}
 	b = strconv.AppendInt(b, int64(p.Algorithm)*10+flags, 10)
-	for _, n := range [...]int64{p.Count, p.Period, p.Capacity, granule, it.Cost} {
+	for _, n := range [...]int64{p.Count, p.Period, p.Capacity, p.Granule(), it.Cost} {
 		b = appendDouble(b, n)
 	}
 	switch p.Algorithm {

@@ -36,9 +36,6 @@ type flight struct {
 	states   []limit.State
 	verdicts []limit.Verdict
 	more     []int64
-	// splits is told how many checks travelled together, where the lane is crowded.
-	splits  *splits
-	crowded bool
 	// wishers are members whose wishes wait for the others of their group, and held
 	// the verdicts of their own checks.
 	wishers []int

@@ -72,9 +72,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	})
 	n.lane.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxAway {
-		f := newFlight()
-		f.splits = s.splits
-		n.lane.free = append(n.lane.free, f)
+		n.lane.free = append(n.lane.free, newFlight())
 	}
 	return n
 }

@@ -69,7 +69,6 @@ func (l *lane) tellAnswered() {
 // run: they are to be sent once more, behind the script.
 func (l *lane) settle(f *flight, in *replies) error {
 	f.finish = l.finishLater
-	f.crowded = l.saturated.Load() && time.Since(f.sentAt) >= f.splits.crowdedTime
 	defer func() { f.finish = (*ticket).finished }()
 	var last error
 	failed := 0

@@ -32,7 +32,7 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 				return n, err
 			}
 		}
-		return n, s.resetParts(ctx, limit.SharedKeyPrefix(id), func(string) bool { return true })
+		return n, nil
 	}
 	key := limit.TenantKey(tenant)
 	node := t.owner(limit.Slot([]byte(key)))
@@ -43,31 +43,10 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	if err != nil {
 		return n, err
 	}
-	owned := func(name string) bool { return id == "" || limit.OwnedBy(strings.TrimPrefix(name, key), id) }
-	removed, err := node.unlinkMatching(ctx, key+":", owned)
-	n += removed
-	if err != nil {
-		return n, err
-	}
-	return n, s.resetParts(ctx, key+":", owned)
-}
-
-// resetParts forgets the parts of split buckets whose names begin with prefix and
-// match, if any bucket is known to be split.
-func (s *Store) resetParts(ctx context.Context, prefix string, match func(string) bool) error {
-	if !s.splits.any() {
-		return nil
-	}
-	for _, node := range s.top.Load().nodes {
-		_, err := node.unlinkMatching(ctx, limit.PartPrefix, func(key string) bool {
-			_, name, _ := strings.Cut(key, "}")
-			return strings.HasPrefix(name, prefix) && match(name)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	removed, err := node.unlinkMatching(ctx, key+":", func(name string) bool {
+		return id == "" || limit.OwnedBy(strings.TrimPrefix(name, key), id)
+	})
+	return n + removed, err
 }
 
 // removeFields removes the fields of one limit, or all, from a tenant's hash.

@@ -17,9 +17,6 @@ var oneLua string
 //go:embed scripts/several.lua
 var severalLua string
 
-//go:embed scripts/part.lua
-var partLua string
-
 //go:embed scripts/bucket.lua
 var bucketLua string
 
@@ -54,7 +51,6 @@ func joined(begin string) string {
 		{"decide_any", bucketLua + "\n" + callLua},
 		{"decide_one", oneLua},
 		{"decide_several", severalLua},
-		{"decide_part", partLua},
 	} {
 		text += strings.NewReplacer("NAME", part.name, "TEXT", part.text).Replace(lazily)
 	}

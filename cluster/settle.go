@@ -174,19 +174,15 @@ func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
 	f.more = append(f.more[:0], make([]int64, len(g.items))...)
 	f.wishers, f.held = f.wishers[:0], f.held[:0]
-	granted, checks := false, int64(0)
+	granted := false
 	for at := g.first; at >= 0; at = f.members[at].next {
 		m := &f.members[at]
 		granted = f.check(v, g, now)
-		checks++
 		if granted && m.wish > 0 {
 			f.wishers, f.held = append(f.wishers, at), append(f.held, f.verdicts...)
 			continue
 		}
 		f.decided(m, f.verdicts)
-	}
-	if v == verbTake && f.crowded {
-		f.splits.count(g.items, checks)
 	}
 	for i, at := range f.wishers {
 		m, own := &f.members[at], f.held[i*len(g.items):(i+1)*len(g.items)]

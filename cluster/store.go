@@ -20,10 +20,6 @@ type Store struct {
 	reload chan struct{} // one slot: a reload that is wanted already covers the next wish
 	late   chan []limit.Item
 	counts counters
-	// splits knows the buckets that are split, and refills are their parts that want
-	// units.
-	splits  *splits
-	refills chan refill
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -40,12 +36,12 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds), splits: newSplits(), refills: make(chan refill, maxRefills)}
+	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds)}
 	t, err := s.discover(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s.adopt(t)
+	s.top.Store(t)
 	t.connect(ctx, nil)
 	return s, nil
 }
@@ -69,7 +65,6 @@ func (s *Store) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { s.refundLate(ctx) })
-	wg.Go(func() { s.refillParts(ctx) })
 	s.runLanes(ctx, &wg, nil)
 	tick := time.NewTicker(s.opts.ReloadInterval)
 	defer tick.Stop()
@@ -124,19 +119,8 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		t = &topology{nodes: map[string]*node{}}
 	}
 	t.connect(asking, old)
-	s.adopt(t)
-	s.runLanes(ctx, wg, old)
-}
-
-// adopt makes t the topology in use. Where there is but one master, splitting a hot
-// bucket is in vain.
-func (s *Store) adopt(t *topology) {
 	s.top.Store(t)
-	parts := int64(0)
-	if masters := len(t.nodes); t.cluster && masters > 1 {
-		parts = min(limit.MaxShards, int64(partsForMaster*masters))
-	}
-	s.splits.parts.Store(parts)
+	s.runLanes(ctx, wg, old)
 }
 
 // Close ends all connections. Run must have ended.
@@ -195,9 +179,6 @@ func (s *Store) Locate(it *limit.Item) string {
 	}
 	return ""
 }
-
-// Split returns over how many parts an item's bucket is split, see limiter.Store.
-func (s *Store) Split(it *limit.Item) int { return s.splits.split(it) }
 
 // Saturated reports whether the lane to the node of an item's bucket is so full
 // that checks wait for several flights.

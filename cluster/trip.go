@@ -23,7 +23,6 @@ type trip struct {
 	done   func(token uint64)
 	token  uint64
 	open   atomic.Int32
-	again  bool // some calls were left to Take
 	called atomic.Bool
 	end    func() bool // finish
 }
@@ -47,11 +46,7 @@ var trips = sync.Pool{New: func() any {
 
 // Take decides each call all or nothing, see limiter.Store.
 func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
-	whole, split := s.separate(items, calls)
-	s.ask(at.Deadline(), verbTake, items, whole)
-	if len(split) > 0 {
-		s.takeSplit(at, items, split)
-	}
+	s.ask(at.Deadline(), verbTake, items, calls)
 }
 
 // Peek gives the verdicts that Take would give, and takes nothing.
@@ -70,12 +65,6 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, don
 		return nil
 	}
 	tr := trips.Get().(*trip)
-	// What may need several calls is left to Take.
-	calls, split := s.separate(items, calls)
-	for _, c := range split {
-		items[c.First].Again = true
-	}
-	tr.again = len(split) > 0
 	tr.route(s, verbTake, items, calls, now, left)
 	tr.store, tr.done, tr.token = s, done, token
 	tr.called.Store(false)
@@ -108,7 +97,6 @@ func (tr *trip) finish() (again bool) {
 	// A trip that is left before it is done may still be on its way to saying so:
 	// it is not used again.
 	reusable := tr.called.Swap(true)
-	again = tr.again
 	for i, t := range tr.used {
 		if !t.leave() {
 			tr.store.abandoned(tr.nodes[i], t)

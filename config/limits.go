@@ -188,7 +188,6 @@ func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.
 		"replaces":  d.texts(&spec.Replaces),
 		"lease":     d.lease(&spec.Lease),
 		"store":     d.text(&spec.Store),
-		"shards":    d.text(&spec.Shards),
 		"by": func(n *yaml.Node, field string) {
 			spec.BySet = true
 			by(n, field)

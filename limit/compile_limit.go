@@ -28,7 +28,6 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	c.compileRate(spec, l)
 	c.compileCosts(spec, l)
 	c.compileLease(spec, l)
-	c.compileShards(spec, l, len(c.problems) == before)
 	for _, id := range spec.Replaces {
 		l.Replaces = append(l.Replaces, id.Value)
 	}
@@ -203,7 +202,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		for _, t := range []struct {
 			text  Text
 			field string
-		}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Lease.first(), "lease"}, {spec.Store, "store"}, {spec.Shards, "shards"}} {
+		}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Lease.first(), "lease"}, {spec.Store, "store"}} {
 			if t.text.Set() {
 				c.fail(t.text.Line, t.field, "action: %s counts nothing: remove one of them", l.Action)
 			}

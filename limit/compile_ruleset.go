@@ -68,7 +68,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		return
 	}
 	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {
-		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, burst, algorithm, timezone, mode, action, on_error, missing, cost, max_cost, lease, store and shards, nothing else")
+		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, burst, algorithm, timezone, mode, action, on_error, missing, cost, max_cost, lease and store, nothing else")
 		return
 	}
 	merged := merge(p.specs[o.ID.Value], o)
@@ -86,7 +86,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 	m.Line, m.ID = o.Line, o.ID
 	if o.Action.Set() { // the limit stops counting
 		m.Rate, m.Burst, m.Algorithm, m.Cost, m.MaxCost, m.Timezone = Text{}, Text{}, Text{}, Text{}, Text{}, Text{}
-		m.Lease, m.Store, m.Shards = LeaseSpec{}, Text{}, Text{}
+		m.Lease, m.Store = LeaseSpec{}, Text{}
 	} else if o.Rate.Set() {
 		m.Action = Text{}
 		if !o.Burst.Set() { // the burst of another rate means nothing here
@@ -108,7 +108,6 @@ func merge(base, o *RuleSpec) RuleSpec {
 		{&m.Cost, &o.Cost},
 		{&m.MaxCost, &o.MaxCost},
 		{&m.Store, &o.Store},
-		{&m.Shards, &o.Shards},
 	} {
 		switch {
 		case f.from.Set():

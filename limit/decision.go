@@ -48,7 +48,7 @@ type Item struct {
 	// lease, and More how many of them it took. All items of a call have the same.
 	Wish, More int64
 	// Again says that the store wants to be asked again for the call that begins with
-	// the item.
+	// the item: it has not decided it, nor tried to.
 	Again bool
 	// Local says that this instance's share decided, not units of the store's.
 	Local bool

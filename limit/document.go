@@ -67,7 +67,6 @@ type RuleSpec struct {
 	MaxCost   Text
 	Lease     LeaseSpec
 	Store     Text
-	Shards    Text
 	Replaces  []Text
 }
 

@@ -24,13 +24,6 @@ type Limit struct {
 	Replaces  []string
 	Lease     Lease
 	Store     Place
-	Shards    int // over how many parts each bucket is split; 0 leaves it to the store
-	// Part is the limit by which a part of a split bucket is asked for units, nil
-	// where buckets are never split.
-	Part *Limit
-	// PartTTL is how long a part of a split bucket lives unused, in microseconds; 0
-	// where the limit is not one of parts.
-	PartTTL int64
 
 	calendar *Calendar
 	by       []dimension // without tenant, in order of their names

@@ -1,10 +1,6 @@
 package limiter
 
-import (
-	"time"
-
-	"github.com/limitgate/limitgate/limit"
-)
+import "time"
 
 // Begin begins what Decide does, without waiting for the store, for requests that
 // arrived at since, or now if that is zero: what they waited is a part of the
@@ -74,7 +70,7 @@ func (l *Limiter) Resume(b *Batch) {
 	if !b.learnt { // the store wants to be asked again for some calls
 		b.undecided = b.undecided[:0]
 		for _, c := range b.calls {
-			if it := &b.buf.Items[c.First]; it.Again && it.Source == limit.SourceNone {
+			if it := &b.buf.Items[c.First]; it.Again {
 				it.Again = false
 				b.undecided = append(b.undecided, c)
 			}

@@ -108,3 +108,38 @@ func TestResumeLearns(t *testing.T) {
 		}
 	}
 }
+
+// silent is a store that decides nothing, and wants to be asked again for the second
+// call only.
+type silent struct {
+	*memory.Store
+	taken int
+}
+
+func (s *silent) Ask(_ limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+	return func() bool {
+		items[calls[1].First].Again = true
+		return true
+	}
+}
+
+func (s *silent) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+	s.taken += len(calls)
+	s.Store.Take(at, items, calls)
+}
+
+// TestResumeSendsNothingTwice: a call that the store did not answer may have been
+// executed, and is not made again; one that it wants to be asked again for is.
+func TestResumeSendsNothingTwice(t *testing.T) {
+	now := start
+	store := &silent{Store: memory.New(memory.Options{})}
+	l := clocked(t, store, &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"})
+	b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
+	if l.Begin(&b, time.Time{}, func(uint64) {}, 1) || l.End(&b) {
+		t.Fatal("decided at once")
+	}
+	l.Resume(&b)
+	if first, second := b.Decisions[0].Source, b.Decisions[1].Source; store.taken != 1 || first != limit.SourceBackstop || second != limit.SourceStore {
+		t.Errorf("%d calls, sources %s and %s; want one, the backstop and the store", store.taken, first, second)
+	}
+}

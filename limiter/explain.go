@@ -38,11 +38,8 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {
 				e.Item, e.Node = it, l.opts.Store.Locate(it)
-				switch n := l.opts.Store.Split(it); {
-				case it.Local:
+				if it.Local {
 					e.Node = "this proxy"
-				case n > 0:
-					e.Store = c.Limit.DescribeShards(int64(n))
 				}
 			}
 		}

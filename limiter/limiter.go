@@ -23,7 +23,7 @@ type Store interface {
 	// Else done is called with the token, once and on any goroutine, when all are,
 	// or never; and end must be called, after that or at the deadline: it ends the
 	// waiting, and reports whether there are calls that Take must be asked for
-	// again. Done is not called after it.
+	// again: those with Item.Again. Done is not called after it.
 	Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
 	// Flush sends what Ask has begun, whoever called it.
 	Flush()
@@ -40,9 +40,6 @@ type Store interface {
 	// Pause returns for how long an item's shard will not be asked, because it has
 	// not answered; 0 where it will.
 	Pause(it *limit.Item) time.Duration
-	// Split returns over how many parts an item's bucket is split, so that most of its
-	// checks are decided by units drawn from it ahead; 0 where it is not.
-	Split(it *limit.Item) int
 	// Locate names the place where an item's bucket lives, for people.
 	Locate(it *limit.Item) string
 }

@@ -190,9 +190,6 @@ func (s *Store) Flush() {}
 // Pause is 0: the answer is always there.
 func (s *Store) Pause(*limit.Item) time.Duration { return 0 }
 
-// Split is 0: a bucket here is as near as any other.
-func (s *Store) Split(*limit.Item) int { return 0 }
-
 // Saturated is false: a decision here costs no more than asking.
 func (s *Store) Saturated(*limit.Item) bool { return false }
 

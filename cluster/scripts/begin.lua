@@ -22,8 +22,7 @@ local out, n_out = {now}, 1
 -- read_limit decodes what a call says of a limit and what it charges:
 --   1 digit   algorithm
 --   1 digit   flags: +1 the bucket is a field of the tenant's hash, +2 the limit
---             is enforced, +4 it is the same field for every tenant, namely f; 8
---             alone: it is a part of a split bucket (part.lua)
+--             is enforced, +4 it is the same field for every tenant, namely f
 --   5 doubles count, period, capacity, granule and cost
 --   then      for calendar windows 4 doubles, the boundaries of three windows; for
 --             token buckets "count/period/capacity;"
@@ -31,12 +30,12 @@ local out, n_out = {now}, 1
 local function read_limit(text, f)
   local algorithm, flags = sub(text, 1, 1), tonumber(sub(text, 2, 2))
   local count, period, capacity, granule, cost, rest = unpack_struct('<ddddd', text, 3)
-  local field, enforced, one_field = flags % 2 == 1, flags % 4 >= 2, flags % 8 >= 4 and f
+  local field, enforced, one_field = flags % 2 == 1, flags % 4 >= 2, flags >= 4 and f
   if algorithm == TOKEN_BUCKET then
     local prefix, full = '\1' .. sub(text, rest), capacity * period
     local levels = full < 4503599627370496
     return {
-      algorithm = algorithm, part = flags == 8, field = field, enforced = enforced, one_field = one_field, cost = cost,
+      algorithm = algorithm, field = field, enforced = enforced, one_field = one_field, cost = cost,
       count = count, period = period, capacity = capacity, granule = granule,
       full = full, levels = levels, need = cost * period, stamp = prefix .. pack('<d', now),
       -- A value that can be read at sight is this prefix and two doubles.

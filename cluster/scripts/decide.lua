@@ -39,7 +39,7 @@ while at <= #ARGV do
     limits[i], at_sight = l, at_sight and l.sight and l.enforced
     at = at + (l.one_field and 2 or 1)
   end
-  local decide = limits[1].part and decide_part or at_sight and (n_limits == 1 and decide_one or decide_several) or decide_any
+  local decide = at_sight and (n_limits == 1 and decide_one or decide_several) or decide_any
   decide(several or verb, limits, n_calls, several)
 end
 return out

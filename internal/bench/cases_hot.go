@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/limitgate/limitgate/internal/load"
 )
@@ -42,11 +41,6 @@ func hotCases() []Case {
 	return []Case{
 		pair("hot-p16", "one hot bucket, pipeline 16", hot(50, 16),
 			throughput(atLeast(6)), storeMicros(atMost(0.1)), serverCPU(nil)),
-		compare("hot-split", "one hot bucket in eight parts, on the cluster, pipeline 16",
-			"The bucket is split (`shards: 8`), so that all masters share in its checks. The yardstick is the whole bucket on the same cluster.",
-			gate{name: "limitgate, eight parts", kind: onCluster, limits: strings.Replace(oneLimit, "on_error: open", "on_error: open, shards: 8", 1), traffic: hot(50, 16)}.side(),
-			gate{name: "limitgate, whole", kind: onCluster, traffic: hot(50, 16)}.side(),
-			throughput(nil), storeMicros(nil), serverCPU(nil)),
 		pair("hot-p1-500", "one hot bucket, pipeline 1, 500 connections", hot(500, 1),
 			throughput(atLeast(1.6)), storeMicros(nil), serverCPU(nil)),
 	}
