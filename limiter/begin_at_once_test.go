@@ -109,21 +109,21 @@ func TestResumeLearns(t *testing.T) {
 	}
 }
 
-// silent is a store that decides nothing, and wants to be asked again for the second
+// deaf is a store that decides nothing, and wants to be asked again for the second
 // call only.
-type silent struct {
+type deaf struct {
 	*memory.Store
 	taken int
 }
 
-func (s *silent) Ask(_ limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *deaf) Ask(_ limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	return func() bool {
 		items[calls[1].First].Again = true
 		return true
 	}
 }
 
-func (s *silent) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *deaf) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
 	s.taken += len(calls)
 	s.Store.Take(at, items, calls)
 }
@@ -132,7 +132,7 @@ func (s *silent) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
 // executed, and is not made again; one that it wants to be asked again for is.
 func TestResumeSendsNothingTwice(t *testing.T) {
 	now := start
-	store := &silent{Store: memory.New(memory.Options{})}
+	store := &deaf{Store: memory.New(memory.Options{})}
 	l := clocked(t, store, &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"})
 	b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
 	if l.Begin(&b, time.Time{}, func(uint64) {}, 1) || l.End(&b) {
