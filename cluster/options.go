@@ -44,6 +44,9 @@ const (
 	DefaultDialTimeout    = 300 * time.Millisecond
 	DefaultPoolSize       = 4
 	DefaultReloadInterval = 5 * time.Second
+	// openReload is how often the topology is asked for while a breaker is open: no
+	// call is made then that could tell of a promoted replica.
+	openReload = 500 * time.Millisecond
 	// reloadPause is the least time between two reloads.
 	reloadPause = 100 * time.Millisecond
 )

@@ -31,6 +31,16 @@ func (s *Store) Shards() []Shard {
 	return all
 }
 
+// anyOpen reports whether the breaker of some master lets nobody through.
+func (s *Store) anyOpen() bool {
+	for _, n := range s.top.Load().nodes {
+		if n.breaker.State() != breaker.Closed {
+			return true
+		}
+	}
+	return false
+}
+
 // Pause returns for how long the breaker of an item's shard lets nobody through, see
 // limiter.Store.
 func (s *Store) Pause(it *limit.Item) time.Duration {

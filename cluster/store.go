@@ -66,13 +66,18 @@ func (s *Store) Run(ctx context.Context) error {
 	defer wg.Wait()
 	wg.Go(func() { s.refundLate(ctx) })
 	s.runLanes(ctx, &wg, nil)
-	tick := time.NewTicker(s.opts.ReloadInterval)
+	tick, soon := time.NewTicker(s.opts.ReloadInterval), time.NewTicker(openReload)
 	defer tick.Stop()
+	defer soon.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-soon.C:
+			if !s.anyOpen() {
+				continue
+			}
 		case <-s.reload:
 		}
 		s.reloadTopology(ctx, &wg)
