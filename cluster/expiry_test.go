@@ -80,13 +80,20 @@ func TestExpiryArmedSeldom(t *testing.T) {
 	bucket := spec{ID: "bucket", By: []string{"tenant"}, Rate: "1000/1d"}
 	bucket2 := spec{ID: "bucket2", By: []string{"tenant"}, Rate: "500/1d"}
 	bucketKey := spec{ID: "bucket-key", By: []string{"tenant", "op"}, Rate: "1000/1d"}
-	for name, specs := range map[string][]spec{
-		"windows and a bucket": {window, windowKey, bucket},
-		"one bucket":           {bucket},
-		"fields":               {bucket, bucket2},
-		"a field and a key":    {bucket, bucketKey},
+	// A hundred units of bucket are filled within one granule, those of bucket2 within
+	// two: each may lie across one boundary more. A bucket with a key of its own gets
+	// its expiry with its value.
+	for name, c := range map[string]struct {
+		specs []spec
+		most  int
+	}{
+		"windows and a bucket": {[]spec{window, windowKey, bucket}, 3},
+		"one bucket":           {[]spec{bucket}, 2},
+		"fields":               {[]spec{bucket, bucket2}, 4},
+		"a field and a key":    {[]spec{bucket, bucketKey}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
+			specs, most := c.specs, c.most
 			node := redistest.Start(t)
 			s, c := open(t, node.Addr), client(t, node.Addr)
 			set := compile(t, specs...)
@@ -98,8 +105,8 @@ func TestExpiryArmedSeldom(t *testing.T) {
 				t.Fatal(err)
 			}
 			expires := calls(stats, "expire") + calls(stats, "pexpire") + calls(stats, "pexpireat") + calls(stats, "expireat")
-			if expires < 1 || expires > 8 { // two fields, and some granules for each
-				t.Errorf("%d commands set an expiry in 100 calls, want one for each field\n%s", expires, stats)
+			if expires < 1 || expires > most {
+				t.Errorf("%d commands set an expiry in 100 calls, want 1 to %d\n%s", expires, most, stats)
 			}
 			redistest.AssertAllKeysExpire(t, node)
 		})
