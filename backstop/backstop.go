@@ -40,16 +40,10 @@ func (b *Backstop) Decide(at limit.Moment, items []limit.Item) { b.decide(at, it
 func (b *Backstop) Peek(at limit.Moment, items []limit.Item) { b.decide(at, items, false) }
 
 func (b *Backstop) decide(at limit.Moment, items []limit.Item, take bool) {
-	shares := b.shares(items)
 	for i := range items {
 		take = take && !failsClosed(&items[i])
 	}
-	call := []limit.Call{{First: 0, Last: len(items)}}
-	if take {
-		b.store.Take(at, shares, call)
-	} else {
-		b.store.Peek(at, shares, call)
-	}
+	shares := b.ask(at, items, take)
 	for i := range items {
 		items[i].Verdict, items[i].Source = shares[i].Verdict, limit.SourceBackstop
 		if failsClosed(&items[i]) {
@@ -61,6 +55,15 @@ func (b *Backstop) decide(at limit.Moment, items []limit.Item, take bool) {
 // Share decides the items of one call by this instance's share, healthy or not:
 // their limits want it so. It takes the units if take is set.
 func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
+	shares := b.ask(at, items, take)
+	for i := range items {
+		items[i].Verdict, items[i].Source, items[i].Local = shares[i].Verdict, limit.SourceLease, true
+	}
+}
+
+// ask has this instance's shares decide the items of one call, and returns the items
+// with the shares' verdicts.
+func (b *Backstop) ask(at limit.Moment, items []limit.Item, take bool) []limit.Item {
 	shares := b.shares(items)
 	call := []limit.Call{{First: 0, Last: len(items)}}
 	if take {
@@ -68,9 +71,7 @@ func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
 	} else {
 		b.store.Peek(at, shares, call)
 	}
-	for i := range items {
-		items[i].Verdict, items[i].Source, items[i].Local = shares[i].Verdict, limit.SourceLease, true
-	}
+	return shares
 }
 
 // shares returns the items with this instance's share of their limits.
