@@ -25,7 +25,7 @@ func untilState(t *testing.T, s *Store, set *limit.Set, tenant string, want brea
 	t.Helper()
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, testAddrs, 0, &b)
-	n := s.shardOf(&b.Items[0])
+	n := s.top.Load().nodeOf(&b.Items[0])
 	for deadline := time.Now().Add(10 * time.Second); n.breaker.State() != want; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the breaker of %s is %s, want %s: %+v", n.addr, n.breaker.State(), want, n.breaker.Status())

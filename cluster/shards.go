@@ -44,18 +44,9 @@ func (s *Store) anyOpen() bool {
 // Pause returns for how long the breaker of an item's shard lets nobody through, see
 // limiter.Store.
 func (s *Store) Pause(it *limit.Item) time.Duration {
-	n := s.shardOf(it)
+	n := s.top.Load().nodeOf(it)
 	if n == nil || n.breaker.State() == breaker.Closed {
 		return 0
 	}
 	return max(0, time.Until(n.breaker.Status().Probe))
-}
-
-// shardOf returns the node of an item's bucket, or nil.
-func (s *Store) shardOf(it *limit.Item) *node {
-	t := s.top.Load()
-	if t.single != nil {
-		return t.single
-	}
-	return t.owner(it.Slot())
 }

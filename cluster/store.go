@@ -188,7 +188,7 @@ func (s *Store) Locate(it *limit.Item) string {
 // Saturated reports whether the lane to the node of an item's bucket is so full
 // that checks wait for several flights.
 func (s *Store) Saturated(it *limit.Item) bool {
-	n := s.shardOf(it)
+	n := s.top.Load().nodeOf(it)
 	return n != nil && n.lane.saturated.Load()
 }
 

@@ -24,6 +24,14 @@ type topology struct {
 // owner returns the master of a slot, or nil.
 func (t *topology) owner(slot uint16) *node { return t.slots[slot] }
 
+// nodeOf returns the master of an item's bucket, or nil.
+func (t *topology) nodeOf(it *limit.Item) *node {
+	if t.single != nil {
+		return t.single // without working out the slot
+	}
+	return t.owner(it.Slot())
+}
+
 // discover asks the nodes in turn until one answers. Nodes known to old keep
 // their connections.
 func (s *Store) discover(ctx context.Context, old *topology) (*topology, error) {

@@ -115,12 +115,17 @@ func (tr *trip) finish() (again bool) {
 		t.trip = nil
 		tr.spare = append(tr.spare, t)
 	}
+	tr.done, tr.store = nil, nil
+	tr.release()
+	return again
+}
+
+// release lets the trip be used again. Its tickets that may be, too, are spare.
+func (tr *trip) release() {
 	clear(tr.nodes)
 	clear(tr.used)
 	tr.used, tr.nodes = tr.used[:0], tr.nodes[:0]
-	tr.done, tr.store = nil, nil
 	trips.Put(tr)
-	return again
 }
 
 // ask has the owners of the calls' slots decide them, all at the same time, and
@@ -161,10 +166,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 		tr.spare = append(tr.spare, t)
 	}
 	tr.timer.Stop()
-	clear(tr.nodes)
-	clear(tr.used)
-	tr.used, tr.nodes = tr.used[:0], tr.nodes[:0]
-	trips.Put(tr)
+	tr.release()
 	return again
 }
 
@@ -173,10 +175,7 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 func (tr *trip) route(s *Store, v verb, items []limit.Item, calls []limit.Call, now time.Time, left time.Duration) {
 	top, sendBy := s.top.Load(), now.Add(left/2)
 	for _, c := range calls {
-		n := top.single
-		if n == nil {
-			n = top.owner(items[c.First].Slot())
-		}
+		n := top.nodeOf(&items[c.First])
 		if n == nil {
 			s.trouble(errNoNode, items[c.First:c.Last])
 			continue
