@@ -3,6 +3,7 @@ package limiter_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/storetest"
@@ -113,40 +114,47 @@ func TestLeaseBound(t *testing.T) {
 	}
 }
 
-// A request of the old limits is under way while new ones are loaded.
+// TestStaleLease: a request of the old limits that asks for units ahead is under way
+// while new limits are loaded and all leases are handed back. What it brings is not
+// spent under the new limits, and these are leased all the same.
 func TestStaleLease(t *testing.T) {
-	now := start
-	s := newSpy()
-	sp := storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"}
-	lease := limit.Lease{On: true, Size: 20, TTL: time.Second}
-	l := leasing(t, s, &now, 1, lease, sp)
-	sp.Rate = "2000/366d"
-	set := storetest.Compile(t, sp)
-	set.Limits[0].Lease = lease
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { _ = l.Run(ctx); close(done) }()
-	s.hook = func() {
-		s.hook = nil
-		l.SetLimits(set)
-		time.Sleep(250 * time.Millisecond) // Run has handed back what it found
-	}
-	decide(l, limit.Request{Tenant: "t", Cost: 1})
-	cancel()
-	<-done
-	local := 0
-	for range 3000 {
-		now = now.Add(10 * time.Millisecond)
-		if decide(l, limit.Request{Tenant: "t", Cost: 1})[0].Source == limit.SourceLease {
-			local++
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpy()
+		sp := storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"}
+		lease := limit.Lease{On: true, Size: 20, TTL: time.Second}
+		l := leasing(t, s, nil, 1, lease, sp)
+		sp.Rate = "2000/366d"
+		set := storetest.Compile(t, sp)
+		set.Limits[0].Lease = lease
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = l.Run(ctx) }()
+		req := limit.Request{Tenant: "t", Cost: 1}
+		decide(l, req) // learns what there is
+		s.hook = func() {
+			s.hook = nil
+			l.SetLimits(set)
+			synctest.Wait() // Run has handed back what it found
 		}
-		if now.UnixMilli()%500 < 10 {
-			c, stop := context.WithTimeout(context.Background(), 0)
-			_ = c
-			stop()
+		decide(l, req) // takes ahead
+		if s.hook != nil {
+			t.Fatal("the store was not asked")
 		}
-	}
-	t.Logf("%d of 3000 in 30 s from leases", local)
+		if d := decide(l, req)[0]; d.Source != limit.SourceStore {
+			t.Errorf("by the new limits: %+v", d)
+		}
+		local := 0
+		const checks = 500 // in five seconds: the old lease ends within two of its TTLs
+		for range checks {
+			time.Sleep(10 * time.Millisecond) // of the bubble's time
+			if decide(l, req)[0].Source == limit.SourceLease {
+				local++
+			}
+		}
+		if local < checks/2 {
+			t.Errorf("%d of %d checks of the new limits from leases", local, checks)
+		}
+		cancel()
+	})
 }
 
 func TestResetLocal(t *testing.T) {

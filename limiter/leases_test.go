@@ -49,7 +49,8 @@ func refused(call []limit.Item) bool {
 	return false
 }
 
-// leasing returns one of n limiters on a store. Every limit may be leased.
+// leasing returns one of n limiters on a store, by the clock now or, if that is nil,
+// by the machine's. Every limit may be leased.
 func leasing(tb testing.TB, store limiter.Store, now *time.Time, n int, lease limit.Lease, specs ...storetest.Spec) *limiter.Limiter {
 	tb.Helper()
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
@@ -60,9 +61,13 @@ func leasing(tb testing.TB, store limiter.Store, now *time.Time, n int, lease li
 	for _, l := range set.Limits {
 		l.Lease = lease
 	}
+	clock := time.Now
+	if now != nil {
+		clock = func() time.Time { return *now }
+	}
 	return limiter.New(limiter.Options{
 		Store: store, Backstop: backstop.New(n), Addrs: addrs, Timeout: time.Second,
-		Now: func() time.Time { return *now }, Instances: n, DenyCacheSize: 100,
+		Now: clock, Instances: n, DenyCacheSize: 100,
 	}, set)
 }
 
