@@ -78,7 +78,7 @@ type Breaker struct {
 	until time.Time  // open: of the pause; half-open: the probe is lost then
 	row   int        // failures since the last success
 	first time.Time  // the first of them
-	last  error      // the last of them
+	last  error      // the last of them, nil without
 	slots [slots]slot
 	epoch time.Time // slots are numbered from there
 }
@@ -157,7 +157,7 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 			b.close(now)
 			return
 		}
-		b.row = 0
+		b.row, b.last = 0, nil
 	}
 	if o.Failed+o.Stuck > 0 {
 		if b.row == 0 {
@@ -231,9 +231,6 @@ func (b *Breaker) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	st := Status{State: State(b.state.Load()), Err: b.last}
-	if b.row == 0 {
-		st.Err = nil
-	}
 	if st.State != Closed {
 		st.Probe = b.until
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 // Begin begins to answer a pipeline that is nothing but checks, without waiting
-// for the store: it arrived at since, or now if that is zero. It reports false, having done nothing, for any other. Done is
-// called with the token when the store has answered.
+// for the store: it arrived at since, or now if that is zero. It reports false,
+// having done nothing, for any other. Done is called with the token when the store
+// has answered.
 func (s *Session) Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
 	if s.tx != nil || len(cmds) > maxBatch || !s.parseChecks(cmds) {
 		return out, false, false

@@ -4,11 +4,10 @@ import "time"
 
 // Begin begins what Decide does, without waiting for the store, for requests that
 // arrived at since, or now if that is zero: what they waited is a part of the
-// time that the decision may take. It reports
-// whether the decisions are made already. If not, done is called with the token,
-// once and on any goroutine, when the store has answered, or never; and End must
-// be called, after that or at the deadline. After it done is not called. What
-// was begun may wait for Flush.
+// time that the decision may take. It reports whether the decisions are made
+// already. If not, done is called with the token, once and on any goroutine, when
+// the store has answered, or never; and End must be called, after that or at the
+// deadline. After it done is not called. What was begun may wait for Flush.
 func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), token uint64) (decided bool) {
 	b.at, b.set = l.moment(), l.set.Load()
 	if !since.IsZero() {

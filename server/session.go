@@ -23,8 +23,8 @@ type Session interface {
 type AsyncSession interface {
 	Session
 	// Begin begins what Serve does, for commands that arrived at since, or now if
-	// that is zero. Where it has not begun, nothing has happened
-	// and Serve must be called. Where it has answered the reply is complete.
+	// that is zero. Where it has not begun, nothing has happened and Serve must be
+	// called. Where it has answered the reply is complete.
 	// Otherwise the words must stay valid until End, which is to be called when
 	// done was called with the token, on any goroutine, or at Until. After End it
 	// is not called any more. What Begin sends may wait for Options.Flush.

@@ -1,6 +1,6 @@
 -- What a bucket is: its state, its maths and how it is kept. It is the twin of
--- package limit: the same states, the same results to the unit. What is said there of the algorithms is not said again
--- here. The scripts say which units are taken; what is told of that to people
+-- package limit: the same states, the same results to the unit. What is said there
+-- of the algorithms is not said again here. The scripts say which units are taken; what is told of that to people
 -- (units left, waits) the proxy works out of the states they reply.
 --
 -- A state is six numbers:
