@@ -23,13 +23,23 @@ const (
 // Backstop decides for one instance of several. Any number of goroutines may
 // use it.
 type Backstop struct {
-	instances int64
-	store     *memory.Store
+	opts  Options
+	store *memory.Store
 }
 
-// New returns the backstop of one of n instances (at least 1).
-func New(n int) *Backstop {
-	return &Backstop{instances: int64(max(1, n)), store: memory.New(memory.Options{Buckets: buckets})}
+// Options configure a Backstop.
+type Options struct {
+	// Instances returns how many instances share the limits. It is called for each
+	// decision, on any goroutine; what is below 1 counts as 1, and so does nil.
+	Instances func() int
+}
+
+// New returns the backstop of one of several instances.
+func New(opts Options) *Backstop {
+	if opts.Instances == nil {
+		opts.Instances = func() int { return 1 }
+	}
+	return &Backstop{opts: opts, store: memory.New(memory.Options{Buckets: buckets})}
 }
 
 // Decide fills in verdict and source of the items of one call, and takes the
@@ -77,9 +87,10 @@ func (b *Backstop) ask(at limit.Moment, items []limit.Item, take bool) []limit.I
 // shares returns the items with this instance's share of their limits.
 func (b *Backstop) shares(items []limit.Item) []limit.Item {
 	shares := make([]limit.Item, len(items))
+	n := int64(max(1, b.opts.Instances()))
 	for i := range items {
 		shares[i] = items[i]
-		shares[i].Limit = items[i].Limit.Share(b.instances, items[i].Cost)
+		shares[i].Limit = items[i].Limit.Share(n, items[i].Cost)
 	}
 	return shares
 }

@@ -28,7 +28,7 @@ func TestRefund(t *testing.T) {
 		{ID: "n", By: []string{"tenant"}, Rate: "10/h", Algorithm: "fixed_window"},
 		{ID: "n", By: []string{"tenant"}, Rate: "10/month", Algorithm: "fixed_window"},
 	} {
-		b, set := backstop.New(2), storetest.Compile(t, spec)
+		b, set := backstop.New(backstop.Options{Instances: func() int { return 2 }}), storetest.Compile(t, spec)
 		for i, step := range []struct {
 			cost   int64
 			refund int // how often
@@ -57,7 +57,7 @@ func TestRefund(t *testing.T) {
 // TestRefundOfSome: a refund is of the items it names, in the buckets that there
 // are.
 func TestRefundOfSome(t *testing.T) {
-	b, set := backstop.New(1), storetest.Compile(t,
+	b, set := backstop.New(backstop.Options{Instances: func() int { return 1 }}), storetest.Compile(t,
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/h"},
 		storetest.Spec{ID: "op", By: []string{"tenant", "op"}, Rate: "10/h"},
 	)

@@ -99,8 +99,8 @@ func proxyInProcess(t *testing.T, limits, redis string, onRedis bool) net.Conn {
 		t.Fatal(err)
 	}
 	opts := limiter.Options{
-		Store: memory.New(memory.Options{}), Backstop: backstop.New(1), Observer: metrics.NewDecisions(prometheus.NewRegistry()),
-		Addrs: addrs, Timeout: 5 * time.Second, Instances: 1,
+		Store: memory.New(memory.Options{}), Backstop: backstop.New(backstop.Options{Instances: func() int { return 1 }}), Observer: metrics.NewDecisions(prometheus.NewRegistry()),
+		Addrs: addrs, Timeout: 5 * time.Second, Instances: func() int { return 1 },
 	}
 	if onRedis {
 		store, err := cluster.Open(t.Context(), cluster.Options{Addrs: []string{redis}})

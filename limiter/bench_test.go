@@ -28,7 +28,7 @@ func newBenchLimiter(b *testing.B, yaml string) *limiter.Limiter {
 	}
 	return limiter.New(limiter.Options{
 		Store:       memory.New(memory.Options{}),
-		Backstop:    backstop.New(1),
+		Backstop:    backstop.New(backstop.Options{Instances: func() int { return 1 }}),
 		Observer:    metrics.NewDecisions(prometheus.NewRegistry()),
 		Addrs:       addrs,
 		Timeout:     5e6,

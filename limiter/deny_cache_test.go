@@ -34,7 +34,7 @@ func clocked(tb testing.TB, store limiter.Store, now *time.Time, size int, specs
 		tb.Fatal(err)
 	}
 	return limiter.New(limiter.Options{
-		Store: store, Backstop: backstop.New(1), Addrs: addrs, Timeout: time.Second,
+		Store: store, Backstop: backstop.New(backstop.Options{Instances: func() int { return 1 }}), Addrs: addrs, Timeout: time.Second,
 		Now: func() time.Time { return *now }, DenyCacheSize: size,
 	}, storetest.Compile(tb, specs...))
 }

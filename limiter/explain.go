@@ -33,7 +33,7 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	items := b.Items(0)
 	out := Explanation{Decision: b.Decisions[0], Set: set}
 	for _, c := range set.Explain(req) {
-		n := int64(max(1, l.opts.Instances))
+		n := int64(max(1, l.opts.Instances()))
 		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlace(n)}
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {

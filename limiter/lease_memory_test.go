@@ -10,7 +10,7 @@ import (
 // Leases of buckets that nobody asks for any more.
 func TestLeasesForgotten(t *testing.T) {
 	for _, auto := range []bool{false, true} {
-		ls := newLeases(1)
+		ls := newLeases(func() int { return 1 })
 		lim := &limit.Limit{
 			ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
 			Lease: limit.Lease{On: true, Auto: auto, Size: 10, TTL: time.Second},
@@ -36,7 +36,7 @@ func TestLeasesForgotten(t *testing.T) {
 // A call by the old limit is on its way while the limits change: the bucket of
 // the new one is asked for ten times a second ever after.
 func TestStaleLeaseStays(t *testing.T) {
-	ls := newLeases(1)
+	ls := newLeases(func() int { return 1 })
 	mk := func(capacity int64) *limit.Limit {
 		return &limit.Limit{
 			ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: capacity},

@@ -27,10 +27,12 @@ const (
 // that will need them: these are decided here, without a call. What is not
 // needed in time goes back. Any number of goroutines may use it.
 type leases struct {
-	share  int64 // the largest part of a bucket that may be held here is 1/share
-	seed   maphash.Seed
-	shards [leaseShards]leaseShard
-	held   atomic.Int64 // leases in all shards
+	// instances is how many proxies hold leases: one may hold a twentieth of a bucket
+	// divided by that.
+	instances func() int
+	seed      maphash.Seed
+	shards    [leaseShards]leaseShard
+	held      atomic.Int64 // leases in all shards
 	// changed wakes Run after the limits changed: everything goes back.
 	changed chan struct{}
 }
@@ -56,8 +58,8 @@ type lease struct {
 	used, since, rate int64
 }
 
-func newLeases(instances int) *leases {
-	ls := &leases{share: 20 * int64(max(1, instances)), seed: maphash.MakeSeed(), changed: make(chan struct{}, 1)}
+func newLeases(instances func() int) *leases {
+	ls := &leases{instances: instances, seed: maphash.MakeSeed(), changed: make(chan struct{}, 1)}
 	for i := range ls.shards {
 		ls.shards[i].leases = map[string]*lease{}
 	}
@@ -157,7 +159,7 @@ func (ls *leases) size(l *lease, it *limit.Item, now int64) int64 {
 	if l.remaining < p.Capacity/10 {
 		return 0 // it runs low: whoever comes first gets what is left
 	}
-	most := p.Capacity / ls.share
+	most := p.Capacity / (20 * int64(max(1, ls.instances())))
 	if !it.Limit.Lease.Auto {
 		return min(most, it.Limit.Lease.Size)
 	}

@@ -66,8 +66,8 @@ func leasing(tb testing.TB, store limiter.Store, now *time.Time, n int, lease li
 		clock = func() time.Time { return *now }
 	}
 	return limiter.New(limiter.Options{
-		Store: store, Backstop: backstop.New(n), Addrs: addrs, Timeout: time.Second,
-		Now: clock, Instances: n, DenyCacheSize: 100,
+		Store: store, Backstop: backstop.New(backstop.Options{Instances: func() int { return n }}), Addrs: addrs, Timeout: time.Second,
+		Now: clock, Instances: func() int { return n }, DenyCacheSize: 100,
 	}, set)
 }
 

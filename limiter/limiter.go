@@ -81,8 +81,9 @@ type Options struct {
 	DenyCacheSize int
 	// DenyTTL is how long at most; 0 means DefaultDenyTTL.
 	DenyTTL time.Duration
-	// Instances is how many proxies share the limits, for the size of leases.
-	Instances int
+	// Instances returns how many proxies share the limits, for the size of leases;
+	// what is below 1 counts as 1, and so does nil.
+	Instances func() int
 }
 
 // Limiter decides requests. Any number of goroutines may use it, each with
@@ -100,6 +101,9 @@ type Limiter struct {
 func New(opts Options, set *limit.Set) *Limiter {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Instances == nil {
+		opts.Instances = func() int { return 1 }
 	}
 	if opts.DenyTTL <= 0 {
 		opts.DenyTTL = DefaultDenyTTL

@@ -50,7 +50,7 @@ func newLimiter(tb testing.TB, store limiter.Store, jitter time.Duration, specs 
 	}
 	seen := &observed{}
 	return limiter.New(limiter.Options{
-		Store: store, Backstop: backstop.New(2), Observer: seen, Addrs: addrs,
+		Store: store, Backstop: backstop.New(backstop.Options{Instances: func() int { return 2 }}), Observer: seen, Addrs: addrs,
 		Timeout: time.Second, RetryJitter: jitter, Now: func() time.Time { return start },
 	}, storetest.Compile(tb, specs...)), seen
 }
@@ -185,7 +185,7 @@ func TestJitter(t *testing.T) {
 // TestDecideAllocatesNothing: neither admitting nor denying, in one slot.
 func TestDecideAllocatesNothing(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), time.Minute, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "3/h"})
-	quiet := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Backstop: backstop.New(1), Timeout: time.Second, RetryJitter: time.Minute}, l.Limits())
+	quiet := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Backstop: backstop.New(backstop.Options{Instances: func() int { return 1 }}), Timeout: time.Second, RetryJitter: time.Minute}, l.Limits())
 	var b limiter.Batch
 	one := func() {
 		b.Requests = append(b.Requests, limit.Request{Tenant: "t", Cost: 1})

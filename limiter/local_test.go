@@ -81,7 +81,7 @@ func placed(t *testing.T, store limiter.Store, place limit.Place) *limiter.Limit
 		set.Limits[0].Store, set.Limits[1].Store = limit.PlaceShared, place
 	}
 	return limiter.New(limiter.Options{
-		Store: store, Backstop: backstop.New(2), Addrs: addrs, Timeout: time.Second,
-		Now: func() time.Time { return start }, Instances: 2,
+		Store: store, Backstop: backstop.New(backstop.Options{Instances: func() int { return 2 }}), Addrs: addrs, Timeout: time.Second,
+		Now: func() time.Time { return start }, Instances: func() int { return 2 },
 	}, set)
 }

@@ -159,7 +159,7 @@ func localLimiter(set *limit.Set, secret []byte) (*limiter.Limiter, error) {
 	}
 	return limiter.New(limiter.Options{
 		Store:    memory.New(memory.Options{}),
-		Backstop: backstop.New(1),
+		Backstop: backstop.New(backstop.Options{}),
 		Addrs:    addrs,
 		Timeout:  time.Second,
 	}, set), nil

@@ -60,14 +60,15 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	if err != nil {
 		return nil, err
 	}
+	instances := func() int { return s.Instances }
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
-		Backstop:    backstop.New(s.Instances),
+		Backstop:    backstop.New(backstop.Options{Instances: instances}),
 		Observer:    metrics.NewDecisions(p.metrics),
 		Addrs:       addrs,
 		Timeout:     s.DecisionTimeout,
 		RetryJitter: s.RetryJitter,
-		Instances:   s.Instances,
+		Instances:   instances,
 		// What is decided in this process costs no more than a lookup of what was
 		// refused.
 		DenyCacheSize: p.denyCacheSize(),
