@@ -20,7 +20,17 @@ type refuser struct {
 	asked map[string]int
 }
 
-func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
+func (r *refuser) Decide(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+	for _, c := range calls {
+		r.Share(at, items[c.First:c.Last], true)
+	}
+}
+
+func (r *refuser) Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+	r.Decide(at, req, items, calls)
+}
+
+func (r *refuser) Share(_ limit.Moment, items []limit.Item, _ bool) {
 	for i := range items {
 		items[i].Verdict, items[i].Source = limit.Verdict{Wait: 1}, limit.SourceBackstop
 	}
@@ -28,10 +38,6 @@ func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
 	defer r.mu.Unlock()
 	r.asked[string(items[0].Name[:items[0].TagLen])]++
 }
-
-func (r *refuser) Peek(at limit.Moment, items []limit.Item) { r.Decide(at, items) }
-
-func (r *refuser) Share(at limit.Moment, items []limit.Item, _ bool) { r.Decide(at, items) }
 
 func (r *refuser) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
