@@ -104,9 +104,15 @@ const (
 // startLoad starts a load, whose checks have a deadline.
 func startLoad(t *testing.T, s *Store, deadline time.Duration, tenants ...string) *load {
 	t.Helper()
+	return startLoadOn(t, s, deadline, "open", tenants...)
+}
+
+// startLoadOn starts one on limits that fail open or closed.
+func startLoadOn(t *testing.T, s *Store, deadline time.Duration, onError string, tenants ...string) *load {
+	t.Helper()
 	set := compile(t,
 		spec{ID: "tenant", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
-		spec{ID: "other", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
+		spec{ID: "other", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits), OnError: onError},
 		spec{ID: "op", By: []string{"tenant", "op"}, Rate: fmt.Sprint(loadUnits, "/366d"), Algorithm: "fixed_window"},
 	)
 	ld := &load{t: t, store: s, backstop: &refuser{asked: map[string]int{}}, tenants: tenants, admitted: map[string]int64{}}
