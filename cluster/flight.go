@@ -40,8 +40,10 @@ type flight struct {
 	// the verdicts of their own checks.
 	wishers []int
 	held    []limit.Verdict
-	// finish is called with each ticket whose calls are all answered.
+	// finish is called with each ticket whose calls are all answered, and late with
+	// calls that were decided after their callers had left, see Options.Late.
 	finish func(*ticket)
+	late   func(call []limit.Item, sent time.Time)
 	inTime int // calls that were answered while their callers waited
 	sentAt time.Time
 	users  int // senders and readers, see lane.leave
@@ -109,7 +111,9 @@ func (p place) before(q place) bool {
 	return p.run < q.run || p.run == q.run && p.group < q.group
 }
 
-func newFlight() *flight { return &flight{finish: (*ticket).finished} }
+func newFlight() *flight {
+	return &flight{finish: (*ticket).finished, late: func([]limit.Item, time.Time) {}}
+}
 
 var hashSeed = maphash.MakeSeed()
 

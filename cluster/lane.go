@@ -30,6 +30,11 @@ const (
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
+	// steady is how long a connection must have lasted for the next attempt to come at
+	// once; after one that was of use for a shorter time the pause is at most hasty, so
+	// that a node which hangs up again and again is dialled a hundred times a second.
+	steady = time.Second
+	hasty  = 20 * time.Millisecond
 )
 
 // Why a call was never sent.
@@ -281,15 +286,27 @@ func (l *lane) run(ctx context.Context) {
 			continue
 		}
 		stop := context.AfterFunc(ctx, l.link.hangUp)
+		since := time.Now()
 		settled, err := l.read()
 		stop()
 		l.lose(err)
-		if settled > 0 {
+		if settled > 0 && time.Since(since) < steady {
+			pause = min(pause, hasty)
+		} else if settled > 0 {
 			pause = 0
 		}
 	}
 	l.lose(errDown)
 	l.rests.Wait()
+}
+
+// drop ends the connection, so that the next one begins with asking for the role.
+func (l *lane) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.link != nil {
+		l.link.hangUp()
+	}
 }
 
 func wait(ctx context.Context, d time.Duration) {

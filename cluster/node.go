@@ -60,12 +60,17 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 // newNode returns a node whose connections all begin with asking for its role.
 func (s *Store) newNode(addr string, cluster bool) *node {
 	opts := s.opts.clientOptions(addr)
-	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return assertMaster(ctx, c, addr) }
+	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.countRole(assertMaster(ctx, c, addr)) }
 	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log}
 	n.lane = &lane{
 		free:   make([]*flight, 0, maxAway),
-		script: s.script, dial: s.newDialer(addr, cluster).dial, ioTime: s.opts.IOTimeout,
+		script: s.script, ioTime: s.opts.IOTimeout,
 		tell: func(err error, items []limit.Item) { s.trouble(n, err, items) }, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
+	}
+	dialer := s.newDialer(addr, cluster)
+	n.lane.dial = func(ctx context.Context) (*link, error) {
+		l, err := dialer.dial(ctx)
+		return l, s.countRole(err)
 	}
 	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
 	n.breaker = breaker.New(breaker.Options{
@@ -74,7 +79,9 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	})
 	n.lane.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxAway {
-		n.lane.free = append(n.lane.free, newFlight())
+		f := newFlight()
+		f.late = s.opts.Late
+		n.lane.free = append(n.lane.free, f)
 	}
 	return n
 }
@@ -120,6 +127,14 @@ const reportPause = 5
 // doer is a connection, or a pool of them.
 type doer interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
+// countRole counts a node that is no master, and returns the error.
+func (s *Store) countRole(err error) error {
+	if errors.Is(err, ErrNotMaster) {
+		s.counts.roles.Add(1)
+	}
+	return err
 }
 
 func assertMaster(ctx context.Context, c doer, addr string) error {

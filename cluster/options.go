@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Options configure a Store.
@@ -35,7 +37,11 @@ type Options struct {
 	// OnOutage, unless nil, is told how long a shard was out, from the first failed
 	// call to the first that succeeded, when its breaker closes.
 	OnOutage func(time.Duration)
-	Log      *slog.Logger
+	// Late, unless nil, is told of calls that were decided after their callers had
+	// left, with verdicts and what was granted ahead, and when they were sent. It is
+	// called on any goroutine and must not keep the items.
+	Late func(call []limit.Item, sent time.Time)
+	Log  *slog.Logger
 }
 
 // The defaults of Options.
@@ -69,6 +75,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.OnOutage == nil {
 		o.OnOutage = func(time.Duration) {}
+	}
+	if o.Late == nil {
+		o.Late = func([]limit.Item, time.Time) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

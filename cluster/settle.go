@@ -186,7 +186,7 @@ func (f *flight) grant(v verb, g *group, now int64) {
 			f.wishers, f.held = append(f.wishers, at), append(f.held, f.verdicts...)
 			continue
 		}
-		f.decided(m, f.verdicts)
+		f.decided(v, g, m, f.verdicts)
 	}
 	for i, at := range f.wishers {
 		m, own := &f.members[at], f.held[i*len(g.items):(i+1)*len(g.items)]
@@ -195,15 +195,22 @@ func (f *flight) grant(v verb, g *group, now int64) {
 			f.checkMore(g, m.wish, now)
 			own = f.verdicts
 		}
-		f.decided(m, own)
+		f.decided(v, g, m, own)
 	}
 }
 
-// decided hands a member its verdicts.
-func (f *flight) decided(m *member, verdicts []limit.Verdict) {
+// decided hands a member of a group its verdicts.
+func (f *flight) decided(v verb, g *group, m *member, verdicts []limit.Verdict) {
 	last, inTime := m.ticket.decided(m.call, verdicts, f.more)
-	if inTime {
+	switch {
+	case inTime:
 		f.inTime++
+	case v == verbTake:
+		for i := range g.items {
+			it := &g.items[i]
+			it.Verdict, it.Source, it.More = verdicts[i], limit.SourceStore, f.more[i]
+		}
+		f.late(g.items, f.sentAt)
 	}
 	if last {
 		f.finish(m.ticket)

@@ -15,6 +15,8 @@ type Shard struct {
 	breaker.Status
 	// Transitions counts how often the breaker came into each state.
 	Transitions [3]int64
+	// Trouble counts calls that it left undecided, by Kind.
+	Trouble [numKinds]int64
 }
 
 // Shards returns what there is to tell of every master, by address.
@@ -24,6 +26,9 @@ func (s *Store) Shards() []Shard {
 		sh := Shard{Addr: addr, Status: n.breaker.Status()}
 		for i := range sh.Transitions {
 			sh.Transitions[i] = n.changes[i].Load()
+		}
+		for i := range sh.Trouble {
+			sh.Trouble[i] = n.trouble[i].Load()
 		}
 		all = append(all, sh)
 	}

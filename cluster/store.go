@@ -21,6 +21,7 @@ type Store struct {
 	late   chan []limit.Item
 	counts counters
 	met    met
+	marks  map[string]bool // that were seen, by key; only Run uses it
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -37,7 +38,7 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds)}
+	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds), marks: map[string]bool{}}
 	t, err := s.discover(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -70,6 +71,7 @@ func (s *Store) Run(ctx context.Context) error {
 	tick, soon := time.NewTicker(s.opts.ReloadInterval), time.NewTicker(openReload)
 	defer tick.Stop()
 	defer soon.Stop()
+	s.lookForResets(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,6 +85,7 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		s.reloadTopology(ctx, &wg)
 		s.keepSecret(ctx)
+		s.lookForResets(ctx)
 		wait(ctx, reloadPause)
 	}
 }
@@ -127,6 +130,26 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	t.connect(asking, old)
 	s.top.Store(t)
 	s.runLanes(ctx, wg, old)
+	if t.slots != old.slots {
+		s.assertMasters(asking, t, old)
+	}
+}
+
+// assertMasters asks those nodes for their role whose connections are kept while the
+// topology has changed, and ends the connections to those that are no masters.
+func (s *Store) assertMasters(ctx context.Context, t, old *topology) {
+	var wg sync.WaitGroup
+	for addr, n := range t.nodes {
+		if old.nodes[addr] == n {
+			wg.Go(func() {
+				if err := s.countRole(assertMaster(ctx, n.client, addr)); errors.Is(err, ErrNotMaster) {
+					n.report(err)
+					n.lane.drop()
+				}
+			})
+		}
+	}
+	wg.Wait()
 }
 
 // Close ends all connections. Run must have ended.
@@ -182,6 +205,8 @@ func (s *Store) Stats() Stats {
 		ScriptLoads: s.counts.scriptLoads.Load(),
 		RefundsLost: s.counts.refundsLost.Load(),
 		Reloads:     s.counts.reloads.Load(),
+		Resets:      s.counts.resets.Load(),
+		RoleErrors:  s.counts.roles.Load(),
 	}
 	for i := range st.Trouble {
 		st.Trouble[i] = s.counts.trouble[i].Load()

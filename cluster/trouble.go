@@ -131,6 +131,10 @@ func kindOfReply(text string) Kind {
 	return KindOther
 }
 
+// Forbidden reports whether an error says that the user may not do something, or has
+// not logged in.
+func Forbidden(err error) bool { return err != nil && kindOf(err) == KindAuth }
+
 // callsForReload reports whether trouble of this kind may mean that the
 // topology has changed.
 func (k Kind) callsForReload() bool {
@@ -160,6 +164,8 @@ type counters struct {
 	scriptLoads atomic.Int64
 	refundsLost atomic.Int64
 	reloads     atomic.Int64
+	resets      atomic.Int64
+	roles       atomic.Int64
 }
 
 // Stats is a snapshot of what a store counted.
@@ -175,4 +181,8 @@ type Stats struct {
 	RefundsLost int64
 	// Reloads counts the times the topology was asked for.
 	Reloads int64
+	// Resets counts masters that lost their data.
+	Resets int64
+	// RoleErrors counts connections that were refused because the node is no master.
+	RoleErrors int64
 }

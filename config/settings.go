@@ -36,6 +36,9 @@ type Settings struct {
 	// Instances is how many proxies share the limits, for leases and while the
 	// store is sick, 1 to 100,000.
 	Instances int
+	// BackstopTotalRate is how many units a second the proxy admits for all tenants
+	// together while the store is sick, up to backstop.MaxTotalRate; 0 is no bound.
+	BackstopTotalRate int
 	// DenyCacheSize is how many refusals of the store are remembered, up to
 	// 10,000,000; 0 is off. DenyCacheMaxTTL is how long at most, 1 ms to 60 s.
 	DenyCacheSize   int

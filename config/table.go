@@ -103,6 +103,10 @@ func limitsSettings(s *Settings) table {
 			usage: "how many proxies share the limits: for leases, and while the store is sick", value: whole(&s.Instances, 1, 100_000),
 		},
 		{
+			name: "backstop.total_rate", group: groupLimits, initial: "0",
+			usage: "units a second for all tenants together while the store is sick; 0 is no bound", value: whole(&s.BackstopTotalRate, 0, 1_000_000_000),
+		},
+		{
 			name: "deny_cache.size", group: groupLimits, initial: "65536",
 			usage: "how many refusals of Redis are remembered; 0 for none", value: whole(&s.DenyCacheSize, 0, 10_000_000),
 		},

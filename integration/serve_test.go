@@ -310,3 +310,31 @@ plans:
 	}
 	node.Cont()
 }
+
+// TestForbidden: a proxy whose user may no longer do what it needs decides on, by its
+// share, and says on /readyz that it is not ready: only an operator mends that.
+func TestForbidden(t *testing.T) {
+	node := redistest.Start(t)
+	p := serve(t, writeLimits(t, limitOf("100/s")), "--redis", node.Addr)
+	c := p.client()
+	ready := func() bool { return strings.Contains(p.get("/readyz"), `"ready":true`) }
+	if !ready() {
+		t.Fatalf("a proxy is not ready: %s", p.get("/readyz"))
+	}
+	node.CLI(t, "ACL", "SETUSER", "default", "-evalsha")
+	ask := func() verdict {
+		v, err := check(c, "t", "-", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := ask(); !v.allowed || v.source != "backstop" {
+		t.Errorf("a check that the store forbids: %+v", v)
+	}
+	if r := p.get("/readyz"); !strings.Contains(r, `"ready":false`) || !strings.Contains(r, "NOPERM") {
+		t.Errorf("/readyz: %s", r)
+	}
+	node.CLI(t, "ACL", "SETUSER", "default", "+evalsha")
+	eventually(t, "the proxy is ready", func() bool { ask(); return ready() })
+}

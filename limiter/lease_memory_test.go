@@ -70,3 +70,38 @@ func TestStaleLeaseStays(t *testing.T) {
 		t.Errorf("in ten minutes none of 6000 requests was decided from a lease")
 	}
 }
+
+// TestLateGrants: units that come when nobody waits for them any more are held,
+// unless the lease was opened later than they were asked for, has asked again, or
+// would be too large.
+func TestLateGrants(t *testing.T) {
+	lim := &limit.Limit{
+		ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
+		Lease: limit.Lease{On: true, Size: 40, TTL: time.Second},
+	}
+	const now = int64(1e15)
+	for name, c := range map[string]struct {
+		sent  int64
+		again bool // the lease is asking
+		more  int64
+		holds bool
+	}{
+		"in time":     {sent: now + 1, more: 40, holds: true},
+		"a reset ago": {sent: now - 1, more: 40},
+		"too many":    {sent: now + 1, more: 51},
+		"asking":      {sent: now + 1, more: 40, again: true},
+	} {
+		ls := newLeases(func() int { return 1 })
+		call := []limit.Item{{Limit: lim, Name: []byte("lg:t:{x}:t;t"), TagLen: 8, KeyLen: 8, Cost: 1}}
+		ls.take(call, now)
+		if c.again {
+			ls.shard(&call[0]).leases[string(call[0].Name)].asking = true
+		}
+		call[0].Source, call[0].Allowed, call[0].More, call[0].Remaining = limit.SourceStore, true, c.more, 900
+		ls.putLate(call, c.sent, now+2)
+		call[0].Source = limit.SourceNone
+		if got := ls.take(call, now+3); got != c.holds {
+			t.Errorf("%s: held = %v, want %v", name, got, c.holds)
+		}
+	}
+}

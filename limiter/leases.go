@@ -49,6 +49,7 @@ type lease struct {
 	item    limit.Item // of the request that it was made for, with a name of its own
 	units   int64
 	expires int64
+	opened  int64
 	asking  bool // a call that may bring units is on its way
 	// remaining is what the store had left when it was asked last, 0 before that, and
 	// full the instant at which it will be full again.
@@ -148,10 +149,13 @@ func (ls *leases) open(sh *leaseShard, it *limit.Item, now int64) *lease {
 	ls.held.Add(1)
 	own := *it
 	own.Name = slices.Clone(it.Name)
-	l := &lease{item: own, since: now, expires: now + it.Limit.Lease.TTL.Microseconds()}
+	l := &lease{item: own, opened: now, since: now, expires: now + it.Limit.Lease.TTL.Microseconds()}
 	sh.leases[string(own.Name)] = l
 	return l
 }
+
+// share returns of which part of a bucket units may be held here: the share-th.
+func (ls *leases) share() int64 { return 20 * int64(max(1, ls.instances())) }
 
 // size returns how many units the bucket may be leased for now.
 func (ls *leases) size(l *lease, it *limit.Item, now int64) int64 {
@@ -159,7 +163,7 @@ func (ls *leases) size(l *lease, it *limit.Item, now int64) int64 {
 	if l.remaining < p.Capacity/10 {
 		return 0 // it runs low: whoever comes first gets what is left
 	}
-	most := p.Capacity / (20 * int64(max(1, ls.instances())))
+	most := p.Capacity / ls.share()
 	if !it.Limit.Lease.Auto {
 		return min(most, it.Limit.Lease.Size)
 	}

@@ -104,11 +104,12 @@ func (m *Decisions) use(set *limit.Set) *table {
 	return t
 }
 
-// Func registers a counter or gauge that is read when it is scraped.
-func Func(r prometheus.Registerer, name, help string, labels prometheus.Labels, counter bool, read func() float64) {
-	if counter {
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, read))
-		return
-	}
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+// Gauge registers a gauge that is read when it is scraped.
+func Gauge(r prometheus.Registerer, name, help string, read func() float64) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Counter registers a counter that is read when it is scraped.
+func Counter(r prometheus.Registerer, name, help string, read func() int64) {
+	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/pprof"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -69,7 +68,8 @@ type shard struct {
 }
 
 // readyz answers 200 while the proxy decides, which it does with stale limits
-// and a sick store too; it says so. While it drains it answers 503.
+// and a sick store too; it says so. While it drains it answers 503, and while the
+// store forbids what it needs: nobody but an operator mends that.
 func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
 	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Store: p.storeKind()}
@@ -81,9 +81,12 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		defer cancel()
 		if err := p.cluster.Ping(ctx); err != nil {
 			a.Detail = err.Error()
+			a.Ready = a.Ready && !cluster.Forbidden(err)
 		}
-		for _, sh := range p.shards() {
-			a.Shards = append(a.Shards, shard{sh.Addr, sh.Breaker, sh.Error, sh.NextProbe.Milliseconds()})
+		for _, sh := range p.cluster.Shards() {
+			d := describeShard(sh, time.Now())
+			a.Shards = append(a.Shards, shard{d.Addr, d.Breaker, d.Error, d.NextProbe.Milliseconds()})
+			a.Ready = a.Ready && !cluster.Forbidden(sh.Err)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -97,10 +100,8 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 func (p *proxy) registerMetrics() {
 	r := p.metrics
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	gauge := func(name, help string, read func() float64) { metrics.Func(r, name, help, nil, false, read) }
-	counter := func(name, help string, labels prometheus.Labels, read func() float64) {
-		metrics.Func(r, name, help, labels, true, read)
-	}
+	gauge := func(name, help string, read func() float64) { metrics.Gauge(r, name, help, read) }
+	counter := func(name, help string, read func() int64) { metrics.Counter(r, name, help, read) }
 	gauge("limitgate_connections", "Open client connections.", func() float64 { return float64(p.server.Stats().Connections) })
 	gauge("limitgate_config_stale", "1 while a newer limits file could not be loaded.", func() float64 {
 		if p.limits.Status().Error != "" {
@@ -111,30 +112,13 @@ func (p *proxy) registerMetrics() {
 	gauge("limitgate_config_age_seconds", "Seconds since the limits in use were loaded.", func() float64 {
 		return time.Since(p.limits.Status().Loaded).Seconds()
 	})
-	counter("limitgate_config_rejected_total", "Limits files that could not be loaded.", nil, func() float64 {
-		return float64(p.limits.Status().Rejected)
-	})
+	counter("limitgate_config_rejected_total", "Limits files that could not be loaded.", func() int64 { return p.limits.Status().Rejected })
 	if p.memory != nil {
 		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
-		counter("limitgate_memory_overflows_total", "Decisions by overflow buckets because the memory store was full.", nil, func() float64 {
-			return float64(p.memory.Overflows())
-		})
+		counter("limitgate_memory_overflows_total", "Decisions by overflow buckets because the memory store was full.", p.memory.Overflows)
 	}
+	counter("limitgate_backstop_capped_total", "Requests denied only because backstop.total_rate was used up.", p.backstop.Capped)
 	if p.cluster != nil {
-		metrics.RegisterShards(r, p.shardMetrics)
-		for _, k := range cluster.Kinds() {
-			counter("limitgate_store_errors_total", "Calls the store left undecided, by kind.", prometheus.Labels{"kind": k.String()}, func() float64 {
-				return float64(p.cluster.Stats().Trouble[k])
-			})
-		}
-		counter("limitgate_script_loads_total", "Scripts loaded into nodes that did not have them.", nil, func() float64 {
-			return float64(p.cluster.Stats().ScriptLoads)
-		})
-		counter("limitgate_refunds_lost_total", "Buckets whose units could not be given back, or may be charged by a call whose answer came too late.", nil, func() float64 {
-			return float64(p.cluster.Stats().RefundsLost)
-		})
-		counter("limitgate_topology_reloads_total", "Times the topology of the store was asked for.", nil, func() float64 {
-			return float64(p.cluster.Stats().Reloads)
-		})
+		metrics.RegisterStore(r, p.storeMetrics)
 	}
 }

@@ -34,13 +34,14 @@ type proxy struct {
 	settings *config.Settings
 	log      *slog.Logger
 
-	limits  *config.LimitsSource
-	memory  *memory.Store  // nil with a Redis
-	cluster *cluster.Store // nil without
-	limiter *limiter.Limiter
-	handler *commands.Handler
-	server  *server.Server
-	metrics *prometheus.Registry
+	limits   *config.LimitsSource
+	memory   *memory.Store  // nil with a Redis
+	cluster  *cluster.Store // nil without
+	backstop *backstop.Backstop
+	limiter  *limiter.Limiter
+	handler  *commands.Handler
+	server   *server.Server
+	metrics  *prometheus.Registry
 
 	front, admin net.Listener
 }
@@ -61,9 +62,10 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 		return nil, err
 	}
 	instances := func() int { return s.Instances }
+	p.backstop = backstop.New(backstop.Options{Instances: instances, TotalRate: int64(s.BackstopTotalRate)})
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
-		Backstop:    backstop.New(backstop.Options{Instances: instances}),
+		Backstop:    p.backstop,
 		Observer:    metrics.NewDecisions(p.metrics),
 		Addrs:       addrs,
 		Timeout:     s.DecisionTimeout,
@@ -117,6 +119,7 @@ func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
 		DeclaredKeys:   s.StoreDeclaredKeys,
 		Cooldown:       s.BreakerCooldown,
 		OnOutage:       func(d time.Duration) { outages.Observe(d.Seconds()) },
+		Late:           func(call []limit.Item, sent time.Time) { p.limiter.LearnLate(call, sent) },
 		Log:            p.log,
 	})
 	if err != nil {

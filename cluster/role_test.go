@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// TestRoleAfterChange: when the topology has changed, nodes whose connections are
+// kept are asked for their role again; a master that has become a replica meanwhile
+// loses its connection, and gets none before it is a master.
+func TestRoleAfterChange(t *testing.T) {
+	master, other := redistest.Start(t), redistest.Start(t)
+	s := open(t, master.Addr)
+	top := s.top.Load()
+	kept := top.nodes[master.Addr]
+	linked := func() bool {
+		kept.lane.mu.Lock()
+		defer kept.lane.mu.Unlock()
+		return kept.lane.link != nil
+	}
+	if s.assertMasters(t.Context(), top, top); !linked() || s.Stats().RoleErrors != 0 {
+		t.Fatal("a master has lost its connection")
+	}
+	master.CLI(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port))
+	s.assertMasters(t.Context(), top, top)
+	eventually(t, 5*time.Second, "the connection to end", func() bool { return !linked() })
+	refused := s.Stats().RoleErrors
+	eventually(t, 5*time.Second, "connections to be refused", func() bool { return s.Stats().RoleErrors > refused+1 })
+	if linked() {
+		t.Error("there is a connection to a replica")
+	}
+	master.CLI(t, "REPLICAOF", "NO", "ONE")
+	eventually(t, 5*time.Second, "a connection", linked)
+}
