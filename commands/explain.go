@@ -50,7 +50,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("algorithm", l.Params.Algorithm.String())
 	r.pair("capacity", l.Params.Capacity)
 	r.pair("mode", l.Mode.String())
-	r.pair("on_error", l.OnError.String())
+	r.pair("on_error", e.OnError)
 	r.pair("store", e.Store)
 	r.pair("lease", e.Lease)
 	if e.Item == nil {

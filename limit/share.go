@@ -1,6 +1,9 @@
 package limit
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Share returns the limit as one of n instances enforces it alone, see
 // Params.Share: with a capacity of cost units where the whole limit can hold that.
@@ -26,4 +29,18 @@ func (p *Params) Share(n, least int64) Params {
 	}
 	share.Period = min(share.Period, math.MaxInt64/n) * n
 	return share
+}
+
+// DescribeOnError says what becomes of requests while the store is sick, with n
+// instances, and how much more than the limit that may be.
+func (l *Limit) DescribeOnError(n int64) string {
+	if n <= 1 || l.Action != ActionLimit || l.OnError == OnErrorClosed {
+		return l.OnError.String()
+	}
+	share := l.Params.Share(n, 1).Capacity
+	text := fmt.Sprintf("%s: each of %d instances admits %d units at once and 1/%d of the rate", l.OnError, n, share, n)
+	if over := share*n - l.Params.Capacity; over > 0 {
+		text += fmt.Sprintf(", together up to %d units beyond the limit", over)
+	}
+	return text
 }

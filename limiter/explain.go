@@ -19,8 +19,9 @@ type Explained struct {
 	// Node is where the bucket lives.
 	Node string
 	// Lease says what may be held of the bucket ahead of requests, or ""; Store,
-	// where the bucket lives, and how wrong that can be.
-	Lease, Store string
+	// where the bucket lives, and how wrong that can be; and OnError what is decided
+	// while the store is sick.
+	Lease, Store, OnError string
 }
 
 // Explain explains req limit by limit, and takes nothing. Batch is used for the
@@ -34,7 +35,7 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	out := Explanation{Decision: b.Decisions[0], Set: set}
 	for _, c := range set.Explain(req) {
 		n := int64(max(1, l.opts.Instances()))
-		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlace(n)}
+		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlace(n), OnError: c.Limit.DescribeOnError(n)}
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {
 				e.Item, e.Node = it, l.opts.Store.Locate(it)
