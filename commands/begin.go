@@ -46,16 +46,21 @@ func (s *Session) replies() []byte {
 	return reply
 }
 
-// parseChecks makes the batch of commands that are all well-formed checks. If one
-// is not the batch stays empty, and it reports false.
+// parseChecks makes the batch of commands that all ask for decisions and are
+// well-formed. If one is not the batch stays empty, and it reports false.
 func (s *Session) parseChecks(cmds [][][]byte) bool {
 	for _, args := range cmds {
-		if len(args) < 4 || !isCheck(args[0]) {
+		if len(args) == 0 {
 			s.dropChecks()
 			return false
 		}
-		s.batch.Requests = append(s.batch.Requests, limit.Request{})
-		if s.parseCheck(args, &s.batch.Requests[len(s.batch.Requests)-1]) != "" {
+		f, ok := formOf(args[0])
+		if ok {
+			s.batch.Requests, s.forms = append(s.batch.Requests, limit.Request{}), append(s.forms, f)
+			req := &s.batch.Requests[len(s.batch.Requests)-1]
+			ok = s.parse(f, args, req) == "" && req.Cost > 0
+		}
+		if !ok {
 			s.dropChecks()
 			return false
 		}
@@ -63,8 +68,9 @@ func (s *Session) parseChecks(cmds [][][]byte) bool {
 	return true
 }
 
+// dropChecks empties the batch.
 func (s *Session) dropChecks() {
 	s.batch.Reset()
 	clear(s.dims)
-	s.dims = s.dims[:0]
+	s.dims, s.forms = s.dims[:0], s.forms[:0]
 }

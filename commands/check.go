@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limiter"
 )
 
 const (
@@ -18,59 +17,6 @@ const (
 	// however deep the pipeline is.
 	maxBatch = 64
 )
-
-// isCheck reports whether a command is RL.CHECK, without allocating.
-func isCheck(name []byte) bool {
-	if len(name) != len(checkName) {
-		return false
-	}
-	for i, c := range name {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != checkName[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// addCheck adds a check to the batch. When it is malformed, what came before it
-// is answered first.
-func (s *Session) addCheck(args [][]byte) {
-	if len(args) < 4 {
-		s.decide()
-		s.out.error("ERR wrong number of arguments for '" + checkName + "' command")
-		return
-	}
-	if len(s.batch.Requests) == maxBatch {
-		s.decide()
-	}
-	s.batch.Requests = append(s.batch.Requests, limit.Request{})
-	if complaint := s.parseCheck(args, &s.batch.Requests[len(s.batch.Requests)-1]); complaint != "" {
-		s.batch.Requests = s.batch.Requests[:len(s.batch.Requests)-1]
-		s.decide()
-		s.out.error(complaint)
-	}
-}
-
-// decide decides the batch and writes the replies.
-func (s *Session) decide() {
-	if len(s.batch.Requests) == 0 {
-		return
-	}
-	s.h.opts.Limiter.Decide(&s.batch)
-	s.writeDecisions(&s.batch)
-}
-
-func (s *Session) writeDecisions(b *limiter.Batch) {
-	for i := range b.Decisions {
-		s.out.decision(&b.Decisions[i])
-	}
-	b.Reset()
-	clear(s.dims)
-	s.dims = s.dims[:0]
-}
 
 // decision appends the reply of RL.CHECK: allowed, limit, remaining,
 // retry_after_ms, reset_after_ms, limit_id, source.
@@ -96,6 +42,7 @@ func peekCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.error(complaint)
 		return
 	}
+	s.forms = append(s.forms, formCheck)
 	s.h.opts.Limiter.Peek(&s.batch)
 	s.writeDecisions(&s.batch)
 }

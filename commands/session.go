@@ -59,6 +59,8 @@ type Handler struct {
 
 	mu       sync.Mutex // guards sessions
 	sessions map[int64]*Session
+
+	own *ownLimits
 }
 
 // NewHandler returns a handler.
@@ -71,7 +73,7 @@ func NewHandler(opts Options) *Handler {
 	}
 	return &Handler{
 		opts: opts, table: newTable(), started: opts.Now(), runID: newRunID(),
-		sessions: map[int64]*Session{},
+		sessions: map[int64]*Session{}, own: newOwnLimits(),
 	}
 }
 
@@ -86,6 +88,7 @@ type Session struct {
 	created time.Time
 	batch   limiter.Batch
 	dims    []limit.Dim // the dimensions of the batch's requests
+	forms   []form      // how they are answered
 	out     reply
 	quit    bool
 	tx      *transaction // between MULTI and EXEC, else nil
@@ -152,8 +155,8 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 
 // answer answers one command, or adds it to the batch of checks.
 func (s *Session) answer(ctx context.Context, args [][]byte) {
-	if isCheck(args[0]) {
-		s.addCheck(args)
+	if form, ok := formOf(args[0]); ok {
+		s.add(form, args)
 		return
 	}
 	s.decide()

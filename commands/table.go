@@ -42,6 +42,9 @@ func newTable() map[string]*command {
 		{"rl.limits", -1, groupLimit, []string{"readonly"}, "[tenant]", "The limits in force, with their version and source.", limitsCommand},
 		{"rl.reset", -2, groupLimit, admin, "tenant [limit_id]", "Forget the counters of a tenant, or (- limit_id) of a shared limit.", resetCommand},
 		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD | SHARDS", "Version, age and staleness of the limits; load them again; the breakers of the store.", configCommand},
+		{"cl.throttle", -1, groupLimit, []string{"write", "fast"}, "key max_burst count period [quantity]", "A decision by a limit that comes with the call, as redis-cell answers.", nil},
+		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "The same, as the GCRA command of Redis answered.", nil},
+		{"throttle", -5, groupLimit, []string{"write", "fast"}, "key max_burst count_per_period period [quantity]", "The same, as throttlecrab answers.", nil},
 		{"rl.help", -1, groupLimit, fast, "", "These lines.", helpCommand},
 
 		{"ping", -1, groupConnection, fast, "[message]", "Answer PONG, or the message.", pingCommand},

@@ -28,6 +28,10 @@ type Request struct {
 	Addr   netip.Addr // never an IPv4-mapped IPv6 address, never one with a zone
 	Dims   []Dim
 	Cost   int64 // 1 to MaxCost
+	// Own, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
+	// each Key, which is 1 to MaxKeyBytes of any bytes. Nothing else counts then.
+	Own *Limit
+	Key string
 }
 
 var (

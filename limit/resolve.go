@@ -32,6 +32,9 @@ type Resolved struct {
 // decided already; when an enforced one does, there is no call. Addrs hashes
 // addresses; now, in microseconds, is only used to cut calendar windows.
 func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
+	if req.Own != nil {
+		return b.bindOwn(req)
+	}
 	b.choose(s.rules(req.Tenant), req)
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
 	refused := false

@@ -255,7 +255,9 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	l.fallBack(b, at, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
-		b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])
+		if b.Requests[i].Own == nil {
+			b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])
+		}
 	}
 }
 
@@ -292,7 +294,7 @@ func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 	for i := range b.Decisions {
 		d := &b.Decisions[i]
 		items := b.Items(i)
-		if !d.Allowed && d.RetryAfter > 0 {
+		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Own == nil { // who brings a limit computes with the true wait
 			d.RetryAfter += l.jitter.add(&items[d.Item], at.Now/1000)
 		}
 		if l.opts.Observer != nil {

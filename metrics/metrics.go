@@ -34,8 +34,8 @@ const (
 
 var verdictNames = [numVerdicts]string{"admit", "deny", "would_deny"}
 
-// table has a cell for each (limit, verdict, source) of one set; the last row
-// is for decisions that no limit bound.
+// table has a cell for each (limit, verdict, source) of one set; the last two rows
+// are for decisions that no limit bound, and for limits that came with requests.
 type table struct {
 	set   *limit.Set
 	cells []atomic.Pointer[prometheus.Counter]
@@ -79,7 +79,11 @@ func (m *Decisions) Observe(set *limit.Set, d *limit.Decision, items []limit.Ite
 
 func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.Source, mode limit.Mode) {
 	row, id := len(t.set.IDs), ""
-	if l != nil {
+	switch {
+	case l == nil:
+	case l.Ordinal == limit.OwnOrdinal:
+		row, id = row+1, l.ID
+	default:
 		row, id = l.Ordinal, l.ID
 	}
 	cell := &t.cells[row*rowLen+(verdict*int(limit.NumSources)+int(source))*2+int(mode)]
@@ -99,7 +103,7 @@ func (m *Decisions) use(set *limit.Set) *table {
 	if t := m.table.Load(); t != nil && t.set == set {
 		return t
 	}
-	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+1)*rowLen)}
+	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+2)*rowLen)}
 	m.table.Store(t)
 	return t
 }

@@ -1,0 +1,52 @@
+package limit
+
+import "errors"
+
+// OwnID is the id of limits that come with their requests.
+const OwnID = "dialect"
+
+// NewOwn returns a token bucket that comes with a request instead of from a limits
+// file: it refills by count units in period microseconds and holds capacity. The
+// error says what cannot be counted exactly. It fails open, and any number of
+// requests may share it.
+func NewOwn(count, period, capacity int64) (*Limit, error) {
+	switch {
+	case count < 1 || period < 1 || capacity < 1:
+		return nil, errors.New("rate and capacity must be at least 1")
+	case period > MaxPeriod:
+		return nil, errors.New("the longest period is 366 days")
+	case capacity > MaxCapacity || count > mulDivAtMost(MaxCapacity, period, 1e6, MaxCapacity):
+		return nil, errors.New("the largest rate and capacity that can be counted exactly are 2^40")
+	}
+	p, err := (&Rate{Count: count, Period: period, Text: OwnID}).params(AlgorithmTokenBucket, capacity)
+	if err != nil {
+		return nil, err
+	}
+	return &Limit{ID: OwnID, Ordinal: OwnOrdinal, Params: p}, nil
+}
+
+// OwnOrdinal is the Limit.Ordinal of limits that come with their requests: they are
+// in no Set.
+const OwnOrdinal = -1
+
+// MaxKeyBytes bounds Request.Key.
+const MaxKeyBytes = 1024
+
+// The buckets of limits that come with a request are called lg:k:{KEY}, each in a
+// slot of its own. Keys are escaped as other values are.
+const ownPrefix = "lg:k:{"
+
+// bindOwn appends the item of a request that brings its own limit, and its call.
+func (b *Buffer) bindOwn(req *Request) Resolved {
+	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
+	begin := len(b.names)
+	b.names = appendEscaped(append(b.names, ownPrefix...), req.Key)
+	b.names = append(b.names, tagEnd)
+	n := len(b.names)
+	b.Items = append(b.Items, Item{
+		Limit: req.Own, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: req.Cost,
+	})
+	b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})
+	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
+	return r
+}
