@@ -47,7 +47,6 @@ type crowdResult struct {
 	first    histogram // their first retries
 	admitted int       // at the first retry
 	requests int       // from the first retry on
-	arrivals histogram // of these
 	last     int64     // when the last of them was admitted, -1 if never
 	elapsed  int64     // between the first retry and the last first retry
 }
@@ -101,7 +100,6 @@ func runCrowd(tb testing.TB, seed uint64, wait patience) crowdResult {
 func (c *crowdRun) comeBack(denials int, retryAfter int64) {
 	c.add(c.now+c.wait(c.random, denials, retryAfter), func() {
 		c.result.requests++
-		c.result.arrivals.add(c.now)
 		if denials == 1 {
 			c.result.first.add(c.now)
 			c.ends = [2]int64{min(c.ends[0], c.now), max(c.ends[1], c.now)}

@@ -17,13 +17,16 @@ import (
 const (
 	// proxyCount is how many proxies share the limits.
 	proxyCount = 500
-	// step is how often the clock of the leases follows that of the fleet.
-	step = time.Millisecond
+	// step is how often the clock by which leases are handed back follows that of the
+	// fleet, and slower how many times it is slower: looking for leases that have ended,
+	// ten times a second and proxy, would be most of the work.
+	step   = 5 * time.Millisecond
+	slower = 5
 )
 
 // fleet is many proxies in front of many shards. Its decisions happen one after the
-// other in its own time; only the limiters' goroutines, which hand leases back, live
-// by the clock of the bubble that the test runs in, which follows a step behind.
+// other in its own time; only the limiters' goroutines, which hand leases back, wake
+// by the clock of the bubble that the test runs in, which follows.
 type fleet struct {
 	mu sync.Mutex // held while something happens
 	schedule
@@ -114,7 +117,7 @@ func (f *fleet) run() {
 		}
 		f.pass(until)
 		f.mu.Unlock()
-		time.Sleep(step)
+		time.Sleep(step / slower)
 	}
 	f.mu.Lock()
 	for _, p := range f.proxies {

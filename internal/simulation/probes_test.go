@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/limitgate/limitgate/breaker"
@@ -21,19 +20,18 @@ const mostProbes = 3 * evenly
 // probeTogether returns when breakers probe that opened in the same millisecond and
 // are asked every millisecond, and whose shard is back by the first probe: nothing but
 // their own randomness parts them.
-func probeTogether(seed uint64) histogram {
+func probeTogether(random func() float64) histogram {
 	var probes histogram
 	now, epoch := int64(0), time.Unix(0, 0)
-	random := rand.New(rand.NewPCG(seed, 3))
 	var all []*breaker.Breaker
 	for range proxyCount {
-		all = append(all, breaker.New(breaker.Options{Random: random.Float64, Changed: func(t breaker.Transition) {
+		all = append(all, breaker.New(breaker.Options{Random: random, Changed: func(t breaker.Transition) {
 			if t.To == breaker.HalfOpen {
 				probes.add(now)
 			}
 		}}))
 	}
-	for ; now < 2*second; now += 1000 {
+	for ; now < 2*second-second/2; now += 1000 {
 		for _, b := range all {
 			at := epoch.Add(time.Duration(now) * time.Microsecond)
 			switch {

@@ -9,7 +9,7 @@ const (
 	second = 1_000_000 // in microseconds
 	// broke is when whatever happens begins: by then buckets are empty, and leases
 	// are in use.
-	broke = 4 * second
+	broke = 3 * second
 	// slowest is how much longer a call may travel while the store is slow.
 	slowest = 20_000
 )
@@ -17,7 +17,7 @@ const (
 // scenario is something that happens to a fleet, at broke.
 type scenario struct {
 	name string
-	// outage is for how long the store is not well; the run goes on for 4 s then.
+	// outage is for how long the store is not well; the run goes on for 3 s then.
 	outage int64
 	// all says that all shards are hurt, and not one.
 	all bool
@@ -33,16 +33,16 @@ type scenario struct {
 var scenarios = []scenario{
 	{name: "one primary dies; its replica, 50 ms behind, follows after 2 s", outage: 2 * second, begin: failOver},
 	{name: "one shard is dark for 10 s", outage: 10 * second, begin: goDark},
-	{name: "all are dark for 8 s", outage: 8 * second, all: true, begin: goDark},
-	{name: "- half of the proxies die, and are still counted", outage: 8 * second, all: true, begin: func(f *fleet, s *scenario) {
+	{name: "all are dark for 6 s", outage: 6 * second, all: true, begin: goDark},
+	{name: "- half of the proxies die, and are still counted", outage: 6 * second, all: true, begin: func(f *fleet, s *scenario) {
 		goDark(f, s)
-		f.add(broke+3*second, f.halve)
+		f.add(broke+2*second, f.halve)
 	}},
-	{name: "- half of the proxies die, and are no longer counted", outage: 8 * second, all: true, begin: func(f *fleet, s *scenario) {
+	{name: "- half of the proxies die, and are no longer counted", outage: 6 * second, all: true, begin: func(f *fleet, s *scenario) {
 		goDark(f, s)
-		f.add(broke+3*second, func() { f.halve(); f.counted = proxyCount / 2 })
+		f.add(broke+2*second, func() { f.halve(); f.counted = proxyCount / 2 })
 	}},
-	{name: "- no proxy dies, 1 is counted, 8 times the rate is asked for", outage: 8 * second, all: true, cost: 4, times: ceiling, begin: func(f *fleet, s *scenario) {
+	{name: "- no proxy dies, 1 is counted, 8 times the rate is asked for", outage: 6 * second, all: true, cost: 4, times: ceiling, begin: func(f *fleet, s *scenario) {
 		goDark(f, s)
 		f.add(broke, func() { f.counted = 1 })
 		f.add(broke+s.outage, func() { f.counted = proxyCount })
@@ -61,7 +61,7 @@ func play(t *testing.T, s *scenario, seed uint64) (f *fleet) {
 	synctest.Test(t, func(t *testing.T) {
 		f = newFleet(t, seed)
 		f.cost = max(1, s.cost)
-		f.broke, f.back, f.end = broke, broke+s.outage, broke+s.outage+4*second
+		f.broke, f.back, f.end = broke, broke+s.outage, broke+s.outage+3*second
 		f.beginTraffic()
 		s.begin(f, s)
 		f.run()

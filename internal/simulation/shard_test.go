@@ -63,6 +63,13 @@ func (s *shard) write(it *limit.Item, was, is limit.State, now int64) {
 	}
 }
 
+// itemOf returns the item of a request of one unit.
+func itemOf(set *limit.Set, tenant string) limit.Item {
+	var b limit.Buffer
+	set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, nil, 0, &b)
+	return b.Items[0]
+}
+
 // failOver has the replica take over for a primary that died at an instant.
 func (s *shard) failOver(died int64) {
 	for i := len(s.written) - 1; i >= 0 && s.written[i].at >= died-lag; i-- {

@@ -15,7 +15,7 @@ const (
 	// asks it once in pace, give or take a half of that: often enough that breakers
 	// notice. What the other shards are asked is spread over the proxies.
 	hurt = 0
-	pace = 50 * time.Millisecond
+	pace = 62_500 * time.Microsecond
 )
 
 // plans are the limits of the fleet. Bursts are so large that each of 500 proxies has
@@ -26,11 +26,11 @@ plans:
   wide:
     - {id: wide, by: [tenant], rate: 100000/s}
   tight-hurt:
-    - {id: tight-hurt, by: [tenant], rate: 2000/s}
+    - {id: tight-hurt, by: [tenant], rate: 1600/s}
   tight:
-    - {id: tight, by: [tenant], rate: 30/s, burst: 2000}
+    - {id: tight, by: [tenant], rate: 20/s, burst: 2000}
   leased:
-    - {id: leased, by: [tenant], rate: 1000/s, burst: 20000, lease: {size: 20, ttl: 2s}}
+    - {id: leased, by: [tenant], rate: 800/s, burst: 20000, lease: {size: 20, ttl: 2s}}
 tenants:
 `
 
@@ -51,14 +51,14 @@ func (f *fleet) settle(tb testing.TB) {
 			}
 		}
 	}
-	// Those of the hurt shard come first, see steady: 20 requests a second and proxy.
-	add(hurt, tight, "tight-hurt", 4000)
-	add(hurt, wide, "wide", 4000)
-	add(hurt, leased, "leased", 2000)
+	// Those of the hurt shard come first, see steady: 16 requests a second and proxy.
+	add(hurt, tight, "tight-hurt", 3200)
+	add(hurt, wide, "wide", 3200)
+	add(hurt, leased, "leased", 1600)
 	for shard := range shardCount {
 		if shard != hurt {
-			add(shard, tight, "tight", 60)
-			add(shard, wide, "wide", 40)
+			add(shard, tight, "tight", 40)
+			add(shard, wide, "wide", 20)
 		}
 	}
 	set, _, err := config.ParseLimits("fleet", []byte(text.String()), limit.CompileOptions{})
@@ -97,7 +97,7 @@ func (f *fleet) steady(home int) {
 		if f.proxies[home].store.gone {
 			home = f.living()
 		}
-		// In the rates of their tenants: 4000, 4000, 2000.
+		// In the rates of their tenants: 3200, 3200, 1600.
 		f.ask(f.proxies[home], f.tenants[f.random.IntN(5)/2], f.cost)
 		f.steady(home)
 	})
