@@ -23,7 +23,8 @@ type clients struct {
 	judge func(*testing.T, *crowdResult)
 }
 
-// mostCrowded bounds how many times the mean come in the fullest bin. Were all drawn
+// mostCrowded bounds how many times as many come in the fullest bin as there are units
+// for. Were all drawn
 // from the same span it could be 3. But the k-th client that is denied is spread over
 // the time of k units only, so that the first 10 ms, the time of 10 units, get the
 // first 10 clients and 10/k of each later one: 10*(1 + ln(10000/10)) = 79, with a
@@ -31,8 +32,8 @@ type clients struct {
 const mostCrowded = 12
 
 func judgeObedient(t *testing.T, r *crowdResult) {
-	if most, mean := r.first.shape(); float64(most) > mostCrowded*mean {
-		t.Errorf("%d first retries in 10 ms, %.1f in the mean", most, mean)
+	if most, _ := r.first.shape(); float64(most) > mostCrowded*shareInBin {
+		t.Errorf("%d first retries in 10 ms, and units for %.1f", most, shareInBin)
 	}
 	// No unit is left unused for want of somebody who asks for it.
 	if full := crowdFull.Microseconds(); r.last < full-second || r.last > full*101/100 {

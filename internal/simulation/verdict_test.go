@@ -15,8 +15,8 @@ import (
 // half paces until somebody asks.
 const untilNormal = ioTime + decisionTime + int64(breaker.DefaultCooldown/time.Microsecond)*6/5 + int64(pace/time.Microsecond)*3/2 + 4*halfTrip
 
-// hurtBy reports whether a tenant lives where the scenario hurts.
-func (s *scenario) hurts(t *tenant) bool { return s.all || t.shard == hurt }
+// hurts reports whether a tenant lives where something happens.
+func (s *scenario) hurts(t *tenant) bool { return s.begin != nil && (s.all || t.shard == hurt) }
 
 // judge holds a run to what is promised.
 func (s *scenario) judge(t *testing.T, f *fleet) {
@@ -30,6 +30,12 @@ func (s *scenario) judge(t *testing.T, f *fleet) {
 		if tenant.kind == wide && tenant.denied > 0 {
 			t.Errorf("%s has more than it asks for, and was denied %d times", tenant.name, tenant.denied)
 		}
+	}
+	if s.begin == nil {
+		if f.opened > 0 {
+			t.Errorf("breakers opened %d times for nothing", f.opened)
+		}
+		return
 	}
 	if n, _ := f.recovery().shape(); float64(n) > mostProbes || n == 0 {
 		t.Errorf("%d probes in 10 ms, the bound is %v", n, mostProbes)
@@ -49,11 +55,9 @@ func (s *scenario) judgeHurt(t *testing.T, f *fleet, tenant *tenant) {
 	t.Helper()
 	capacity := float64(tenant.params.Capacity)
 	// What the primary wrote last is admitted once more, with what leases took then:
-	// two units for each check.
+	// two units for each check. Beyond that a lease adds nothing: the bucket is never
+	// nearly full, so that it does not lose for what is held elsewhere.
 	slack := 3 * float64(tenant.admitted.between(f.broke-lag, f.broke))
-	if tenant.kind == leased { // what is held, a twentieth at most, may be used later
-		slack += capacity / 20
-	}
 	if n := tenant.burst(tenant.exact(), 1); n > capacity+slack {
 		t.Errorf("%s: the store admitted a burst of %.0f, the limit is %.0f and %.0f may be lost", tenant.name, n, capacity, slack)
 	}
@@ -99,10 +103,13 @@ func (s *scenario) row(f *fleet) []string {
 		}
 		return fmt.Sprintf("%.2f", n)
 	}
-	most, mean := f.recovery().shape()
-	return []string{
+	row := []string{
 		s.name, shape(f.most(hurts, overall)), shape(f.most(hurts, worst)), shape(f.tenants[0].pace(f.broke, f.back)),
 		shape(f.most(spared, overall)), shape(f.most(spared, worst)),
-		fmt.Sprint(most), fmt.Sprintf("%.1f", mean), seconds(f.lastClosed - f.back), seconds(f.lastBackstop - f.back),
 	}
+	if s.begin == nil {
+		return append(row, "-", "-", "-", "-")
+	}
+	most, mean := f.recovery().shape()
+	return append(row, fmt.Sprint(most), fmt.Sprintf("%.1f", mean), seconds(f.lastClosed-f.back), seconds(f.lastBackstop-f.back))
 }
