@@ -37,6 +37,10 @@ faults: ## Break a real cluster under load in every way, some 4 minutes; one lin
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration
 
+.PHONY: simulate
+simulate: ## Simulate 500 proxies over shards that fail, and clients that come back; prints tables
+	@go test -C internal/simulation -count=1 -run 'TestFleet$$|TestProbes$$|TestClients$$' -show
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh

@@ -18,6 +18,7 @@ const denialsTracked = 1 << 14
 // them waiting, the last can succeed only D units later than the first.
 type jitter struct {
 	most    int64 // ms; 0 switches it off
+	random  func() float64
 	seed    maphash.Seed
 	denials [denialsTracked]denials
 }
@@ -30,8 +31,16 @@ type denials struct {
 	units  int64
 }
 
-func newJitter(most time.Duration) *jitter {
-	return &jitter{most: most.Milliseconds(), seed: maphash.MakeSeed()}
+func newJitter(most time.Duration, random func() float64) *jitter {
+	if random == nil {
+		random = rand.Float64
+	}
+	return &jitter{most: most.Milliseconds(), random: random, seed: maphash.MakeSeed()}
+}
+
+// upTo draws a whole number of ms from 0 to spread, or to the largest jitter.
+func (j *jitter) upTo(spread int64) int64 {
+	return int64(j.random() * float64(min(spread, j.most)+1))
 }
 
 // add counts the denial of it at now, in ms since the epoch, and returns how much
@@ -46,7 +55,7 @@ func (j *jitter) add(it *limit.Item, now int64) int64 {
 	if it.Source != limit.SourcePolicy { // nobody waits for units there
 		spread = max(spread, it.Limit.Params.RefillTime(j.count(it, now))/1000)
 	}
-	return rand.Int64N(min(spread, j.most) + 1)
+	return j.upTo(spread)
 }
 
 // peek returns a wait with the jitter that one caller alone would see.
@@ -54,7 +63,7 @@ func (j *jitter) peek(d *limit.Decision) int64 {
 	if d.Allowed || d.RetryAfter <= 0 || j.most == 0 {
 		return d.RetryAfter
 	}
-	return d.RetryAfter + rand.Int64N(min(d.RetryAfter/10, j.most)+1)
+	return d.RetryAfter + j.upTo(d.RetryAfter/10)
 }
 
 // count returns the units denied in the bucket's current wait, these included.

@@ -182,6 +182,23 @@ func TestJitter(t *testing.T) {
 	}
 }
 
+// TestJitterByAGivenSource: what the source says is where in the spread a caller
+// comes back, at both ends.
+func TestJitterByAGivenSource(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m"})
+	for random, want := range map[float64]int64{0: 60_000, 0.5: 90_000, 1 - 1.0/(1<<53): 120_000} {
+		l := limiter.New(limiter.Options{
+			Store: memory.New(memory.Options{}), Timeout: time.Second, RetryJitter: time.Hour,
+			Now: func() time.Time { return start }, Random: func() float64 { return random },
+		}, set)
+		req := limit.Request{Tenant: "t", Cost: 1}
+		decide(l, req)
+		if d := decide(l, req)[0]; d.RetryAfter != want {
+			t.Errorf("%v: retry after %d ms, want %d", random, d.RetryAfter, want)
+		}
+	}
+}
+
 // TestDecideAllocatesNothing: neither admitting nor denying, in one slot.
 func TestDecideAllocatesNothing(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), time.Minute, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "3/h"})

@@ -98,6 +98,10 @@ var table = map[string]row{
 		everything: true,
 		testsOnly:  true,
 	},
+	"internal/simulation": {
+		reason:    "a fleet of the real parts in made up time, for its tests alone",
+		testsOnly: true,
+	},
 	"internal/storetest": {
 		reason:   "the contract of every store, stated through the limiter that uses it",
 		imports:  []string{"limit", "limiter"},
