@@ -33,9 +33,12 @@ type Settings struct {
 	// RetryJitter spreads the moments at which denied clients are told to come
 	// back, at most 1 h; 0 is off.
 	RetryJitter time.Duration
-	// Instances is how many proxies share the limits, for leases and while the
-	// store is sick, 1 to 100,000.
-	Instances int
+	// Instances says how many proxies share the limits, for leases and while the
+	// store is sick.
+	Instances Instances
+	// BackstopCeiling is by how much the number of instances may have fallen, at
+	// most, while the store does not answer, 1 to 100.
+	BackstopCeiling int
 	// DenyCacheSize is how many refusals of the store are remembered, up to
 	// 10,000,000; 0 is off. DenyCacheMaxTTL is how long at most, 1 ms to 60 s.
 	DenyCacheSize   int
@@ -118,6 +121,7 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 	for _, src := range []*source{defaults(t), file, env, flags} {
 		l.apply(src)
 	}
+	l.apply(l.defaultsWithRedis(t, s))
 	mistakes := slices.Concat(flags.errs(), env.errs(), file.errs(), l.validate(t, s))
 	if err := errors.Join(mistakes...); err != nil {
 		return nil, nil, nil, err

@@ -58,6 +58,10 @@ type readiness struct {
 	Store  string  `json:"store"`
 	Detail string  `json:"store_error,omitempty"`
 	Shards []shard `json:"shards,omitempty"`
+
+	Instances       int    `json:"instances"`
+	InstancesSource string `json:"instances_source"`
+	InstancesError  string `json:"instances_error,omitempty"`
 }
 
 // shard is a master of the store in it.
@@ -86,6 +90,11 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 			a.Shards = append(a.Shards, shard{sh.Addr, sh.Breaker, sh.Error, sh.NextProbe.Milliseconds()})
 		}
 	}
+	n := p.count.Status()
+	a.Instances, a.InstancesSource = n.Healthy, n.Source
+	if n.Err != nil {
+		a.InstancesError = n.Err.Error()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if !a.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -113,6 +122,10 @@ func (p *proxy) registerMetrics() {
 	})
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded.", nil, func() float64 {
 		return float64(p.limits.Status().Rejected)
+	})
+	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
+	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", nil, func() float64 {
+		return float64(p.count.Status().Errors)
 	})
 	if p.memory != nil {
 		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
