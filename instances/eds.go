@@ -96,9 +96,10 @@ func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, e
 	if err != nil {
 		return false, fmt.Errorf("open stream: %w", err)
 	}
-	first := make(chan struct{})
-	wg.Go(func() { awaitAnswer(ctx, first, tell) })
-	w := &watch{eds: e, stream: stream}
+	heard := make(chan struct{})
+	wg.Go(func() { awaitWord(ctx, heard, tell) })
+	once := sync.OnceFunc(func() { close(heard) })
+	w := &watch{eds: e, stream: stream, tell: func(n int, err error) { once(); tell(n, err) }}
 	if err := stream.Send(w.request("")); err != nil {
 		return false, fmt.Errorf("ask for endpoints: %w", err)
 	}
@@ -107,22 +108,20 @@ func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, e
 		if err != nil {
 			return answered, fmt.Errorf("read endpoints: %w", err)
 		}
-		if !answered {
-			answered = true
-			close(first)
-		}
-		if err := w.take(ctx, response, tell); err != nil {
-			return true, err
+		answered = true
+		if err := w.take(ctx, response); err != nil {
+			return answered, err
 		}
 	}
 }
 
-// awaitAnswer tells when the first answer does not come in time.
-func awaitAnswer(ctx context.Context, first <-chan struct{}, tell func(int, error)) {
+// awaitWord tells when no word of the cluster comes in time. An answer without one
+// is none: the server may not know the cluster yet.
+func awaitWord(ctx context.Context, heard <-chan struct{}, tell func(int, error)) {
 	t := time.NewTimer(answerTimeout)
 	defer t.Stop()
 	select {
-	case <-first:
+	case <-heard:
 	case <-ctx.Done():
 	case <-t.C:
 		tell(0, errSilent)
@@ -135,7 +134,8 @@ func awaitAnswer(ctx context.Context, first <-chan struct{}, tell func(int, erro
 type watch struct {
 	eds
 	stream  grpc.BidiStreamingClient[discovery.DiscoveryRequest, discovery.DiscoveryResponse]
-	version string
+	tell    func(int, error)
+	version string // of what was accepted last
 }
 
 func (w *watch) request(nonce string) *discovery.DiscoveryRequest {
@@ -150,16 +150,16 @@ func (w *watch) request(nonce string) *discovery.DiscoveryRequest {
 
 // take tells what a response says, and accepts it, or refuses one that cannot be
 // read as a whole. The error is that of the stream.
-func (w *watch) take(ctx context.Context, response *discovery.DiscoveryResponse, tell func(int, error)) error {
+func (w *watch) take(ctx context.Context, response *discovery.DiscoveryResponse) error {
 	n, found, err := countEndpoints(response, w.cluster)
 	switch {
 	case err != nil:
-		tell(0, err)
+		w.tell(0, err)
 		if !pause(ctx, refusalPause) {
 			return fmt.Errorf("refuse endpoints: %w", ctx.Err())
 		}
 	case found:
-		tell(n, nil)
+		w.tell(n, nil)
 	}
 	if err == nil {
 		w.version = response.GetVersionInfo()
