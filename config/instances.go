@@ -63,7 +63,7 @@ func (i Instances) String() string {
 // instancesFrom is a number, or where to learn it.
 func instancesFrom(to *Instances) value {
 	number := whole(&to.Count, 1, maxInstances)
-	return value{arg: "N|SOURCE", read: func(text string) error {
+	return value{arg: "N|SOURCE", bounds: number.bounds, read: func(text string) error {
 		source, rest, colon := strings.Cut(text, ":")
 		read := Instances{Source: source, Name: rest}
 		var err error

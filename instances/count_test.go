@@ -86,8 +86,7 @@ func (s told) Run(ctx context.Context, tell func(int, error)) {
 	}
 }
 
-func (s told) n(n int)         { s <- func(tell func(int, error)) { tell(n, nil) } }
-func (s told) fails(err error) { s <- func(tell func(int, error)) { tell(0, err) } }
+func (s told) n(n int) { s <- func(tell func(int, error)) { tell(n, nil) } }
 
 // TestFollowsAStoreThatIsBack: the source told its number while the store was out,
 // and no more; the count falls to it when the store is back.

@@ -10,13 +10,16 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// instancesOf returns what a proxy says of how many share the limits.
-func instancesOf(p *proxy) (st struct {
+// instancesStatus is what a proxy says of how many share the limits.
+type instancesStatus struct {
 	Instances int    `json:"instances"`
 	Source    string `json:"instances_source"`
 	Error     string `json:"instances_error"`
-}) {
+}
+
+func instancesOf(p *proxy) instancesStatus {
 	p.tb.Helper()
+	var st instancesStatus
 	if err := json.Unmarshal([]byte(p.get("/readyz")), &st); err != nil {
 		p.tb.Fatal(err)
 	}
