@@ -14,8 +14,9 @@ var at = limit.Moment{Now: 1_800_000_000e6}
 // ask resolves a request of a tenant and has the backstop decide it.
 func ask(b *backstop.Backstop, set *limit.Set, op string, cost int64) []limit.Item {
 	var buf limit.Buffer
-	set.Resolve(&limit.Request{Tenant: "t", Op: op, Cost: cost}, nil, at.Now, &buf)
-	b.Decide(at, buf.Items)
+	req := limit.Request{Tenant: "t", Op: op, Cost: cost}
+	set.Resolve(&req, nil, at.Now, &buf)
+	b.Decide(at, &req, buf.Items, buf.Calls)
 	return buf.Items
 }
 
@@ -70,9 +71,10 @@ func TestRefundOfSome(t *testing.T) {
 		}
 	}
 	var never limit.Buffer
-	set.Resolve(&limit.Request{Tenant: "never", Cost: 4}, nil, at.Now, &never)
+	req := limit.Request{Tenant: "never", Cost: 4}
+	set.Resolve(&req, nil, at.Now, &never)
 	b.Refund(never.Items)
-	b.Decide(at, never.Items)
+	b.Decide(at, &req, never.Items, never.Calls)
 	if it := &never.Items[0]; !it.Allowed || it.Remaining != 6 {
 		t.Errorf("after a refund of what was never taken: %+v, want 6 left", it.Verdict)
 	}

@@ -265,7 +265,7 @@ func (d *differential) ask(v verb, b *limit.Buffer, say string) {
 func (d *differential) send(v verb, items []limit.Item, n int, say string) {
 	q := question{want: slices.Clone(items), say: say}
 	q.ticket = newTicket()
-	q.ticket.reset(v, slices.Clone(items), time.Now().Add(time.Hour))
+	q.ticket.reset(v, way{}, slices.Clone(items), time.Now().Add(time.Hour))
 	for i := 0; i < len(items); i += n {
 		q.ticket.calls = append(q.ticket.calls, limit.Call{First: i, Last: i + n})
 		q.ticket.open++

@@ -36,16 +36,19 @@ func (f *flight) encodeCommand(c *command, sha string) {
 	for r := c.first; r >= 0; r = f.runs[r].next {
 		args += f.encodeRun(&f.runs[r])
 	}
-	numkeys := keys
-	if !f.opts.declared {
+	numkeys, declared := keys, f.opts.declared || c.way.alone
+	if !declared {
 		numkeys = 0
 		args++
+	}
+	if c.way.asking {
+		f.out = appendCommand(f.out, "ASKING")
 	}
 	f.out = appendArray(f.out, 3+keys+args)
 	f.out = appendBulk(f.out, "EVALSHA")
 	f.out = appendBulk(f.out, sha)
 	f.out = appendNumber(f.out, int64(numkeys))
-	if !f.opts.declared {
+	if !declared {
 		f.out = appendNumber(f.out, int64(keys))
 	}
 	f.out = append(f.out, f.body...)

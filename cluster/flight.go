@@ -64,6 +64,7 @@ type flightOptions struct {
 // command is one script call.
 type command struct {
 	slot       uint16
+	way        way // of its calls
 	first      int // the first of its runs, -1 before there is one
 	last       int
 	start, end int // where it stands in flight.out
@@ -151,7 +152,7 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 			after = o.place
 		}
 	}
-	at := f.join(t.verb, items, after)
+	at := f.join(t.verb, t.way, items, after)
 	g := &f.groups[at]
 	m.place = g.place
 	if g.n == 0 {
@@ -172,9 +173,9 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 
 // join returns the group for a call that must not be decided earlier than at
 // after: one of equal calls, or a new one.
-func (f *flight) join(v verb, items []limit.Item, after place) int {
-	if v == verbRefund || f.opts.separate {
-		return f.open(v, items, after)
+func (f *flight) join(v verb, w way, items []limit.Item, after place) int {
+	if v == verbRefund || f.opts.separate || w.alone {
+		return f.open(v, w, items, after)
 	}
 	hash := hashCall(v, items)
 	cell := hash % tableSize
@@ -189,16 +190,16 @@ func (f *flight) join(v verb, items []limit.Item, after place) int {
 		}
 		break // too early; later ones join the group that is opened now
 	}
-	at := f.open(v, items, after)
+	at := f.open(v, w, items, after)
 	f.groups[at].hash = hash
 	f.table[cell] = int16(at + 1)
 	return at
 }
 
 // open opens a group in a run of its shape.
-func (f *flight) open(v verb, items []limit.Item, after place) int {
+func (f *flight) open(v verb, w way, items []limit.Item, after place) int {
 	items = f.keep(items)
-	c := f.command(items)
+	c := f.command(w, items)
 	at := -1
 	for i := c.first; i >= 0; i = f.runs[i].next {
 		if i >= after.run && f.runs[i].verb == v && sameShape(f.runs[i].shape, items) {
@@ -242,17 +243,17 @@ func (f *flight) keep(items []limit.Item) []limit.Item {
 }
 
 // command returns the command in which a call of the items may travel.
-func (f *flight) command(items []limit.Item) *command {
+func (f *flight) command(w way, items []limit.Item) *command {
 	slot := uint16(0)
-	if !f.opts.acrossSlots {
+	if !f.opts.acrossSlots || w.alone {
 		slot = items[0].Slot()
 	}
 	for i := range f.commands {
-		if f.commands[i].slot == slot {
-			return &f.commands[i]
+		if c := &f.commands[i]; !w.alone && !c.way.alone && c.slot == slot {
+			return c
 		}
 	}
-	f.commands = append(f.commands, command{slot: slot, first: -1})
+	f.commands = append(f.commands, command{slot: slot, way: w, first: -1})
 	return &f.commands[len(f.commands)-1]
 }
 

@@ -108,7 +108,7 @@ func probeItem(key, field string) limit.Item {
 // probeFlight returns an encoded flight of calls for which nobody waits.
 func (d *dialer) probeFlight(v verb, opts flightOptions, calls ...[]limit.Item) *flight {
 	t := newTicket()
-	t.reset(v, slices.Concat(calls...), time.Now().Add(d.timeout))
+	t.reset(v, way{}, slices.Concat(calls...), time.Now().Add(d.timeout))
 	first := 0
 	for _, items := range calls {
 		t.calls = append(t.calls, limit.Call{First: first, Last: first + len(items)})

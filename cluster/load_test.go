@@ -20,7 +20,17 @@ type refuser struct {
 	asked map[string]int
 }
 
-func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
+func (r *refuser) Decide(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+	for _, c := range calls {
+		r.Share(at, items[c.First:c.Last], true)
+	}
+}
+
+func (r *refuser) Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+	r.Decide(at, req, items, calls)
+}
+
+func (r *refuser) Share(_ limit.Moment, items []limit.Item, _ bool) {
 	for i := range items {
 		items[i].Verdict, items[i].Source = limit.Verdict{Wait: 1}, limit.SourceBackstop
 	}
@@ -28,10 +38,6 @@ func (r *refuser) Decide(_ limit.Moment, items []limit.Item) {
 	defer r.mu.Unlock()
 	r.asked[string(items[0].Name[:items[0].TagLen])]++
 }
-
-func (r *refuser) Peek(at limit.Moment, items []limit.Item) { r.Decide(at, items) }
-
-func (r *refuser) Share(at limit.Moment, items []limit.Item, _ bool) { r.Decide(at, items) }
 
 func (r *refuser) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
@@ -98,9 +104,15 @@ const (
 // startLoad starts a load, whose checks have a deadline.
 func startLoad(t *testing.T, s *Store, deadline time.Duration, tenants ...string) *load {
 	t.Helper()
+	return startLoadOn(t, s, deadline, "open", tenants...)
+}
+
+// startLoadOn starts one on limits that fail open or closed.
+func startLoadOn(t *testing.T, s *Store, deadline time.Duration, onError string, tenants ...string) *load {
+	t.Helper()
 	set := compile(t,
 		spec{ID: "tenant", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
-		spec{ID: "other", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits)},
+		spec{ID: "other", By: []string{"tenant"}, Rate: loadRate, Burst: fmt.Sprint(loadUnits), OnError: onError},
 		spec{ID: "op", By: []string{"tenant", "op"}, Rate: fmt.Sprint(loadUnits, "/366d"), Algorithm: "fixed_window"},
 	)
 	ld := &load{t: t, store: s, backstop: &refuser{asked: map[string]int{}}, tenants: tenants, admitted: map[string]int64{}}

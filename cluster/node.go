@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // ErrNotMaster is returned for a node that is not a master: decisions are
@@ -27,6 +28,7 @@ type node struct {
 	// breaker keeps calls away while the node does not answer. It counts changes.
 	breaker *breaker.Breaker
 	changes [3]atomic.Int64 // by the state that began
+	trouble [numKinds]atomic.Int64
 	log     *slog.Logger
 	// stop ends the lane's run; only Store.Run uses it.
 	stop context.CancelFunc
@@ -63,7 +65,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.lane = &lane{
 		free:   make([]*flight, 0, maxAway),
 		script: s.script, dial: s.newDialer(addr, cluster).dial, ioTime: s.opts.IOTimeout,
-		tell: s.trouble, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
+		tell: func(err error, items []limit.Item) { s.trouble(n, err, items) }, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
 	}
 	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
 	n.breaker = breaker.New(breaker.Options{

@@ -93,6 +93,11 @@ func (l *lane) settle(f *flight, in *replies) error {
 		if again != nil && !slices.Contains(again, i) {
 			continue
 		}
+		if f.commands[i].way.asking {
+			if _, err := in.line(); err != nil {
+				return err
+			}
+		}
 		none, err := in.startsWith("-NOSCRIPT")
 		if err != nil {
 			return err

@@ -219,7 +219,7 @@ func someTickets(set *limit.Set, kind uint8) []*ticket {
 			set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
 		}
 		b.Items[0].Wish = int64(i) // more checks like it, if there are units
-		tk.reset(verb(kind>>5%3), b.Items, time.Now().Add(time.Hour))
+		tk.reset(verb(kind>>5%3), way{}, b.Items, time.Now().Add(time.Hour))
 		tk.calls = append(tk.calls, b.Calls...)
 		tk.open = len(tk.calls)
 		tickets = append(tickets, tk)

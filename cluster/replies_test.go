@@ -81,7 +81,7 @@ func flightOf(t *testing.T, s spec) (*flight, *ticket) {
 	var b limit.Buffer
 	compile(t, s).Resolve(&limit.Request{Tenant: "t", Cost: 1}, nil, 0, &b)
 	tk := newTicket()
-	tk.reset(verbTake, b.Items, time.Now().Add(time.Hour))
+	tk.reset(verbTake, way{}, b.Items, time.Now().Add(time.Hour))
 	tk.calls, tk.open = b.Calls, 1
 	fl := newFlight()
 	fl.opts = flightOptions{acrossSlots: true}

@@ -76,7 +76,11 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 	switch {
 	case ok && refused == clockText:
 		f.inTime++
-		f.each(g, func(t *ticket, call limit.Call) { t.askAgain(call, now) })
+		f.each(g, func(t *ticket, call limit.Call) {
+			if !t.askAgain(call, now) && !t.left {
+				tell(errJump, t.items[call.First:call.Last])
+			}
+		})
 		return 1, nil
 	case ok:
 		f.fail(g, refused, false, tell)
@@ -262,19 +266,6 @@ func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) (
 	return last, inTime
 }
 
-// askAgain notes that a call was not decided because the store's clock, now, is
-// outside its boundaries.
-func (t *ticket) askAgain(c limit.Call, now int64) {
-	if t.left {
-		return
-	}
-	items := t.items[c.First:c.Last]
-	for i := range items {
-		items[i].Bounds = items[i].Limit.Bounds(now)
-	}
-	t.again = append(t.again, c)
-}
-
 // each answers the members of a group with do, under their tickets' locks.
 func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 	g.answered = true
@@ -294,7 +285,7 @@ func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 // executed.
 func (f *flight) fail(g *group, why error, sent bool, tell func(error, []limit.Item)) {
 	f.each(g, func(t *ticket, c limit.Call) {
-		if t.left { // the caller has counted it
+		if t.left || t.redirected(c, why) { // the caller has counted it, or will
 			return
 		}
 		tell(why, t.items[c.First:c.Last])

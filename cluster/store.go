@@ -20,6 +20,7 @@ type Store struct {
 	reload chan struct{} // one slot: a reload that is wanted already covers the next wish
 	late   chan []limit.Item
 	counts counters
+	met    met
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -139,11 +140,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// trouble counts a call that was left undecided, and asks for the topology
+// trouble counts a call that was left undecided, by the node unless that is nil, and asks for the topology
 // where that may help.
-func (s *Store) trouble(err error, items []limit.Item) {
+func (s *Store) trouble(n *node, err error, items []limit.Item) {
 	k := kindOf(err)
 	s.counts.trouble[k].Add(1)
+	if n != nil {
+		n.trouble[k].Add(1)
+	}
 	if k == KindWrongType || k == KindFormat {
 		var keys []string
 		for i := range items {
@@ -152,6 +156,14 @@ func (s *Store) trouble(err error, items []limit.Item) {
 		s.opts.Log.Error("one of these keys holds something that is not a bucket", "keys", keys, "error", err)
 	}
 	if k.callsForReload() {
+		s.wantReload()
+	}
+}
+
+// redirected counts a call that goes on to where a redirect leads.
+func (s *Store) redirected(why error) {
+	if k := kindOf(why); k.callsForReload() || k == KindTryAgain {
+		s.counts.redirects[k].Add(1)
 		s.wantReload()
 	}
 }
@@ -173,6 +185,7 @@ func (s *Store) Stats() Stats {
 	}
 	for i := range st.Trouble {
 		st.Trouble[i] = s.counts.trouble[i].Load()
+		st.Redirects[i] = s.counts.redirects[i].Load()
 	}
 	return st
 }

@@ -25,6 +25,8 @@ type ticket struct {
 	// sendBy is when it is too late to send: the reply takes its time too, and
 	// what is charged after the caller has left is charged for nothing.
 	sendBy time.Time
+	// way is how its calls travel.
+	way way
 	// done holds one token soon after every call was answered: the reader tells the
 	// callers of a flight together. Where nobody waits for it, trip is told instead.
 	done chan struct{}
@@ -35,7 +37,7 @@ type ticket struct {
 	open  int          // calls without an answer
 	sent  bool
 	left  bool
-	again []limit.Call // to be asked once more: the clock was outside their bounds
+	again []detour // calls that are to be asked for once more
 	// refunds counts the calls that gave their units back, or found that they no
 	// longer weigh.
 	refunds int
@@ -47,8 +49,8 @@ type ticket struct {
 func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
 
 // reset makes the ticket ready for another journey. Nobody else may know it.
-func (t *ticket) reset(v verb, items []limit.Item, sendBy time.Time) {
-	t.verb, t.items, t.sendBy = v, items, sendBy
+func (t *ticket) reset(v verb, w way, items []limit.Item, sendBy time.Time) {
+	t.verb, t.way, t.items, t.sendBy = v, w, items, sendBy
 	t.calls, t.again = t.calls[:0], t.again[:0]
 	t.sent, t.left, t.refunds, t.lost = false, false, 0, 0
 }

@@ -19,6 +19,8 @@ type topology struct {
 	slots   [limit.Slots]*node
 	nodes   map[string]*node
 	lanes   []*lane // of nodes
+	// met are those of the nodes that own no slot: they need not know who does.
+	met map[string]bool
 }
 
 // owner returns the master of a slot, or nil.
@@ -54,7 +56,9 @@ func (o *Options) askOrder(old *topology) []string {
 	var addrs []string
 	if old != nil {
 		for addr := range old.nodes {
-			addrs = append(addrs, addr)
+			if !old.met[addr] {
+				addrs = append(addrs, addr)
+			}
 		}
 	}
 	return append(addrs, o.Addrs...)
@@ -84,6 +88,7 @@ func (s *Store) learn(ctx context.Context, addr string, old *topology) (*topolog
 	if len(t.nodes) == 0 {
 		return nil, errors.New("the cluster has given slots to nobody yet: run redis-cli --cluster create first")
 	}
+	s.addMet(t, old)
 	return t, nil
 }
 
@@ -100,7 +105,7 @@ func (s *Store) single(addr string, old *topology) *topology {
 
 // assemble makes a topology of what CLUSTER SLOTS answered.
 func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology) *topology {
-	t := &topology{cluster: true, nodes: map[string]*node{}}
+	t := &topology{cluster: true, nodes: map[string]*node{}, met: map[string]bool{}}
 	askedHost, _, _ := net.SplitHostPort(asked)
 	for _, r := range ranges {
 		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= limit.Slots {

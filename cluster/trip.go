@@ -60,7 +60,7 @@ func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, don
 	left := at.Deadline().Sub(now)
 	if left <= 0 {
 		for _, c := range calls {
-			s.trouble(errOverload, items[c.First:c.Last])
+			s.trouble(nil, errOverload, items[c.First:c.Last])
 		}
 		return nil
 	}
@@ -102,8 +102,8 @@ func (tr *trip) finish() (again bool) {
 			tr.store.abandoned(tr.nodes[i], t)
 			continue
 		}
-		for _, c := range t.again {
-			t.items[c.First].Again = true
+		for _, d := range t.again {
+			t.items[d.call.First].Again = true
 			again = true
 		}
 		tr.store.counts.refundsLost.Add(int64(t.lost))
@@ -129,27 +129,23 @@ func (tr *trip) release() {
 }
 
 // ask has the owners of the calls' slots decide them, all at the same time, and
-// returns when all have answered or the deadline has passed. Calls whose calendar
-// boundaries did not hold the store's clock are asked once more, with those that
-// do. It returns the number of refunds that were made.
+// returns when all have answered or the deadline has passed. It returns the number
+// of refunds that were made.
 func (s *Store) ask(deadline time.Time, v verb, items []limit.Item, calls []limit.Call) (done int) {
-	again := s.travel(deadline, v, items, calls, &done)
-	for _, c := range s.travel(deadline, v, items, again, &done) {
-		s.trouble(errJump, items[c.First:c.Last])
-	}
-	return done
-}
-
-// travel asks once, and returns the calls that have to be asked again.
-func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []limit.Call, done *int) (again []limit.Call) {
 	if len(calls) == 0 {
-		return nil
+		return 0
 	}
 	tr := trips.Get().(*trip)
 	now := time.Now()
-	left := deadline.Sub(now)
-	tr.route(s, v, items, calls, now, left)
-	tr.timer.Reset(left)
+	tr.route(s, v, items, calls, now, deadline.Sub(now))
+	again := s.await(tr, deadline, &done)
+	return done + s.follow(deadline, v, items, again)
+}
+
+// await sends the tickets of a trip and waits for the answers. It returns the calls
+// that are to be asked for again.
+func (s *Store) await(tr *trip, deadline time.Time, done *int) (again []detour) {
+	tr.timer.Reset(time.Until(deadline))
 	for i, t := range tr.used {
 		tr.nodes[i].lane.submit(t, true)
 	}
@@ -162,7 +158,10 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 		}
 		*done += t.refunds
 		s.counts.refundsLost.Add(int64(t.lost))
-		again = append(again, t.again...)
+		for _, d := range t.again {
+			s.redirected(d.why)
+			again = append(again, d)
+		}
 		tr.spare = append(tr.spare, t)
 	}
 	tr.timer.Stop()
@@ -173,30 +172,34 @@ func (s *Store) travel(deadline time.Time, v verb, items []limit.Item, calls []l
 // route puts each call on a ticket for its node. The decision has so much time
 // left: after half of it nothing is sent any more.
 func (tr *trip) route(s *Store, v verb, items []limit.Item, calls []limit.Call, now time.Time, left time.Duration) {
-	top, sendBy := s.top.Load(), now.Add(left/2)
+	top := s.top.Load()
 	for _, c := range calls {
-		n := top.nodeOf(&items[c.First])
-		if n == nil {
-			s.trouble(errNoNode, items[c.First:c.Last])
-			continue
+		if n := top.nodeOf(&items[c.First]); n != nil {
+			tr.put(s, n, v, items, c, way{}, now, left)
+		} else {
+			s.trouble(nil, errNoNode, items[c.First:c.Last])
 		}
-		t := tr.ticket(n)
-		if t == nil && !n.allow(v, now) {
-			s.trouble(errBreaker, items[c.First:c.Last])
-			continue
-		}
-		if t == nil {
-			t = tr.issue(n)
-			t.reset(v, items, sendBy)
-		}
-		t.calls = append(t.calls, c)
 	}
 }
 
-// ticket returns the ticket for a node that has room, or nil.
-func (tr *trip) ticket(n *node) *ticket {
+// put puts a call on a ticket for a node.
+func (tr *trip) put(s *Store, n *node, v verb, items []limit.Item, c limit.Call, w way, now time.Time, left time.Duration) {
+	t := tr.ticket(n, w)
+	if t == nil {
+		if !n.allow(v, now) {
+			s.trouble(n, errBreaker, items[c.First:c.Last])
+			return
+		}
+		t = tr.issue(n)
+		t.reset(v, w, items, now.Add(left/2))
+	}
+	t.calls = append(t.calls, c)
+}
+
+// ticket returns the ticket for a node and a way that has room, or nil.
+func (tr *trip) ticket(n *node, w way) *ticket {
 	for i := len(tr.used) - 1; i >= 0; i-- {
-		if tr.nodes[i] == n {
+		if tr.nodes[i] == n && tr.used[i].way == w {
 			if len(tr.used[i].calls) == maxFlight {
 				return nil
 			}
@@ -239,7 +242,7 @@ func (s *Store) abandoned(n *node, t *ticket) {
 		if group[0].Source != limit.SourceNone {
 			continue
 		}
-		s.trouble(why, group)
+		s.trouble(n, why, group)
 		if t.sent && t.verb == verbTake {
 			s.counts.refundsLost.Add(int64(len(group)))
 		}

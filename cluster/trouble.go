@@ -156,6 +156,7 @@ func (k Kind) sick() bool {
 // counters count what happened to calls.
 type counters struct {
 	trouble     [numKinds]atomic.Int64
+	redirects   [numKinds]atomic.Int64
 	scriptLoads atomic.Int64
 	refundsLost atomic.Int64
 	reloads     atomic.Int64
@@ -165,6 +166,8 @@ type counters struct {
 type Stats struct {
 	// Trouble counts calls that were left undecided, by Kind.
 	Trouble [numKinds]int64
+	// Redirects counts calls that were asked for again where a redirect led, by Kind.
+	Redirects [numKinds]int64
 	// ScriptLoads counts the times a script had to be loaded into a node.
 	ScriptLoads int64
 	// RefundsLost counts buckets whose units could not be given back, or may have

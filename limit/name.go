@@ -95,5 +95,18 @@ func OwnedBy(rest, id string) bool {
 	return ok && strings.HasPrefix(after, ";")
 }
 
+// BucketsOf reports for a bucket's name whether it is a tenant's, of the limit id
+// unless that is empty; or without a tenant, whether it is one of the shared limit id.
+func BucketsOf(tenant, id string) func(name string) bool {
+	if tenant == "" {
+		return func(name string) bool { return strings.HasPrefix(name, SharedKeyPrefix(id)) }
+	}
+	key := TenantKey(tenant)
+	return func(name string) bool {
+		rest, ok := strings.CutPrefix(name, key)
+		return ok && (id == "" || OwnedBy(rest, id))
+	}
+}
+
 // SharedKeyPrefix returns what the keys of a shared limit's buckets begin with.
 func SharedKeyPrefix(id string) string { return sharedPrefix + id + ";" }

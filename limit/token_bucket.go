@@ -107,6 +107,15 @@ func (p *Params) StateAtLevel(level, now int64) State {
 	return p.StateWith(content, level-content*p.Period, now)
 }
 
+// CapacityAt returns the capacity that a token bucket had when it was last decided,
+// or 0 if its rate was another one than p's.
+func (s *State) CapacityAt(p *Params) int64 {
+	if s[tbCount] != p.Count || s[tbPeriod] != p.Period {
+		return 0
+	}
+	return s[tbCapacity]
+}
+
 // StateWith returns the state of a token bucket that holds content whole units
 // and remainder Period-ths of one more at now.
 func (p *Params) StateWith(content, remainder, now int64) State {

@@ -25,8 +25,10 @@ type Batch struct {
 	set *limit.Set
 	end func() bool
 	// learnt says that the store is not to be asked again, and that what it said is
-	// known; undecided is scratch for the calls that it is asked for again.
-	learnt    bool
+	// known.
+	learnt bool
+	// undecided is scratch for calls that the store is asked for again, or did not
+	// decide.
 	undecided []limit.Call
 }
 
@@ -79,24 +81,6 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 		}
 		if refused {
 			b.Decisions[i].Source = limit.SourceCache
-		}
-	}
-}
-
-// fallBack has the backstop answer, by its Decide or its Peek, the calls that the
-// store left undecided. What is denied for that until the store answers is told to
-// come back when it will be asked again.
-func (l *Limiter) fallBack(b *Batch, at limit.Moment, calls []limit.Call, answer func(Backstop, limit.Moment, []limit.Item)) {
-	for _, c := range calls {
-		items := b.buf.Items[c.First:c.Last]
-		if items[0].Source != limit.SourceNone {
-			continue
-		}
-		answer(l.opts.Backstop, at, items)
-		for i := range items {
-			if it := &items[i]; it.Source == limit.SourcePolicy {
-				it.Wait = max(it.Wait, l.opts.Store.Pause(it).Milliseconds()+1)
-			}
 		}
 	}
 }

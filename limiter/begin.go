@@ -53,7 +53,7 @@ func (l *Limiter) End(b *Batch) (decided bool) {
 func (l *Limiter) conclude(b *Batch) bool {
 	l.learn(b, b.calls, b.at)
 	b.learnt = true
-	l.fallBack(b, b.at, b.calls, Backstop.Decide)
+	l.fallBack(b, b.at, Backstop.Decide)
 	b.merge()
 	if b.anyGrantDenied() {
 		return false
@@ -76,7 +76,7 @@ func (l *Limiter) Resume(b *Batch) {
 		}
 		l.opts.Store.Take(b.at, b.buf.Items, b.undecided)
 		l.learn(b, b.calls, b.at)
-		l.fallBack(b, b.at, b.calls, Backstop.Decide)
+		l.fallBack(b, b.at, Backstop.Decide)
 	}
 	b.merge()
 	l.giveBack(b.at, b)

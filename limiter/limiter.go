@@ -46,10 +46,11 @@ type Store interface {
 
 // Backstop decides while the store is sick. Any number of goroutines may use it.
 type Backstop interface {
-	// Decide fills in verdict and source of the items of one call.
-	Decide(at limit.Moment, items []limit.Item)
+	// Decide fills in verdict and source of the items of those of a request's calls,
+	// items[First:Last], that the store did not decide.
+	Decide(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call)
 	// Peek fills in what Decide would, and takes nothing.
-	Peek(at limit.Moment, items []limit.Item)
+	Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call)
 	// Share decides the items of one call by this instance's share, healthy or not,
 	// and takes the units if take is set.
 	Share(at limit.Moment, items []limit.Item, take bool)
@@ -164,7 +165,7 @@ func (l *Limiter) decide(b *Batch, set *limit.Set, at limit.Moment) {
 		l.learn(b, calls, at)
 
 		// 5. What the store could not answer, the backstop does.
-		l.fallBack(b, at, calls, Backstop.Decide)
+		l.fallBack(b, at, Backstop.Decide)
 
 		// 6. The strictest verdict wins. A denial keeps nothing: what it was
 		// granted elsewhere goes back, and requests behind it in the batch
@@ -251,7 +252,7 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	b.refuse(deny, l.instant(at.Start), false)
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
-	l.fallBack(b, at, calls, Backstop.Peek)
+	l.fallBack(b, at, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
 		b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])

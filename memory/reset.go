@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -14,15 +13,7 @@ func (s *Store) Locate(*limit.Item) string { return "memory" }
 // not empty; without a tenant those of the shared limit id. It returns how many
 // there were. It looks at every bucket: it is for people, not for traffic.
 func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
-	match := func(name string) bool { return strings.HasPrefix(name, limit.SharedKeyPrefix(id)) }
-	if tenant != "" {
-		key := limit.TenantKey(tenant)
-		match = func(name string) bool {
-			rest, ok := strings.CutPrefix(name, key)
-			return ok && (id == "" || limit.OwnedBy(rest, id))
-		}
-	}
-	n := int64(0)
+	match, n := limit.BucketsOf(tenant, id), int64(0)
 	for i := range s.shards {
 		n += s.shards[i].removeIf(match)
 	}

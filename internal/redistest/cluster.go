@@ -44,6 +44,17 @@ func wrapCluster(cluster *servers.Cluster) *Cluster {
 	return c
 }
 
+// Join starts a master without slots that joins the cluster.
+func (c *Cluster) Join(tb testing.TB) *Node {
+	tb.Helper()
+	node, err := c.Cluster.Join(lasting(tb), tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.Nodes = append(c.Nodes, &Node{node})
+	return c.Nodes[len(c.Nodes)-1]
+}
+
 // Masters returns the nodes that are masters of slots now.
 func (c *Cluster) Masters(tb testing.TB) []*Node {
 	tb.Helper()

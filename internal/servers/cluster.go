@@ -53,6 +53,26 @@ func (c *Cluster) start(ctx context.Context, folder string, args []string) error
 	return c.AwaitHealthy(ctx)
 }
 
+// Join starts a master without slots, with its folder below folder, that joins the
+// cluster; it is the last of Nodes then.
+func (c *Cluster) Join(ctx context.Context, folder string) (*Node, error) {
+	node, err := startNode(folder, clusterPorts, clusterArgs())
+	if err != nil {
+		return nil, err
+	}
+	c.Nodes = append(c.Nodes, node)
+	if _, err := node.Ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", len(c.Nodes)); err != nil {
+		return nil, err
+	}
+	if _, err := c.Nodes[0].Ask(ctx, "CLUSTER", "MEET", "127.0.0.1", node.Port); err != nil {
+		return nil, err
+	}
+	if err := Await("the nodes to know the new one", func() error { return c.checkAcquainted(ctx) }); err != nil {
+		return nil, err
+	}
+	return node, c.AwaitHealthy(ctx)
+}
+
 // clusterArgs are the settings of every cluster node. The node timeout is short
 // enough to test a failover, and long enough not to see one by accident on a
 // loaded machine.

@@ -41,16 +41,22 @@ func Run(t *testing.T, store limiter.Store) {
 // noBackstop fails the test when the store left something undecided.
 type noBackstop struct{ t *testing.T }
 
-func (b noBackstop) Decide(_ limit.Moment, items []limit.Item) {
+func (b noBackstop) Decide(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+	for _, c := range calls {
+		b.Share(at, items[c.First:c.Last], true)
+	}
+}
+
+func (b noBackstop) Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+	b.Decide(at, req, items, calls)
+}
+
+func (b noBackstop) Share(_ limit.Moment, items []limit.Item, _ bool) {
 	b.t.Errorf("the store left %s undecided", items[0].Name)
 	for i := range items {
 		items[i].Source = limit.SourceBackstop
 	}
 }
-
-func (b noBackstop) Peek(at limit.Moment, items []limit.Item) { b.Decide(at, items) }
-
-func (b noBackstop) Share(at limit.Moment, items []limit.Item, _ bool) { b.Decide(at, items) }
 
 func (b noBackstop) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 

@@ -1,0 +1,139 @@
+package backstop_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// decide has a backstop decide a request at a moment.
+func decide(b *backstop.Backstop, set *limit.Set, req limit.Request, now int64) []limit.Item {
+	var buf limit.Buffer
+	set.Resolve(&req, nil, now, &buf)
+	b.Decide(limit.Moment{Now: now}, &req, buf.Items, buf.Calls)
+	return buf.Items
+}
+
+// TestShareOfEach: over any history of requests and of counts of instances, an
+// instance admits no more than the n-th part earns, and never refuses what would
+// still be within it.
+func TestShareOfEach(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "instances")
+		b := backstop.New(backstop.Options{Instances: func() int { return n }})
+		now, admitted, largest := at.Now, int64(0), int64(1)
+		for range rapid.IntRange(1, 60).Draw(t, "requests") {
+			now += rapid.Int64Range(0, 300_000).Draw(t, "pause")
+			cost := rapid.Int64Range(1, 20).Draw(t, "cost")
+			largest = max(largest, cost)
+			it := decide(b, set, limit.Request{Tenant: "t", Cost: cost}, now)[0]
+			if it.Allowed {
+				admitted += cost
+			}
+			earned := 100 * (now - at.Now) / int64(n) / 1_000_000
+			burst := max(largest, int64(100/n))
+			if admitted > burst+earned {
+				t.Fatalf("%d admitted after %d us, where a burst of %d and %d more are the share", admitted, now-at.Now, burst, earned)
+			}
+			if !it.Allowed && admitted+cost <= int64(100/n) {
+				t.Fatalf("a cost of %d is denied with %d admitted of a share of %d", cost, admitted, 100/n)
+			}
+		}
+	})
+}
+
+// TestCostsDoNotCutEachOther: a bucket that was asked for a large cost saves up
+// for it, whatever small ones are asked for meanwhile.
+func TestCostsDoNotCutEachOther(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
+	b := backstop.New(backstop.Options{Instances: func() int { return 50 }}) // 2 units each
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)[0]; !it.Allowed {
+		t.Fatalf("a first request of 10 units is denied: %+v", it.Verdict)
+	}
+	now := at.Now
+	for range 6 { // 12 units come, 6 go
+		now += 1_000_000
+		if it := decide(b, set, limit.Request{Tenant: "t", Cost: 1}, now)[0]; !it.Allowed {
+			t.Fatalf("a unit is denied: %+v", it.Verdict)
+		}
+	}
+	now += 2_000_000
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, now)[0]; !it.Allowed {
+		t.Errorf("a second request of 10 units is denied, with 10 saved up: %+v", it.Verdict)
+	}
+}
+
+// TestFewerInstances: what an instance has left stays when the others go, and comes
+// faster.
+func TestFewerInstances(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
+	n := 10
+	b := backstop.New(backstop.Options{Instances: func() int { return n }})
+	decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)
+	n = 2
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 1}, at.Now)[0]; it.Allowed {
+		t.Errorf("fewer instances mint units: %+v", it.Verdict)
+	}
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 50}, at.Now+1_000_000)[0]; !it.Allowed {
+		t.Errorf("a second of a half of 100/s is denied: %+v", it.Verdict)
+	}
+}
+
+// TestForgottenBuckets: when more buckets are in use than are kept, one that comes
+// back has what it earns in a second, not all; and once the others have refilled,
+// a new one is full.
+func TestForgottenBuckets(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "600/m"})
+	const kept = 64 * 4
+	b := backstop.New(backstop.Options{Buckets: kept})
+	admitted := func(tenant string, now int64) (n int) {
+		for range 700 {
+			if it := decide(b, set, limit.Request{Tenant: tenant, Cost: 1}, now)[0]; it.Allowed {
+				n++
+			}
+		}
+		return n
+	}
+	if n := admitted("first", at.Now); n != 600 {
+		t.Fatalf("%d of a new bucket of 600 admitted", n)
+	}
+	for i := range 20 * kept {
+		decide(b, set, limit.Request{Tenant: fmt.Sprint(i), Cost: 300}, at.Now)
+	}
+	if n := admitted("first", at.Now); n != 10 {
+		t.Errorf("%d admitted of a bucket that was forgotten, want the 10 of a second", n)
+	}
+	if n := admitted("later", at.Now+60e6); n != 600 {
+		t.Errorf("%d of a new bucket of 600 admitted a minute later", n)
+	}
+}
+
+// TestClosed: a limit that fails closed denies, and takes nothing from those of
+// the same call that do not.
+func TestClosed(t *testing.T) {
+	set := storetest.Compile(t,
+		storetest.Spec{ID: "open", By: []string{"tenant"}, Rate: "10/h"},
+		storetest.Spec{ID: "closed", By: []string{"tenant", "op"}, Rate: "10/h", OnError: "closed"},
+	)
+	b := backstop.New(backstop.Options{})
+	for range 3 {
+		for _, it := range decide(b, set, limit.Request{Tenant: "t", Op: "pay", Cost: 1}, at.Now) {
+			want := limit.SourceBackstop
+			if it.Limit.ID == "closed" {
+				want = limit.SourcePolicy
+			}
+			if it.Source != want || it.Allowed != (want == limit.SourceBackstop) {
+				t.Errorf("%s: %+v by %s", it.Limit.ID, it.Verdict, it.Source)
+			}
+		}
+	}
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)[0]; !it.Allowed {
+		t.Errorf("requests that were denied took units: %+v", it.Verdict)
+	}
+}

@@ -1,0 +1,120 @@
+package backstop_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+const totalRate = 100 // units a second
+
+// crowd asks a backstop with a total, where no limit of its own denies.
+type crowd struct {
+	b        *backstop.Backstop
+	set      *limit.Set
+	admitted map[string]int64 // units
+}
+
+func newCrowd(t *testing.T) *crowd {
+	return &crowd{
+		b:        backstop.New(backstop.Options{TotalRate: totalRate}),
+		set:      storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1000000/s"}),
+		admitted: map[string]int64{},
+	}
+}
+
+func (c *crowd) ask(tenant string, cost, now int64) limit.Item {
+	it := decide(c.b, c.set, limit.Request{Tenant: tenant, Cost: cost}, now)[0]
+	if it.Allowed {
+		c.admitted[tenant] += cost
+	}
+	return it
+}
+
+// TestTotalBounds: whoever asks for what and when, no more is admitted than a
+// second's units and what was earned.
+func TestTotalBounds(t *testing.T) {
+	c := newCrowd(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c.b, c.admitted = backstop.New(backstop.Options{TotalRate: totalRate}), map[string]int64{}
+		now := at.Now
+		for range rapid.IntRange(1, 400).Draw(t, "requests") {
+			now += rapid.Int64Range(0, 30_000).Draw(t, "pause")
+			c.ask(fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "tenant")), rapid.Int64Range(1, totalRate).Draw(t, "cost"), now)
+		}
+		sum := int64(0)
+		for _, n := range c.admitted {
+			sum += n
+		}
+		if most := totalRate*(now-at.Now+100_000)/1_000_000 + totalRate; sum > most {
+			t.Fatalf("%d units admitted in %d us, want at most %d", sum, now-at.Now, most)
+		}
+	})
+}
+
+// TestTotalIsFair: one who asks for little gets it, and those who ask for more
+// than there is get the same, however much they ask for and in which units.
+func TestTotalIsFair(t *testing.T) {
+	c := newCrowd(t)
+	const seconds = 60
+	for ms := int64(0); ms < seconds*1000; ms++ {
+		now := at.Now + ms*1000
+		for range 5 {
+			c.ask("greedy", 1, now)
+		}
+		c.ask("eager", 1, now)
+		c.ask("bulky", 20, now)
+		if ms%100 == 50 { // 10 a second
+			if it := c.ask("modest", 1, now); !it.Allowed && ms > 1000 {
+				t.Errorf("after %d ms one who asks for 10 a second is denied", ms)
+			}
+		}
+	}
+	for _, who := range []string{"greedy", "eager", "bulky"} {
+		if got, want := c.admitted[who], int64(30*seconds); got < want*8/10 || got > want*12/10+totalRate {
+			t.Errorf("%s got %d units of some %d", who, got, want)
+		}
+	}
+	if c.b.Capped() == 0 {
+		t.Error("nothing was counted as denied for the total")
+	}
+}
+
+// TestTotalKeepsShares: who is denied for the total has taken nothing from the
+// bucket, is told when to come back, and is admitted then.
+func TestTotalKeepsShares(t *testing.T) {
+	c := newCrowd(t)
+	var it limit.Item
+	for range totalRate + 1 {
+		it = c.ask("t", 1, at.Now)
+	}
+	if it.Allowed || it.Source != limit.SourceBackstop || it.Wait <= 0 || it.Wait > 101 {
+		t.Fatalf("beyond the total: %+v by %s", it.Verdict, it.Source)
+	}
+	if before := it.Remaining; before != 1_000_000-totalRate-1 {
+		t.Errorf("%d left in the bucket when the total denied", before)
+	}
+	if it = c.ask("t", 1, at.Now+it.Wait*1000); !it.Allowed || it.Remaining < 1_000_000-totalRate-1 {
+		t.Errorf("after the wait: %+v", it.Verdict)
+	}
+}
+
+// TestManyTenants: more tenants than are told apart cost no more memory, and share
+// what is left for them.
+func TestManyTenants(t *testing.T) {
+	c := newCrowd(t)
+	admitted := 0
+	for i := range 30_000 {
+		if it := c.ask(fmt.Sprint(i), 1, at.Now+int64(i)*100); it.Allowed {
+			admitted++
+		}
+	}
+	if most := totalRate + totalRate*3; admitted > most || admitted < totalRate {
+		t.Errorf("%d admitted in 3 s, want at most %d", admitted, most)
+	}
+}

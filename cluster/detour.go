@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// While a slot moves, calls about it are answered with a redirect. Most are left to
+// the backstop. Calls with a bucket of a limit that fails closed, and refunds, follow
+// it, one of each kind: moving slots is everyday work, and must not deny everybody. A redirect
+// says that nothing was executed, so asking again charges nobody twice. See
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ on
+// MOVED, ASK and TRYAGAIN.
+
+// way is how a call travels. The zero way is that of most calls: to the owner of its
+// slot, put together with others. From it a call may only go on to ways that are
+// longer, so that it comes to an end.
+type way struct {
+	// alone: in a command of its own that declares its keys. Without that a store
+	// does not say where a key lives instead.
+	alone bool
+	// single: the call has one key, split off from a call with several; without alone
+	// that is still to be done.
+	single bool
+	// to is the address that a redirect named, "" for the owner of the slot as far as
+	// it is known: moved says that it was another one, and asking that the slot is
+	// only on its way there.
+	to            string
+	moved, asking bool
+	// clock: the store's clock was outside of the boundaries that were sent before.
+	clock bool
+}
+
+// detour is a call that was not decided, why, and how it is asked for again.
+type detour struct {
+	call limit.Call
+	way  way
+	why  error
+}
+
+// after returns the way that is left to a call which came by w and was answered
+// with an error, if there is one.
+func (w way) after(why error) (way, bool) {
+	kind := kindOf(why)
+	to, told := redirect(why)
+	switch {
+	case kind == KindTryAgain && !w.single: // the keys of the call are in two places
+		return way{single: true, clock: w.clock}, true
+	case kind == KindMoved && told:
+		ok := !w.moved && !w.asking
+		w.alone, w.to, w.moved = true, to, true
+		return w, ok
+	case kind == KindAsk && told:
+		ok := !w.asking
+		w.alone, w.to, w.asking = true, to, true
+		return w, ok
+	case kind == KindMoved: // in a script, which does not say where to
+		ok := !w.alone
+		w.alone = true
+		return w, ok
+	default:
+		return way{}, false
+	}
+}
+
+// redirect returns the address in a redirect, if there is one in the error.
+func redirect(why error) (addr string, ok bool) {
+	reply, _ := refusal(why)
+	words := strings.Fields(string(reply))
+	if len(words) != 3 {
+		return "", false // the sentence of a script
+	}
+	_, _, err := net.SplitHostPort(words[2])
+	return words[2], err == nil
+}
+
+// follows reports whether a call goes on to where a redirect leads.
+func follows(v verb, call []limit.Item) bool {
+	return v == verbRefund || slices.ContainsFunc(call, func(it limit.Item) bool {
+		return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
+	})
+}
+
+// redirected notes that a call is to be asked for elsewhere, if there is a way, and
+// reports whether it did. It is called under t.mu.
+func (t *ticket) redirected(c limit.Call, why error) bool {
+	if t.left || !t.way.alone && !follows(t.verb, t.items[c.First:c.Last]) {
+		return false // the parts of a call that follows do, too
+	}
+	w, ok := t.way.after(why)
+	if ok {
+		t.again = append(t.again, detour{c, w, why})
+	}
+	return ok
+}
+
+// askAgain notes that a call was not decided because the store's clock, now, is
+// outside its boundaries, and reports whether it is worth another try. It is called
+// under t.mu.
+func (t *ticket) askAgain(c limit.Call, now int64) bool {
+	if t.left || t.way.clock {
+		return false
+	}
+	items := t.items[c.First:c.Last]
+	for i := range items {
+		items[i].Bounds = items[i].Limit.Bounds(now)
+	}
+	w := t.way
+	w.clock = true
+	t.again = append(t.again, detour{c, w, errJump})
+	return true
+}
+
+// follow asks for calls again, in the ways that are left to them, until each is
+// decided or has no way left. It returns the number of refunds that were made.
+func (s *Store) follow(deadline time.Time, v verb, items []limit.Item, again []detour) (done int) {
+	for len(again) > 0 {
+		tr := trips.Get().(*trip)
+		now := time.Now()
+		var split []limit.Call
+		for _, d := range again {
+			if d.way.single && !d.way.alone {
+				split = append(split, d.call)
+			} else {
+				tr.detour(s, v, items, d, now, deadline.Sub(now))
+			}
+		}
+		again = s.await(tr, deadline, &done)
+		for _, c := range split {
+			s.split(deadline, v, items, c)
+		}
+	}
+	return done
+}
+
+// detour puts a call on a ticket for the node that its way leads to.
+func (tr *trip) detour(s *Store, v verb, items []limit.Item, d detour, now time.Time, left time.Duration) {
+	top := s.top.Load()
+	n := top.nodeOf(&items[d.call.First])
+	if d.way.to != "" {
+		d.way.to = fullAddr(d.way.to, n)
+		n = top.nodes[d.way.to]
+	}
+	if n != nil {
+		tr.put(s, n, v, items, d.call, d.way, now, left)
+		return
+	}
+	if d.way.to != "" {
+		s.meet(d.way.to)
+	}
+	s.trouble(nil, d.why, items[d.call.First:d.call.Last])
+}
+
+// split asks for each key of a call alone: they are in two places. Units that were
+// granted go back where another one denies, or cannot be asked.
+func (s *Store) split(deadline time.Time, v verb, items []limit.Item, c limit.Call) {
+	var parts []detour
+	for at, last := c.First, c.Last; at < last; {
+		end := at + 1
+		for end < last && items[end].KeyLen == items[at].KeyLen && string(items[end].Name[:items[end].KeyLen]) == string(items[at].Name[:items[at].KeyLen]) {
+			end++
+		}
+		parts = append(parts, detour{limit.Call{First: at, Last: end}, way{alone: true, single: true}, nil})
+		at = end
+	}
+	call := items[c.First:c.Last]
+	for i := range call {
+		call[i].Wish = 0 // each part would be granted another number
+	}
+	s.follow(deadline, v, items, parts)
+	s.unite(deadline, v, items, c, parts)
+}
+
+// unite makes one decision of those about the parts of a call: all or nothing.
+func (s *Store) unite(deadline time.Time, v verb, items []limit.Item, c limit.Call, parts []detour) {
+	undecided, denied := false, false
+	var granted []limit.Item
+	for _, p := range parts {
+		part := items[p.call.First:p.call.Last]
+		undecided = undecided || part[0].Source == limit.SourceNone
+		denies := slices.ContainsFunc(part, func(it limit.Item) bool { return it.Denies() && it.Enforced() })
+		denied = denied || denies
+		for i := range part {
+			if part[i].Allowed && !denies {
+				granted = append(granted, part[i])
+			}
+		}
+	}
+	if v == verbTake && (undecided || denied) && len(granted) > 0 {
+		s.refund(deadline, granted)
+	}
+	if undecided {
+		for i := range items[c.First:c.Last] {
+			it := &items[c.First+i]
+			it.Verdict, it.Source, it.More = limit.Verdict{}, limit.SourceNone, 0
+		}
+	}
+}
