@@ -252,6 +252,7 @@ func TestInspectRefusals(t *testing.T) {
 		{"+pexpireat", SeverityFail, "write", "the script cannot write"},
 		{"+getex", SeverityFail, "secret", "NOPERM"},
 		{"+hlen", SeverityWarn, "instances", "give their number by --instances ("},
+		{"+hgetall", SeverityWarn, "instances", "give their number by --instances ("},
 		{"+unlink", SeverityWarn, "removal", "expires within seconds"},
 		{"+ping", SeverityWarn, "roundtrip", "could not be measured"},
 	} {

@@ -12,8 +12,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = string.format('%.0f', now + ttl)
 
--- So many are not proxies. Those that live come back with their next beat.
-if redis.call('HLEN', key) > most then
+-- So many, and when was looked, are not proxies. Those that live come back with
+-- their next beat.
+if redis.call('HLEN', key) > most + 1 then
   redis.call('UNLINK', key)
 end
 
@@ -27,8 +28,9 @@ redis.call('PEXPIREAT', key, ends)
 local SWEPT = 'swept'
 local swept = tonumber(redis.call('HGET', key, SWEPT))
 if not (swept and swept <= now and now < swept + every) then
-  for _, field in ipairs(redis.call('HKEYS', key)) do
-    local at = tonumber(redis.call('HGET', key, field))
+  local all = redis.call('HGETALL', key)
+  for i = 1, #all, 2 do
+    local field, at = all[i], tonumber(all[i + 1])
     -- What is no moment, or one too far away, nobody would ever take out.
     if field ~= SWEPT and not (at and at > now and at <= now + 10 * ttl) then
       redis.call('HDEL', key, field)
