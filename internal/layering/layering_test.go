@@ -58,6 +58,10 @@ var table = map[string]row{
 		imports: []string{"limit", "memory"},
 		settled: true,
 	},
+	"instances": {
+		reason:  "counts proxies, by a store or servers that it knows as interfaces and protocols",
+		settled: true,
+	},
 	"server": {
 		reason:  "connections and frames, no matter what is asked in them",
 		settled: true,
