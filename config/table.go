@@ -98,7 +98,7 @@ func limitsSettings(s *Settings) table {
 		},
 		{
 			name: "retry_jitter", group: groupLimits, initial: "30s",
-			usage: "spread over which denied clients are told to come back; 0 switches it off", value: duration(&s.RetryJitter, 0, time.Hour),
+			usage: "the latest turn that a denied client is told to come back at; 0 is no turns", value: duration(&s.RetryJitter, 0, time.Hour),
 		},
 		{
 			name: "instances", group: groupLimits, initial: "1", withRedis: "heartbeat",
