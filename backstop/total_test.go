@@ -62,7 +62,7 @@ func TestTotalBounds(t *testing.T) {
 func TestTotalIsFair(t *testing.T) {
 	c := newCrowd(t)
 	const seconds = 60
-	for ms := int64(0); ms < seconds*1000; ms++ {
+	for ms := range int64(seconds * 1000) {
 		now := at.Now + ms*1000
 		for range 5 {
 			c.ask("greedy", 1, now)

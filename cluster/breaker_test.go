@@ -97,8 +97,14 @@ func TestBreakerAndPeek(t *testing.T) {
 	node := redistest.Start(t)
 	s := openWithOptions(t, Options{Cooldown: 10 * time.Millisecond}, node.Addr)
 	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d"})
+	if !s.Answers() {
+		t.Error("a store that is well does not answer")
+	}
 	node.Stop()
 	untilState(t, s, set, "t", breaker.Open)
+	if s.Answers() {
+		t.Error("a store whose breaker is open answers")
+	}
 	n := s.top.Load().single
 	for time.Now().Before(n.breaker.Status().Probe) {
 		askOf(s, set, "t", 5*time.Millisecond)

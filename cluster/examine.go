@@ -144,10 +144,11 @@ func (s *subject) probe(ctx context.Context) {
 		!s.try(ctx, &p.Shard, func() error { return s.dialer.probe(s.link) }) {
 		return
 	}
-	s.keys = append(s.keys, tag, tag+":one", tag+":secret")
+	s.keys = append(s.keys, tag, tag+":one", tag+":secret", tag+":instances")
 	// One bucket and several are read by different commands.
 	if s.decides(ctx, &p.Write, verbTake, forms, forms[:1]) {
 		s.try(ctx, &p.Secret, func() error { return s.keepSecret(tag + ":secret") })
+		s.try(ctx, &p.Beat, func() error { return s.beat(tag + ":instances") })
 	}
 }
 
@@ -198,6 +199,14 @@ func (s *subject) keepSecret(key string) error {
 	const ttl = "5000" // ms
 	out := appendCommand(nil, "SET", key, "probe", "NX", "PX", ttl)
 	return s.exchange(appendCommand(out, "GETEX", key, "PX", ttl), 2, func(int, []string) error { return nil })
+}
+
+// beat does to a key what the heartbeat of a proxy does.
+func (s *subject) beat(key string) error {
+	out := appendCommand(nil, "SCRIPT", "LOAD", beatScript.text)
+	out = appendCommand(out, append([]string{"EVALSHA", beatScript.sha, "1", key}, beatArgs("probe")...)...)
+	out = appendCommand(out, "HDEL", key, "probe")
+	return s.exchange(out, 3, func(int, []string) error { return nil })
 }
 
 // hangUp ends the connection.

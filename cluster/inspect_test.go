@@ -88,7 +88,7 @@ func TestInspectCluster(t *testing.T) {
 		if r.Verdict != SeverityWarn || r.Kind != "cluster" || r.Mode != ModeShardWide || len(r.Masters) != 3 {
 			t.Fatalf("got %s", r.text())
 		}
-		all := Probes{Done, Done, Done, Done, Done, Done, Done}
+		all := Probes{Done, Done, Done, Done, Done, Done, Done, Done}
 		for i, m := range r.Masters {
 			if want := []string{"0-5460", "5461-10921", "10922-16383"}[i]; m.Slots != want || len(m.Replicas) != 1 || m.Replicas[0] != c.Nodes[3+i].Addr {
 				t.Errorf("%s has slots %s and replicas %s", m.Addr, m.Slots, m.Replicas)
@@ -192,6 +192,13 @@ func TestInspectWithTheRightsItNames(t *testing.T) {
 			if _, err := s.AgreeSecret(t.Context(), []byte(strings.Repeat("secret ", 8))); err != nil {
 				t.Error(err)
 			}
+			h := s.NewHeartbeat()
+			if n, err := h.Beat(t.Context()); n != 1 || err != nil {
+				t.Errorf("%d instances, %v", n, err)
+			}
+			if err := h.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
 			if err := s.Ping(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -208,7 +215,7 @@ func TestRightsNameTheScriptsCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := 0
-	for _, word := range regexp.MustCompile(`'[A-Z]+'`).FindAllString(joined(beginLua), -1) {
+	for _, word := range regexp.MustCompile(`'[A-Z]+'`).FindAllString(joined(beginLua)+heartbeatLua, -1) {
 		command := strings.ToLower(strings.Trim(word, "'"))
 		if known[command] == nil {
 			continue
@@ -244,6 +251,8 @@ func TestInspectRefusals(t *testing.T) {
 		{"+hget", SeverityFail, "write", "the script cannot write"},
 		{"+pexpireat", SeverityFail, "write", "the script cannot write"},
 		{"+getex", SeverityFail, "secret", "NOPERM"},
+		{"+hlen", SeverityWarn, "instances", "give their number by --instances ("},
+		{"+hgetall", SeverityWarn, "instances", "give their number by --instances ("},
 		{"+unlink", SeverityWarn, "removal", "expires within seconds"},
 		{"+ping", SeverityWarn, "roundtrip", "could not be measured"},
 	} {

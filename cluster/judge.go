@@ -16,7 +16,7 @@ import (
 // Rights are the ACL rules of a user that may do all that limitgate does, and
 // nothing else.
 const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
-	" +get +set +getex +del +unlink +hget +hmget +hset +hdel +hkeys +pttl +pexpireat +scan"
+	" +get +set +getex +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan"
 
 const (
 	// maxClockOffset is how far clocks may be apart before that is told.
@@ -191,6 +191,12 @@ func (r *Report) judgeProbes() {
 	probe("secret", "proxies can agree on the secret that addresses are hashed with",
 		"proxies cannot agree on a secret here, and do not start without --privacy-ip-secret-file: allow SET and GETEX, or say that",
 		func(p *Probes) Outcome { return p.Secret })
+	r.each("instances", func(m *MasterReport) (Severity, string) {
+		if o := m.Probes.Beat; o != "" && o != Done {
+			return SeverityWarn, fmt.Sprintf("proxies cannot count each other here: allow what they lack, or give their number by --instances (%s)", o)
+		}
+		return SeverityOK, ""
+	})
 	r.each("removal", func(m *MasterReport) (Severity, string) {
 		if o := m.Probes.Remove; o != "" && o != Done {
 			return SeverityWarn, fmt.Sprintf("what was written here could not be removed, and expires within seconds: RL.RESET needs UNLINK (%s)", o)

@@ -71,6 +71,7 @@ type Probes struct {
 	Write  Outcome `json:"write"`           // write a bucket of each form, with its expiry
 	Batch  Outcome `json:"batch"`           // decide a batch as its mode has it
 	Secret Outcome `json:"secret"`          // keep a secret that proxies agree on
+	Beat   Outcome `json:"heartbeat"`       // say that a proxy is there
 	Remove Outcome `json:"remove"`          // remove what the probes wrote
 }
 

@@ -46,6 +46,10 @@ func (s *Store) anyOpen() bool {
 	return false
 }
 
+// Answers reports whether there is a store, and the breakers of all its masters are
+// closed.
+func (s *Store) Answers() bool { return len(s.top.Load().nodes) > 0 && !s.anyOpen() }
+
 // Pause returns for how long the breaker of an item's shard lets nobody through, see
 // limiter.Store.
 func (s *Store) Pause(it *limit.Item) time.Duration {

@@ -29,6 +29,9 @@ func (s *Settings) problems() []problem {
 	if s.Admin != "" {
 		all = append(all, s.checkListener("admin", s.Admin, "show metrics and profiles to anybody on the network")...)
 	}
+	if s.Instances.Source == InstancesHeartbeat && len(s.Redis) == 0 {
+		all = append(all, problem{"instances", "heartbeat is kept in a Redis, and there is none: name one by --redis, or give the number of proxies"})
+	}
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
 	}

@@ -33,9 +33,12 @@ type Settings struct {
 	// RetryJitter spreads the moments at which denied clients are told to come
 	// back, at most 1 h; 0 is off.
 	RetryJitter time.Duration
-	// Instances is how many proxies share the limits, for leases and while the
-	// store is sick, 1 to 100,000.
-	Instances int
+	// Instances says how many proxies share the limits, for leases and while the
+	// store is sick.
+	Instances Instances
+	// BackstopCeiling is by how much the number of instances may have fallen, at
+	// most, while the store does not answer, 1 to 100.
+	BackstopCeiling int
 	// BackstopTotalRate is how many units a second the proxy admits for all tenants
 	// together while the store is sick, up to backstop.MaxTotalRate; 0 is no bound.
 	BackstopTotalRate int
@@ -121,6 +124,7 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 	for _, src := range []*source{defaults(t), file, env, flags} {
 		l.apply(src)
 	}
+	l.apply(l.defaultsWithRedis(t, s))
 	mistakes := slices.Concat(flags.errs(), env.errs(), file.errs(), l.validate(t, s))
 	if err := errors.Join(mistakes...); err != nil {
 		return nil, nil, nil, err

@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &Settings{
 		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
-		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: 1,
+		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		StoreIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
 		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", LogLevel: slog.LevelInfo,
@@ -58,6 +58,10 @@ var kinds = []struct {
 	{"redis", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
 	{"decision_timeout", [3]string{"1ms", "2ms", "60s"}, [3]any{time.Millisecond, 2 * time.Millisecond, time.Minute}, func(s *Settings) any { return s.DecisionTimeout }},
 	{"retry_jitter", [3]string{"1h", "2s", "0"}, [3]any{time.Hour, 2 * time.Second, time.Duration(0)}, func(s *Settings) any { return s.RetryJitter }},
+	{"instances", [3]string{"7", "dns:a.b", "eds:a:1/b/c"}, [3]any{
+		Instances{Source: "static", Count: 7}, Instances{Source: "dns", Name: "a.b"}, Instances{Source: "eds", Addr: "a:1", Name: "b/c"},
+	}, func(s *Settings) any { return s.Instances }},
+	{"backstop.ceiling", [3]string{"1", "2", "100"}, [3]any{1, 2, 100}, func(s *Settings) any { return s.BackstopCeiling }},
 	{"deny_cache.size", [3]string{"1", "0", "10000000"}, [3]any{1, 0, 10000000}, func(s *Settings) any { return s.DenyCacheSize }},
 	{"deny_cache.max_ttl", [3]string{"1ms", "2s", "1m"}, [3]any{time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.DenyCacheMaxTTL }},
 	{"breaker.cooldown", [3]string{"10ms", "2s", "1m"}, [3]any{10 * time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.BreakerCooldown }},
@@ -141,12 +145,34 @@ func TestOriginNamesTheLine(t *testing.T) {
 	}
 }
 
+// TestDefaultWithRedis: the number of instances comes from heartbeats where there is
+// a Redis to keep them in, unless something else is said, and that is how it is shown.
+func TestDefaultWithRedis(t *testing.T) {
+	for _, row := range []struct {
+		args, file string
+		want       Origin
+	}{
+		{"", "", Origin{"instances", "1", "default"}},
+		{"--redis=a:1", "", Origin{"instances", "heartbeat", "default"}},
+		{"", "redis: a:1", Origin{"instances", "heartbeat", "default"}},
+		{"--redis=", "redis: a:1", Origin{"instances", "1", "default"}},
+		{"--redis=a:1 --instances=1", "", Origin{"instances", "1", "flag --instances"}},
+		{"--redis=a:1", "instances: 1", Origin{"instances", "1", "file limitgate.yaml:1"}},
+		{"--redis=a:1", "instances: heartbeat", Origin{"instances", "heartbeat", "file limitgate.yaml:1"}},
+	} {
+		s, origins, err := load(strings.Fields(row.args), nil, row.file)
+		if err != nil || !slices.Contains(origins, row.want) || s.Instances.String() != row.want.Value {
+			t.Errorf("%q %q: %+v, %v, want %+v", row.args, row.file, origins, err, row.want)
+		}
+	}
+}
+
 func TestFlagForms(t *testing.T) {
 	s, _, rest, err := Load([]string{"-listen", "localhost:1", "--pprof", "--unsafe-open=false", "-instances=2", "--instances", "3", "x", "--pprof=no"}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Listen != "localhost:1" || !s.Pprof || s.UnsafeOpen || s.Instances != 3 {
+	if s.Listen != "localhost:1" || !s.Pprof || s.UnsafeOpen || s.Instances.Count != 3 {
 		t.Errorf("the flags mean %+v", s)
 	}
 	if !slices.Equal(rest, []string{"x", "--pprof=no"}) {

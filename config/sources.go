@@ -58,6 +58,19 @@ func defaults(t table) *source {
 	return src
 }
 
+// defaultsWithRedis returns the defaults that are others with a Redis, of settings
+// that nothing else gives a value.
+func (l *loading) defaultsWithRedis(t table, s *Settings) *source {
+	src := new(source)
+	for _, g := range defaults(t).given {
+		if r := g.setting; r.withRedis != "" && len(s.Redis) > 0 && l.used[r] == g {
+			g.text = r.withRedis
+			src.given = append(src.given, g)
+		}
+	}
+	return src
+}
+
 // configPath returns what says where the settings file is, the strongest source
 // last; it is the zero value when nothing does.
 func configPath(sources ...*source) given {

@@ -13,9 +13,11 @@ type setting struct {
 	name    string // the key in the settings file; a dot nests
 	group   string // the heading in help
 	initial string // the default, as a user would write it
-	usage   string // what it does, for help
-	value   value
-	from    from
+	// withRedis is the default with --redis, where that is another one.
+	withRedis string
+	usage     string // what it does, for help
+	value     value
+	from      from
 }
 
 // from says in which sources a setting may stand.
@@ -96,11 +98,15 @@ func limitsSettings(s *Settings) table {
 		},
 		{
 			name: "retry_jitter", group: groupLimits, initial: "30s",
-			usage: "spread over which denied clients are told to come back; 0 switches it off", value: duration(&s.RetryJitter, 0, time.Hour),
+			usage: "the latest turn that a denied client is told to come back at; 0 is no turns", value: duration(&s.RetryJitter, 0, time.Hour),
 		},
 		{
-			name: "instances", group: groupLimits, initial: "1",
-			usage: "how many proxies share the limits: for leases, and while the store is sick", value: whole(&s.Instances, 1, 100_000),
+			name: "instances", group: groupLimits, initial: "1", withRedis: "heartbeat",
+			usage: "proxies that share the limits: N, heartbeat, dns:NAME, dns+srv:NAME, eds:HOST:PORT/CLUSTER", value: instancesFrom(&s.Instances),
+		},
+		{
+			name: "backstop.ceiling", group: groupLimits, initial: "3",
+			usage: "how many times fewer they may become while the Redis is sick, at most", value: whole(&s.BackstopCeiling, 1, 100),
 		},
 		{
 			name: "backstop.total_rate", group: groupLimits, initial: "0",

@@ -55,7 +55,11 @@ func Usage(w io.Writer) {
 func (r *setting) details() string {
 	var all []string
 	if r.initial != "" && r.from != flagsOnly {
-		all = append(all, "default "+r.initial)
+		text := "default " + r.initial
+		if r.withRedis != "" {
+			text += ", with --redis " + r.withRedis
+		}
+		all = append(all, text)
 	}
 	if r.value.bounds != "" {
 		all = append(all, r.value.bounds)

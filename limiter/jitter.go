@@ -9,44 +9,61 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// denialsTracked is how many buckets' denials are counted at a time. A bucket
-// that shares its place with another one loses its count to it now and then,
-// and spreads its callers less. At 32 bytes each this is half a megabyte.
-const denialsTracked = 1 << 14
+// queuesTracked is how many buckets' queues are kept at a time. A bucket that shares
+// its place with another one loses its queue to it now and then, and has its callers
+// come back together. At 24 bytes each this is less than half a megabyte.
+const queuesTracked = 1 << 14
 
-// jitter spreads the retries of the callers that one bucket denied: with D of
-// them waiting, the last can succeed only D units later than the first.
+// jitter spreads the retries of the callers that one bucket denied. Each is told to
+// come when it is its turn: when the units that those denied before it wait for are
+// there as well, and at some moment of the time that its own take to come. Drawing
+// all from the time that the callers so far will take, as limiters do, has the early
+// ones crowd at its beginning, and each of them return many times.
 type jitter struct {
-	most    int64 // ms; 0 switches it off
-	seed    maphash.Seed
-	denials [denialsTracked]denials
+	most   int64          // ms; 0 switches it off
+	random func() float64 // from 0 to 1, on any goroutine
+	seed   maphash.Seed
+	queues []queue // none without jitter
 }
 
-// denials counts what one bucket denied in its current wait.
-type denials struct {
+// queue is what the callers wait for that one bucket denied.
+type queue struct {
 	mu     sync.Mutex // guards the rest
 	bucket uint64     // hash of its name
-	until  int64      // ms since the epoch: the end of the wait
-	units  int64
+	free   int64      // when the units are there for all of them, in microseconds since the epoch
 }
 
-func newJitter(most time.Duration) *jitter {
-	return &jitter{most: most.Milliseconds(), seed: maphash.MakeSeed()}
+func newJitter(most time.Duration, random func() float64) *jitter {
+	if random == nil {
+		random = rand.Float64
+	}
+	j := &jitter{most: most.Milliseconds(), random: random, seed: maphash.MakeSeed()}
+	if j.most > 0 {
+		j.queues = make([]queue, queuesTracked)
+	}
+	return j
 }
 
-// add counts the denial of it at now, in ms since the epoch, and returns how much
-// later than its true wait the caller should come back: U(0, J) with
-// J = max(10 % of the wait, D/rate), in ms. D counts units, so that a denial of
-// ten weighs as much as ten denials of one.
+// upTo draws a whole number of ms from 0 to spread, or to the largest jitter.
+func (j *jitter) upTo(spread int64) int64 {
+	return int64(j.random() * float64(min(spread, j.most)+1))
+}
+
+// add queues a caller that was denied it at now, in ms since the epoch, and returns
+// how much later than its true wait it should come back, in ms: its turn and
+// U(0, max(10 % of the wait, cost/rate)), or where that is beyond the largest jitter,
+// any moment up to it. A denial of ten units weighs as much as ten denials of one.
 func (j *jitter) add(it *limit.Item, now int64) int64 {
-	if j.most == 0 {
-		return 0
+	tenth := it.Wait / 10
+	if j.most == 0 || it.Source == limit.SourcePolicy { // nobody waits for units there
+		return j.upTo(tenth)
 	}
-	spread := it.Wait / 10
-	if it.Source != limit.SourcePolicy { // nobody waits for units there
-		spread = max(spread, it.Limit.Params.RefillTime(j.count(it, now))/1000)
+	own := it.Limit.Params.RefillTime(it.Cost)
+	turn := j.enqueue(it, (now+it.Wait)*1000, own) / 1000
+	if spread := max(tenth, own/1000); turn+spread <= j.most {
+		return turn + j.upTo(spread)
 	}
-	return rand.Int64N(min(spread, j.most) + 1)
+	return j.upTo(j.most)
 }
 
 // peek returns a wait with the jitter that one caller alone would see.
@@ -54,18 +71,22 @@ func (j *jitter) peek(d *limit.Decision) int64 {
 	if d.Allowed || d.RetryAfter <= 0 || j.most == 0 {
 		return d.RetryAfter
 	}
-	return d.RetryAfter + rand.Int64N(min(d.RetryAfter/10, j.most)+1)
+	return d.RetryAfter + j.upTo(d.RetryAfter/10)
 }
 
-// count returns the units denied in the bucket's current wait, these included.
-func (j *jitter) count(it *limit.Item, now int64) int64 {
+// enqueue adds a caller to a bucket's queue that could be admitted at first if there
+// was none, and needs what comes in own microseconds. It returns how much later than
+// first its turn is. The queue is not longer than the largest jitter: who floods a
+// bucket makes others wait no longer.
+func (j *jitter) enqueue(it *limit.Item, first, own int64) int64 {
 	bucket := maphash.Bytes(j.seed, it.Name)
-	d := &j.denials[bucket%denialsTracked]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.bucket != bucket || d.until <= now {
-		d.bucket, d.until, d.units = bucket, now+it.Wait, 0
+	q := &j.queues[bucket%queuesTracked]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.bucket != bucket || q.free < first {
+		q.bucket, q.free = bucket, first
 	}
-	d.units = min(d.units+it.Cost, limit.MaxCapacity)
-	return d.units
+	turn := q.free - first
+	q.free = min(q.free+own, first+j.most*1000+own)
+	return turn
 }

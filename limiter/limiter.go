@@ -76,6 +76,9 @@ type Options struct {
 	// RetryJitter is the largest jitter on a retry_after, counted in whole
 	// milliseconds; 0 means none.
 	RetryJitter time.Duration
+	// Random returns a number from 0 up to 1 for the jitter, on any goroutine; nil
+	// means one that differs between processes.
+	Random func() float64
 	// Now tells the time; nil means the clock of this machine.
 	Now func() time.Time
 	// DenyCacheSize is how many refusals of the store are remembered; 0 for none.
@@ -110,7 +113,7 @@ func New(opts Options, set *limit.Set) *Limiter {
 		opts.DenyTTL = DefaultDenyTTL
 	}
 	l := &Limiter{
-		opts: opts, jitter: newJitter(opts.RetryJitter),
+		opts: opts, jitter: newJitter(opts.RetryJitter, opts.Random),
 		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
 	}
 	l.set.Store(set)

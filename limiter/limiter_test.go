@@ -149,36 +149,53 @@ type silent struct{ testing.TB }
 
 func (silent) Helper() {}
 
-// TestJitter: waits are spread, never early, by a tenth or by the time in which
-// all callers denied so far can be served, and by no more than allowed.
+// TestJitter: waits are never early; who was denied later comes back later, when all
+// before it can have been served, and at most as much later as allowed.
 func TestJitter(t *testing.T) {
 	spec := storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m"}
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 10*time.Minute, spec)
 	req := limit.Request{Tenant: "t", Cost: 1}
 	decide(l, req)
 	const wait = 60_000
-	longest := int64(0)
 	for i := range int64(8) {
-		d := decide(l, req)[0]
-		if most := wait + max(wait/10, (i+1)*wait); d.RetryAfter < wait || d.RetryAfter > most {
-			t.Errorf("denial %d: retry after %d ms, want %d to %d", i, d.RetryAfter, wait, most)
+		if d := decide(l, req)[0]; d.RetryAfter < (i+1)*wait || d.RetryAfter > (i+2)*wait {
+			t.Errorf("denial %d: retry after %d ms, want %d to %d", i, d.RetryAfter, (i+1)*wait, (i+2)*wait)
 		}
-		longest = max(longest, d.RetryAfter)
-	}
-	if longest <= wait+wait/10 {
-		t.Errorf("eight callers of one bucket come back within %d ms", longest)
 	}
 	l, _ = newLimiter(t, memory.New(memory.Options{}), time.Second, spec)
 	decide(l, req)
+	early := 0
 	for range 50 {
 		if d := decide(l, req)[0]; d.RetryAfter < wait || d.RetryAfter > wait+1000 {
 			t.Errorf("retry after %d ms with at most 1 s of jitter", d.RetryAfter)
+		} else if d.RetryAfter < wait+500 {
+			early++
 		}
+	}
+	if early == 0 || early == 50 {
+		t.Errorf("%d of 50 callers who can have no turn come back in the first half of a second", early)
 	}
 	l, _ = newLimiter(t, memory.New(memory.Options{}), 0, spec)
 	decide(l, req)
 	if d := decide(l, req)[0]; d.RetryAfter != wait {
 		t.Errorf("retry after %d ms without jitter, want %d", d.RetryAfter, wait)
+	}
+}
+
+// TestJitterByAGivenSource: what the source says is where in the spread a caller
+// comes back, at both ends.
+func TestJitterByAGivenSource(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m"})
+	for random, want := range map[float64]int64{0: 60_000, 0.5: 90_000, 1 - 1.0/(1<<53): 120_000} {
+		l := limiter.New(limiter.Options{
+			Store: memory.New(memory.Options{}), Timeout: time.Second, RetryJitter: time.Hour,
+			Now: func() time.Time { return start }, Random: func() float64 { return random },
+		}, set)
+		req := limit.Request{Tenant: "t", Cost: 1}
+		decide(l, req)
+		if d := decide(l, req)[0]; d.RetryAfter != want {
+			t.Errorf("%v: retry after %d ms, want %d", random, d.RetryAfter, want)
+		}
 	}
 }
 

@@ -57,6 +57,10 @@ type readiness struct {
 	Store  string  `json:"store"`
 	Detail string  `json:"store_error,omitempty"`
 	Shards []shard `json:"shards,omitempty"`
+
+	Instances       int    `json:"instances"`
+	InstancesSource string `json:"instances_source"`
+	InstancesError  string `json:"instances_error,omitempty"`
 }
 
 // shard is a master of the store in it.
@@ -89,6 +93,11 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 			a.Ready = a.Ready && !cluster.Forbidden(sh.Err)
 		}
 	}
+	n := p.count.Status()
+	a.Instances, a.InstancesSource = n.Healthy, n.Source
+	if n.Err != nil {
+		a.InstancesError = n.Err.Error()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if !a.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -113,6 +122,8 @@ func (p *proxy) registerMetrics() {
 		return time.Since(p.limits.Status().Loaded).Seconds()
 	})
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded.", func() int64 { return p.limits.Status().Rejected })
+	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
+	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
 	if p.memory != nil {
 		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
 		counter("limitgate_memory_overflows_total", "Decisions by overflow buckets because the memory store was full.", p.memory.Overflows)

@@ -18,6 +18,7 @@ import (
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/instances"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -37,6 +38,7 @@ type proxy struct {
 	limits   *config.LimitsSource
 	memory   *memory.Store  // nil with a Redis
 	cluster  *cluster.Store // nil without
+	count    *instances.Count
 	backstop *backstop.Backstop
 	limiter  *limiter.Limiter
 	handler  *commands.Handler
@@ -61,8 +63,8 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	if err != nil {
 		return nil, err
 	}
-	instances := func() int { return s.Instances }
-	p.backstop = backstop.New(backstop.Options{Instances: instances, TotalRate: int64(s.BackstopTotalRate)})
+	p.count = p.newCount()
+	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
 		Backstop:    p.backstop,
@@ -70,7 +72,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 		Addrs:       addrs,
 		Timeout:     s.DecisionTimeout,
 		RetryJitter: s.RetryJitter,
-		Instances:   instances,
+		Instances:   p.count.Healthy,
 		// What is decided in this process costs no more than a lookup of what was
 		// refused.
 		DenyCacheSize: p.denyCacheSize(),
@@ -162,11 +164,15 @@ func (p *proxy) addrHasher(ctx context.Context) (*limit.AddrHasher, error) {
 }
 
 // run serves until ctx ends, and drains then: what serves ends before the limiter
-// hands back what it holds, and that before the store's connections end.
+// hands back what it holds, then this proxy counts no more, and then the store's
+// connections end.
 func (p *proxy) run(ctx context.Context) error {
 	p.printBanner()
 	front := []func(context.Context) error{
-		func(ctx context.Context) error { return p.server.Run(ctx, p.front) },
+		func(ctx context.Context) error {
+			p.count.Await(ctx)
+			return p.server.Run(ctx, p.front)
+		},
 		p.watchLimits,
 	}
 	if p.admin != nil {
@@ -178,6 +184,7 @@ func (p *proxy) run(ctx context.Context) error {
 	stages := []func(context.Context) error{
 		func(ctx context.Context) error { return runAll(ctx, front...) },
 		p.limiter.Run,
+		p.count.Run,
 	}
 	if p.cluster != nil {
 		stages = append(stages, p.cluster.Run)
@@ -290,7 +297,7 @@ func (p *proxy) printBanner() {
 	if p.admin != nil {
 		admin = p.admin.Addr().String()
 	}
-	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", admin, "store", p.storeKind(), "limits", st.Source, "version", st.Version)
+	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", admin, "store", p.storeKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
 	host, port, _ := net.SplitHostPort(p.front.Addr().String())
 	fmt.Fprintf(p.env.stdout, `limitgate %s listens on %s, store %s. Ask it:
 

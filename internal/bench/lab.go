@@ -192,7 +192,8 @@ func (l *lab) startWith(environment []string, limits string, store *backend, fla
 	if err := os.WriteFile(path, []byte(limits), 0o600); err != nil {
 		return nil, fmt.Errorf("write limits: %w", err)
 	}
-	flags = append([]string{"--limits", path}, flags...)
+	// Heartbeats would be counted with the commands of decisions.
+	flags = append([]string{"--limits", path, "--instances", "1"}, flags...)
 	if l.profiles != "" || l.explains() {
 		flags = append(flags, "--pprof")
 	}

@@ -58,6 +58,10 @@ var table = map[string]row{
 		imports: []string{"limit", "memory"},
 		settled: true,
 	},
+	"instances": {
+		reason:  "counts proxies, by a store or servers that it knows as interfaces and protocols",
+		settled: true,
+	},
 	"server": {
 		reason:  "connections and frames, no matter what is asked in them",
 		settled: true,
@@ -97,6 +101,10 @@ var table = map[string]row{
 		reason:     "tests of the whole with real servers",
 		everything: true,
 		testsOnly:  true,
+	},
+	"internal/simulation": {
+		reason:    "a fleet of the real parts in made up time, for its tests alone",
+		testsOnly: true,
 	},
 	"internal/storetest": {
 		reason:   "the contract of every store, stated through the limiter that uses it",

@@ -1,0 +1,71 @@
+package simulation
+
+import (
+	"fmt"
+	"testing"
+)
+
+// shareInBin is how many of the clients there are units for in 10 ms: as many as
+// should come back in each bin.
+const shareInBin = crowd * binTime / float64(crowdFull/1000)
+
+// crowds are clients that wait in different ways.
+var crowds = []clients{
+	{name: "retry_after", wait: obedient, judge: judgeObedient},
+	{name: "exponential backoff", wait: doubling, judge: judgeDoubling},
+	{name: "exponential backoff with full jitter", wait: scattered, judge: judgeScattered},
+}
+
+// clients are a crowd that waits in its own way.
+type clients struct {
+	name  string
+	wait  patience
+	judge func(*testing.T, *crowdResult)
+}
+
+// mostCrowded bounds how many times as many come in the fullest bin as there are units
+// for.
+const mostCrowded = 3
+
+func judgeObedient(t *testing.T, r *crowdResult) {
+	if most, _ := r.first.shape(); float64(most) > mostCrowded*shareInBin {
+		t.Errorf("%d first retries in 10 ms, and units for %.1f", most, shareInBin)
+	}
+	// No unit is left unused for want of somebody who asks for it.
+	if full := crowdFull.Microseconds(); r.last < full-second || r.last > full*101/100 {
+		t.Errorf("all were admitted after %s, want little more than %s", seconds(r.last), seconds(full))
+	}
+}
+
+// judgeDoubling asserts that those who wait alike come together, so that the bound of
+// the others is one.
+func judgeDoubling(t *testing.T, r *crowdResult) {
+	if most, _ := r.first.shape(); float64(most) <= mostCrowded*shareInBin {
+		t.Errorf("only %d first retries in 10 ms", most)
+	}
+	if full := crowdFull.Microseconds(); r.last < 2*full {
+		t.Errorf("all were admitted after %s", seconds(r.last))
+	}
+}
+
+// judgeScattered asserts the same of those who do not know how long to wait.
+func judgeScattered(t *testing.T, r *crowdResult) {
+	judgeDoubling(t, r)
+	if r.elapsed > 2*backoffFirst.Microseconds() {
+		t.Errorf("their first retries take %s", seconds(r.elapsed))
+	}
+}
+
+var headCrowd = []string{
+	"clients with", "first retries within", "most in 10 ms", "of what there are units for",
+	"admitted then", "requests until all are", "that takes",
+}
+
+// row returns the row of the clients in the table.
+func (c *clients) row(r *crowdResult) []string {
+	most, _ := r.first.shape()
+	return []string{
+		c.name, seconds(r.elapsed), fmt.Sprint(most), fmt.Sprintf("%.1f times", float64(most)/shareInBin),
+		fmt.Sprintf("%.1f %%", 100*float64(r.admitted)/crowd), fmt.Sprint(r.requests), seconds(r.last),
+	}
+}

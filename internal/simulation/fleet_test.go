@@ -1,0 +1,201 @@
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+const (
+	// proxyCount is how many proxies share the limits.
+	proxyCount = 500
+	// step is how often the clock by which leases are handed back follows that of the
+	// fleet, and slower how many times it is slower: looking for leases that have ended,
+	// ten times a second and proxy, would be most of the work.
+	step   = 5 * time.Millisecond
+	slower = 5
+)
+
+// fleet is many proxies in front of many shards. Its decisions happen one after the
+// other in its own time; only the limiters' goroutines, which hand leases back, wake
+// by the clock of the bubble that the test runs in, which follows.
+type fleet struct {
+	mu sync.Mutex // held while something happens
+	schedule
+	now     int64        // microseconds since epoch
+	instant atomic.Int64 // the same for who does not hold mu
+	epoch   time.Time
+	random  *rand.Rand
+	set     *limit.Set
+	tenants []*tenant
+	shards  [shardCount]*shard
+	proxies []*proxy
+	flights []*flight
+	free    []*flight
+	runs    sync.WaitGroup
+	started int // proxies that were ever started
+	// counted is what the source of the number of instances says, and last what it
+	// said while the store answered.
+	counted, last int
+	slowUntil     int64 // calls take long until then
+	cost          int64 // of a request
+	report
+}
+
+// proxy is one instance.
+type proxy struct {
+	store *store
+	gate  *limiter.Limiter
+	stop  context.CancelFunc
+}
+
+// flight is a request under way.
+type flight struct {
+	token  uint64
+	proxy  *proxy
+	tenant *tenant
+	batch  limiter.Batch
+}
+
+// newFleet returns a fleet whose proxies run. It must be called within a bubble.
+func newFleet(tb testing.TB, seed uint64) *fleet {
+	tb.Helper()
+	f := &fleet{random: rand.New(rand.NewPCG(seed, 0)), epoch: time.Now(), counted: proxyCount, last: proxyCount, cost: 1}
+	f.settle(tb)
+	for i := range f.shards {
+		f.shards[i] = newShard()
+	}
+	for range proxyCount {
+		f.proxies = append(f.proxies, f.start())
+	}
+	return f
+}
+
+// start starts a proxy that knows nothing.
+func (f *fleet) start() *proxy {
+	p := &proxy{store: f.newStore()}
+	count := func() int { return instances(f.counted, f.last) }
+	p.gate = limiter.New(limiter.Options{
+		Store: p.store, Backstop: backstop.New(backstop.Options{Instances: count}), Instances: count,
+		Timeout: decisionTime * time.Microsecond, DenyCacheSize: 1000,
+		Now: func() time.Time { return f.epoch.Add(time.Duration(f.instant.Load()) * time.Microsecond) },
+	}, f.set)
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	// No two of them wake at the same instant, so that their order is always the same.
+	offset := time.Duration(f.started%proxyCount)*100*time.Millisecond/proxyCount + time.Duration(f.started)
+	f.started++
+	f.runs.Go(func() {
+		time.Sleep(offset)
+		_ = p.gate.Run(ctx)
+	})
+	return p
+}
+
+// kill ends a proxy at once: it hands nothing back, and its calls are forgotten.
+func (p *proxy) kill() {
+	p.store.gone = true
+	p.stop()
+}
+
+// run lets the fleet live, and ends it.
+func (f *fleet) run() {
+	for f.now < f.end {
+		f.mu.Lock()
+		until := f.now + step.Microseconds()
+		for e, ok := f.next(until); ok; e, ok = f.next(until) {
+			f.pass(e.at)
+			e.do()
+		}
+		f.pass(until)
+		f.mu.Unlock()
+		time.Sleep(step / slower)
+	}
+	f.mu.Lock()
+	for _, p := range f.proxies {
+		if !p.store.gone && p.store.breakers[hurt].State() != breaker.Closed {
+			f.open++
+		}
+		p.kill()
+	}
+	f.mu.Unlock()
+	f.runs.Wait()
+}
+
+func (f *fleet) pass(now int64) {
+	f.now = now
+	f.instant.Store(now)
+}
+
+func (f *fleet) time() time.Time { return f.epoch.Add(time.Duration(f.now) * time.Microsecond) }
+
+// delay returns how much longer than usual a call travels.
+func (f *fleet) delay() int64 {
+	if f.now >= f.slowUntil {
+		return 0
+	}
+	return f.random.Int64N(slowest)
+}
+
+// ask has a proxy decide a request of a tenant.
+func (f *fleet) ask(p *proxy, t *tenant, cost int64) {
+	var fl *flight
+	if last := len(f.free) - 1; last >= 0 {
+		fl, f.free = f.free[last], f.free[:last]
+	} else {
+		fl = &flight{token: uint64(len(f.flights))}
+		f.flights = append(f.flights, fl)
+	}
+	fl.proxy, fl.tenant = p, t
+	fl.batch.Requests = append(fl.batch.Requests, limit.Request{Tenant: t.name, Cost: cost})
+	if p.gate.Begin(&fl.batch, time.Time{}, f.answered, fl.token) {
+		f.finish(fl)
+	}
+}
+
+// answered ends a request whose call is answered, or was waited for long enough.
+func (f *fleet) answered(token uint64) {
+	fl := f.flights[token]
+	if !fl.proxy.gate.End(&fl.batch) {
+		panic("end: the only call of a request is final")
+	}
+	f.finish(fl)
+}
+
+// finish counts a decision.
+func (f *fleet) finish(fl *flight) {
+	d := &fl.batch.Decisions[0]
+	at := f.now
+	if d.Source == limit.SourceStore {
+		at = fl.proxy.store.answered // the shard counts by its own time
+	}
+	if d.Source == limit.SourceBackstop {
+		f.lastBackstop = f.now
+	}
+	fl.tenant.count(d, at, fl.batch.Requests[0].Cost)
+	fl.batch.Reset()
+	f.free = append(f.free, fl)
+}
+
+// changed notes what a breaker does.
+func (f *fleet) changed(s *store, shard int, t breaker.Transition) {
+	if s.gone || shard != hurt {
+		return
+	}
+	switch {
+	case t.To == breaker.HalfOpen:
+		f.probes.add(f.now)
+	case t.To == breaker.Closed:
+		f.lastClosed = f.now
+	case t.From == breaker.Closed:
+		f.opened++
+	}
+}

@@ -1,0 +1,79 @@
+package simulation
+
+import "github.com/limitgate/limitgate/limit"
+
+// health is how a shard answers.
+type health uint8
+
+const (
+	well   health = iota
+	dark          // calls reach it no more, and nothing comes back
+	killed        // nobody listens: calls are refused at once
+)
+
+// shard is a primary that is simulated, and its replica, which lags behind. Buckets
+// are decided by the maths of package limit. There are as many as the scenario has
+// tenants.
+type shard struct {
+	health  health
+	buckets map[string]limit.State
+	// written are the states that writes of the last lag have replaced.
+	written []write
+}
+
+type write struct {
+	at   int64
+	name string
+	was  limit.State
+}
+
+// lag is how much of what was written is lost when the replica takes over.
+const lag = 50_000
+
+func newShard() *shard { return &shard{buckets: map[string]limit.State{}} }
+
+// take decides a check at now, and grants what it wishes for beyond that.
+func (s *shard) take(it *limit.Item, epoch, now int64) {
+	state := s.buckets[string(it.Name)]
+	was := state
+	it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, it.Cost)
+	it.Source, it.More = limit.SourceStore, 0
+	if !it.Allowed {
+		return
+	}
+	if more := min(it.Wish, it.Remaining/it.Cost); more > 0 {
+		it.More = more
+		it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, more*it.Cost)
+	}
+	s.write(it, was, state, now)
+}
+
+// refund gives units back.
+func (s *shard) refund(it *limit.Item, now int64) {
+	was := s.buckets[string(it.Name)]
+	s.write(it, was, limit.Refund(&it.Limit.Params, was, it.Cost, it.Window), now)
+}
+
+func (s *shard) write(it *limit.Item, was, is limit.State, now int64) {
+	name := string(it.Name)
+	s.buckets[name] = is
+	s.written = append(s.written, write{now, name, was})
+	if old := len(s.written) / 2; s.written[old].at < now-lag {
+		s.written = append(s.written[:0], s.written[old:]...)
+	}
+}
+
+// itemOf returns the item of a request of one unit.
+func itemOf(set *limit.Set, tenant string) limit.Item {
+	var b limit.Buffer
+	set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, nil, 0, &b)
+	return b.Items[0]
+}
+
+// failOver has the replica take over for a primary that died at an instant.
+func (s *shard) failOver(died int64) {
+	for i := len(s.written) - 1; i >= 0 && s.written[i].at >= died-lag; i-- {
+		s.buckets[s.written[i].name] = s.written[i].was
+	}
+	s.written, s.health = nil, well
+}

@@ -1,0 +1,184 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// shardCount is how many primaries the slots are spread over.
+	shardCount = 40
+	// halfTrip is how long a call takes to a shard, or back, in microseconds.
+	halfTrip = 250
+	// decisionTime is how long a decision may take, and ioTime how long a refund, in
+	// microseconds: the defaults of the proxy and of the store on Redis.
+	decisionTime = 5_000
+	ioTime       = 250_000
+)
+
+var (
+	errRefused = errors.New("send call: connection refused")
+	errOverdue = errors.New("send call: no reply in time")
+)
+
+// store is one proxy's way to the shards. It asks and feeds its breakers as the
+// store on Redis does.
+type store struct {
+	fleet    *fleet
+	breakers [shardCount]*breaker.Breaker
+	gone     bool // its proxy is dead
+	// answered is when a shard made the decision that was told last.
+	answered int64
+}
+
+// newStore returns the store of a proxy, whose breakers draw from the fleet's seed.
+func (f *fleet) newStore() *store {
+	s := &store{fleet: f}
+	random := f.random.Float64
+	for i := range s.breakers {
+		s.breakers[i] = breaker.New(breaker.Options{
+			Random: random, Changed: func(t breaker.Transition) { f.changed(s, i, t) },
+		})
+	}
+	return s
+}
+
+// shardOf returns the number of the shard that holds an item's bucket.
+func shardOf(it *limit.Item) int { return shardOfSlot(it.Slot()) }
+
+func shardOfSlot(slot uint16) int { return int(slot) * shardCount / limit.Slots }
+
+// call is one check under way.
+type call struct {
+	store    *store
+	shard    int
+	own      limit.Item   // outlives the caller
+	items    []limit.Item // the caller's
+	deadline int64
+	decided  int64
+	left     bool // the caller waits no longer
+	done     func(uint64)
+	token    uint64
+}
+
+// Ask sends a request's only call, see limiter.Store.
+func (s *store) Ask(_ limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
+	group := items[calls[0].First:calls[0].Last]
+	f, n := s.fleet, shardOf(&group[0])
+	if !s.breakers[n].Allow(f.time()) {
+		return nil
+	}
+	if f.shards[n].health == killed {
+		s.breakers[n].Record(f.time(), breaker.Outcome{Stuck: 1, Err: errRefused})
+		return nil
+	}
+	c := &call{store: s, shard: n, own: group[0], items: group, deadline: f.now + decisionTime, done: done, token: token}
+	c.own.Name = slices.Clone(group[0].Name)
+	there := f.now + halfTrip + f.delay()
+	f.add(there, c.arrive)
+	if there > c.deadline {
+		f.add(c.deadline, c.leave)
+	}
+	return func() bool { return false }
+}
+
+// arrive has the shard decide a call, whether or not its caller still waits.
+func (c *call) arrive() {
+	f := c.store.fleet
+	if s := f.shards[c.shard]; s.health == well {
+		s.take(&c.own, f.epoch.UnixMicro(), f.now)
+		c.decided = f.now
+		if f.now+halfTrip < c.deadline {
+			f.add(f.now+halfTrip, c.reply)
+			return
+		}
+	}
+	f.add(max(f.now, c.deadline), c.leave)
+}
+
+// reply brings the verdict to a caller who still waits.
+func (c *call) reply() {
+	if c.store.gone {
+		return
+	}
+	it := &c.items[0]
+	it.Verdict, it.Source, it.More = c.own.Verdict, c.own.Source, c.own.More
+	c.store.breakers[c.shard].Record(c.store.fleet.time(), breaker.Outcome{OK: 1})
+	c.store.answered = c.decided
+	c.done(c.token)
+}
+
+// leave ends the waiting at the deadline.
+func (c *call) leave() {
+	if c.left || c.store.gone {
+		return
+	}
+	c.left = true
+	c.store.breakers[c.shard].Record(c.store.fleet.time(), breaker.Outcome{Failed: 1, Err: errOverdue})
+	c.done(c.token)
+}
+
+// Refund gives back what leases held, shard by shard, see limiter.Store. It is called
+// by the limiters' own goroutines.
+func (s *store) Refund(_ limit.Moment, items []limit.Item) {
+	f := s.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.gone {
+		return
+	}
+	items = slices.Clone(items)
+	slices.SortFunc(items, func(a, b limit.Item) int { return shardOf(&a) - shardOf(&b) })
+	asked, allowed := -1, false
+	for i := range items {
+		n := shardOf(&items[i])
+		if n != asked {
+			asked, allowed = n, s.breakers[n].Allow(f.time())
+			if allowed {
+				s.toldOfRefund(n)
+			}
+		}
+		if allowed && f.shards[n].health == well {
+			f.shards[n].refund(&items[i], f.now)
+		}
+	}
+}
+
+// toldOfRefund tells the breaker what becomes of a refund.
+func (s *store) toldOfRefund(n int) {
+	f, b := s.fleet, s.breakers[n]
+	switch f.shards[n].health {
+	case well:
+		b.Record(f.time(), breaker.Outcome{OK: 1})
+	case killed:
+		b.Record(f.time(), breaker.Outcome{Stuck: 1, Err: errRefused})
+	default:
+		f.add(f.now+ioTime, func() { b.Record(f.time(), breaker.Outcome{Failed: 1, Err: errOverdue}) })
+	}
+}
+
+// Flush has nothing to do: calls leave at once.
+func (s *store) Flush() {}
+
+// Take is not for a simulation, in which nobody may wait.
+func (s *store) Take(limit.Moment, []limit.Item, []limit.Call) { panic("take: the fleet only begins") }
+
+// Peek is not asked for either.
+func (s *store) Peek(limit.Moment, []limit.Item, []limit.Call) { panic("peek: the fleet only begins") }
+
+// Reset forgets nothing.
+func (s *store) Reset(context.Context, string, string) (int64, error) { return 0, nil }
+
+// Saturated is false: the shards of the simulation have time for everybody.
+func (s *store) Saturated(*limit.Item) bool { return false }
+
+// Pause is 0: no limit of the fleet fails closed.
+func (s *store) Pause(*limit.Item) time.Duration { return 0 }
+
+// Locate is for people.
+func (s *store) Locate(*limit.Item) string { return "simulation" }
