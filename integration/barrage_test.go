@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -43,6 +42,7 @@ const (
 type sample struct {
 	at              time.Time
 	took            time.Duration
+	proxy           int
 	tenant, op      string
 	allowed         bool
 	source, problem string
@@ -88,12 +88,12 @@ type barrage struct {
 func startBarrage(clients []*redis.Client) *barrage {
 	b := &barrage{stop: make(chan struct{})}
 	for i, c := range clients {
-		b.wg.Go(func() { b.call(c, rand.New(rand.NewPCG(0, uint64(i)))) })
+		b.wg.Go(func() { b.call(c, i/callers, rand.New(rand.NewPCG(0, uint64(i)))) })
 	}
 	return b
 }
 
-func (b *barrage) call(c *redis.Client, random *rand.Rand) {
+func (b *barrage) call(c *redis.Client, proxy int, random *rand.Rand) {
 	tick := time.NewTicker(callPause)
 	defer tick.Stop()
 	var own []sample
@@ -106,7 +106,7 @@ func (b *barrage) call(c *redis.Client, random *rand.Rand) {
 			return
 		case <-tick.C:
 		}
-		s := sample{op: [...]string{opTight, opClosed, opWide, opWide}[n%4]}
+		s := sample{op: [...]string{opTight, opClosed, opWide, opWide}[n%4], proxy: proxy}
 		s.tenant = fmt.Sprint("t", random.IntN(tightTenants))
 		if s.op == opWide {
 			s.tenant = fmt.Sprint("w", random.IntN(wideTenants))
@@ -127,64 +127,4 @@ func (b *barrage) end() []sample {
 	b.wg.Wait()
 	slices.SortFunc(b.samples, func(x, y sample) int { return x.at.Compare(y.at) })
 	return b.samples
-}
-
-// stall is a time during which the machine did not run this process.
-type stall struct{ from, to time.Time }
-
-const (
-	stallTick = 2 * time.Millisecond
-	stallOver = 5 * time.Millisecond // what is shorter is no stall
-)
-
-// watchStalls looks for stalls, until the function that it returns is called, which
-// returns them.
-func watchStalls(t *testing.T) func() []stall {
-	stop, found := make(chan struct{}), make(chan []stall, 1)
-	end := sync.OnceValue(func() []stall { close(stop); return <-found })
-	t.Cleanup(func() { end() })
-	go func() {
-		tick := time.NewTicker(stallTick)
-		defer tick.Stop()
-		var stalls []stall
-		for last := time.Now(); ; {
-			select {
-			case <-stop:
-				found <- stalls
-				return
-			case <-tick.C:
-			}
-			now := time.Now()
-			if now.Sub(last) > stallOver {
-				stalls = append(stalls, stall{last, now})
-			}
-			last = now
-		}
-	}()
-	return end
-}
-
-// stalled returns how much of the sample's time were stalls.
-func (s *sample) stalled(stalls []stall) time.Duration {
-	var sum time.Duration
-	for _, x := range stalls {
-		if d := minTime(x.to, s.end()).Sub(maxTime(x.from, s.at)); d > 0 {
-			sum += d
-		}
-	}
-	return sum
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -111,23 +111,31 @@ func runFault(t *testing.T, f fault) *outcome {
 	return o
 }
 
-// normalSince returns the end of the last window in which more than one check in a
-// hundred was decided without the store: on a busy machine one is now and then.
-func normalSince(samples []sample, from time.Time) time.Time {
+// normalSince returns the end of the last window since the fault in which more checks
+// were decided without the store than on this machine before: one in a hundred, or
+// twice what it was, if that is more.
+func normalSince(samples []sample, made time.Time) time.Time {
 	all, without := map[int64]int{}, map[int64]int{}
+	before, beforeWithout := 0, 0
 	for _, s := range samples {
-		if s.at.Before(from) {
+		degraded := 0
+		if s.source == "backstop" {
+			degraded = 1
+		}
+		if s.at.Before(made) {
+			before++
+			beforeWithout += degraded
 			continue
 		}
-		window := int64(s.at.Sub(from) / calm)
+		window := int64(s.at.Sub(made) / calm)
 		all[window]++
-		if s.source == "backstop" {
-			without[window]++
-		}
+		without[window] += degraded
 	}
-	last := from
+	usual := max(0.01, 2*float64(beforeWithout)/float64(before))
+	last := made
 	for window, n := range without {
-		if end := from.Add(time.Duration((window + 1) * int64(calm))); n*100 > all[window] && end.After(last) {
+		end := made.Add(time.Duration((window + 1) * int64(calm)))
+		if float64(n) > usual*float64(all[window]) && end.After(last) {
 			last = end
 		}
 	}

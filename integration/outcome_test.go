@@ -63,8 +63,7 @@ func (o *outcome) check(t *testing.T) {
 		},
 	} {
 		if n := o.count(broken); n > 0 {
-			first := o.samples[slices.IndexFunc(o.samples, func(s sample) bool { return broken(&s) })]
-			t.Errorf("%d %s, the first %s after the fault was made: %+v", n, what, first.at.Sub(o.made), first)
+			t.Errorf("%d %s:%s", n, what, o.first(broken))
 		}
 	}
 	if got := o.overshoot(); got > ceiling {
@@ -75,6 +74,22 @@ func (o *outcome) check(t *testing.T) {
 			t.Logf("a proxy's log:\n%s", p.output())
 		}
 	}
+}
+
+// first tells of the first samples that are something.
+func (o *outcome) first(is func(s *sample) bool) string {
+	var told strings.Builder
+	for i, n := 0, 0; i < len(o.samples) && n < 10; i++ {
+		s := &o.samples[i]
+		if !is(s) {
+			continue
+		}
+		n++
+		fmt.Fprintf(&told, "\n%.3f s after the fault was made, %.3f s after it was mended: proxy %d, %s of %s on shard %d: allowed %v, source %q, error %q, after %s, of which the machine stood still for %s",
+			s.at.Sub(o.made).Seconds(), s.at.Sub(o.healed).Seconds(), s.proxy, s.op, s.tenant, o.scene.FirstOwner(s.slot()),
+			s.allowed, s.source, s.problem, s.took, s.stalled(o.stalls))
+	}
+	return told.String()
 }
 
 // between returns how long the checks took that were made between two instants, and
