@@ -127,6 +127,16 @@ func milliseconds(took []time.Duration, quantiles ...float64) string {
 	return strings.Join(words, " / ")
 }
 
+// longestStall is how long the machine stood still at a stretch, so that nobody takes
+// its time for ours.
+func (o *outcome) longestStall() time.Duration {
+	var longest time.Duration
+	for _, s := range o.stalls {
+		longest = max(longest, s.to.Sub(s.from))
+	}
+	return longest
+}
+
 // cells are the row of a run.
 func (o *outcome) cells() []string {
 	number := func(is func(s *sample) bool) string { return fmt.Sprint(o.count(is)) }
@@ -142,8 +152,13 @@ func (o *outcome) cells() []string {
 		milliseconds(o.between(o.made, o.healed, anySample), 0.5, 0.99, 0.999, 1),
 		milliseconds(o.between(maxTime(o.ok, o.healed), o.end(), anySample), 0.5, 0.99),
 		fmt.Sprintf("%.1f s", max(0, o.ok.Sub(o.healed).Seconds())),
+		fmt.Sprintf("%.0f", o.longestStall().Seconds()*1e3),
 	}
 }
+
+// longestName is the width of the first column, also of lines that are printed before
+// a longer name comes.
+const longestName = 46
 
 // table is what all runs came to, in Markdown.
 type table struct {
@@ -155,7 +170,7 @@ type table struct {
 func newTable() *table {
 	return &table{titles: []string{
 		"fault", "checks", "errors", "wrong denials", "closed denied", "by the backstop", "admitted / allowed",
-		"ms before: p50 / p99", "during: p50 / p99 / p99.9 / max", "after: p50 / p99", "normal after",
+		"ms before: p50 / p99", "during: p50 / p99 / p99.9 / max", "after: p50 / p99", "normal after", "machine stood still, ms",
 	}}
 }
 
@@ -166,7 +181,7 @@ func (b *table) add(o *outcome) string {
 	return b.line(o.cells(), b.widths())
 }
 
-// widths are those of the columns, and of rows to come whose name is longer.
+// widths are those of the columns.
 func (b *table) widths() []int {
 	widths := make([]int, len(b.titles))
 	for _, row := range append([][]string{b.titles}, b.rows...) {
@@ -174,7 +189,7 @@ func (b *table) widths() []int {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	widths[0] = max(widths[0], 44)
+	widths[0] = max(widths[0], longestName)
 	return widths
 }
 
