@@ -128,3 +128,6 @@ func (b *barrage) end() []sample {
 	slices.SortFunc(b.samples, func(x, y sample) int { return x.at.Compare(y.at) })
 	return b.samples
 }
+
+// degraded reports a decision that was made for want of the store.
+func (s *sample) degraded() bool { return s.source == "backstop" || s.failedClosed() }

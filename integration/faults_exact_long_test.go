@@ -11,14 +11,16 @@ const (
 	// slack is what a tenant may get beyond its burst and its rate: the ends of the
 	// run are seen from outside, not by the store.
 	slack = 1
-	// noise is the share of checks of a shard that is well which a busy machine lets
-	// come too late: one in a hundred.
-	noise = 0.01
+	// patient is a --decision-timeout that no check of a store that is well exceeds.
+	patient = 2 * time.Second
+	// slowest is the p99 below which no shard can be said to suffer from another: the
+	// machine is busy.
+	slowest = 10 * time.Millisecond
 )
 
 // darkShard is a master that is gone with its replica.
 var darkShard = fault{
-	name: "a primary and its replica, dark", lasts: 4 * time.Second,
+	name: "a primary and its replica, dark", lasts: 4 * time.Second, timeout: patient,
 	make: func(_ *testing.T, s *scene) {
 		s.Nodes[shards].Kill()
 		s.Nodes[0].Kill()
@@ -35,11 +37,11 @@ var darkShard = fault{
 		}
 		lit := func(s *sample) bool { return o.scene.FirstOwner(s.slot()) != 0 }
 		o.checkExact(t, lit)
-		before, during := o.between(o.begin(), o.made, lit), o.between(o.made, o.healed, lit)
-		o.note("checks of the other shards took ms p50 / p99 / p99.9 / max %s before and %s during",
+		before, during := o.unstalled(o.begin(), o.made, lit), o.unstalled(o.made, o.healed, lit)
+		o.note("checks of the other shards took ms p50 / p99 / p99.9 / max %s before and %s during, the machine's stalls aside",
 			milliseconds(before, 0.5, 0.99, 0.999, 1), milliseconds(during, 0.5, 0.99, 0.999, 1))
-		if got := at(during, 0.99); got > 10*time.Millisecond {
-			t.Errorf("p99 of the other shards is %s while one is dark", got)
+		if got, was := at(during, 0.99), at(before, 0.99); got > max(slowest, was*3/2) {
+			t.Errorf("p99 of the other shards is %s while one is dark, it was %s before", got, was)
 		}
 	},
 }
@@ -68,14 +70,15 @@ func (o *outcome) checkExact(t *testing.T, pass func(s *sample) bool) {
 			continue
 		}
 		all++
-		if s.source == "backstop" || s.failedClosed() {
+		if s.degraded() {
 			without++
 		} else if s.op == opTight && s.allowed {
 			admitted[s.tenant]++
 		}
 	}
-	if float64(without) > noise*float64(all) || len(admitted) == 0 {
-		t.Errorf("%d of %d checks were decided without the store, %d tenants by it", without, all, len(admitted))
+	if without > 0 || len(admitted) == 0 {
+		t.Errorf("%d of %d checks were decided without the store that they could reach: %s", without, all,
+			o.first(func(s *sample) bool { return pass(s) && s.degraded() }))
 	}
 	allowed, most := tightRate*(1+o.seconds()), 0
 	for tenant, n := range admitted {
@@ -92,7 +95,7 @@ const stepBack = 10 * time.Second
 
 // clockStep is the store's clock put back, and not put right again.
 var clockStep = fault{
-	name: "the store's clock steps back 10 s", clocked: true,
+	name: "the store's clock steps back 10 s", clocked: true, timeout: patient,
 	make: func(t *testing.T, s *scene) {
 		s.clock.Step(-stepBack)
 		for _, n := range s.Nodes {

@@ -121,10 +121,11 @@ func (s *scene) footprints(t *testing.T) []footprint {
 func (s *scene) compareFootprints(t *testing.T, o *outcome, before, half []footprint) {
 	t.Helper()
 	for i, p := range s.proxies {
+		var after footprint
 		eventually(t, fmt.Sprintf("proxy %d has the %d goroutines that it had", i, before[i].goroutines), func() bool {
-			return p.footprint(t).goroutines == before[i].goroutines
+			after = p.footprint(t)
+			return after.goroutines == before[i].goroutines
 		})
-		after := p.footprint(t)
 		mib := func(f footprint) float64 { return float64(f.memory) / (1 << 20) }
 		o.note("proxy %d: %d goroutines before, %d after; MiB resident %.1f before, %.1f half way, %.1f after",
 			i, before[i].goroutines, after.goroutines, mib(before[i]), mib(half[i]), mib(after))

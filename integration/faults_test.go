@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,7 +16,8 @@ import (
 const (
 	proxies      = 3
 	shards       = 3
-	faultTimeout = 5 * time.Millisecond   // the proxies' --decision-timeout, the default
+	faultTimeout = 5 * time.Millisecond   // the default --decision-timeout
+	storeTimeout = 250 * time.Millisecond // the default --store-io-timeout
 	calm         = 250 * time.Millisecond // how long all must be decided by the store to be normal
 	ceiling      = 3                      // of what may be admitted without the store
 )
@@ -31,11 +33,17 @@ type fault struct {
 	linked, clocked bool
 	// args are further settings of the nodes.
 	args []string
-	make func(t *testing.T, s *scene)
-	heal func(t *testing.T, s *scene)
+	// timeout is the proxies' --decision-timeout, if not the default: where counts
+	// must be exact, a slow machine must not turn an exact answer into a degraded one.
+	timeout time.Duration
+	make    func(t *testing.T, s *scene)
+	heal    func(t *testing.T, s *scene)
 	// also is checked beyond what every fault must keep, and may be nil.
 	also func(t *testing.T, o *outcome)
 }
+
+// deadline is the proxies' --decision-timeout.
+func (f *fault) deadline() time.Duration { return cmp.Or(f.timeout, faultTimeout) }
 
 // scene is what a fault is made in: masters, a replica of each, and proxies with
 // their clients.
@@ -70,7 +78,8 @@ func setScene(t *testing.T, f fault) *scene {
 	limits := writeLimits(t, faultLimits)
 	for range proxies {
 		s.proxies = append(s.proxies, serve(t, limits, "--redis", strings.Join(addrs[:shards], ","),
-			"--instances", fmt.Sprint(proxies), "--decision-timeout", faultTimeout.String(), "--deny-cache-size", "0"))
+			"--instances", fmt.Sprint(proxies), "--decision-timeout", f.deadline().String(),
+			"--store-io-timeout", max(f.deadline(), storeTimeout).String(), "--deny-cache-size", "0"))
 	}
 	s.clients = connect(s.proxies)
 	return s

@@ -55,11 +55,12 @@ func (o *outcome) overshoot() float64 {
 // check fails the test where a promise is broken.
 func (o *outcome) check(t *testing.T) {
 	t.Helper()
+	late := o.fault.deadline() + stuck
 	for what, broken := range map[string]func(s *sample) bool{
 		"errors":        func(s *sample) bool { return s.problem != "" },
 		"wrong denials": (*sample).wrong,
 		"replies that came late although the machine did not stand still": func(s *sample) bool {
-			return s.took > faultTimeout+stuck && s.took-s.stalled(o.stalls) > faultTimeout+stuck
+			return s.took > late && s.took-s.stalled(o.stalls) > late
 		},
 	} {
 		if n := o.count(broken); n > 0 {
@@ -95,10 +96,19 @@ func (o *outcome) first(is func(s *sample) bool) string {
 // between returns how long the checks took that were made between two instants, and
 // that pass, in ascending order.
 func (o *outcome) between(from, to time.Time, pass func(s *sample) bool) []time.Duration {
+	return o.times(from, to, pass, nil)
+}
+
+// unstalled is between, without the time for which the machine stood still.
+func (o *outcome) unstalled(from, to time.Time, pass func(s *sample) bool) []time.Duration {
+	return o.times(from, to, pass, o.stalls)
+}
+
+func (o *outcome) times(from, to time.Time, pass func(s *sample) bool, without []stall) []time.Duration {
 	var took []time.Duration
 	for i := range o.samples {
 		if s := &o.samples[i]; !s.at.Before(from) && s.at.Before(to) && pass(s) {
-			took = append(took, s.took)
+			took = append(took, s.took-s.stalled(without))
 		}
 	}
 	slices.SortFunc(took, cmp.Compare)
