@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -44,6 +45,16 @@ var darkShard = fault{
 			t.Errorf("p99 of the other shards is %s while one is dark, it was %s before", got, was)
 		}
 	},
+}
+
+// note adds a line below the table.
+func (o *outcome) note(format string, args ...any) {
+	o.notes = append(o.notes, o.fault.name+": "+fmt.Sprintf(format, args...))
+}
+
+// unstalled is between, without the time for which the machine stood still.
+func (o *outcome) unstalled(from, to time.Time, pass func(s *sample) bool) []time.Duration {
+	return o.times(from, to, pass, o.stalls)
 }
 
 // checkDark fails the test if the dark shard did not stay dark: then the run shows
@@ -99,7 +110,7 @@ var clockStep = fault{
 	make: func(t *testing.T, s *scene) {
 		s.clock.Step(-stepBack)
 		for _, n := range s.Nodes {
-			if off := n.Time(t).Sub(time.Now()) + stepBack; off.Abs() > time.Second {
+			if off := time.Until(n.Time(t)) + stepBack; off.Abs() > time.Second {
 				t.Errorf("the clock of %s is off by %s after the step", n.Addr, off-stepBack)
 			}
 		}

@@ -22,6 +22,9 @@ func tell(t *testing.T, nodes []*redistest.Node, words ...string) {
 	each(nodes, func(n *redistest.Node) { n.CLI(t, words...) })
 }
 
+// masters are the nodes that were started as such.
+func (s *scene) masters() []*redistest.Node { return s.Nodes[:shards] }
+
 // TestLongFaults is the whole fault suite.
 func TestLongFaults(t *testing.T) {
 	covered := func(f fault) fault {

@@ -85,9 +85,6 @@ func setScene(t *testing.T, f fault) *scene {
 	return s
 }
 
-// masters are the nodes that were started as such.
-func (s *scene) masters() []*redistest.Node { return s.Nodes[:shards] }
-
 // awaitClosed waits until no proxy leaves a master alone any more.
 func (s *scene) awaitClosed(t *testing.T) {
 	t.Helper()
@@ -128,7 +125,7 @@ func normalSince(samples []sample, made time.Time) time.Time {
 	before, beforeWithout := 0, 0
 	for _, s := range samples {
 		degraded := 0
-		if s.source == "backstop" {
+		if s.degraded() {
 			degraded = 1
 		}
 		if s.at.Before(made) {

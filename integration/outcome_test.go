@@ -31,10 +31,6 @@ func (o *outcome) end() time.Time { return o.samples[len(o.samples)-1].at }
 // seconds is how long the load lasted.
 func (o *outcome) seconds() float64 { return o.end().Sub(o.begin()).Seconds() }
 
-func (o *outcome) note(format string, args ...any) {
-	o.notes = append(o.notes, o.fault.name+": "+fmt.Sprintf(format, args...))
-}
-
 // count counts samples.
 func (o *outcome) count(is func(s *sample) bool) int {
 	n := 0
@@ -97,11 +93,6 @@ func (o *outcome) first(is func(s *sample) bool) string {
 // that pass, in ascending order.
 func (o *outcome) between(from, to time.Time, pass func(s *sample) bool) []time.Duration {
 	return o.times(from, to, pass, nil)
-}
-
-// unstalled is between, without the time for which the machine stood still.
-func (o *outcome) unstalled(from, to time.Time, pass func(s *sample) bool) []time.Duration {
-	return o.times(from, to, pass, o.stalls)
 }
 
 func (o *outcome) times(from, to time.Time, pass func(s *sample) bool, without []stall) []time.Duration {
