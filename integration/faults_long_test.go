@@ -67,6 +67,13 @@ func TestLongFaults(t *testing.T) {
 			}
 		},
 		heal: nothing,
+		// Moving slots is everyday work: limits that fail closed follow the slot.
+		timeout: 2 * time.Second,
+		also: func(t *testing.T, o *outcome) {
+			if n := o.count((*sample).failedClosed); n > 0 {
+				t.Errorf("%d checks of limits that fail closed were denied:%s", n, o.first((*sample).failedClosed))
+			}
+		},
 	}
 	paused := fault{
 		name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
