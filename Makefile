@@ -35,8 +35,8 @@ test-long: ## Run the tests that take minutes
 		go test -tags long -run Long -count=1 -timeout=120m -v ./limit ./cluster
 
 .PHONY: faults
-faults: ## Break a real cluster under load in every way, some 4 minutes; one line each
-	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+faults: ## Break a real cluster under load in every way, some 5 minutes; prints a table
+	scripts/provision.sh compiler && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration
 
 .PHONY: simulate

@@ -22,74 +22,83 @@ func tell(t *testing.T, nodes []*redistest.Node, words ...string) {
 	each(nodes, func(n *redistest.Node) { n.CLI(t, words...) })
 }
 
+// masters are the nodes that were started as such.
+func (s *scene) masters() []*redistest.Node { return s.Nodes[:shards] }
+
 // TestLongFaults is the whole fault suite.
 func TestLongFaults(t *testing.T) {
 	covered := func(f fault) fault {
 		f.name, f.coverage = f.name+", full coverage", true
 		return f
 	}
-	masters := func(c *redistest.Cluster) []*redistest.Node { return c.Nodes[:3] }
 	overtaken := fault{
 		name: "a replica promoted, the primary wakes", lasts: 4 * time.Second,
-		make: func(_ *testing.T, c *redistest.Cluster) { c.Nodes[0].Stop() },
-		heal: func(t *testing.T, c *redistest.Cluster) {
-			c.Nodes[0].Cont()
-			c.WaitHealthy(t)
+		make: func(_ *testing.T, s *scene) { s.Nodes[0].Stop() },
+		heal: func(t *testing.T, s *scene) {
+			s.Nodes[0].Cont()
+			s.WaitHealthy(t)
 		},
 	}
 	empty := fault{
 		name: "kill all nodes, back empty", lasts: 2 * time.Second,
-		make: func(_ *testing.T, c *redistest.Cluster) { each(c.Nodes, (*redistest.Node).Kill) },
-		heal: func(t *testing.T, c *redistest.Cluster) {
-			each(c.Nodes, (*redistest.Node).Restart)
-			c.WaitHealthy(t)
+		make: func(_ *testing.T, s *scene) { each(s.Nodes, (*redistest.Node).Kill) },
+		heal: func(t *testing.T, s *scene) {
+			each(s.Nodes, (*redistest.Node).Restart)
+			s.WaitHealthy(t)
 		},
 	}
 	failover := fault{
 		name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
-		make: func(t *testing.T, c *redistest.Cluster) { tell(t, c.Nodes[3:4], "CLUSTER", "FAILOVER") },
+		make: func(t *testing.T, s *scene) { tell(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
 		heal: nothing,
 	}
 	migration := fault{
 		name: "a slot moves there and back",
-		make: func(t *testing.T, c *redistest.Cluster) {
-			slot := c.KeySlot(t, "lg:t:{t1}")
-			from := c.NodeForSlot(t, slot)
-			to := c.Nodes[0]
+		make: func(t *testing.T, s *scene) {
+			slot := s.KeySlot(t, "lg:t:{t1}")
+			from := s.NodeForSlot(t, slot)
+			to := s.Nodes[0]
 			if from == to {
-				to = c.Nodes[1]
+				to = s.Nodes[1]
 			}
 			for range 5 {
-				c.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
-				c.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
+				s.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
+				s.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
 			}
 		},
 		heal: nothing,
+		// Moving slots is everyday work: limits that fail closed follow the slot.
+		timeout: 2 * time.Second,
+		also: func(t *testing.T, o *outcome) {
+			if n := o.count((*sample).failedClosed); n > 0 {
+				t.Errorf("%d checks of limits that fail closed were denied:%s", n, o.first((*sample).failedClosed))
+			}
+		},
 	}
 	paused := fault{
 		name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
-		make: func(t *testing.T, c *redistest.Cluster) { tell(t, masters(c), "CLIENT", "PAUSE", "500", "ALL") },
+		make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
 		heal: nothing,
 	}
 	flushed := fault{
 		name: "SCRIPT FLUSH ten times", lasts: 100 * time.Millisecond,
-		make: func(t *testing.T, c *redistest.Cluster) {
+		make: func(t *testing.T, s *scene) {
 			for range 10 {
-				tell(t, masters(c), "SCRIPT", "FLUSH")
+				tell(t, s.masters(), "SCRIPT", "FLUSH")
 			}
 		},
 		heal: nothing,
 	}
 	full := fault{
 		name: "maxmemory reached, noeviction", lasts: time.Second,
-		make: func(t *testing.T, c *redistest.Cluster) { tell(t, masters(c), "CONFIG", "SET", "maxmemory", "1") },
-		heal: func(t *testing.T, c *redistest.Cluster) { tell(t, masters(c), "CONFIG", "SET", "maxmemory", "0") },
+		make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
+		heal: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
 	}
 	slow := fault{
 		name: "every command takes 20 ms", lasts: time.Second,
-		make: func(t *testing.T, c *redistest.Cluster) {
+		make: func(t *testing.T, s *scene) {
 			for range 25 {
-				for _, n := range masters(c) {
+				for _, n := range s.masters() {
 					go n.CLI(t, "EVAL", "local t=redis.call('TIME') local e=t[1]*1e6+t[2]+20000 repeat t=redis.call('TIME') until t[1]*1e6+t[2]>e", "0")
 				}
 				pause(30 * time.Millisecond)
@@ -97,9 +106,10 @@ func TestLongFaults(t *testing.T) {
 		},
 		heal: nothing,
 	}
-	for _, f := range []fault{
+	allDark := covered(darkShard)
+	allDark.timeout = 0 // nothing to count exactly
+	runFaults(t,
 		hang, covered(hang), die, covered(die), overtaken, empty, failover, migration, paused, flushed, full, slow,
-	} {
-		t.Run(f.name, func(t *testing.T) { runFault(t, f).report(t, f.name) })
-	}
+		late, torn, swallowed, asleep, darkShard, allDark, clockStep,
+	)
 }

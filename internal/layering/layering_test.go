@@ -129,8 +129,11 @@ var table = map[string]row{
 	},
 	"internal/redistest": {
 		reason:   "starts real servers for the tests of any package",
-		imports:  []string{"internal/servers"},
+		imports:  []string{"internal/faultnet", "internal/servers"},
 		forTests: true,
+	},
+	"internal/faultnet": {
+		reason: "forwards bytes badly, no matter whose they are",
 	},
 	"internal/layering": {
 		reason: "looks at all packages from outside",

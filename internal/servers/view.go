@@ -10,10 +10,11 @@ import (
 
 // seenNode is one line of CLUSTER NODES: a node as another one sees it.
 type seenNode struct {
-	port  int
-	flags []string
-	link  string
-	slots []string // ranges as they are printed: "5461-10922" or "7"
+	port      int // that the node listens on, by which it is known
+	announced int // that clients are sent to
+	flags     []string
+	link      string
+	slots     []string // ranges as they are printed: "5461-10922" or "7"
 }
 
 func (s seenNode) has(flag string) bool {
@@ -65,15 +66,21 @@ func parseSeenNode(words []string) (seenNode, error) {
 	if len(words) < 8 {
 		return seenNode{}, fmt.Errorf("parse node line: %q is too short", words)
 	}
-	host, _, _ := strings.Cut(words[1], "@")
-	port, err := strconv.Atoi(host[strings.LastIndexByte(host, ':')+1:])
+	addr, bus, _ := strings.Cut(words[1], "@")
+	bus, _, _ = strings.Cut(bus, ",")
+	announced, err := strconv.Atoi(addr[strings.LastIndexByte(addr, ':')+1:])
 	if err != nil {
 		return seenNode{}, fmt.Errorf("parse node port: %w", err)
 	}
+	busPort, err := strconv.Atoi(bus)
+	if err != nil {
+		return seenNode{}, fmt.Errorf("parse bus port: %w", err)
+	}
 	return seenNode{
-		port:  port,
-		flags: strings.Split(words[2], ","),
-		link:  words[7],
-		slots: words[8:],
+		port:      busPort - busPortOffset,
+		announced: announced,
+		flags:     strings.Split(words[2], ","),
+		link:      words[7],
+		slots:     words[8:],
 	}, nil
 }

@@ -1,0 +1,36 @@
+package redistest
+
+import (
+	"testing"
+	"time"
+)
+
+func TestClockStepsWhileServersRun(t *testing.T) {
+	clock := UseClock(t)
+	node := Start(t)
+	node.CLI(t, "SET", "k", "1", "PX", "60000")
+	for _, test := range []struct{ by, off time.Duration }{
+		{0, 0}, {-10 * time.Second, -10 * time.Second}, {time.Hour, time.Hour - 10*time.Second},
+	} {
+		clock.Step(test.by)
+		script := node.CLI(t, "EVAL", "return redis.call('TIME')[1]", "0")
+		early := time.Now().Add(test.off - time.Second)
+		for _, got := range []time.Time{node.Time(t), unix(t, script)} {
+			if late := time.Now().Add(test.off + time.Second); got.Before(early) || got.After(late) {
+				t.Errorf("after a step of %s it is %s, want about %s", test.by, got, late)
+			}
+		}
+	}
+	if got := node.CLI(t, "EXISTS", "k"); got != "0" {
+		t.Errorf("EXISTS = %s an hour after a key of a minute was written", got)
+	}
+}
+
+func unix(t *testing.T, seconds string) time.Time {
+	t.Helper()
+	d, err := time.ParseDuration(seconds + "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(0, 0).Add(d)
+}
