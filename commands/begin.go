@@ -56,9 +56,12 @@ func (s *Session) parseChecks(cmds [][][]byte) bool {
 		}
 		f, ok := formOf(args[0])
 		if ok {
-			s.batch.Requests, s.forms = append(s.batch.Requests, limit.Request{}), append(s.forms, f)
+			var complaint string
+			s.batch.Requests = append(s.batch.Requests, limit.Request{})
 			req := &s.batch.Requests[len(s.batch.Requests)-1]
-			ok = s.parse(f, args, req) == "" && req.Cost > 0
+			f, complaint = s.parse(f, args, req)
+			s.forms = append(s.forms, f)
+			ok = complaint == "" && req.Cost > 0
 		}
 		if !ok {
 			s.dropChecks()

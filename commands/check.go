@@ -19,13 +19,14 @@ const (
 )
 
 // decision appends the reply of RL.CHECK: allowed, limit, remaining,
-// retry_after_ms, reset_after_ms, limit_id, source.
-func (r *reply) decision(d *limit.Decision) {
+// retry_after_ms, reset_after_ms, limit_id, source; of so many elements, the others
+// of which follow.
+func (r *reply) decision(d *limit.Decision, elements int) {
 	allowed := int64(0)
 	if d.Allowed {
 		allowed = 1
 	}
-	r.array(7)
+	r.array(elements)
 	r.integer(allowed)
 	r.integer(d.Limit)
 	r.integer(d.Remaining)
@@ -37,7 +38,7 @@ func (r *reply) decision(d *limit.Decision) {
 
 func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
-	if complaint := s.parseCheck(args, &s.batch.Requests[0]); complaint != "" {
+	if complaint := s.parseCheck(args, &s.batch.Requests[0], nil); complaint != "" {
 		s.batch.Reset()
 		s.out.error(complaint)
 		return
@@ -59,22 +60,26 @@ func ParseRequest(words []string) (limit.Request, error) {
 		return req, errors.New("tenant, op and ip are needed")
 	}
 	var s Session // for the memory of the dimensions
-	if complaint := s.parseCheck(args, &req); complaint != "" {
+	if complaint := s.parseCheck(args, &req, nil); complaint != "" {
 		return req, errors.New(strings.TrimPrefix(complaint, "ERR "))
 	}
 	return req, nil
 }
 
-// parseCheck reads `tenant op ip [cost] { DIM name value }...` behind the
-// command's name into req, and returns what is wrong with it, or "". The
+// options are what a command takes behind tenant, op, ip and cost, beside DIM, and
+// what of it was given. Nil takes nothing.
+type options struct{ headers bool }
+
+// parseCheck reads `tenant op ip [cost] { DIM name value | HEADERS }...` behind the
+// command's name into req and opts, and returns what is wrong with it, or "". The
 // request aliases args.
-func (s *Session) parseCheck(args [][]byte, req *limit.Request) (complaint string) {
+func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (complaint string) {
 	if complaint = parseSubject(args, req); complaint != "" {
 		return complaint
 	}
 	rest := args[4:]
 	req.Cost = 1
-	if len(rest) > 0 && !equalFold(rest[0], "DIM") {
+	if len(rest) > 0 && !isOption(rest[0]) {
 		if !looksNumeric(rest[0]) && len(rest) > 1 {
 			return "ERR invalid option '" + quote(rest[0]) + "'"
 		}
@@ -84,7 +89,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request) (complaint strin
 		}
 		req.Cost, rest = cost, rest[1:]
 	}
-	return s.parseDims(rest, req)
+	return s.parseOptions(rest, req, opts)
 }
 
 // looksNumeric tells a cost, however wrong, from an option's name.
@@ -117,45 +122,56 @@ func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
 	return ""
 }
 
-// parseDims reads `DIM name value` until the end.
-func (s *Session) parseDims(rest [][]byte, req *limit.Request) (complaint string) {
+// isOption reports whether an argument is the word of an option.
+func isOption(arg []byte) bool { return equalFold(arg, "DIM") || equalFold(arg, "HEADERS") }
+
+// parseOptions reads options until the end.
+func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options) (complaint string) {
 	begin := len(s.dims)
-	defer func() {
-		if complaint != "" {
-			clear(s.dims[begin:])
-			s.dims = s.dims[:begin]
-		}
-	}()
-	for len(rest) > 0 {
-		if !equalFold(rest[0], "DIM") {
+	for len(rest) > 0 && complaint == "" {
+		switch {
+		case equalFold(rest[0], "DIM") && len(rest) < 3:
+			complaint = "ERR syntax error: DIM needs a name and a value behind it"
+		case equalFold(rest[0], "DIM"):
+			complaint = s.addDim(begin, rest[1], rest[2])
+			rest = rest[3:]
+		case opts != nil && equalFold(rest[0], "HEADERS"):
+			opts.headers = true
+			rest = rest[1:]
+		default:
 			complaint = "ERR invalid option '" + quote(rest[0]) + "'"
 			if len(s.dims) > begin {
 				complaint += ": DIM stands before every name and value"
 			}
-			return complaint
 		}
-		if len(rest) < 3 {
-			return "ERR syntax error: DIM needs a name and a value behind it"
-		}
-		name, value := alias(rest[1]), alias(rest[2])
-		if limit.CheckName(name) != nil || limit.ReservedDim(name) {
-			return "ERR invalid dimension name '" + quote(rest[1]) + "'"
-		}
-		if limit.CheckName(value) != nil {
-			return "ERR invalid dimension value '" + quote(rest[2]) + "'"
-		}
-		for _, d := range s.dims[begin:] {
-			if d.Name == name {
-				return "ERR invalid dimension '" + quote(rest[1]) + "': it is there twice"
-			}
-		}
-		if len(s.dims)-begin == limit.MaxDims {
-			return "ERR invalid number of dimensions: at most " + strconv.Itoa(limit.MaxDims)
-		}
-		s.dims = append(s.dims, limit.Dim{Name: name, Value: value})
-		rest = rest[3:]
+	}
+	if complaint != "" {
+		clear(s.dims[begin:])
+		s.dims = s.dims[:begin]
+		return complaint
 	}
 	req.Dims = s.dims[begin:len(s.dims):len(s.dims)]
+	return ""
+}
+
+// addDim adds a dimension to those of a request, which begin at begin.
+func (s *Session) addDim(begin int, nameArg, valueArg []byte) (complaint string) {
+	name, value := alias(nameArg), alias(valueArg)
+	if limit.CheckName(name) != nil || limit.ReservedDim(name) {
+		return "ERR invalid dimension name '" + quote(nameArg) + "'"
+	}
+	if limit.CheckName(value) != nil {
+		return "ERR invalid dimension value '" + quote(valueArg) + "'"
+	}
+	for _, d := range s.dims[begin:] {
+		if d.Name == name {
+			return "ERR invalid dimension '" + quote(nameArg) + "': it is there twice"
+		}
+	}
+	if len(s.dims)-begin == limit.MaxDims {
+		return "ERR invalid number of dimensions: at most " + strconv.Itoa(limit.MaxDims)
+	}
+	s.dims = append(s.dims, limit.Dim{Name: name, Value: value})
 	return ""
 }
 

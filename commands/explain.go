@@ -11,7 +11,7 @@ import (
 // explainCommand answers a map: the decision, and every limit considered.
 func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
-	if complaint := s.parseCheck(args, &req); complaint != "" {
+	if complaint := s.parseCheck(args, &req, nil); complaint != "" {
 		s.out.error(complaint)
 		return
 	}

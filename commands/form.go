@@ -14,9 +14,11 @@ const (
 	formCell                 // CL.THROTTLE, as redis-cell has it
 	formGCRA                 // GCRA, as Redis had it before the release of 8.8
 	formThrottle             // THROTTLE, as throttlecrab has it
+	formHeaders              // RL.CHECK with HEADERS
 )
 
-// formNames are the commands' names in lower case.
+// formNames are the commands' names in lower case, but for those that options of a
+// command make.
 var formNames = [...]string{formCheck: checkName, formCell: "cl.throttle", formGCRA: "gcra", formThrottle: "throttle"}
 
 // formOf returns the form of a command that asks for a decision, without allocating.
@@ -45,22 +47,26 @@ func isName(word []byte, name string) bool {
 	return true
 }
 
-// parse reads a command of a form into req, which aliases args, and returns what is
-// wrong with it, or "". A cost of 0 asks for a look only.
-func (s *Session) parse(f form, args [][]byte, req *limit.Request) (complaint string) {
+// parse reads a command of a form into req, which aliases args, and returns the form
+// of its answer, and what is wrong with it, or "". A cost of 0 asks for a look only.
+func (s *Session) parse(f form, args [][]byte, req *limit.Request) (answer form, complaint string) {
 	switch f {
 	case formCell:
-		return s.h.own.parseCell(args, req)
+		return f, s.h.own.parseCell(args, req)
 	case formGCRA:
-		return s.h.own.parseGCRA(args, req)
+		return f, s.h.own.parseGCRA(args, req)
 	case formThrottle:
-		return s.h.own.parseThrottle(args, req)
-	default:
-		if len(args) < 4 {
-			return "ERR wrong number of arguments for '" + checkName + "' command"
-		}
-		return s.parseCheck(args, req)
+		return f, s.h.own.parseThrottle(args, req)
 	}
+	if len(args) < 4 {
+		return f, "ERR wrong number of arguments for '" + checkName + "' command"
+	}
+	var opts options
+	complaint = s.parseCheck(args, req, &opts)
+	if opts.headers {
+		f = formHeaders
+	}
+	return f, complaint
 }
 
 // add adds a request to the batch. Where it is malformed, or takes nothing, what came
@@ -70,7 +76,7 @@ func (s *Session) add(f form, args [][]byte) {
 		s.decide()
 	}
 	var req limit.Request
-	complaint := s.parse(f, args, &req)
+	f, complaint := s.parse(f, args, &req)
 	switch {
 	case complaint != "":
 		s.decide()
@@ -102,8 +108,11 @@ func (s *Session) writeDecisions(b *limiter.Batch) {
 			s.out.cell(d)
 		case formThrottle:
 			s.out.throttle(d, &b.Requests[i])
+		case formHeaders:
+			s.out.decision(d, 8)
+			s.out.headers(d)
 		default:
-			s.out.decision(d)
+			s.out.decision(d, 7)
 		}
 	}
 	s.dropChecks()

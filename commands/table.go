@@ -31,14 +31,14 @@ const (
 	groupServer     = "server"
 )
 
-const checkUsage = "tenant op ip [cost] [DIM name value [DIM name value ...]]"
+const peekUsage = "tenant op ip [cost] [DIM name value [DIM name value ...]]"
 
 func newTable() map[string]*command {
 	fast, admin := []string{"fast"}, []string{"admin"}
 	rows := []command{
-		{"rl.check", -4, groupLimit, []string{"write", "fast"}, checkUsage, "Decide whether the cost may be taken now, and take it.", nil},
-		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, checkUsage, "The decision RL.CHECK would give; takes nothing.", peekCommand},
-		{"rl.explain", -4, groupLimit, []string{"readonly"}, checkUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
+		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [HEADERS]", "Decide whether the cost may be taken now, and take it.", nil},
+		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage, "The decision RL.CHECK would give; takes nothing.", peekCommand},
+		{"rl.explain", -4, groupLimit, []string{"readonly"}, peekUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
 		{"rl.limits", -1, groupLimit, []string{"readonly"}, "[tenant]", "The limits in force, with their version and source.", limitsCommand},
 		{"rl.reset", -2, groupLimit, admin, "tenant [limit_id]", "Forget the counters of a tenant, or (- limit_id) of a shared limit.", resetCommand},
 		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD | SHARDS", "Version, age and staleness of the limits; load them again; the breakers of the store.", configCommand},

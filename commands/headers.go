@@ -1,0 +1,58 @@
+package commands
+
+import (
+	"strconv"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// headers appends ready-made HTTP header fields for a decision, as a flat list of
+// names and values: RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-
+// headers-10, their forerunners RateLimit-Limit, -Remaining and -Reset, and for what
+// is denied and may be tried again Retry-After of RFC 9110. Quota and window are those
+// of the rate; what remains is never told to be more than the quota. Without a limit
+// the list is empty.
+func (r *reply) headers(d *limit.Decision) {
+	if d.Binding == nil || d.Binding.Action != limit.ActionLimit {
+		r.array(0)
+		return
+	}
+	l := d.Binding
+	quota, remaining := l.Rate.Count, min(d.Remaining, l.Rate.Count)
+	reset := ceilSeconds(d.ResetAfter)
+	wait := !d.Allowed && d.RetryAfter >= 0
+	if wait {
+		reset = ceilSeconds(d.RetryAfter)
+	}
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	pairs := [...]string{
+		"RateLimit-Policy", `"` + l.ID + `";q=` + n(quota) + ";w=" + n(windowSeconds(l)),
+		"RateLimit", `"` + l.ID + `";r=` + n(remaining) + ";t=" + n(reset),
+		"RateLimit-Limit", n(quota),
+		"RateLimit-Remaining", n(remaining),
+		"RateLimit-Reset", n(reset),
+		"Retry-After", n(reset),
+	}
+	told := pairs[:]
+	if !wait {
+		told = pairs[:len(pairs)-2]
+	}
+	r.array(len(told))
+	for _, text := range told {
+		r.bulk(text)
+	}
+}
+
+// windowSeconds returns the window of a limit: its period, of a calendar day 24 hours
+// and of a month 30 days.
+func windowSeconds(l *limit.Limit) int64 {
+	const day = 24 * 3600
+	switch l.Rate.Calendar {
+	case limit.CalendarDay:
+		return day
+	case limit.CalendarMonth:
+		return 30 * day
+	default:
+		return l.Rate.Period / second
+	}
+}
