@@ -28,13 +28,17 @@ func (f *flight) encode(sha string) {
 func (f *flight) encodeCommand(c *command, sha string) {
 	f.body = f.body[:0]
 	keys, args := 0, 0
+	if c.once != nil {
+		f.body = appendBulk(f.body, c.once)
+		keys++
+	}
 	for r := c.first; r >= 0; r = f.runs[r].next {
 		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
 			keys += f.encodeKeys(f.groups[g].items)
 		}
 	}
 	for r := c.first; r >= 0; r = f.runs[r].next {
-		args += f.encodeRun(&f.runs[r])
+		args += f.encodeRun(&f.runs[r], c.once != nil)
 	}
 	numkeys, declared := keys, f.opts.declared || c.way.alone
 	if !declared {
@@ -77,9 +81,12 @@ func (f *flight) encodeKeys(items []limit.Item) int {
 var words = [...][2]string{verbTake: {"take", "takes"}, verbPeek: {"peek", "peeks"}, verbRefund: {"refund", "refund"}}
 
 // encodeRun writes a run, and returns how many arguments it has.
-func (f *flight) encodeRun(r *run) int {
+func (f *flight) encodeRun(r *run, once bool) int {
 	word := words[r.verb][0]
-	if r.several {
+	switch {
+	case once:
+		word = "once"
+	case r.several:
 		word = words[r.verb][1]
 	}
 	f.body = appendBulk(f.body, word)
@@ -95,6 +102,10 @@ func (f *flight) encodeRun(r *run) int {
 			f.body = appendBulk(f.body, it.Name[it.KeyLen:])
 			n++
 		}
+	}
+	if once {
+		f.body = appendNumber(f.body, limit.OnceTTL.Milliseconds())
+		n++
 	}
 	for at := r.first; at >= 0; at = f.groups[at].next {
 		n += f.encodeGroup(r, &f.groups[at])

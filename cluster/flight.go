@@ -45,8 +45,10 @@ type flight struct {
 	finish func(*ticket)
 	late   func(call []limit.Item, sent time.Time)
 	inTime int // calls that were answered while their callers waited
-	sentAt time.Time
-	users  int // senders and readers, see lane.leave
+	// repeated says that the answer being settled was given before.
+	repeated bool
+	sentAt   time.Time
+	users    int // senders and readers, see lane.leave
 	// missing are the commands that found no script, and heal is what is sent for
 	// them.
 	missing []int
@@ -66,8 +68,9 @@ type flightOptions struct {
 // command is one script call.
 type command struct {
 	slot       uint16
-	way        way // of its calls
-	first      int // the first of its runs, -1 before there is one
+	way        way    // of its calls
+	once       []byte // the key of the only call's answer, nil without
+	first      int    // the first of its runs, -1 before there is one
 	last       int
 	start, end int // where it stands in flight.out
 }
@@ -156,7 +159,14 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 			after = o.place
 		}
 	}
-	at := f.join(t.verb, t.way, items, after)
+	w := t.way
+	if c.Once != nil {
+		w.alone = true
+	}
+	at := f.join(t.verb, w, items, after)
+	if c.Once != nil {
+		f.commands[len(f.commands)-1].once = f.keepName(c.Once)
+	}
 	g := &f.groups[at]
 	m.place = g.place
 	if g.n == 0 {
@@ -238,12 +248,17 @@ func (f *flight) keep(items []limit.Item) []limit.Item {
 	first := len(f.items)
 	for i := range items {
 		it := items[i]
-		begin := len(f.names)
-		f.names = append(f.names, it.Name...)
-		it.Name = f.names[begin:len(f.names):len(f.names)]
+		it.Name = f.keepName(it.Name)
 		f.items = append(f.items, it)
 	}
 	return f.items[first:len(f.items):len(f.items)]
+}
+
+// keepName copies a name.
+func (f *flight) keepName(name []byte) []byte {
+	begin := len(f.names)
+	f.names = append(f.names, name...)
+	return f.names[begin:len(f.names):len(f.names)]
 }
 
 // command returns the command in which a call of the items may travel.

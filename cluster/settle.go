@@ -53,6 +53,15 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 		return err
 	}
 	n--
+	f.repeated = false
+	if c.once != nil {
+		again, err := in.integer()
+		if err != nil {
+			return err
+		}
+		f.repeated = again == 1
+		n--
+	}
 	for r := c.first; r >= 0; r = f.runs[r].next {
 		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
 			used, err := f.settleGroup(&f.runs[r], &f.groups[g], now, in, tell)
@@ -201,7 +210,7 @@ func (f *flight) grant(v verb, g *group, now int64) {
 
 // decided hands a member of a group its verdicts.
 func (f *flight) decided(v verb, g *group, m *member, verdicts []limit.Verdict) {
-	last, inTime := m.ticket.decided(m.call, verdicts, f.more)
+	last, inTime := m.ticket.decided(m.call, verdicts, f.more, f.repeated)
 	switch {
 	case inTime:
 		f.inTime++
@@ -260,12 +269,13 @@ func (f *flight) checkMore(g *group, wish, now int64) {
 
 // decided hands a call its verdicts, unless its caller has left. It reports whether
 // that was the last one of the ticket, and whether the caller was there.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64) (last, inTime bool) {
+func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64, repeated bool) (last, inTime bool) {
 	t.mu.Lock()
 	if inTime = !t.left; inTime {
 		items := t.items[c.First:c.Last]
 		for i := range items {
 			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more[i]
+			items[i].Repeated = repeated
 		}
 	}
 	last = t.answered()

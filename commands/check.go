@@ -70,7 +70,7 @@ func ParseRequest(words []string) (limit.Request, error) {
 // what of it was given. Nil takes nothing.
 type options struct{ headers bool }
 
-// parseCheck reads `tenant op ip [cost] { DIM name value | HEADERS }...` behind the
+// parseCheck reads `tenant op ip [cost] { DIM name value | ID id | HEADERS }...` behind the
 // command's name into req and opts, and returns what is wrong with it, or "". The
 // request aliases args.
 func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (complaint string) {
@@ -123,7 +123,9 @@ func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
 }
 
 // isOption reports whether an argument is the word of an option.
-func isOption(arg []byte) bool { return equalFold(arg, "DIM") || equalFold(arg, "HEADERS") }
+func isOption(arg []byte) bool {
+	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS")
+}
 
 // parseOptions reads options until the end.
 func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options) (complaint string) {
@@ -135,6 +137,10 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		case equalFold(rest[0], "DIM"):
 			complaint = s.addDim(begin, rest[1], rest[2])
 			rest = rest[3:]
+		case opts != nil && equalFold(rest[0], "ID"):
+			if complaint = setID(rest, req); complaint == "" {
+				rest = rest[2:]
+			}
 		case opts != nil && equalFold(rest[0], "HEADERS"):
 			opts.headers = true
 			rest = rest[1:]
@@ -151,6 +157,20 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		return complaint
 	}
 	req.Dims = s.dims[begin:len(s.dims):len(s.dims)]
+	return ""
+}
+
+// setID reads ID id.
+func setID(rest [][]byte, req *limit.Request) (complaint string) {
+	switch {
+	case len(rest) < 2:
+		return "ERR syntax error: ID needs an id behind it"
+	case req.ID != "":
+		return "ERR invalid option 'ID': it is there twice"
+	case limit.CheckName(alias(rest[1])) != nil:
+		return "ERR invalid id '" + quote(rest[1]) + "'"
+	}
+	req.ID = alias(rest[1])
 	return ""
 }
 

@@ -36,7 +36,7 @@ const peekUsage = "tenant op ip [cost] [DIM name value [DIM name value ...]]"
 func newTable() map[string]*command {
 	fast, admin := []string{"fast"}, []string{"admin"}
 	rows := []command{
-		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [HEADERS]", "Decide whether the cost may be taken now, and take it.", nil},
+		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [ID id] [HEADERS]", "Decide whether the cost may be taken now, and take it.", nil},
 		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage, "The decision RL.CHECK would give; takes nothing.", peekCommand},
 		{"rl.explain", -4, groupLimit, []string{"readonly"}, peekUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
 		{"rl.limits", -1, groupLimit, []string{"readonly"}, "[tenant]", "The limits in force, with their version and source.", limitsCommand},

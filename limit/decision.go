@@ -50,6 +50,8 @@ type Item struct {
 	// Again says that the store wants to be asked again for the call that begins with
 	// the item: it has not decided it, nor tried to.
 	Again bool
+	// Repeated says that the store gave the answer before: nothing was taken now.
+	Repeated bool
 	// Local says that this instance's share decided, not units of the store's.
 	Local bool
 
@@ -69,6 +71,9 @@ type Call struct {
 	First, Last int
 	// Local says that each instance decides it by its share, without the store.
 	Local bool
+	// Once, unless nil, is the key under which the store keeps its answer for OnceTTL,
+	// to give the same one to the same call; it is in the slot of the buckets.
+	Once []byte
 }
 
 // Slot returns the hash slot in which the item's bucket lives.

@@ -82,6 +82,28 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 	return dst, len(dst) - begin, tagLen
 }
 
+// onceMark parts a hash tag from the id of a request: no bucket's name goes on so.
+const onceMark = ":~"
+
+// nameOnce names the keys under which the answers to a request's calls are kept: behind
+// the tag of their buckets, the tenant unless it is in there, and the id.
+func (b *Buffer) nameOnce(req *Request, calls []Call) {
+	for i := range calls {
+		c := &calls[i]
+		it := &b.Items[c.First]
+		if c.Local {
+			continue
+		}
+		begin := len(b.names)
+		b.names = append(append(b.names, it.Name[:it.TagLen]...), onceMark...)
+		if it.Limit.Shared() {
+			b.names = append(appendEscaped(b.names, req.Tenant), ';')
+		}
+		b.names = appendEscaped(b.names, req.ID)
+		c.Once = b.names[begin:len(b.names):len(b.names)]
+	}
+}
+
 // TenantKey returns the key of the hash that holds a tenant's fixed buckets.
 // Keys of its other buckets begin with it, followed by a colon.
 func TenantKey(tenant string) string {

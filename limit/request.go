@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -17,6 +18,10 @@ const (
 	MaxDims = 16
 )
 
+// OnceTTL is for how long the answer to a request with an ID is kept: retries of
+// clients come within seconds.
+const OnceTTL = 10 * time.Second
+
 // Dim is an extra dimension of a request: user=u1, region=eu.
 type Dim struct{ Name, Value string }
 
@@ -28,6 +33,9 @@ type Request struct {
 	Addr   netip.Addr // never an IPv4-mapped IPv6 address, never one with a zone
 	Dims   []Dim
 	Cost   int64 // 1 to MaxCost
+	// ID, unless empty, names the request among its tenant's: for OnceTTL another one
+	// with the same ID, limits and cost gets the same answer and takes nothing more.
+	ID string
 	// Own, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
 	// each Key, which is 1 to MaxKeyBytes of any bytes. Nothing else counts then.
 	Own *Limit

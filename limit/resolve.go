@@ -53,6 +53,9 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 		other := len(b.Items)
 		b.bind(req, addrs, now, inInstance)
 		b.addCalls(decided, tenant, other)
+		if req.ID != "" {
+			b.nameOnce(req, b.Calls[r.FirstCall:])
+		}
 	}
 	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
 	return r

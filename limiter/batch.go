@@ -71,6 +71,9 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 		return
 	}
 	for i := range b.Requests {
+		if b.Requests[i].ID != "" {
+			continue // it may have been answered before
+		}
 		items := b.Items(i)
 		refused := false
 		for j := range items {

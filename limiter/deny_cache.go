@@ -156,7 +156,7 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 	}
 	for i := range items {
 		it := &items[i]
-		if it.Source != limit.SourceStore || it.Allowed || !it.Enforced() {
+		if it.Source != limit.SourceStore || it.Allowed || it.Repeated || !it.Enforced() {
 			continue
 		}
 		known, _ := c.entries.Peek(string(it.Name))

@@ -22,7 +22,8 @@ func (l *Limiter) giveBack(at limit.Moment, b *Batch) {
 	var refunds []limit.Item
 	for _, i := range b.pending {
 		items := b.Items(i)
-		again := !late && b.Decisions[i].Source != limit.SourceCache && mustDecideAgain(items, held)
+		// One with an ID is not decided again: the store would repeat itself.
+		again := !late && b.Requests[i].ID == "" && b.Decisions[i].Source != limit.SourceCache && mustDecideAgain(items, held)
 		if b.Decisions[i].Allowed && !again {
 			continue
 		}
@@ -70,7 +71,7 @@ func granted(call []limit.Item) bool {
 		if call[i].Denies() && call[i].Enforced() {
 			return false
 		}
-		taken = taken || call[i].Allowed
+		taken = taken || call[i].Allowed && !call[i].Repeated
 	}
 	return taken
 }
@@ -88,7 +89,7 @@ func mustDecideAgain(items []limit.Item, held map[string]bucketUse) bool {
 
 func appendRefunds(refunds, call []limit.Item, held map[string]bucketUse) []limit.Item {
 	for i := range call {
-		if it := &call[i]; it.Allowed {
+		if it := &call[i]; it.Allowed && !it.Repeated {
 			refunds = append(refunds, *it)
 			last := &refunds[len(refunds)-1]
 			last.Wish, last.More = 0, 0 // what was taken ahead is the lease's

@@ -193,6 +193,8 @@ func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Ca
 		for _, c := range b.requestCalls(i) {
 			items := b.buf.Items[c.First:c.Last]
 			switch {
+			case c.Once != nil && take: // only the store knows whether it was answered before
+				b.calls = append(b.calls, c)
 			case c.Local || l.outgrown(items):
 				l.opts.Backstop.Share(at, items, take)
 			case !take || !l.leases.take(items, l.instant(at.Start)):

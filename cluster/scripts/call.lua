@@ -199,6 +199,41 @@ local function refund_call(limits)
   reply(done)
 end
 
+-- once_call decides a call, or repeats what it was answered when it was made before:
+-- the time then, and what its buckets were. Before that it replies 1 if it repeats.
+-- What is kept is of the same limits and costs, whose texts are its first part.
+local function once_call(limits)
+  key_at = key_at + 1
+  local record, ttl, texts = keys[key_at], ARGV[at], {}
+  at = at + 1
+  address(limits)
+  for i = 1, #limits do
+    texts[i] = limits[i].text
+  end
+  local shape = table.concat(texts)
+  local kept = redis.pcall('GET', record)
+  if type(kept) == 'string' then
+    local ok, was = pcall(cmsgpack.unpack, kept)
+    if ok and type(was) == 'table' and was[1] == shape then
+      out[1] = was[2]
+      reply(1)
+      for i = 3, #was do
+        reply(was[i])
+      end
+      return
+    end
+  end
+  reply(0)
+  local note, before = {shape, now}, n_out
+  decide_call(limits, 1, 'take')
+  if type(out[n_out]) == 'number' then
+    for i = before + 1, n_out do
+      note[#note + 1] = out[i]
+    end
+    redis.pcall('SET', record, cmsgpack.pack(note), 'PX', ttl)
+  end
+end
+
 -- decide_any decides a run of calls of any limits.
 local function decide_any(verb, limits, n_calls, several)
   for _ = 1, n_calls do
@@ -207,11 +242,15 @@ local function decide_any(verb, limits, n_calls, several)
       n = tonumber(ARGV[at])
       at = at + 1
     end
-    address(limits)
-    if verb == 'refund' then
-      refund_call(limits)
+    if verb == 'once' then
+      once_call(limits)
     else
-      decide_call(limits, n, verb)
+      address(limits)
+      if verb == 'refund' then
+        refund_call(limits)
+      else
+        decide_call(limits, n, verb)
+      end
     end
   end
 end

@@ -5,17 +5,19 @@
 -- ARGV     without KEYS first the number of keys, and then these. Then for each
 --          run:
 --            what to do: "take" or "peek", which changes nothing; "takes" and
---            "peeks" where calls stand for several checks; "refund"
+--            "peeks" where calls stand for several checks; "refund"; "once", which
+--            takes, or repeats the answer that is kept of the same call
 --            the number of limits and the number of calls
 --            for each limit: what it is and the cost (read_limit) and, where all
 --            its buckets are fields of one name, that name
 --          and then for each call of the run:
+--            of "once" only: for how many ms the answer is kept
 --            of "takes" and "peeks" only: how many checks it stands for
 --            the other fields of those buckets that are fields of the tenant's
 --            hash
 --            of "refund" only: for each bucket the window that was charged
 --
--- The keys of a call are the tenant's hash first, if any bucket is a field of
+-- The keys of a call are, of "once", that of its answer, then the tenant's hash, if any bucket is a field of
 -- it, then the buckets that are keys of their own, in the order of the limits.
 --
 -- Replies the time in microseconds and then for each call, in their order, what
@@ -23,7 +25,8 @@
 -- for a token bucket its level, or content and remainder where there is no
 -- level; for a window six numbers. A call that stands for n checks takes what n
 -- equal ones would have taken one after the other. Of a refund it replies the
--- number of buckets that took units back. A call that could not be decided is
+-- number of buckets that took units back; of "once" first whether it repeats itself, 1
+-- or 0, and then the time is that of the first answer. A call that could not be decided is
 -- replied an error text, and took nothing: so has a key that is not here, and a
 -- clock outside the boundaries of a calendar window.
 
@@ -32,11 +35,12 @@ local check_of = {takes = 'take', peeks = 'peek'}
 while at <= #ARGV do
   local verb, n_limits, n_calls = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local several = check_of[verb]
-  local limits, at_sight = {}, verb ~= 'refund'
+  local limits, at_sight = {}, verb ~= 'refund' and verb ~= 'once'
   at = at + 3
   for i = 1, n_limits do
     local l = read_limit(ARGV[at], ARGV[at + 1])
     limits[i], at_sight = l, at_sight and l.sight and l.enforced
+    l.text = verb == 'once' and ARGV[at]
     at = at + (l.one_field and 2 or 1)
   end
   local decide = at_sight and (n_limits == 1 and decide_one or decide_several) or decide_any
