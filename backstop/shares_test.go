@@ -27,17 +27,16 @@ func TestShareOfEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "instances")
 		b := backstop.New(backstop.Options{Instances: func() int { return n }})
-		now, admitted, largest := at.Now, int64(0), int64(1)
+		now, admitted := at.Now, int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			now += rapid.Int64Range(0, 300_000).Draw(t, "pause")
 			cost := rapid.Int64Range(1, 20).Draw(t, "cost")
-			largest = max(largest, cost)
 			it := decide(b, set, limit.Request{Tenant: "t", Cost: cost}, now)[0]
 			if it.Allowed {
 				admitted += cost
 			}
 			earned := 100 * (now - at.Now) / int64(n) / 1_000_000
-			burst := max(largest, int64(100/n))
+			burst := max(1, int64(100/n))
 			if admitted > burst+earned {
 				t.Fatalf("%d admitted after %d us, where a burst of %d and %d more are the share", admitted, now-at.Now, burst, earned)
 			}
@@ -49,15 +48,18 @@ func TestShareOfEach(t *testing.T) {
 }
 
 // TestCostsDoNotCutEachOther: a bucket that was asked for a large cost saves up
-// for it, whatever small ones are asked for meanwhile.
+// for it, whatever small ones are asked for meanwhile, and however many instances are
+// counted; but nothing is there before it was saved up.
 func TestCostsDoNotCutEachOther(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
-	b := backstop.New(backstop.Options{Instances: func() int { return 50 }}) // 2 units each
-	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)[0]; !it.Allowed {
-		t.Fatalf("a first request of 10 units is denied: %+v", it.Verdict)
+	n := 50
+	b := backstop.New(backstop.Options{Instances: func() int { return n }}) // 2 units each
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)[0]; it.Allowed || it.Wait != 4000 {
+		t.Fatalf("a first request of 10 units, where 2 are there: %+v", it.Verdict)
 	}
 	now := at.Now
 	for range 6 { // 12 units come, 6 go
+		n = 99 - n
 		now += 1_000_000
 		if it := decide(b, set, limit.Request{Tenant: "t", Cost: 1}, now)[0]; !it.Allowed {
 			t.Fatalf("a unit is denied: %+v", it.Verdict)
@@ -65,7 +67,7 @@ func TestCostsDoNotCutEachOther(t *testing.T) {
 	}
 	now += 2_000_000
 	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, now)[0]; !it.Allowed {
-		t.Errorf("a second request of 10 units is denied, with 10 saved up: %+v", it.Verdict)
+		t.Errorf("a request of 10 units is denied, with 10 saved up: %+v", it.Verdict)
 	}
 }
 
@@ -109,8 +111,40 @@ func TestForgottenBuckets(t *testing.T) {
 	if n := admitted("first", at.Now); n != 10 {
 		t.Errorf("%d admitted of a bucket that was forgotten, want the 10 of a second", n)
 	}
+	// Buckets of another rate were not forgotten.
+	other := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "5/s"})
+	if it := decide(b, other, limit.Request{Tenant: "new", Cost: 5}, at.Now)[0]; !it.Allowed {
+		t.Errorf("a new bucket of a rate of which none was forgotten is not full: %+v", it.Verdict)
+	}
 	if n := admitted("later", at.Now+60e6); n != 600 {
 		t.Errorf("%d of a new bucket of 600 admitted a minute later", n)
+	}
+}
+
+// TestForgottenAmongOthers: a bucket that refills slowly is not forgiven because
+// faster ones are forgotten beside it.
+func TestForgottenAmongOthers(t *testing.T) {
+	set := storetest.Compile(t,
+		storetest.Spec{ID: "fast", By: []string{"tenant"}, Rate: "100/s"},
+		storetest.Spec{ID: "month", By: []string{"tenant"}, Rate: "1000/720h"},
+	)
+	const kept = 64 * 4
+	b := backstop.New(backstop.Options{Buckets: kept})
+	now, admitted := at.Now, 0
+	for range 10 {
+		for range 20 {
+			if items := decide(b, set, limit.Request{Tenant: "victim", Cost: 50}, now); items[0].Allowed && items[1].Allowed {
+				admitted += 50
+			}
+			now += 500_000
+		}
+		for i := range 20 * kept {
+			decide(b, set, limit.Request{Tenant: fmt.Sprint(i), Cost: 1}, now)
+			now += 2_000
+		}
+	}
+	if admitted > 1100 {
+		t.Errorf("%d units of 1000 in 30 days admitted in %d s", admitted, (now-at.Now)/1_000_000)
 	}
 }
 

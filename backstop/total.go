@@ -13,9 +13,9 @@ const (
 	// one tenant have what others ask for from now on.
 	slotTime       = 100_000
 	slotsPerSecond = 10
-	// maxTenants bounds those that are told apart within a slot; the others share. At
-	// some 100 bytes each this is 1 MB.
-	maxTenants = 10_000
+	// maxTenants bounds those that are told apart within a slot; the others share. With
+	// so many, dividing takes a fifth of a millisecond, for which every decision waits.
+	maxTenants = 1_000
 	// milli is what units are counted in, so that many tenants can share few of them.
 	milli = 1000
 )
@@ -31,15 +31,17 @@ type total struct {
 	rate int64 // units a second
 
 	mu      sync.Mutex // guards the rest
+	last    int64      // the latest time of a decision
 	slot    int64      // the number of the present slot
-	left    int64
-	given   int64 // the part of left that tenants have been given
+	left    int64      // below 0 after a request that cost more than there can be
+	given   int64      // the part of left that tenants have been given
 	tenants map[string]*claim
 }
 
 // claim is what a tenant asked for in this slot, and what it has been given and not
-// used.
-type claim struct{ asked, given int64 }
+// used. Until it should have come back, and some time longer, it wants what it was
+// denied.
+type claim struct{ asked, given, denied, until int64 }
 
 func newTotal(rate int64) *total {
 	return &total{rate: rate, left: rate * milli, tenants: map[string]*claim{}}
@@ -50,19 +52,24 @@ func newTotal(rate int64) *total {
 func (t *total) take(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	cost = min(cost, t.rate) * milli // one that can never fit takes all there is
+	now = monotonic(&t.last, now)
 	if slot := now / slotTime; slot != t.slot {
 		t.divide(slot)
 	}
 	c := t.claim(tenant)
+	full := cost * milli
+	cost = min(full, t.rate*milli) // one that can never fit takes all there is
 	c.asked += cost
 	if missing := cost - c.given - (t.left - t.given); missing > 0 {
-		return max(((t.slot+1)*slotTime-now)/1000, missing/t.rate) + 1
+		wait = max(((t.slot+1)*slotTime-now)/1000, missing/t.rate) + 1
+		c.denied, c.until = max(c.denied, cost), max(c.until, now+2*wait*1000+slotsPerSecond*slotTime)
+		return wait
 	}
 	own := min(cost, c.given)
 	c.given -= own
 	t.given -= own
-	t.left -= cost
+	t.left -= full
+	c.denied = 0
 	return 0
 }
 
@@ -92,19 +99,22 @@ func (t *total) divide(slot int64) {
 	wanting := t.wanting()
 	slices.SortFunc(wanting, func(a, b *claim) int { return cmp.Compare(a.asked-a.given, b.asked-b.given) })
 	for i, c := range wanting {
-		part := min(c.asked-c.given, (t.left-t.given)/int64(len(wanting)-i))
+		part := min(c.asked-c.given, max(0, t.left-t.given)/int64(len(wanting)-i))
 		c.given += part
 		t.given += part
 		c.asked = 0
 	}
 }
 
-// wanting returns the claims of those who asked for more than they have been given,
-// and takes from those who asked for less what they do not need.
+// wanting returns the claims of those who want more than they have been given, and
+// takes from those who want less what they do not need.
 func (t *total) wanting() []*claim {
 	var wanting []*claim
 	for tenant, c := range t.tenants {
-		if c.asked > c.given {
+		if c.until <= t.last { // it did not come back
+			c.denied = 0
+		}
+		if c.asked = max(c.asked, c.denied); c.asked > c.given {
 			wanting = append(wanting, c)
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,35 +27,52 @@ const (
 	maxMark = 7 * limit.Slots
 )
 
-// lookForResets looks for the marks of all masters, puts them there, and counts
-// those that were lost. Only Run calls it.
+// lookForResets looks for the marks of all masters at the same time, puts them there,
+// and counts those that were lost. Only Run calls it.
 func (s *Store) lookForResets(ctx context.Context) {
-	top := s.top.Load()
-	found := map[*node]bool{}
-	for number := 0; len(found) < len(top.nodes)-len(top.met) && number < maxMark; number++ {
-		key := markPrefix + strconv.Itoa(number)
-		n := top.owner(limit.Slot([]byte(key)))
-		if n == nil || found[n] {
-			continue
-		}
-		found[n] = true
+	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards s.marks
+	for n, key := range s.top.Load().markKeys() {
 		if n.breaker.State() == breaker.Closed {
-			s.mark(ctx, n, key)
+			wg.Go(func() {
+				there, err := n.mark(ctx, key)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if !there && s.marks[key] {
+					s.counts.resets.Add(1)
+					s.opts.Log.Error("a master of the store has lost its data: its buckets are full again", "node", n.addr)
+				}
+				s.marks[key] = true
+			})
 		}
 	}
+	wg.Wait()
 }
 
-// mark prolongs the mark of a master. The same slots have the same key, whichever
-// node serves them.
-func (s *Store) mark(ctx context.Context, n *node, key string) {
-	err := n.client.SetArgs(ctx, key, "1", redis.SetArgs{Get: true, TTL: markTTL}).Err()
-	lost := errors.Is(err, redis.Nil)
-	if err != nil && !lost {
-		return
+// markKeys returns the key of each master's mark. The same slots have the same key,
+// whichever node serves them.
+func (t *topology) markKeys() map[*node]string {
+	keys := map[*node]string{}
+	for number := 0; len(keys) < len(t.nodes)-len(t.met) && number < maxMark; number++ {
+		key := markPrefix + strconv.Itoa(number)
+		if n := t.owner(limit.Slot([]byte(key))); n != nil && keys[n] == "" {
+			keys[n] = key
+		}
 	}
-	if lost && s.marks[key] {
-		s.counts.resets.Add(1)
-		s.opts.Log.Error("a master of the store has lost its data: its buckets are full again", "node", n.addr)
+	return keys
+}
+
+// mark prolongs the mark of a master, or puts it there, and reports whether it was
+// there.
+func (n *node) mark(ctx context.Context, key string) (there bool, err error) {
+	err = n.client.SetArgs(ctx, key, "1", redis.SetArgs{Get: true, TTL: markTTL}).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
 	}
-	s.marks[key] = true
+	return err == nil, err
 }

@@ -77,6 +77,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			s.lookForResets(ctx)
 		case <-soon.C:
 			if !s.anyOpen() {
 				continue
@@ -85,7 +86,6 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		s.reloadTopology(ctx, &wg)
 		s.keepSecret(ctx)
-		s.lookForResets(ctx)
 		wait(ctx, reloadPause)
 	}
 }

@@ -16,6 +16,10 @@ const (
 	// settleInterval is how often a Count looks whether the store answers, so that
 	// it follows a source that told its number during an outage and then no more.
 	settleInterval = time.Second
+	// fallTime is how long the store must go on answering for a smaller number to be
+	// what the ceiling counts from: what takes proxies away may be about to take the
+	// store, and an idle proxy notices that late.
+	fallTime = 10 * time.Second
 	// reportPause is the least time between two reports that a source fails, so
 	// that one which does and does not in turn does not flood the log.
 	reportPause = 5 * time.Second
@@ -61,6 +65,7 @@ type Count struct {
 	heard    bool       // first is closed
 	told     int        // the last number of the source, 0 before
 	last     int        // the last one while the store answered, 0 before
+	fell     time.Time  // since when told is less than last while the store answers
 	err      error      // why the source fails; nil when it does not
 	reported time.Time  // when the log last said so
 	silent   bool       // the log says nothing of the present failure
@@ -157,8 +162,15 @@ func (c *Count) tell(n int, err error) {
 
 // settle works out the number. The caller holds mu.
 func (c *Count) settle() {
-	if c.opts.Answers() {
-		c.last = c.told
+	switch answers := c.opts.Answers(); {
+	case c.told >= c.last && answers:
+		c.last, c.fell = c.told, time.Time{}
+	case !answers || c.told >= c.last:
+		c.fell = time.Time{}
+	case c.fell.IsZero():
+		c.fell = time.Now()
+	case time.Since(c.fell) >= fallTime:
+		c.last, c.fell = c.told, time.Time{}
 	}
 	least := (c.last + c.opts.Ceiling - 1) / c.opts.Ceiling
 	c.healthy.Store(int64(max(1, c.told, least)))

@@ -48,7 +48,7 @@ func TestHealthy(t *testing.T) {
 		"a ceiling of nothing":  {0, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 9}}},
 		"a ceiling out of need": {100, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 1}}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			answers := true
 			c := New(Options{Ceiling: row.ceiling, Answers: func() bool { return answers }})
 			if c.Healthy() != 1 {
@@ -64,12 +64,34 @@ func TestHealthy(t *testing.T) {
 					answers = s.what == "back"
 					c.settle()
 				}
+				time.Sleep(fallTime) // what fell has fallen
+				c.settle()
 				if got := c.Healthy(); got != s.want {
-					t.Fatalf("step %d, %s %d: %d, want %d", i, s.what, s.n, got, s.want)
+					t.Fatalf("%s: step %d, %s %d: %d, want %d", name, i, s.what, s.n, got, s.want)
 				}
 			}
 		})
 	}
+}
+
+// TestFallsBeforeTheStore: what takes proxies away may take the store moments later;
+// the count had not fallen for the ceiling then.
+func TestFallsBeforeTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := true
+		c := New(Options{Ceiling: 3, Answers: func() bool { return answers }})
+		c.tell(30, nil)
+		c.tell(1, nil)
+		time.Sleep(fallTime - time.Second)
+		c.settle()
+		answers = false
+		c.settle()
+		time.Sleep(time.Hour)
+		c.settle()
+		if c.Healthy() != 10 {
+			t.Errorf("of 30, 1 is told shortly before the store is out: %d, want 10", c.Healthy())
+		}
+	})
 }
 
 // told is a source that a test speaks through.
@@ -106,7 +128,7 @@ func TestFollowsAStoreThatIsBack(t *testing.T) {
 			t.Errorf("%d after an hour without a store, want 3", c.Healthy())
 		}
 		out.Store(false)
-		time.Sleep(settleInterval)
+		time.Sleep(fallTime + 2*settleInterval)
 		synctest.Wait()
 		if c.Healthy() != 1 {
 			t.Errorf("%d with the store, want 1", c.Healthy())

@@ -113,7 +113,7 @@ func New(opts Options, set *limit.Set) *Limiter {
 		opts.DenyTTL = DefaultDenyTTL
 	}
 	l := &Limiter{
-		opts: opts, jitter: newJitter(opts.RetryJitter, opts.Random),
+		opts: opts, jitter: newJitter(opts.RetryJitter, opts.Random, opts.Instances),
 		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
 	}
 	l.set.Store(set)
