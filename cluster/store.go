@@ -22,6 +22,8 @@ type Store struct {
 	counts counters
 	met    met
 	marks  map[string]bool // that were seen, by key; only Run uses it
+	// unlearnt and unkept part the log's lines on the topology and on the secret.
+	unlearnt, unkept seldom
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -106,6 +108,7 @@ func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology)
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
+			n.replaced(s.opts.OnOutage)
 			n.stop()
 			_ = n.client.Close()
 		}
@@ -119,7 +122,9 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	old := s.top.Load()
 	t, err := s.discover(asking, old)
 	if err != nil {
-		s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
+		if s.unlearnt.now() {
+			s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
+		}
 		if !errors.Is(err, ErrNotMaster) || old.cluster {
 			return
 		}
@@ -235,7 +240,11 @@ func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
 // Ping asks every master whether it is there.
 func (s *Store) Ping(ctx context.Context) error {
-	for addr, n := range s.top.Load().nodes {
+	nodes := s.top.Load().nodes
+	if len(nodes) == 0 {
+		return fmt.Errorf("ping store: %w", errNoMaster)
+	}
+	for addr, n := range nodes {
 		if err := n.client.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping %s: %w", addr, err)
 		}

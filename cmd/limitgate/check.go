@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/commands"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
@@ -44,6 +46,10 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	}
 	if fs.NArg() < 3 {
 		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
+		return exitUsage
+	}
+	if _, err := commands.ParseRequest(fs.Args()); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
