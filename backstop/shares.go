@@ -12,9 +12,12 @@ import (
 )
 
 const (
-	// DefaultBuckets bounds the buckets that are kept. At some 300 bytes each this is
-	// 30 MB.
+	// DefaultBuckets bounds the buckets that are kept. At some 300 bytes each, names
+	// included, this is 30 MB.
 	DefaultBuckets = 100_000
+	// nameBytes is what a name takes on the average, at most: longer ones leave room
+	// for fewer buckets.
+	nameBytes = 128
 	// shardCount is how many locks they are spread over.
 	shardCount = 64
 	// second is what a bucket starts with that may have been forgotten, in
@@ -30,9 +33,10 @@ const (
 
 // shares are this instance's shares of buckets, those that were asked for last. A new
 // bucket is full. When a bucket has to be forgotten that is not full, then nobody
-// knows which are new and which were forgotten: those of its rate start with what
-// they earn in a second, until it would have been full. Any number of goroutines may
-// use it.
+// knows which are new and which were forgotten: until it would have been full, those of
+// its rate start with what they earn in a second, and all of them together with no more
+// than one bucket earns, so that nobody gains by having buckets forgotten. Any number
+// of goroutines may use it.
 type shares struct {
 	seed   maphash.Seed
 	shards [shardCount]shareShard
@@ -41,17 +45,26 @@ type shares struct {
 type shareShard struct {
 	mu        sync.Mutex // guards the rest
 	bound     int
+	names     int // bytes
 	buckets   *simplelru.LRU[string, *bucket]
-	forgotten map[rate]int64 // until when buckets may be missed, in microseconds
-	next      []pending      // of the call being decided
-	last      int64          // the latest time of a decision
+	forgotten map[rate]*missed
+	next      []pending // of the call being decided
+	last      int64     // the latest time of a decision
 }
 
 // bucket is a share of one.
 type bucket struct {
 	state limit.State
-	// largest is the largest cost that it was asked for and that its limit can hold.
-	largest int64
+	// largest is the largest cost that it was asked for and that its limit can hold,
+	// until the moment by which it could have been saved up twice.
+	largest, until int64
+}
+
+// missed says that buckets of a rate may have been forgotten until then, and what new
+// ones may start with, all together.
+type missed struct {
+	until int64
+	state limit.State
 }
 
 // rate tells buckets apart that refill differently.
@@ -61,6 +74,9 @@ type rate struct{ count, period int64 }
 type pending struct {
 	known *bucket // nil of a new one
 	bucket
+	// from is what a new one draws start units from, nil when it starts full.
+	from  *missed
+	start int64
 }
 
 // asTokenBucket tells the maths what every share is.
@@ -70,7 +86,7 @@ func (s *shares) init(bound int) {
 	s.seed = maphash.MakeSeed()
 	for i := range s.shards {
 		sh := &s.shards[i]
-		sh.bound, sh.forgotten = max(1, bound/shardCount), map[rate]int64{}
+		sh.bound, sh.forgotten = max(1, bound/shardCount), map[rate]*missed{}
 		sh.buckets, _ = simplelru.NewLRU[string, *bucket](sh.bound, nil) // fails for a bound below 1 only
 	}
 }
@@ -125,19 +141,40 @@ func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params)
 	p := it.Limit.Params.Share(n)
 	var next pending
 	if b, ok := sh.buckets.Peek(name(it)); ok {
-		next = pending{b, *b}
+		next = pending{known: b, bucket: *b}
 	} else {
 		content := p.Capacity
-		if now < max(sh.forgotten[rate{p.Count, p.Period}], sh.forgotten[rate{}]) {
-			content = earned(&p, second)
+		if next.from = sh.missed(&p, now); next.from != nil {
+			next.start = next.from.offer(&p, now)
+			content = next.start
 		}
 		next.state = p.StateWith(content, 0, now)
 	}
-	if it.Cost <= it.Limit.Params.Capacity {
-		next.largest = max(next.largest, it.Cost)
+	if now >= next.until {
+		next.largest = 0
+	}
+	if it.Cost > max(p.Capacity, next.largest) && it.Cost <= it.Limit.Params.Capacity {
+		next.largest, next.until = it.Cost, now+2*p.RefillTime(it.Cost)
 	}
 	p.Capacity = max(p.Capacity, min(next.largest, it.Limit.Params.Capacity))
 	return next, p
+}
+
+// missed returns what is known of forgotten buckets of a share's rate, nil if none is
+// missed.
+func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
+	for _, of := range []rate{{p.Count, p.Period}, {}} {
+		if m := sh.forgotten[of]; m != nil && now < m.until {
+			return m
+		}
+	}
+	return nil
+}
+
+// offer returns what a new bucket may start with.
+func (m *missed) offer(p *limit.Params, now int64) int64 {
+	v, _, _ := limit.Decide(p, nil, &m.state, now, 0)
+	return min(earned(p, second), v.Remaining)
 }
 
 // earned returns what a bucket earns in so many microseconds: at least a unit and
@@ -156,11 +193,17 @@ func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
 		sh.buckets.Get(name(it)) // it was asked for last
 		return
 	}
-	if sh.buckets.Len() >= sh.bound {
-		_, oldest, _ := sh.buckets.RemoveOldest()
+	if next.from != nil {
+		next.from.state = limit.Refund(&asTokenBucket, next.from.state, -next.start, 0)
+	}
+	for sh.buckets.Len() > 0 && (sh.buckets.Len() >= sh.bound || sh.names+len(it.Name) > sh.bound*nameBytes) {
+		name, oldest, _ := sh.buckets.RemoveOldest()
+		sh.names -= len(name)
 		sh.forget(&oldest.state, now)
 	}
-	sh.buckets.Add(string(it.Name), &bucket{next.state, next.largest})
+	sh.names += len(it.Name)
+	own := next.bucket
+	sh.buckets.Add(string(it.Name), &own)
 }
 
 // forget notes that a bucket is missed until it would have been full.
@@ -171,9 +214,9 @@ func (sh *shareShard) forget(s *limit.State, now int64) {
 	}
 	count, period := s.Rate()
 	of := rate{count, period}
-	if _, known := sh.forgotten[of]; !known && len(sh.forgotten) >= maxRates {
-		for of, until := range sh.forgotten {
-			if until <= now {
+	if sh.forgotten[of] == nil && len(sh.forgotten) >= maxRates {
+		for of, m := range sh.forgotten {
+			if m.until <= now {
 				delete(sh.forgotten, of)
 			}
 		}
@@ -181,7 +224,10 @@ func (sh *shareShard) forget(s *limit.State, now int64) {
 			of = rate{}
 		}
 	}
-	sh.forgotten[of] = max(sh.forgotten[of], until)
+	if sh.forgotten[of] == nil {
+		sh.forgotten[of] = &missed{}
+	}
+	sh.forgotten[of].until = max(sh.forgotten[of].until, until)
 }
 
 // refund gives back what an item took.
@@ -201,6 +247,7 @@ func (s *shares) reset(match func(name string) bool) (n int64) {
 		sh.mu.Lock()
 		for _, name := range sh.buckets.Keys() {
 			if match(name) && sh.buckets.Remove(name) {
+				sh.names -= len(name)
 				n++
 			}
 		}
