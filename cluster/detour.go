@@ -11,8 +11,9 @@ import (
 
 // While a slot moves, calls about it are answered with a redirect. Most are left to
 // the backstop. Calls with a bucket of a limit that fails closed, and refunds, follow
-// it, one of each kind: moving slots is everyday work, and must not deny everybody. A redirect
-// says that nothing was executed, so asking again charges nobody twice. See
+// it, one of each kind, and a second one where a slot has moved on meanwhile: moving
+// slots is everyday work, and must not deny everybody. A redirect says that nothing was
+// executed, so asking again charges nobody twice. See
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ on
 // MOVED, ASK and TRYAGAIN.
 
@@ -27,13 +28,17 @@ type way struct {
 	// that is still to be done.
 	single bool
 	// to is the address that a redirect named, "" for the owner of the slot as far as
-	// it is known: moved says that it was another one, and asking that the slot is
-	// only on its way there.
-	to            string
-	moved, asking bool
+	// it is known: moved counts how often it was another one, and asking says that the
+	// slot is only on its way there.
+	to     string
+	moved  uint8
+	asking bool
 	// clock: the store's clock was outside of the boundaries that were sent before.
 	clock bool
 }
+
+// maxMoved is how often a call follows a slot that has moved.
+const maxMoved = 2
 
 // detour is a call that was not decided, why, and how it is asked for again.
 type detour struct {
@@ -51,8 +56,8 @@ func (w way) after(why error) (way, bool) {
 	case kind == KindTryAgain && !w.single: // the keys of the call are in two places
 		return way{single: true, clock: w.clock}, true
 	case kind == KindMoved && told:
-		ok := !w.moved && !w.asking
-		w.alone, w.to, w.moved = true, to, true
+		ok := w.moved < maxMoved && !w.asking
+		w.alone, w.to, w.moved = true, to, w.moved+1
 		return w, ok
 	case kind == KindAsk && told:
 		ok := !w.asking

@@ -16,7 +16,7 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// TestWays: a redirect of each kind is followed once, keys that are in two places are asked for
+// TestWays: a redirect is followed once, a slot that moves on twice, keys that are in two places are asked for
 // one by one, and from no way can a call go on for ever.
 func TestWays(t *testing.T) {
 	const here, there = "127.0.0.1:7000", "127.0.0.1:7001"
@@ -29,14 +29,15 @@ func TestWays(t *testing.T) {
 		to   way
 		ok   bool
 	}{
-		{way{}, moved, way{alone: true, to: here, moved: true}, true},
+		{way{}, moved, way{alone: true, to: here, moved: 1}, true},
 		{way{}, ask, way{alone: true, to: there, asking: true}, true},
 		{way{}, inScript, way{alone: true}, true},
 		{way{alone: true}, inScript, way{}, false},
 		{way{alone: true}, ask, way{alone: true, to: there, asking: true}, true},
-		{way{alone: true, to: here, moved: true}, ask, way{alone: true, to: there, moved: true, asking: true}, true},
+		{way{alone: true, to: here, moved: 1}, ask, way{alone: true, to: there, moved: 1, asking: true}, true},
 		{way{alone: true, to: there, asking: true}, moved, way{}, false},
-		{way{alone: true, to: here, moved: true}, moved, way{}, false},
+		{way{alone: true, to: there, moved: 1}, moved, way{alone: true, to: here, moved: 2}, true},
+		{way{alone: true, to: there, moved: 2}, moved, way{}, false},
 		{way{}, tryAgain, way{single: true}, true},
 		{way{alone: true, to: there, asking: true}, tryAgain, way{single: true}, true},
 		{way{alone: true, single: true}, tryAgain, way{}, false},

@@ -302,6 +302,13 @@ func (l *lane) run(ctx context.Context) {
 	l.rests.Wait()
 }
 
+// connected reports whether there is a connection.
+func (l *lane) connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.link != nil
+}
+
 // drop ends the connection, so that the next one begins with asking for the role.
 func (l *lane) drop() {
 	l.mu.Lock()

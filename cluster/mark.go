@@ -16,6 +16,8 @@ import (
 // A master that comes back empty has forgotten every bucket, which nothing else
 // tells. So each one has a mark, that the proxies prolong: where it is gone, although
 // this proxy has seen it, the master was reset. Whichever proxy looks first counts it.
+// Its value is how many proxies there were, for those that start while the heartbeats
+// are out of reach.
 
 const (
 	// markPrefix is what the keys of marks begin with.
@@ -37,7 +39,7 @@ func (s *Store) lookForResets(ctx context.Context) {
 	for n, key := range s.top.Load().markKeys() {
 		if n.breaker.State() == breaker.Closed {
 			wg.Go(func() {
-				there, err := n.mark(ctx, key)
+				there, err := n.mark(ctx, key, s.instances.Load())
 				if err != nil {
 					return
 				}
@@ -68,11 +70,40 @@ func (t *topology) markKeys() map[*node]string {
 }
 
 // mark prolongs the mark of a master, or puts it there, and reports whether it was
-// there.
-func (n *node) mark(ctx context.Context, key string) (there bool, err error) {
-	err = n.client.SetArgs(ctx, key, "1", redis.SetArgs{Get: true, TTL: markTTL}).Err()
-	if errors.Is(err, redis.Nil) {
+// there. Its value is the number of instances, unless that is not known: 0.
+func (n *node) mark(ctx context.Context, key string, instances int64) (there bool, err error) {
+	if instances > 0 {
+		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Get: true, TTL: markTTL}).Err()
+	} else {
+		err = n.client.GetEx(ctx, key, markTTL).Err()
+	}
+	if !errors.Is(err, redis.Nil) {
+		return err == nil, err
+	}
+	if instances > 0 {
 		return false, nil
 	}
-	return err == nil, err
+	put, err := n.client.SetNX(ctx, key, 0, markTTL).Result()
+	return !put, err // or another proxy was faster, and counts it
+}
+
+// remembered returns how many instances there were when marks were prolonged last, by
+// those that can be read, or 0.
+func (s *Store) remembered(ctx context.Context) (most int) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards most
+	for n, key := range s.top.Load().markKeys() {
+		wg.Go(func() {
+			was, err := n.client.Get(ctx, key).Int()
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && was <= maxInstances {
+				most = max(most, was)
+			}
+		})
+	}
+	wg.Wait()
+	return most
 }

@@ -14,14 +14,16 @@ import (
 // Store decides on a Redis Cluster or a single Redis. Any number of goroutines
 // may use it.
 type Store struct {
-	opts   Options
-	script script
-	top    atomic.Pointer[topology]
-	reload chan struct{} // one slot: a reload that is wanted already covers the next wish
-	late   chan []limit.Item
-	counts counters
-	met    met
-	marks  map[string]bool // that were seen, by key; only Run uses it
+	opts      Options
+	script    script
+	top       atomic.Pointer[topology]
+	topErr    atomic.Pointer[error] // why it could not be learnt the last time, nil when it could
+	reload    chan struct{}         // one slot: a reload that is wanted already covers the next wish
+	late      chan []limit.Item
+	counts    counters
+	met       met
+	instances atomic.Int64    // by the last heartbeat; 0 before
+	marks     map[string]bool // that were seen, by key; only Run uses it
 	// unlearnt and unkept part the log's lines on the topology and on the secret.
 	unlearnt, unkept seldom
 
@@ -121,7 +123,9 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	defer cancel()
 	old := s.top.Load()
 	t, err := s.discover(asking, old)
+	s.topErr.Store(nil)
 	if err != nil {
+		s.topErr.Store(&err)
 		if s.unlearnt.now() {
 			s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
 		}
@@ -238,8 +242,12 @@ func (s *Store) Saturated(it *limit.Item) bool {
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
-// Ping asks every master whether it is there.
+// Ping asks every master whether it is there, and tells why the topology could not be
+// learnt the last time, if it could not.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.topErr.Load(); err != nil {
+		return *err
+	}
 	nodes := s.top.Load().nodes
 	if len(nodes) == 0 {
 		return fmt.Errorf("ping store: %w", errNoMaster)

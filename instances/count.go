@@ -28,13 +28,18 @@ const (
 	awaitLimit = 2 * time.Second
 )
 
+// maxInstances bounds what is believed: more than a fleet has, and what a number in the
+// settings may be.
+const maxInstances = 100_000
+
 // errNone is why a number is not believed: this proxy is there itself.
 var errNone = errors.New("it counts none, and this proxy is one")
 
 // Source tells how many proxies there are.
 type Source interface {
 	// Run calls tell with the number whenever it is learnt, and with an error
-	// whenever it could not be, until ctx ends. It returns when all it started has
+	// whenever it could not be, until ctx ends; with an error the number is one that
+	// is remembered from an earlier time, or 0. It returns when all it started has
 	// ended. It may call tell from several goroutines.
 	Run(ctx context.Context, tell func(n int, err error))
 }
@@ -150,11 +155,16 @@ func (c *Count) tell(n int, err error) {
 	if err == nil && n < 1 {
 		err = errNone
 	}
+	n = min(n, maxInstances)
 	if err == nil {
 		c.told = n
 		c.settle()
 	} else {
 		c.errors.Add(1)
+		if c.told == 0 && n > 0 {
+			c.told = n
+			c.settle()
+		}
 	}
 	c.report(err)
 	c.err = err

@@ -36,6 +36,7 @@ func TestHealthy(t *testing.T) {
 		"nobody told anything":  {3, []step{{"fails", 0, 1}, {"out", 0, 1}, {"back", 0, 1}}},
 		"the source fails":      {3, []step{{"tells", 5, 5}, {"fails", 0, 5}, {"fails", 0, 5}, {"tells", 4, 4}}},
 		"none and less":         {3, []step{{"tells", 5, 5}, {"tells", 0, 5}, {"tells", -7, 5}, {"tells", 6, 6}}},
+		"remembered":            {3, []step{{"out", 0, 1}, {"fails", 6, 6}, {"fails", 2, 6}, {"back", 0, 6}, {"tells", 3, 3}}},
 		"half while out":        {3, []step{{"tells", 10, 10}, {"out", 0, 10}, {"tells", 5, 5}, {"back", 0, 5}}},
 		"nearly all while out":  {3, []step{{"tells", 10, 10}, {"out", 0, 10}, {"tells", 1, 4}, {"back", 0, 1}}},
 		"slowly while out":      {3, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 5, 5}, {"tells", 2, 3}, {"tells", 1, 3}, {"back", 0, 1}}},

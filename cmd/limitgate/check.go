@@ -10,8 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/limitgate/limitgate/commands"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/limitgate/limitgate/commands"
 )
 
 const checkAbout = `Asks a running limitgate whether a cost may be taken now, and takes it.
