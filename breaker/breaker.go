@@ -157,7 +157,9 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 			b.close(now)
 			return
 		}
-		b.row, b.last = 0, nil
+		if b.row = 0; state == Closed { // else it is why it opened
+			b.last = nil
+		}
 	}
 	if o.Failed+o.Stuck > 0 {
 		if b.row == 0 {

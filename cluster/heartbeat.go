@@ -87,7 +87,9 @@ func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 		n = max(n, h.count)
 	}
 	h.count, h.missed = n, false
-	h.store.instances.Store(int64(n))
+	if h.store.instances.Swap(int64(n)) != int64(n) {
+		h.store.counted.Store(true)
+	}
 	return n, nil
 }
 

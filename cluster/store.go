@@ -23,6 +23,7 @@ type Store struct {
 	counts    counters
 	met       met
 	instances atomic.Int64    // by the last heartbeat; 0 before
+	counted   atomic.Bool     // that has changed, and the marks do not say so yet
 	marks     map[string]bool // that were seen, by key; only Run uses it
 	// unlearnt and unkept part the log's lines on the topology and on the secret.
 	unlearnt, unkept seldom
@@ -83,6 +84,9 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-tick.C:
 			s.lookForResets(ctx)
 		case <-soon.C:
+			if s.counted.Swap(false) {
+				s.lookForResets(ctx)
+			}
 			if !s.anyOpen() {
 				continue
 			}
