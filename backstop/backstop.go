@@ -10,24 +10,18 @@ import (
 	"sync/atomic"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/memory"
 )
 
-const (
-	// localBuckets bounds the buckets of limits that each instance decides alone.
-	localBuckets = 100_000
-	// retryClosed is when the callers of a limit that fails closed should come
-	// back, in ms: the store is asked again at once, so soon.
-	retryClosed = 100
-)
+// retryClosed is when the callers of a limit that fails closed should come back, in
+// ms: the store is asked again at once, so soon.
+const retryClosed = 100
 
 // Backstop decides for one instance of several. Any number of goroutines may
 // use it.
 type Backstop struct {
 	opts   Options
-	shares shares        // of limits whose store is sick
-	local  *memory.Store // shares of limits that want no store
-	total  *total        // nil without
+	shares shares
+	total  *total // nil without
 	capped atomic.Int64
 }
 
@@ -52,7 +46,7 @@ func New(opts Options) *Backstop {
 	if opts.Buckets <= 0 {
 		opts.Buckets = DefaultBuckets
 	}
-	b := &Backstop{opts: opts, local: memory.New(memory.Options{Buckets: localBuckets})}
+	b := &Backstop{opts: opts}
 	b.shares.init(opts.Buckets)
 	if opts.TotalRate > 0 {
 		b.total = newTotal(opts.TotalRate)
@@ -64,25 +58,37 @@ func New(opts Options) *Backstop {
 func (b *Backstop) instances() int64 { return int64(max(1, b.opts.Instances())) }
 
 // Decide fills in verdict and source of the items of a request's calls, and takes
-// the units of each call in which nothing denies.
+// the units of each call in which nothing denies. What a request took of the total is
+// spent, also where others deny it.
 func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
-	admits := true
-	for _, c := range calls {
-		admits = b.decide(at, items[c.First:c.Last], true) && admits
-	}
-	if !admits || b.total == nil {
-		return
-	}
-	wait := b.total.take(at.Now, req.Tenant, req.Cost)
-	if wait == 0 {
-		return
-	}
-	b.capped.Add(1)
+	admits, enforced := true, false
 	for _, c := range calls {
 		call := items[c.First:c.Last]
-		b.Refund(call)
+		admits = b.decide(at, call, true) && admits
 		for i := range call {
-			call[i].Verdict = limit.Verdict{Remaining: call[i].Remaining, Reset: call[i].Reset, Wait: wait}
+			enforced = enforced || call[i].Enforced()
+		}
+	}
+	if !admits || !enforced || b.total == nil {
+		return
+	}
+	if wait := b.total.take(at.Now, req.Tenant, req.Cost); wait > 0 {
+		b.capped.Add(1)
+		for _, c := range calls {
+			b.cap(items[c.First:c.Last], wait)
+		}
+	}
+}
+
+// cap denies a call that was admitted, and gives back what it took.
+func (b *Backstop) cap(call []limit.Item, wait int64) {
+	for i := range call {
+		it := &call[i]
+		if it.Allowed {
+			b.shares.refund(it)
+		}
+		if it.Enforced() {
+			it.Verdict = limit.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}
 		}
 	}
 }
@@ -118,43 +124,21 @@ func failsClosed(it *limit.Item) bool {
 // Share decides the items of one call by this instance's share, healthy or not:
 // their limits want it so. It takes the units if take is set.
 func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
-	shares := b.localShares(items)
-	call := []limit.Call{{First: 0, Last: len(items)}}
-	if take {
-		b.local.Take(at, shares, call)
-	} else {
-		b.local.Peek(at, shares, call)
-	}
+	b.shares.decide(items, b.instances(), at.Now, take)
 	for i := range items {
-		items[i].Verdict, items[i].Source, items[i].Local = shares[i].Verdict, limit.SourceLease, true
+		items[i].Source, items[i].Local = limit.SourceLease, true
 	}
-}
-
-// localShares returns the items with this instance's share of their limits.
-func (b *Backstop) localShares(items []limit.Item) []limit.Item {
-	shares := make([]limit.Item, len(items))
-	n := b.instances()
-	for i := range items {
-		shares[i] = items[i]
-		shares[i].Limit = items[i].Limit.Share(n, items[i].Cost)
-	}
-	return shares
 }
 
 // Reset forgets the buckets of a tenant or of one limit, see limiter.Backstop.
-func (b *Backstop) Reset(ctx context.Context, tenant, id string) (int64, error) {
-	n, err := b.local.Reset(ctx, tenant, id)
-	return n + b.shares.reset(limit.BucketsOf(tenant, id)), err
+func (b *Backstop) Reset(_ context.Context, tenant, id string) (int64, error) {
+	return b.shares.reset(limit.BucketsOf(tenant, id)), nil
 }
 
 // Refund gives back what Decide or Share took for the items.
 func (b *Backstop) Refund(items []limit.Item) {
 	for i := range items {
-		if items[i].Local {
-			b.local.Refund(limit.Moment{}, b.localShares(items[i:i+1]))
-		} else {
-			b.shares.refund(&items[i])
-		}
+		b.shares.refund(&items[i])
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"unsafe"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -11,42 +12,82 @@ import (
 )
 
 const (
-	// DefaultBuckets bounds the buckets that are kept while the store is sick. At
-	// some 300 bytes each this is 30 MB.
+	// DefaultBuckets bounds the buckets that are kept. At some 300 bytes each, names
+	// included, this is 30 MB.
 	DefaultBuckets = 100_000
+	// nameBytes is what a name takes on the average, at most: longer ones leave room
+	// for fewer buckets.
+	nameBytes = 128
 	// shardCount is how many locks they are spread over.
 	shardCount = 64
-	// second is what a bucket starts with when another one has to be forgotten for
-	// it, in microseconds of its rate.
+	// second is what a bucket starts with that may have been forgotten, in
+	// microseconds of its rate.
 	second = 1_000_000
+	// maxRates bounds the rates for which is known until when buckets of them may have
+	// been forgotten; further ones are taken together.
+	maxRates = 64
+	// clockSlack is how far, in microseconds, decisions may be out of order: their time
+	// is taken before the lock. What lies further back is a clock that was set back.
+	clockSlack = 1_000_000
 )
 
-// asTokenBucket tells the maths what every share is.
-var asTokenBucket = limit.Params{Algorithm: limit.AlgorithmTokenBucket}
-
-// shares are this instance's shares of buckets, those that were asked for last.
-// A new bucket is full. When a bucket has to be forgotten that is not full, then
-// nobody knows who is new and who was forgotten: new ones start with what they earn
-// in a second. Any number of goroutines may use it.
+// shares are this instance's shares of buckets, those that were asked for last. A new
+// bucket is full. When a bucket has to be forgotten that is not full, then nobody
+// knows which are new and which were forgotten: until it would have been full, those of
+// its rate start with what they earn in a second, and all of them together with no more
+// than one bucket earns, so that nobody gains by having buckets forgotten. Any number
+// of goroutines may use it.
 type shares struct {
 	seed   maphash.Seed
 	shards [shardCount]shareShard
 }
 
 type shareShard struct {
-	mu      sync.Mutex // guards the rest
-	bound   int
-	buckets *simplelru.LRU[string, limit.State]
-	next    []limit.State // of the call being decided
-	last    int64         // the latest time of a decision
+	mu        sync.Mutex // guards the rest
+	bound     int
+	names     int // bytes
+	buckets   *simplelru.LRU[string, *bucket]
+	forgotten map[rate]*missed
+	next      []pending // of the call being decided
+	last      int64     // the latest time of a decision
 }
+
+// bucket is a share of one.
+type bucket struct {
+	state limit.State
+	// largest is the largest cost that it was asked for and that its limit can hold,
+	// until the moment by which it could have been saved up twice.
+	largest, until int64
+}
+
+// missed says that buckets of a rate may have been forgotten until then, and what new
+// ones may start with, all together.
+type missed struct {
+	until int64
+	state limit.State
+}
+
+// rate tells buckets apart that refill differently.
+type rate struct{ count, period int64 }
+
+// pending is what becomes of a bucket by the call being decided.
+type pending struct {
+	known *bucket // nil of a new one
+	bucket
+	// from is what a new one draws start units from, nil when it starts full.
+	from  *missed
+	start int64
+}
+
+// asTokenBucket tells the maths what every share is.
+var asTokenBucket = limit.Params{Algorithm: limit.AlgorithmTokenBucket}
 
 func (s *shares) init(bound int) {
 	s.seed = maphash.MakeSeed()
 	for i := range s.shards {
 		sh := &s.shards[i]
-		sh.bound = max(1, bound/shardCount)
-		sh.buckets, _ = simplelru.NewLRU[string, limit.State](sh.bound, nil) // fails for a bound below 1 only
+		sh.bound, sh.forgotten = max(1, bound/shardCount), map[rate]*missed{}
+		sh.buckets, _ = simplelru.NewLRU[string, *bucket](sh.bound, nil) // fails for a bound below 1 only
 	}
 }
 
@@ -55,6 +96,9 @@ func (s *shares) shard(it *limit.Item) *shareShard {
 	return &s.shards[maphash.Bytes(s.seed, it.Name[:it.TagLen])%shardCount]
 }
 
+// name returns the name of an item's bucket for looking it up, without a copy.
+func name(it *limit.Item) string { return unsafe.String(&it.Name[0], len(it.Name)) }
+
 // decide fills in the verdicts of a call by the n-th part of its limits, and
 // reports whether no enforced item denies. Then, if take is set, it takes the
 // units.
@@ -62,68 +106,75 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 	sh := s.shard(&call[0])
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	now = sh.monotonic(now)
+	now = monotonic(&sh.last, now)
 	admits = true
 	sh.next = sh.next[:0]
 	for i := range call {
 		it := &call[i]
-		state, p := sh.find(it, n, now)
-		it.Verdict, _, _ = limit.Decide(&p, nil, &state, now, it.Cost)
-		sh.next = append(sh.next, state)
+		next, p := sh.find(it, n, now)
+		it.Verdict, _, _ = limit.Decide(&p, nil, &next.state, now, it.Cost)
+		sh.next = append(sh.next, next)
 		admits = admits && (it.Allowed || !it.Enforced())
 	}
-	if !take {
-		return admits
-	}
-	for i := range call {
+	for i := 0; take && i < len(call); i++ {
 		if call[i].Allowed && !admits {
-			limit.Untake(&asTokenBucket, &sh.next[i], call[i].Cost)
+			limit.Untake(&asTokenBucket, &sh.next[i].state, call[i].Cost)
 		}
-		sh.buckets.Add(string(call[i].Name), sh.next[i])
+		sh.keep(&call[i], &sh.next[i], now)
 	}
 	return admits
 }
 
-// clockSlack is how far, in microseconds, decisions may be out of order: their time
-// is taken before the lock. What lies further back is a clock that was set back.
-const clockSlack = 1_000_000
-
-// monotonic returns the time at which a decision of now is made.
-func (sh *shareShard) monotonic(now int64) int64 {
-	if behind := sh.last - now; behind <= 0 || behind >= clockSlack {
-		sh.last = now
+// monotonic returns the time at which a decision of now is made, where last is the
+// latest before.
+func monotonic(last *int64, now int64) int64 {
+	if behind := *last - now; behind <= 0 || behind >= clockSlack {
+		*last = now
 	}
-	return sh.last
+	return *last
 }
 
-// find returns the state of an item's bucket, and the share of its limit. The
-// bucket holds the largest cost that it was asked for and that the limit can hold,
-// so that large requests are not starved by small ones.
-func (sh *shareShard) find(it *limit.Item, n, now int64) (limit.State, limit.Params) {
-	state, known := sh.buckets.Peek(string(it.Name))
-	p := it.Limit.Params.Share(n, 1)
-	p.Capacity = max(p.Capacity, state.CapacityAt(&p))
-	if it.Cost <= it.Limit.Params.Capacity {
-		p.Capacity = max(p.Capacity, it.Cost)
+// find returns an item's bucket and the share of its limit. Capacity grows to the
+// largest cost, so that large requests can be saved up for and are not starved by
+// small ones; but there is no more in a new bucket than the share.
+func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params) {
+	p := it.Limit.Params.Share(n)
+	var next pending
+	if b, ok := sh.buckets.Peek(name(it)); ok {
+		next = pending{known: b, bucket: *b}
+	} else {
+		content := p.Capacity
+		if next.from = sh.missed(&p, now); next.from != nil {
+			next.start = next.from.offer(&p, now)
+			content = next.start
+		}
+		next.state = p.StateWith(content, 0, now)
 	}
-	if !known && sh.crowded(now) {
-		state = p.StateWith(earned(&p, second), 0, now)
+	if now >= next.until {
+		next.largest = 0
 	}
-	return state, p
+	if it.Cost > max(p.Capacity, next.largest) && it.Cost <= it.Limit.Params.Capacity {
+		next.largest, next.until = it.Cost, now+2*p.RefillTime(it.Cost)
+	}
+	p.Capacity = max(p.Capacity, min(next.largest, it.Limit.Params.Capacity))
+	return next, p
 }
 
-// crowded reports whether a bucket must be forgotten for a new one that is not
-// full. A full one is forgotten here.
-func (sh *shareShard) crowded(now int64) bool {
-	if sh.buckets.Len() < sh.bound {
-		return false
+// missed returns what is known of forgotten buckets of a share's rate, nil if none is
+// missed.
+func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
+	for _, of := range []rate{{p.Count, p.Period}, {}} {
+		if m := sh.forgotten[of]; m != nil && now < m.until {
+			return m
+		}
 	}
-	_, oldest, _ := sh.buckets.GetOldest()
-	if limit.Expires(limit.AlgorithmTokenBucket, &oldest) > now {
-		return true
-	}
-	sh.buckets.RemoveOldest()
-	return false
+	return nil
+}
+
+// offer returns what a new bucket may start with.
+func (m *missed) offer(p *limit.Params, now int64) int64 {
+	v, _, _ := limit.Decide(p, nil, &m.state, now, 0)
+	return min(earned(p, second), v.Remaining)
 }
 
 // earned returns what a bucket earns in so many microseconds: at least a unit and
@@ -135,13 +186,57 @@ func earned(p *limit.Params, micros int64) int64 {
 	return min(p.Capacity, max(1, p.Count*micros/p.Period))
 }
 
+// keep keeps what has become of a bucket.
+func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
+	if next.known != nil {
+		*next.known = next.bucket
+		sh.buckets.Get(name(it)) // it was asked for last
+		return
+	}
+	if next.from != nil {
+		next.from.state = limit.Refund(&asTokenBucket, next.from.state, -next.start, 0)
+	}
+	for sh.buckets.Len() > 0 && (sh.buckets.Len() >= sh.bound || sh.names+len(it.Name) > sh.bound*nameBytes) {
+		name, oldest, _ := sh.buckets.RemoveOldest()
+		sh.names -= len(name)
+		sh.forget(&oldest.state, now)
+	}
+	sh.names += len(it.Name)
+	own := next.bucket
+	sh.buckets.Add(string(it.Name), &own)
+}
+
+// forget notes that a bucket is missed until it would have been full.
+func (sh *shareShard) forget(s *limit.State, now int64) {
+	until := limit.Expires(limit.AlgorithmTokenBucket, s)
+	if until <= now {
+		return
+	}
+	count, period := s.Rate()
+	of := rate{count, period}
+	if sh.forgotten[of] == nil && len(sh.forgotten) >= maxRates {
+		for of, m := range sh.forgotten {
+			if m.until <= now {
+				delete(sh.forgotten, of)
+			}
+		}
+		if len(sh.forgotten) >= maxRates {
+			of = rate{}
+		}
+	}
+	if sh.forgotten[of] == nil {
+		sh.forgotten[of] = &missed{}
+	}
+	sh.forgotten[of].until = max(sh.forgotten[of].until, until)
+}
+
 // refund gives back what an item took.
 func (s *shares) refund(it *limit.Item) {
 	sh := s.shard(it)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if state, ok := sh.buckets.Peek(string(it.Name)); ok {
-		sh.buckets.Add(string(it.Name), limit.Refund(&asTokenBucket, state, it.Cost, 0))
+	if b, ok := sh.buckets.Peek(name(it)); ok {
+		b.state = limit.Refund(&asTokenBucket, b.state, it.Cost, 0)
 	}
 }
 
@@ -152,6 +247,7 @@ func (s *shares) reset(match func(name string) bool) (n int64) {
 		sh.mu.Lock()
 		for _, name := range sh.buckets.Keys() {
 			if match(name) && sh.buckets.Remove(name) {
+				sh.names -= len(name)
 				n++
 			}
 		}

@@ -2,6 +2,7 @@ package backstop_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,17 +28,16 @@ func TestShareOfEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "instances")
 		b := backstop.New(backstop.Options{Instances: func() int { return n }})
-		now, admitted, largest := at.Now, int64(0), int64(1)
+		now, admitted := at.Now, int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			now += rapid.Int64Range(0, 300_000).Draw(t, "pause")
 			cost := rapid.Int64Range(1, 20).Draw(t, "cost")
-			largest = max(largest, cost)
 			it := decide(b, set, limit.Request{Tenant: "t", Cost: cost}, now)[0]
 			if it.Allowed {
 				admitted += cost
 			}
 			earned := 100 * (now - at.Now) / int64(n) / 1_000_000
-			burst := max(largest, int64(100/n))
+			burst := max(1, int64(100/n))
 			if admitted > burst+earned {
 				t.Fatalf("%d admitted after %d us, where a burst of %d and %d more are the share", admitted, now-at.Now, burst, earned)
 			}
@@ -49,15 +49,18 @@ func TestShareOfEach(t *testing.T) {
 }
 
 // TestCostsDoNotCutEachOther: a bucket that was asked for a large cost saves up
-// for it, whatever small ones are asked for meanwhile.
+// for it, whatever small ones are asked for meanwhile, and however many instances are
+// counted; but nothing is there before it was saved up.
 func TestCostsDoNotCutEachOther(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
-	b := backstop.New(backstop.Options{Instances: func() int { return 50 }}) // 2 units each
-	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)[0]; !it.Allowed {
-		t.Fatalf("a first request of 10 units is denied: %+v", it.Verdict)
+	n := 50
+	b := backstop.New(backstop.Options{Instances: func() int { return n }}) // 2 units each
+	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)[0]; it.Allowed || it.Wait != 4000 {
+		t.Fatalf("a first request of 10 units, where 2 are there: %+v", it.Verdict)
 	}
 	now := at.Now
 	for range 6 { // 12 units come, 6 go
+		n = 99 - n
 		now += 1_000_000
 		if it := decide(b, set, limit.Request{Tenant: "t", Cost: 1}, now)[0]; !it.Allowed {
 			t.Fatalf("a unit is denied: %+v", it.Verdict)
@@ -65,7 +68,7 @@ func TestCostsDoNotCutEachOther(t *testing.T) {
 	}
 	now += 2_000_000
 	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 10}, now)[0]; !it.Allowed {
-		t.Errorf("a second request of 10 units is denied, with 10 saved up: %+v", it.Verdict)
+		t.Errorf("a request of 10 units is denied, with 10 saved up: %+v", it.Verdict)
 	}
 }
 
@@ -106,11 +109,86 @@ func TestForgottenBuckets(t *testing.T) {
 	for i := range 20 * kept {
 		decide(b, set, limit.Request{Tenant: fmt.Sprint(i), Cost: 300}, at.Now)
 	}
-	if n := admitted("first", at.Now); n != 10 {
-		t.Errorf("%d admitted of a bucket that was forgotten, want the 10 of a second", n)
+	if n := admitted("first", at.Now); n > 10 {
+		t.Errorf("%d admitted of a bucket that was forgotten, want at most the 10 of a second", n)
+	}
+	if n := admitted("first", at.Now+2e6); n < 20 || n > 30 {
+		t.Errorf("%d admitted two seconds later, want what it earned", n)
+	}
+	// Buckets of another rate were not forgotten.
+	other := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "5/s"})
+	if it := decide(b, other, limit.Request{Tenant: "new", Cost: 5}, at.Now)[0]; !it.Allowed {
+		t.Errorf("a new bucket of a rate of which none was forgotten is not full: %+v", it.Verdict)
 	}
 	if n := admitted("later", at.Now+60e6); n != 600 {
 		t.Errorf("%d of a new bucket of 600 admitted a minute later", n)
+	}
+}
+
+// TestForgottenAmongOthers: a bucket that refills slowly is not forgiven because
+// faster ones are forgotten beside it.
+func TestForgottenAmongOthers(t *testing.T) {
+	set := storetest.Compile(t,
+		storetest.Spec{ID: "fast", By: []string{"tenant"}, Rate: "100/s"},
+		storetest.Spec{ID: "month", By: []string{"tenant"}, Rate: "1000/720h"},
+	)
+	const kept = 64 * 4
+	b := backstop.New(backstop.Options{Buckets: kept})
+	now, admitted := at.Now, 0
+	for range 10 {
+		for range 20 {
+			if items := decide(b, set, limit.Request{Tenant: "victim", Cost: 50}, now); items[0].Allowed && items[1].Allowed {
+				admitted += 50
+			}
+			now += 500_000
+		}
+		for i := range 20 * kept {
+			decide(b, set, limit.Request{Tenant: fmt.Sprint(i), Cost: 1}, now)
+			now += 2_000
+		}
+	}
+	if admitted > 1100 {
+		t.Errorf("%d units of 1000 in 30 days admitted in %d s", admitted, (now-at.Now)/1_000_000)
+	}
+}
+
+// TestForgettingGainsNothing: who has its bucket forgotten again and again, by asking
+// for others of the same tenant, gets no more than a bucket and another one.
+func TestForgettingGainsNothing(t *testing.T) {
+	set := storetest.Compile(t,
+		storetest.Spec{ID: "slow", By: []string{"tenant", "user"}, Rate: "1000/h"},
+		storetest.Spec{ID: "look", By: []string{"tenant", "other"}, Rate: "1000/h"},
+	)
+	b := backstop.New(backstop.Options{Buckets: 64 * 20})
+	now, admitted := at.Now, 0
+	for cycle := range 50 {
+		for range 1100 {
+			dims := []limit.Dim{{Name: "user", Value: "mallory"}}
+			if decide(b, set, limit.Request{Tenant: "t", Cost: 1, Dims: dims}, now)[0].Allowed {
+				admitted++
+			}
+		}
+		for i := range 40 {
+			dims := []limit.Dim{{Name: "other", Value: fmt.Sprint(cycle, i)}}
+			decide(b, set, limit.Request{Tenant: "t", Cost: 1, Dims: dims}, now)
+		}
+		now += 30_000
+	}
+	if admitted > 2010 {
+		t.Errorf("%d units of 1000/h admitted in %d ms", admitted, (now-at.Now)/1000)
+	}
+}
+
+// TestLongNames: the memory of names is bounded, not only their number.
+func TestLongNames(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant", "op"}, Rate: "10/h"})
+	b := backstop.New(backstop.Options{Buckets: 64 * 100})
+	for i := range 500 {
+		decide(b, set, limit.Request{Tenant: "t", Op: fmt.Sprint(i, strings.Repeat("%", 1000)), Cost: 1}, at.Now)
+	}
+	n, err := b.Reset(t.Context(), "t", "")
+	if most := int64(100 * 128 / 3000); err != nil || n > most || n == 0 {
+		t.Errorf("%d buckets with names of 3,000 bytes are kept where 100 of 128 fit, want at most %d: %v", n, most, err)
 	}
 }
 

@@ -3,46 +3,57 @@ package backstop
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"sync"
 )
 
 const (
 	// MaxTotalRate bounds Options.TotalRate, so that thousandths of it can be counted.
 	MaxTotalRate = 1_000_000_000
-	// slotTime is how often the total is divided anew, in microseconds: so long may
-	// one tenant have what others ask for from now on.
-	slotTime       = 100_000
-	slotsPerSecond = 10
-	// maxTenants bounds those that are told apart within a slot; the others share. At
-	// some 100 bytes each this is 1 MB.
-	maxTenants = 10_000
-	// milli is what units are counted in, so that many tenants can share few of them.
+	// turnTime is how often it is looked whose turn it is, in microseconds.
+	turnTime = 10_000
+	// patience is how long a tenant that was denied is waited for beyond the moment at
+	// which it was told to come back, in microseconds.
+	patience = 1_000_000
+	// maxTenants bounds those that are told apart; the others count as one. To look
+	// through so many takes some hundred microseconds, every turnTime.
+	maxTenants = 1_000
+	// milli is what units are counted in, since less than one comes in a turnTime.
 	milli = 1000
 )
 
 // total bounds what one instance admits for all tenants together: a bucket of one
-// second's units. In each slot of time what is there is divided between those who
-// asked in the slot before: who asked for less than a fair part gets all of it, the
-// others get the same, and may save it up for a request that costs more (max-min
-// fairness, as in Bertsekas and Gallager, Data Networks, 6.5.2). What nobody was
-// given is for whoever comes first. Units are counted in thousandths. Any number of
-// goroutines may use it.
+// second's units. While it does not suffice, what a tenant was denied is held ready for
+// it from those that were served more, so that all are served the same in the end, and
+// large requests come to their turn (start-time fair queueing, Goyal, Vin and Cheng
+// 1996, with requests that come back instead of a queue). Any number of goroutines may
+// use it.
 type total struct {
 	rate int64 // units a second
 
 	mu      sync.Mutex // guards the rest
-	slot    int64      // the number of the present slot
-	left    int64
-	given   int64 // the part of left that tenants have been given
-	tenants map[string]*claim
+	last    int64      // the latest time of a decision
+	turn    int64      // the number of the present turnTime
+	left    int64      // thousandths; below 0 after a request that costs more than a second's
+	tenants map[string]*demand
+	// waiting are those who wait, who was served least first.
+	waiting []waiting
+	// least is what anybody was served at the least: newcomers begin there.
+	least int64
 }
 
-// claim is what a tenant asked for in this slot, and what it has been given and not
-// used.
-type claim struct{ asked, given int64 }
+// demand is what is known of a tenant.
+type demand struct {
+	served int64 // thousandths, since a beginning that all share
+	denied int64 // what it waits for, 0 for nothing
+	until  int64 // for so long it is waited for, or remembered
+}
+
+// waiting is one who was served so much, and what it and those before it were denied.
+type waiting struct{ served, denied int64 }
 
 func newTotal(rate int64) *total {
-	return &total{rate: rate, left: rate * milli, tenants: map[string]*claim{}}
+	return &total{rate: rate, left: rate * milli, tenants: map[string]*demand{}}
 }
 
 // take takes a tenant's cost, at now in microseconds, or returns in how many
@@ -50,69 +61,70 @@ func newTotal(rate int64) *total {
 func (t *total) take(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	cost = min(cost, t.rate) * milli // one that can never fit takes all there is
-	if slot := now / slotTime; slot != t.slot {
-		t.divide(slot)
+	now = monotonic(&t.last, now)
+	if turn := now / turnTime; turn != t.turn {
+		t.look(turn)
 	}
-	c := t.claim(tenant)
-	c.asked += cost
-	if missing := cost - c.given - (t.left - t.given); missing > 0 {
-		return max(((t.slot+1)*slotTime-now)/1000, missing/t.rate) + 1
+	d := t.demand(tenant)
+	need := min(cost, t.rate) * milli // one that can never fit takes all there is
+	free := t.left - t.heldFrom(d)
+	if need <= free {
+		t.left -= cost * milli
+		d.served, d.denied, d.until = d.served+cost*milli, 0, now+patience
+		return 0
 	}
-	own := min(cost, c.given)
-	c.given -= own
-	t.given -= own
-	t.left -= cost
-	return 0
+	wait = max(turnTime/1000, (need-free)/t.rate) + 1
+	d.denied, d.until = need, now+wait*1000+patience
+	return wait
 }
 
-// claim returns that of a tenant.
-func (t *total) claim(tenant string) *claim {
-	c := t.tenants[tenant]
-	if c == nil && len(t.tenants) >= maxTenants {
+// heldFrom returns what is held ready for those that were served less than d.
+func (t *total) heldFrom(d *demand) int64 {
+	i := sort.Search(len(t.waiting), func(i int) bool { return t.waiting[i].served >= d.served })
+	if i == 0 {
+		return 0
+	}
+	return t.waiting[i-1].denied
+}
+
+// demand returns that of a tenant.
+func (t *total) demand(tenant string) *demand {
+	d := t.tenants[tenant]
+	if d == nil && len(t.tenants) >= maxTenants {
 		tenant = ""
-		c = t.tenants[tenant]
+		d = t.tenants[tenant]
 	}
-	if c == nil {
-		c = &claim{}
-		t.tenants[tenant] = c
+	if d == nil {
+		d = &demand{served: t.least}
+		t.tenants[tenant] = d
 	}
-	return c
+	return d
 }
 
-// divide begins a slot: what was earned since the last one is divided between those
-// who asked for more than they have been given.
-func (t *total) divide(slot int64) {
-	slots := slot - t.slot
-	if slots < 0 || slots > slotsPerSecond {
-		slots = slotsPerSecond // the bucket is full
+// look adds what was earned since the last look, and finds out who waits.
+func (t *total) look(turn int64) {
+	earned := turn - t.turn
+	if earned < 0 || earned > second/turnTime {
+		earned = second / turnTime // the bucket is full
 	}
-	t.slot = slot
-	t.left = min(t.rate*milli, t.left+slots*t.rate*milli/slotsPerSecond)
-	wanting := t.wanting()
-	slices.SortFunc(wanting, func(a, b *claim) int { return cmp.Compare(a.asked-a.given, b.asked-b.given) })
-	for i, c := range wanting {
-		part := min(c.asked-c.given, (t.left-t.given)/int64(len(wanting)-i))
-		c.given += part
-		t.given += part
-		c.asked = 0
-	}
-}
-
-// wanting returns the claims of those who asked for more than they have been given,
-// and takes from those who asked for less what they do not need.
-func (t *total) wanting() []*claim {
-	var wanting []*claim
-	for tenant, c := range t.tenants {
-		if c.asked > c.given {
-			wanting = append(wanting, c)
+	t.turn = turn
+	t.left = min(t.rate*milli, t.left+earned*t.rate*milli*turnTime/second)
+	t.waiting, t.least = t.waiting[:0], 0
+	first := true
+	for tenant, d := range t.tenants {
+		if d.until <= t.last {
+			delete(t.tenants, tenant)
 			continue
 		}
-		t.given -= c.given - c.asked
-		c.given, c.asked = c.asked, 0
-		if c.given == 0 {
-			delete(t.tenants, tenant)
+		if first || d.served < t.least {
+			t.least, first = d.served, false
+		}
+		if d.denied > 0 {
+			t.waiting = append(t.waiting, waiting{d.served, d.denied})
 		}
 	}
-	return wanting
+	slices.SortFunc(t.waiting, func(a, b waiting) int { return cmp.Compare(a.served, b.served) })
+	for i := range t.waiting[min(1, len(t.waiting)):] {
+		t.waiting[i+1].denied += t.waiting[i].denied
+	}
 }

@@ -37,7 +37,7 @@ func (c *crowd) ask(tenant string, cost, now int64) limit.Item {
 }
 
 // TestTotalBounds: whoever asks for what and when, no more is admitted than a
-// second's units and what was earned.
+// second's units, what was earned, and one request that costs more than that.
 func TestTotalBounds(t *testing.T) {
 	c := newCrowd(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,13 +45,13 @@ func TestTotalBounds(t *testing.T) {
 		now := at.Now
 		for range rapid.IntRange(1, 400).Draw(t, "requests") {
 			now += rapid.Int64Range(0, 30_000).Draw(t, "pause")
-			c.ask(fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "tenant")), rapid.Int64Range(1, totalRate).Draw(t, "cost"), now)
+			c.ask(fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "tenant")), rapid.Int64Range(1, 3*totalRate).Draw(t, "cost"), now)
 		}
 		sum := int64(0)
 		for _, n := range c.admitted {
 			sum += n
 		}
-		if most := totalRate*(now-at.Now+100_000)/1_000_000 + totalRate; sum > most {
+		if most := totalRate*(now-at.Now+100_000)/1_000_000 + 4*totalRate; sum > most {
 			t.Fatalf("%d units admitted in %d us, want at most %d", sum, now-at.Now, most)
 		}
 	})
@@ -62,6 +62,7 @@ func TestTotalBounds(t *testing.T) {
 func TestTotalIsFair(t *testing.T) {
 	c := newCrowd(t)
 	const seconds = 60
+	retry, late := int64(0), 0
 	for ms := range int64(seconds * 1000) {
 		now := at.Now + ms*1000
 		for range 5 {
@@ -69,11 +70,18 @@ func TestTotalIsFair(t *testing.T) {
 		}
 		c.ask("eager", 1, now)
 		c.ask("bulky", 20, now)
-		if ms%100 == 50 { // 10 a second
-			if it := c.ask("modest", 1, now); !it.Allowed && ms > 1000 {
-				t.Errorf("after %d ms one who asks for 10 a second is denied", ms)
+		if ms%100 == 50 || now == retry { // 10 a second
+			it := c.ask("modest", 1, now)
+			if !it.Allowed && now == retry {
+				late++
+			}
+			if retry = 0; !it.Allowed {
+				retry = now + it.Wait*1000
 			}
 		}
+	}
+	if got := c.admitted["modest"]; got < 9*seconds || late > 20 {
+		t.Errorf("one who asks for 10 a second got %d in %d s, and was denied again %d times", got, seconds, late)
 	}
 	for _, who := range []string{"greedy", "eager", "bulky"} {
 		if got, want := c.admitted[who], int64(30*seconds); got < want*8/10 || got > want*12/10+totalRate {
@@ -116,5 +124,82 @@ func TestManyTenants(t *testing.T) {
 	}
 	if most := totalRate + totalRate*3; admitted > most || admitted < totalRate {
 		t.Errorf("%d admitted in 3 s, want at most %d", admitted, most)
+	}
+}
+
+// TestTotalOutOfOrder: decisions that waited for the store come some milliseconds
+// after later ones, and mint nothing.
+func TestTotalOutOfOrder(t *testing.T) {
+	c := newCrowd(t)
+	base := at.Now - at.Now%100_000
+	for ms := range int64(2000) {
+		for range 20 {
+			c.ask("t", 1, base+ms*1000)
+			c.ask("t", 1, base+ms*1000-5000)
+		}
+	}
+	if most := int64(3 * totalRate); c.admitted["t"] > most {
+		t.Errorf("%d units admitted in 2 s, want at most %d", c.admitted["t"], most)
+	}
+}
+
+// TestTotalSavesForTheObedient: who comes back when it was told to gets what it was
+// denied, however many ask for little in between.
+func TestTotalSavesForTheObedient(t *testing.T) {
+	c := newCrowd(t)
+	next := at.Now + 2_000_000
+	for ms := range int64(60_000) {
+		now := at.Now + ms*1000
+		c.ask("greedy", 1, now)
+		if now >= next {
+			it := c.ask("bulky", 50, now)
+			next = now + it.Wait*1000 + 200_000
+		}
+	}
+	if got := c.admitted["bulky"]; got < 60*totalRate/4 {
+		t.Errorf("one who asks for 50 at a time got %d units of %d in 60 s", got, 60*totalRate)
+	}
+}
+
+// TestTotalLeavesShadows: what the total denies gives a limit on trial back what it
+// took, and nothing else, and leaves its verdict alone.
+func TestTotalLeavesShadows(t *testing.T) {
+	set := storetest.Compile(t,
+		storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1000000/s"},
+		storetest.Spec{ID: "trial", By: []string{"tenant"}, Rate: "10/366d", Mode: "shadow"},
+	)
+	b := backstop.New(backstop.Options{TotalRate: totalRate})
+	for i := range 3 * totalRate {
+		items := decide(b, set, limit.Request{Tenant: "t", Cost: 1}, at.Now)
+		if trial := items[1]; trial.Allowed != (i < 10) {
+			t.Fatalf("request %d: a limit of 10 on trial says %+v", i, trial.Verdict)
+		}
+	}
+	alone := storetest.Compile(t, storetest.Spec{ID: "trial", By: []string{"tenant"}, Rate: "10/366d", Mode: "shadow"})
+	if before := b.Capped(); !decide(b, alone, limit.Request{Tenant: "u", Cost: 1}, at.Now)[0].Allowed || b.Capped() != before {
+		t.Error("a request that only a limit on trial watches was denied for the total")
+	}
+}
+
+// TestTotalOfMany: however many ask, each for more than its part of the total, all of
+// it is admitted.
+func TestTotalOfMany(t *testing.T) {
+	for _, crowd := range []struct{ tenants, cost int64 }{{150, 1}, {10, 100}, {500, 1}, {3, 60}} {
+		c := newCrowd(t)
+		const seconds = 20
+		for ms := range int64(seconds * 1000) {
+			for i := range crowd.tenants {
+				if (ms+i)%25 == 0 { // 40 times a second
+					c.ask(fmt.Sprint(i), crowd.cost, at.Now+ms*1000)
+				}
+			}
+		}
+		sum := int64(0)
+		for _, n := range c.admitted {
+			sum += n
+		}
+		if least := int64(seconds * totalRate * 9 / 10); sum < least {
+			t.Errorf("%d tenants that ask for %d at a time get %d units in %d s, want %d", crowd.tenants, crowd.cost, sum, seconds, least)
+		}
 	}
 }

@@ -157,7 +157,9 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 			b.close(now)
 			return
 		}
-		b.row, b.last = 0, nil
+		if b.row = 0; state == Closed { // else it is why it opened
+			b.last = nil
+		}
 	}
 	if o.Failed+o.Stuck > 0 {
 		if b.row == 0 {
@@ -222,8 +224,9 @@ type Status struct {
 	State State
 	// Err is why the last call failed, or nil where none did since one succeeded.
 	Err error
-	// Probe is when the next probe is let through, where it is open.
-	Probe time.Time
+	// Probe is when the next probe is let through, where it is open, and Since when the
+	// first call failed.
+	Probe, Since time.Time
 }
 
 // Status returns the present status.
@@ -232,7 +235,7 @@ func (b *Breaker) Status() Status {
 	defer b.mu.Unlock()
 	st := Status{State: State(b.state.Load()), Err: b.last}
 	if st.State != Closed {
-		st.Probe = b.until
+		st.Probe, st.Since = b.until, b.first
 	}
 	return st
 }

@@ -199,3 +199,15 @@ func BenchmarkAllow(b *testing.B) {
 		})
 	}
 }
+
+// TestWhyItOpened: what succeeds late does not hide why it is open.
+func TestWhyItOpened(t *testing.T) {
+	b := breaker.New(breaker.Options{})
+	now := time.Unix(1_800_000_000, 0)
+	why := errors.New("send call: NOPERM")
+	b.Record(now, breaker.Outcome{Failed: 20, Err: why})
+	b.Record(now, breaker.Outcome{OK: 3})
+	if st := b.Status(); st.State != breaker.Open || !errors.Is(st.Err, why) {
+		t.Errorf("%+v", st)
+	}
+}

@@ -11,8 +11,9 @@ import (
 
 // While a slot moves, calls about it are answered with a redirect. Most are left to
 // the backstop. Calls with a bucket of a limit that fails closed, and refunds, follow
-// it, one of each kind: moving slots is everyday work, and must not deny everybody. A redirect
-// says that nothing was executed, so asking again charges nobody twice. See
+// it, one of each kind, and a second one where a slot has moved on meanwhile: moving
+// slots is everyday work, and must not deny everybody. A redirect says that nothing was
+// executed, so asking again charges nobody twice. See
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ on
 // MOVED, ASK and TRYAGAIN.
 
@@ -27,13 +28,17 @@ type way struct {
 	// that is still to be done.
 	single bool
 	// to is the address that a redirect named, "" for the owner of the slot as far as
-	// it is known: moved says that it was another one, and asking that the slot is
-	// only on its way there.
-	to            string
-	moved, asking bool
+	// it is known: moved counts how often it was another one, and asking says that the
+	// slot is only on its way there.
+	to     string
+	moved  uint8
+	asking bool
 	// clock: the store's clock was outside of the boundaries that were sent before.
 	clock bool
 }
+
+// maxMoved is how often a call follows a slot that has moved.
+const maxMoved = 2
 
 // detour is a call that was not decided, why, and how it is asked for again.
 type detour struct {
@@ -51,8 +56,8 @@ func (w way) after(why error) (way, bool) {
 	case kind == KindTryAgain && !w.single: // the keys of the call are in two places
 		return way{single: true, clock: w.clock}, true
 	case kind == KindMoved && told:
-		ok := !w.moved && !w.asking
-		w.alone, w.to, w.moved = true, to, true
+		ok := w.moved < maxMoved && !w.asking
+		w.alone, w.to, w.moved = true, to, w.moved+1
 		return w, ok
 	case kind == KindAsk && told:
 		ok := !w.asking
@@ -118,21 +123,24 @@ func (t *ticket) askAgain(c limit.Call, now int64) bool {
 // follow asks for calls again, in the ways that are left to them, until each is
 // decided or has no way left. It returns the number of refunds that were made.
 func (s *Store) follow(deadline time.Time, v verb, items []limit.Item, again []detour) (done int) {
+	var splits []limit.Call
 	for len(again) > 0 {
 		tr := trips.Get().(*trip)
 		now := time.Now()
-		var split []limit.Call
 		for _, d := range again {
-			if d.way.single && !d.way.alone {
-				split = append(split, d.call)
-			} else {
+			if !d.way.single || d.way.alone {
 				tr.detour(s, v, items, d, now, deadline.Sub(now))
+				continue
+			}
+			splits = append(splits, d.call)
+			for _, part := range parts(items, d.call) {
+				tr.detour(s, v, items, detour{part, way{alone: true, single: true}, d.why}, now, deadline.Sub(now))
 			}
 		}
 		again = s.await(tr, deadline, &done)
-		for _, c := range split {
-			s.split(deadline, v, items, c)
-		}
+	}
+	for _, c := range splits {
+		s.unite(deadline, v, items, c)
 	}
 	return done
 }
@@ -145,42 +153,37 @@ func (tr *trip) detour(s *Store, v verb, items []limit.Item, d detour, now time.
 		d.way.to = fullAddr(d.way.to, n)
 		n = top.nodes[d.way.to]
 	}
+	if d.way.to != "" && (n == nil || top.met[d.way.to]) {
+		s.meet(d.way.to) // or again: it is still in use
+	}
 	if n != nil {
 		tr.put(s, n, v, items, d.call, d.way, now, left)
 		return
 	}
-	if d.way.to != "" {
-		s.meet(d.way.to)
-	}
 	s.trouble(nil, d.why, items[d.call.First:d.call.Last])
 }
 
-// split asks for each key of a call alone: they are in two places. Units that were
-// granted go back where another one denies, or cannot be asked.
-func (s *Store) split(deadline time.Time, v verb, items []limit.Item, c limit.Call) {
-	var parts []detour
-	for at, last := c.First, c.Last; at < last; {
+// parts returns the parts of a call that have one key each: the keys are in two places.
+func parts(items []limit.Item, c limit.Call) []limit.Call {
+	var all []limit.Call
+	for at := c.First; at < c.Last; {
 		end := at + 1
-		for end < last && items[end].KeyLen == items[at].KeyLen && string(items[end].Name[:items[end].KeyLen]) == string(items[at].Name[:items[at].KeyLen]) {
+		for end < c.Last && string(items[end].Name[:items[end].KeyLen]) == string(items[at].Name[:items[at].KeyLen]) {
 			end++
 		}
-		parts = append(parts, detour{limit.Call{First: at, Last: end}, way{alone: true, single: true}, nil})
+		all = append(all, limit.Call{First: at, Last: end})
 		at = end
 	}
-	call := items[c.First:c.Last]
-	for i := range call {
-		call[i].Wish = 0 // each part would be granted another number
-	}
-	s.follow(deadline, v, items, parts)
-	s.unite(deadline, v, items, c, parts)
+	return all
 }
 
-// unite makes one decision of those about the parts of a call: all or nothing.
-func (s *Store) unite(deadline time.Time, v verb, items []limit.Item, c limit.Call, parts []detour) {
+// unite makes one decision of those about the parts of a call, all or nothing: units
+// that were granted go back where another part denies, or is undecided.
+func (s *Store) unite(deadline time.Time, v verb, items []limit.Item, c limit.Call) {
 	undecided, denied := false, false
 	var granted []limit.Item
-	for _, p := range parts {
-		part := items[p.call.First:p.call.Last]
+	for _, p := range parts(items, c) {
+		part := items[p.First:p.Last]
 		undecided = undecided || part[0].Source == limit.SourceNone
 		denies := slices.ContainsFunc(part, func(it limit.Item) bool { return it.Denies() && it.Enforced() })
 		denied = denied || denies
@@ -191,7 +194,7 @@ func (s *Store) unite(deadline time.Time, v verb, items []limit.Item, c limit.Ca
 		}
 	}
 	if v == verbTake && (undecided || denied) && len(granted) > 0 {
-		s.refund(deadline, granted)
+		s.refundBy(deadline, granted)
 	}
 	if undecided {
 		for i := range items[c.First:c.Last] {

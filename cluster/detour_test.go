@@ -2,15 +2,21 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/breaker"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
 )
 
-// TestWays: a redirect of each kind is followed once, keys that are in two places are asked for
+// TestWays: a redirect is followed once, a slot that moves on twice, keys that are in two places are asked for
 // one by one, and from no way can a call go on for ever.
 func TestWays(t *testing.T) {
 	const here, there = "127.0.0.1:7000", "127.0.0.1:7001"
@@ -23,14 +29,15 @@ func TestWays(t *testing.T) {
 		to   way
 		ok   bool
 	}{
-		{way{}, moved, way{alone: true, to: here, moved: true}, true},
+		{way{}, moved, way{alone: true, to: here, moved: 1}, true},
 		{way{}, ask, way{alone: true, to: there, asking: true}, true},
 		{way{}, inScript, way{alone: true}, true},
 		{way{alone: true}, inScript, way{}, false},
 		{way{alone: true}, ask, way{alone: true, to: there, asking: true}, true},
-		{way{alone: true, to: here, moved: true}, ask, way{alone: true, to: there, moved: true, asking: true}, true},
+		{way{alone: true, to: here, moved: 1}, ask, way{alone: true, to: there, moved: 1, asking: true}, true},
 		{way{alone: true, to: there, asking: true}, moved, way{}, false},
-		{way{alone: true, to: here, moved: true}, moved, way{}, false},
+		{way{alone: true, to: there, moved: 1}, moved, way{alone: true, to: here, moved: 2}, true},
+		{way{alone: true, to: there, moved: 2}, moved, way{}, false},
 		{way{}, tryAgain, way{single: true}, true},
 		{way{alone: true, to: there, asking: true}, tryAgain, way{single: true}, true},
 		{way{alone: true, single: true}, tryAgain, way{}, false},
@@ -93,12 +100,7 @@ func TestDenialAcrossPlaces(t *testing.T) {
 		spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/h", OnError: "closed"},
 		spec{ID: "op", By: []string{"tenant", "op"}, Rate: "3/h", OnError: "closed"},
 	)
-	tenant := storetest.Fresh(t)
-	slot := int(limit.Slot([]byte(limit.TenantKey(tenant))))
-	to := c.Nodes[0]
-	if to == c.NodeForSlot(t, slot) {
-		to = c.Nodes[1]
-	}
+	tenant, slot, to := movingTenant(t, c)
 	asked := 0
 	ask := func() []limit.Item {
 		asked++
@@ -146,4 +148,168 @@ func TestNewMasterIsMet(t *testing.T) {
 		eventually(t, 10*time.Second, "the new master to be met", decided)
 	})
 	eventually(t, 10*time.Second, "the slot to be served", decided)
+}
+
+// movingTenant returns a tenant and its slot, and a master that does not have it.
+func movingTenant(t *testing.T, c *redistest.Cluster) (tenant string, slot int, to *redistest.Node) {
+	t.Helper()
+	tenant = storetest.Fresh(t)
+	slot = int(limit.Slot([]byte(limit.TenantKey(tenant))))
+	to = c.Nodes[0]
+	if to == c.NodeForSlot(t, slot) {
+		to = c.Nodes[1]
+	}
+	return tenant, slot, to
+}
+
+// closedPair are two limits that fail closed, whose buckets are in two keys.
+func closedPair(t *testing.T, rate string) *limit.Set {
+	t.Helper()
+	return compile(t,
+		spec{ID: "tenant", By: []string{"tenant"}, Rate: rate, OnError: "closed"},
+		spec{ID: "op", By: []string{"tenant", "op"}, Rate: rate, OnError: "closed"},
+	)
+}
+
+// TestLeasesOutliveAMove: a bucket that was leased before its slot moved is leased
+// after it.
+func TestLeasesOutliveAMove(t *testing.T) {
+	c := redistest.StartCluster(t, 3, 0)
+	s := open(t, c.Addrs()...)
+	set := closedPair(t, "1000000/h")
+	for _, l := range set.Limits {
+		l.Lease = limit.Lease{On: true, Size: 20, TTL: limit.MinLeaseTTL}
+	}
+	l := limiter.New(limiter.Options{Store: s, Backstop: &refuser{asked: map[string]int{}}, Addrs: testAddrs, Timeout: 5 * time.Second}, set)
+	tenant, slot, to := movingTenant(t, c)
+	leased := func() (n int) {
+		for range 100 {
+			var b limiter.Batch
+			b.Requests = append(b.Requests, limit.Request{Tenant: tenant, Op: "x", Cost: 1})
+			l.Decide(&b)
+			if b.Decisions[0].Source == limit.SourceLease {
+				n++
+			}
+		}
+		return n
+	}
+	if n := leased(); n == 0 {
+		t.Fatal("nothing is leased")
+	}
+	c.MoveSlot(t, slot, to, func() { leased() })
+	if n := leased(); n == 0 || s.Stats().Redirects[KindTryAgain] == 0 {
+		t.Errorf("%d of 100 checks are leased after the slot has moved: %+v", n, s.Stats())
+	}
+}
+
+// countedConn counts what is written to a connection.
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c *countedConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// TestSplitsTravelTogether: a pipeline of checks whose keys are in two places takes a
+// few round trips, not some for each check.
+func TestSplitsTravelTogether(t *testing.T) {
+	const checks = 1000
+	c := redistest.StartCluster(t, 3, 0)
+	var writes atomic.Int64
+	s := openThrough(t, Options{}, func(c net.Conn) net.Conn { return &countedConn{c, &writes} }, c.Addrs()...)
+	set := closedPair(t, "1000000/h")
+	tenant, slot, to := movingTenant(t, c)
+	ask := func(ops int) (undecided int) {
+		var b limit.Buffer
+		for i := range ops {
+			set.Resolve(&limit.Request{Tenant: tenant, Op: fmt.Sprint("x", i), Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
+		}
+		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		for _, it := range b.Items {
+			if it.Source == limit.SourceNone {
+				undecided++
+			}
+		}
+		return undecided
+	}
+	ask(10) // ten keys are there to be moved, the others are made on the way
+	moved := 0
+	c.MoveSlot(t, slot, to, func() {
+		if moved++; moved != 2 { // one key has moved
+			return
+		}
+		before := writes.Load()
+		if n := ask(checks); n > 0 {
+			t.Errorf("%d items are undecided: %+v", n, s.Stats())
+		}
+		if n := writes.Load() - before; n > checks/4 {
+			t.Errorf("%d checks were sent in %d pieces", checks, n)
+		}
+	})
+}
+
+// TestPartThatCannotBeAsked: what a part of a call granted goes back when another one
+// cannot be asked in time.
+func TestPartThatCannotBeAsked(t *testing.T) {
+	c := redistest.StartCluster(t, 3, 0, "--cluster-node-timeout", "60000")
+	s := open(t, c.Addrs()...)
+	set := closedPair(t, "100/366d")
+	tenant, slot, to := movingTenant(t, c)
+	ask := func(timeout time.Duration) []limit.Item {
+		var b limit.Buffer
+		set.Resolve(&limit.Request{Tenant: tenant, Op: "x", Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
+		s.Take(limit.Moment{Start: time.Now(), Timeout: timeout}, b.Items, b.Calls)
+		return b.Items
+	}
+	ask(5 * time.Second)
+	moved, lost := 0, int64(0)
+	c.MoveSlot(t, slot, to, func() {
+		if moved++; moved != 2 {
+			return
+		}
+		to.Stop()
+		before := s.Stats().RefundsLost
+		if it := ask(100 * time.Millisecond)[0]; it.Source != limit.SourceNone {
+			t.Errorf("decided by %s although a part could not be asked", it.Source)
+		}
+		lost = s.Stats().RefundsLost - before
+		to.Cont()
+	})
+	var items []limit.Item
+	eventually(t, 10*time.Second, "the store to decide", func() bool {
+		items = ask(5 * time.Second)
+		return items[0].Source == limit.SourceStore
+	})
+	if items[0].Remaining < 98 && items[1].Remaining < 98 {
+		t.Errorf("after two checks that were admitted: %+v and %+v", items[0].Verdict, items[1].Verdict)
+	}
+	if lost != 1 {
+		t.Errorf("%d buckets may have lost units, want that of the part that was not answered", lost)
+	}
+}
+
+// TestRedirectIsAnAnswer: a node that answers the probe with a redirect is well, also
+// where the redirect is followed.
+func TestRedirectIsAnAnswer(t *testing.T) {
+	for _, onError := range []string{"open", "closed"} {
+		well := make(chan struct{})
+		f := startFake(t, nil, func(c net.Conn, _ []string) error {
+			reply := "-OOM too much\r\n"
+			select {
+			case <-well:
+				reply = "-MOVED 1 127.0.0.1:1\r\n"
+			default:
+			}
+			_, err := io.WriteString(c, reply)
+			return err
+		})
+		s := openWithOptions(t, Options{Cooldown: 50 * time.Millisecond}, f.addr())
+		set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d", OnError: onError})
+		untilState(t, s, set, "t", breaker.Open)
+		close(well)
+		untilState(t, s, set, "t", breaker.Closed)
+	}
 }

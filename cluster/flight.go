@@ -175,7 +175,7 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 		f.members[g.last].next = len(f.members)
 	}
 	g.last = len(f.members)
-	if t.verb == verbTake {
+	if t.verb == verbTake && !t.way.single { // each part would be granted another number
 		m.wish = items[0].Wish
 	}
 	g.n += 1 + m.wish

@@ -65,15 +65,19 @@ func (s *Store) NewHeartbeat() *Heartbeat {
 // A store that lost the entries, or was away so long that they ended, first knows
 // only those who came back before others. So for as long as an entry lives after a
 // beat that was not answered, or that found the own entry gone, the count does not
-// fall.
+// fall. With an error it returns how many there were, as far as the other masters
+// remember, or 0.
 func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 	n, gone, err := h.beat(ctx)
 	if err != nil {
 		h.missed = true
+		if h.count == 0 {
+			h.count = h.store.remembered(ctx)
+		}
 		if kindOf(err).callsForReload() {
 			h.store.wantReload()
 		}
-		return 0, fmt.Errorf("beat: %w", err)
+		return h.count, fmt.Errorf("beat: %w", err)
 	}
 	now := time.Now()
 	if h.count > 0 && (gone || h.missed) {
@@ -83,6 +87,9 @@ func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 		n = max(n, h.count)
 	}
 	h.count, h.missed = n, false
+	if h.store.instances.Swap(int64(n)) != int64(n) {
+		h.store.counted.Store(true)
+	}
 	return n, nil
 }
 

@@ -207,3 +207,24 @@ func TestAnswersNobody(t *testing.T) {
 		t.Error("nobody answers")
 	}
 }
+
+// TestCountIsRemembered: a proxy that starts while the master of the heartbeats is out
+// learns from the others how many there were.
+func TestCountIsRemembered(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, 0, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "60000")
+	opts := Options{ReloadInterval: 50 * time.Millisecond}
+	a, b := openWithOptions(t, opts, c.Addrs()...), openWithOptions(t, opts, c.Addrs()...)
+	ha, hb := a.NewHeartbeat(), b.NewHeartbeat()
+	beats(t, 1, ha)
+	beats(t, 2, hb, ha)
+	for _, s := range []*Store{a, b} {
+		was := s.Stats().Reloads
+		eventually(t, 10*time.Second, "the marks to be prolonged", func() bool { return s.Stats().Reloads >= was+3 })
+	}
+	c.NodeForSlot(t, int(limit.Slot([]byte(instancesKey)))).Kill()
+	fresh := openWithOptions(t, opts, c.Addrs()...).NewHeartbeat()
+	if n, err := fresh.Beat(t.Context()); err == nil || n != 2 {
+		t.Errorf("a proxy that starts counts %d: %v, want the 2 there were", n, err)
+	}
+}

@@ -73,6 +73,7 @@ type lane struct {
 
 	mu      sync.Mutex // guards what follows, but for what an owner does to its flight
 	link    *link      // nil without a connection
+	why     error      // there is none: errDown, or a downError
 	queue   []*ticket
 	queued  int       // calls in queue
 	filling bool      // somebody fills or writes a flight
@@ -99,7 +100,7 @@ func (l *lane) submit(t *ticket, now bool) {
 	var why error
 	switch {
 	case l.link == nil:
-		why = errDown
+		why = l.why
 	case l.queued+len(t.calls) > maxQueue:
 		why = errOverload
 	default:
@@ -282,6 +283,7 @@ func (l *lane) run(ctx context.Context) {
 	for pause := time.Duration(0); ctx.Err() == nil; wait(ctx, pause/2+rand.N(pause/2+1)) {
 		pause = min(max(2*pause, minBackoff), maxBackoff)
 		if err := l.connect(ctx); err != nil {
+			l.down(err)
 			l.report(err)
 			continue
 		}
@@ -298,6 +300,13 @@ func (l *lane) run(ctx context.Context) {
 	}
 	l.lose(errDown)
 	l.rests.Wait()
+}
+
+// connected reports whether there is a connection.
+func (l *lane) connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.link != nil
 }
 
 // drop ends the connection, so that the next one begins with asking for the role.
@@ -336,12 +345,21 @@ func (l *lane) connect(ctx context.Context) error {
 	return nil
 }
 
+// down notes why there is no connection.
+func (l *lane) down(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.link == nil {
+		l.why = &downError{why}
+	}
+}
+
 // lose ends the connection, and answers what was on its way or waits for it.
 func (l *lane) lose(why error) {
 	l.mu.Lock()
 	if l.link != nil {
 		_ = l.link.Close()
-		l.link = nil
+		l.link, l.why = nil, &downError{why}
 	}
 	away := l.away
 	l.away = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +16,8 @@ import (
 // A master that comes back empty has forgotten every bucket, which nothing else
 // tells. So each one has a mark, that the proxies prolong: where it is gone, although
 // this proxy has seen it, the master was reset. Whichever proxy looks first counts it.
+// Its value is how many proxies there were, for those that start while the heartbeats
+// are out of reach.
 
 const (
 	// markPrefix is what the keys of marks begin with.
@@ -26,35 +29,81 @@ const (
 	maxMark = 7 * limit.Slots
 )
 
-// lookForResets looks for the marks of all masters, puts them there, and counts
-// those that were lost. Only Run calls it.
+// lookForResets looks for the marks of all masters at the same time, puts them there,
+// and counts those that were lost. Only Run calls it.
 func (s *Store) lookForResets(ctx context.Context) {
-	top := s.top.Load()
-	found := map[*node]bool{}
-	for number := 0; len(found) < len(top.nodes)-len(top.met) && number < maxMark; number++ {
-		key := markPrefix + strconv.Itoa(number)
-		n := top.owner(limit.Slot([]byte(key)))
-		if n == nil || found[n] {
-			continue
-		}
-		found[n] = true
+	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards s.marks
+	for n, key := range s.top.Load().markKeys() {
 		if n.breaker.State() == breaker.Closed {
-			s.mark(ctx, n, key)
+			wg.Go(func() {
+				there, err := n.mark(ctx, key, s.instances.Load())
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if !there && s.marks[key] {
+					s.counts.resets.Add(1)
+					s.opts.Log.Error("a master of the store has lost its data: its buckets are full again", "node", n.addr)
+				}
+				s.marks[key] = true
+			})
 		}
 	}
+	wg.Wait()
 }
 
-// mark prolongs the mark of a master. The same slots have the same key, whichever
-// node serves them.
-func (s *Store) mark(ctx context.Context, n *node, key string) {
-	err := n.client.SetArgs(ctx, key, "1", redis.SetArgs{Get: true, TTL: markTTL}).Err()
-	lost := errors.Is(err, redis.Nil)
-	if err != nil && !lost {
-		return
+// markKeys returns the key of each master's mark. The same slots have the same key,
+// whichever node serves them.
+func (t *topology) markKeys() map[*node]string {
+	keys := map[*node]string{}
+	for number := 0; len(keys) < len(t.nodes)-len(t.met) && number < maxMark; number++ {
+		key := markPrefix + strconv.Itoa(number)
+		if n := t.owner(limit.Slot([]byte(key))); n != nil && keys[n] == "" {
+			keys[n] = key
+		}
 	}
-	if lost && s.marks[key] {
-		s.counts.resets.Add(1)
-		s.opts.Log.Error("a master of the store has lost its data: its buckets are full again", "node", n.addr)
+	return keys
+}
+
+// mark prolongs the mark of a master, or puts it there, and reports whether it was
+// there. Its value is the number of instances, unless that is not known: 0.
+func (n *node) mark(ctx context.Context, key string, instances int64) (there bool, err error) {
+	if instances > 0 {
+		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Get: true, TTL: markTTL}).Err()
+	} else {
+		err = n.client.GetEx(ctx, key, markTTL).Err()
 	}
-	s.marks[key] = true
+	if !errors.Is(err, redis.Nil) {
+		return err == nil, err
+	}
+	if instances > 0 {
+		return false, nil
+	}
+	put, err := n.client.SetNX(ctx, key, 0, markTTL).Result()
+	return !put, err // or another proxy was faster, and counts it
+}
+
+// remembered returns how many instances there were when marks were prolonged last, by
+// those that can be read, or 0.
+func (s *Store) remembered(ctx context.Context) (most int) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards most
+	for n, key := range s.top.Load().markKeys() {
+		wg.Go(func() {
+			was, err := n.client.Get(ctx, key).Int()
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && was <= maxInstances {
+				most = max(most, was)
+			}
+		})
+	}
+	wg.Wait()
+	return most
 }

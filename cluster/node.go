@@ -32,9 +32,9 @@ type node struct {
 	log     *slog.Logger
 	// stop ends the lane's run; only Store.Run uses it.
 	stop context.CancelFunc
-	// sick says that the log says so; reported is when it last did, in seconds.
+	// sick says that the log says so.
 	sick     atomic.Bool
-	reported atomic.Int64
+	reported seldom
 }
 
 // clientOptions are those of every connection: nothing is ever sent twice, and
@@ -64,6 +64,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log}
 	n.lane = &lane{
 		free:   make([]*flight, 0, maxAway),
+		why:    errDown,
 		script: s.script, ioTime: s.opts.IOTimeout,
 		tell: func(err error, items []limit.Item) { s.trouble(n, err, items) }, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
 	}
@@ -106,13 +107,32 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 	}
 }
 
+// replaced tells of the end of an outage: another master has the slots.
+func (n *node) replaced(outage func(time.Duration)) {
+	st := n.breaker.Status()
+	if st.State == breaker.Closed {
+		return
+	}
+	d := time.Since(st.Since)
+	outage(d)
+	n.log.Info("a master that did not answer has been replaced", "node", n.addr, "outage", d)
+}
+
+// seldom says when it is time for another line of the log.
+type seldom struct{ last atomic.Int64 } // in seconds
+
+// now reports whether it is, at most once in reportPause.
+func (s *seldom) now() bool {
+	last, now := s.last.Load(), time.Now().Unix()
+	return now-last >= reportPause && s.last.CompareAndSwap(last, now)
+}
+
 // report logs when a node falls sick and when it is well again, seldom enough
 // that a node which is both in turn does not flood the log. Nil is well.
 func (n *node) report(err error) {
 	switch {
 	case err != nil && !n.sick.Load():
-		last := n.reported.Load()
-		if now := time.Now().Unix(); now-last >= reportPause && n.reported.CompareAndSwap(last, now) {
+		if n.reported.now() {
 			n.sick.Store(true)
 			n.log.Warn("the store does not decide everything, the backstop does the rest", "node", n.addr, "kind", kindOf(err).String(), "error", err)
 		}

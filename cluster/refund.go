@@ -15,8 +15,10 @@ const lateRefunds = 1024
 // Refund gives the units of items back to their buckets, once. When the deadline
 // has passed, because the denial came from a slow store, Run does it a little
 // later. What fails is lost to the buckets and counted.
-func (s *Store) Refund(at limit.Moment, items []limit.Item) {
-	if deadline := at.Deadline(); time.Now().Before(deadline) {
+func (s *Store) Refund(at limit.Moment, items []limit.Item) { s.refundBy(at.Deadline(), items) }
+
+func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
+	if time.Now().Before(deadline) {
 		s.refund(deadline, items)
 		return
 	}

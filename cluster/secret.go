@@ -61,7 +61,9 @@ func (s *Store) keepSecret(ctx context.Context) {
 	agreed, err := s.agree(ctx, *secret)
 	switch {
 	case err != nil:
-		s.opts.Log.Warn("the secret for addresses could not be prolonged", "error", err)
+		if s.unkept.now() {
+			s.opts.Log.Warn("the secret for addresses could not be prolonged", "error", err)
+		}
 		return
 	case string(agreed) != string(*secret):
 		s.opts.Log.Error("another secret for addresses is in the store than this proxy hashes with: restart it, or set privacy.ip_secret_file")

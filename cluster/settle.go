@@ -302,7 +302,11 @@ func (f *flight) each(g *group, do func(*ticket, limit.Call)) {
 // executed.
 func (f *flight) fail(g *group, why error, sent bool, tell func(error, []limit.Item)) {
 	f.each(g, func(t *ticket, c limit.Call) {
-		if t.left || t.redirected(c, why) { // the caller has counted it, or will
+		if t.left { // the caller has counted it
+			return
+		}
+		if t.redirected(c, why) { // the node is well
+			f.inTime++
 			return
 		}
 		tell(why, t.items[c.First:c.Last])

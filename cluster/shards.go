@@ -46,9 +46,17 @@ func (s *Store) anyOpen() bool {
 	return false
 }
 
-// Answers reports whether there is a store, and the breakers of all its masters are
-// closed.
-func (s *Store) Answers() bool { return len(s.top.Load().nodes) > 0 && !s.anyOpen() }
+// Answers reports whether there is a store, and all its masters are connected and
+// their breakers closed. One that has only been named by a redirect does not count.
+func (s *Store) Answers() bool {
+	top := s.top.Load()
+	for addr, n := range top.nodes {
+		if !top.met[addr] && (n.breaker.State() != breaker.Closed || !n.lane.connected()) {
+			return false
+		}
+	}
+	return len(top.nodes) > 0
+}
 
 // Pause returns for how long the breaker of an item's shard lets nobody through, see
 // limiter.Store.

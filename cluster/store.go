@@ -14,14 +14,19 @@ import (
 // Store decides on a Redis Cluster or a single Redis. Any number of goroutines
 // may use it.
 type Store struct {
-	opts   Options
-	script script
-	top    atomic.Pointer[topology]
-	reload chan struct{} // one slot: a reload that is wanted already covers the next wish
-	late   chan []limit.Item
-	counts counters
-	met    met
-	marks  map[string]bool // that were seen, by key; only Run uses it
+	opts      Options
+	script    script
+	top       atomic.Pointer[topology]
+	topErr    atomic.Pointer[error] // why it could not be learnt the last time, nil when it could
+	reload    chan struct{}         // one slot: a reload that is wanted already covers the next wish
+	late      chan []limit.Item
+	counts    counters
+	met       met
+	instances atomic.Int64    // by the last heartbeat; 0 before
+	counted   atomic.Bool     // that has changed, and the marks do not say so yet
+	marks     map[string]bool // that were seen, by key; only Run uses it
+	// unlearnt and unkept part the log's lines on the topology and on the secret.
+	unlearnt, unkept seldom
 
 	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -77,7 +82,11 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			s.lookForResets(ctx)
 		case <-soon.C:
+			if s.counted.Swap(false) {
+				s.lookForResets(ctx)
+			}
 			if !s.anyOpen() {
 				continue
 			}
@@ -85,7 +94,6 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		s.reloadTopology(ctx, &wg)
 		s.keepSecret(ctx)
-		s.lookForResets(ctx)
 		wait(ctx, reloadPause)
 	}
 }
@@ -106,6 +114,7 @@ func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology)
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
+			n.replaced(s.opts.OnOutage)
 			n.stop()
 			_ = n.client.Close()
 		}
@@ -118,8 +127,12 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	defer cancel()
 	old := s.top.Load()
 	t, err := s.discover(asking, old)
+	s.topErr.Store(nil)
 	if err != nil {
-		s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
+		s.topErr.Store(&err)
+		if s.unlearnt.now() {
+			s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
+		}
 		if !errors.Is(err, ErrNotMaster) || old.cluster {
 			return
 		}
@@ -233,9 +246,17 @@ func (s *Store) Saturated(it *limit.Item) bool {
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
-// Ping asks every master whether it is there.
+// Ping asks every master whether it is there, and tells why the topology could not be
+// learnt the last time, if it could not.
 func (s *Store) Ping(ctx context.Context) error {
-	for addr, n := range s.top.Load().nodes {
+	if err := s.topErr.Load(); err != nil {
+		return *err
+	}
+	nodes := s.top.Load().nodes
+	if len(nodes) == 0 {
+		return fmt.Errorf("ping store: %w", errNoMaster)
+	}
+	for addr, n := range nodes {
 		if err := n.client.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping %s: %w", addr, err)
 		}

@@ -75,7 +75,7 @@ func (s *Store) learn(ctx context.Context, addr string, old *topology) (*topolog
 		return nil, err
 	}
 	if !strings.Contains(info, "cluster_enabled:1") {
-		if err := assertMaster(ctx, client, addr); err != nil {
+		if err := s.countRole(assertMaster(ctx, client, addr)); err != nil {
 			return nil, err
 		}
 		return s.single(addr, old), nil

@@ -15,8 +15,26 @@ import (
 // errNoNode is why a call was never sent: nobody is known to own its slot.
 var errNoNode = errors.New("send call: no node owns its slot")
 
+// errNoMaster is why there is nobody to ask at all.
+var errNoMaster = errors.New("no master of the store is known: a single Redis may have become a replica")
+
 // errBreaker is why a call was never sent: its shard has not answered for a while.
 var errBreaker = errors.New("send call: the breaker of its shard is open")
+
+// downError is why a call was never sent: there is no connection, because of cause.
+type downError struct{ cause error }
+
+func (e *downError) Error() string { return "send call: no connection: " + e.cause.Error() }
+
+// kind is that of the network, unless the node lets nobody in.
+func (e *downError) kind() Kind {
+	switch k := kindOf(e.cause); k {
+	case KindAuth, KindRole, KindLoading, KindMasterDown:
+		return k
+	default:
+		return KindNetwork
+	}
+}
 
 // Kind is a kind of trouble with the store, for counting.
 type Kind uint8
@@ -76,7 +94,10 @@ var prefixes = map[string]Kind{
 func kindOf(err error) Kind {
 	var reply redis.Error
 	var network net.Error
+	var down *downError
 	switch {
+	case errors.As(err, &down):
+		return down.kind()
 	case errors.Is(err, ErrNotMaster):
 		return KindRole
 	case errors.Is(err, errOverload):

@@ -16,6 +16,10 @@ const (
 	// settleInterval is how often a Count looks whether the store answers, so that
 	// it follows a source that told its number during an outage and then no more.
 	settleInterval = time.Second
+	// fallTime is how long the store must go on answering for a smaller number to be
+	// what the ceiling counts from: what takes proxies away may be about to take the
+	// store, and an idle proxy notices that late.
+	fallTime = 10 * time.Second
 	// reportPause is the least time between two reports that a source fails, so
 	// that one which does and does not in turn does not flood the log.
 	reportPause = 5 * time.Second
@@ -24,13 +28,18 @@ const (
 	awaitLimit = 2 * time.Second
 )
 
+// maxInstances bounds what is believed: more than a fleet has, and what a number in the
+// settings may be.
+const maxInstances = 100_000
+
 // errNone is why a number is not believed: this proxy is there itself.
 var errNone = errors.New("it counts none, and this proxy is one")
 
 // Source tells how many proxies there are.
 type Source interface {
 	// Run calls tell with the number whenever it is learnt, and with an error
-	// whenever it could not be, until ctx ends. It returns when all it started has
+	// whenever it could not be, until ctx ends; with an error the number is one that
+	// is remembered from an earlier time, or 0. It returns when all it started has
 	// ended. It may call tell from several goroutines.
 	Run(ctx context.Context, tell func(n int, err error))
 }
@@ -61,6 +70,7 @@ type Count struct {
 	heard    bool       // first is closed
 	told     int        // the last number of the source, 0 before
 	last     int        // the last one while the store answered, 0 before
+	fell     time.Time  // since when told is less than last while the store answers
 	err      error      // why the source fails; nil when it does not
 	reported time.Time  // when the log last said so
 	silent   bool       // the log says nothing of the present failure
@@ -145,11 +155,16 @@ func (c *Count) tell(n int, err error) {
 	if err == nil && n < 1 {
 		err = errNone
 	}
+	n = min(n, maxInstances)
 	if err == nil {
 		c.told = n
 		c.settle()
 	} else {
 		c.errors.Add(1)
+		if c.told == 0 && n > 0 {
+			c.told = n
+			c.settle()
+		}
 	}
 	c.report(err)
 	c.err = err
@@ -157,8 +172,15 @@ func (c *Count) tell(n int, err error) {
 
 // settle works out the number. The caller holds mu.
 func (c *Count) settle() {
-	if c.opts.Answers() {
-		c.last = c.told
+	switch answers := c.opts.Answers(); {
+	case c.told >= c.last && answers:
+		c.last, c.fell = c.told, time.Time{}
+	case !answers || c.told >= c.last:
+		c.fell = time.Time{}
+	case c.fell.IsZero():
+		c.fell = time.Now()
+	case time.Since(c.fell) >= fallTime:
+		c.last, c.fell = c.told, time.Time{}
 	}
 	least := (c.last + c.opts.Ceiling - 1) / c.opts.Ceiling
 	c.healthy.Store(int64(max(1, c.told, least)))

@@ -36,6 +36,7 @@ func TestHealthy(t *testing.T) {
 		"nobody told anything":  {3, []step{{"fails", 0, 1}, {"out", 0, 1}, {"back", 0, 1}}},
 		"the source fails":      {3, []step{{"tells", 5, 5}, {"fails", 0, 5}, {"fails", 0, 5}, {"tells", 4, 4}}},
 		"none and less":         {3, []step{{"tells", 5, 5}, {"tells", 0, 5}, {"tells", -7, 5}, {"tells", 6, 6}}},
+		"remembered":            {3, []step{{"out", 0, 1}, {"fails", 6, 6}, {"fails", 2, 6}, {"back", 0, 6}, {"tells", 3, 3}}},
 		"half while out":        {3, []step{{"tells", 10, 10}, {"out", 0, 10}, {"tells", 5, 5}, {"back", 0, 5}}},
 		"nearly all while out":  {3, []step{{"tells", 10, 10}, {"out", 0, 10}, {"tells", 1, 4}, {"back", 0, 1}}},
 		"slowly while out":      {3, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 5, 5}, {"tells", 2, 3}, {"tells", 1, 3}, {"back", 0, 1}}},
@@ -48,7 +49,7 @@ func TestHealthy(t *testing.T) {
 		"a ceiling of nothing":  {0, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 9}}},
 		"a ceiling out of need": {100, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 1}}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			answers := true
 			c := New(Options{Ceiling: row.ceiling, Answers: func() bool { return answers }})
 			if c.Healthy() != 1 {
@@ -64,12 +65,34 @@ func TestHealthy(t *testing.T) {
 					answers = s.what == "back"
 					c.settle()
 				}
+				time.Sleep(fallTime) // what fell has fallen
+				c.settle()
 				if got := c.Healthy(); got != s.want {
-					t.Fatalf("step %d, %s %d: %d, want %d", i, s.what, s.n, got, s.want)
+					t.Fatalf("%s: step %d, %s %d: %d, want %d", name, i, s.what, s.n, got, s.want)
 				}
 			}
 		})
 	}
+}
+
+// TestFallsBeforeTheStore: what takes proxies away may take the store moments later;
+// the count had not fallen for the ceiling then.
+func TestFallsBeforeTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := true
+		c := New(Options{Ceiling: 3, Answers: func() bool { return answers }})
+		c.tell(30, nil)
+		c.tell(1, nil)
+		time.Sleep(fallTime - time.Second)
+		c.settle()
+		answers = false
+		c.settle()
+		time.Sleep(time.Hour)
+		c.settle()
+		if c.Healthy() != 10 {
+			t.Errorf("of 30, 1 is told shortly before the store is out: %d, want 10", c.Healthy())
+		}
+	})
 }
 
 // told is a source that a test speaks through.
@@ -106,7 +129,7 @@ func TestFollowsAStoreThatIsBack(t *testing.T) {
 			t.Errorf("%d after an hour without a store, want 3", c.Healthy())
 		}
 		out.Store(false)
-		time.Sleep(settleInterval)
+		time.Sleep(fallTime + 2*settleInterval)
 		synctest.Wait()
 		if c.Healthy() != 1 {
 			t.Errorf("%d with the store, want 1", c.Healthy())

@@ -34,8 +34,8 @@ func (n static) Run(ctx context.Context, tell func(int, error)) {
 
 // Heart is the store as a heartbeat needs it.
 type Heart interface {
-	// Beat says that this proxy is there, and returns how many are. One goroutine
-	// calls it.
+	// Beat says that this proxy is there, and returns how many are; with an error how
+	// many there were as far as is known, or 0. One goroutine calls it.
 	Beat(ctx context.Context) (int, error)
 	// Leave says that it is not there any more.
 	Leave(ctx context.Context) error

@@ -73,7 +73,7 @@ func TestHeartbeat(t *testing.T) {
 			want  int
 		}{{3, nil, false, 3}, {0, errTest, false, 3}, {2, nil, false, 2}, {9, nil, true, 2}, {4, nil, false, 4}} {
 			h.set(s.n, s.err, s.hangs)
-			time.Sleep(10 * time.Second)
+			time.Sleep(fallTime + 3*time.Second)
 			if c.Healthy() != s.want {
 				t.Errorf("%+v: %d", s, c.Healthy())
 			}

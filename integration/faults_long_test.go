@@ -25,87 +25,99 @@ func tell(t *testing.T, nodes []*redistest.Node, words ...string) {
 // masters are the nodes that were started as such.
 func (s *scene) masters() []*redistest.Node { return s.Nodes[:shards] }
 
+// What is done to the nodes, the connections and the scripts of a cluster.
+
+var overtaken = fault{
+	name: "a replica promoted, the primary wakes", lasts: 4 * time.Second,
+	make: func(_ *testing.T, s *scene) { s.Nodes[0].Stop() },
+	heal: func(t *testing.T, s *scene) {
+		s.Nodes[0].Cont()
+		s.WaitHealthy(t)
+	},
+}
+
+var empty = fault{
+	name: "kill all nodes, back empty", lasts: 2 * time.Second,
+	make: func(_ *testing.T, s *scene) { each(s.Nodes, (*redistest.Node).Kill) },
+	heal: func(t *testing.T, s *scene) {
+		each(s.Nodes, (*redistest.Node).Restart)
+		s.WaitHealthy(t)
+	},
+}
+
+var failover = fault{
+	name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
+	make: func(t *testing.T, s *scene) { tell(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
+	heal: nothing,
+}
+
+var migration = fault{
+	name: "a slot moves there and back",
+	make: func(t *testing.T, s *scene) {
+		slot := s.KeySlot(t, "lg:t:{t1}")
+		from := s.NodeForSlot(t, slot)
+		to := s.Nodes[0]
+		if from == to {
+			to = s.Nodes[1]
+		}
+		for range 5 {
+			s.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
+			s.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
+		}
+	},
+	heal: nothing,
+	// Moving slots is everyday work: limits that fail closed follow the slot.
+	timeout: 2 * time.Second,
+	also: func(t *testing.T, o *outcome) {
+		if n := o.count((*sample).failedClosed); n > 0 {
+			t.Errorf("%d checks of limits that fail closed were denied:%s", n, o.first((*sample).failedClosed))
+		}
+	},
+}
+
+var paused = fault{
+	name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
+	make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
+	heal: nothing,
+}
+
+var flushed = fault{
+	name: "SCRIPT FLUSH ten times", lasts: 100 * time.Millisecond,
+	make: func(t *testing.T, s *scene) {
+		for range 10 {
+			tell(t, s.masters(), "SCRIPT", "FLUSH")
+		}
+	},
+	heal: nothing,
+}
+
+var full = fault{
+	name: "maxmemory reached, noeviction", lasts: time.Second,
+	make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
+	heal: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
+}
+
+var slow = fault{
+	name: "every command takes 20 ms", lasts: time.Second,
+	make: func(t *testing.T, s *scene) {
+		for range 25 {
+			for _, n := range s.masters() {
+				go n.CLI(t, "EVAL", "local t=redis.call('TIME') local e=t[1]*1e6+t[2]+20000 repeat t=redis.call('TIME') until t[1]*1e6+t[2]>e", "0")
+			}
+			pause(30 * time.Millisecond)
+		}
+	},
+	heal: nothing,
+}
+
+// covered is a fault where no slot is served while one is out.
+func covered(f fault) fault {
+	f.name, f.coverage = f.name+", full coverage", true
+	return f
+}
+
 // TestLongFaults is the whole fault suite.
 func TestLongFaults(t *testing.T) {
-	covered := func(f fault) fault {
-		f.name, f.coverage = f.name+", full coverage", true
-		return f
-	}
-	overtaken := fault{
-		name: "a replica promoted, the primary wakes", lasts: 4 * time.Second,
-		make: func(_ *testing.T, s *scene) { s.Nodes[0].Stop() },
-		heal: func(t *testing.T, s *scene) {
-			s.Nodes[0].Cont()
-			s.WaitHealthy(t)
-		},
-	}
-	empty := fault{
-		name: "kill all nodes, back empty", lasts: 2 * time.Second,
-		make: func(_ *testing.T, s *scene) { each(s.Nodes, (*redistest.Node).Kill) },
-		heal: func(t *testing.T, s *scene) {
-			each(s.Nodes, (*redistest.Node).Restart)
-			s.WaitHealthy(t)
-		},
-	}
-	failover := fault{
-		name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
-		make: func(t *testing.T, s *scene) { tell(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
-		heal: nothing,
-	}
-	migration := fault{
-		name: "a slot moves there and back",
-		make: func(t *testing.T, s *scene) {
-			slot := s.KeySlot(t, "lg:t:{t1}")
-			from := s.NodeForSlot(t, slot)
-			to := s.Nodes[0]
-			if from == to {
-				to = s.Nodes[1]
-			}
-			for range 5 {
-				s.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
-				s.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
-			}
-		},
-		heal: nothing,
-		// Moving slots is everyday work: limits that fail closed follow the slot.
-		timeout: 2 * time.Second,
-		also: func(t *testing.T, o *outcome) {
-			if n := o.count((*sample).failedClosed); n > 0 {
-				t.Errorf("%d checks of limits that fail closed were denied:%s", n, o.first((*sample).failedClosed))
-			}
-		},
-	}
-	paused := fault{
-		name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
-		make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
-		heal: nothing,
-	}
-	flushed := fault{
-		name: "SCRIPT FLUSH ten times", lasts: 100 * time.Millisecond,
-		make: func(t *testing.T, s *scene) {
-			for range 10 {
-				tell(t, s.masters(), "SCRIPT", "FLUSH")
-			}
-		},
-		heal: nothing,
-	}
-	full := fault{
-		name: "maxmemory reached, noeviction", lasts: time.Second,
-		make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
-		heal: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
-	}
-	slow := fault{
-		name: "every command takes 20 ms", lasts: time.Second,
-		make: func(t *testing.T, s *scene) {
-			for range 25 {
-				for _, n := range s.masters() {
-					go n.CLI(t, "EVAL", "local t=redis.call('TIME') local e=t[1]*1e6+t[2]+20000 repeat t=redis.call('TIME') until t[1]*1e6+t[2]>e", "0")
-				}
-				pause(30 * time.Millisecond)
-			}
-		},
-		heal: nothing,
-	}
 	allDark := covered(darkShard)
 	allDark.timeout = 0 // nothing to count exactly
 	runFaults(t,

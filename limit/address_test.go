@@ -98,12 +98,9 @@ func TestShare(t *testing.T) {
 		{Params{AlgorithmFixedWindow, 3, 86400e6, 3}, 5, 1},
 		{Params{AlgorithmTokenBucket, 1, MaxPeriod, 35}, 100, 1},
 	} {
-		share := (&Limit{Params: c.p}).Share(c.n, 1).Params
+		share := c.p.Share(c.n)
 		if share.Capacity != c.capacity || share.Algorithm != AlgorithmTokenBucket {
 			t.Errorf("share of %+v for %d: %+v", c.p, c.n, share)
-		}
-		if share := (&Limit{Params: c.p}).Share(c.n, c.p.Capacity).Params; share.Capacity != c.p.Capacity {
-			t.Errorf("a share of %+v cannot hold a cost that the limit can: %+v", c.p, share)
 		}
 		// count/period of the share times n is count/period of the limit.
 		if share.Count*c.n*c.p.Period != c.p.Count*share.Period {

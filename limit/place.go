@@ -34,7 +34,7 @@ func (l *Limit) DescribePlace(n int64) string {
 	if l.Store == PlaceShared || l.Action != ActionLimit {
 		return l.Store.String()
 	}
-	share := l.Share(n, 1).Params.Capacity
+	share := l.Params.Share(n).Capacity
 	text := fmt.Sprintf("%s: each of %d instances admits its share, %d units at once, whatever the others do", l.Store, n, share)
 	if l.Store == PlaceAutoLocal {
 		return text + ", while the store is saturated: together up to twice the limit"

@@ -5,25 +5,13 @@ import (
 	"math"
 )
 
-// Share returns the limit as one of n instances enforces it alone, see
-// Params.Share: with a capacity of cost units where the whole limit can hold that.
-func (l *Limit) Share(n, cost int64) *Limit {
-	share := *l
-	if cost > l.Params.Capacity {
-		cost = 1
-	}
-	share.Params, share.calendar = l.Params.Share(n, cost), nil
-	return &share
-}
-
 // Share returns what one of n instances enforces alone of a limit: a token bucket
-// with an n-th of the rate and an n-th of the capacity, but at least one unit, and
-// at least least units.
-func (p *Params) Share(n, least int64) Params {
+// with an n-th of the rate and an n-th of the capacity, but at least one unit.
+func (p *Params) Share(n int64) Params {
 	share := *p
 	g := gcd(p.Count, p.Period)
 	share.Algorithm = AlgorithmTokenBucket
-	share.Count, share.Period, share.Capacity = p.Count/g, p.Period/g, max(1, least, p.Capacity/n)
+	share.Count, share.Period, share.Capacity = p.Count/g, p.Period/g, max(1, p.Capacity/n)
 	if g = gcd(share.Count, n); g > 1 {
 		share.Count, n = share.Count/g, n/g
 	}
@@ -37,7 +25,7 @@ func (l *Limit) DescribeOnError(n int64) string {
 	if n <= 1 || l.Action != ActionLimit || l.OnError == OnErrorClosed {
 		return l.OnError.String()
 	}
-	share := l.Params.Share(n, 1).Capacity
+	share := l.Params.Share(n).Capacity
 	text := fmt.Sprintf("%s: each of %d instances admits %d units at once and 1/%d of the rate", l.OnError, n, share, n)
 	if over := share*n - l.Params.Capacity; over > 0 {
 		text += fmt.Sprintf(", together up to %d units beyond the limit", over)

@@ -107,14 +107,9 @@ func (p *Params) StateAtLevel(level, now int64) State {
 	return p.StateWith(content, level-content*p.Period, now)
 }
 
-// CapacityAt returns the capacity that a token bucket had when it was last decided,
-// or 0 if its rate was another one than p's.
-func (s *State) CapacityAt(p *Params) int64 {
-	if s[tbCount] != p.Count || s[tbPeriod] != p.Period {
-		return 0
-	}
-	return s[tbCapacity]
-}
+// Rate returns the rate that a token bucket's state was last decided with: count units
+// in period microseconds.
+func (s *State) Rate() (count, period int64) { return s[tbCount], s[tbPeriod] }
 
 // StateWith returns the state of a token bucket that holds content whole units
 // and remainder Period-ths of one more at now.

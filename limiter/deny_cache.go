@@ -156,7 +156,7 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 	}
 	for i := range items {
 		it := &items[i]
-		if it.Source != limit.SourceStore || it.Allowed || it.Repeated || !it.Enforced() {
+		if it.Source != limit.SourceStore || it.Allowed || it.Repeated || !it.Enforced() || len(it.Name) >= longName {
 			continue
 		}
 		known, _ := c.entries.Peek(string(it.Name))
@@ -181,7 +181,9 @@ func (c *denyCache) giveBack(items []limit.Item, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range items {
-		c.entries.Add(string(items[i].Name), refusal{returned: now})
+		if len(items[i].Name) < longName {
+			c.entries.Add(string(items[i].Name), refusal{returned: now})
+		}
 	}
 }
 

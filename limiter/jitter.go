@@ -22,8 +22,11 @@ const queuesTracked = 1 << 14
 type jitter struct {
 	most   int64          // ms; 0 switches it off
 	random func() float64 // from 0 to 1, on any goroutine
-	seed   maphash.Seed
-	queues []queue // none without jitter
+	// instances is how many proxies hand out turns: each as if the others had denied
+	// as many.
+	instances func() int
+	seed      maphash.Seed
+	queues    []queue // none without jitter
 }
 
 // queue is what the callers wait for that one bucket denied.
@@ -33,11 +36,11 @@ type queue struct {
 	free   int64      // when the units are there for all of them, in microseconds since the epoch
 }
 
-func newJitter(most time.Duration, random func() float64) *jitter {
+func newJitter(most time.Duration, random func() float64, instances func() int) *jitter {
 	if random == nil {
 		random = rand.Float64
 	}
-	j := &jitter{most: most.Milliseconds(), random: random, seed: maphash.MakeSeed()}
+	j := &jitter{most: most.Milliseconds(), random: random, instances: instances, seed: maphash.MakeSeed()}
 	if j.most > 0 {
 		j.queues = make([]queue, queuesTracked)
 	}
@@ -76,8 +79,8 @@ func (j *jitter) peek(d *limit.Decision) int64 {
 
 // enqueue adds a caller to a bucket's queue that could be admitted at first if there
 // was none, and needs what comes in own microseconds. It returns how much later than
-// first its turn is. The queue is not longer than the largest jitter: who floods a
-// bucket makes others wait no longer.
+// first its turn is. The queue is not longer than the largest jitter, whoever floods the
+// bucket.
 func (j *jitter) enqueue(it *limit.Item, first, own int64) int64 {
 	bucket := maphash.Bytes(j.seed, it.Name)
 	q := &j.queues[bucket%queuesTracked]
@@ -87,6 +90,7 @@ func (j *jitter) enqueue(it *limit.Item, first, own int64) int64 {
 		q.bucket, q.free = bucket, first
 	}
 	turn := q.free - first
+	own *= int64(max(1, j.instances()))
 	q.free = min(q.free+own, first+j.most*1000+own)
 	return turn
 }

@@ -29,8 +29,9 @@ func (ls *leases) putLate(call []limit.Item, sent, received int64) {
 	for i := range call {
 		it := &call[i]
 		l := sh.leases[string(it.Name)]
-		// While a call is on its way that may bring as much there is no room for more.
-		if l == nil || l.opened > sent || l.asking || it.More == 0 {
+		// While a call is on its way that may bring as much there is no room for more;
+		// nor are units of another window or limit added to those that are held.
+		if l == nil || l.opened > sent || l.asking || it.More == 0 || !l.fits(it) || l.units > 0 && l.item.Window != it.Window {
 			continue
 		}
 		if held := l.units + it.More*it.Cost; held <= it.Limit.Params.Capacity/ls.share() {

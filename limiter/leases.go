@@ -76,7 +76,7 @@ func (ls *leases) shard(it *limit.Item) *leaseShard {
 // many more such checks the store should grant.
 func (ls *leases) take(call []limit.Item, now int64) bool {
 	for i := range call {
-		if !call[i].Limit.Lease.On {
+		if !call[i].Limit.Lease.On || len(call[i].Name) >= longName {
 			return false
 		}
 	}

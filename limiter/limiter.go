@@ -65,6 +65,10 @@ type Observer interface {
 	Observe(set *limit.Set, d *limit.Decision, items []limit.Item)
 }
 
+// longName is the length in bytes from which a bucket's name is not kept: it is neither
+// leased nor are its refusals remembered, so that what is kept is bounded in bytes.
+const longName = 512
+
 // Options configure a Limiter.
 type Options struct {
 	Store    Store
@@ -113,7 +117,7 @@ func New(opts Options, set *limit.Set) *Limiter {
 		opts.DenyTTL = DefaultDenyTTL
 	}
 	l := &Limiter{
-		opts: opts, jitter: newJitter(opts.RetryJitter, opts.Random),
+		opts: opts, jitter: newJitter(opts.RetryJitter, opts.Random, opts.Instances),
 		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
 	}
 	l.set.Store(set)

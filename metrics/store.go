@@ -3,10 +3,11 @@ package metrics
 import "github.com/prometheus/client_golang/prometheus"
 
 // Store is what is told of the store when metrics are read. Its counters never
-// fall.
+// fall: what was counted for a master that is gone is counted for none.
 type Store struct {
 	Shards []Shard
-	// Errors counts calls that no node was asked for, by kind.
+	// Errors counts calls that were left undecided and are not a present master's, by
+	// kind.
 	Errors map[string]int64
 	// Redirects counts calls that were asked for again where a redirect led, by kind.
 	Redirects map[string]int64

@@ -83,6 +83,9 @@ local function write(key, field, value, at, armed)
     reply = redis.pcall('HSET', key, field, value)
     if not armed and not failure(reply) then
       reply = arm_hash(key, at)
+      if failure(reply) then -- no key without an expiry
+        redis.pcall('HDEL', key, field)
+      end
     end
   elseif armed then
     reply = redis.pcall('SET', key, value, 'KEEPTTL')

@@ -74,6 +74,11 @@ local function charge(limits, n)
   local r = redis.pcall(unpack(hset, 1, 2 * j - 2))
   if arm > 0 and not failure(r) then
     r = arm_hash(hset[2], arm)
+    if failure(r) then -- no key without an expiry
+      for i = 1, j - 2 do
+        redis.pcall('HDEL', hset[2], hset[2 * i + 1])
+      end
+    end
   end
   return failure(r)
 end

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/limitgate/limitgate/commands"
 )
 
 const checkAbout = `Asks a running limitgate whether a cost may be taken now, and takes it.
@@ -44,6 +47,10 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	}
 	if fs.NArg() < 3 {
 		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
+		return exitUsage
+	}
+	if _, err := commands.ParseRequest(fs.Args()); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)

@@ -42,7 +42,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 			return runExplain(ctx, env, args[1:])
 		}
 	}
-	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint --strict examples/limits.yaml")
+	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}

@@ -25,24 +25,30 @@ func newOutages(r prometheus.Registerer) prometheus.Histogram {
 
 // storeMetrics reads the store for metrics.
 func (p *proxy) storeMetrics() metrics.Store {
+	shards := p.cluster.Shards() // before the sums, which are not smaller then
 	st := p.cluster.Stats()
 	all := metrics.Store{
-		Errors:    map[string]int64{cluster.KindNoNode.String(): st.Trouble[cluster.KindNoNode]},
-		Redirects: map[string]int64{},
-		Shed:      st.Trouble[cluster.KindOverload], ScriptLoads: st.ScriptLoads, RefundsLost: st.RefundsLost,
+		Errors: map[string]int64{}, Redirects: map[string]int64{},
+		Shed: st.Trouble[cluster.KindOverload], ScriptLoads: st.ScriptLoads, RefundsLost: st.RefundsLost,
 		Reloads: st.Reloads, Resets: st.Resets, RoleErrors: st.RoleErrors,
 	}
 	for _, k := range []cluster.Kind{cluster.KindMoved, cluster.KindAsk, cluster.KindTryAgain} {
 		all.Redirects[k.String()] = st.Redirects[k]
 	}
-	for _, sh := range p.cluster.Shards() {
+	for _, k := range cluster.Kinds() {
+		if k != cluster.KindOverload { // which no node is to blame for
+			all.Errors[k.String()] = st.Trouble[k]
+		}
+	}
+	for _, sh := range shards {
 		m := metrics.Shard{Addr: sh.Addr, State: int(sh.State), Transitions: map[string]int64{}, Errors: map[string]int64{}}
 		for i, n := range sh.Transitions {
 			m.Transitions[breaker.State(i).String()] = n
 		}
 		for _, k := range cluster.Kinds() {
-			if k != cluster.KindNoNode && k != cluster.KindOverload { // which no node is to blame for
+			if k != cluster.KindNoNode && k != cluster.KindOverload {
 				m.Errors[k.String()] = sh.Trouble[k]
+				all.Errors[k.String()] -= sh.Trouble[k]
 			}
 		}
 		all.Shards = append(all.Shards, m)

@@ -54,8 +54,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"backstop": {
-		reason:  "a share of the limit, counted by the engine of memory",
-		imports: []string{"limit", "memory"},
+		reason:  "a share of the limit, kept and bounded in its own way",
+		imports: []string{"limit"},
 		settled: true,
 	},
 	"instances": {
