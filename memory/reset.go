@@ -16,6 +16,7 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 	match, n := limit.BucketsOf(tenant, id), int64(0)
 	for i := range s.shards {
 		n += s.shards[i].removeIf(match)
+		s.shards[i].forgetAnswers()
 	}
 	return n, nil
 }

@@ -58,6 +58,7 @@ type shard struct {
 	nextDeath int64             // no bucket dies earlier; known after a whole round
 	round     int64             // the earliest death seen in this round of the hand
 	seed      maphash.Seed
+	answers   answers
 	pending   []pending // the memory of the call being decided
 	_         [64]byte  // keeps neighbouring locks off one cache line
 }

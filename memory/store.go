@@ -59,16 +59,22 @@ func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take bool) {
 	for _, call := range calls {
 		group := items[call.First:call.Last]
-		s.decideCall(s.shardOf(&group[0]), group, now, take)
+		s.decideCall(s.shardOf(&group[0]), group, call.Once, now, take)
 	}
 }
 
 // decideCall evaluates every item, then takes the units if all enforced items
-// admit.
-func (s *Store) decideCall(sh *shard, items []limit.Item, now int64, take bool) {
+// admit. A call that was made before, under the key once, is given the same answer.
+func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64, take bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now = sh.monotonic(now)
+	if once != nil && take {
+		if sh.answers.repeat(once, items, now) {
+			return
+		}
+		defer func() { sh.answers.keep(once, items, now) }()
+	}
 	if len(items) > len(sh.pending) {
 		sh.pending = make([]pending, len(items))
 	}

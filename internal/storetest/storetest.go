@@ -24,6 +24,9 @@ func Run(t *testing.T, store limiter.Store) {
 	for name, test := range map[string]func(*testing.T, limiter.Store){
 		"ExactlyN":       exactlyN,
 		"AllOrNothing":   allOrNothing,
+		"Once":           once,
+		"OnceAcross":     onceAcrossSlots,
+		"Own":            own,
 		"Shadow":         shadow,
 		"Peek":           peek,
 		"TooLarge":       tooLarge,
