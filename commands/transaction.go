@@ -37,18 +37,18 @@ func (t *transaction) fits(args [][]byte) bool {
 // queue answers a command between MULTI and EXEC; it returns false for those
 // that do not wait.
 func (s *Session) queue(args [][]byte) bool {
-	c := s.h.lookup(args[0])
-	if c != nil && (c.name == "exec" || c.name == "discard" || c.name == "multi" || c.name == "reset" || c.name == "quit") {
-		return false
-	}
+	c, complaint := s.h.find(args)
 	t := s.tx
 	switch {
-	case c == nil:
+	case complaint != "":
 		t.broken = true
-		s.out.error(unknownCommand(args))
-	case !c.takes(len(args)):
+		s.out.error(complaint)
+	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "reset" || c.full == "quit":
+		return false
+	case c.full == "client|reply":
+		// It would leave a hole in the array that EXEC answers.
 		t.broken = true
-		s.out.error("ERR wrong number of arguments for '" + c.name + "' command")
+		s.out.error("ERR Command not allowed inside a transaction")
 	case len(t.cmds) == maxQueued || !t.fits(args):
 		t.broken = true
 		s.out.error("ERR too many commands in a transaction")
