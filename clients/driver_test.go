@@ -27,6 +27,17 @@ type row struct {
 	missing  string // why it cannot run
 }
 
+// modes are those in which the client can be.
+func (r row) modes() (modes []string) {
+	if r.single {
+		modes = append(modes, "single")
+	}
+	if r.cluster {
+		modes = append(modes, "cluster")
+	}
+	return modes
+}
+
 // outcome is what a driver saw, and the version of the protocol that the server
 // saw.
 type outcome struct {
@@ -57,44 +68,56 @@ func drive(tb testing.TB, r row, mode string) outcome {
 	if err != nil {
 		return outcome{Steps: map[string]string{"check": err.Error()}}
 	}
+	if r.resp != "" && out.resp != "" && out.resp != r.resp {
+		out.Steps["check"] = "the server saw RESP" + out.resp
+	}
 	return out
 }
 
 // talk runs a driver, kills its connections when it asks for that, and returns
 // what it said last.
 func talk(ctx context.Context, p *proxy, cmd *exec.Cmd) (out outcome, err error) {
+	last, err := converse(cmd, "kill", func() string {
+		if out.resp, err = p.killOthers(ctx); err != nil {
+			return "not killed: " + err.Error()
+		}
+		return "killed"
+	})
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal([]byte(last), &out); err != nil {
+		return out, fmt.Errorf("the driver says last %q: %w", last, err)
+	}
+	return out, nil
+}
+
+// converse runs a program, answers the line by which it asks for something, and
+// returns its last line.
+func converse(cmd *exec.Cmd, asks string, answer func() string) (last string, err error) {
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return out, err
+		return "", err
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return out, err
+		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return out, err
+		return "", err
 	}
-	lines := bufio.NewScanner(stdout)
-	last := ""
-	for lines.Scan() {
-		if last = lines.Text(); last != "kill" {
-			continue
-		}
-		answer := "killed\n"
-		if out.resp, err = p.killOthers(ctx); err != nil {
-			answer = fmt.Sprintf("not killed: %v\n", err)
-		}
-		if _, err := io.WriteString(in, answer); err != nil {
-			return out, err
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if last = lines.Text(); last == asks {
+			// One that does not read any more says why at its end.
+			_, _ = io.WriteString(in, answer()+"\n")
 		}
 	}
-	err = cmd.Wait()
-	if jsonErr := json.Unmarshal([]byte(last), &out); err != nil || jsonErr != nil {
-		return out, fmt.Errorf("the driver ended with %v, and said last %q: %s", err, last, tail(complaints.String()))
+	if err := cmd.Wait(); err != nil {
+		return last, fmt.Errorf("%w, after the line %q: %s", err, last, tail(complaints.String()))
 	}
-	return out, nil
+	return last, nil
 }
 
 // tail is the end of what a driver complained about, on one line.

@@ -45,11 +45,12 @@ type line struct {
 }
 
 func (l *line) run(tb testing.TB) {
-	if l.single {
-		l.alone = drive(tb, l.row, "single")
-	}
-	if l.cluster {
-		l.clustered = drive(tb, l.row, "cluster")
+	for _, mode := range l.modes() {
+		if mode == "single" {
+			l.alone = drive(tb, l.row, mode)
+		} else {
+			l.clustered = drive(tb, l.row, mode)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ func quickRows() []row {
 		{client: "redis-cli", settings: "`--json`", command: driver("rediscli"), more: []string{"--json"}, single: true, cluster: true},
 		{client: "redis-cli", settings: "`-3`", command: driver("rediscli"), resp: "3", single: true, cluster: true},
 		{client: "redis-cli", settings: "`--pipe`", command: driver("redispipe"), single: true},
-		{client: "redis-benchmark", settings: "default", command: driver("redisbenchmark"), single: true, cluster: true},
+		{client: "redis-benchmark", settings: "default", command: driver("redisbenchmark"), single: true},
 		{client: "redis-benchmark", settings: "`-3`", command: driver("redisbenchmark"), resp: "3", single: true},
 		{client: "lines typed into a socket", settings: "", command: driver("inline"), single: true},
 	}
@@ -35,11 +35,7 @@ func build(tb testing.TB, packages ...string) {
 func TestQuick(t *testing.T) {
 	build(t, "./goredis", "./rediscli", "./redispipe", "./redisbenchmark", "./inline")
 	for _, r := range quickRows() {
-		modes := map[string]bool{"single": r.single, "cluster": r.cluster}
-		for mode, wanted := range modes {
-			if !wanted {
-				continue
-			}
+		for _, mode := range r.modes() {
 			t.Run(r.client+" "+r.settings+" "+mode, func(t *testing.T) {
 				for _, problem := range drive(t, r, mode).wrong() {
 					t.Error(problem)

@@ -181,7 +181,7 @@ provide_clients() {
 	local package missing=()
 	if may_install; then
 		for package in "${client_packages[@]}"; do
-			dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+			dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
 		done
 		[ ${#missing[@]} = 0 ] || install_packages "${missing[@]}" || say "not all clients of Debian are there"
 	fi

@@ -14,11 +14,13 @@ import (
 func main() { steps.Main(steps.Module("github.com/mediocregopher/radix/v4"), open) }
 
 func open(w steps.Wanted) (steps.Client, error) {
+	// Of several connections each would fail once after it was killed.
+	pool := radix.PoolConfig{Size: 1}
 	if w.Cluster {
-		c, err := radix.ClusterConfig{}.New(context.Background(), []string{w.Addr})
+		c, err := radix.ClusterConfig{PoolConfig: pool}.New(context.Background(), []string{w.Addr})
 		return client{c}, err
 	}
-	c, err := radix.PoolConfig{Size: 1}.New(context.Background(), "tcp", w.Addr)
+	c, err := pool.New(context.Background(), "tcp", w.Addr)
 	return client{c}, err
 }
 

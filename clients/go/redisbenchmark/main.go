@@ -16,11 +16,11 @@ func main() {
 		{Name: "check", Run: func() error { return take(w, "alone", "-P", "1") }},
 		{Name: "pipeline", Run: func() error { return take(w, "piped", "-P", "20") }},
 		{Name: "dialect", Run: func() error {
-			if err := bench(w, "-n", "7", "-c", "1", "CL.THROTTLE", name(w, "key"), "5", "10", "60", "1"); err != nil {
+			if err := bench(w, "-n", "7", "-c", "1", "CL.THROTTLE", "key", "5", "10", "60", "1"); err != nil {
 				return err
 			}
 			out, err := program.Command("redis-cli", steps.Wanted{Addr: w.Addr},
-				"--raw", "CL.THROTTLE", name(w, "key"), "5", "10", "60", "1").Output()
+				"--raw", "CL.THROTTLE", "key", "5", "10", "60", "1").Output()
 			if err == nil && !strings.HasPrefix(string(out), "1\n6\n") {
 				err = fmt.Errorf("after 7 of 6 CL.THROTTLE answers %q", out)
 			}
@@ -29,29 +29,17 @@ func main() {
 	})
 }
 
-// name returns a name with a hash tag on a cluster, where redis-benchmark puts the
-// tag of a slot into it.
-func name(w steps.Wanted, plain string) string {
-	if w.Cluster {
-		return plain + "{tag}"
-	}
-	return plain
-}
-
 // take has 40 checks made on two connections.
 func take(w steps.Wanted, tenant string, options ...string) error {
-	args := append(options, "-n", "40", "-c", "2", "RL.CHECK", name(w, tenant), "-", "-", "1")
+	args := append(options, "-n", "40", "-c", "2", "RL.CHECK", tenant, "-", "-", "1")
 	if err := bench(w, args...); err != nil {
 		return err
 	}
-	return program.Left(w, name(w, tenant), 20)
+	return program.Left(w, tenant, 20)
 }
 
 func bench(w steps.Wanted, args ...string) error {
 	args = append([]string{"-q"}, args...)
-	if w.Cluster {
-		args = append([]string{"--cluster"}, args...)
-	}
 	out, err := program.Command("redis-benchmark", w, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("redis-benchmark: %w: %s", err, out)
