@@ -27,8 +27,11 @@ type row struct {
 	missing  string // why it cannot run
 }
 
-// modes are those in which the client can be.
+// modes are those in which the client can be driven.
 func (r row) modes() (modes []string) {
+	if r.missing != "" {
+		return nil
+	}
 	if r.single {
 		modes = append(modes, "single")
 	}

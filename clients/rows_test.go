@@ -40,9 +40,7 @@ func nodeRows(tb testing.TB) []row {
 		tb.Fatal(err)
 	}
 	// Node.js finds them by that when a driver lies elsewhere.
-	if err := os.Setenv("NODE_PATH", modules); err != nil {
-		tb.Fatal(err)
-	}
+	tb.Setenv("NODE_PATH", modules)
 	var rows []row
 	for _, r := range []row{
 		{client: "ioredis", settings: "default", command: []string{"ioredis.js"}, more: []string{"ioredis"}},
