@@ -69,7 +69,7 @@ func newTable() map[string]*command {
 		{"exec", 1, groupConnection, nil, "", "Answer the commands kept since MULTI.", execCommand},
 		{"discard", 1, groupConnection, fast, "", "Forget the commands kept since MULTI.", discardCommand},
 		{"watch", -2, groupConnection, fast, "key [key ...]", "Answer OK: there are no keys to watch.", watchCommand},
-		{"unwatch", 1, groupConnection, fast, "", "Answer OK.", watchCommand},
+		{"unwatch", 1, groupConnection, fast, "", "Answer OK.", okCommand},
 
 		{"cluster", -2, groupCluster, nil, "", "A cluster of one node, so that cluster clients work.", nil},
 		{"readonly", 1, groupCluster, fast, "", "Answer OK: there are no replicas.", okCommand},
@@ -123,10 +123,14 @@ func (h *Handler) find(args [][]byte) (c *command, complaint string) {
 	if c == nil {
 		return nil, unknownCommand(args)
 	}
-	if !c.takes(len(args)) {
-		return nil, "ERR wrong number of arguments for '" + c.full + "' command"
+	if c.takes(len(args)) {
+		return c, ""
 	}
-	return c, ""
+	complaint = "wrong number of arguments for '" + c.full + "' command"
+	if c.full == "exec" {
+		return nil, execAborted + complaint
+	}
+	return nil, "ERR " + complaint
 }
 
 // maxArgsQuoted bounds what the error of an unknown command repeats of its
