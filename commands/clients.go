@@ -135,7 +135,8 @@ func (f *killFilter) match(self, other *Session) bool {
 func readKillFilter(args [][]byte) (f killFilter, complaint string) {
 	f.keepSelf = true
 	for ; len(args) > 1; args = args[2:] {
-		value, ok := args[1], true
+		value := args[1]
+		var ok bool
 		switch {
 		case equalFold(args[0], "ID"):
 			if f.id, ok = parseInteger(value); !ok || f.id < 1 {

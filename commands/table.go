@@ -55,39 +55,8 @@ func newTable() map[string]*command {
 		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "The same, as the GCRA command of Redis answered.", nil},
 		{"throttle", -5, groupLimit, []string{"write", "fast"}, "key max_burst count_per_period period [quantity]", "The same, as throttlecrab answers.", nil},
 		{"rl.help", -1, groupLimit, fast, "", "These lines.", helpCommand},
-
-		{"ping", -1, groupConnection, fast, "[message]", "Answer PONG, or the message.", pingCommand},
-		{"echo", 2, groupConnection, fast, "message", "Answer the message.", echoCommand},
-		{"hello", -1, groupConnection, fast, "[protover [AUTH username password] [SETNAME clientname]]", "Choose the protocol version, 2 or 3.", helloCommand},
-		{"auth", -2, groupConnection, fast, "[username] password", "Authenticate.", authCommand},
-		{"select", 2, groupConnection, fast, "index", "Choose a database; there is only 0.", selectCommand},
-		{"quit", -1, groupConnection, fast, "", "Close the connection.", quitCommand},
-		{"reset", 1, groupConnection, fast, "", "Forget the state of the connection.", resetConnectionCommand},
-		{"client", -2, groupConnection, nil, "", "Ask about, name and end connections.", nil},
-
-		{"multi", 1, groupConnection, fast, "", "Keep the commands that follow until EXEC.", multiCommand},
-		{"exec", 1, groupConnection, nil, "", "Answer the commands kept since MULTI.", execCommand},
-		{"discard", 1, groupConnection, fast, "", "Forget the commands kept since MULTI.", discardCommand},
-		{"watch", -2, groupConnection, fast, "key [key ...]", "Answer OK: there are no keys to watch.", watchCommand},
-		{"unwatch", 1, groupConnection, fast, "", "Answer OK.", watchCommand},
-
-		{"cluster", -2, groupCluster, nil, "", "A cluster of one node, so that cluster clients work.", nil},
-		{"readonly", 1, groupCluster, fast, "", "Answer OK: there are no replicas.", okCommand},
-		{"readwrite", 1, groupCluster, fast, "", "Answer OK.", okCommand},
-		{"asking", 1, groupCluster, fast, "", "Answer OK: no slot ever moves.", okCommand},
-
-		{"command", -1, groupServer, nil, "", "Describe the commands.", commandCommand},
-		{"info", -1, groupServer, nil, "[section [section ...]]", "Describe the server.", infoCommand},
-		{"config", -2, groupServer, nil, "", "The few settings that Redis clients ask for.", nil},
-		{"time", 1, groupServer, fast, "", "The clock of this proxy.", timeCommand},
-		{"role", 1, groupServer, fast, "", "Answer master: any connection may be used.", roleCommand},
-		{"acl", -2, groupServer, nil, "", "The user of this connection.", nil},
-		{"dbsize", 1, groupServer, fast, "", "Answer 0: buckets are not keys of this server.", zeroCommand},
-		{"memory", -2, groupServer, nil, "", "The memory of this proxy.", nil},
-		{"latency", -2, groupServer, nil, "", "Nothing is recorded: /metrics has histograms.", nil},
-		{"slowlog", -2, groupServer, nil, "", "Nothing is recorded: /metrics has histograms.", nil},
 	}
-	return compile(rows, subcommands())
+	return compile(append(rows, standardRows()...), subcommands())
 }
 
 // maxCommandName is longer than the name of any command, and of any subcommand.
@@ -123,10 +92,14 @@ func (h *Handler) find(args [][]byte) (c *command, complaint string) {
 	if c == nil {
 		return nil, unknownCommand(args)
 	}
-	if !c.takes(len(args)) {
-		return nil, "ERR wrong number of arguments for '" + c.full + "' command"
+	if c.takes(len(args)) {
+		return c, ""
 	}
-	return c, ""
+	complaint = "wrong number of arguments for '" + c.full + "' command"
+	if c.full == "exec" {
+		return nil, execAborted + complaint
+	}
+	return nil, "ERR " + complaint
 }
 
 // maxArgsQuoted bounds what the error of an unknown command repeats of its

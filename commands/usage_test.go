@@ -81,9 +81,27 @@ func TestGlob(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"*", "", true}, {"", "", true}, {"", "a", false}, {"a*c", "abbc", true}, {"a*c", "abb", false}, {"A?C", "abc", true}, {"a?", "a", false},
-		{"[ab]c", "bc", true}, {"[^ab]c", "bc", false}, {"[^ab]c", "cc", true}, {"[z-a]", "m", true}, {"[a", "a", true}, {"[", "a", false}, {"[]a", "a", false},
-		{`\*`, "*", true}, {`\*`, "a", false}, {`[\]]`, "]", true}, {`a\`, `a\`, true}, {"*a*b*", "xxaxxbxx", true}, {"**", "x", true}, {"c*/", "c/", true},
+		{"*", "", true},
+		{"", "", true},
+		{"", "a", false},
+		{"a*c", "abbc", true},
+		{"a*c", "abb", false},
+		{"A?C", "abc", true},
+		{"a?", "a", false},
+		{"[ab]c", "bc", true},
+		{"[^ab]c", "bc", false},
+		{"[^ab]c", "cc", true},
+		{"[z-a]", "m", true},
+		{"[a", "a", true},
+		{"[", "a", false},
+		{"[]a", "a", false},
+		{`\*`, "*", true},
+		{`\*`, "a", false},
+		{`[\]]`, "]", true},
+		{`a\`, `a\`, true},
+		{"*a*b*", "xxaxxbxx", true},
+		{"**", "x", true},
+		{"c*/", "c/", true},
 	} {
 		if got := glob([]byte(test.pattern), test.text); got != test.want {
 			t.Errorf("glob(%q, %q) = %v", test.pattern, test.text, got)
