@@ -43,6 +43,14 @@ faults: ## Break a real cluster under load in every way, some 5 minutes; prints 
 simulate: ## Simulate 500 proxies over shards that fail, and clients that come back; prints tables
 	@go test -C internal/simulation -count=1 -run 'TestFleet$$|TestProbes$$|TestClients$$' -show
 
+# As root on Debian and Ubuntu it installs clients with apt-get, unless LIMITGATE_APT is 0.
+.PHONY: clients
+clients: ## Drive Redis clients of many languages and the README's snippets, writes docs/clients.md
+	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh clients
+	@go vet -C clients/go ./...
+	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags clients -run 'TestMatrix|TestSnippets' -count=1 -timeout=20m -v ./clients
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh

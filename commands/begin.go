@@ -11,7 +11,7 @@ import (
 // having done nothing, for any other. Done is called with the token when the store
 // has answered.
 func (s *Session) Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
-	if s.tx != nil || len(cmds) > maxBatch || !s.parseChecks(cmds) {
+	if s.tx != nil || s.hush != hushNone || len(cmds) > maxBatch || !s.parseChecks(cmds) {
 		return out, false, false
 	}
 	s.out.buf = out

@@ -1,9 +1,9 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -17,16 +17,6 @@ func (s *Session) describe() string {
 		strings.ToLower(s.last), defaultUser, s.libName, s.libVer, protocol(s.resp3))
 }
 
-// list returns one line for each open connection, by id.
-func (h *Handler) list() string {
-	var b strings.Builder
-	for _, s := range h.open() {
-		b.WriteString(s.describe())
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
 func (h *Handler) open() []*Session {
 	h.mu.Lock()
 	out := make([]*Session, 0, len(h.sessions))
@@ -38,28 +28,79 @@ func (h *Handler) open() []*Session {
 	return out
 }
 
-// clientKill answers CLIENT KILL addr (OK or an error) and CLIENT KILL
-// [ID id | ADDR addr | SKIPME yes|no] ... (how many were killed).
-func (s *Session) clientKill(args [][]byte) {
-	if len(args) == 1 {
-		for _, other := range s.h.open() {
-			if other.addr == string(args[0]) {
-				s.end(other)
-				s.out.ok()
+// has reports whether a connection is open.
+func (h *Handler) has(id int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[id] != nil
+}
+
+// clientList answers CLIENT LIST [TYPE type] [ID id...], a line for each
+// connection, by id.
+func clientList(_ context.Context, s *Session, args [][]byte) {
+	wanted := map[int64]bool(nil)
+	none := false
+	switch rest := args[2:]; {
+	case len(rest) == 0:
+	case len(rest) == 2 && equalFold(rest[0], "TYPE"):
+		kind, ok := clientType(rest[1])
+		if !ok {
+			s.out.error("ERR Unknown client type '" + quote(rest[1]) + "'")
+			return
+		}
+		none = kind != typeNormal
+	case len(rest) > 1 && equalFold(rest[0], "ID"):
+		wanted = map[int64]bool{}
+		for _, arg := range rest[1:] {
+			id, ok := parseInteger(arg)
+			if !ok {
+				s.out.error("ERR Invalid client ID")
 				return
 			}
+			wanted[id] = true
 		}
-		s.out.error("ERR No such client")
+	default:
+		s.out.error(syntaxError)
 		return
 	}
-	match, complaint := killFilter(args)
+	var b strings.Builder
+	for _, other := range s.h.open() {
+		if !none && (wanted == nil || wanted[other.id]) {
+			b.WriteString(other.describe())
+			b.WriteByte('\n')
+		}
+	}
+	s.out.text(b.String())
+}
+
+// typeNormal is what all clients are.
+const typeNormal = "normal"
+
+func clientType(arg []byte) (kind string, ok bool) {
+	for _, known := range []string{typeNormal, "replica", "slave", "pubsub", "master"} {
+		if equalFold(arg, known) {
+			return known, true
+		}
+	}
+	return "", false
+}
+
+// clientKill answers CLIENT KILL addr (OK or an error) and CLIENT KILL with
+// filters (how many were killed).
+func clientKill(_ context.Context, s *Session, args [][]byte) {
+	rest := args[2:]
+	if len(rest) == 1 {
+		s.killAddr(string(rest[0]))
+		return
+	}
+	f, complaint := readKillFilter(rest)
 	if complaint != "" {
 		s.out.error(complaint)
 		return
 	}
 	n := int64(0)
 	for _, other := range s.h.open() {
-		if match(s, other) {
+		if f.match(s, other) {
 			s.end(other)
 			n++
 		}
@@ -67,32 +108,62 @@ func (s *Session) clientKill(args [][]byte) {
 	s.out.integer(n)
 }
 
-// killFilter reads the filters of CLIENT KILL; all must hold.
-func killFilter(args [][]byte) (match func(self, other *Session) bool, complaint string) {
-	if len(args)%2 != 0 {
-		return nil, "ERR syntax error"
-	}
-	id, addr, skipMe := int64(0), "", true
-	for i := 0; i < len(args); i += 2 {
-		value := string(args[i+1])
-		switch {
-		case equalFold(args[i], "ID"):
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil || n < 1 {
-				return nil, "ERR client-id should be greater than 0"
-			}
-			id = n
-		case equalFold(args[i], "ADDR"):
-			addr = value
-		case equalFold(args[i], "SKIPME") && (strings.EqualFold(value, "yes") || strings.EqualFold(value, "no")):
-			skipMe = strings.EqualFold(value, "yes")
-		default:
-			return nil, "ERR syntax error"
+func (s *Session) killAddr(addr string) {
+	for _, other := range s.h.open() {
+		if other.addr == addr {
+			s.end(other)
+			s.out.ok()
+			return
 		}
 	}
-	return func(self, other *Session) bool {
-		return (id == 0 || other.id == id) && (addr == "" || other.addr == addr) && !(skipMe && other == self)
-	}, ""
+	s.out.error("ERR No such client")
+}
+
+// killFilter says whom CLIENT KILL ends: all that is set must hold.
+type killFilter struct {
+	id          int64
+	addr, laddr string
+	kind        string
+	keepSelf    bool
+}
+
+func (f *killFilter) match(self, other *Session) bool {
+	return (f.id == 0 || other.id == f.id) && (f.addr == "" || other.addr == f.addr) &&
+		(f.laddr == "" || other.local == f.laddr) && (f.kind == "" || f.kind == typeNormal) && (!f.keepSelf || other != self)
+}
+
+func readKillFilter(args [][]byte) (f killFilter, complaint string) {
+	f.keepSelf = true
+	for ; len(args) > 1; args = args[2:] {
+		value := args[1]
+		var ok bool
+		switch {
+		case equalFold(args[0], "ID"):
+			if f.id, ok = parseInteger(value); !ok || f.id < 1 {
+				return f, "ERR client-id should be greater than 0"
+			}
+		case equalFold(args[0], "TYPE"):
+			if f.kind, ok = clientType(value); !ok {
+				return f, "ERR Unknown client type '" + quote(value) + "'"
+			}
+		case equalFold(args[0], "ADDR"):
+			f.addr = string(value)
+		case equalFold(args[0], "LADDR"):
+			f.laddr = string(value)
+		case equalFold(args[0], "USER"):
+			if string(value) != defaultUser {
+				return f, "ERR No such user '" + quote(value) + "'"
+			}
+		case equalFold(args[0], "SKIPME") && (equalFold(value, "yes") || equalFold(value, "no")):
+			f.keepSelf = equalFold(value, "yes")
+		default:
+			return f, syntaxError
+		}
+	}
+	if len(args) > 0 {
+		return f, syntaxError
+	}
+	return f, ""
 }
 
 // end closes another connection at once, and this one after its reply.

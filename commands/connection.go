@@ -1,10 +1,6 @@
 package commands
 
-import (
-	"context"
-	"strconv"
-	"strings"
-)
+import "context"
 
 func pingCommand(_ context.Context, s *Session, args [][]byte) {
 	switch len(args) {
@@ -12,7 +8,7 @@ func pingCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.simple("PONG")
 	case 2:
 		s.out.bulk(string(args[1]))
-	default:
+	default: // the table cannot say at most
 		s.out.error("ERR wrong number of arguments for 'ping' command")
 	}
 }
@@ -25,10 +21,10 @@ func quitCommand(_ context.Context, s *Session, _ [][]byte) {
 }
 
 func selectCommand(_ context.Context, s *Session, args [][]byte) {
-	n, err := strconv.Atoi(string(args[1]))
+	n, ok := parseInteger(args[1])
 	switch {
-	case err != nil:
-		s.out.error("ERR invalid DB index")
+	case !ok:
+		s.out.error(notAnInteger)
 	case n != 0:
 		s.out.error("ERR DB index is out of range")
 	default:
@@ -40,7 +36,7 @@ func selectCommand(_ context.Context, s *Session, args [][]byte) {
 func authCommand(_ context.Context, s *Session, args [][]byte) {
 	switch {
 	case len(args) > 3:
-		s.out.error("ERR syntax error")
+		s.out.error(syntaxError)
 	case len(args) == 2:
 		s.out.error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 	case string(args[1]) == defaultUser:
@@ -56,8 +52,8 @@ const defaultUser = "default"
 func helloCommand(_ context.Context, s *Session, args [][]byte) {
 	resp3, rest := s.out.resp3, args[1:]
 	if len(rest) > 0 {
-		version, err := strconv.Atoi(string(rest[0]))
-		if err != nil {
+		version, ok := parseInteger(rest[0])
+		if !ok {
 			s.out.error("ERR Protocol version is not an integer or out of range")
 			return
 		}
@@ -84,7 +80,7 @@ func helloCommand(_ context.Context, s *Session, args [][]byte) {
 	s.out.pair("version", redisVersion)
 	s.out.pair("proto", protocol(resp3))
 	s.out.pair("id", s.id)
-	s.out.pair("mode", "standalone")
+	s.out.pair("mode", serverMode)
 	s.out.pair("role", "master")
 	s.out.bulk("modules")
 	s.out.array(0)
@@ -119,112 +115,10 @@ func helloOptions(rest [][]byte) (name []byte, complaint string) {
 }
 
 func resetConnectionCommand(_ context.Context, s *Session, _ [][]byte) {
-	s.out.resp3, s.tx = false, nil
+	s.out.resp3, s.tx, s.tracked = false, nil, tracking{}
+	s.hush, s.heard = hushNone, true
 	s.mu.Lock()
 	s.name, s.resp3 = "", false
 	s.mu.Unlock()
 	s.out.simple("RESET")
-}
-
-const clientNameComplaint = "ERR Client names cannot contain spaces, newlines or special characters."
-
-// maxClientName bounds what a client may call itself.
-const maxClientName = 256
-
-func validClientName(name []byte) bool {
-	for _, c := range name {
-		if c < '!' || c > '~' {
-			return false
-		}
-	}
-	return len(name) <= maxClientName
-}
-
-// clientCommand answers the subcommands that clients use on connecting, and
-// those with which people look around.
-func clientCommand(_ context.Context, s *Session, args [][]byte) {
-	sub := strings.ToUpper(quote(args[1]))
-	wants := map[string]int{
-		"ID": 2, "INFO": 2, "GETNAME": 2, "SETNAME": 3, "SETINFO": 4, "NO-EVICT": 3, "NO-TOUCH": 3, "TRACKING": -3, "LIST": -2, "KILL": -3,
-	}
-	want, known := wants[sub]
-	if !known {
-		s.out.error("ERR unknown subcommand '" + quote(args[1]) + "'. Try CLIENT HELP.")
-		return
-	}
-	if want > 0 && len(args) != want || len(args) < -want {
-		s.out.error("ERR wrong number of arguments for 'client|" + strings.ToLower(sub) + "' command")
-		return
-	}
-	switch sub {
-	case "ID":
-		s.out.integer(s.id)
-	case "INFO":
-		s.out.text(s.describe() + "\n")
-	case "LIST":
-		s.out.text(s.h.list())
-	case "GETNAME":
-		s.clientGetName()
-	case "SETNAME":
-		s.clientSetName(args[2])
-	case "SETINFO":
-		s.clientSetInfo(args)
-	case "TRACKING":
-		s.clientTracking(args[2])
-	case "KILL":
-		s.clientKill(args[2:])
-	default:
-		s.out.ok()
-	}
-}
-
-func (s *Session) clientGetName() {
-	s.mu.Lock()
-	name := s.name
-	s.mu.Unlock()
-	if name == "" {
-		s.out.null()
-		return
-	}
-	s.out.bulk(name)
-}
-
-func (s *Session) clientSetName(name []byte) {
-	if !validClientName(name) {
-		s.out.error(clientNameComplaint)
-		return
-	}
-	s.mu.Lock()
-	s.name = string(name)
-	s.mu.Unlock()
-	s.out.ok()
-}
-
-func (s *Session) clientSetInfo(args [][]byte) {
-	if !validClientName(args[3]) {
-		s.out.error("ERR " + strings.ToLower(quote(args[2])) + " cannot contain spaces, newlines or special characters.")
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case equalFold(args[2], "LIB-NAME"):
-		s.libName = string(args[3])
-	case equalFold(args[2], "LIB-VER"):
-		s.libVer = string(args[3])
-	default:
-		s.out.error("ERR Unrecognized option '" + quote(args[2]) + "'")
-		return
-	}
-	s.out.ok()
-}
-
-// clientTracking accepts what costs nothing: nothing here is ever cached by
-// clients, so there is nothing to be told about.
-func (s *Session) clientTracking(mode []byte) {
-	if equalFold(mode, "OFF") || equalFold(mode, "ON") {
-		s.out.ok()
-		return
-	}
-	s.out.error("ERR syntax error")
 }

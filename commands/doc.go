@@ -5,5 +5,6 @@
 // It promises that a well-formed RL.CHECK always gets a decision, that replies
 // keep their order, that a run of checks in one pipeline is decided as one
 // batch, and that errors read like Redis's own and quote no more than 64 bytes
-// of what was sent.
+// of what was sent. To the commands that are Redis's own it replies as Redis 7
+// does, to which its tests hold it; what differs is listed there.
 package commands

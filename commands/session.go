@@ -38,6 +38,12 @@ type Options struct {
 	Now     func() time.Time
 	// Shards tells of the masters of the store; nil stands for none.
 	Shards func() []Shard
+	// Announce is the host:port that cluster clients are told; empty is the
+	// address that their connection came in on.
+	Announce string
+	// Settings are values for CONFIG GET, by the names that Redis has for them,
+	// beside those that are the same everywhere.
+	Settings map[string]string
 }
 
 // Shard is what there is to tell of one master of the store.
@@ -52,10 +58,11 @@ type Shard struct {
 // Handler makes sessions and knows the ones that are open. Any number of
 // goroutines may use it.
 type Handler struct {
-	opts    Options
-	table   map[string]*command
-	started time.Time
-	runID   string
+	opts     Options
+	table    map[string]*command
+	settings map[string]string // for CONFIG GET
+	started  time.Time
+	runID    string // of 40 digits, as a cluster's node has
 
 	mu       sync.Mutex // guards sessions
 	sessions map[int64]*Session
@@ -72,7 +79,7 @@ func NewHandler(opts Options) *Handler {
 		opts.Shards = func() []Shard { return nil }
 	}
 	return &Handler{
-		opts: opts, table: newTable(), started: opts.Now(), runID: newRunID(),
+		opts: opts, table: newTable(), settings: newSettings(opts.Settings), started: opts.Now(), runID: newRunID(),
 		sessions: map[int64]*Session{}, own: newOwnLimits(),
 	}
 }
@@ -92,6 +99,9 @@ type Session struct {
 	out     reply
 	quit    bool
 	tx      *transaction // between MULTI and EXEC, else nil
+	hush    hush
+	heard   bool // the command that is answered is answered in spite of hush
+	tracked tracking
 
 	mu      sync.Mutex // guards what CLIENT LIST tells of a session
 	name    string
@@ -139,10 +149,13 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 	s.out.buf = out
 	s.note(cmds)
 	for _, args := range cmds {
-		if len(args) == 0 || s.tx != nil && s.queue(args) {
-			continue
+		switch {
+		case len(args) == 0:
+		case s.hush != hushNone:
+			s.serveHushed(ctx, args)
+		default:
+			s.serve(ctx, args)
 		}
-		s.answer(ctx, args)
 		if s.quit {
 			break
 		}
@@ -151,6 +164,13 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 	reply = s.out.buf
 	s.out.buf = nil
 	return reply, s.quit
+}
+
+// serve answers one command, or keeps it for EXEC.
+func (s *Session) serve(ctx context.Context, args [][]byte) {
+	if s.tx == nil || !s.queue(args) {
+		s.answer(ctx, args)
+	}
 }
 
 // answer answers one command, or adds it to the batch of checks.
@@ -189,13 +209,9 @@ func (s *Session) run(ctx context.Context, args [][]byte) {
 		s.out.error("ERR the replies to this pipeline exceed " + strconv.Itoa(maxOutput) + " bytes: send fewer such commands at once")
 		return
 	}
-	c := s.h.lookup(args[0])
-	if c == nil {
-		s.out.error(unknownCommand(args))
-		return
-	}
-	if !c.takes(len(args)) {
-		s.out.error("ERR wrong number of arguments for '" + c.name + "' command")
+	c, complaint := s.h.find(args)
+	if complaint != "" {
+		s.out.error(complaint)
 		return
 	}
 	c.run(ctx, s, args)

@@ -2,20 +2,28 @@ package commands
 
 import (
 	"context"
-	"slices"
 	"strings"
 )
 
-// command is a row of the command table: it drives dispatch, arity, COMMAND
-// and RL.HELP.
-type command struct {
+// row is a row of the command table: it drives dispatch, arity, COMMAND and
+// RL.HELP.
+type row struct {
 	name    string // lower case
 	arity   int    // as Redis counts: with the name; negative for at least
 	group   string
 	flags   []string
-	usage   string // the arguments
+	usage   string // the arguments, see parseUsage
 	summary string
 	run     func(ctx context.Context, s *Session, args [][]byte)
+}
+
+// command is a row, and what follows from it.
+type command struct {
+	row
+	full      string              // the name, of a subcommand behind its container's and |
+	subs      map[string]*command // of a container, else nil
+	arguments []argument
+	keys      keyRange
 }
 
 func (c *command) takes(args int) bool {
@@ -29,13 +37,14 @@ const (
 	groupLimit      = "limitgate"
 	groupConnection = "connection"
 	groupServer     = "server"
+	groupCluster    = "cluster"
 )
 
 const peekUsage = "tenant op ip [cost] [DIM name value [DIM name value ...]]"
 
 func newTable() map[string]*command {
 	fast, admin := []string{"fast"}, []string{"admin"}
-	rows := []command{
+	rows := []row{
 		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [ID id] [HEADERS]", "Decide whether the cost may be taken now, and take it.", nil},
 		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage, "The decision RL.CHECK would give; takes nothing.", peekCommand},
 		{"rl.explain", -4, groupLimit, []string{"readonly"}, peekUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
@@ -46,42 +55,15 @@ func newTable() map[string]*command {
 		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "The same, as the GCRA command of Redis answered.", nil},
 		{"throttle", -5, groupLimit, []string{"write", "fast"}, "key max_burst count_per_period period [quantity]", "The same, as throttlecrab answers.", nil},
 		{"rl.help", -1, groupLimit, fast, "", "These lines.", helpCommand},
-
-		{"ping", -1, groupConnection, fast, "[message]", "Answer PONG, or the message.", pingCommand},
-		{"echo", 2, groupConnection, fast, "message", "Answer the message.", echoCommand},
-		{"hello", -1, groupConnection, fast, "[2|3 [AUTH user password] [SETNAME name]]", "Choose the protocol version.", helloCommand},
-		{"auth", -2, groupConnection, fast, "[user] password", "Authenticate.", authCommand},
-		{"select", 2, groupConnection, fast, "index", "Choose a database; there is only 0.", selectCommand},
-		{"quit", -1, groupConnection, fast, "", "Close the connection.", quitCommand},
-		{"reset", 1, groupConnection, fast, "", "Forget the state of the connection.", resetConnectionCommand},
-		{"client", -2, groupConnection, fast, "ID | INFO | LIST | GETNAME | SETNAME name | SETINFO attribute value | KILL ...", "Ask about and name connections.", clientCommand},
-
-		{"multi", 1, groupConnection, fast, "", "Keep the commands that follow until EXEC.", multiCommand},
-		{"exec", 1, groupConnection, nil, "", "Answer the commands kept since MULTI.", execCommand},
-		{"discard", 1, groupConnection, fast, "", "Forget the commands kept since MULTI.", discardCommand},
-		{"watch", -2, groupConnection, fast, "key ...", "Answer OK: there are no keys to watch.", watchCommand},
-		{"unwatch", 1, groupConnection, fast, "", "Answer OK.", watchCommand},
-
-		{"command", -1, groupServer, nil, "[COUNT | LIST | INFO name ... | DOCS name ...]", "Describe the commands.", commandCommand},
-		{"info", -1, groupServer, nil, "[section ...]", "Describe the server.", infoCommand},
-		{"config", -2, groupServer, admin, "GET pattern ...", "Read the few settings that Redis clients ask for.", redisConfigCommand},
-		{"time", 1, groupServer, fast, "", "The clock of this proxy.", timeCommand},
-		{"role", 1, groupServer, fast, "", "Answer master: any connection may be used.", roleCommand},
-		{"acl", -2, groupServer, fast, "WHOAMI", "The user of this connection.", aclCommand},
-		{"dbsize", 1, groupServer, fast, "", "Answer 0: buckets are not keys of this server.", zeroCommand},
 	}
-	table := make(map[string]*command, len(rows))
-	for i := range rows {
-		table[rows[i].name] = &rows[i]
-	}
-	return table
+	return compile(append(rows, standardRows()...), subcommands())
 }
 
-// maxCommandName is longer than the name of any command.
+// maxCommandName is longer than the name of any command, and of any subcommand.
 const maxCommandName = 16
 
-// lookup finds a command by its name in any case of letters.
-func (h *Handler) lookup(name []byte) *command {
+// named finds a command by its name in any case of letters.
+func named(table map[string]*command, name []byte) *command {
 	if len(name) > maxCommandName {
 		return nil
 	}
@@ -92,21 +74,40 @@ func (h *Handler) lookup(name []byte) *command {
 		}
 		lower[i] = c
 	}
-	return h.table[string(lower[:len(name)])]
+	return table[string(lower[:len(name)])]
 }
 
-// sorted returns the table in the order of names.
-func (h *Handler) sorted() []*command {
-	out := make([]*command, 0, len(h.table))
-	for _, c := range h.table {
-		out = append(out, c)
+func (h *Handler) lookup(name []byte) *command { return named(h.table, name) }
+
+// find returns the command or subcommand that answers args, or the error that
+// Redis has when there is none or the number of args is not right.
+func (h *Handler) find(args [][]byte) (c *command, complaint string) {
+	c = h.lookup(args[0])
+	if c != nil && c.subs != nil && len(args) > 1 {
+		container := c
+		if c = named(container.subs, args[1]); c == nil {
+			return nil, "ERR unknown subcommand '" + quote(args[1]) + "'. Try " + strings.ToUpper(container.name) + " HELP."
+		}
 	}
-	slices.SortFunc(out, func(a, b *command) int { return strings.Compare(a.name, b.name) })
-	return out
+	if c == nil {
+		return nil, unknownCommand(args)
+	}
+	if c.takes(len(args)) {
+		return c, ""
+	}
+	complaint = "wrong number of arguments for '" + c.full + "' command"
+	if c.full == "exec" {
+		return nil, execAborted + complaint
+	}
+	return nil, "ERR " + complaint
 }
+
+// maxArgsQuoted bounds what the error of an unknown command repeats of its
+// arguments, in bytes, as in Redis.
+const maxArgsQuoted = 128
 
 // unknownCommand words the error as Redis does: the name and the first
-// arguments, cut to 128 bytes.
+// arguments, cut.
 func unknownCommand(args [][]byte) string {
 	var b strings.Builder
 	b.WriteString("ERR unknown command '")
@@ -114,11 +115,11 @@ func unknownCommand(args [][]byte) string {
 	b.WriteString("', with args beginning with: ")
 	begin := b.Len()
 	for _, a := range args[1:] {
-		if b.Len()-begin >= 128 {
+		if b.Len()-begin >= maxArgsQuoted {
 			break
 		}
 		b.WriteByte('\'')
-		b.WriteString(quote(a))
+		b.WriteString(quote(a[:min(len(a), maxArgsQuoted-(b.Len()-1-begin))]))
 		b.WriteString("' ")
 	}
 	return b.String()

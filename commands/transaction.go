@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"context"
+	"strings"
 )
 
 // Some clients put MULTI and EXEC around every pipeline. Commands in between are
@@ -18,6 +19,9 @@ const (
 	// what the allocator rounds up.
 	wordOverhead = 32
 )
+
+// execAborted is what Redis says when EXEC itself is malformed.
+const execAborted = "EXECABORT Transaction discarded because of: "
 
 // transaction is what came since MULTI.
 type transaction struct {
@@ -37,18 +41,21 @@ func (t *transaction) fits(args [][]byte) bool {
 // queue answers a command between MULTI and EXEC; it returns false for those
 // that do not wait.
 func (s *Session) queue(args [][]byte) bool {
-	c := s.h.lookup(args[0])
-	if c != nil && (c.name == "exec" || c.name == "discard" || c.name == "multi" || c.name == "reset" || c.name == "quit") {
-		return false
-	}
+	c, complaint := s.h.find(args)
 	t := s.tx
 	switch {
-	case c == nil:
+	case strings.HasPrefix(complaint, execAborted):
+		s.tx = nil
+		s.out.error(complaint)
+	case complaint != "":
 		t.broken = true
-		s.out.error(unknownCommand(args))
-	case !c.takes(len(args)):
+		s.out.error(complaint)
+	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "watch" || c.full == "reset" || c.full == "quit":
+		return false
+	case c.full == "client|reply":
+		// It would leave a hole in the array that EXEC answers.
 		t.broken = true
-		s.out.error("ERR wrong number of arguments for '" + c.name + "' command")
+		s.out.error("ERR Command not allowed inside a transaction")
 	case len(t.cmds) == maxQueued || !t.fits(args):
 		t.broken = true
 		s.out.error("ERR too many commands in a transaction")
@@ -100,4 +107,10 @@ func discardCommand(_ context.Context, s *Session, _ [][]byte) {
 }
 
 // watchCommand accepts what changes nothing: there are no keys to watch.
-func watchCommand(_ context.Context, s *Session, _ [][]byte) { s.out.ok() }
+func watchCommand(_ context.Context, s *Session, _ [][]byte) {
+	if s.tx != nil {
+		s.out.error("ERR WATCH inside MULTI is not allowed")
+		return
+	}
+	s.out.ok()
+}

@@ -21,6 +21,15 @@ type Settings struct {
 	// IdleTimeout closes a connection that has sent nothing for so long, at most
 	// 168 h; 0 is never.
 	IdleTimeout time.Duration
+	// MaxConnAge closes a connection that is older at a quiet moment, at most 168 h;
+	// 0 is never.
+	MaxConnAge time.Duration
+	// TCPKeepalive is how long a silent connection is left alone before the kernel
+	// asks whether the client is there, at most 9 h; 0 is never.
+	TCPKeepalive time.Duration
+	// ClusterAnnounce is the host:port that cluster clients are told; empty is the
+	// address that they came in on.
+	ClusterAnnounce string
 	// ShutdownTimeout is how long a drain waits, 1 ms to 1 h.
 	ShutdownTimeout time.Duration
 	// UnsafeOpen allows addresses that others can reach.

@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Settings{
-		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
+		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, TCPKeepalive: 5 * time.Minute, ShutdownTimeout: 10 * time.Second,
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		StoreIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
@@ -54,6 +54,9 @@ var kinds = []struct {
 }{
 	{"listen", [3]string{"localhost:1", "127.0.0.2:2", "[::1]:3"}, [3]any{"localhost:1", "127.0.0.2:2", "[::1]:3"}, func(s *Settings) any { return s.Listen }},
 	{"admin", [3]string{"localhost:1", `""`, "localhost:3"}, [3]any{"localhost:1", "", "localhost:3"}, func(s *Settings) any { return s.Admin }},
+	{"max_conn_age", [3]string{"1h", "0", "168h"}, [3]any{time.Hour, time.Duration(0), 168 * time.Hour}, func(s *Settings) any { return s.MaxConnAge }},
+	{"tcp_keepalive", [3]string{"1s", "0", "9h"}, [3]any{time.Second, time.Duration(0), 9 * time.Hour}, func(s *Settings) any { return s.TCPKeepalive }},
+	{"cluster_announce", [3]string{"a.example:1", `""`, "[::1]:3"}, [3]any{"a.example:1", "", "[::1]:3"}, func(s *Settings) any { return s.ClusterAnnounce }},
 	{"limits", [3]string{"a.yaml", "b.yaml", "c.yaml"}, [3]any{"a.yaml", "b.yaml", "c.yaml"}, func(s *Settings) any { return s.Limits }},
 	{"redis", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
 	{"decision_timeout", [3]string{"1ms", "2ms", "60s"}, [3]any{time.Millisecond, 2 * time.Millisecond, time.Minute}, func(s *Settings) any { return s.DecisionTimeout }},

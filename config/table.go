@@ -76,6 +76,19 @@ func listenSettings(s *Settings) table {
 			usage: "how long a client may be silent before it is disconnected; 0 is for ever", value: duration(&s.IdleTimeout, 0, 7*24*time.Hour),
 		},
 		{
+			name: "max_conn_age", group: groupListen, initial: "0",
+			usage: "the age, and up to a tenth more, at which a quiet connection is closed; 0 is never", value: duration(&s.MaxConnAge, 0, 7*24*time.Hour),
+		},
+		{
+			// The kernel counts to 32,767 seconds.
+			name: "tcp_keepalive", group: groupListen, initial: "5m",
+			usage: "how long a client is silent before the kernel asks for it; 0 is for ever", value: duration(&s.TCPKeepalive, 0, 9*time.Hour),
+		},
+		{
+			name: "cluster_announce", group: groupListen,
+			usage: "the host:port that cluster clients are told; empty is the one they connected to", value: optional(publicAddress(&s.ClusterAnnounce), &s.ClusterAnnounce),
+		},
+		{
 			name: "shutdown_timeout", group: groupListen, initial: "10s",
 			usage: "how long to wait at the end for decisions under way", value: duration(&s.ShutdownTimeout, time.Millisecond, time.Hour),
 		},

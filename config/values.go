@@ -140,6 +140,17 @@ func listenAddress(to *string) value {
 	}}
 }
 
+// publicAddress is one that others connect to, so it has a port.
+func publicAddress(to *string) value {
+	return value{arg: "HOST:PORT", read: func(text string) error {
+		if err := checkAddress(text, 1); err != nil {
+			return err
+		}
+		*to = text
+		return nil
+	}}
+}
+
 // nodeAddresses is a list, of which the settings file may make a YAML list.
 func nodeAddresses(to *[]string) value {
 	return value{arg: "HOST:PORT,...", shape: stringList, read: func(text string) error {

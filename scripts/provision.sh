@@ -3,6 +3,7 @@
 #
 #   provision.sh redis      prints the folder that holds redis-server and redis-cli
 #   provision.sh compiler   makes sure there is a C compiler, for the race detector
+#   provision.sh clients    gets the clients of other languages, as far as it can
 #
 # LIMITGATE_APT=1 lets it install packages with apt-get, as root, and
 # LIMITGATE_BREW=1 redis with brew. Without them nothing is installed: on Debian
@@ -171,8 +172,39 @@ provide_compiler() {
 	die "the race detector needs a C compiler ($compiler): install gcc and the C library's headers, or as root on Debian let LIMITGATE_APT=1 do it"
 }
 
+# client_packages are the clients that Debian has, with what their drivers need.
+client_packages=(python3-redis python3-hiredis ruby-redis php-cli php-redis php-predis
+	gcc libc6-dev libhiredis-dev libredis-perl libredis-fast-perl lua5.1 lua-redis)
+
+# provide_clients gets what it can: a client that is missing is a row that says so.
+provide_clients() {
+	local package missing=()
+	if may_install; then
+		for package in "${client_packages[@]}"; do
+			dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
+		done
+		[ ${#missing[@]} = 0 ] || install_packages "${missing[@]}" || say "not all clients of Debian are there"
+	fi
+	install_node_clients || say "npm did not install the clients of Node.js"
+}
+
+# install_node_clients has npm install them into the cache, once for each list.
+install_node_clients() {
+	local from=$root/clients/node to=$root/.cache/clients/node
+	if cmp -s "$from/package-lock.json" "$to/installed"; then
+		return
+	fi
+	has npm || return 1
+	mkdir -p "$to"
+	cp "$from/package.json" "$from/package-lock.json" "$to/"
+	# Nothing that comes with a package is run.
+	(cd "$to" && npm ci --ignore-scripts --no-audit --no-fund) >&2 </dev/null || return 1
+	cp "$from/package-lock.json" "$to/installed"
+}
+
 case ${1:-redis} in
 redis) provide_redis ;;
 compiler) provide_compiler ;;
-*) die "unknown need: $1 (redis or compiler)" ;;
+clients) provide_clients ;;
+*) die "unknown need: $1 (redis, compiler or clients)" ;;
 esac

@@ -14,6 +14,7 @@ var (
 	errDraining    = errors.New("server is draining, last batch answered")
 	errInterrupted = errors.New("server is draining, nothing to answer")
 	errTimeout     = errors.New("client kept us waiting")
+	errRetired     = errors.New("connection is old, nothing to answer")
 	errPanic       = errors.New("session panicked")
 )
 
@@ -32,6 +33,8 @@ type conn struct {
 	in    input
 	since time.Time // when the present wait for input began; zero if none
 	armed time.Time // the read deadline that is set
+	// retires is when the connection is old enough to be closed; zero is never.
+	retires time.Time
 }
 
 // await returns the next commands, at least one.
@@ -90,6 +93,9 @@ func (c *conn) part(reason error) {
 		count.protocolErrors.Add(1)
 	case errors.Is(reason, errTimeout):
 		count.timedOut.Add(1)
+	case errors.Is(reason, errRetired):
+		count.retired.Add(1)
+		c.hangUp()
 	case errors.Is(reason, errDraining):
 		c.hangUp()
 	}

@@ -21,9 +21,11 @@ const (
 	rejectTime = 100 * time.Millisecond
 )
 
-// A peer that vanished without a word is noticed after Idle + Count*Interval,
-// that is two minutes.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
+// keepAlive notices a peer that vanished without a word after twice as long as
+// the kernel leaves it alone, as Redis does.
+func keepAlive(idle time.Duration) net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: idle > 0, Idle: idle, Interval: max(time.Second, idle/3), Count: 3}
+}
 
 // listener accepts connections and runs each in a goroutine of its own.
 type listener struct {
@@ -102,13 +104,13 @@ func (l *listener) admit(nc net.Conn) *conn {
 	}
 	if tcp, ok := rawConn(nc).(*net.TCPConn); ok {
 		// It fails only on a connection that is already gone.
-		_ = tcp.SetKeepAliveConfig(keepAlive)
+		_ = tcp.SetKeepAliveConfig(keepAlive(s.opts.KeepAlive))
 		if rawConn(nc) == nc && l.adopt(tcp) {
 			s.count.total.Add(1)
 			return nil
 		}
 	}
-	c := &conn{Conn: nc, listener: l, server: s}
+	c := &conn{Conn: nc, listener: l, server: s, retires: s.opts.retirement(time.Now())}
 	c.ctx, c.cancel = context.WithCancel(l.ctx)
 	c.peer = Peer{
 		ID:               s.lastID.Add(1),

@@ -64,6 +64,8 @@ type polled struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	member   atomic.Bool // has authenticated
+	// retires is when the connection is old enough to be closed; zero is never.
+	retires time.Time
 
 	in    input
 	since time.Time
@@ -265,7 +267,7 @@ func (p *loop) adopt(l *listener, tcp *net.TCPConn, id int64) bool {
 	if err != nil || fd < 0 {
 		return false
 	}
-	c := &polled{loop: p, listener: l, fd: fd}
+	c := &polled{loop: p, listener: l, fd: fd, retires: p.server.opts.retirement(time.Now())}
 	c.done = func(token uint64) { p.post(c, token, (*polled).end) }
 	c.ctx, c.cancel = context.WithCancel(l.ctx)
 	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.member.Store}

@@ -21,7 +21,7 @@ const (
 )
 
 // Options bound what connections may cost. A field that is zero stands for its
-// default, except IdleTimeout.
+// default, except IdleTimeout, MaxAge and KeepAlive.
 type Options struct {
 	// MaxConns is how many connections there may be at once, over all listeners
 	// of a Server. Default 10,000.
@@ -29,6 +29,15 @@ type Options struct {
 	// IdleTimeout closes a connection that has sent nothing for so long. Zero,
 	// the default, means never, as in Redis.
 	IdleTimeout time.Duration
+	// MaxAge closes a connection that is older, and by chance up to a tenth more, so
+	// that clients spread over the servers there are now and do not come back
+	// together. It waits until nothing has arrived that is not answered. Zero, the
+	// default, means never.
+	MaxAge time.Duration
+	// KeepAlive is how long the kernel leaves a silent connection before it asks
+	// whether the client is still there. Zero means that it does not ask. Default
+	// 300 s, as in Redis.
+	KeepAlive time.Duration
 	// RequestTimeout is how long the rest of a half-sent command may take, and a
 	// TLS handshake. Default 30 s.
 	RequestTimeout time.Duration
@@ -61,6 +70,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		MaxConns:        10_000,
+		KeepAlive:       300 * time.Second,
 		RequestTimeout:  30 * time.Second,
 		WriteTimeout:    10 * time.Second,
 		MaxBulk:         64 << 10,
@@ -81,6 +91,8 @@ func (o Options) Validate() error {
 		checkRange("MaxRequest", o.MaxRequest, o.MaxBulk, maxMaxBytes),
 		checkRange("MaxInline", o.MaxInline, 1, maxMaxBytes),
 		checkTime("IdleTimeout", o.IdleTimeout),
+		checkTime("MaxAge", o.MaxAge),
+		checkTime("KeepAlive", o.KeepAlive),
 		checkTime("RequestTimeout", o.RequestTimeout),
 		checkTime("WriteTimeout", o.WriteTimeout),
 		checkTime("ShutdownTimeout", o.ShutdownTimeout),

@@ -13,14 +13,14 @@ func TestDefaultOptionsAreValid(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := (Options{}).withDefaults(); !reflect.DeepEqual(got, DefaultOptions()) {
+	if got := (Options{KeepAlive: 300 * time.Second}).withDefaults(); !reflect.DeepEqual(got, DefaultOptions()) {
 		t.Errorf("zero options stand for %+v", got)
 	}
 }
 
 func TestValidateNamesEveryField(t *testing.T) {
 	o := Options{
-		MaxConns: -1, IdleTimeout: -1, RequestTimeout: -1, WriteTimeout: -1,
+		MaxConns: -1, IdleTimeout: -1, MaxAge: -1, KeepAlive: -1, RequestTimeout: -1, WriteTimeout: -1,
 		MaxBulk: 1 << 30, MaxArgs: 1 << 30, MaxRequest: 5, MaxInline: -1, ShutdownTimeout: -time.Second,
 	}
 	err := o.Validate()
@@ -28,7 +28,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		t.Fatalf("Validate: %v", err)
 	}
 	for _, field := range []string{
-		"MaxConns", "IdleTimeout", "RequestTimeout", "WriteTimeout",
+		"MaxConns", "IdleTimeout", "MaxAge", "KeepAlive", "RequestTimeout", "WriteTimeout",
 		"MaxBulk", "MaxArgs", "MaxRequest", "MaxInline", "ShutdownTimeout",
 	} {
 		if !strings.Contains(err.Error(), field+" must ") {

@@ -30,7 +30,7 @@ func (l lastConn) Accept() (net.Conn, error) {
 // TestSocketOptions asks the kernel for what was set.
 func TestSocketOptions(t *testing.T) {
 	ln := lastConn{listen(t), make(chan int, 1)}
-	r := startOn(t, Options{}, ln)
+	r := startOn(t, DefaultOptions(), ln)
 	r.dial().ping()
 	fd := receive(t, ln.accepted)
 	defer func() { _ = syscall.Close(fd) }()
@@ -39,7 +39,8 @@ func TestSocketOptions(t *testing.T) {
 		level, option, want int
 	}{
 		{"keep-alive", syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1},
-		{"keep-alive idle", syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, 60},
+		{"keep-alive idle", syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, 300},
+		{"keep-alive interval", syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL, 100},
 		{"no delay", syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1},
 	}
 	for _, test := range tests {

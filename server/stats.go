@@ -10,6 +10,7 @@ type Stats struct {
 	Rejected       int64 // turned away because there were MaxConns
 	ProtocolErrors int64 // closed because of what they sent
 	TimedOut       int64 // closed because of what they did not send
+	Retired        int64 // closed because they were old
 	SlowReaders    int64 // closed because they did not read their replies
 	Panics         int64 // closed because their session panicked
 	AcceptErrors   int64 // failures to accept, each followed by a pause
@@ -17,7 +18,7 @@ type Stats struct {
 
 type counters struct {
 	connections, total, rejected, protocolErrors,
-	timedOut, slowReaders, panics, acceptErrors atomic.Int64
+	timedOut, retired, slowReaders, panics, acceptErrors atomic.Int64
 }
 
 // Stats returns the counts of now. Any number of goroutines may call it.
@@ -28,6 +29,7 @@ func (s *Server) Stats() Stats {
 		Rejected:       s.count.rejected.Load(),
 		ProtocolErrors: s.count.protocolErrors.Load(),
 		TimedOut:       s.count.timedOut.Load(),
+		Retired:        s.count.retired.Load(),
 		SlowReaders:    s.count.slowReaders.Load(),
 		Panics:         s.count.panics.Load(),
 		AcceptErrors:   s.count.acceptErrors.Load(),

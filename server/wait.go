@@ -46,6 +46,21 @@ func (c *conn) arm() error {
 
 // deadline returns until when to wait for input; zero means for ever.
 func (c *conn) deadline() time.Time {
+	if c.retires.IsZero() || c.in.pending() {
+		return c.patience()
+	}
+	at := c.retires
+	if now := time.Now(); !now.Before(at) {
+		at = now.Add(lull)
+	}
+	if other := c.patience(); !other.IsZero() && other.Before(at) {
+		return other
+	}
+	return at
+}
+
+// patience returns until when the client may keep us waiting; zero means for ever.
+func (c *conn) patience() time.Time {
 	opts := &c.server.opts
 	if !c.in.pending() && !c.in.large() && opts.IdleTimeout == 0 {
 		return time.Time{}
@@ -71,6 +86,8 @@ func (c *conn) timedOut() error {
 	switch {
 	case c.listener.draining.Load():
 		return errInterrupted
+	case !c.in.pending() && isPast(c.retires, time.Now()):
+		return errRetired
 	case c.in.large() && !c.in.pending():
 		c.in.drop()
 		return nil

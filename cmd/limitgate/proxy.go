@@ -81,8 +81,9 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	p.limits.OnChange(p.limiter.SetLimits)
 	p.handler = commands.NewHandler(commands.Options{
 		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(), Shards: p.shards,
+		Announce: s.ClusterAnnounce, Settings: redisSettings(s),
 	})
-	opts := server.Options{MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, ShutdownTimeout: s.ShutdownTimeout}
+	opts := serverOptions(s)
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}

@@ -102,6 +102,10 @@ var table = map[string]row{
 		everything: true,
 		testsOnly:  true,
 	},
+	"clients": {
+		reason:    "drives clients of other modules and languages from outside",
+		testsOnly: true,
+	},
 	"internal/simulation": {
 		reason:    "a fleet of the real parts in made up time, for its tests alone",
 		testsOnly: true,

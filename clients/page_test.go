@@ -1,0 +1,60 @@
+//go:build clients
+
+package clients
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+const pageHead = `# Clients
+
+` + "`make clients`" + ` wrote this page: it runs each client against the real binary, with
+the store in memory, and fails when a client that is there does not do all of it.
+
+- **single**: 100 checks one after the other are decided in order and admit exactly the limit; a denial says when to come back; a bad cost is the client's own kind of error, and the connection goes on.
+- **cluster**: the same and all that follows, by the client's cluster mode, to which Limitgate is a cluster of one node.
+- **pipeline**: 100 checks sent at once, decided in order.
+- **dialect**: ` + "`CL.THROTTLE key 5 10 60 1`" + ` answers ` + "`0 6 5 -1 6`" + `.
+- **reconnect**: after ` + "`CLIENT KILL`" + ` of its connections at most one call fails. By hand: the library leaves it to the program to connect again.
+- **RESP**: the version of the protocol that the server saw.
+
+` + "`-`" + ` is what the client does not have. redis-benchmark and ` + "`--pipe`" + ` show
+no replies: what they took is counted afterwards.
+
+| client | version | settings | RESP | single | cluster | pipeline | dialect | reconnect |
+|---|---|---|---|---|---|---|---|---|
+`
+
+// page is docs/clients.md.
+func page(lines []line) string {
+	var b, missing strings.Builder
+	b.WriteString(pageHead)
+	for _, l := range lines {
+		if l.missing != "" {
+			fmt.Fprintf(&missing, "| %s | %s |\n", strings.TrimSpace(l.client+" "+l.settings), l.missing)
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", l.client,
+			cmp.Or(l.alone.Version, l.clustered.Version, "-"), cmp.Or(l.settings, "-"), cmp.Or(l.alone.resp, "-"),
+			cell(l.alone, "check", "denial", "error"),
+			cell(l.clustered, "check", "pipeline", "denial", "error", "dialect", "reconnect"),
+			cell(l.alone, "pipeline"), cell(l.alone, "dialect"), cell(l.alone, "reconnect"))
+	}
+	if missing.Len() > 0 {
+		b.WriteString("\nNot run:\n\n| client | why |\n|---|---|\n" + missing.String())
+	}
+	return b.String()
+}
+
+// cell sums up steps of an outcome: that one went wrong, or else how the first one
+// went.
+func cell(o outcome, steps ...string) string {
+	for _, step := range steps {
+		if saw := o.Steps[step]; saw != "" && !good(saw) || saw == "" && len(o.wrong()) > 0 {
+			return "FAILED"
+		}
+	}
+	return cmp.Or(o.Steps[steps[0]], "-")
+}

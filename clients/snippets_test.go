@@ -1,0 +1,165 @@
+//go:build clients
+
+package clients
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// snippetLimits have one unit that comes back after two seconds, and an operation
+// that is never admitted.
+const snippetLimits = `
+version: 1
+default_plan: free
+plans:
+  free:
+    - {id: slow, by: [tenant], rate: 30/m, burst: 1, on_error: open}
+shared:
+  - {id: never, action: deny, when: {op: never}}
+`
+
+// snippet is a language of the README's, and the program in testdata that calls
+// its code.
+type snippet struct {
+	language string // as the code block says
+	file     string // what the code is written to
+	main     string
+	command  []string
+	missing  string
+}
+
+func snippets() []snippet {
+	python := pythonRows()[1]
+	return []snippet{
+		{language: "go", file: "checkout/checkout.go", main: "main.go", command: []string{"sh", "-c", `go build -o readme . && exec ./readme "$@"`, "readme"}},
+		{language: "python", file: "snippet.py", main: "main.py", command: []string{python.command[0], "main.py"}, missing: python.missing},
+		{language: "js", file: "snippet.mjs", main: "main.mjs", command: []string{"node", "main.mjs"}, missing: absent("node-redis is needed", "node", "-e", "require('redis')")},
+		{language: "ruby", file: "snippet.rb", main: "main.rb", command: []string{"ruby", "main.rb"}, missing: absent("the package ruby-redis is needed", "ruby", "-e", "require 'redis'")},
+		{language: "php", file: "snippet.php", main: "main.php", command: []string{"php", "main.php"}, missing: phpRows()[0].missing},
+	}
+}
+
+// TestSnippets runs the code of the README's section "From your language" as it
+// stands there: it is denied once, waits long enough, and is admitted; and it gives
+// up at once what can never be.
+func TestSnippets(t *testing.T) {
+	blocks := codeBlocks(t)
+	nodeRows(t) // sets where Node.js finds its packages
+	for _, s := range snippets() {
+		if s.missing != "" {
+			fmt.Printf("README, %s: not run: %s\n", s.language, s.missing)
+			continue
+		}
+		t.Run(s.language, func(t *testing.T) {
+			code := blocks[s.language]
+			if code == "" {
+				t.Fatalf("the README has no code block of %s", s.language)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), driverTimeout)
+			defer cancel()
+			p := serve(t, snippetLimits)
+			host, port, _ := net.SplitHostPort(p.Addr)
+			cmd := exec.CommandContext(ctx, s.command[0], slices.Concat(s.command[1:], []string{host, port})...)
+			cmd.Dir = s.unpack(t, code)
+			last, err := converse(cmd, "take", func() string { return take(ctx, t, p) })
+			if err != nil || last != "true false" {
+				t.Errorf("it says %q, not true for what comes back and false for what does not: %v", last, err)
+			}
+			if denied := p.denied(t); denied != [2]string{"1", "1"} {
+				t.Errorf("it was denied %q times, and not once until its unit came and once for ever", denied)
+			}
+			fmt.Printf("README, %s: denied, waited, admitted\n", s.language)
+		})
+	}
+}
+
+// unpack puts a snippet and what calls it into a folder.
+func (s snippet) unpack(tb testing.TB, code string) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	files := map[string][]byte{s.file: []byte(code), s.main: readFile(tb, "testdata/snippets/"+s.main)}
+	if s.language == "go" {
+		module := string(readFile(tb, "go/go.mod"))
+		_, requirements, _ := strings.Cut(module, "\n")
+		files["go.mod"], files["go.sum"] = []byte("module readme\n"+requirements), readFile(tb, "go/go.sum")
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// take takes the unit, so that the snippet is denied.
+func take(ctx context.Context, tb testing.TB, p *proxy) string {
+	reply, err := p.eye.Do(ctx, "RL.CHECK", "snippet", "later", "-").Slice()
+	if err != nil || reply[0] != int64(1) {
+		tb.Errorf("take the unit: %v, %v", reply, err)
+	}
+	return "taken"
+}
+
+// denied returns how often the limits denied, by the proxy's own count.
+func (p *proxy) denied(tb testing.TB) (times [2]string) {
+	tb.Helper()
+	resp, err := http.Get("http://" + p.Admin + "/metrics")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i, limit := range []string{"slow", "never"} {
+		for line := range strings.Lines(string(body)) {
+			if strings.HasPrefix(line, `limitgate_decisions_total{limit="`+limit+`"`) && strings.Contains(line, `verdict="deny"`) {
+				times[i] = strings.Fields(line)[1]
+			}
+		}
+	}
+	return times
+}
+
+// codeBlocks returns the code of the README's section, by language.
+func codeBlocks(tb testing.TB) map[string]string {
+	tb.Helper()
+	_, section, _ := strings.Cut(string(readFile(tb, "../README.md")), "\n## From your language\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := map[string]string{}
+	language := ""
+	for line := range strings.Lines(section) {
+		word, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case fence:
+			language = word
+		case language != "":
+			blocks[language] += line
+		}
+	}
+	return blocks
+}
+
+func readFile(tb testing.TB, path string) []byte {
+	tb.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return content
+}

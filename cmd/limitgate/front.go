@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/server"
+)
+
+// serverOptions says how clients' connections are treated.
+func serverOptions(s *config.Settings) server.Options {
+	return server.Options{
+		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, MaxAge: s.MaxConnAge, KeepAlive: s.TCPKeepalive,
+		ShutdownTimeout: s.ShutdownTimeout,
+	}
+}
+
+// redisSettings are the same as Redis names them, for CONFIG GET.
+func redisSettings(s *config.Settings) map[string]string {
+	seconds := func(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
+	return map[string]string{
+		"maxclients":         strconv.Itoa(s.MaxConns),
+		"proto-max-bulk-len": strconv.Itoa(server.DefaultOptions().MaxBulk),
+		"tcp-keepalive":      seconds(s.TCPKeepalive),
+		"timeout":            seconds(s.IdleTimeout),
+	}
+}

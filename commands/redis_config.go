@@ -1,0 +1,61 @@
+package commands
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// redisSettings are the settings that clients, exporters and redis-benchmark ask
+// for, where they are the same everywhere.
+var redisSettings = map[string]string{
+	"appendonly":             "no",
+	"cluster-enabled":        "yes",
+	"databases":              "1",
+	"maxmemory":              "0",
+	"maxmemory-policy":       "noeviction",
+	"notify-keyspace-events": "",
+	"replica-read-only":      "yes",
+	"save":                   "",
+	"slave-read-only":        "yes",
+}
+
+// newSettings joins them with those of this proxy.
+func newSettings(own map[string]string) map[string]string {
+	all := maps.Clone(redisSettings)
+	maps.Copy(all, own)
+	return all
+}
+
+// configGet answers the settings that match any of the patterns, as a map.
+func configGet(_ context.Context, s *Session, args [][]byte) {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(s.h.settings)) {
+		if slices.ContainsFunc(args[2:], func(pattern []byte) bool { return glob(pattern, name) }) {
+			found = append(found, name)
+		}
+	}
+	s.out.mapping(len(found))
+	for _, name := range found {
+		s.out.pair(name, s.h.settings[name])
+	}
+}
+
+// configSet refuses: settings come from flags, the environment and the file.
+func configSet(_ context.Context, s *Session, args [][]byte) {
+	if len(args)%2 != 0 {
+		s.out.error(syntaxError)
+		return
+	}
+	for i := 2; i < len(args); i += 2 {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(s.h.settings)), func(name string) bool { return equalFold(args[i], name) }) {
+			s.out.error("ERR Unknown option or number of arguments for CONFIG SET - '" + quote(args[i]) + "'")
+			return
+		}
+	}
+	s.out.error("ERR CONFIG SET failed (possibly related to argument '" + quote(args[2]) + "') - can't set immutable config")
+}
+
+func configRewrite(_ context.Context, s *Session, _ [][]byte) {
+	s.out.error("ERR The server is running without a config file")
+}

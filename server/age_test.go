@@ -1,0 +1,119 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestMaxAge: old connections are closed, also busy ones, each in its time.
+func TestMaxAge(t *testing.T) {
+	const age = 10 * time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		r := startOn(t, Options{MaxAge: age}, ln)
+		begun := time.Now()
+		quiet, busy := ln.dial(), ln.dial()
+		ended := make(chan time.Duration, 2)
+		go func() {
+			_, _ = io.ReadAll(quiet)
+			ended <- time.Since(begun)
+		}()
+		go func() {
+			in := bufio.NewReader(busy)
+			for {
+				if _, err := io.WriteString(busy, "PING\r\n"); err != nil {
+					break
+				}
+				if line, err := in.ReadString('\n'); err != nil || line != "+PONG\r\n" {
+					break
+				}
+				time.Sleep(time.Second)
+			}
+			ended <- time.Since(begun)
+		}()
+		for range 2 {
+			if took := <-ended; took < age || took > age+age/ageSpread+2*time.Second {
+				t.Errorf("closed after %v", took)
+			}
+		}
+		if got := r.server.Stats(); got.Retired != 2 || got.TimedOut != 0 {
+			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+// TestMaxAgeSparesHalf: a command that has begun to arrive is answered first.
+func TestMaxAgeSparesHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		startOn(t, Options{MaxAge: 10 * time.Second}, ln)
+		nc := ln.dial()
+		in := bufio.NewReader(nc)
+		time.Sleep(9 * time.Second)
+		writeAll(t, nc, "PI")
+		time.Sleep(20 * time.Second)
+		writeAll(t, nc, "NG\r\n")
+		expectLine(t, in, "+PONG\r\n")
+		expectEndAfter(t, in, lull)
+	})
+}
+
+// TestRetirement: connections that began together do not end together, nor early.
+func TestRetirement(t *testing.T) {
+	opts := Options{MaxAge: time.Hour}
+	begun := time.Unix(1e9, 0)
+	seen := map[time.Time]bool{}
+	var least, most time.Duration = opts.MaxAge * 2, 0
+	for range 1000 {
+		at := opts.retirement(begun)
+		seen[at] = true
+		least, most = min(least, at.Sub(begun)), max(most, at.Sub(begun))
+	}
+	// By chance alone the ends are not met to a hundredth once in 10^4 runs.
+	if len(seen) < 900 || least < time.Hour || least > 61*time.Minute || most > 66*time.Minute || most < 65*time.Minute {
+		t.Errorf("%d different ones from %v to %v", len(seen), least, most)
+	}
+	if at := (&Options{}).retirement(begun); !at.IsZero() {
+		t.Errorf("without an age: %v", at)
+	}
+}
+
+// TestMaxAgeOverTCP: connections of a loop too, and none before what it was sent is
+// answered, in however many batches.
+func TestMaxAgeOverTCP(t *testing.T) {
+	f := &front{}
+	r := startWaiters(t, Options{MaxAge: 300 * time.Millisecond}, f)
+	c := r.dial()
+	var pipeline strings.Builder
+	for i := range 1000 {
+		pipeline.WriteString(command("LATER", fmt.Sprint(i)))
+	}
+	c.send(pipeline.String())
+	first := receive(t, f.asked)
+	for range 2 { // one after the other: when the second has gone the first is long old
+		r.dial().expectCleanEnd("")
+	}
+	first.answer()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case q := <-f.asked:
+				q.answer()
+			case <-stop:
+				return
+			}
+		}
+	})
+	defer wg.Wait()
+	defer close(stop)
+	c.expectCleanEnd(pipeline.String())
+	await(t, "all three to be counted", func() bool { return r.server.Stats().Retired == 3 })
+}
