@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -101,13 +102,15 @@ func forward(t *testing.T, to func() string) (addr string) {
 // which is an address of this side unless another is announced.
 func TestClusterClientBehindTranslatedAddress(t *testing.T) {
 	limits := writeLimits(t, limitOf("10/h"))
-	var p *proxy
-	front := forward(t, func() string { return p.addr })
-	p = serve(t, limits)
+	var target atomic.Value // the address of a proxy
+	front := forward(t, func() string { return target.Load().(string) })
+	p := serve(t, limits)
+	target.Store(p.addr)
 	if got := nodes(t, clusterClient(t, front)); len(got) != 1 || got[0] != p.addr {
 		t.Errorf("nodes %v, want %s", got, p.addr)
 	}
 	p = serve(t, limits, "--cluster-announce", front)
+	target.Store(p.addr)
 	c := clusterClient(t, front)
 	if v, err := check(c, "t", "-", "-"); err != nil || !v.allowed {
 		t.Errorf("%+v, %v", v, err)
