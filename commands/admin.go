@@ -44,6 +44,26 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	s.out.integer(n)
 }
 
+// refundCommand answers 1 when units were given back, and 0 when the tenant has no
+// bucket of its own for such a request, or the store is sick.
+func refundCommand(_ context.Context, s *Session, args [][]byte) {
+	var req limit.Request
+	complaint := costComplaint
+	if !isOption(args[4]) {
+		complaint = s.parseCheck(args, &req, nil)
+	}
+	if complaint != "" {
+		s.out.error(complaint)
+		return
+	}
+	done := int64(0)
+	if s.h.opts.Limiter.Credit(&s.batch, &req) {
+		done = 1
+	}
+	s.dropChecks()
+	s.out.integer(done)
+}
+
 // configCommand answers RL.CONFIG VERSION, RELOAD and SHARDS.
 func configCommand(_ context.Context, s *Session, args [][]byte) {
 	switch {

@@ -66,6 +66,8 @@ func ParseRequest(words []string) (limit.Request, error) {
 	return req, nil
 }
 
+const costComplaint = "ERR cost must be an integer between 1 and 2147483647"
+
 // options are what a command takes behind tenant, op, ip and cost, beside DIM, and
 // what of it was given. Nil takes nothing.
 type options struct{ headers bool }
@@ -85,7 +87,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 		}
 		cost, ok := parseCost(rest[0])
 		if !ok {
-			return "ERR cost must be an integer between 1 and 2147483647"
+			return costComplaint
 		}
 		req.Cost, rest = cost, rest[1:]
 	}

@@ -50,6 +50,7 @@ func newTable() map[string]*command {
 		{"rl.explain", -4, groupLimit, []string{"readonly"}, peekUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
 		{"rl.limits", -1, groupLimit, []string{"readonly"}, "[tenant]", "The limits in force, with their version and source.", limitsCommand},
 		{"rl.reset", -2, groupLimit, admin, "tenant [limit_id]", "Forget the counters of a tenant, or (- limit_id) of a shared limit.", resetCommand},
+		{"rl.refund", -5, groupLimit, admin, "tenant op ip cost [DIM name value [DIM name value ...]]", "Give units back to a tenant's own buckets, never above capacity.", refundCommand},
 		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD | SHARDS", "Version, age and staleness of the limits; load them again; the breakers of the store.", configCommand},
 		{"cl.throttle", -1, groupLimit, []string{"write", "fast"}, "key max_burst count period [quantity]", "A decision by a limit that comes with the call, as redis-cell answers.", nil},
 		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "The same, as the GCRA command of Redis answered.", nil},

@@ -26,6 +26,7 @@ func Run(t *testing.T, store limiter.Store) {
 		"AllOrNothing":   allOrNothing,
 		"Once":           once,
 		"OnceAcross":     onceAcrossSlots,
+		"Credit":         credit,
 		"Own":            own,
 		"Shadow":         shadow,
 		"Peek":           peek,
