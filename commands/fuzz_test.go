@@ -1,0 +1,48 @@
+package commands_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+)
+
+// FuzzDecisions sends any words to each command that asks for a decision, alone and
+// behind a check: none of them may fail in the program, each is answered once, and what
+// it is told is a decision or an error.
+func FuzzDecisions(f *testing.F) {
+	for _, words := range []string{
+		"acme\x00GET\x00192.0.2.1\x001\x00DIM\x00user\x00u1\x00ID\x00a\x00HEADERS", "k\x004\x001\x001\x00-1",
+		"k\x001\x001\x001e11\x00TOKENS\x009223372036854775807", "k\x00NaN\x001\x00Inf", "\x00\x00\x00\x00", "-\x00-\x00-\x000x1p9",
+	} {
+		for kind := range byte(6) {
+			f.Add(kind, words)
+		}
+	}
+	names := []string{"RL.CHECK", "CL.THROTTLE", "gcra", "Throttle", "RL.PEEK", "RL.REFUND"}
+	check := [][]byte{[]byte("RL.CHECK"), []byte("free"), []byte("-"), []byte("-")}
+	f.Fuzz(func(t *testing.T, kind byte, words string) {
+		s := newSession(t, false)
+		cmd := [][]byte{[]byte(names[int(kind)%len(names)])}
+		for _, w := range bytes.Split([]byte(words), []byte{0}) {
+			cmd = append(cmd, w)
+		}
+		alone, quit := s.Serve(context.Background(), [][][]byte{cmd}, nil)
+		if quit || len(alone) == 0 || bytes.IndexByte([]byte("*:-"), alone[0]) < 0 {
+			t.Fatalf("%q is answered %q", cmd, alone)
+		}
+		both, _ := s.Serve(context.Background(), [][][]byte{check, cmd}, nil)
+		rest := replyBehind(both)
+		if !bytes.HasPrefix(both, []byte("*7\r\n:")) || len(rest) == 0 || bytes.IndexByte([]byte("*:-"), rest[0]) < 0 {
+			t.Fatalf("behind a check %q is answered %q", cmd, both)
+		}
+	})
+}
+
+// replyBehind returns what stands behind the first decision of seven elements.
+func replyBehind(replies []byte) []byte {
+	rest := replies
+	for lines := 0; lines < 1+5+2+2; lines++ {
+		_, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+	}
+	return rest
+}
