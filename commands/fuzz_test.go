@@ -23,9 +23,7 @@ func FuzzDecisions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind byte, words string) {
 		s := newSession(t, false)
 		cmd := [][]byte{[]byte(names[int(kind)%len(names)])}
-		for _, w := range bytes.Split([]byte(words), []byte{0}) {
-			cmd = append(cmd, w)
-		}
+		cmd = append(cmd, bytes.Split([]byte(words), []byte{0})...)
 		alone, quit := s.Serve(context.Background(), [][][]byte{cmd}, nil)
 		if quit || len(alone) == 0 || bytes.IndexByte([]byte("*:-"), alone[0]) < 0 {
 			t.Fatalf("%q is answered %q", cmd, alone)
@@ -41,7 +39,7 @@ func FuzzDecisions(f *testing.F) {
 // replyBehind returns what stands behind the first decision of seven elements.
 func replyBehind(replies []byte) []byte {
 	rest := replies
-	for lines := 0; lines < 1+5+2+2; lines++ {
+	for range 1 + 5 + 2 + 2 { // lines
 		_, rest, _ = bytes.Cut(rest, []byte("\r\n"))
 	}
 	return rest
