@@ -6,6 +6,7 @@
 package backstop
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -72,7 +73,7 @@ func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Ite
 	if !admits || !enforced || b.total == nil {
 		return
 	}
-	if wait := b.total.take(at.Now, req.Tenant, req.Cost); wait > 0 {
+	if wait := b.total.take(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
 		b.capped.Add(1)
 		for _, c := range calls {
 			b.cap(items[c.First:c.Last], wait)

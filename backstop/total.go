@@ -12,6 +12,9 @@ const (
 	MaxTotalRate = 1_000_000_000
 	// turnTime is how often it is looked whose turn it is, in microseconds.
 	turnTime = 10_000
+	// tooMuch is when the callers should come back, in ms, that ask for more than a
+	// second's units: only the store can admit them.
+	tooMuch = 1000
 	// patience is how long a tenant that was denied is waited for beyond the moment at
 	// which it was told to come back, in microseconds.
 	patience = 1_000_000
@@ -34,7 +37,7 @@ type total struct {
 	mu      sync.Mutex // guards the rest
 	last    int64      // the latest time of a decision
 	turn    int64      // the number of the present turnTime
-	left    int64      // thousandths; below 0 after a request that costs more than a second's
+	left    int64      // thousandths
 	tenants map[string]*demand
 	// waiting are those who wait, who was served least first.
 	waiting []waiting
@@ -66,11 +69,14 @@ func (t *total) take(now int64, tenant string, cost int64) (wait int64) {
 		t.look(turn)
 	}
 	d := t.demand(tenant)
-	need := min(cost, t.rate) * milli // one that can never fit takes all there is
+	if cost > t.rate {
+		return tooMuch
+	}
+	need := cost * milli
 	free := t.left - t.heldFrom(d)
 	if need <= free {
-		t.left -= cost * milli
-		d.served, d.denied, d.until = d.served+cost*milli, 0, now+patience
+		t.left -= need
+		d.served, d.denied, d.until = d.served+need, 0, now+patience
 		return 0
 	}
 	wait = max(turnTime/1000, (need-free)/t.rate) + 1

@@ -93,6 +93,13 @@ func follows(v verb, call []limit.Item) bool {
 // redirected notes that a call is to be asked for elsewhere, if there is a way, and
 // reports whether it did. It is called under t.mu.
 func (t *ticket) redirected(c limit.Call, why error) bool {
+	if k := kindOf(why); c.Once != nil && !t.left && (k == KindMoved || k == KindAsk || k == KindTryAgain) {
+		// The key of its answer is hardly ever there, which a slot that moves does not
+		// bear: it is asked for without.
+		c.Once = nil
+		t.again = append(t.again, detour{c, t.way, why})
+		return true
+	}
 	if t.left || !t.way.alone && !follows(t.verb, t.items[c.First:c.Last]) {
 		return false // the parts of a call that follows do, too
 	}

@@ -84,6 +84,8 @@ var words = [...][2]string{verbTake: {"take", "takes"}, verbPeek: {"peek", "peek
 func (f *flight) encodeRun(r *run, once bool) int {
 	word := words[r.verb][0]
 	switch {
+	case once && r.verb == verbRefund:
+		word = "revoke"
 	case once:
 		word = "once"
 	case r.several:
@@ -103,7 +105,7 @@ func (f *flight) encodeRun(r *run, once bool) int {
 			n++
 		}
 	}
-	if once {
+	if once && r.verb == verbTake {
 		f.body = appendNumber(f.body, limit.OnceTTL.Milliseconds())
 		n++
 	}

@@ -24,7 +24,7 @@ func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
 	}
 	kept := slices.Clone(items)
 	for i := range kept {
-		kept[i].Name = slices.Clone(kept[i].Name) // the caller uses its memory again
+		kept[i].Name, kept[i].Once = slices.Clone(kept[i].Name), slices.Clone(kept[i].Once) // the caller uses its memory again
 	}
 	select {
 	case s.late <- kept:
@@ -48,7 +48,7 @@ func (s *Store) refundLate(ctx context.Context) {
 func (s *Store) refund(deadline time.Time, items []limit.Item) {
 	calls := make([]limit.Call, len(items))
 	for i := range items {
-		calls[i] = limit.Call{First: i, Last: i + 1}
+		calls[i] = limit.Call{First: i, Last: i + 1, Once: items[i].Once}
 	}
 	done := s.ask(deadline, verbRefund, items, calls)
 	s.counts.refundsLost.Add(int64(len(items) - done))

@@ -44,7 +44,7 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 		return n, err
 	}
 	removed, err := node.unlinkMatching(ctx, key+":", func(name string) bool {
-		return id == "" || limit.OwnedBy(strings.TrimPrefix(name, key), id)
+		return id == "" || limit.IsAnswer(name) || limit.OwnedBy(strings.TrimPrefix(name, key), id)
 	})
 	return n + removed, err
 }
@@ -71,7 +71,8 @@ func (n *node) removeFields(ctx context.Context, key, id string) (int64, error) 
 	return removed, nil
 }
 
-// unlinkMatching removes the keys that begin with prefix and match.
+// unlinkMatching removes the keys that begin with prefix and match, and returns how
+// many of them were buckets.
 func (n *node) unlinkMatching(ctx context.Context, prefix string, match func(string) bool) (int64, error) {
 	removed := int64(0)
 	cursor := uint64(0)
@@ -88,7 +89,9 @@ func (n *node) unlinkMatching(ctx context.Context, prefix string, match func(str
 			if err != nil {
 				return removed, fmt.Errorf("unlink bucket: %w", err)
 			}
-			removed += one
+			if !limit.IsAnswer(k) {
+				removed += one
+			}
 		}
 		if next == 0 {
 			return removed, nil

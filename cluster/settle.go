@@ -54,7 +54,7 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 	}
 	n--
 	f.repeated = false
-	if c.once != nil {
+	if c.once != nil && f.runs[c.first].verb == verbTake {
 		again, err := in.integer()
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func (f *flight) decided(v verb, g *group, m *member, verdicts []limit.Verdict) 
 	case v == verbTake:
 		for i := range g.items {
 			it := &g.items[i]
-			it.Verdict, it.Source, it.More = verdicts[i], limit.SourceStore, f.more[i]
+			it.Verdict, it.Source, it.More, it.Repeated = verdicts[i], limit.SourceStore, f.more[i], f.repeated
 		}
 		f.late(g.items, f.sentAt)
 	}

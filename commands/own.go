@@ -91,7 +91,7 @@ func (o *ownLimits) parseCell(args [][]byte, req *limit.Request) (complaint stri
 	switch {
 	case !validKey(args[1]):
 		return "Cell error: a key is 1 to " + strconv.Itoa(limit.MaxKeyBytes) + " bytes"
-	case count == 0 || period == 0 || period > 0 && count/1_000_000_000 >= period:
+	case count == 0 || period == 0 || period > 0 && (count-1)/1_000_000_000 >= period:
 		return cellZero
 	case burst < 0 || count < 0 || period < 0 || quantity < 0:
 		return "Cell error: Negative numbers are not supported"

@@ -50,6 +50,9 @@ type Item struct {
 	// Again says that the store wants to be asked again for the call that begins with
 	// the item: it has not decided it, nor tried to.
 	Again bool
+	// Once is of an item that is given back the key under which its call's answer is
+	// kept, which is wrong from then on; nil if there is none.
+	Once []byte
 	// Repeated says that the store gave the answer before: nothing was taken now.
 	Repeated bool
 	// Local says that this instance's share decided, not units of the store's.
@@ -71,8 +74,8 @@ type Call struct {
 	First, Last int
 	// Local says that each instance decides it by its share, without the store.
 	Local bool
-	// Once, unless nil, is the key under which the store keeps its answer for OnceTTL,
-	// to give the same one to the same call; it is in the slot of the buckets.
+	// Once, unless nil, is the key under which the store keeps for OnceTTL that it granted
+	// the call, to say so again to the same one; it is in the slot of the buckets.
 	Once []byte
 }
 

@@ -85,6 +85,10 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 // onceMark parts a hash tag from the id of a request: no bucket's name goes on so.
 const onceMark = ":~"
 
+// IsAnswer reports whether a key is not a bucket's, but that of an answer which is
+// kept for a request with an ID.
+func IsAnswer(name string) bool { return strings.Contains(name, string(tagEnd)+onceMark) }
+
 // nameOnce names the keys under which the answers to a request's calls are kept: behind
 // the tag of their buckets, the tenant unless it is in there, and the id.
 func (b *Buffer) nameOnce(req *Request, calls []Call) {

@@ -33,8 +33,9 @@ type Request struct {
 	Addr   netip.Addr // never an IPv4-mapped IPv6 address, never one with a zone
 	Dims   []Dim
 	Cost   int64 // 1 to MaxCost
-	// ID, unless empty, names the request among its tenant's: for OnceTTL another one
-	// with the same ID, limits and cost gets the same answer and takes nothing more.
+	// ID, unless empty, names the request among its tenant's: for OnceTTL after it was
+	// admitted another one with the same ID, limits and cost gets the same answer and
+	// takes nothing more. A denial is not kept: whoever comes back is decided anew.
 	ID string
 	// Own, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
 	// each Key, which is 1 to MaxKeyBytes of any bytes. Nothing else counts then.

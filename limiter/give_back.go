@@ -22,14 +22,13 @@ func (l *Limiter) giveBack(at limit.Moment, b *Batch) {
 	var refunds []limit.Item
 	for _, i := range b.pending {
 		items := b.Items(i)
-		// One with an ID is not decided again: the store would repeat itself.
-		again := !late && b.Requests[i].ID == "" && b.Decisions[i].Source != limit.SourceCache && mustDecideAgain(items, held)
+		again := !late && b.Decisions[i].Source != limit.SourceCache && mustDecideAgain(items, held)
 		if b.Decisions[i].Allowed && !again {
 			continue
 		}
 		for _, c := range b.requestCalls(i) {
 			if call := b.buf.Items[c.First:c.Last]; granted(call) {
-				refunds = appendRefunds(refunds, call, held)
+				refunds = appendRefunds(refunds, call, c.Once, held)
 			}
 		}
 		if again {
@@ -87,12 +86,13 @@ func mustDecideAgain(items []limit.Item, held map[string]bucketUse) bool {
 	return false
 }
 
-func appendRefunds(refunds, call []limit.Item, held map[string]bucketUse) []limit.Item {
+func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]bucketUse) []limit.Item {
 	for i := range call {
 		if it := &call[i]; it.Allowed && !it.Repeated {
 			refunds = append(refunds, *it)
 			last := &refunds[len(refunds)-1]
 			last.Wish, last.More = 0, 0 // what was taken ahead is the lease's
+			last.Once = once
 			held[string(it.Name)] = max(held[string(it.Name)], returned)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 // and that it was sent at sent: refusals are remembered, and units that were granted
 // ahead are held. It does not keep the items. Any number of goroutines may call it.
 func (l *Limiter) LearnLate(call []limit.Item, sent time.Time) {
+	if call[0].Repeated {
+		return
+	}
 	received := l.instant(l.opts.Now())
 	if l.deny != nil && refuses(call) {
 		l.deny.learn(call, l.instant(sent), received)

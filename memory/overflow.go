@@ -19,12 +19,19 @@ type overflow struct {
 type overflowKey struct {
 	id, plan, tenant string
 	algorithm        limit.Algorithm
+	own              limit.Params // of a limit that came with a request
 }
+
+// maxOwn bounds the buckets, from which on limits that come with requests share one.
+const maxOwn = 4096
 
 // bucket returns the bucket of a limit. The caller holds mu.
 func (o *overflow) bucket(l *limit.Limit) *limit.State {
 	o.count.Add(1)
-	key := overflowKey{l.ID, l.Plan, l.Tenant, l.Params.Algorithm}
+	key := overflowKey{id: l.ID, plan: l.Plan, tenant: l.Tenant, algorithm: l.Params.Algorithm}
+	if l.Ordinal == limit.OwnOrdinal && len(o.buckets) < maxOwn {
+		key.own = l.Params
+	}
 	b := o.buckets[key]
 	if b == nil {
 		if o.buckets == nil {

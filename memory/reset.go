@@ -13,10 +13,13 @@ func (s *Store) Locate(*limit.Item) string { return "memory" }
 // not empty; without a tenant those of the shared limit id. It returns how many
 // there were. It looks at every bucket: it is for people, not for traffic.
 func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
-	match, n := limit.BucketsOf(tenant, id), int64(0)
+	match, answers, n := limit.BucketsOf(tenant, id), limit.BucketsOf(tenant, ""), int64(0)
+	if tenant == "" {
+		answers = match
+	}
 	for i := range s.shards {
 		n += s.shards[i].removeIf(match)
-		s.shards[i].forgetAnswers()
+		s.shards[i].forgetAnswers(answers)
 	}
 	return n, nil
 }

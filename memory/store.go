@@ -64,7 +64,7 @@ func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take b
 }
 
 // decideCall evaluates every item, then takes the units if all enforced items
-// admit. A call that was made before, under the key once, is given the same answer.
+// admit. A call that was granted before, under the key once, is given the same answer.
 func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64, take bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -73,7 +73,6 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64
 		if sh.answers.repeat(once, items, now) {
 			return
 		}
-		defer func() { sh.answers.keep(once, items, now) }()
 	}
 	if len(items) > len(sh.pending) {
 		sh.pending = make([]pending, len(items))
@@ -92,6 +91,9 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64
 	if take {
 		for i := range items {
 			sh.pending[i].store(sh, &items[i], granted)
+		}
+		if once != nil && granted {
+			sh.answers.keep(once, items, now)
 		}
 	}
 }
@@ -176,6 +178,7 @@ func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 		it := &items[i]
 		sh := s.shardOf(it)
 		sh.mu.Lock()
+		delete(sh.answers.kept, string(it.Once))
 		if at := sh.find(maphash.Bytes(s.seed, it.Name), it.Name); at != none {
 			state := limit.Refund(&it.Limit.Params, sh.slot(at).state, it.Cost, it.Window)
 			sh.update(at, &state, true)

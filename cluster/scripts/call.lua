@@ -110,7 +110,8 @@ local function take(i, l, n)
   return save(l, key[i], field[i], s, format[i], armed)
 end
 
--- decide_call decides a call that stands for n checks.
+-- decide_call decides a call that stands for n checks, and returns whether it granted
+-- any.
 local fits = {}
 local function decide_call(limits, n, verb)
   local granted = n
@@ -140,6 +141,7 @@ local function decide_call(limits, n, verb)
       return reply(err)
     end
   end
+  return granted > 0
 end
 
 -- give_back returns a state with units back in it, or nil when they no longer
@@ -199,7 +201,7 @@ local function refund_call(limits)
   reply(done)
 end
 
--- once_call decides a call, or repeats what it was answered when it was made before:
+-- once_call decides a call, or repeats what it was granted when it was made before:
 -- the time then, and what its buckets were. Before that it replies 1 if it repeats.
 -- What is kept is of the same limits and costs, whose texts are its first part.
 local function once_call(limits)
@@ -208,7 +210,7 @@ local function once_call(limits)
   at = at + 1
   address(limits)
   for i = 1, #limits do
-    texts[i] = limits[i].text
+    texts[i] = sub(limits[i].text, 1, 42) -- without boundaries of windows, which move on
   end
   local shape = table.concat(texts)
   local kept = redis.pcall('GET', record)
@@ -225,8 +227,7 @@ local function once_call(limits)
   end
   reply(0)
   local note, before = {shape, now}, n_out
-  decide_call(limits, 1, 'take')
-  if type(out[n_out]) == 'number' then
+  if decide_call(limits, 1, 'take') then
     for i = before + 1, n_out do
       note[#note + 1] = out[i]
     end
@@ -245,8 +246,12 @@ local function decide_any(verb, limits, n_calls, several)
     if verb == 'once' then
       once_call(limits)
     else
+      if verb == 'revoke' then
+        key_at = key_at + 1
+        redis.pcall('DEL', keys[key_at])
+      end
       address(limits)
-      if verb == 'refund' then
+      if verb == 'refund' or verb == 'revoke' then
         refund_call(limits)
       else
         decide_call(limits, n, verb)

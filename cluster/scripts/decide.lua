@@ -6,7 +6,8 @@
 --          run:
 --            what to do: "take" or "peek", which changes nothing; "takes" and
 --            "peeks" where calls stand for several checks; "refund"; "once", which
---            takes, or repeats the answer that is kept of the same call
+--            takes, or repeats the answer that is kept of the same call; "revoke",
+--            which refunds and forgets that answer
 --            the number of limits and the number of calls
 --            for each limit: what it is and the cost (read_limit) and, where all
 --            its buckets are fields of one name, that name
@@ -15,9 +16,9 @@
 --            of "takes" and "peeks" only: how many checks it stands for
 --            the other fields of those buckets that are fields of the tenant's
 --            hash
---            of "refund" only: for each bucket the window that was charged
+--            of "refund" and "revoke" only: for each bucket the window that was charged
 --
--- The keys of a call are, of "once", that of its answer, then the tenant's hash, if any bucket is a field of
+-- The keys of a call are, of "once" and "revoke", that of its answer, then the tenant's hash, if any bucket is a field of
 -- it, then the buckets that are keys of their own, in the order of the limits.
 --
 -- Replies the time in microseconds and then for each call, in their order, what
@@ -35,7 +36,7 @@ local check_of = {takes = 'take', peeks = 'peek'}
 while at <= #ARGV do
   local verb, n_limits, n_calls = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local several = check_of[verb]
-  local limits, at_sight = {}, verb ~= 'refund' and verb ~= 'once'
+  local limits, at_sight = {}, verb ~= 'refund' and verb ~= 'once' and verb ~= 'revoke'
   at = at + 3
   for i = 1, n_limits do
     local l = read_limit(ARGV[at], ARGV[at + 1])
