@@ -61,9 +61,9 @@ func TestRetryAfterLocalDenial(t *testing.T) {
 		decide(l, req) // somebody else uses up the local second
 		mine := req
 		mine.Tenant, mine.ID = "t", fmt.Sprint("job", i)
-		d := decide(l, mine)[0]
+		decide(l, mine)
 		now = now.Add(1500 * time.Millisecond)
-		if d = decide(l, mine)[0]; d.Allowed {
+		if decide(l, mine)[0].Allowed {
 			admitted++
 		}
 		now = now.Add(1500 * time.Millisecond)
