@@ -51,6 +51,11 @@ clients: ## Drive Redis clients of many languages and the README's snippets, wri
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags clients -run 'TestMatrix|TestSnippets' -count=1 -timeout=20m -v ./clients
 
+.PHONY: crowds
+crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a second; half a minute
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags long -run LongCrowds -count=1 -timeout=10m -v ./integration
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh
