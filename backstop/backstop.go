@@ -136,6 +136,11 @@ func (b *Backstop) Reset(_ context.Context, tenant, id string) (int64, error) {
 	return b.shares.reset(limit.BucketsOf(tenant, id)), nil
 }
 
+// Forget forgets this instance's share of a bucket, see limiter.Backstop.
+func (b *Backstop) Forget(name string) {
+	b.shares.reset(func(other string) bool { return other == name })
+}
+
 // Refund gives back what Decide or Share took for the items.
 func (b *Backstop) Refund(items []limit.Item) {
 	for i := range items {

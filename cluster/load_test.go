@@ -41,6 +41,8 @@ func (r *refuser) Share(_ limit.Moment, items []limit.Item, _ bool) {
 
 func (r *refuser) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
+func (r *refuser) Forget(string) {}
+
 func (r *refuser) Refund([]limit.Item) {}
 
 // total returns how many calls the store left undecided.

@@ -49,6 +49,20 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	return n + removed, err
 }
 
+// Forget forgets the bucket with a name, which is all of its key, and reports whether
+// there was one.
+func (s *Store) Forget(ctx context.Context, name string) (bool, error) {
+	node := s.top.Load().owner(limit.Slot([]byte(name)))
+	if node == nil {
+		return false, fmt.Errorf("forget bucket: %w", errNoNode)
+	}
+	n, err := node.client.Unlink(ctx, name).Result()
+	if err != nil {
+		return false, fmt.Errorf("forget bucket: %w", err)
+	}
+	return n > 0, nil
+}
+
 // removeFields removes the fields of one limit, or all, from a tenant's hash.
 func (n *node) removeFields(ctx context.Context, key, id string) (int64, error) {
 	names, err := n.client.HKeys(ctx, key).Result()

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"math"
 	"strconv"
 
@@ -224,4 +225,24 @@ func (r *reply) throttle(d *limit.Decision, req *limit.Request) {
 	r.integer(d.Remaining)
 	r.integer(max(0, d.ResetAfter+p.RefillTime(max(0, p.Capacity-2))/1000) / 1000)
 	r.integer(retry / 1000)
+}
+
+// delCommand forgets buckets, as those users do who reset one, and answers how many
+// there were.
+func delCommand(ctx context.Context, s *Session, args [][]byte) {
+	n := int64(0)
+	for _, key := range args[1:] {
+		if !validKey(key) {
+			continue // no bucket has such a key
+		}
+		was, err := s.h.opts.Limiter.Forget(ctx, string(key))
+		if err != nil {
+			s.out.error("ERR not all keys were forgotten: " + quote([]byte(err.Error())))
+			return
+		}
+		if was {
+			n++
+		}
+	}
+	s.out.integer(n)
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -92,7 +95,7 @@ func newReference(tb testing.TB) *reference {
 		tb:      tb,
 		alone:   redistest.Start(tb, "--databases", "1"),
 		owning:  redistest.StartCluster(tb, 1, 0).Nodes[0],
-		handler: commands.NewHandler(commands.Options{}),
+		handler: commands.NewHandler(commands.Options{Limiter: onMemory(tb)}),
 		conns:   map[*redistest.Node]net.Conn{},
 	}
 	tb.Cleanup(r.hangUp)
@@ -219,4 +222,11 @@ func (r *reference) node(cmd [][]byte) *redistest.Node {
 		return r.owning
 	}
 	return r.alone
+}
+
+// onMemory returns a limiter on an empty memory store.
+func onMemory(tb testing.TB) *limiter.Limiter {
+	tb.Helper()
+	set := storetest.Compile(tb, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/s"})
+	return limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)
 }

@@ -25,6 +25,9 @@ func standardRows() []row {
 		{"readwrite", 1, groupCluster, fast, "", "Answer OK.", okCommand},
 		{"asking", 1, groupCluster, fast, "", "Answer OK: no slot ever moves.", okCommand},
 
+		{"del", -2, groupLimit, []string{"write"}, "key [key ...]", "Forget buckets of CL.THROTTLE, GCRA and THROTTLE; how many there were.", delCommand},
+		{"unlink", -2, groupLimit, []string{"write", "fast"}, "key [key ...]", "The same.", delCommand},
+
 		{"command", -1, groupServer, nil, "", "Describe the commands.", commandCommand},
 		{"info", -1, groupServer, nil, "[section [section ...]]", "Describe the server.", infoCommand},
 		{"config", -2, groupServer, nil, "", "The few settings that Redis clients ask for.", nil},

@@ -36,6 +36,12 @@ const MaxKeyBytes = 1024
 // slot of its own. Keys are escaped as other values are.
 const ownPrefix = "lg:k:{"
 
+// OwnName returns the name of the bucket that limits which come with requests have for
+// a key; all of it is its key in Redis.
+func OwnName(key string) string {
+	return string(append(appendEscaped([]byte(ownPrefix), key), tagEnd))
+}
+
 // bindOwn appends the item of a request that brings its own limit, and its call.
 func (b *Buffer) bindOwn(req *Request) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}

@@ -187,6 +187,15 @@ func (c *denyCache) giveBack(items []limit.Item, now int64) {
 	}
 }
 
+// forgetOne forgets the refusals of a bucket that is reset at now.
+func (c *denyCache) forgetOne(name string, now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(name) < longName {
+		c.entries.Add(name, refusal{returned: now})
+	}
+}
+
 // forget drops everything.
 func (c *denyCache) forget(now int64) {
 	c.mu.Lock()

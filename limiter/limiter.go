@@ -34,6 +34,9 @@ type Store interface {
 	Refund(at limit.Moment, items []limit.Item)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
+	// Forget forgets the bucket with a name, which is all of its key, and reports
+	// whether there was one.
+	Forget(ctx context.Context, name string) (bool, error)
 	// Saturated reports whether the shard that holds an item's bucket has more to
 	// do than it can.
 	Saturated(it *limit.Item) bool
@@ -56,6 +59,8 @@ type Backstop interface {
 	Share(at limit.Moment, items []limit.Item, take bool)
 	// Reset forgets this instance's buckets, as Store.Reset does.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
+	// Forget forgets this instance's share of a bucket.
+	Forget(name string)
 	// Refund gives back what Decide or Share took for the items.
 	Refund(items []limit.Item)
 }
@@ -282,6 +287,23 @@ func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	}
 	local, err := l.opts.Backstop.Reset(ctx, tenant, id)
 	return n + local, err
+}
+
+// Forget forgets the bucket that limits which come with requests have for a key, and
+// reports whether there was one.
+func (l *Limiter) Forget(ctx context.Context, key string) (bool, error) {
+	name := limit.OwnName(key)
+	forget := func() {
+		if l.deny != nil {
+			l.deny.forgetOne(name, l.instant(l.opts.Now()))
+		}
+	}
+	defer forget()
+	forget()
+	if l.opts.Backstop != nil {
+		l.opts.Backstop.Forget(name)
+	}
+	return l.opts.Store.Forget(ctx, name)
 }
 
 // forget drops what this proxy knows and holds of buckets that are reset.

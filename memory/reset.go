@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"hash/maphash"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -22,6 +23,13 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 		s.shards[i].forgetAnswers(answers)
 	}
 	return n, nil
+}
+
+// Forget forgets the bucket with a name, which is all of its key, and reports whether
+// there was one.
+func (s *Store) Forget(_ context.Context, name string) (bool, error) {
+	n := s.shards[maphash.String(s.seed, name)%shardCount].removeIf(func(other string) bool { return other == name })
+	return n > 0, nil
 }
 
 func (sh *shard) removeIf(match func(name string) bool) int64 {

@@ -174,6 +174,8 @@ func (s *store) Peek(limit.Moment, []limit.Item, []limit.Call) { panic("peek: th
 // Reset forgets nothing.
 func (s *store) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
+func (s *store) Forget(context.Context, string) (bool, error) { return false, nil }
+
 // Saturated is false: the shards of the simulation have time for everybody.
 func (s *store) Saturated(*limit.Item) bool { return false }
 

@@ -81,6 +81,15 @@ func own(t *testing.T, store limiter.Store) {
 	}
 	small, large := with(1, 6), with(2, 60)
 	for _, key := range []string{"k", "{k}", "%7Bk%7D", "\x00\xff\r\n ", "k;"} {
+		if was, err := l.Forget(t.Context(), key); was || err != nil {
+			t.Errorf("key %q is there before it was asked for: %v", key, err)
+		}
+		defer func() {
+			was, err := l.Forget(t.Context(), key)
+			if d := look(l, limit.Request{Own: small, Key: key}); !was || err != nil || d.Remaining != 6 {
+				t.Errorf("key %q is forgotten = %v, %v, and has %d left", key, was, err, d.Remaining)
+			}
+		}()
 		for i, step := range []struct {
 			of        *limit.Limit
 			cost      int64

@@ -64,6 +64,8 @@ func (b noBackstop) Share(_ limit.Moment, items []limit.Item, _ bool) {
 
 func (b noBackstop) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
+func (b noBackstop) Forget(string) {}
+
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 
 // newLimiter returns a limiter on the store. Waits have no jitter.
