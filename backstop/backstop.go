@@ -137,9 +137,7 @@ func (b *Backstop) Reset(_ context.Context, tenant, id string) (int64, error) {
 }
 
 // Forget forgets this instance's share of a bucket, see limiter.Backstop.
-func (b *Backstop) Forget(name string) {
-	b.shares.reset(func(other string) bool { return other == name })
-}
+func (b *Backstop) Forget(name string) { b.shares.forget(name) }
 
 // Refund gives back what Decide or Share took for the items.
 func (b *Backstop) Refund(items []limit.Item) {

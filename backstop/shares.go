@@ -199,15 +199,15 @@ func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
 	for sh.buckets.Len() > 0 && (sh.buckets.Len() >= sh.bound || sh.names+len(it.Name) > sh.bound*nameBytes) {
 		name, oldest, _ := sh.buckets.RemoveOldest()
 		sh.names -= len(name)
-		sh.forget(&oldest.state, now)
+		sh.miss(&oldest.state, now)
 	}
 	sh.names += len(it.Name)
 	own := next.bucket
 	sh.buckets.Add(string(it.Name), &own)
 }
 
-// forget notes that a bucket is missed until it would have been full.
-func (sh *shareShard) forget(s *limit.State, now int64) {
+// miss notes that a bucket is missed until it would have been full.
+func (sh *shareShard) miss(s *limit.State, now int64) {
 	until := limit.Expires(limit.AlgorithmTokenBucket, s)
 	if until <= now {
 		return
@@ -237,6 +237,16 @@ func (s *shares) refund(it *limit.Item) {
 	defer sh.mu.Unlock()
 	if b, ok := sh.buckets.Peek(name(it)); ok {
 		b.state = limit.Refund(&asTokenBucket, b.state, it.Cost, 0)
+	}
+}
+
+// forget forgets the bucket with a name, all of which is its tag.
+func (s *shares) forget(name string) {
+	sh := &s.shards[maphash.String(s.seed, name)%shardCount]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.buckets.Remove(name) {
+		sh.names -= len(name)
 	}
 }
 

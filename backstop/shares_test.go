@@ -215,3 +215,22 @@ func TestClosed(t *testing.T) {
 		t.Errorf("requests that were denied took units: %+v", it.Verdict)
 	}
 }
+
+// TestForget: the share of one key's bucket is forgotten, and no other.
+func TestForget(t *testing.T) {
+	of, err := limit.NewOwn(1, limit.MaxPeriod, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := backstop.New(backstop.Options{})
+	set := storetest.Compile(t)
+	ask := func(key string, cost int64) bool {
+		return decide(b, set, limit.Request{Own: of, Key: key, Cost: cost}, at.Now)[0].Allowed
+	}
+	ask("k", 10)
+	ask("other", 10)
+	b.Forget(limit.OwnName("k"))
+	if !ask("k", 10) || ask("other", 1) {
+		t.Error("the bucket is not forgotten, or another one is")
+	}
+}

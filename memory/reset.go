@@ -28,8 +28,16 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 // Forget forgets the bucket with a name, which is all of its key, and reports whether
 // there was one.
 func (s *Store) Forget(_ context.Context, name string) (bool, error) {
-	n := s.shards[maphash.String(s.seed, name)%shardCount].removeIf(func(other string) bool { return other == name })
-	return n > 0, nil
+	hash := maphash.String(s.seed, name)
+	sh := &s.shards[hash%shardCount]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	i := sh.find(hash, []byte(name))
+	if i == none {
+		return false, nil
+	}
+	sh.remove(i)
+	return true, nil
 }
 
 func (sh *shard) removeIf(match func(name string) bool) int64 {
