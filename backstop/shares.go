@@ -26,9 +26,6 @@ const (
 	// maxRates bounds the rates for which is known until when buckets of them may have
 	// been forgotten; further ones are taken together.
 	maxRates = 64
-	// clockSlack is how far, in microseconds, decisions may be out of order: their time
-	// is taken before the lock. What lies further back is a clock that was set back.
-	clockSlack = 1_000_000
 )
 
 // shares are this instance's shares of buckets, those that were asked for last. A new
@@ -106,7 +103,7 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 	sh := s.shard(&call[0])
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	now = monotonic(&sh.last, now)
+	now = limit.Monotonic(&sh.last, now)
 	admits = true
 	sh.next = sh.next[:0]
 	for i := range call {
@@ -123,15 +120,6 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 		sh.keep(&call[i], &sh.next[i], now)
 	}
 	return admits
-}
-
-// monotonic returns the time at which a decision of now is made, where last is the
-// latest before.
-func monotonic(last *int64, now int64) int64 {
-	if behind := *last - now; behind <= 0 || behind >= clockSlack {
-		*last = now
-	}
-	return *last
 }
 
 // find returns an item's bucket and the share of its limit. Capacity grows to the

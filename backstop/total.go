@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 const (
@@ -64,7 +66,7 @@ func newTotal(rate int64) *total {
 func (t *total) take(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now = monotonic(&t.last, now)
+	now = limit.Monotonic(&t.last, now)
 	if turn := now / turnTime; turn != t.turn {
 		t.look(turn)
 	}

@@ -11,3 +11,18 @@ type Moment struct {
 
 // Deadline returns the instant by which the decision must be made.
 func (m *Moment) Deadline() time.Time { return m.Start.Add(m.Timeout) }
+
+// clockSlack is how far, in microseconds, decisions may be out of order: what lies
+// further back is a clock that was set back.
+const clockSlack = 1_000_000
+
+// Monotonic returns the time in microseconds at which a decision of now is made, where
+// last is that of the latest one, and keeps it. The time of a decision is taken before
+// the lock under which it is made, so that one may come there before an earlier one:
+// both are made at the later time. The caller holds the lock.
+func Monotonic(last *int64, now int64) int64 {
+	if behind := *last - now; behind <= 0 || behind >= clockSlack {
+		*last = now
+	}
+	return *last
+}

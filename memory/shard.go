@@ -63,21 +63,6 @@ type shard struct {
 	_         [64]byte  // keeps neighbouring locks off one cache line
 }
 
-// clockSlack is how far, in microseconds, decisions may be out of order. The time
-// of a decision is taken before the lock, so that one may come here before an
-// earlier one: both are made at the later time. What lies further back is a
-// clock that was set back.
-const clockSlack = 1_000_000
-
-// monotonic returns the time at which a decision of now is made.
-func (sh *shard) monotonic(now int64) int64 {
-	if behind := sh.last - now; behind > 0 && behind < clockSlack {
-		return sh.last
-	}
-	sh.last = now
-	return now
-}
-
 func (sh *shard) init(seed maphash.Seed, b *budget) {
 	sh.seed, sh.long = seed, map[uint32]string{}
 	sh.budget, sh.free, sh.round = b, none, never

@@ -68,7 +68,7 @@ func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take b
 func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64, take bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	now = sh.monotonic(now)
+	now = limit.Monotonic(&sh.last, now)
 	if once != nil && take {
 		if sh.answers.repeat(once, items, now) {
 			return
@@ -145,7 +145,7 @@ func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int
 		p.overflow = s.overflow.bucket(it.Limit)
 		p.state = *p.overflow
 	}
-	// Bounds always hold now: it is at most clockSlack later than the time they
+	// Bounds always hold now: it is at most a second later than the time they
 	// were made for, and they reach a whole day or month further.
 	it.Verdict, p.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost)
 	it.Source = limit.SourceStore
