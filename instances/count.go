@@ -182,9 +182,13 @@ func (c *Count) settle() {
 	case time.Since(c.fell) >= fallTime:
 		c.last, c.fell = c.told, time.Time{}
 	}
-	least := (c.last + c.opts.Ceiling - 1) / c.opts.Ceiling
-	c.healthy.Store(int64(max(1, c.told, least)))
+	c.healthy.Store(int64(Bounded(c.told, c.last, c.opts.Ceiling)))
 }
+
+// Bounded returns how many proxies are counted where a source told so many and last
+// is what it told while the store answered: at least 1, and never so few that the
+// shares of last proxies come to more than ceiling times a limit. Ceiling is at least 1.
+func Bounded(told, last, ceiling int) int { return max(1, told, (last+ceiling-1)/ceiling) }
 
 // report logs when the source begins to fail and when it works again. The caller
 // holds mu.

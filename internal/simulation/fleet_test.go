@@ -10,6 +10,7 @@ import (
 
 	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/instances"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 )
@@ -82,7 +83,7 @@ func newFleet(tb testing.TB, seed uint64) *fleet {
 // start starts a proxy that knows nothing.
 func (f *fleet) start() *proxy {
 	p := &proxy{store: f.newStore()}
-	count := func() int { return instances(f.counted, f.last) }
+	count := func() int { return instances.Bounded(f.counted, f.last, ceiling) }
 	p.gate = limiter.New(limiter.Options{
 		Store: p.store, Backstop: backstop.New(backstop.Options{Instances: count}), Instances: count,
 		Timeout: decisionTime * time.Microsecond, DenyCacheSize: 1000,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/limitgate/limitgate/instances"
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 
@@ -33,10 +34,10 @@ func fleetTable(t *testing.T, seed uint64) table {
 
 // TestTheCountMatters: a ceiling that does not hold is seen.
 func TestTheCountMatters(t *testing.T) {
-	if n := instances(1, proxyCount); n != 167 { // 166 would be a share of 3.01 times
+	if n := instances.Bounded(1, proxyCount, ceiling); n != 167 { // 166 would be a share of 3.01 times
 		t.Errorf("1 of %d counted: %d share, want 167", proxyCount, n)
 	}
-	if n := instances(2*proxyCount, proxyCount); n != 2*proxyCount {
+	if n := instances.Bounded(2*proxyCount, proxyCount, ceiling); n != 2*proxyCount {
 		t.Errorf("twice as many counted: %d share", n)
 	}
 }
