@@ -59,12 +59,15 @@ func (o *ownLimits) fill(req *limit.Request, key []byte, of ownKey, quantity int
 const maxQuantity = limit.MaxCapacity + 1
 
 const (
-	microsecond = 1
-	second      = 1_000_000 * microsecond
+	second = 1_000_000 // in microseconds
 	// maxSeconds is the longest period in seconds that is told apart from longer ones:
 	// it is beyond what a limit can have, and does not overflow.
 	maxSeconds = math.MaxInt64 / second
 )
+
+// capacityOf returns what a bucket with a burst holds: one more, as the first request
+// is none of the burst. The largest burst has no successor, and is refused as it is.
+func capacityOf(burst int64) int64 { return max(burst, burst+1) }
 
 // validKey reports whether a key may be one: 1 to limit.MaxKeyBytes of any bytes.
 func validKey(key []byte) bool { return len(key) > 0 && len(key) <= limit.MaxKeyBytes }
@@ -97,7 +100,7 @@ func (o *ownLimits) parseCell(args [][]byte, req *limit.Request) (complaint stri
 	case burst < 0 || count < 0 || period < 0 || quantity < 0:
 		return "Cell error: Negative numbers are not supported"
 	}
-	if err := o.fill(req, args[1], ownKey{count, min(period, maxSeconds) * second, max(burst, burst+1)}, quantity); err != nil {
+	if err := o.fill(req, args[1], ownKey{count, min(period, maxSeconds) * second, capacityOf(burst)}, quantity); err != nil {
 		return "Cell error: " + err.Error()
 	}
 	return ""
@@ -163,7 +166,7 @@ func (o *ownLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint stri
 	if !validKey(args[1]) {
 		return "ERR invalid key"
 	}
-	of := ownKey{tokens, int64(max(1, math.Round(period*second))), max(burst, burst+1)}
+	of := ownKey{tokens, int64(max(1, math.Round(period*second))), capacityOf(burst)}
 	if err := o.fill(req, args[1], of, count); err != nil {
 		return "ERR GCRA limiting uses microsecond accuracy. Combination of period, tokens_per_period and TOKENS|max_burst would cause an overflow: " + err.Error()
 	}
