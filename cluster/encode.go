@@ -28,6 +28,10 @@ func (f *flight) encode(sha string) {
 func (f *flight) encodeCommand(c *command, sha string) {
 	f.body = f.body[:0]
 	keys, args := 0, 0
+	if c.settlement != nil {
+		f.encodeSettlement(c, sha)
+		return
+	}
 	if c.once != nil {
 		f.body = appendBulk(f.body, c.once)
 		keys++
@@ -38,24 +42,29 @@ func (f *flight) encodeCommand(c *command, sha string) {
 		}
 	}
 	for r := c.first; r >= 0; r = f.runs[r].next {
-		args += f.encodeRun(&f.runs[r], c.once != nil)
+		args += f.encodeRun(c, &f.runs[r])
 	}
 	numkeys, declared := keys, f.opts.declared || c.way.alone
 	if !declared {
 		numkeys = 0
 		args++
 	}
-	if c.way.asking {
-		f.out = appendCommand(f.out, "ASKING")
-	}
-	f.out = appendArray(f.out, 3+keys+args)
-	f.out = appendBulk(f.out, "EVALSHA")
-	f.out = appendBulk(f.out, sha)
-	f.out = appendNumber(f.out, int64(numkeys))
+	f.encodeCall(c, sha, numkeys, keys+args)
 	if !declared {
 		f.out = appendNumber(f.out, int64(keys))
 	}
 	f.out = append(f.out, f.body...)
+}
+
+// encodeCall writes how a command begins whose words number so many.
+func (f *flight) encodeCall(c *command, sha string, numkeys, words int) {
+	if c.way.asking {
+		f.out = appendCommand(f.out, "ASKING")
+	}
+	f.out = appendArray(f.out, 3+words)
+	f.out = appendBulk(f.out, "EVALSHA")
+	f.out = appendBulk(f.out, sha)
+	f.out = appendNumber(f.out, int64(numkeys))
 }
 
 // encodeKeys writes the keys of a call, and returns how many.
@@ -81,12 +90,14 @@ func (f *flight) encodeKeys(items []limit.Item) int {
 var words = [...][2]string{verbTake: {"take", "takes"}, verbPeek: {"peek", "peeks"}, verbRefund: {"refund", "refund"}}
 
 // encodeRun writes a run, and returns how many arguments it has.
-func (f *flight) encodeRun(r *run, once bool) int {
+func (f *flight) encodeRun(c *command, r *run) int {
 	word := words[r.verb][0]
 	switch {
-	case once && r.verb == verbRefund:
+	case c.once != nil && r.verb == verbRefund:
 		word = "revoke"
-	case once:
+	case c.hold != limit.HoldNone:
+		word = "hold"
+	case c.once != nil:
 		word = "once"
 	case r.several:
 		word = words[r.verb][1]
@@ -105,9 +116,8 @@ func (f *flight) encodeRun(r *run, once bool) int {
 			n++
 		}
 	}
-	if once && r.verb == verbTake {
-		f.body = appendNumber(f.body, limit.OnceTTL.Milliseconds())
-		n++
+	if c.once != nil && r.verb == verbTake {
+		n += f.encodeHold(c, r)
 	}
 	for at := r.first; at >= 0; at = f.groups[at].next {
 		n += f.encodeGroup(r, &f.groups[at])

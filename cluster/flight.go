@@ -70,6 +70,9 @@ type command struct {
 	slot       uint16
 	way        way    // of its calls
 	once       []byte // the key of the only call's answer, nil without
+	keep       time.Duration
+	hold       limit.Hold  // of that answer
+	settlement *settlement // of the only call, nil without
 	first      int    // the first of its runs, -1 before there is one
 	last       int
 	start, end int // where it stands in flight.out
@@ -165,7 +168,8 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 	}
 	at := f.join(t.verb, w, items, after)
 	if c.Once != nil {
-		f.commands[len(f.commands)-1].once = f.keepName(c.Once)
+		cmd := &f.commands[len(f.commands)-1]
+		cmd.once, cmd.keep, cmd.hold, cmd.settlement = f.keepName(c.Once), c.Keep, c.Hold, t.settlement
 	}
 	g := &f.groups[at]
 	m.place = g.place
@@ -188,7 +192,7 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 // join returns the group for a call that must not be decided earlier than at
 // after: one of equal calls, or a new one.
 func (f *flight) join(v verb, w way, items []limit.Item, after place) int {
-	if v == verbRefund || f.opts.separate || w.alone {
+	if v >= verbRefund || f.opts.separate || w.alone {
 		return f.open(v, w, items, after)
 	}
 	hash := hashCall(v, items)

@@ -20,8 +20,14 @@ var severalLua string
 //go:embed scripts/bucket.lua
 var bucketLua string
 
+//go:embed scripts/one_by_one.lua
+var oneByOneLua string
+
 //go:embed scripts/call.lua
 var callLua string
+
+//go:embed scripts/later.lua
+var laterLua string
 
 //go:embed scripts/decide.lua
 var decideLua string
@@ -37,6 +43,17 @@ TEXT
 end
 `
 
+// lazilyOnce wraps a text that returns something: it runs when that is first asked for.
+const lazilyOnce = `
+local made_NAME
+local function NAME()
+  made_NAME = made_NAME or (function()
+TEXT
+  end)()
+  return made_NAME
+end
+`
+
 // clockLine is the one line in which the script reads the clock. Tests run a
 // text in which only this line differs.
 const clockLine = "local time = redis.call('TIME') -- the only clock\n"
@@ -46,13 +63,20 @@ const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
 
 // joined returns the text of the script, with begin.lua as given.
 func joined(begin string) string {
+	wrap := func(template, name, text string) string {
+		return strings.NewReplacer("NAME", name, "TEXT", text).Replace(template)
+	}
+	calls := strings.NewReplacer(
+		"-- INSERT one_by_one\n", wrap(lazilyOnce, "one_by_one", oneByOneLua),
+		"-- INSERT later\n", wrap(lazilyOnce, "later", laterLua),
+	).Replace(callLua)
 	text := begin
 	for _, part := range []struct{ name, text string }{
-		{"decide_any", bucketLua + "\n" + callLua},
+		{"decide_any", bucketLua + "\n" + calls},
 		{"decide_one", oneLua},
 		{"decide_several", severalLua},
 	} {
-		text += strings.NewReplacer("NAME", part.name, "TEXT", part.text).Replace(lazily)
+		text += wrap(lazily, part.name, part.text)
 	}
 	return text + decideLua
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -91,6 +92,14 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 			}
 		})
 		return 1, nil
+	case ok && r.verb == verbSettle && strings.HasPrefix(string(refused), undeclaredText):
+		f.inTime++
+		f.each(g, func(t *ticket, call limit.Call) {
+			if !t.askWithKeys(call, refused) && !t.left {
+				tell(errUndeclared, t.items[call.First:call.Last])
+			}
+		})
+		return 1, nil
 	case ok:
 		f.fail(g, refused, false, tell)
 		return 1, nil
@@ -99,6 +108,11 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 	case r.verb == verbRefund:
 		f.inTime++
 		f.each(g, func(t *ticket, _ limit.Call) { t.refunds++ })
+		return 1, nil
+	case r.verb == verbSettle:
+		if !f.settled(g, first) {
+			return 0, errReply
+		}
 		return 1, nil
 	}
 	f.states = f.states[:0]
@@ -133,6 +147,8 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 // stateNumbers returns how many numbers the script replies for a bucket.
 func stateNumbers(p *limit.Params) int {
 	switch {
+	case p.Algorithm.OneByOne():
+		return 4
 	case p.Algorithm != limit.AlgorithmTokenBucket:
 		return 6
 	case p.HasLevel():
@@ -146,6 +162,8 @@ func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
 	switch stateNumbers(p) {
 	case 6:
 		return limit.State(*n)
+	case 4:
+		return limit.UnitsState(n[0], n[1], n[2], n[3])
 	case 1:
 		return p.StateAtLevel(n[0], now)
 	default:
@@ -174,6 +192,9 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 		if n < 0 || n > maxNumber {
 			return false
 		}
+	}
+	if p.Algorithm.OneByOne() {
+		return true
 	}
 	start, end := s[0], s[1]
 	return start <= now && now < end
@@ -275,7 +296,7 @@ func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64, r
 		items := t.items[c.First:c.Last]
 		for i := range items {
 			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more[i]
-			items[i].Repeated = repeated
+			items[i].Repeated, items[i].Kept = repeated, c.Once != nil
 		}
 	}
 	last = t.answered()

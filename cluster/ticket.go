@@ -14,6 +14,7 @@ const (
 	verbTake verb = iota
 	verbPeek
 	verbRefund
+	verbSettle
 )
 
 // ticket is what one caller asks of one node, on its way through the node's
@@ -27,6 +28,8 @@ type ticket struct {
 	sendBy time.Time
 	// way is how its calls travel.
 	way way
+	// settlement is what its only call settles, of verbSettle.
+	settlement *settlement
 	// done holds one token soon after every call was answered: the reader tells the
 	// callers of a flight together. Where nobody waits for it, trip is told instead.
 	done chan struct{}
@@ -52,7 +55,7 @@ func newTicket() *ticket { return &ticket{done: make(chan struct{}, 1)} }
 func (t *ticket) reset(v verb, w way, items []limit.Item, sendBy time.Time) {
 	t.verb, t.way, t.items, t.sendBy = v, w, items, sendBy
 	t.calls, t.again = t.calls[:0], t.again[:0]
-	t.sent, t.left, t.refunds, t.lost = false, false, 0, 0
+	t.sent, t.left, t.refunds, t.lost, t.settlement = false, false, 0, 0, nil
 }
 
 // answered counts one call less to wait for, and reports whether it was the last:

@@ -69,15 +69,30 @@ func ParseRequest(words []string) (limit.Request, error) {
 const costComplaint = "ERR cost must be an integer between 1 and 2147483647"
 
 // options are what a command takes behind tenant, op, ip and cost, beside DIM, and
-// what of it was given. Nil takes nothing.
-type options struct{ headers bool }
+// those given that say nothing of the request.
+type options struct {
+	takes   option
+	headers bool
+}
+
+// option is a set of options.
+type option uint8
+
+const (
+	optionID option = 1 << iota
+	optionHeaders
+	optionTTL
+)
 
 // parseCheck reads `tenant op ip [cost] { DIM name value | ID id | HEADERS }...` behind the
-// command's name into req and opts, and returns what is wrong with it, or "". The
-// request aliases args.
+// command's name into req and opts, which may be nil, and returns what is wrong with
+// it, or "". The request aliases args.
 func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (complaint string) {
 	if complaint = parseSubject(args, req); complaint != "" {
 		return complaint
+	}
+	if opts == nil {
+		opts = &options{}
 	}
 	rest := args[4:]
 	req.Cost = 1
@@ -126,7 +141,7 @@ func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
 
 // isOption reports whether an argument is the word of an option.
 func isOption(arg []byte) bool {
-	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS")
+	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS") || equalFold(arg, "TTL")
 }
 
 // parseOptions reads options until the end.
@@ -139,11 +154,15 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		case equalFold(rest[0], "DIM"):
 			complaint = s.addDim(begin, rest[1], rest[2])
 			rest = rest[3:]
-		case opts != nil && equalFold(rest[0], "ID"):
+		case opts.takes&optionID != 0 && equalFold(rest[0], "ID"):
 			if complaint = setID(rest, req); complaint == "" {
 				rest = rest[2:]
 			}
-		case opts != nil && equalFold(rest[0], "HEADERS"):
+		case opts.takes&optionTTL != 0 && equalFold(rest[0], "TTL"):
+			if complaint = setHoldFor(rest, req); complaint == "" {
+				rest = rest[2:]
+			}
+		case opts.takes&optionHeaders != 0 && equalFold(rest[0], "HEADERS"):
 			opts.headers = true
 			rest = rest[1:]
 		default:

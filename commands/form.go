@@ -14,12 +14,14 @@ const (
 	formCell                 // CL.THROTTLE, as redis-cell has it
 	formGCRA                 // GCRA, as Redis had it before the release of 8.8
 	formThrottle             // THROTTLE, as throttlecrab has it
+	formReserve              // RL.RESERVE
+	formAcquire              // RL.ACQUIRE
 	formHeaders              // RL.CHECK with HEADERS
 )
 
 // formNames are the commands' names in lower case, but for those that options of a
 // command make.
-var formNames = [...]string{formCheck: checkName, formCell: "cl.throttle", formGCRA: "gcra", formThrottle: "throttle"}
+var formNames = [...]string{formCheck: checkName, formCell: "cl.throttle", formGCRA: "gcra", formThrottle: "throttle", formReserve: "rl.reserve", formAcquire: "rl.acquire"}
 
 // formOf returns the form of a command that asks for a decision, without allocating.
 func formOf(name []byte) (form, bool) {
@@ -57,11 +59,15 @@ func (s *Session) parse(f form, args [][]byte, req *limit.Request) (answer form,
 		return f, s.h.own.parseGCRA(args, req)
 	case formThrottle:
 		return f, s.h.own.parseThrottle(args, req)
+	case formReserve:
+		return f, s.parseReserve(args, req)
+	case formAcquire:
+		return f, s.parseAcquire(args, req)
 	}
 	if len(args) < 4 {
 		return f, "ERR wrong number of arguments for '" + checkName + "' command"
 	}
-	var opts options
+	opts := options{takes: optionID | optionHeaders}
 	complaint = s.parseCheck(args, req, &opts)
 	if opts.headers {
 		f = formHeaders
@@ -111,6 +117,9 @@ func (s *Session) writeDecisions(b *limiter.Batch) {
 		case formHeaders:
 			s.out.decision(d, 8)
 			s.out.headers(d)
+		case formReserve, formAcquire:
+			s.out.decision(d, 8)
+			s.out.bulk(heldID(b, i))
 		default:
 			s.out.decision(d, 7)
 		}

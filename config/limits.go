@@ -176,6 +176,7 @@ func (d *limitsDecoder) limitFields(spec *limit.RuleSpec) map[string]func(*yaml.
 		"id":        d.text(&spec.ID),
 		"group":     d.text(&spec.Group),
 		"rate":      d.text(&spec.Rate),
+		"slots":     d.text(&spec.Slots),
 		"burst":     d.text(&spec.Burst),
 		"algorithm": d.text(&spec.Algorithm),
 		"mode":      d.text(&spec.Mode),

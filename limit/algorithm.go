@@ -10,6 +10,8 @@ const (
 	AlgorithmSlidingWindow
 	AlgorithmFixedWindow
 	AlgorithmCalendarWindow
+	AlgorithmSlidingLog
+	AlgorithmConcurrency
 )
 
 // String returns the name used in limits files.
@@ -21,6 +23,10 @@ func (a Algorithm) String() string {
 		return "sliding_window"
 	case AlgorithmFixedWindow, AlgorithmCalendarWindow:
 		return "fixed_window"
+	case AlgorithmSlidingLog:
+		return "sliding_log"
+	case AlgorithmConcurrency:
+		return "concurrency"
 	default:
 		return "unknown"
 	}
@@ -34,6 +40,10 @@ func (a Algorithm) code() byte {
 		return 't'
 	case AlgorithmSlidingWindow:
 		return 's'
+	case AlgorithmSlidingLog:
+		return 'l'
+	case AlgorithmConcurrency:
+		return 'c'
 	default:
 		return 'f'
 	}

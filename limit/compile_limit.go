@@ -66,6 +66,7 @@ func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	if spec.Algorithm.Set() {
 		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", map[string]Algorithm{
 			"token_bucket": AlgorithmTokenBucket, "sliding_window": AlgorithmSlidingWindow, "fixed_window": AlgorithmFixedWindow,
+			"sliding_log": AlgorithmSlidingLog, "concurrency": AlgorithmConcurrency,
 		})
 	}
 }
@@ -107,7 +108,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		l.by = append(l.by, d)
 	}
 	slices.SortFunc(l.by, func(a, b dimension) int { return cmp.Compare(a.text, b.text) })
-	l.field = l.field && l.byTenant
+	l.field = l.field && l.byTenant && !l.Params.Algorithm.OneByOne()
 	if l.layer == layerShared && l.byTenant {
 		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: move it into a plan")
 	}
@@ -202,12 +203,22 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		for _, t := range []struct {
 			text  Text
 			field string
-		}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Lease.first(), "lease"}, {spec.Store, "store"}} {
+		}{{spec.Rate, "rate"}, {spec.Slots, "slots"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Lease.first(), "lease"}, {spec.Store, "store"}} {
 			if t.text.Set() {
 				c.fail(t.text.Line, t.field, "action: %s counts nothing: remove one of them", l.Action)
 			}
 		}
 		return
+	}
+	if l.Params.Algorithm.OneByOne() {
+		c.checkOneByOne(spec, l)
+	}
+	if l.Params.Algorithm == AlgorithmConcurrency {
+		c.compileSlots(spec, l)
+		return
+	}
+	if spec.Slots.Set() {
+		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove it, or say so")
 	}
 	if !spec.Rate.Set() {
 		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead")
@@ -291,8 +302,10 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 	switch l.Params.Algorithm {
 	case AlgorithmTokenBucket:
 		lives = l.Params.FullTime() + l.Params.Granule()
-	case AlgorithmFixedWindow, AlgorithmCalendarWindow:
+	case AlgorithmFixedWindow, AlgorithmCalendarWindow, AlgorithmSlidingLog:
 		lives = l.Params.Period
+	case AlgorithmConcurrency:
+		lives = MaxHold.Microseconds()
 	}
 	if c.opts.IPMaxTTL > 0 && lives > c.opts.IPMaxTTL {
 		c.fail(spec.Rate.Line, "rate", "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (%s) allows: shorten the period or the burst, or raise privacy.ip_max_ttl on purpose",

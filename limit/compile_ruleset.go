@@ -68,7 +68,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		return
 	}
 	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {
-		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, burst, algorithm, timezone, mode, action, on_error, missing, cost, max_cost, lease and store, nothing else")
+		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, slots, burst, algorithm, timezone, mode, action, on_error, missing, cost, max_cost, lease and store, nothing else")
 		return
 	}
 	merged := merge(p.specs[o.ID.Value], o)
@@ -85,7 +85,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 	m := *base
 	m.Line, m.ID = o.Line, o.ID
 	if o.Action.Set() { // the limit stops counting
-		m.Rate, m.Burst, m.Algorithm, m.Cost, m.MaxCost, m.Timezone = Text{}, Text{}, Text{}, Text{}, Text{}, Text{}
+		m.Rate, m.Slots, m.Burst, m.Algorithm, m.Cost, m.MaxCost, m.Timezone = Text{}, Text{}, Text{}, Text{}, Text{}, Text{}, Text{}
 		m.Lease, m.Store = LeaseSpec{}, Text{}
 	} else if o.Rate.Set() {
 		m.Action = Text{}
@@ -98,6 +98,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 	}
 	for _, f := range []struct{ to, from *Text }{
 		{&m.Rate, &o.Rate},
+		{&m.Slots, &o.Slots},
 		{&m.Burst, &o.Burst},
 		{&m.Algorithm, &o.Algorithm},
 		{&m.Mode, &o.Mode},
@@ -136,7 +137,7 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 		if !ok {
 			i = len(r.groups)
 			index[key] = i
-			r.groups = append(r.groups, group{})
+			r.groups = append(r.groups, group{slots: l.Params.Algorithm == AlgorithmConcurrency})
 		}
 		r.groups[i].candidates = append(r.groups[i].candidates, l)
 	}
@@ -165,6 +166,9 @@ func compareTurn(a, b *Limit) int {
 func (l *Limit) groupKey() string {
 	if l.Action == ActionDeny && !l.byTenant && len(l.by) == 0 {
 		return "deny:" + l.ID
+	}
+	if l.Params.Algorithm == AlgorithmConcurrency { // what only RL.ACQUIRE meets replaces nothing that others meet
+		return "slots:" + strings.Join(l.Level(), ",") + ":" + l.Group
 	}
 	return "level:" + strings.Join(l.Level(), ",") + ":" + l.Group
 }

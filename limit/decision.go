@@ -1,6 +1,9 @@
 package limit
 
-import "math/bits"
+import (
+	"math/bits"
+	"time"
+)
 
 // Source says who decided.
 type Source uint8
@@ -53,8 +56,9 @@ type Item struct {
 	// Once is of an item that is given back the key under which its call's answer is
 	// kept, which is wrong from then on; nil if there is none.
 	Once []byte
-	// Repeated says that the store gave the answer before: nothing was taken now.
-	Repeated bool
+	// Repeated says that the store gave the answer before: nothing was taken now. Kept
+	// says that it keeps it now if it granted the call.
+	Repeated, Kept bool
 	// Local says that this instance's share decided, not units of the store's.
 	Local bool
 
@@ -74,9 +78,12 @@ type Call struct {
 	First, Last int
 	// Local says that each instance decides it by its share, without the store.
 	Local bool
-	// Once, unless nil, is the key under which the store keeps for OnceTTL that it granted
-	// the call, to say so again to the same one; it is in the slot of the buckets.
+	// Once, unless nil, is the key under which the store keeps for Keep that it granted
+	// the call, to say so again to the same one; it is in the slot of the buckets. Hold
+	// says that what is kept can be settled.
 	Once []byte
+	Keep time.Duration
+	Hold Hold
 }
 
 // Slot returns the hash slot in which the item's bucket lives.

@@ -56,6 +56,7 @@ type RuleSpec struct {
 	When      []WhenSpec
 	Group     Text
 	Rate      Text
+	Slots     Text
 	Burst     Text
 	Algorithm Text
 	Mode      Text

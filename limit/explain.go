@@ -23,6 +23,11 @@ func (s *Set) Explain(req *Request) []Considered {
 		var winner, watcher *Limit
 		for _, l := range rules.groups[i].candidates {
 			c := Considered{Limit: l}
+			if rules.groups[i].slots && req.Hold != HoldSlot {
+				c.Reason = "only RL.ACQUIRE takes its slots"
+				out = append(out, c)
+				continue
+			}
 			c.Applies, c.Reason = consider(l, req, winner, b.matched)
 			if c.Applies && l.Mode == ModeShadow {
 				if watcher != nil {

@@ -174,6 +174,8 @@ func (l *Limit) CountsAddresses() bool {
 // becomes one that no bucket of this limit can hold.
 func (l *Limit) cost(req *Request) int64 {
 	switch {
+	case l.Params.Algorithm == AlgorithmConcurrency:
+		return 1 // a slot
 	case l.FixedCost > 0:
 		return l.FixedCost
 	case l.MaxCost > 0 && req.Cost > l.MaxCost:

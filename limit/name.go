@@ -99,11 +99,22 @@ func (b *Buffer) nameOnce(req *Request, calls []Call) {
 			continue
 		}
 		begin := len(b.names)
-		b.names = append(append(b.names, it.Name[:it.TagLen]...), onceMark...)
-		if it.Limit.Shared() {
-			b.names = append(appendEscaped(b.names, req.Tenant), ';')
+		b.names = append(b.names, it.Name[:it.TagLen]...)
+		c.Keep = OnceTTL
+		switch {
+		case req.Hold == HoldNone && !it.Limit.Shared():
+			b.names = appendEscaped(append(b.names, onceMark...), req.ID)
+		case req.Hold == HoldNone:
+			b.names = appendEscaped(append(b.names, onceMark...), req.Tenant)
+			b.names = appendEscaped(append(b.names, ';'), req.ID)
+		default:
+			b.names = appendHoldName(b.names, req.Hold, req.ID)
+			c.Keep, c.Hold = req.HoldFor, req.Hold
 		}
-		b.names = appendEscaped(b.names, req.ID)
+		if req.Hold != HoldNone && it.Limit.Shared() { // only what is the tenant's own is settled
+			b.names = appendEscaped(append(b.names, ';'), req.Tenant)
+			c.Hold = HoldNone
+		}
 		c.Once = b.names[begin:len(b.names):len(b.names)]
 	}
 }

@@ -105,6 +105,9 @@ func parseDigits(s string) (int64, error) {
 // be exact, naming the largest value that can.
 func (r *Rate) params(a Algorithm, burst int64) (Params, error) {
 	p := Params{Algorithm: a, Count: r.Count, Period: r.Period, Capacity: burst}
+	if a == AlgorithmSlidingLog && burst > MaxLogUnits {
+		return p, fmt.Errorf("a sliding_log keeps every unit by itself, at most %d: lower COUNT, or choose sliding_window", MaxLogUnits)
+	}
 	if a != AlgorithmTokenBucket {
 		return p, nil
 	}

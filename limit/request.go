@@ -37,6 +37,12 @@ type Request struct {
 	// admitted another one with the same ID, limits and cost gets the same answer and
 	// takes nothing more. A denial is not kept: whoever comes back is decided anew.
 	ID string
+	// Hold, unless HoldNone, keeps what the request was charged for HoldFor, MinHold to
+	// MaxHold, under its ID, which it must have, so that it can be settled. Fresh says
+	// that the ID was made for this request: nothing was answered to it before.
+	Hold    Hold
+	HoldFor time.Duration
+	Fresh   bool
 	// Own, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
 	// each Key, which is 1 to MaxKeyBytes of any bytes. Nothing else counts then.
 	Own *Limit

@@ -66,6 +66,9 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 	b.matched = b.matched[:0]
 	replaced := false
 	for i := range rules.groups {
+		if rules.groups[i].slots && req.Hold != HoldSlot {
+			continue
+		}
 		watching := false
 		for _, l := range rules.groups[i].candidates {
 			if watching && l.Mode == ModeShadow || !l.applies(req) {

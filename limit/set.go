@@ -27,6 +27,7 @@ type ruleset struct {
 // group holds the limits of one level that compete, the most specific first.
 type group struct {
 	candidates []*Limit
+	slots      bool // they count slots, and only requests that are held as such meet them
 }
 
 func (s *Set) rules(tenant string) *ruleset {

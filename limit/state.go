@@ -3,7 +3,8 @@ package limit
 // State is what a bucket remembers between decisions: six integers whose
 // meaning depends on the algorithm. The zero State is a bucket that was never
 // touched: a full token bucket, an empty window. It is kept as it stands in
-// the memory store, and packed by the scripts of package cluster.
+// the memory store, and packed by the scripts of package cluster. Where units end one
+// by one it is made for each decision, see Units.
 //
 // Instants are microseconds since the Unix epoch, amounts are units.
 type State [6]int64
@@ -69,6 +70,8 @@ func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, re
 		v, rewritten = decideTokenBucket(p, s, now, cost)
 	case AlgorithmSlidingWindow:
 		v, rewritten = decideSlidingWindow(p, s, now, cost)
+	case AlgorithmSlidingLog, AlgorithmConcurrency:
+		v = decideUnits(p, s, now, cost)
 	case AlgorithmCalendarWindow:
 		start, end, ok := bounds.window(now)
 		if !ok {
@@ -84,11 +87,15 @@ func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, re
 
 // Untake undoes the taking of units that Decide has just allowed.
 func Untake(p *Params, s *State, units int64) {
-	if p.Algorithm == AlgorithmTokenBucket {
+	switch {
+	case p.Algorithm == AlgorithmTokenBucket:
 		s[tbContent] += units
-		return
+	case p.Algorithm.OneByOne():
+		s[uUsed] -= units
+		s[uLast] = s[uWas]
+	default:
+		s[wUsed] -= units
 	}
-	s[wUsed] -= units
 }
 
 // Refund gives units back to the bucket. Window names the window in which they
@@ -105,6 +112,38 @@ func Refund(p *Params, s State, units, window int64) State {
 		s[wUsed] = max(0, s[wUsed]-units)
 	}
 	return s
+}
+
+// Owe takes units from a bucket that may not have them, but at most so many that it
+// owes as much as it can hold. It returns ok = false when now lies outside Bounds.
+func Owe(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok bool) {
+	switch p.Algorithm {
+	case AlgorithmTokenBucket:
+		by := *p
+		if s.Touched() { // it stays the bucket of the limit that wrote it last
+			by.Count, by.Period, by.Capacity = s[tbCount], s[tbPeriod], s[tbCapacity]
+		}
+		refillTokenBucket(&by, &s, now)
+		s[tbContent] -= max(0, min(units, s[tbContent]+by.Capacity))
+		return s, true
+	case AlgorithmSlidingWindow:
+		enterSlidingWindow(p.Period, &s, now)
+	case AlgorithmCalendarWindow:
+		start, end, ok := bounds.window(now)
+		if !ok {
+			return s, false
+		}
+		enterFixedWindow(&s, start, end, now)
+	default:
+		start := now - now%p.Period
+		enterFixedWindow(&s, start, start+p.Period, now)
+	}
+	used := s[wUsed] + s[wCarry]
+	if p.Algorithm == AlgorithmSlidingWindow {
+		used += slidingWeight(&s, now)
+	}
+	s[wUsed] += max(0, min(units, 2*p.Capacity-used))
+	return s, true
 }
 
 // Expires returns the instant from which the state means the same as an

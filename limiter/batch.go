@@ -71,7 +71,7 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 		return
 	}
 	for i := range b.Requests {
-		if b.Requests[i].ID != "" {
+		if b.Requests[i].ID != "" && !b.Requests[i].Fresh {
 			continue // it may have been answered before
 		}
 		items := b.Items(i)

@@ -159,6 +159,9 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 		if it.Source != limit.SourceStore || it.Allowed || it.Repeated || !it.Enforced() || len(it.Name) >= longName {
 			continue
 		}
+		if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
+			continue // a slot may be given back at any moment
+		}
 		known, _ := c.entries.Peek(string(it.Name))
 		if sent <= known.returned {
 			continue

@@ -32,6 +32,9 @@ type Store interface {
 	// Refund gives back the units that Take took for the items, in the windows
 	// in which it took them. What cannot be given back is lost and counted.
 	Refund(at limit.Moment, items []limit.Item)
+	// Settle changes what is kept of a request that is held. Where the store does not
+	// answer before the deadline the outcome is OutcomeUnknown.
+	Settle(at limit.Moment, what *limit.Settlement) limit.Outcome
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Forget forgets the bucket with a name, which is all of its key, and reports

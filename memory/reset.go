@@ -50,5 +50,11 @@ func (sh *shard) removeIf(match func(name string) bool) int64 {
 			n++
 		}
 	}
+	for name, u := range sh.units {
+		if match(name) {
+			sh.removeUnits(name, u)
+			n++
+		}
+	}
 	return n
 }

@@ -50,6 +50,7 @@ type shard struct {
 	// chunks hold the slots: slot i is chunks[i/chunkSize][i%chunkSize].
 	chunks    [][]slot
 	long      map[uint32]string // names of slots whose own room is too small
+	units     map[string]*unitsBucket
 	used      uint32            // slots that were ever used
 	budget    *budget           // of the whole store
 	last      int64             // the latest time of a decision
@@ -58,13 +59,15 @@ type shard struct {
 	nextDeath int64             // no bucket dies earlier; known after a whole round
 	round     int64             // the earliest death seen in this round of the hand
 	seed      maphash.Seed
-	answers   answers
+	answers   answers // to calls that may be made again
+	holds     answers // to calls that may be settled
 	pending   []pending // the memory of the call being decided
 	_         [64]byte  // keeps neighbouring locks off one cache line
 }
 
 func (sh *shard) init(seed maphash.Seed, b *budget) {
-	sh.seed, sh.long = seed, map[uint32]string{}
+	sh.seed, sh.long, sh.units = seed, map[uint32]string{}, map[string]*unitsBucket{}
+	sh.answers.bound, sh.holds.bound = answersBytes, holdsBytes
 	sh.budget, sh.free, sh.round = b, none, never
 }
 
@@ -148,10 +151,11 @@ func (sh *shard) makeRoom(n int, now int64) bool {
 		}
 		step = tidyStep
 	}
+	freed := sh.sweepUnits(step, now)
 	if now < sh.nextDeath {
-		return false
+		return freed
 	}
-	return sh.sweep(step, now)
+	return sh.sweep(step, now) || freed
 }
 
 // sweep frees the dead among the next slots, and returns whether there were any.

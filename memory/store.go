@@ -59,20 +59,19 @@ func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
 func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take bool) {
 	for _, call := range calls {
 		group := items[call.First:call.Last]
-		s.decideCall(s.shardOf(&group[0]), group, call.Once, now, take)
+		s.decideCall(s.shardOf(&group[0]), group, call, now, take)
 	}
 }
 
 // decideCall evaluates every item, then takes the units if all enforced items
-// admit. A call that was granted before, under the key once, is given the same answer.
-func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64, take bool) {
+// admit. A call that was granted before, under the key call.Once, is given the same
+// answer.
+func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now int64, take bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now = limit.Monotonic(&sh.last, now)
-	if once != nil && take {
-		if sh.answers.repeat(once, items, now) {
-			return
-		}
+	if call.Once != nil && take && sh.repeat(call, items, now) {
+		return
 	}
 	if len(items) > len(sh.pending) {
 		sh.pending = make([]pending, len(items))
@@ -85,15 +84,15 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, once []byte, now int64
 		}
 	}()
 	for i := range items {
-		s.look(sh, &items[i], now, &sh.pending[i], &room, &overflown)
+		s.look(sh, &items[i], call, now, &sh.pending[i], &room, &overflown)
 		granted = granted && (items[i].Allowed || !items[i].Enforced())
 	}
 	if take {
 		for i := range items {
-			sh.pending[i].store(sh, &items[i], granted)
+			sh.pending[i].store(sh, &items[i], call, now, granted)
 		}
-		if once != nil && granted {
-			sh.answers.keep(once, items, now)
+		if call.Once != nil && granted {
+			sh.keep(call, items, now)
 		}
 	}
 }
@@ -103,6 +102,7 @@ type pending struct {
 	hash      uint64
 	index     uint32
 	overflow  *limit.State // when the bucket finds no room; under overflow.mu
+	units     *unitsBucket // of a bucket whose units end one by one
 	state     limit.State
 	rewritten bool
 }
@@ -114,14 +114,22 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 	missing := 0
 	for i := range items {
 		p := &sh.pending[i]
-		p.hash = maphash.Bytes(s.seed, items[i].Name)
-		if p.index = sh.find(p.hash, items[i].Name); p.index == none {
+		p.hash, p.index, p.units = maphash.Bytes(s.seed, items[i].Name), none, nil
+		if items[i].Limit.Params.Algorithm.OneByOne() {
+			if p.units = sh.units[string(items[i].Name)]; p.units == nil {
+				missing++
+			}
+		} else if p.index = sh.find(p.hash, items[i].Name); p.index == none {
 			missing++
 		}
 	}
 	if missing > 0 && sh.makeRoom(missing, now) {
 		for i := range items {
-			sh.pending[i].index = sh.find(sh.pending[i].hash, items[i].Name)
+			if p := &sh.pending[i]; items[i].Limit.Params.Algorithm.OneByOne() {
+				p.units = sh.units[string(items[i].Name)]
+			} else {
+				p.index = sh.find(p.hash, items[i].Name)
+			}
 		}
 	}
 	return sh.budget.left()
@@ -129,9 +137,16 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 
 // look evaluates an item. Room is how many buckets can still be added; overflown
 // says that the call holds overflow.mu.
-func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int, overflown *bool) {
+func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *pending, room *int, overflown *bool) {
 	p.overflow = nil
+	params, rewritten := &it.Limit.Params, false
 	switch {
+	case p.units != nil || *room > 0 && params.Algorithm.OneByOne():
+		if p.units == nil {
+			p.units = &unitsBucket{}
+			*room--
+		}
+		p.state, rewritten = p.units.State(params, now, it.Cost, call.Keep.Microseconds())
 	case p.index != none:
 		p.state = sh.slot(p.index).state
 	case *room > 0:
@@ -144,17 +159,26 @@ func (s *Store) look(sh *shard, it *limit.Item, now int64, p *pending, room *int
 		}
 		p.overflow = s.overflow.bucket(it.Limit)
 		p.state = *p.overflow
+		if params.Algorithm.OneByOne() {
+			share := params.Share(1)
+			params = &share
+		}
 	}
 	// Bounds always hold now: it is at most a second later than the time they
 	// were made for, and they reach a whole day or month further.
-	it.Verdict, p.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost)
-	it.Source = limit.SourceStore
+	it.Verdict, p.rewritten, _ = limit.Decide(params, it.Bounds, &p.state, now, it.Cost)
+	p.rewritten = p.rewritten || rewritten
+	it.Source, it.Repeated, it.Kept = limit.SourceStore, false, call.Once != nil
 }
 
 // store keeps what the item's bucket has become.
-func (p *pending) store(sh *shard, it *limit.Item, granted bool) {
+func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, granted bool) {
 	if !granted || !it.Allowed {
 		if !p.rewritten {
+			return
+		}
+		if p.units != nil {
+			sh.takeUnits(p.units, it, &p.state, call, now, 0)
 			return
 		}
 		if it.Allowed {
@@ -162,6 +186,8 @@ func (p *pending) store(sh *shard, it *limit.Item, granted bool) {
 		}
 	}
 	switch {
+	case p.units != nil:
+		sh.takeUnits(p.units, it, &p.state, call, now, it.Cost)
 	case p.overflow != nil:
 		*p.overflow = p.state
 	case p.index != none:
@@ -179,10 +205,8 @@ func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
 		sh := s.shardOf(it)
 		sh.mu.Lock()
 		delete(sh.answers.kept, string(it.Once))
-		if at := sh.find(maphash.Bytes(s.seed, it.Name), it.Name); at != none {
-			state := limit.Refund(&it.Limit.Params, sh.slot(at).state, it.Cost, it.Window)
-			sh.update(at, &state, true)
-		}
+		delete(sh.holds.kept, string(it.Once))
+		sh.give(it.Name, &it.Limit.Params, it.Cost, it.Window, limit.Holder(it.Once))
 		sh.mu.Unlock()
 	}
 }

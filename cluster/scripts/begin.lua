@@ -6,7 +6,7 @@ local WRITE_FORMAT = 1 -- the format of new buckets
 local time = redis.call('TIME') -- the only clock
 local now = time[1] * 1000000 + time[2]
 
-local TOKEN_BUCKET, SLIDING_WINDOW, FIXED_WINDOW, CALENDAR_WINDOW = '1', '2', '3', '4'
+local TOKEN_BUCKET, SLIDING_WINDOW, FIXED_WINDOW, CALENDAR_WINDOW, SLIDING_LOG, CONCURRENCY = '1', '2', '3', '4', '5', '6'
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local pack, unpack_struct, sub = struct.pack, struct.unpack, string.sub
 

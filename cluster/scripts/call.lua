@@ -6,6 +6,10 @@
 local key, field = {}, {}
 local level, due = {}, {} -- of token buckets with a level
 local state, stored, format, rewritten = {}, {}, {}, {} -- of the others
+local fits = {} -- how many checks each bucket has room for
+local held = {} -- of a call that is held: for how many ms, and by whom
+
+-- INSERT one_by_one
 
 -- address finds the keys and fields of a call of the limits.
 local function address(limits)
@@ -34,6 +38,9 @@ end
 -- load reads a bucket's value and brings it to now. It returns the units that
 -- the bucket can give, or nil and an error text.
 local function load(i, l)
+  if l.algorithm >= SLIDING_LOG then
+    return one_by_one().load(i, l)
+  end
   local raw = fetch(key[i], field[i])
   state[i], level[i], due[i] = nil, nil, nil
   if l.sight then
@@ -85,7 +92,7 @@ local function reply_bucket(i, l)
     reply(s[1])
     reply(s[2])
   else
-    for j = 1, 6 do
+    for j = 1, #s do
       reply(s[j])
     end
   end
@@ -103,6 +110,8 @@ local function take(i, l, n)
   end
   if n == 0 and not rewritten[i] then
     return nil
+  elseif l.algorithm >= SLIDING_LOG then
+    return one_by_one().take(i, l, n)
   end
   local s, was = state[i], stored[i]
   charge(l, s, n * l.cost)
@@ -110,16 +119,16 @@ local function take(i, l, n)
   return save(l, key[i], field[i], s, format[i], armed)
 end
 
--- decide_call decides a call that stands for n checks, and returns whether it granted
--- any.
-local fits = {}
+-- decide_call decides a call that stands for n checks, and returns how many it
+-- granted, nil if it could not. Bucket i had room for fits[i].
 local function decide_call(limits, n, verb)
   local granted = n
   for i = 1, #limits do
     local l = limits[i]
     local units, err = load(i, l)
     if not units then
-      return reply(err)
+      reply(err)
+      return nil
     end
     local fit = max(0, floor(units / l.cost))
     fits[i] = fit
@@ -138,125 +147,28 @@ local function decide_call(limits, n, verb)
         out[j] = nil
       end
       n_out = before
-      return reply(err)
+      reply(err)
+      return nil
     end
   end
-  return granted > 0
+  return granted
 end
 
--- give_back returns a state with units back in it, or nil when they no longer
--- weigh: a window that has passed takes nothing back.
-local function give_back(l, s, window)
-  s = {s[1], s[2], s[3], s[4], s[5], s[6]}
-  if l.algorithm == TOKEN_BUCKET then
-    s[1] = s[1] + l.cost
-    if s[1] >= s[6] then
-      s[1], s[2] = s[6], 0
-    end
-    return s
-  elseif s[1] ~= window then
-    return nil
-  end
-  s[3] = max(0, s[3] - l.cost)
-  return s
-end
-
--- refund gives back what a limit's bucket was charged in a window, and returns
--- the number of buckets that took it, or an error text.
-local function refund(i, l, window)
-  local raw = fetch(key[i], field[i])
-  if not raw then
-    return 0
-  elseif raw.err then
-    return raw.err
-  end
-  local was, form = unpack_state(l, raw)
-  if not was then
-    return 'LGFORMAT the bucket is in a format this release does not know'
-  end
-  local s = give_back(l, was, window)
-  if not s then
-    return 0
-  end
-  -- It may have been written by another limit, whose state it stays. The key may
-  -- live longer than it needs now: it must not live shorter.
-  if l.algorithm == TOKEN_BUCKET then
-    local text = string.format('%.0f/%.0f/%.0f;', s[4], s[5], s[6])
-    l = read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], 1, l.cost) .. text)
-  end
-  return write(key[i], field[i], pack_state(l, s, form), 0, true) or 1
-end
-
-local function refund_call(limits)
-  local windows = at
-  at = at + #limits
-  local done = 0
-  for i = 1, #limits do
-    local took = refund(i, limits[i], tonumber(ARGV[windows + i - 1]))
-    if type(took) == 'string' then
-      return reply(took)
-    end
-    done = done + took
-  end
-  reply(done)
-end
-
--- once_call decides a call, or repeats what it was granted when it was made before:
--- the time then, and what its buckets were. Before that it replies 1 if it repeats.
--- What is kept is of the same limits and costs, whose texts are its first part.
-local function once_call(limits)
-  key_at = key_at + 1
-  local record, ttl, texts = keys[key_at], ARGV[at], {}
-  at = at + 1
-  address(limits)
-  for i = 1, #limits do
-    texts[i] = sub(limits[i].text, 1, 42) -- without boundaries of windows, which move on
-  end
-  local shape = table.concat(texts)
-  local kept = redis.pcall('GET', record)
-  if type(kept) == 'string' then
-    local ok, was = pcall(cmsgpack.unpack, kept)
-    if ok and type(was) == 'table' and was[1] == shape then
-      out[1] = was[2]
-      reply(1)
-      for i = 3, #was do
-        reply(was[i])
-      end
-      return
-    end
-  end
-  reply(0)
-  local note, before = {shape, now}, n_out
-  if decide_call(limits, 1, 'take') then
-    for i = before + 1, n_out do
-      note[#note + 1] = out[i]
-    end
-    redis.pcall('SET', record, cmsgpack.pack(note), 'PX', ttl)
-  end
-end
+-- INSERT later
 
 -- decide_any decides a run of calls of any limits.
 local function decide_any(verb, limits, n_calls, several)
+  if verb ~= 'take' and verb ~= 'peek' then
+    return later()(verb, limits, n_calls)
+  end
   for _ = 1, n_calls do
     local n = 1
     if several then
       n = tonumber(ARGV[at])
       at = at + 1
     end
-    if verb == 'once' then
-      once_call(limits)
-    else
-      if verb == 'revoke' then
-        key_at = key_at + 1
-        redis.pcall('DEL', keys[key_at])
-      end
-      address(limits)
-      if verb == 'refund' or verb == 'revoke' then
-        refund_call(limits)
-      else
-        decide_call(limits, n, verb)
-      end
-    end
+    address(limits)
+    decide_call(limits, n, verb)
   end
 end
 

@@ -1,0 +1,271 @@
+-- What is done with a call after it was granted: it is given back, or repeated to
+-- whoever makes it again, or, if it is held, settled.
+--
+-- A record is kept under a key of its own, as a MessagePack array:
+--   1 the texts of the call's limits, 2 when it was granted, 3 how many ms it is kept
+--   4 of what is held: OPEN or SETTLED, 5 when it ends, 6 its buckets: for each the key,
+--     the field or false, the limit's text, whether the charge follows what is used,
+--     the units, and the window they were taken in
+--   from 7 on what the buckets were
+
+local OPEN, SETTLED = 1, 2
+
+-- window_of returns the window in which bucket i has been charged.
+local function window_of(i, l)
+  if l.algorithm == SLIDING_LOG then
+    return now
+  elseif l.algorithm >= SLIDING_LOG or l.algorithm == TOKEN_BUCKET then
+    return 0
+  end
+  return state[i][1]
+end
+
+-- holder returns the name that the call of a record has in sets of slots.
+local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) end
+
+local function read_record(record)
+  local kept = redis.pcall('GET', record)
+  local ok, was = pcall(cmsgpack.unpack, kept)
+  return type(kept) == 'string' and ok and type(was) == 'table' and was or nil
+end
+
+local function write_record(record, was)
+  return failure(redis.pcall('SET', record, cmsgpack.pack(was), 'PX', string.format('%.0f', was[3])))
+end
+
+-- give_back returns a state with units back in it, or nil when they no longer
+-- weigh: a window that has passed takes nothing back.
+local function give_back(l, s, units, window)
+  s = {s[1], s[2], s[3], s[4], s[5], s[6]}
+  if l.algorithm == TOKEN_BUCKET then
+    s[1] = s[1] + units
+    if s[1] >= s[6] then
+      s[1], s[2] = s[6], 0
+    end
+    return s
+  elseif s[1] ~= window then
+    return nil
+  end
+  s[3] = max(0, s[3] - units)
+  return s
+end
+
+-- written_by returns the limit that a token bucket was written by last: it stays its.
+local function written_by(s)
+  local full = muldiv_ceil(s[6], s[5], s[4])
+  local granule = max(1000000, floor(full / 8 / 1000000) * 1000000)
+  local numbers = string.format('%.0f/%.0f/%.0f;', s[4], s[5], s[6])
+  return read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], granule, 1) .. numbers)
+end
+
+-- give gives a bucket units back that it was charged in a window. It returns the
+-- number of buckets that took them, 0 or 1, or an error text. The key may live longer
+-- than it needs then: it must not live shorter.
+local function give(l, k, f, units, window, by)
+  if l.algorithm >= SLIDING_LOG then
+    local n = one_by_one().give(k, l, units, window, by)
+    return type(n) == 'string' and n or min(n, 1)
+  end
+  local raw = fetch(k, f)
+  if not raw then
+    return 0
+  elseif raw.err then
+    return raw.err
+  end
+  local was, form = unpack_state(l, raw)
+  if not was then
+    return 'LGFORMAT the bucket is in a format this release does not know'
+  end
+  local s = give_back(l, was, units, window)
+  if not s then
+    return 0
+  end
+  if l.algorithm == TOKEN_BUCKET then
+    l = written_by(s)
+  end
+  return write(k, f, pack_state(l, s, form), 0, true) or 1
+end
+
+-- owe takes units from a bucket that may not have them: at most so many that it owes
+-- as much as it can hold. It returns what went wrong, or nil.
+local function owe(l, k, f, units)
+  if l.algorithm >= SLIDING_LOG then
+    return one_by_one().owe(k, l, units)
+  end
+  local raw = fetch(k, f)
+  if raw and raw.err then
+    return raw.err
+  end
+  local was, form = nil, 0
+  if raw then
+    was, form = unpack_state(l, raw)
+    if not was then
+      return 'LGFORMAT the bucket is in a format this release does not know'
+    end
+  end
+  if was and l.algorithm == TOKEN_BUCKET then
+    l = written_by(was)
+  end
+  local s = enter(l, was)
+  if not s then
+    return 'LGCLOCK'
+  end
+  charge(l, s, max(0, min(units, room(l, s) + l.capacity)))
+  return save(l, k, f, s, form, false)
+end
+
+local function refund_call(limits, record)
+  local windows = at
+  at = at + #limits
+  local done = 0
+  for i = 1, #limits do
+    local l = limits[i]
+    local took = give(l, key[i], field[i], l.cost, tonumber(ARGV[windows + i - 1]), record and holder(record))
+    if type(took) == 'string' then
+      return reply(took)
+    end
+    done = done + took
+  end
+  reply(done)
+end
+
+-- repeated repeats what a call was granted when it was made before, if it was the same
+-- one, and says so. A slot that was released is not held any more.
+local function repeated(was, shape, slot)
+  if not was or was[1] ~= shape or slot and was[4] == SETTLED then
+    return false
+  end
+  out[1] = was[2]
+  reply(1)
+  for i = 7, #was do
+    reply(was[i])
+  end
+  return true
+end
+
+-- kept_call decides a call whose answer is kept, or repeats that. Before it replies 1
+-- if it repeats itself, else 0, and then the time is that of the first answer. What is
+-- kept is of the same limits and costs.
+local function kept_call(limits, is_held)
+  key_at = key_at + 1
+  local record, ttl, slot, follows = keys[key_at], tonumber(ARGV[at]), false, ''
+  at = at + 1
+  if is_held then
+    slot, follows = ARGV[at] == 'slot', ARGV[at + 1]
+    at = at + 2
+    held.ttl, held.by = ttl, holder(record)
+  end
+  address(limits)
+  local texts = {}
+  for i = 1, #limits do
+    texts[i] = sub(limits[i].text, 1, 42) -- without boundaries of windows, which move on
+  end
+  local shape = table.concat(texts)
+  if repeated(read_record(record), shape, slot) then
+    return
+  end
+  reply(0)
+  local before = n_out
+  local granted = decide_call(limits, 1, 'take')
+  if not granted or granted == 0 then
+    return
+  end
+  local buckets = {}
+  for i = 1, is_held and #limits or 0 do
+    local l = limits[i]
+    local units = fits[i] > 0 and l.cost or 0
+    buckets[i] = {key[i], field[i] or false, l.text, sub(follows, i, i) == '1', units, units > 0 and window_of(i, l) or 0}
+  end
+  local note = {shape, now, ttl, OPEN, now + ttl * 1000, buckets}
+  for i = before + 1, n_out do
+    note[#note + 1] = out[i]
+  end
+  write_record(record, note)
+end
+
+-- undeclared returns the keys of a record's buckets if the script may use those that
+-- it declares only, and they are not among them.
+local function undeclared(was)
+  local known, names, missing = {}, {}, false
+  for i = 1, #KEYS do
+    known[KEYS[i]] = true
+  end
+  for i = 1, #was[6] do
+    names[i] = was[6][i][1]
+    missing = missing or not known[names[i]]
+  end
+  return missing and table.concat(names, '\n')
+end
+
+-- renew has the slots of a record last from now on.
+local function renew(record, was, ttl)
+  for i = 1, #was[6] do
+    local b = was[6][i]
+    local l = read_limit(b[3])
+    if l.algorithm == CONCURRENCY and b[5] > 0 and not one_by_one().renew(b[1], l, holder(record), ttl) then
+      return 0
+    end
+  end
+  was[3], was[5] = ttl, now + ttl * 1000
+  return write_record(record, was) or 1
+end
+
+-- settle_bucket changes what a bucket was charged: "commit" to what was used, "cancel"
+-- to nothing; "release" gives the slot back only. It returns what went wrong, or nil.
+local function settle_bucket(b, verb, used, by)
+  local l, units = read_limit(b[3]), b[5]
+  if verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
+    return nil
+  elseif verb == 'commit' and used > units then
+    return owe(l, b[1], b[2], used - units)
+  elseif verb == 'commit' then
+    units = units - used
+  end
+  local took = units > 0 and give(l, b[1], b[2], units, b[6], by)
+  return type(took) == 'string' and took or nil
+end
+
+-- settle_call settles what is held. It says so before it does it: what it could not do
+-- then stays as it was granted.
+local function settle_call(verb)
+  local record, used, ttl, free = keys[key_at + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
+  at = at + 3
+  local was = read_record(record)
+  if not was or was[5] <= now then
+    return reply(0)
+  elseif was[4] == SETTLED then
+    return reply(2)
+  end
+  local names = not free and undeclared(was)
+  if names then
+    return reply('LGKEYS ' .. names)
+  elseif verb == 'renew' then
+    return reply(renew(record, was, ttl > 0 and ttl or was[3]))
+  end
+  local buckets = was[6]
+  was[4], was[5], was[6] = SETTLED, now + was[3] * 1000, {}
+  local err = write_record(record, was)
+  for i = 1, err and 0 or #buckets do
+    settle_bucket(buckets[i], verb, used, holder(record))
+  end
+  reply(err or 1)
+end
+
+return function(verb, limits, n_calls)
+  for _ = 1, n_calls do
+    local record
+    if verb == 'once' or verb == 'hold' then
+      kept_call(limits, verb == 'hold')
+    elseif verb == 'refund' or verb == 'revoke' then
+      if verb == 'revoke' then
+        key_at = key_at + 1
+        record = keys[key_at]
+        redis.pcall('DEL', record)
+      end
+      address(limits)
+      refund_call(limits, record)
+    else
+      settle_call(verb)
+    end
+  end
+end

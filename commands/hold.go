@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// parseReserve reads `tenant op ip estimate { TTL ms | ID id | DIM name value }...`
+// behind the command's name into req, see parseCheck.
+func (s *Session) parseReserve(args [][]byte, req *limit.Request) (complaint string) {
+	if len(args) < 5 {
+		return "ERR wrong number of arguments for 'rl.reserve' command"
+	}
+	if isOption(args[4]) {
+		return costComplaint
+	}
+	if complaint = s.parseCheck(args, req, &options{takes: optionID | optionTTL}); complaint == "" {
+		hold(req, limit.HoldReservation)
+	}
+	return complaint
+}
+
+// parseAcquire reads `tenant op ip { ID id | TTL ms | DIM name value }...` behind the
+// command's name into req, see parseCheck.
+func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (complaint string) {
+	if len(args) < 4 {
+		return "ERR wrong number of arguments for 'rl.acquire' command"
+	}
+	if complaint = parseSubject(args, req); complaint != "" {
+		return complaint
+	}
+	req.Cost = 1
+	if complaint = s.parseOptions(args[4:], req, &options{takes: optionID | optionTTL}); complaint == "" {
+		hold(req, limit.HoldSlot)
+	}
+	return complaint
+}
+
+// hold has a request held, under an id of its own unless it has one.
+func hold(req *limit.Request, h limit.Hold) {
+	req.Hold = h
+	if req.HoldFor == 0 {
+		req.HoldFor = limit.DefaultHold
+	}
+	if req.ID == "" {
+		req.ID, req.Fresh = rand.Text(), true
+	}
+}
+
+const ttlComplaint = "ERR ttl must be an integer between 1 and 3600000"
+
+// parseTTL reads a number of milliseconds for which something is held.
+func parseTTL(arg []byte) (time.Duration, bool) {
+	ms, ok := parseCost(arg)
+	ttl := time.Duration(ms) * time.Millisecond
+	return ttl, ok && ttl >= limit.MinHold && ttl <= limit.MaxHold
+}
+
+// setHoldFor reads TTL ms.
+func setHoldFor(rest [][]byte, req *limit.Request) (complaint string) {
+	switch {
+	case len(rest) < 2:
+		return "ERR syntax error: TTL needs milliseconds behind it"
+	case req.HoldFor != 0:
+		return "ERR invalid option 'TTL': it is there twice"
+	}
+	ttl, ok := parseTTL(rest[1])
+	if !ok {
+		return ttlComplaint
+	}
+	req.HoldFor = ttl
+	return ""
+}
+
+// heldID returns the id under which request i of a batch is settled, empty if it was
+// denied.
+func heldID(b *limiter.Batch, i int) string {
+	if !b.Decisions[i].Allowed {
+		return ""
+	}
+	return limit.HoldID(&b.Requests[i], b.Held(i))
+}
+
+// settler returns the command that makes a change of what is held. Behind its name it
+// reads the id that the request was answered, or `ID id TENANT tenant`.
+func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, [][]byte) {
+	return func(_ context.Context, s *Session, args [][]byte) {
+		what := limit.Settlement{Hold: h, Change: change}
+		rest, kept, complaint := parseHeld(args[1:], &what)
+		if complaint == "" {
+			complaint = parseChange(rest, &what)
+		}
+		if complaint != "" {
+			s.out.error(complaint)
+			return
+		}
+		outcome := limit.OutcomeDone
+		if kept {
+			outcome = s.h.opts.Limiter.Settle(&what)
+		}
+		s.out.integer(int64(outcome))
+	}
+}
+
+// parseHeld reads what is settled, and returns the words behind it. Kept is false where
+// the id says that no store keeps anything of it.
+func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool, complaint string) {
+	if !equalFold(args[0], "ID") {
+		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
+		if !ok {
+			return nil, false, "ERR invalid id '" + quote(args[0]) + "': it is not one that was answered, for an id of your own say ID id TENANT tenant"
+		}
+		what.Tenant, what.ID = tenant, id
+		return args[1:], kept, ""
+	}
+	switch {
+	case len(args) < 4 || !equalFold(args[2], "TENANT"):
+		return nil, false, "ERR syntax error: TENANT and a tenant stand behind ID and an id"
+	case limit.CheckName(string(args[1])) != nil:
+		return nil, false, "ERR invalid id '" + quote(args[1]) + "'"
+	case limit.CheckName(string(args[3])) != nil || string(args[3]) == "-":
+		return nil, false, "ERR invalid tenant '" + quote(args[3]) + "'"
+	}
+	what.ID, what.Tenant = string(args[1]), string(args[3])
+	return args[4:], true, ""
+}
+
+// parseChange reads the words behind the id: what was used,
+// of a commit, and of a renewal maybe TTL ms.
+func parseChange(rest [][]byte, what *limit.Settlement) (complaint string) {
+	switch {
+	case what.Change == limit.ChangeCommit && len(rest) == 1:
+		units, ok := parseCost(rest[0])
+		if !ok && string(rest[0]) != "0" {
+			return "ERR actual must be an integer between 0 and 2147483647"
+		}
+		what.Units = units
+	case what.Change == limit.ChangeRenew && len(rest) == 2 && equalFold(rest[0], "TTL"):
+		ttl, ok := parseTTL(rest[1])
+		if !ok {
+			return ttlComplaint
+		}
+		what.For = ttl
+	case what.Change == limit.ChangeCommit || len(rest) > 0:
+		return "ERR wrong number of arguments for 'rl." + what.Change.String() + "' command"
+	}
+	return ""
+}

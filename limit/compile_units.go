@@ -1,0 +1,41 @@
+package limit
+
+import "fmt"
+
+// compileSlots reads how many slots a limit of concurrency has.
+func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
+	for _, t := range []struct {
+		text  Text
+		field string
+	}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Timezone, "timezone"}} {
+		if t.text.Set() {
+			c.fail(t.text.Line, t.field, "a limit of concurrency counts the slots that are held, one for each request: say slots, and nothing of this")
+		}
+	}
+	if !spec.Slots.Set() {
+		c.fail(spec.Line, "slots", "say how many may be held at once: for example slots: 20")
+		return
+	}
+	n, err := parseDigits(spec.Slots.Value)
+	if err != nil || n < 1 || n > MaxSlots {
+		c.fail(spec.Slots.Line, "slots", "%s is not a number of slots: write a whole number from 1 to %d", quote(spec.Slots.Value), MaxSlots)
+		return
+	}
+	l.Rate = Rate{Count: n, Period: DefaultHold.Microseconds(), Text: fmt.Sprintf("%d slots", n)}
+	l.Params = Params{Algorithm: AlgorithmConcurrency, Count: n, Period: l.Rate.Period, Capacity: n}
+	c.checkAddressTTL(spec, l)
+}
+
+// checkOneByOne refuses what units that end one by one cannot do.
+func (c *compiler) checkOneByOne(spec *RuleSpec, l *Limit) {
+	if l.Store != PlaceShared {
+		c.fail(spec.Store.Line, "store", "a %s lives in the store, exact for all: remove it, or choose another algorithm", l.Params.Algorithm)
+		l.Store = PlaceShared
+	}
+	if spec.Lease.Set() {
+		c.fail(spec.Lease.first().Line, "lease", "units of a %s are not taken ahead: remove it, or choose another algorithm", l.Params.Algorithm)
+	}
+	if l.Params.Algorithm == AlgorithmConcurrency && l.layer == layerShared {
+		c.fail(spec.Line, "algorithm", "slots are held by a tenant and given back in its hash slot: move the limit into a plan, and count by tenant")
+	}
+}

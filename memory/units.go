@@ -1,0 +1,68 @@
+package memory
+
+import "github.com/limitgate/limitgate/limit"
+
+// unitsBucket is a bucket whose units end one by one. In the budget each of its
+// entries counts as a bucket.
+type unitsBucket struct {
+	limit.Units
+	params  limit.Params // of the limit that wrote it last
+	entries int          // that the budget knows of
+}
+
+// takeUnits takes units for a call from a bucket, none for 0, by the state that it
+// decided by.
+func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call limit.Call, now, units int64) {
+	u.params = it.Limit.Params
+	holder := ""
+	if u.params.Algorithm == limit.AlgorithmConcurrency {
+		holder = string(limit.Holder(call.Once))
+	} else if sh.budget.left() == 0 {
+		u.Squeeze(now)
+	}
+	u.Take(&u.params, now, units, s, holder)
+	sh.account(string(it.Name), u)
+}
+
+// giveUnits gives units back to a bucket, see limit.Units.Give.
+func (sh *shard) giveUnits(name []byte, units, window int64, holder []byte) {
+	if u := sh.units[string(name)]; u != nil {
+		if u.params.Algorithm != limit.AlgorithmConcurrency {
+			holder = nil
+		}
+		u.Give(units, window, string(holder))
+		sh.account(string(name), u)
+	}
+}
+
+// account tells the budget what has become of a bucket. An empty one is forgotten.
+func (sh *shard) account(name string, u *unitsBucket) {
+	n := u.Entries()
+	sh.budget.live.Add(int64(n - u.entries))
+	u.entries = n
+	if n == 0 {
+		delete(sh.units, name)
+		return
+	}
+	sh.units[name] = u
+}
+
+// sweepUnits forgets those of some buckets whose units have all ended, and reports
+// whether there were any.
+func (sh *shard) sweepUnits(steps int, now int64) (freed bool) {
+	for name, u := range sh.units { // it begins anywhere
+		if steps--; steps < 0 {
+			break
+		}
+		if u.Expires(&u.params) <= now {
+			sh.removeUnits(name, u)
+			freed = true
+		}
+	}
+	return freed
+}
+
+func (sh *shard) removeUnits(name string, u *unitsBucket) {
+	sh.budget.live.Add(-int64(u.entries))
+	delete(sh.units, name)
+}
