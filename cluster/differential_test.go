@@ -127,7 +127,7 @@ func (d *differential) history() {
 func (d *differential) limits(old *limit.Set) *limit.Set {
 	var specs []spec
 	for i, by := range [][]string{{"tenant"}, {"tenant", "op"}, {"tenant"}, {"tenant"}}[:1+d.random.IntN(4)] {
-		s := spec{ID: fmt.Sprintf("l%d", i), By: by, Algorithm: []string{"token_bucket", "sliding_window", "fixed_window"}[d.random.IntN(3)]}
+		s := spec{ID: fmt.Sprintf("l%d", i), By: by, Algorithm: []string{"token_bucket", "sliding_window", "fixed_window", "sliding_log"}[d.random.IntN(4)]}
 		if old != nil {
 			if i >= len(old.Limits) {
 				break
@@ -156,6 +156,9 @@ func (d *differential) rate(algorithm string) (rate, burst string) {
 		count, seconds = limit.MaxCapacity-d.random.Int64N(3), limit.MaxPeriod/1e6-d.random.Int64N(3)
 	case 2:
 		seconds = 1 + d.random.Int64N(limit.MaxPeriod/1e6)
+	}
+	if algorithm == "sliding_log" {
+		count = 1 + (count-1)%limit.MaxLogUnits
 	}
 	rate = fmt.Sprintf("%d/%ds", count, seconds)
 	switch {

@@ -144,9 +144,12 @@ func (s *subject) probe(ctx context.Context) {
 		!s.try(ctx, &p.Shard, func() error { return s.dialer.probe(s.link) }) {
 		return
 	}
-	s.keys = append(s.keys, tag, tag+":one", tag+":secret", tag+":instances")
+	s.keys = append(s.keys, tag, tag+":one", tag+":log", tag+":secret", tag+":instances")
 	// One bucket and several are read by different commands.
 	if s.decides(ctx, &p.Write, verbTake, forms, forms[:1]) {
+		log := probeItem(tag+":log", "")
+		log.Limit = probeLogLimit
+		s.decides(ctx, &p.Sets, verbTake, []limit.Item{log})
 		s.try(ctx, &p.Secret, func() error { return s.keepSecret(tag + ":secret") })
 		s.try(ctx, &p.Beat, func() error { return s.beat(tag + ":instances") })
 	}

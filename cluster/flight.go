@@ -73,7 +73,7 @@ type command struct {
 	keep       time.Duration
 	hold       limit.Hold  // of that answer
 	settlement *settlement // of the only call, nil without
-	first      int    // the first of its runs, -1 before there is one
+	first      int         // the first of its runs, -1 before there is one
 	last       int
 	start, end int // where it stands in flight.out
 }

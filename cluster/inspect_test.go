@@ -88,7 +88,7 @@ func TestInspectCluster(t *testing.T) {
 		if r.Verdict != SeverityWarn || r.Kind != "cluster" || r.Mode != ModeShardWide || len(r.Masters) != 3 {
 			t.Fatalf("got %s", r.text())
 		}
-		all := Probes{Done, Done, Done, Done, Done, Done, Done, Done}
+		all := Probes{Done, Done, Done, Done, Done, Done, Done, Done, Done}
 		for i, m := range r.Masters {
 			if want := []string{"0-5460", "5461-10921", "10922-16383"}[i]; m.Slots != want || len(m.Replicas) != 1 || m.Replicas[0] != c.Nodes[3+i].Addr {
 				t.Errorf("%s has slots %s and replicas %s", m.Addr, m.Slots, m.Replicas)

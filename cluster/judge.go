@@ -16,7 +16,8 @@ import (
 // Rights are the ACL rules of a user that may do all that limitgate does, and
 // nothing else.
 const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
-	" +get +set +getex +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan"
+	" +get +set +getex +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
+	" +zadd +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
 
 const (
 	// maxClockOffset is how far clocks may be apart before that is told.
@@ -182,6 +183,12 @@ func (r *Report) judgeProbes() {
 	r.each("mode", judgeMode)
 	probe("write", "the script writes buckets, as keys and as fields, with their expiry", "the script cannot write, so nothing is decided here: let it",
 		func(p *Probes) Outcome { return p.Write })
+	r.each("sets", func(m *MasterReport) (Severity, string) {
+		if o := m.Probes.Sets; o != "" && o != Done {
+			return SeverityWarn, fmt.Sprintf("limits of sliding_log and concurrency are not decided here, for lack of commands on sorted sets: allow those (%s)", o)
+		}
+		return SeverityOK, ""
+	})
 	r.each("batch", func(m *MasterReport) (Severity, string) {
 		if o := m.Probes.Batch; o != "" && o != Done {
 			return SeverityFail, fmt.Sprintf("a batch of decisions is refused, though single ones are not: mend what refuses it (%s)", o)

@@ -16,7 +16,7 @@ func healthy() *Report {
 		RoundTrip: RoundTrip{pings, 100 * time.Microsecond, 200 * time.Microsecond, 300 * time.Microsecond},
 		Decision:  Decision{1600, 17 * time.Microsecond, 3 * time.Microsecond, 64},
 		Replicas:  []string{"127.0.0.1:6380"}, MemoryPolicy: "noeviction", AOF: new(true), ClusterState: "ok", FullCoverage: "no",
-		Probes: Probes{Done, Done, Done, Done, Done, Done, Done, Done},
+		Probes: Probes{Done, Done, Done, Done, Done, Done, Done, Done, Done},
 	}}}
 }
 

@@ -99,6 +99,9 @@ func (d *dialer) probe(l *link) error {
 // a second after they were written.
 var probeLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
 
+// probeLogLimit is one that keeps its units in a sorted set, for a second.
+var probeLogLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmSlidingLog, Count: 10, Period: 1_000_000, Capacity: 10}}
+
 // probeItem asks for a unit of a bucket: the field of the hash at key, or the
 // key itself where there is no field.
 func probeItem(key, field string) limit.Item {

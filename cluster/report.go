@@ -69,6 +69,7 @@ type Probes struct {
 	Keys   Outcome `json:"keys_in_a_slot"`  // run it on several keys of one slot
 	Shard  Outcome `json:"undeclared_keys"` // run it on keys that are not declared; only of a cluster
 	Write  Outcome `json:"write"`           // write a bucket of each form, with its expiry
+	Sets   Outcome `json:"sorted_sets"`     // keep units that end one by one
 	Batch  Outcome `json:"batch"`           // decide a batch as its mode has it
 	Secret Outcome `json:"secret"`          // keep a secret that proxies agree on
 	Beat   Outcome `json:"heartbeat"`       // say that a proxy is there

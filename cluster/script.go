@@ -61,7 +61,7 @@ const clockLine = "local time = redis.call('TIME') -- the only clock\n"
 // formatLine is the one line that says in which format new buckets are written.
 const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
 
-// joined returns the text of the script, with begin.lua as given.
+// joined returns the text of the script, with begin.lua as given, as it is sent.
 func joined(begin string) string {
 	wrap := func(template, name, text string) string {
 		return strings.NewReplacer("NAME", name, "TEXT", text).Replace(template)
@@ -78,7 +78,18 @@ func joined(begin string) string {
 	} {
 		text += wrap(lazily, part.name, part.text)
 	}
-	return text + decideLua
+	return stripped(text + decideLua)
+}
+
+// stripped leaves out what only people need: every new connection sends the text.
+func stripped(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimLeft(line, " \n"); line != "" && !strings.HasPrefix(line, "--") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // script is a Lua text and the SHA-1 by which Redis knows it.

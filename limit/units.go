@@ -164,21 +164,24 @@ func (u *Units) add(one unit) {
 	u.units = slices.Insert(u.units, i, one)
 }
 
-// Give gives units of a log back that were taken at the instant window, or the slot of a
-// holder, and returns how many there were.
-func (u *Units) Give(units, window int64, holder string) int64 {
-	for i := range u.units {
+// LatestUnits stands for the instant of the latest units of a log, in Give.
+const LatestUnits = -1
+
+// Give gives units of a log back that were taken at the instant window, or the latest,
+// or the slot of a holder, and returns how many there were.
+func (u *Units) Give(units, window int64, holder string) (given int64) {
+	for i := len(u.units) - 1; i >= 0 && given < units; i-- {
 		x := &u.units[i]
-		if holder != x.holder || holder == "" && x.at != window {
+		if holder != x.holder || holder == "" && x.at != window && window != LatestUnits {
 			continue
 		}
-		given := min(units, x.n)
-		if x.n -= given; x.n == 0 {
+		n := min(units-given, x.n)
+		given += n
+		if x.n -= n; x.n == 0 {
 			u.units = slices.Delete(u.units, i, i+1)
 		}
-		return given
 	}
-	return 0
+	return given
 }
 
 // Owe takes units from a log that may not have them: at most so many as it holds more.

@@ -21,6 +21,9 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	var items []limit.Item
 	for _, c := range owned {
 		for _, it := range b.buf.Items[c.First:c.Last] {
+			if it.Limit.Params.Algorithm == limit.AlgorithmSlidingLog {
+				it.Window = limit.LatestUnits
+			}
 			if it.Source == limit.SourceStore {
 				items = append(items, it)
 			}

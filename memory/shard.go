@@ -51,16 +51,16 @@ type shard struct {
 	chunks    [][]slot
 	long      map[uint32]string // names of slots whose own room is too small
 	units     map[string]*unitsBucket
-	used      uint32            // slots that were ever used
-	budget    *budget           // of the whole store
-	last      int64             // the latest time of a decision
-	free      uint32            // first free slot
-	hand      uint32            // where the search for dead buckets goes on
-	nextDeath int64             // no bucket dies earlier; known after a whole round
-	round     int64             // the earliest death seen in this round of the hand
+	used      uint32  // slots that were ever used
+	budget    *budget // of the whole store
+	last      int64   // the latest time of a decision
+	free      uint32  // first free slot
+	hand      uint32  // where the search for dead buckets goes on
+	nextDeath int64   // no bucket dies earlier; known after a whole round
+	round     int64   // the earliest death seen in this round of the hand
 	seed      maphash.Seed
-	answers   answers // to calls that may be made again
-	holds     answers // to calls that may be settled
+	answers   answers   // to calls that may be made again
+	holds     answers   // to calls that may be settled
 	pending   []pending // the memory of the call being decided
 	_         [64]byte  // keeps neighbouring locks off one cache line
 }

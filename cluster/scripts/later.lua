@@ -3,9 +3,9 @@
 --
 -- A record is kept under a key of its own, as a MessagePack array:
 --   1 the texts of the call's limits, 2 when it was granted, 3 how many ms it is kept
---   4 of what is held: OPEN or SETTLED, 5 when it ends, 6 its buckets: for each the key,
---     the field or false, the limit's text, whether the charge follows what is used,
---     the units, and the window they were taken in
+--   4 OPEN, or SETTLED, 5 when it ends, 6 of what is held its buckets: for each the
+--     key, the field or false, the limit's text, whether the charge follows what is
+--     used, the units, and the window they were taken in
 --   from 7 on what the buckets were
 
 local OPEN, SETTLED = 1, 2
@@ -132,7 +132,7 @@ end
 -- repeated repeats what a call was granted when it was made before, if it was the same
 -- one, and says so. A slot that was released is not held any more.
 local function repeated(was, shape, slot)
-  if not was or was[1] ~= shape or slot and was[4] == SETTLED then
+  if not was or was[1] ~= shape or was[5] <= now or slot and was[4] == SETTLED then
     return false
   end
   out[1] = was[2]

@@ -116,14 +116,18 @@ local function take_units(i, l, n)
   return err
 end
 
--- give takes units out of a log that were taken at an instant, or the slot of a
--- holder, and returns how many there were, or an error text.
+-- give takes units out of a log that were taken at an instant, or the latest for -1,
+-- or the slot of a holder, and returns how many there were, or an error text.
 local function give_units(k, l, units, window, holder)
   if l.algorithm == CONCURRENCY then
     local n = redis.pcall('ZREM', k, holder)
     return failure(n) or n
   end
-  local taken = redis.pcall('ZREVRANGEBYSCORE', k, text(window), text(window), 'LIMIT', 0, units)
+  local from, to = text(window), text(window)
+  if window == -1 then
+    from, to = '-inf', '+inf'
+  end
+  local taken = redis.pcall('ZREVRANGEBYSCORE', k, to, from, 'LIMIT', 0, units)
   if taken.err or #taken == 0 then
     return taken.err or 0
   end

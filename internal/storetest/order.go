@@ -139,7 +139,7 @@ func (o *order) try(i int) (undo func(), changed, ok bool) {
 	}
 	o.twin.Decide(items, o.now, true)
 	for name, state := range was {
-		changed = changed || o.twin[name] != state
+		changed = changed || o.twin[name].State != state.State
 	}
 	undo = func() {
 		for name, state := range was {

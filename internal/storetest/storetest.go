@@ -27,6 +27,12 @@ func Run(t *testing.T, store limiter.Store) {
 		"Once":           once,
 		"OnceAcross":     onceAcrossSlots,
 		"Credit":         credit,
+		"Reservation":    reservation,
+		"ReserveOld":     reservationOfOldLimit,
+		"ReserveDenied":  reservationDenied,
+		"ReserveCrowd":   reservationCrowd,
+		"Slots":          slots,
+		"SlotCrowd":      slotCrowd,
 		"Own":            own,
 		"Shadow":         shadow,
 		"Peek":           peek,
@@ -132,6 +138,7 @@ var counting = []Spec{
 	{ID: "n", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "sliding_window"},
 	{ID: "n", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "fixed_window"},
 	{ID: "n", By: []string{"tenant", "op"}, Rate: "35/366d", Algorithm: "fixed_window"},
+	{ID: "n", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "sliding_log"},
 }
 
 // exactlyN lets many goroutines take one unit each: as many as there are get

@@ -3,15 +3,20 @@ package storetest
 import "github.com/limitgate/limitgate/limit"
 
 // Twin decides as a store should: by the maths of package limit, one call after
-// the other, over states that are never forgotten. It knows them by the names of
-// their buckets.
-type Twin map[string]limit.State
+// the other, over buckets that are never forgotten. It knows them by their names.
+type Twin map[string]Bucket
+
+// Bucket is a state or, where units end one by one, those.
+type Bucket struct {
+	limit.State
+	Units limit.Units
+}
 
 // Decide gives the items of one call their verdicts and, if take is set,
 // stores what becomes of their buckets.
 func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	type result struct {
-		state     limit.State
+		bucket    Bucket
 		rewritten bool
 	}
 	results := make([]result, len(items))
@@ -19,8 +24,14 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	for i := range items {
 		it := &items[i]
 		r := &results[i]
-		r.state = w[string(it.Name)]
-		it.Verdict, r.rewritten, _ = limit.Decide(&it.Limit.Params, it.Bounds, &r.state, now, it.Cost)
+		r.bucket = w[string(it.Name)]
+		p := &it.Limit.Params
+		late := false
+		if p.Algorithm.OneByOne() {
+			r.bucket.State, late = r.bucket.Units.State(p, now, it.Cost, 0)
+		}
+		it.Verdict, r.rewritten, _ = limit.Decide(p, it.Bounds, &r.bucket.State, now, it.Cost)
+		r.rewritten = r.rewritten || late
 		it.Source = limit.SourceStore
 		granted = granted && (it.Allowed || !it.Enforced())
 	}
@@ -29,12 +40,19 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	}
 	for i := range items {
 		it, r := &items[i], &results[i]
-		if it.Allowed && !granted {
-			limit.Untake(&it.Limit.Params, &r.state, it.Cost)
+		taken := it.Allowed && granted
+		if !taken && !r.rewritten {
+			continue
 		}
-		if it.Allowed && granted || r.rewritten {
-			w[string(it.Name)] = r.state
+		switch {
+		case it.Limit.Params.Algorithm.OneByOne() && taken:
+			r.bucket.Units.Take(&it.Limit.Params, now, it.Cost, &r.bucket.State, "")
+		case it.Limit.Params.Algorithm.OneByOne():
+			r.bucket.Units.Take(&it.Limit.Params, now, 0, &r.bucket.State, "")
+		case it.Allowed && !granted:
+			limit.Untake(&it.Limit.Params, &r.bucket.State, it.Cost)
 		}
+		w[string(it.Name)] = r.bucket
 	}
 }
 
@@ -42,6 +60,12 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 func (w Twin) Refund(items []limit.Item) {
 	for i := range items {
 		it := &items[i]
-		w[string(it.Name)] = limit.Refund(&it.Limit.Params, w[string(it.Name)], it.Cost, it.Window)
+		b := w[string(it.Name)]
+		if it.Limit.Params.Algorithm.OneByOne() {
+			b.Units.Give(it.Cost, it.Window, "")
+		} else {
+			b.State = limit.Refund(&it.Limit.Params, b.State, it.Cost, it.Window)
+		}
+		w[string(it.Name)] = b
 	}
 }
