@@ -22,6 +22,7 @@ const retryClosed = 100
 type Backstop struct {
 	opts   Options
 	shares shares
+	slots  slots
 	total  *total // nil without
 	capped atomic.Int64
 }
@@ -49,6 +50,7 @@ func New(opts Options) *Backstop {
 	}
 	b := &Backstop{opts: opts}
 	b.shares.init(opts.Buckets)
+	b.slots.init()
 	if opts.TotalRate > 0 {
 		b.total = newTotal(opts.TotalRate)
 	}
@@ -65,7 +67,7 @@ func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Ite
 	admits, enforced := true, false
 	for _, c := range calls {
 		call := items[c.First:c.Last]
-		admits = b.decide(at, call, true) && admits
+		admits = b.decide(at, call, c, true) && admits
 		for i := range call {
 			enforced = enforced || call[i].Enforced()
 		}
@@ -76,16 +78,17 @@ func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Ite
 	if wait := b.total.take(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
 		b.capped.Add(1)
 		for _, c := range calls {
-			b.cap(items[c.First:c.Last], wait)
+			b.cap(items[c.First:c.Last], c, wait)
 		}
 	}
 }
 
 // cap denies a call that was admitted, and gives back what it took.
-func (b *Backstop) cap(call []limit.Item, wait int64) {
+func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
+	b.releaseSlots(call, c.Once)
 	for i := range call {
 		it := &call[i]
-		if it.Allowed {
+		if it.Allowed && !isSlot(it) {
 			b.shares.refund(it)
 		}
 		if it.Enforced() {
@@ -98,17 +101,21 @@ func (b *Backstop) cap(call []limit.Item, wait int64) {
 // takes nothing.
 func (b *Backstop) Peek(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
-		b.decide(at, items[c.First:c.Last], false)
+		b.decide(at, items[c.First:c.Last], c, false)
 	}
 }
 
 // decide decides a call, and reports whether nothing in it denies.
-func (b *Backstop) decide(at limit.Moment, call []limit.Item, take bool) (admits bool) {
+func (b *Backstop) decide(at limit.Moment, call []limit.Item, c limit.Call, take bool) (admits bool) {
 	closed := false
 	for i := range call {
 		closed = closed || failsClosed(&call[i])
 	}
-	admits = b.shares.decide(call, b.instances(), at.Now, take && !closed)
+	if counts(call) {
+		admits = b.decideSlots(at, call, c, take && !closed)
+	} else {
+		admits = b.shares.decide(call, b.instances(), at.Now, take && !closed)
+	}
 	for i := range call {
 		call[i].Source = limit.SourceBackstop
 		if failsClosed(&call[i]) {
@@ -116,6 +123,33 @@ func (b *Backstop) decide(at limit.Moment, call []limit.Item, take bool) (admits
 		}
 	}
 	return admits && !closed
+}
+
+// decideSlots decides a call that is of limits of concurrency, too.
+func (b *Backstop) decideSlots(at limit.Moment, call []limit.Item, c limit.Call, take bool) (admits bool) {
+	s, n := &b.slots, b.instances()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := limit.Monotonic(&s.last, at.Now)
+	free := s.look(call, c, n, now)
+	admits = b.shares.decide(call, n, at.Now, take && free) && free
+	if admits && take {
+		s.take(call, c, n, now)
+	}
+	return admits
+}
+
+// releaseSlots gives the slots back that a call holds under a key.
+func (b *Backstop) releaseSlots(call []limit.Item, once []byte) {
+	if len(once) > 0 && counts(call) {
+		b.slots.release(once)
+	}
+}
+
+// Settle changes what this instance gave of slots while the store was sick, and reports
+// whether there was anything. Of reservations nothing is held.
+func (b *Backstop) Settle(at limit.Moment, what *limit.Settlement) bool {
+	return what.Hold == limit.HoldSlot && b.slots.settle(what, at.Now)
 }
 
 func failsClosed(it *limit.Item) bool {
@@ -133,7 +167,8 @@ func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
 
 // Reset forgets the buckets of a tenant or of one limit, see limiter.Backstop.
 func (b *Backstop) Reset(_ context.Context, tenant, id string) (int64, error) {
-	return b.shares.reset(limit.BucketsOf(tenant, id)), nil
+	match := limit.BucketsOf(tenant, id)
+	return b.shares.reset(match) + b.slots.reset(match), nil
 }
 
 // Forget forgets this instance's share of a bucket, see limiter.Backstop.
@@ -142,7 +177,11 @@ func (b *Backstop) Forget(name string) { b.shares.forget(name) }
 // Refund gives back what Decide or Share took for the items.
 func (b *Backstop) Refund(items []limit.Item) {
 	for i := range items {
-		b.shares.refund(&items[i])
+		if it := &items[i]; isSlot(it) {
+			b.slots.release(it.Once)
+		} else {
+			b.shares.refund(it)
+		}
 	}
 }
 

@@ -108,12 +108,19 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 	sh.next = sh.next[:0]
 	for i := range call {
 		it := &call[i]
+		if isSlot(it) { // decided already
+			sh.next = append(sh.next, pending{})
+			continue
+		}
 		next, p := sh.find(it, n, now)
 		it.Verdict, _, _ = limit.Decide(&p, nil, &next.state, now, it.Cost)
 		sh.next = append(sh.next, next)
 		admits = admits && (it.Allowed || !it.Enforced())
 	}
 	for i := 0; take && i < len(call); i++ {
+		if isSlot(&call[i]) {
+			continue
+		}
 		if call[i].Allowed && !admits {
 			limit.Untake(&asTokenBucket, &sh.next[i].state, call[i].Cost)
 		}

@@ -43,6 +43,8 @@ func (r *refuser) Reset(context.Context, string, string) (int64, error) { return
 
 func (r *refuser) Forget(string) {}
 
+func (r *refuser) Settle(limit.Moment, *limit.Settlement) bool { return false }
+
 func (r *refuser) Refund([]limit.Item) {}
 
 // total returns how many calls the store left undecided.

@@ -45,6 +45,12 @@ func keysOf(c *command, at int64) keyRange {
 		return keyRange{}
 	}
 	a := &c.arguments[0]
+	if a.kind == "oneof" && a.name == "id" { // or the word ID, which any node may be asked by
+		a = &a.within[0]
+	}
+	for a.kind == "block" && len(a.within) > 0 {
+		a = &a.within[0]
+	}
 	if a.optional || a.token != "" || a.name != "tenant" && a.name != "key" && a.name != "id" {
 		return keyRange{}
 	}

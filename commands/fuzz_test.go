@@ -6,6 +6,12 @@ import (
 	"testing"
 )
 
+// decisions are the commands that ask for a decision, or settle one.
+var decisions = []string{
+	"RL.CHECK", "CL.THROTTLE", "gcra", "Throttle", "RL.PEEK", "RL.REFUND", "RL.RESERVE", "RL.ACQUIRE",
+	"rl.commit", "Rl.Cancel", "RL.RENEW", "RL.RELEASE",
+}
+
 // FuzzDecisions sends any words to each command that asks for a decision, alone and
 // behind a check: none of them may fail in the program, each is answered once, and what
 // it is told is a decision or an error.
@@ -14,15 +20,22 @@ func FuzzDecisions(f *testing.F) {
 		"acme\x00GET\x00192.0.2.1\x001\x00DIM\x00user\x00u1\x00ID\x00a\x00HEADERS", "k\x004\x001\x001\x00-1",
 		"k\x001\x001\x001e11\x00TOKENS\x009223372036854775807", "k\x00NaN\x001\x00Inf", "\x00\x00\x00\x00", "-\x00-\x00-\x000x1p9",
 	} {
-		for kind := range byte(6) {
+		for kind := range byte(len(decisions)) {
 			f.Add(kind, words)
 		}
 	}
-	names := []string{"RL.CHECK", "CL.THROTTLE", "gcra", "Throttle", "RL.PEEK", "RL.REFUND"}
+	for _, words := range []string{
+		"acme\x00GET\x00192.0.2.1\x0020\x00TTL\x003600000\x00ID\x00a\x00DIM\x00user\x00u1", "r;acme;a\x005", "a;acme;a\x00TTL\x005",
+		"ID\x00a\x00TENANT\x00acme\x007", "n;%7B;%", "r;;;\x000", "t\x00-\x00-\x00ID\x00x\x00TTL\x001",
+	} {
+		for kind := range byte(len(decisions)) {
+			f.Add(kind, words)
+		}
+	}
 	check := [][]byte{[]byte("RL.CHECK"), []byte("free"), []byte("-"), []byte("-")}
 	f.Fuzz(func(t *testing.T, kind byte, words string) {
 		s := newSession(t, false)
-		cmd := [][]byte{[]byte(names[int(kind)%len(names)])}
+		cmd := [][]byte{[]byte(decisions[int(kind)%len(decisions)])}
 		cmd = append(cmd, bytes.Split([]byte(words), []byte{0})...)
 		alone, quit := s.Serve(context.Background(), [][][]byte{cmd}, nil)
 		if quit || len(alone) == 0 || bytes.IndexByte([]byte("*:-"), alone[0]) < 0 {

@@ -98,11 +98,7 @@ func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, 
 			s.out.error(complaint)
 			return
 		}
-		outcome := limit.OutcomeDone
-		if kept {
-			outcome = s.h.opts.Limiter.Settle(&what)
-		}
-		s.out.integer(int64(outcome))
+		s.out.integer(int64(s.h.opts.Limiter.Settle(&what, kept)))
 	}
 }
 

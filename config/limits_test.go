@@ -64,8 +64,8 @@ func TestSampleIsGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(set.IDs) != 6 {
-		t.Errorf("the sample has %d ids, want 6: %v", len(set.IDs), set.IDs)
+	if len(set.IDs) != 7 {
+		t.Errorf("the sample has %d ids, want 7: %v", len(set.IDs), set.IDs)
 	}
 }
 

@@ -1,6 +1,9 @@
 package limit
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // checkDefaults warns of what a limits file leaves unsaid.
 func (c *compiler) checkDefaults() {
@@ -70,6 +73,8 @@ func (s *Set) ExpectedKeys() []Expect {
 			e.Text = "none, kept in the proxy"
 		case l.field:
 			e.Text = fmt.Sprintf("%d field(s) in one hash per tenant", l.fieldCount())
+		case l.byTenant && len(l.by) == 0:
+			e.Text = "one key per tenant"
 		case l.byTenant:
 			e.Text = fmt.Sprintf("one key per tenant and %s", l.byText())
 		case len(l.by) == 0:
@@ -91,14 +96,11 @@ func (l *Limit) fieldCount() int {
 }
 
 func (l *Limit) byText() string {
-	text := ""
-	for i, d := range l.by {
-		if i > 0 {
-			text += " and "
-		}
-		text += d.text
+	var names []string
+	for _, d := range l.by {
+		names = append(names, d.text)
 	}
-	return text
+	return strings.Join(names, " and ")
 }
 
 // MaxEnforced returns the largest number of enforced limits that one request

@@ -71,6 +71,11 @@ const (
 	OutcomeAlready // it was settled before
 )
 
+// String returns the word used in metrics.
+func (o Outcome) String() string {
+	return [...]string{OutcomeUnknown: "unknown", OutcomeDone: "done", OutcomeAlready: "already"}[o]
+}
+
 // nothingKept marks the ids of requests of which no store keeps anything.
 const nothingKept = 'n'
 
@@ -102,7 +107,7 @@ var unescaper = strings.NewReplacer("%25", "%", "%7B", "{", "%7D", "}", "%3B", "
 func unescape(s string) string { return unescaper.Replace(s) }
 
 // Key returns the key of the record of what is held.
-func (s *Settlement) Key() []byte {
+func (s Settlement) Key() []byte {
 	return appendHoldName([]byte(TenantKey(s.Tenant)), s.Hold, s.ID)
 }
 

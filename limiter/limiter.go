@@ -66,11 +66,16 @@ type Backstop interface {
 	Forget(name string)
 	// Refund gives back what Decide or Share took for the items.
 	Refund(items []limit.Item)
+	// Settle changes what Decide held of a request, and reports whether there was
+	// anything.
+	Settle(at limit.Moment, what *limit.Settlement) bool
 }
 
-// Observer is told every decision, once. Any number of goroutines may call it.
+// Observer is told every decision and every settlement, once. Any number of goroutines
+// may call it.
 type Observer interface {
 	Observe(set *limit.Set, d *limit.Decision, items []limit.Item)
+	Settled(change limit.Change, outcome limit.Outcome)
 }
 
 // longName is the length in bytes from which a bucket's name is not kept: it is neither

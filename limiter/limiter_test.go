@@ -36,6 +36,8 @@ func (s *sickStore) Peek(limit.Moment, []limit.Item, []limit.Call) {}
 // observed collects what an observer is told.
 type observed []string
 
+func (o *observed) Settled(limit.Change, limit.Outcome) {}
+
 func (o *observed) Observe(_ *limit.Set, d *limit.Decision, items []limit.Item) {
 	*o = append(*o, fmt.Sprintf("%v by %q from %s of %d", d.Allowed, d.LimitID(), d.Source, len(items)))
 }

@@ -3,11 +3,28 @@ package limiter
 import "github.com/limitgate/limitgate/limit"
 
 // Settle changes what is held of a request that was admitted: of its buckets in its
-// tenant's slot. What was decided without the store is not held there. Any number of
+// tenant's slot. Kept says that the store keeps something of it: what the backstop
+// decided is held by this proxy, if at all, and settled by that. Any number of
 // goroutines may call it.
-func (l *Limiter) Settle(what *limit.Settlement) limit.Outcome {
+func (l *Limiter) Settle(what *limit.Settlement, kept bool) limit.Outcome {
+	outcome := l.settle(what, kept)
+	if l.opts.Observer != nil {
+		l.opts.Observer.Settled(what.Change, outcome)
+	}
+	return outcome
+}
+
+func (l *Limiter) settle(what *limit.Settlement, kept bool) limit.Outcome {
 	at := l.moment()
-	return l.opts.Store.Settle(at, what)
+	if kept {
+		if outcome := l.opts.Store.Settle(at, what); outcome != limit.OutcomeUnknown {
+			return outcome
+		}
+	}
+	if l.opts.Backstop != nil && l.opts.Backstop.Settle(at, what) || !kept {
+		return limit.OutcomeDone
+	}
+	return limit.OutcomeUnknown
 }
 
 // Held reports whether the store keeps something of request i, which was admitted and

@@ -15,9 +15,11 @@ import (
 // Decisions counts decisions as limitgate_decisions_total{limit, verdict,
 // source, mode}: one with mode="enforce" for each request, under the limit
 // that bound it (empty when none matched), and one with mode="shadow" for each
-// shadow limit that watched it. Any number of goroutines may use it.
+// shadow limit that watched it; and settlements as
+// limitgate_settlements_total{change, outcome}. Any number of goroutines may use it.
 type Decisions struct {
-	vec *prometheus.CounterVec
+	vec         *prometheus.CounterVec
+	settlements *prometheus.CounterVec
 	// table holds the counters of the set in use, so that counting needs no
 	// look-up by label.
 	table atomic.Pointer[table]
@@ -49,8 +51,17 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 		Name: "limitgate_decisions_total",
 		Help: "Decisions by the limit that bound them (mode enforce), and what shadow limits would have decided (mode shadow).",
 	}, []string{"limit", "verdict", "source", "mode"})}
-	r.MustRegister(d.vec)
+	d.settlements = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "limitgate_settlements_total",
+		Help: "Changes of what is held of a request, by what became of them.",
+	}, []string{"change", "outcome"})
+	r.MustRegister(d.vec, d.settlements)
 	return d
+}
+
+// Settled counts one settlement.
+func (m *Decisions) Settled(change limit.Change, outcome limit.Outcome) {
+	m.settlements.WithLabelValues(change.String(), outcome.String()).Inc()
 }
 
 // Observe counts one decision.

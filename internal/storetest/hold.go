@@ -16,7 +16,7 @@ func reserve(tenant, id string, cost int64) limit.Request {
 
 // settle makes a change of what is held under an id.
 func settle(l *limiter.Limiter, h limit.Hold, tenant, id string, c limit.Change, units int64) limit.Outcome {
-	return l.Settle(&limit.Settlement{Hold: h, Tenant: tenant, ID: id, Change: c, Units: units})
+	return l.Settle(&limit.Settlement{Hold: h, Tenant: tenant, ID: id, Change: c, Units: units}, true)
 }
 
 // reservation checks that what was estimated becomes what was used, once.

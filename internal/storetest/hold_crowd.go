@@ -168,7 +168,7 @@ func holdOne(l *limiter.Limiter, random *rand.Rand, tenant, id string) (h holdin
 	h = holding{time.Now(), sent.Add(slotTime)}
 	what := limit.Settlement{Hold: limit.HoldSlot, Tenant: tenant, ID: id, Change: limit.ChangeRenew, For: slotTime}
 	if random.IntN(4) == 0 {
-		if sent = time.Now(); l.Settle(&what) == limit.OutcomeDone {
+		if sent = time.Now(); l.Settle(&what, true) == limit.OutcomeDone {
 			h.to = sent.Add(slotTime)
 		}
 	}
@@ -179,7 +179,7 @@ func holdOne(l *limiter.Limiter, random *rand.Rand, tenant, id string) (h holdin
 		h.to = now
 	}
 	what.Change = limit.ChangeRelease
-	l.Settle(&what)
+	l.Settle(&what, true)
 	return h, true
 }
 

@@ -72,6 +72,8 @@ func (b noBackstop) Reset(context.Context, string, string) (int64, error) { retu
 
 func (b noBackstop) Forget(string) {}
 
+func (b noBackstop) Settle(limit.Moment, *limit.Settlement) bool { return false }
+
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 
 // newLimiter returns a limiter on the store. Waits have no jitter.
