@@ -102,7 +102,7 @@ func (h *holdHistory) hold() limit.Hold {
 func (h *holdHistory) decide(set *limit.Set) {
 	req := limit.Request{Tenant: h.tenant, Op: "op", Cost: 1 + h.random.Int64N(8)}
 	if h.random.IntN(4) > 0 {
-		req.Hold, req.ID, req.HoldFor = h.hold(), h.id(), time.Minute+time.Duration(h.random.Int64N(int64(time.Hour-time.Minute)))/time.Millisecond*time.Millisecond
+		req.Hold, req.ID, req.HoldFor = h.hold(), h.id(), time.Minute+time.Duration(h.random.IntN(3_540_000))*time.Millisecond
 		if req.Hold == limit.HoldSlot {
 			req.Cost = 1
 		}

@@ -55,6 +55,11 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 		Name: "limitgate_settlements_total",
 		Help: "Changes of what is held of a request, by what became of them.",
 	}, []string{"change", "outcome"})
+	for change := limit.ChangeCommit; change <= limit.ChangeRenew; change++ {
+		for outcome := limit.OutcomeUnknown; outcome <= limit.OutcomeAlready; outcome++ {
+			d.settlements.WithLabelValues(change.String(), outcome.String()) // so that it is there with 0
+		}
+	}
 	r.MustRegister(d.vec, d.settlements)
 	return d
 }

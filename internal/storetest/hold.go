@@ -72,21 +72,27 @@ func reservation(t *testing.T, store limiter.Store) {
 				}
 			}
 		}
-		// It owes what it can hold, and no more: that much given back, it is empty.
-		var b limiter.Batch
-		back := limit.Request{Tenant: tenant, Op: "op", Cost: 35}
-		l.Credit(&b, &back)
-		if d := ask(l, limit.Request{Tenant: tenant, Op: "op", Cost: 1}); d.Allowed {
-			t.Errorf("%s: after a debt was given back: %+v", spec.Algorithm, d)
-		}
-		back.Cost = 2
-		l.Credit(&b, &back)
-		if d := ask(l, limit.Request{Tenant: tenant, Op: "op", Cost: 2}); !d.Allowed {
-			t.Errorf("%s: after two more units were given back: %+v", spec.Algorithm, d)
-		}
+		owes(t, l, tenant, 35)
 		if got := settle(l, r, tenant+"x", "surplus", commit, 1); got != limit.OutcomeUnknown {
 			t.Errorf("another tenant's: outcome %d", got)
 		}
+	}
+}
+
+// owes checks that a tenant's bucket owes what it can hold, and no more: that much given
+// back, it is empty.
+func owes(t *testing.T, l *limiter.Limiter, tenant string, units int64) {
+	t.Helper()
+	var b limiter.Batch
+	back := limit.Request{Tenant: tenant, Op: "op", Cost: units}
+	l.Credit(&b, &back)
+	if d := ask(l, limit.Request{Tenant: tenant, Op: "op", Cost: 1}); d.Allowed {
+		t.Errorf("after a debt was given back: %+v", d)
+	}
+	back.Cost = 2
+	l.Credit(&b, &back)
+	if d := ask(l, limit.Request{Tenant: tenant, Op: "op", Cost: 2}); !d.Allowed {
+		t.Errorf("after two more units were given back: %+v", d)
 	}
 }
 
