@@ -60,6 +60,17 @@ allocations() {
 	go test -count=1 -timeout=2m -v -run 'TestAllocs' ./integration 2>&1 | tee "$logs/allocations.log" | summarize
 }
 
+# fuzz looks for two minutes for what clients could do harm with: framing, the commands
+# that decide, all others, and how those of Redis are answered. `make fuzz` looks longer.
+fuzz() {
+	FUZZTIME=30s scripts/fuzz.sh FuzzGuard FuzzDecisions FuzzServe FuzzAgainstRedis >"$logs/fuzz.log" 2>&1 ||
+		{
+			tail -40 "$logs/fuzz.log"
+			return 1
+		}
+	awk '/^== /{ name = $3 } /execs:/ { execs[name] = $5 } END { for (name in execs) print name, execs[name], "inputs" }' "$logs/fuzz.log"
+}
+
 part provision provision
 [ -z "$failed" ] || exit 1
 part vet go vet ./...
@@ -70,6 +81,7 @@ part packages check packages $packages
 # These come last and alone: they measure time.
 part integration check integration ./integration
 part allocations allocations
+part fuzz fuzz
 
 printf '\n%s%-12s %4d s  of a budget of %d s\n' "$times" total "$SECONDS" "$budget"
 if [ "$SECONDS" -gt "$budget" ]; then
