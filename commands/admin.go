@@ -2,9 +2,11 @@ package commands
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
 )
 
 // resetCommand answers how many buckets were forgotten.
@@ -93,6 +95,37 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 		}
 	default:
 		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "'. Try RL.HELP.")
+	}
+}
+
+// topCommand answers a map: the buckets asked for most, and those that deny most.
+func topCommand(_ context.Context, s *Session, args [][]byte) {
+	n := int64(10)
+	if len(args) > 2 {
+		s.out.error("ERR wrong number of arguments for 'rl.top' command")
+		return
+	}
+	if len(args) == 2 {
+		var ok bool
+		if n, ok = parseCost(args[1]); !ok || n > 100 {
+			s.out.error("ERR n must be an integer between 1 and 100")
+			return
+		}
+	}
+	hot, denied := s.h.opts.Limiter.Top(int(n))
+	s.out.mapping(2)
+	for _, part := range []struct {
+		name    string
+		buckets []limiter.Hot
+	}{{"hot", hot}, {"denied", denied}} {
+		s.out.bulk(part.name)
+		s.out.array(len(part.buckets))
+		for _, b := range part.buckets {
+			s.out.mapping(3)
+			s.out.pair("bucket", b.Bucket)
+			s.out.pair("limit_id", b.Limit)
+			s.out.pair("per_second", int64(math.Ceil(b.Rate)))
+		}
 	}
 }
 

@@ -57,6 +57,7 @@ func newTable() map[string]*command {
 		{"rl.release", -2, groupLimit, []string{"write", "fast"}, "id | ID id TENANT tenant", "Give a slot back.", settler(limit.HoldSlot, limit.ChangeRelease)},
 		{"rl.explain", -4, groupLimit, []string{"readonly"}, peekUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},
 		{"rl.limits", -1, groupLimit, []string{"readonly"}, "[tenant]", "The limits in force, with their version and source.", limitsCommand},
+		{"rl.top", -1, groupLimit, []string{"readonly"}, "[n]", "The buckets asked for most in the last seconds, and those that deny most, about.", topCommand},
 		{"rl.reset", -2, groupLimit, admin, "tenant [limit_id]", "Forget the counters of a tenant, or (- limit_id) of a shared limit.", resetCommand},
 		{"rl.refund", -5, groupLimit, admin, "tenant op ip cost [DIM name value [DIM name value ...]]", "Give units back to a tenant's own buckets, never above capacity.", refundCommand},
 		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD | SHARDS", "Version, age and staleness of the limits; load them again; the breakers of the store.", configCommand},

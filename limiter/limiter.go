@@ -115,6 +115,7 @@ type Limiter struct {
 	jitter *jitter
 	deny   *denyCache // nil without
 	leases *leases
+	top    top
 	epoch  time.Time // an hour before the limiter was made
 }
 
@@ -340,4 +341,5 @@ func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 			l.opts.Observer.Observe(set, d, items)
 		}
 	}
+	l.top.count(b, at.Start)
 }

@@ -1,0 +1,24 @@
+package commands_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+)
+
+// TestTop: what is asked for often, and denied, is told with its bucket and its limit.
+func TestTop(t *testing.T) {
+	s := newSession(t, false)
+	check := [][]byte{[]byte("RL.CHECK"), []byte("acme"), []byte("POST /pay"), []byte("-")}
+	for range 5000 {
+		s.Serve(context.Background(), [][][]byte{check}, nil)
+	}
+	got, _ := s.Serve(context.Background(), [][][]byte{{[]byte("RL.TOP"), []byte("1")}}, nil)
+	for _, want := range []string{
+		"*4\r\n$3\r\nhot\r\n*1\r\n*6\r\n$6\r\nbucket\r\n", "$6\r\ndenied\r\n*1\r\n*6\r\n$6\r\nbucket\r\n$35\r\nlg:t:{acme}:payments;s;op=POST /pay\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n$10\r\nper_second\r\n:",
+	} {
+		if !bytes.Contains(got, []byte(want)) {
+			t.Errorf("RL.TOP answers %q, want %q in it", got, want)
+		}
+	}
+}

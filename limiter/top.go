@@ -1,0 +1,137 @@
+package limiter
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// topSample is of how many decisions one is counted.
+	topSample = 64
+	// topWindow is how long they are counted; the window before is told of, too.
+	topWindow = 10 * time.Second
+	// topBuckets bounds the buckets that are counted in a window, each by a name of less
+	// than longName bytes.
+	topBuckets = 256
+)
+
+// top knows the buckets that are asked for most, and those that deny most, of the last
+// seconds: a sample of the decisions is counted as in "Efficient computation of frequent
+// and top-k elements in data streams" (Metwally, Agrawal, El Abbadi, 2005).
+type top struct {
+	mu     sync.Mutex // guards what follows
+	began  time.Time  // of now
+	now    topCounts
+	before topCounts
+	lasted time.Duration // of before
+}
+
+// topCounts count the decisions of a window by bucket.
+type topCounts struct{ hot, denied spaceSaving }
+
+// spaceSaving counts the names that come often. A new one takes the place of the rarest,
+// and its count, so that a count is never too low.
+type spaceSaving map[string]*named
+
+type named struct {
+	limit string
+	count int64
+}
+
+// Hot is a bucket that is asked for often, or denies often.
+type Hot struct {
+	Bucket string // its name
+	Limit  string // the id of its limit
+	Rate   float64
+}
+
+// count counts a sample of a batch that was decided.
+func (t *top) count(b *Batch, now time.Time) {
+	// At random: what comes in turns would be counted always, or never.
+	i := rand.IntN(topSample)
+	if i >= len(b.Decisions) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn(now)
+	for ; i < len(b.Decisions); i += topSample {
+		items := b.Items(i)
+		for j := range items {
+			if items[j].Enforced() {
+				t.now.hot.add(&items[j])
+			}
+		}
+		if d := &b.Decisions[i]; !d.Allowed && d.Item >= 0 {
+			t.now.denied.add(&items[d.Item])
+		}
+	}
+}
+
+// turn begins a new window when it is time. The caller holds mu.
+func (t *top) turn(now time.Time) {
+	lasted := now.Sub(t.began)
+	if lasted < topWindow && lasted >= 0 {
+		return
+	}
+	t.before, t.lasted = t.now, min(lasted, topWindow)
+	if lasted >= 2*topWindow || lasted < 0 { // nothing was asked for long
+		t.before, t.lasted = topCounts{}, 0
+	}
+	t.now, t.began = topCounts{spaceSaving{}, spaceSaving{}}, now
+}
+
+func (s spaceSaving) add(it *limit.Item) {
+	if len(it.Name) == 0 || len(it.Name) >= longName {
+		return
+	}
+	if known := s[string(it.Name)]; known != nil {
+		known.count += topSample
+		return
+	}
+	next := &named{limit: it.Limit.ID, count: topSample}
+	if len(s) >= topBuckets {
+		rarest := ""
+		for name, known := range s {
+			if rarest == "" || known.count < s[rarest].count {
+				rarest = name
+			}
+		}
+		next.count += s[rarest].count
+		delete(s, rarest)
+	}
+	s[string(it.Name)] = next
+}
+
+// Top returns the n buckets that were asked for most in the last ten to twenty seconds,
+// and those that denied most, with how often in a second: about, by one decision of
+// 64. Any number of goroutines may call it.
+func (l *Limiter) Top(n int) (hot, denied []Hot) {
+	t, now := &l.top, l.opts.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn(now)
+	seconds := max(time.Second, t.lasted+now.Sub(t.began)).Seconds()
+	return mostOf(n, seconds, t.before.hot, t.now.hot), mostOf(n, seconds, t.before.denied, t.now.denied)
+}
+
+// mostOf returns the n with the highest counts of both windows.
+func mostOf(n int, seconds float64, windows ...spaceSaving) []Hot {
+	sum := map[string]Hot{}
+	for _, w := range windows {
+		for name, known := range w {
+			sum[name] = Hot{name, known.limit, sum[name].Rate + float64(known.count)/seconds}
+		}
+	}
+	var all []Hot
+	for _, h := range sum {
+		all = append(all, h)
+	}
+	slices.SortFunc(all, func(a, b Hot) int { return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(a.Bucket, b.Bucket)) })
+	return all[:min(n, len(all))]
+}
