@@ -1,0 +1,164 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A limits file is made of parts that change by themselves: one for each tenant and
+// each plan, and one for all the rest. A part is JSON of the shape that it has in the
+// file, so that a file can be taken apart and put together again, in any order.
+
+// PartShared names the part that holds all but plans and tenants; PartPlan and
+// PartTenant begin the names of the others.
+const (
+	PartShared = "SHARED"
+	PartPlan   = "PLAN#"
+	PartTenant = "TENANT#"
+)
+
+// SplitLimits takes a limits file apart. Name is what messages call it. It must be one
+// that ParseLimits takes.
+func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error) {
+	d := &limitsDecoder{}
+	root, ok := d.document(content)
+	if !ok || root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("split limits: %s is not a limits file", name)
+	}
+	parts := map[string]json.RawMessage{}
+	shared := map[string]any{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i].Value, resolveAlias(root.Content[i+1])
+		prefix := map[string]string{"plans": PartPlan, "tenants": PartTenant}[key]
+		if prefix == "" || value.Kind != yaml.MappingNode {
+			if err := decodeInto(shared, key, value); err != nil {
+				return nil, fmt.Errorf("split limits: %w", err)
+			}
+			continue
+		}
+		for j := 0; j+1 < len(value.Content); j += 2 {
+			part := map[string]any{}
+			if err := decodeInto(part, "", value.Content[j+1]); err != nil {
+				return nil, fmt.Errorf("split limits: %w", err)
+			}
+			body, err := json.Marshal(part[""])
+			if err != nil {
+				return nil, fmt.Errorf("split limits: %w", err)
+			}
+			parts[prefix+value.Content[j].Value] = body
+		}
+	}
+	body, err := json.Marshal(shared)
+	if err != nil {
+		return nil, fmt.Errorf("split limits: %w", err)
+	}
+	parts[PartShared] = body
+	return parts, nil
+}
+
+// decodeInto decodes a node under a key.
+func decodeInto(into map[string]any, key string, node *yaml.Node) error {
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return fmt.Errorf("decode %q: %w", key, err)
+	}
+	into[key] = value
+	return nil
+}
+
+// JoinLimits puts the parts of a limits file together, in YAML that people can read.
+func JoinLimits(parts map[string]json.RawMessage) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	shared, err := partNode(PartShared, parts[PartShared])
+	if err != nil {
+		return nil, err
+	}
+	plans, tenants := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range sortedNames(parts) {
+		if name == PartShared {
+			continue
+		}
+		node, err := partNode(name, parts[name])
+		if err != nil {
+			return nil, err
+		}
+		to, key := plans, name[min(len(PartPlan), len(name)):]
+		if len(name) > len(PartTenant) && name[:len(PartTenant)] == PartTenant {
+			to, key = tenants, name[len(PartTenant):]
+		}
+		to.Content = append(to.Content, textNode(key), node)
+	}
+	root.Content = inOrder(shared, plans, tenants)
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(root); err != nil {
+		return nil, fmt.Errorf("join limits: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// inOrder returns the entries of a limits file as people write them.
+func inOrder(shared, plans, tenants *yaml.Node) (entries []*yaml.Node) {
+	add := func(key string, value *yaml.Node) {
+		if value != nil && len(value.Content)+len(value.Value) > 0 {
+			entries = append(entries, textNode(key), value)
+		}
+	}
+	found := func(key string) *yaml.Node {
+		for i := 0; shared != nil && i+1 < len(shared.Content); i += 2 {
+			if shared.Content[i].Value == key {
+				return shared.Content[i+1]
+			}
+		}
+		return nil
+	}
+	for _, key := range []string{"version", "default_plan", "max_levels", "dimensions"} {
+		add(key, found(key))
+	}
+	add("plans", plans)
+	add("tenants", tenants)
+	add("shared", found("shared"))
+	return entries
+}
+
+// partNode reads a part as YAML, of which JSON is a part.
+func partNode(name string, body []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(body, &doc); err != nil {
+		return nil, fmt.Errorf("join limits: %s: %w", name, err)
+	}
+	if len(doc.Content) != 1 {
+		return &yaml.Node{Kind: yaml.MappingNode}, nil
+	}
+	inBlocks(doc.Content[0])
+	return doc.Content[0], nil
+}
+
+// inBlocks has a node written over several lines, but for lists of words.
+func inBlocks(n *yaml.Node) {
+	n.Style = 0
+	words := n.Kind == yaml.SequenceNode
+	for _, child := range n.Content {
+		inBlocks(child)
+		words = words && child.Kind == yaml.ScalarNode
+	}
+	if words {
+		n.Style = yaml.FlowStyle
+	}
+}
+
+func textNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+func sortedNames(parts map[string]json.RawMessage) []string {
+	names := make([]string, 0, len(parts))
+	for name := range parts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
