@@ -67,6 +67,9 @@ func (s *slots) look(items []limit.Item, c limit.Call, n, now int64) (admits boo
 		p := share(it, n)
 		state, _ := units.State(&p, now, it.Cost, c.Keep.Microseconds())
 		it.Verdict, _, _ = limit.Decide(&p, nil, &state, now, it.Cost)
+		if !it.Allowed && units.Holds(now, string(limit.Holder(c.Once))) { // it asks again
+			it.Verdict = limit.Verdict{Allowed: true, Remaining: it.Remaining, Reset: it.Reset}
+		}
 		admits = admits && (it.Allowed || !it.Enforced())
 	}
 	return admits

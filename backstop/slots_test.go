@@ -44,6 +44,7 @@ func TestSlots(t *testing.T) {
 		{"acquire", "a", true},
 		{"acquire", "b", true},
 		{"acquire", "c", false}, // two of five
+		{"acquire", "b", true},  // again
 		{"release", "a", true},
 		{"release", "a", false},
 		{"acquire", "c", true},
@@ -72,7 +73,7 @@ func TestSlots(t *testing.T) {
 			t.Fatalf("step %d, %s %s: %v", i, step.do, step.id, got)
 		}
 	}
-	taken := 4 // of the rate, whose share is 8
+	taken := 5 // of the rate, whose share is 8
 	for ; admitted(fmt.Sprint("more-", taken)); taken++ {
 		change(b, now, fmt.Sprint("more-", taken), limit.ChangeRelease)
 	}

@@ -102,11 +102,20 @@ func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, 
 	}
 }
 
+// wrongHold says what to do with an id that is held in the other way.
+var wrongHold = map[limit.Hold]string{
+	limit.HoldReservation: "it is of a slot, which RL.RELEASE gives back",
+	limit.HoldSlot:        "it is of a reservation, which RL.COMMIT or RL.CANCEL settles",
+}
+
 // parseHeld reads what is settled, and returns the words behind it. Kept is false where
 // the id says that no store keeps anything of it.
 func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool, complaint string) {
 	if !equalFold(args[0], "ID") {
 		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
+		if _, _, _, other := limit.ParseHoldID(string(args[0]), limit.HoldReservation+limit.HoldSlot-what.Hold); !ok && other {
+			return nil, false, "ERR invalid id '" + quote(args[0]) + "': " + wrongHold[what.Hold]
+		}
 		if !ok {
 			return nil, false, "ERR invalid id '" + quote(args[0]) + "': it is not one that was answered, for an id of your own say ID id TENANT tenant"
 		}

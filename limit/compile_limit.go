@@ -217,6 +217,9 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		c.compileSlots(spec, l)
 		return
 	}
+	if spec.Slots.Set() && l.Params.Algorithm == 0 {
+		return // a word that is nearly concurrency
+	}
 	if spec.Slots.Set() {
 		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove it, or say so")
 	}

@@ -27,6 +27,9 @@ func (l *Limit) DescribeOnError(n int64) string {
 	}
 	share := l.Params.Share(n).Capacity
 	text := fmt.Sprintf("%s: each of %d instances admits %d units at once and 1/%d of the rate", l.OnError, n, share, n)
+	if l.Params.Algorithm == AlgorithmConcurrency {
+		text = fmt.Sprintf("%s: each of %d instances gives %d slots, beside those held before", l.OnError, n, share)
+	}
 	if over := share*n - l.Params.Capacity; over > 0 {
 		text += fmt.Sprintf(", together up to %d units beyond the limit", over)
 	}

@@ -202,6 +202,11 @@ func (u *Units) Renew(now, ends int64, holder string) bool {
 	return false
 }
 
+// Holds reports whether a holder has a slot at now.
+func (u *Units) Holds(now int64, holder string) bool {
+	return slices.ContainsFunc(u.units, func(x unit) bool { return x.holder == holder && x.at > now })
+}
+
 // Expires returns the instant from which all have ended.
 func (u *Units) Expires(p *Params) int64 {
 	if len(u.units) == 0 {

@@ -1,6 +1,10 @@
 package limiter
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"slices"
+
+	"github.com/limitgate/limitgate/limit"
+)
 
 // Explanation says what would be decided about a request, and why.
 type Explanation struct {
@@ -24,6 +28,21 @@ type Explained struct {
 	Lease, Store, OnError string
 }
 
+// explainSlots returns the buckets of limits of concurrency, which only RL.ACQUIRE meets:
+// whoever asks wants to see what is held, too.
+func (l *Limiter) explainSlots(req *limit.Request, set *limit.Set) (slots []limit.Item) {
+	var b Batch
+	b.Requests = append(b.Requests, *req)
+	b.Requests[0].Hold, b.Requests[0].HoldFor, b.Requests[0].ID = limit.HoldSlot, limit.DefaultHold, "explain"
+	l.peek(&b, set, nil)
+	for _, it := range b.Items(0) {
+		if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
+			slots = append(slots, it)
+		}
+	}
+	return slots
+}
+
 // Explain explains req limit by limit, and takes nothing. Batch is used for the
 // work and holds the items.
 func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
@@ -31,8 +50,9 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	b.Requests = append(b.Requests, *req)
 	set := l.set.Load()
 	l.peek(b, set, nil) // every bucket is asked, whatever is known
-	items := b.Items(0)
+	items := slices.Clone(b.Items(0))
 	out := Explanation{Decision: b.Decisions[0], Set: set}
+	items = append(items, l.explainSlots(req, set)...)
 	for _, c := range set.Explain(req) {
 		n := int64(max(1, l.opts.Instances()))
 		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlace(n), OnError: c.Limit.DescribeOnError(n)}

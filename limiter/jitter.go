@@ -52,6 +52,19 @@ func (j *jitter) upTo(spread int64) int64 {
 	return int64(j.random() * float64(min(spread, j.most)+1))
 }
 
+// slotRetry is after how many ms a slot should be asked for again at the latest: it may
+// be given back at any moment, long before the time of its holder is up.
+const slotRetry = 1000
+
+// retry returns after how many ms a caller should come back whom it denied at now, in ms
+// since the epoch, with a true wait.
+func (j *jitter) retry(it *limit.Item, wait, now int64) int64 {
+	if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
+		return min(wait, slotRetry-j.upTo(slotRetry/2))
+	}
+	return wait + j.add(it, now)
+}
+
 // add queues a caller that was denied it at now, in ms since the epoch, and returns
 // how much later than its true wait it should come back, in ms: its turn and
 // U(0, max(10 % of the wait, cost/rate)), or where that is beyond the largest jitter,

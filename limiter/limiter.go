@@ -335,7 +335,7 @@ func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 		d := &b.Decisions[i]
 		items := b.Items(i)
 		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Own == nil { // who brings a limit computes with the true wait
-			d.RetryAfter += l.jitter.add(&items[d.Item], at.Now/1000)
+			d.RetryAfter = l.jitter.retry(&items[d.Item], d.RetryAfter, at.Now/1000)
 		}
 		if l.opts.Observer != nil {
 			l.opts.Observer.Observe(set, d, items)

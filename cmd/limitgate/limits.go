@@ -181,6 +181,9 @@ func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation, ma
 	if d.Binding == nil {
 		fmt.Fprintf(w, "%s: no limit applies\n", verdict)
 	} else {
+		if d.RetryAfter == limit.Never && d.Binding.Action == limit.ActionLimit {
+			verdict += fmt.Sprintf(" for ever, since a cost of %d is more than %d", req.Cost, d.Limit)
+		}
 		fmt.Fprintf(w, "%s, bound by %s\n", verdict, d.LimitID())
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
