@@ -1,7 +1,6 @@
 package backstop
 
 import (
-	"cmp"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -11,25 +10,47 @@ import (
 
 const (
 	// maxSlotBuckets bounds the buckets of concurrency that are known; those asked for
-	// least recently are forgotten, and whoever holds slots of them counts no more.
+	// least recently are forgotten, see slots.missed.
 	maxSlotBuckets = 10_000
-	// maxHolders bounds the holders whose buckets are known, some 20 MB: a slot of one
-	// that is forgotten is held until its time is up.
-	maxHolders = 100_000
+	// maxHolderBytes bounds what is known of holders: the slots of one that is forgotten,
+	// the oldest first, are free.
+	maxHolderBytes = 20 << 20
+	// holderBytes is about what a holder takes beside its key and the names of its
+	// buckets, of which each is kept twice.
+	holderBytes = 300
 )
 
 // slots are those of limits of concurrency that this instance gave while the store was
 // sick, an n-th of each limit. They live and end here: the store does not know them.
 type slots struct {
 	mu      sync.Mutex // guards what follows; taken before that of a shard of shares
-	buckets *simplelru.LRU[string, *limit.Units]
-	holders *simplelru.LRU[string, []string] // the buckets in which a call holds a slot, by limit.Call.Once
-	last    int64                            // the latest time of a decision
+	buckets *simplelru.LRU[string, *slotBucket]
+	holders *simplelru.LRU[string, holder] // by limit.Call.Once
+	bytes   int                            // of holders
+	last    int64                          // the latest time of a decision
+	// missed is until when somebody may hold a slot of a bucket that was forgotten:
+	// buckets that are not known have one slot then.
+	missed int64
+}
+
+// slotBucket are the slots held of one bucket.
+type slotBucket struct {
+	limit.Units
+	params limit.Params // of the limit that asked last
+	small  bool         // it came in the place of one that was forgotten
+}
+
+// holder is a call that holds slots.
+type holder struct {
+	names []string // of the buckets
+	keep  int64    // for how long, in microseconds
+	bytes int
 }
 
 func (s *slots) init() {
-	s.buckets, _ = simplelru.NewLRU[string, *limit.Units](maxSlotBuckets, nil) // fail for bounds below 1 only
-	s.holders, _ = simplelru.NewLRU[string, []string](maxHolders, nil)
+	// They fail for bounds below 1 only.
+	s.buckets, _ = simplelru.NewLRU(maxSlotBuckets, func(_ string, b *slotBucket) { s.missed = max(s.missed, b.Expires(&b.params)) })
+	s.holders, _ = simplelru.NewLRU[string, holder](maxHolderBytes/holderBytes, nil)
 }
 
 // counts reports whether a call is of limits of concurrency, too.
@@ -44,11 +65,20 @@ func counts(call []limit.Item) bool {
 
 func isSlot(it *limit.Item) bool { return it.Limit.Params.Algorithm == limit.AlgorithmConcurrency }
 
-// share returns the n-th part of a limit of concurrency.
-func share(it *limit.Item, n int64) limit.Params {
+// bucket returns the slots of an item's bucket, and the n-th part of its limit. The
+// caller holds mu.
+func (s *slots) bucket(it *limit.Item, n, now int64) (*slotBucket, limit.Params) {
 	p := it.Limit.Params
 	p.Capacity = max(1, p.Capacity/n)
-	return p
+	b, ok := s.buckets.Get(string(it.Name))
+	if !ok {
+		b = &slotBucket{small: now < s.missed}
+	}
+	if b.small {
+		p.Capacity = 1
+	}
+	b.params = p
+	return b, p
 }
 
 // look fills in the verdicts of those items of a call that are slots, and reports
@@ -60,14 +90,10 @@ func (s *slots) look(items []limit.Item, c limit.Call, n, now int64) (admits boo
 		if !isSlot(it) {
 			continue
 		}
-		units, ok := s.buckets.Get(string(it.Name))
-		if !ok {
-			units = &limit.Units{}
-		}
-		p := share(it, n)
-		state, _ := units.State(&p, now, it.Cost, c.Keep.Microseconds())
+		b, p := s.bucket(it, n, now)
+		state, _ := b.State(&p, now, it.Cost, c.Keep.Microseconds())
 		it.Verdict, _, _ = limit.Decide(&p, nil, &state, now, it.Cost)
-		if !it.Allowed && units.Holds(now, string(limit.Holder(c.Once))) { // it asks again
+		if !it.Allowed && b.Holds(now, string(limit.Holder(c.Once))) { // it asks again
 			it.Verdict = limit.Verdict{Allowed: true, Remaining: it.Remaining, Reset: it.Reset}
 		}
 		admits = admits && (it.Allowed || !it.Enforced())
@@ -77,26 +103,30 @@ func (s *slots) look(items []limit.Item, c limit.Call, n, now int64) (admits boo
 
 // take takes the slots that look found. The caller holds mu.
 func (s *slots) take(items []limit.Item, c limit.Call, n, now int64) {
-	var names []string
+	h := holder{keep: c.Keep.Microseconds(), bytes: len(c.Once) + holderBytes}
+	by := string(limit.Holder(c.Once))
 	for i := range items {
 		it := &items[i]
 		if !isSlot(it) || !it.Allowed {
 			continue
 		}
-		name := string(it.Name)
-		units, ok := s.buckets.Get(name)
-		if !ok {
-			units = &limit.Units{}
-			s.buckets.Add(name, units)
-		}
-		p := share(it, n)
-		state, _ := units.State(&p, now, it.Cost, c.Keep.Microseconds())
-		units.Take(&p, now, it.Cost, &state, string(limit.Holder(c.Once)))
-		names = append(names, name)
+		b, p := s.bucket(it, n, now)
+		state, _ := b.State(&p, now, it.Cost, h.keep)
+		b.Take(&p, now, it.Cost, &state, by)
+		s.buckets.Add(string(it.Name), b)
+		h.names = append(h.names, string(it.Name))
+		h.bytes += 2 * len(it.Name)
 	}
-	if len(names) > 0 {
-		s.holders.Add(string(c.Once), names)
+	if len(h.names) == 0 {
+		return
 	}
+	s.forget(string(c.Once))
+	for s.bytes+h.bytes > maxHolderBytes {
+		oldest, _, _ := s.holders.GetOldest()
+		s.give(oldest)
+	}
+	s.holders.Add(string(c.Once), h)
+	s.bytes += h.bytes
 }
 
 // settle gives the slots of a call back, or holds them from now on, and reports whether
@@ -104,18 +134,23 @@ func (s *slots) take(items []limit.Item, c limit.Call, n, now int64) {
 func (s *slots) settle(what *limit.Settlement, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := what.Key()
+	key := string(what.Key())
 	if what.Change != limit.ChangeRenew {
 		return s.give(key)
 	}
 	now = limit.Monotonic(&s.last, now)
-	ends := now + cmp.Or(what.For, limit.DefaultHold).Microseconds()
-	names, _ := s.holders.Get(string(key))
+	h, _ := s.holders.Get(key)
+	if what.For > 0 {
+		h.keep = what.For.Microseconds()
+	}
 	held := false
-	for _, name := range names {
-		if units, ok := s.buckets.Get(name); ok {
-			held = units.Renew(now, ends, string(limit.Holder(key))) || held
+	for _, name := range h.names {
+		if b, ok := s.buckets.Get(name); ok {
+			held = b.Renew(now, now+h.keep, string(limit.Holder([]byte(key)))) || held
 		}
+	}
+	if held {
+		s.holders.Add(key, h)
 	}
 	return held
 }
@@ -124,26 +159,36 @@ func (s *slots) settle(what *limit.Settlement, now int64) bool {
 func (s *slots) release(key []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.give(key)
+	s.give(string(key))
 }
 
 // give gives the slots back that a call holds under a key, and reports whether there
 // were any. The caller holds mu.
-func (s *slots) give(key []byte) (held bool) {
-	names, _ := s.holders.Get(string(key))
-	for _, name := range names {
-		if units, ok := s.buckets.Get(name); ok {
-			held = units.Give(1, 0, string(limit.Holder(key))) > 0 || held
+func (s *slots) give(key string) (held bool) {
+	h, _ := s.holders.Peek(key)
+	for _, name := range h.names {
+		if b, ok := s.buckets.Peek(name); ok {
+			held = b.Give(1, 0, string(limit.Holder([]byte(key)))) > 0 || held
 		}
 	}
-	s.holders.Remove(string(key))
+	s.forget(key)
 	return held
+}
+
+// forget forgets a holder. The caller holds mu.
+func (s *slots) forget(key string) {
+	if h, ok := s.holders.Peek(key); ok {
+		s.bytes -= h.bytes
+		s.holders.Remove(key)
+	}
 }
 
 // reset forgets the buckets whose name matches, and returns how many there were.
 func (s *slots) reset(match func(name string) bool) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	missed := s.missed
+	defer func() { s.missed = missed }() // what is reset is not missed
 	for _, name := range s.buckets.Keys() {
 		if match(name) && s.buckets.Remove(name) {
 			n++

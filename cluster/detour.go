@@ -85,7 +85,7 @@ func redirect(why error) (addr string, ok bool) {
 
 // follows reports whether a call goes on to where a redirect leads.
 func follows(v verb, call []limit.Item) bool {
-	return v >= verbRefund || slices.ContainsFunc(call, func(it limit.Item) bool {
+	return v == verbRefund || v == verbSettle || slices.ContainsFunc(call, func(it limit.Item) bool {
 		return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
 	})
 }
@@ -93,7 +93,7 @@ func follows(v verb, call []limit.Item) bool {
 // redirected notes that a call is to be asked for elsewhere, if there is a way, and
 // reports whether it did. It is called under t.mu.
 func (t *ticket) redirected(c limit.Call, why error) bool {
-	if k := kindOf(why); c.Once != nil && c.Hold != limit.HoldSlot && !t.left && (k == KindMoved || k == KindAsk || k == KindTryAgain) {
+	if k := kindOf(why); t.verb == verbTake && c.Once != nil && c.Hold != limit.HoldSlot && !t.left && (k == KindMoved || k == KindAsk || k == KindTryAgain) {
 		// The key of its answer is hardly ever there, which a slot that moves does not
 		// bear: it is asked for without.
 		c.Once = nil
@@ -104,8 +104,8 @@ func (t *ticket) redirected(c limit.Call, why error) bool {
 		return false // the parts of a call that follows do, too
 	}
 	w, ok := t.way.after(why)
-	if t.verb == verbSettle && w.single {
-		ok = false // what is settled together is not taken apart
+	if w.single && c.Once != nil {
+		ok = false // the record of a call, and its buckets, are not taken apart
 	}
 	if ok {
 		t.again = append(t.again, detour{c, w, why})

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"hash/maphash"
 	"time"
 
@@ -73,6 +74,7 @@ type command struct {
 	keep       time.Duration
 	hold       limit.Hold  // of that answer
 	settlement *settlement // of the only call, nil without
+	free       bool        // the settlement's script may use keys that it does not declare
 	first      int         // the first of its runs, -1 before there is one
 	last       int
 	start, end int // where it stands in flight.out
@@ -109,12 +111,12 @@ type member struct {
 	next   int   // the group's next member, -1 after the last
 }
 
-// place is where in its command a call is decided: the run, then the group
-// within it.
-type place struct{ run, group int }
+// place is where in its flight a call is decided: the command, then the run in it, then
+// the group within that.
+type place struct{ command, run, group int }
 
 func (p place) before(q place) bool {
-	return p.run < q.run || p.run == q.run && p.group < q.group
+	return cmp.Or(cmp.Compare(p.command, q.command), cmp.Compare(p.run, q.run), cmp.Compare(p.group, q.group)) < 0
 }
 
 func newFlight() *flight {
@@ -169,7 +171,8 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 	at := f.join(t.verb, w, items, after)
 	if c.Once != nil {
 		cmd := &f.commands[len(f.commands)-1]
-		cmd.once, cmd.keep, cmd.hold, cmd.settlement = f.keepName(c.Once), c.Keep, c.Hold, t.settlement
+		cmd.once, cmd.keep, cmd.hold = f.keepName(c.Once), c.Keep, c.Hold
+		cmd.settlement, cmd.free = t.settlement, !f.opts.declared && !t.way.alone
 	}
 	g := &f.groups[at]
 	m.place = g.place
@@ -192,7 +195,7 @@ func (f *flight) add(t *ticket, c limit.Call, first int) {
 // join returns the group for a call that must not be decided earlier than at
 // after: one of equal calls, or a new one.
 func (f *flight) join(v verb, w way, items []limit.Item, after place) int {
-	if v >= verbRefund || f.opts.separate || w.alone {
+	if v == verbRefund || v == verbSettle || f.opts.separate || w.alone {
 		return f.open(v, w, items, after)
 	}
 	hash := hashCall(v, items)
@@ -217,10 +220,11 @@ func (f *flight) join(v verb, w way, items []limit.Item, after place) int {
 // open opens a group in a run of its shape.
 func (f *flight) open(v verb, w way, items []limit.Item, after place) int {
 	items = f.keep(items)
-	c := f.command(w, items)
+	command := f.command(w, items, after.command)
+	c := &f.commands[command]
 	at := -1
 	for i := c.first; i >= 0; i = f.runs[i].next {
-		if i >= after.run && f.runs[i].verb == v && sameShape(f.runs[i].shape, items) {
+		if (command > after.command || i >= after.run) && f.runs[i].verb == v && sameShape(f.runs[i].shape, items) {
 			at = i
 		}
 	}
@@ -236,7 +240,7 @@ func (f *flight) open(v verb, w way, items []limit.Item, after place) int {
 	}
 	r := &f.runs[at]
 	id := len(f.groups)
-	f.groups = append(f.groups, group{items: items, place: place{at, r.groups}, next: -1})
+	f.groups = append(f.groups, group{items: items, place: place{command, at, r.groups}, next: -1})
 	if r.first < 0 {
 		r.first = id
 	} else {
@@ -265,19 +269,20 @@ func (f *flight) keepName(name []byte) []byte {
 	return f.names[begin:len(f.names):len(f.names)]
 }
 
-// command returns the command in which a call of the items may travel.
-func (f *flight) command(w way, items []limit.Item) *command {
+// command returns the command in which a call of the items may travel, the first from
+// one on.
+func (f *flight) command(w way, items []limit.Item, from int) int {
 	slot := uint16(0)
 	if !f.opts.acrossSlots || w.alone {
 		slot = items[0].Slot()
 	}
-	for i := range f.commands {
+	for i := from; i < len(f.commands); i++ {
 		if c := &f.commands[i]; !w.alone && !c.way.alone && c.slot == slot {
-			return c
+			return i
 		}
 	}
 	f.commands = append(f.commands, command{slot: slot, way: w, first: -1})
-	return &f.commands[len(f.commands)-1]
+	return len(f.commands) - 1
 }
 
 func hashCall(v verb, items []limit.Item) uint64 {

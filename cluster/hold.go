@@ -13,10 +13,15 @@ type settlement struct {
 	*limit.Settlement
 	keys    []string // that the script must declare, beside the record's
 	outcome limit.Outcome
+	back    []string // the names of buckets that units came back to
 }
 
-// undeclaredText begins what the script replies when it must declare keys.
-const undeclaredText = "LGKEYS "
+// undeclaredText begins what the script replies when it must declare keys, and doneText
+// when units came back to buckets.
+const (
+	undeclaredText = "LGKEYS "
+	doneText       = "LGDONE "
+)
 
 // errUndeclared is why nothing was settled although the keys were declared: the record
 // has become another one.
@@ -29,11 +34,6 @@ func (f *flight) encodeHold(c *command, r *run) int {
 	if c.hold == limit.HoldNone {
 		return 1
 	}
-	slot := ""
-	if c.hold == limit.HoldSlot {
-		slot = "slot"
-	}
-	f.body = appendBulk(f.body, slot)
 	follows := make([]byte, len(r.shape))
 	for i := range r.shape {
 		follows[i] = '0'
@@ -42,7 +42,7 @@ func (f *flight) encodeHold(c *command, r *run) int {
 		}
 	}
 	f.body = appendBulk(f.body, follows)
-	return 3
+	return 2
 }
 
 // encodeSettlement writes the command of a settlement.
@@ -54,9 +54,9 @@ func (f *flight) encodeSettlement(c *command, sha string) {
 	for _, key := range s.keys {
 		f.out = appendBulk(f.out, key)
 	}
-	free := int64(1)
-	if f.opts.declared {
-		free = 0
+	free := int64(0)
+	if c.free {
+		free = 1
 	}
 	f.out = appendBulk(f.out, s.Change.String())
 	for _, n := range [...]int64{0, 1, s.Units, s.For.Milliseconds(), free} {
@@ -79,10 +79,29 @@ func (f *flight) settled(g *group, outcome int64) (ok bool) {
 	return true
 }
 
+// settledText notes what the script replied in words, and reports whether it did.
+func (f *flight) settledText(g *group, text replyError, tell func(error, []limit.Item)) bool {
+	back, done := strings.CutPrefix(string(text), doneText)
+	if !done && !strings.HasPrefix(string(text), undeclaredText) {
+		return false
+	}
+	f.inTime++
+	f.each(g, func(t *ticket, call limit.Call) {
+		switch {
+		case t.left:
+		case done:
+			t.settlement.outcome, t.settlement.back = limit.OutcomeDone, strings.Split(back, "\n")
+		case !t.askWithKeys(call, text):
+			tell(errUndeclared, t.items[call.First:call.Last])
+		}
+	})
+	return true
+}
+
 // askWithKeys notes that a settlement is to be asked for again with the keys that the
 // script named, and reports whether that can help. It is called under t.mu.
 func (t *ticket) askWithKeys(c limit.Call, text replyError) bool {
-	if t.left || len(t.settlement.keys) > 0 {
+	if len(t.settlement.keys) > 0 {
 		return false
 	}
 	t.settlement.keys = strings.Split(strings.TrimPrefix(string(text), undeclaredText), "\n")
@@ -91,7 +110,7 @@ func (t *ticket) askWithKeys(c limit.Call, text replyError) bool {
 }
 
 // Settle changes what the store keeps of a request, see limiter.Store.
-func (s *Store) Settle(at limit.Moment, what *limit.Settlement) limit.Outcome {
+func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string) {
 	key := what.Key()
 	items := []limit.Item{{Name: key, KeyLen: len(key), TagLen: len(limit.TenantKey(what.Tenant))}}
 	st := &settlement{Settlement: what}
@@ -106,5 +125,5 @@ func (s *Store) Settle(at limit.Moment, what *limit.Settlement) limit.Outcome {
 		none := 0
 		again = s.await(tr, at.Deadline(), &none)
 	}
-	return st.outcome
+	return st.outcome, st.back
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,10 +133,15 @@ func (h *holdHistory) settle() {
 		what.Units = []int64{0, h.random.Int64N(10), h.random.Int64N(200)}[h.random.IntN(3)]
 	}
 	at := limit.Moment{Now: h.now, Start: time.Now(), Timeout: 5 * time.Second}
-	got, want := h.store.Settle(at, &what), h.mem.Settle(at, &what)
+	got, gotBack := h.store.Settle(at, &what)
+	want, wantBack := h.mem.Settle(at, &what)
 	h.settled++
 	h.outcomes[want]++
 	if got != want {
 		h.t.Fatalf("step %d, %+v: %d on Redis, %d in memory", h.steps, what, got, want)
+	}
+	// What is full again may be forgotten in memory, and takes nothing back then.
+	if !slices.Equal(gotBack, wantBack) && len(gotBack) < len(wantBack) {
+		h.t.Fatalf("step %d, %+v: units came back to %q on Redis, to %q in memory", h.steps, what, gotBack, wantBack)
 	}
 }

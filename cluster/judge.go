@@ -16,8 +16,8 @@ import (
 // Rights are the ACL rules of a user that may do all that limitgate does, and
 // nothing else.
 const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
-	" +get +set +getex +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
-	" +zadd +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
+	" +get +set +getex +exists +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
+	" +zadd +zcard +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
 
 const (
 	// maxClockOffset is how far clocks may be apart before that is told.

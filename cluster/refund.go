@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -46,10 +47,21 @@ func (s *Store) refundLate(ctx context.Context) {
 }
 
 func (s *Store) refund(deadline time.Time, items []limit.Item) {
-	calls := make([]limit.Call, len(items))
-	for i := range items {
-		calls[i] = limit.Call{First: i, Last: i + 1, Once: items[i].Once}
-	}
+	calls := refundCalls(items)
 	done := s.ask(deadline, verbRefund, items, calls)
-	s.counts.refundsLost.Add(int64(len(items) - done))
+	s.counts.refundsLost.Add(int64(len(calls) - done))
+}
+
+// refundCalls returns a call for each item, but one for all those behind each other
+// whose answer is kept under the same key: they are given back together.
+func refundCalls(items []limit.Item) (calls []limit.Call) {
+	for i := range items {
+		last := len(calls) - 1
+		if last >= 0 && items[i].Once != nil && bytes.Equal(items[i].Once, calls[last].Once) {
+			calls[last].Last = i + 1
+			continue
+		}
+		calls = append(calls, limit.Call{First: i, Last: i + 1, Once: items[i].Once})
+	}
+	return calls
 }

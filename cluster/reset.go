@@ -44,6 +44,9 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 		return n, err
 	}
 	removed, err := node.unlinkMatching(ctx, key+":", func(name string) bool {
+		if limit.IsHold(name) {
+			return id == "" // else slots of other limits are still held
+		}
 		return id == "" || limit.IsAnswer(name) || limit.OwnedBy(strings.TrimPrefix(name, key), id)
 	})
 	return n + removed, err

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -92,13 +91,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 			}
 		})
 		return 1, nil
-	case ok && r.verb == verbSettle && strings.HasPrefix(string(refused), undeclaredText):
-		f.inTime++
-		f.each(g, func(t *ticket, call limit.Call) {
-			if !t.askWithKeys(call, refused) && !t.left {
-				tell(errUndeclared, t.items[call.First:call.Last])
-			}
-		})
+	case ok && r.verb == verbSettle && f.settledText(g, refused, tell):
 		return 1, nil
 	case ok:
 		f.fail(g, refused, false, tell)

@@ -23,6 +23,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	c.register(l)
 	before := len(c.problems)
 	c.compileWords(spec, l)
+	l.slots = l.Params.Algorithm == AlgorithmConcurrency && l.Action == ActionLimit
 	c.compileBy(spec, l)
 	c.compileWhen(spec, l)
 	c.compileRate(spec, l)
@@ -311,7 +312,11 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 		lives = MaxHold.Microseconds()
 	}
 	if c.opts.IPMaxTTL > 0 && lives > c.opts.IPMaxTTL {
-		c.fail(spec.Rate.Line, "rate", "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (%s) allows: shorten the period or the burst, or raise privacy.ip_max_ttl on purpose",
+		line, field := spec.Rate.Line, "rate"
+		if l.slots {
+			line, field = spec.Slots.Line, "slots"
+		}
+		c.fail(line, field, "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (%s) allows: shorten the period or the burst, or raise privacy.ip_max_ttl on purpose",
 			micros(lives), micros(c.opts.IPMaxTTL))
 	}
 }

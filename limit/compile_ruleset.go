@@ -76,7 +76,10 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if l == nil {
 		return
 	}
-	l.Tenant = tenant.Name.Value
+	if l.Action == ActionLimit && l.slots != limits[i].slots {
+		c.fail(o.Line, field+"."+o.ID.Value, "a limit of concurrency stays one, and no other becomes one, for a tenant: give it an id of its own")
+	}
+	l.Tenant, l.slots = tenant.Name.Value, limits[i].slots
 	limits[i] = l
 }
 
@@ -137,7 +140,7 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 		if !ok {
 			i = len(r.groups)
 			index[key] = i
-			r.groups = append(r.groups, group{slots: l.Params.Algorithm == AlgorithmConcurrency})
+			r.groups = append(r.groups, group{slots: l.slots})
 		}
 		r.groups[i].candidates = append(r.groups[i].candidates, l)
 	}
@@ -167,7 +170,7 @@ func (l *Limit) groupKey() string {
 	if l.Action == ActionDeny && !l.byTenant && len(l.by) == 0 {
 		return "deny:" + l.ID
 	}
-	if l.Params.Algorithm == AlgorithmConcurrency { // what only RL.ACQUIRE meets replaces nothing that others meet
+	if l.slots { // what only RL.ACQUIRE meets replaces nothing that others meet
 		return "slots:" + strings.Join(l.Level(), ",") + ":" + l.Group
 	}
 	return "level:" + strings.Join(l.Level(), ",") + ":" + l.Group

@@ -111,6 +111,11 @@ func (s Settlement) Key() []byte {
 	return appendHoldName([]byte(TenantKey(s.Tenant)), s.Hold, s.ID)
 }
 
+// IsHold reports whether a key is that of a record of what a tenant's request holds.
+func IsHold(name string) bool {
+	return strings.HasPrefix(name, tenantPrefix) && (strings.Contains(name, string(tagEnd)+onceMark+"r;") || strings.Contains(name, string(tagEnd)+onceMark+"a;"))
+}
+
 // appendHoldName appends what follows the tag in the key of a record.
 func appendHoldName(b []byte, h Hold, id string) []byte {
 	b = append(b, onceMark...)

@@ -31,6 +31,7 @@ type Limit struct {
 	field    bool // the bucket is a field of its tenant's hash
 	when     []condition
 	suffix   string // ":id;code": the name behind the tag
+	slots    bool   // it counts slots, or overrides a limit that does: only RL.ACQUIRE meets it
 	layer    int8   // shared, plan or override: the higher beats the lower
 	onErrSet bool   // the file says on_error
 	broken   bool   // it has mistakes, so that what follows from it means nothing

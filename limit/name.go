@@ -95,8 +95,8 @@ func (b *Buffer) nameOnce(req *Request, calls []Call) {
 	for i := range calls {
 		c := &calls[i]
 		it := &b.Items[c.First]
-		if c.Local {
-			continue
+		if c.Local || req.Hold != HoldNone && it.Limit.Shared() && (req.Fresh || req.Hold == HoldSlot) {
+			continue // nobody makes it again, or it would outlive what is held
 		}
 		begin := len(b.names)
 		b.names = append(b.names, it.Name[:it.TagLen]...)
@@ -113,7 +113,7 @@ func (b *Buffer) nameOnce(req *Request, calls []Call) {
 		}
 		if req.Hold != HoldNone && it.Limit.Shared() { // only what is the tenant's own is settled
 			b.names = appendEscaped(append(b.names, ';'), req.Tenant)
-			c.Hold = HoldNone
+			c.Hold, c.Keep = HoldNone, OnceTTL
 		}
 		c.Once = b.names[begin:len(b.names):len(b.names)]
 	}

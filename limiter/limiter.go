@@ -34,7 +34,8 @@ type Store interface {
 	Refund(at limit.Moment, items []limit.Item)
 	// Settle changes what is kept of a request that is held. Where the store does not
 	// answer before the deadline the outcome is OutcomeUnknown.
-	Settle(at limit.Moment, what *limit.Settlement) limit.Outcome
+	// It returns the names of buckets that units came back to.
+	Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Forget forgets the bucket with a name, which is all of its key, and reports

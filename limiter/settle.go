@@ -3,9 +3,9 @@ package limiter
 import "github.com/limitgate/limitgate/limit"
 
 // Settle changes what is held of a request that was admitted: of its buckets in its
-// tenant's slot. Kept says that the store keeps something of it: what the backstop
-// decided is held by this proxy, if at all, and settled by that. Any number of
-// goroutines may call it.
+// tenant's slot. Kept says that the store keeps something of it, as far as was known when
+// it was admitted. What the backstop decided is held by this proxy, if at all, and settled
+// by that. Any number of goroutines may call it.
 func (l *Limiter) Settle(what *limit.Settlement, kept bool) limit.Outcome {
 	outcome := l.settle(what, kept)
 	if l.opts.Observer != nil {
@@ -16,15 +16,21 @@ func (l *Limiter) Settle(what *limit.Settlement, kept bool) limit.Outcome {
 
 func (l *Limiter) settle(what *limit.Settlement, kept bool) limit.Outcome {
 	at := l.moment()
-	if kept {
-		if outcome := l.opts.Store.Settle(at, what); outcome != limit.OutcomeUnknown {
-			return outcome
+	outcome := limit.OutcomeUnknown
+	if kept || what.Hold == limit.HoldSlot { // the store may have given a slot too late for its answer
+		var back []string
+		outcome, back = l.opts.Store.Settle(at, what)
+		for _, name := range back {
+			if l.deny != nil {
+				l.deny.forgetOne(name, l.instant(l.opts.Now()))
+			}
 		}
 	}
-	if l.opts.Backstop != nil && l.opts.Backstop.Settle(at, what) || !kept {
+	here := l.opts.Backstop != nil && l.opts.Backstop.Settle(at, what)
+	if outcome == limit.OutcomeUnknown && (here || !kept && what.Change != limit.ChangeRenew) {
 		return limit.OutcomeDone
 	}
-	return limit.OutcomeUnknown
+	return outcome
 }
 
 // Held reports whether the store keeps something of request i, which was admitted and

@@ -1,41 +1,68 @@
 package memory
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"container/heap"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/limitgate/limitgate/limit"
+)
 
 const (
-	// answersBytes bounds what a shard keeps of calls that may be made again: where more
-	// come within limit.OnceTTL the oldest are forgotten. In all shards it is 20 MB.
-	answersBytes = 20 << 20 / shardCount
-	// holdsBytes bounds what it keeps of calls that may be settled; those that are
-	// forgotten stay charged as they were. In all shards it is 64 MB.
-	holdsBytes = 64 << 20 / shardCount
+	// answersBytes bounds what is kept of calls that may be made again, and holdsBytes of
+	// calls that may be settled. Where there is more, a shard that has more than its part
+	// forgets those that end first: calls are then charged again, and holds stay as they
+	// were granted. With what shards keep that have less than their part it is twice as
+	// much at the most.
+	answersBytes = 20 << 20
+	holdsBytes   = 64 << 20
 	// answerBytes and answeredBytes are about what an answer takes beside its key, and
 	// each bucket in it beside its name.
 	answerBytes   = 150
 	answeredBytes = 150
 )
 
-// answers are what calls were answered that were granted.
-type answers struct {
-	kept  map[string]*answer
-	order []keptKey // the oldest first; some may be gone
-	bytes int       // of those in order
-	bound int       // of bytes
+// answersBudget counts what the answers of all shards take.
+type answersBudget struct {
+	bound int64
+	bytes atomic.Int64
+	// forgotten counts answers that were forgotten before their end.
+	forgotten atomic.Int64
 }
 
-// keptKey is the key of an answer, and about what that takes in memory.
-type keptKey struct {
-	key   string
-	bytes int
+// answers are what calls were answered that were granted, of one shard.
+type answers struct {
+	kept   map[string]*answer
+	ends   endings
+	bytes  int64 // of kept
+	budget *answersBudget
 }
 
 // answer is what a call was answered, bucket by bucket.
 type answer struct {
+	key      string
 	until    int64 // microseconds
-	keep     int64 // it is kept for so long after it was given or settled, in microseconds
-	settled  bool  // of a hold
+	at       int   // in answers.ends
+	bytes    int64
+	granted  int64 // when, in microseconds
+	keep     int64 // for so long after it was given or settled, in microseconds
+	state    holdState
+	holder   string // of its slots
+	repeats  int    // how often it was given again
 	answered []answered
 }
+
+// holdState is what has become of a hold.
+type holdState uint8
+
+const (
+	holdOpen holdState = iota
+	holdSettled
+	holdCancelled // or released: all that is settled is given back
+)
+
+// repeats is for how long what was settled is repeated, see later.lua.
+const repeats = 10_000_000
 
 // answered is what was asked of one bucket, and the verdict. What asks something else
 // is no repetition.
@@ -58,10 +85,11 @@ func (sh *shard) of(call limit.Call) *answers {
 }
 
 // repeat gives a call the answer that it was given before, and reports whether there
-// is one. A slot that was released is not held any more.
+// is one. What was given back is decided anew, and after a while so is what was settled.
 func (sh *shard) repeat(call limit.Call, items []limit.Item, now int64) bool {
 	was, ok := sh.of(call).kept[string(call.Once)]
-	if !ok || was.until <= now || len(was.answered) != len(items) || call.Hold == limit.HoldSlot && was.settled {
+	if !ok || was.until <= now || len(was.answered) != len(items) ||
+		was.state == holdCancelled || was.state == holdSettled && was.granted+repeats <= now {
 		return false
 	}
 	for i := range items {
@@ -69,6 +97,7 @@ func (sh *shard) repeat(call limit.Call, items []limit.Item, now int64) bool {
 			return false
 		}
 	}
+	was.repeats++
 	for i := range items {
 		it := &items[i]
 		it.Verdict, it.Source, it.Repeated, it.Kept = was.answered[i].verdict, limit.SourceStore, true, true
@@ -78,51 +107,122 @@ func (sh *shard) repeat(call limit.Call, items []limit.Item, now int64) bool {
 
 // keep keeps the answer of a call.
 func (sh *shard) keep(call limit.Call, items []limit.Item, now int64) {
-	was := &answer{until: now + call.Keep.Microseconds(), keep: call.Keep.Microseconds(), answered: make([]answered, len(items))}
-	bytes := len(call.Once) + answerBytes
+	was := &answer{
+		key: string(call.Once), until: now + call.Keep.Microseconds(), granted: now, keep: call.Keep.Microseconds(),
+		bytes: int64(len(call.Once) + answerBytes), answered: make([]answered, len(items)),
+	}
+	if call.Hold == limit.HoldSlot {
+		was.holder = holder(call.Once, now)
+	}
 	for i := range items {
 		it := &items[i]
 		was.answered[i] = answered{params: it.Limit.Params, cost: it.Cost, verdict: it.Verdict}
-		bytes += answeredBytes
+		was.bytes += answeredBytes
 		if call.Hold != limit.HoldNone {
 			w := &was.answered[i]
 			w.name, w.bounds, w.follows = string(it.Name), it.Bounds, call.Hold == limit.HoldReservation && it.Limit.FixedCost == 0
-			bytes += len(w.name)
+			was.bytes += int64(len(w.name))
 		}
 	}
-	sh.of(call).add(string(call.Once), was, bytes, now)
+	sh.of(call).add(was, now)
 }
 
-// add adds an answer, and forgets what has ended or does not fit, from the oldest on.
-func (a *answers) add(key string, was *answer, bytes int, now int64) {
+// holder returns the name that a call has among those who hold slots: one for each time
+// that it is granted, see later.lua.
+func holder(once []byte, now int64) string {
+	return string(limit.Holder(once)) + "@" + strconv.FormatInt(now, 10)
+}
+
+// revoke forgets the answer under a key, whose units are given back, and returns who holds
+// its slots. Where somebody else was told the same since, it is theirs: revoked is false
+// then, and nothing is given back.
+func (sh *shard) revoke(key []byte) (holder string, revoked bool) {
+	for _, a := range []*answers{&sh.answers, &sh.holds} {
+		was := a.kept[string(key)]
+		switch {
+		case was == nil:
+		case was.repeats > 0:
+			was.repeats--
+			return "", false
+		default:
+			a.forget(was.key)
+			return was.holder, true
+		}
+	}
+	return "", true
+}
+
+// add adds an answer, and forgets what has ended, or does not fit.
+func (a *answers) add(was *answer, now int64) {
 	if a.kept == nil {
 		a.kept = map[string]*answer{}
 	}
-	if _, again := a.kept[key]; !again {
-		a.order, a.bytes = append(a.order, keptKey{key, bytes}), a.bytes+bytes
-	}
-	a.kept[key] = was
-	for len(a.order) > 0 && (a.bytes > a.bound || a.ended(a.order[0].key, now)) {
-		oldest := a.order[0]
-		a.order, a.bytes = a.order[1:], a.bytes-oldest.bytes
-		delete(a.kept, oldest.key)
-	}
-}
-
-func (a *answers) ended(key string, now int64) bool {
-	was, ok := a.kept[key]
-	return !ok || was.until <= now
-}
-
-// forgetAnswers has calls decided anew whose keys match, and nothing settled of them.
-func (sh *shard) forgetAnswers(match func(key string) bool) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, a := range []*answers{&sh.answers, &sh.holds} {
-		for key := range a.kept {
-			if match(key) {
-				delete(a.kept, key)
+	a.forget(was.key)
+	a.kept[was.key] = was
+	heap.Push(&a.ends, was)
+	a.account(was.bytes)
+	for len(a.ends) > 0 {
+		first := a.ends[0]
+		if first.until > now {
+			if a.budget.bytes.Load() <= a.budget.bound || a.bytes <= a.budget.bound/shardCount {
+				return
 			}
+			a.budget.forgotten.Add(1)
+		}
+		a.forget(first.key)
+	}
+}
+
+// forget forgets the answer under a key, if there is one.
+func (a *answers) forget(key string) {
+	if was, ok := a.kept[key]; ok {
+		delete(a.kept, key)
+		heap.Remove(&a.ends, was.at)
+		a.account(-was.bytes)
+	}
+}
+
+// keepUntil has an answer end at another instant.
+func (a *answers) keepUntil(was *answer, until int64) {
+	was.until = until
+	heap.Fix(&a.ends, was.at)
+}
+
+func (a *answers) account(bytes int64) {
+	a.bytes += bytes
+	a.budget.bytes.Add(bytes)
+}
+
+// forgetIf forgets the answers whose keys match.
+func (a *answers) forgetIf(match func(key string) bool) {
+	for key := range a.kept {
+		if match(key) {
+			a.forget(key)
 		}
 	}
+}
+
+// endings are answers as a heap, those first that end first.
+type endings []*answer
+
+func (e endings) Len() int           { return len(e) }
+func (e endings) Less(i, j int) bool { return e[i].until < e[j].until }
+func (e endings) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].at, e[j].at = i, j
+}
+
+// Push is for package heap.
+func (e *endings) Push(x any) {
+	was := x.(*answer)
+	was.at = len(*e)
+	*e = append(*e, was)
+}
+
+// Pop is for package heap.
+func (e *endings) Pop() any {
+	last := (*e)[len(*e)-1]
+	(*e)[len(*e)-1] = nil
+	*e = (*e)[:len(*e)-1]
+	return last
 }

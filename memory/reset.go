@@ -19,8 +19,14 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 		answers = match
 	}
 	for i := range s.shards {
-		n += s.shards[i].removeIf(match)
-		s.shards[i].forgetAnswers(answers)
+		sh := &s.shards[i]
+		n += sh.removeIf(match)
+		sh.mu.Lock()
+		sh.answers.forgetIf(answers)
+		if id == "" { // else slots of other limits are still held
+			sh.holds.forgetIf(answers)
+		}
+		sh.mu.Unlock()
 	}
 	return n, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Settle changes what is kept of a request, see limiter.Store.
-func (s *Store) Settle(at limit.Moment, what *limit.Settlement) limit.Outcome {
+func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string) {
 	sh := &s.shards[maphash.String(s.seed, limit.TenantKey(what.Tenant))%shardCount]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -16,66 +16,80 @@ func (s *Store) Settle(at limit.Moment, what *limit.Settlement) limit.Outcome {
 	was, ok := sh.holds.kept[string(key)]
 	switch {
 	case !ok || was.until <= now:
-		return limit.OutcomeUnknown
-	case was.settled:
-		return limit.OutcomeAlready
+		return limit.OutcomeUnknown, nil
+	case was.state != holdOpen:
+		return limit.OutcomeAlready, nil
 	case what.Change == limit.ChangeRenew:
-		return sh.renew(was, what, string(limit.Holder(key)), now)
+		return sh.renew(was, what, now), nil
 	}
-	was.settled, was.until = true, now+was.keep
+	was.state = holdCancelled
+	if what.Change == limit.ChangeCommit {
+		was.state = holdSettled
+	}
+	sh.holds.keepUntil(was, now+was.keep)
 	for i := range was.answered {
-		sh.settle(&was.answered[i], what, limit.Holder(key), now)
+		if w := &was.answered[i]; sh.settle(w, what, was.holder, now) {
+			back = append(back, w.name)
+		}
 	}
-	return limit.OutcomeDone
+	return limit.OutcomeDone, back
 }
 
 // renew has the slots of a call last from now on.
-func (sh *shard) renew(was *answer, what *limit.Settlement, holder string, now int64) limit.Outcome {
+func (sh *shard) renew(was *answer, what *limit.Settlement, now int64) limit.Outcome {
 	keep := was.keep
 	if what.For > 0 {
 		keep = what.For.Microseconds()
 	}
+	var held []*unitsBucket
 	for i := range was.answered {
 		w := &was.answered[i]
 		if w.params.Algorithm != limit.AlgorithmConcurrency || !w.verdict.Allowed {
 			continue
 		}
-		if u := sh.units[w.name]; u == nil || !u.Renew(now, now+keep, holder) {
+		u := sh.units[w.name]
+		if u == nil || !u.Holds(now, was.holder) {
 			return limit.OutcomeUnknown
 		}
+		held = append(held, u)
 	}
-	was.keep, was.until = keep, now+keep
+	for _, u := range held {
+		u.Renew(now, now+keep, was.holder)
+	}
+	was.keep = keep
+	sh.holds.keepUntil(was, now+keep)
 	return limit.OutcomeDone
 }
 
-// settle changes what one bucket was charged.
-func (sh *shard) settle(w *answered, what *limit.Settlement, holder []byte, now int64) {
+// settle changes what one bucket was charged, and reports whether units came back to it.
+// One that was charged nothing, for it only watches, stays as it is.
+func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now int64) (back bool) {
 	units := w.cost
-	if !w.verdict.Allowed {
-		units = 0
-	}
 	switch slot := w.params.Algorithm == limit.AlgorithmConcurrency; {
-	case what.Change == limit.ChangeRelease && !slot, what.Change == limit.ChangeCommit && !w.follows:
-		return
+	case !w.verdict.Allowed, what.Change == limit.ChangeRelease && !slot, what.Change == limit.ChangeCommit && !w.follows:
+		return false
 	case what.Change == limit.ChangeCommit && what.Units > units:
 		sh.owe(w, what.Units-units, now)
-		return
+		return false
 	case what.Change == limit.ChangeCommit:
 		units -= what.Units
 	}
-	if units > 0 {
-		sh.give([]byte(w.name), &w.params, units, w.verdict.Window, holder)
-	}
+	return units > 0 && sh.give([]byte(w.name), &w.params, units, w.verdict.Window, holder)
 }
 
-// give gives units back to a bucket that it was charged in a window, or for a holder.
-func (sh *shard) give(name []byte, p *limit.Params, units, window int64, holder []byte) {
+// give gives units back to a bucket that it was charged in a window, or for a holder, and
+// reports whether there is one.
+func (sh *shard) give(name []byte, p *limit.Params, units, window int64, holder string) (took bool) {
 	if p.Algorithm.OneByOne() {
-		sh.giveUnits(name, units, window, holder)
-	} else if at := sh.find(maphash.Bytes(sh.seed, name), name); at != none {
-		state := limit.Refund(p, sh.slot(at).state, units, window)
-		sh.update(at, &state, true)
+		return sh.giveUnits(name, units, window, holder)
 	}
+	at := sh.find(maphash.Bytes(sh.seed, name), name)
+	if at == none {
+		return false
+	}
+	state := limit.Refund(p, sh.slot(at).state, units, window)
+	sh.update(at, &state, true)
+	return true
 }
 
 // owe takes units from a bucket that may not have them.
@@ -85,6 +99,9 @@ func (sh *shard) owe(w *answered, units, now int64) {
 		u := sh.units[w.name]
 		if u == nil {
 			u = &unitsBucket{params: w.params}
+		}
+		if sh.budget.left() == 0 {
+			u.Squeeze(now)
 		}
 		u.Owe(&w.params, now, units)
 		sh.account(w.name, u)
@@ -101,7 +118,7 @@ func (sh *shard) owe(w *answered, units, now int64) {
 	case !ok:
 	case at != none:
 		sh.update(at, &state, true)
-	default:
+	case sh.budget.left() > 0:
 		sh.insert(hash, name, w.params.Algorithm, &state)
 	}
 }

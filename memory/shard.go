@@ -67,7 +67,6 @@ type shard struct {
 
 func (sh *shard) init(seed maphash.Seed, b *budget) {
 	sh.seed, sh.long, sh.units = seed, map[uint32]string{}, map[string]*unitsBucket{}
-	sh.answers.bound, sh.holds.bound = answersBytes, holdsBytes
 	sh.budget, sh.free, sh.round = b, none, never
 }
 

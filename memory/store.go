@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"hash/maphash"
 	"time"
 
@@ -29,6 +30,8 @@ type Store struct {
 	// overflow decides for new buckets while every slot holds a live one.
 	overflow overflow
 	budget   budget
+	answers  answersBudget
+	holds    answersBudget
 }
 
 // New returns an empty store.
@@ -37,9 +40,10 @@ func New(opts Options) *Store {
 		opts.Buckets = DefaultBuckets
 	}
 	s := &Store{seed: maphash.MakeSeed()}
-	s.budget.bound = int64(opts.Buckets)
+	s.budget.bound, s.answers.bound, s.holds.bound = int64(opts.Buckets), answersBytes, holdsBytes
 	for i := range s.shards {
 		s.shards[i].init(s.seed, &s.budget)
+		s.shards[i].answers.budget, s.shards[i].holds.budget = &s.answers, &s.holds
 	}
 	return s
 }
@@ -103,6 +107,7 @@ type pending struct {
 	index     uint32
 	overflow  *limit.State // when the bucket finds no room; under overflow.mu
 	units     *unitsBucket // of a bucket whose units end one by one
+	params    limit.Params // that it is decided by
 	state     limit.State
 	rewritten bool
 }
@@ -139,14 +144,18 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 // says that the call holds overflow.mu.
 func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *pending, room *int, overflown *bool) {
 	p.overflow = nil
-	params, rewritten := &it.Limit.Params, false
+	p.params = it.Limit.Params
+	rewritten := false
+	if p.units != nil && *room <= 0 && p.params.Algorithm == limit.AlgorithmConcurrency {
+		p.units = nil // each slot takes room
+	}
 	switch {
-	case p.units != nil || *room > 0 && params.Algorithm.OneByOne():
+	case p.units != nil || *room > 0 && p.params.Algorithm.OneByOne():
 		if p.units == nil {
 			p.units = &unitsBucket{}
-			*room--
 		}
-		p.state, rewritten = p.units.State(params, now, it.Cost, call.Keep.Microseconds())
+		*room--
+		p.state, rewritten = p.units.State(&p.params, now, it.Cost, call.Keep.Microseconds())
 	case p.index != none:
 		p.state = sh.slot(p.index).state
 	case *room > 0:
@@ -159,14 +168,13 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 		}
 		p.overflow = s.overflow.bucket(it.Limit)
 		p.state = *p.overflow
-		if params.Algorithm.OneByOne() {
-			share := params.Share(1)
-			params = &share
+		if p.params.Algorithm.OneByOne() {
+			p.params = p.params.Share(1)
 		}
 	}
 	// Bounds always hold now: it is at most a second later than the time they
 	// were made for, and they reach a whole day or month further.
-	it.Verdict, p.rewritten, _ = limit.Decide(params, it.Bounds, &p.state, now, it.Cost)
+	it.Verdict, p.rewritten, _ = limit.Decide(&p.params, it.Bounds, &p.state, now, it.Cost)
 	p.rewritten = p.rewritten || rewritten
 	it.Source, it.Repeated, it.Kept = limit.SourceStore, false, call.Once != nil
 }
@@ -182,7 +190,7 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 			return
 		}
 		if it.Allowed {
-			limit.Untake(&it.Limit.Params, &p.state, it.Cost)
+			limit.Untake(&p.params, &p.state, it.Cost)
 		}
 	}
 	switch {
@@ -198,16 +206,33 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 }
 
 // Refund gives the units of items back to their buckets, in the windows in
-// which they were charged.
+// which they were charged. Items behind each other whose answer is kept under the same
+// key are given back together.
 func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
+	for first := 0; first < len(items); {
+		last := first + 1
+		for once := items[first].Once; once != nil && last < len(items) && bytes.Equal(once, items[last].Once); {
+			last++
+		}
+		s.refund(items[first:last])
+		first = last
+	}
+}
+
+func (s *Store) refund(items []limit.Item) {
+	sh := s.shardOf(&items[0])
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	holder := ""
+	if once := items[0].Once; once != nil {
+		var revoked bool
+		if holder, revoked = sh.revoke(once); !revoked {
+			return
+		}
+	}
 	for i := range items {
 		it := &items[i]
-		sh := s.shardOf(it)
-		sh.mu.Lock()
-		delete(sh.answers.kept, string(it.Once))
-		delete(sh.holds.kept, string(it.Once))
-		sh.give(it.Name, &it.Limit.Params, it.Cost, it.Window, limit.Holder(it.Once))
-		sh.mu.Unlock()
+		sh.give(it.Name, &it.Limit.Params, it.Cost, it.Window, holder)
 	}
 }
 
@@ -229,6 +254,10 @@ func (s *Store) Saturated(*limit.Item) bool { return false }
 // Overflows returns how many decisions were made by overflow buckets because
 // the store was full of live ones.
 func (s *Store) Overflows() int64 { return s.overflow.count.Load() }
+
+// Forgotten returns how many calls were forgotten for want of room, while they could be
+// made again, or settled.
+func (s *Store) Forgotten() int64 { return s.answers.forgotten.Load() + s.holds.forgotten.Load() }
 
 // Len returns the number of buckets kept.
 func (s *Store) Len() int { return int(s.budget.live.Load()) }

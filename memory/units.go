@@ -14,25 +14,29 @@ type unitsBucket struct {
 // decided by.
 func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call limit.Call, now, units int64) {
 	u.params = it.Limit.Params
-	holder := ""
+	by := ""
 	if u.params.Algorithm == limit.AlgorithmConcurrency {
-		holder = string(limit.Holder(call.Once))
+		by = holder(call.Once, now)
 	} else if sh.budget.left() == 0 {
 		u.Squeeze(now)
 	}
-	u.Take(&u.params, now, units, s, holder)
+	u.Take(&u.params, now, units, s, by)
 	sh.account(string(it.Name), u)
 }
 
-// giveUnits gives units back to a bucket, see limit.Units.Give.
-func (sh *shard) giveUnits(name []byte, units, window int64, holder []byte) {
-	if u := sh.units[string(name)]; u != nil {
-		if u.params.Algorithm != limit.AlgorithmConcurrency {
-			holder = nil
-		}
-		u.Give(units, window, string(holder))
-		sh.account(string(name), u)
+// giveUnits gives units back to a bucket, see limit.Units.Give, and reports whether it
+// took any.
+func (sh *shard) giveUnits(name []byte, units, window int64, holder string) bool {
+	u := sh.units[string(name)]
+	if u == nil {
+		return false
 	}
+	if u.params.Algorithm != limit.AlgorithmConcurrency {
+		holder = ""
+	}
+	given := u.Give(units, window, holder)
+	sh.account(string(name), u)
+	return given > 0
 }
 
 // account tells the budget what has become of a bucket. An empty one is forgotten.

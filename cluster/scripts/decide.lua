@@ -14,8 +14,7 @@
 --            its buckets are fields of one name, that name
 --          and then for each call of the run:
 --            of "once" and "hold" only: for how many ms the answer is kept
---            of "hold" only: "slot", or "" for a reservation; and for each limit 1 if
---            its charge follows what is used, else 0
+--            of "hold" only: for each limit 1 if its charge follows what is used, else 0
 --            of what settles only: the units used; for how many ms from now to hold,
 --            0 for as long as before; and 1 if the script may use keys that it does
 --            not declare, else 0
@@ -36,8 +35,9 @@
 -- equal ones would have taken one after the other. Of a refund it replies the
 -- number of buckets that took units back; of "once" and "hold" first whether it repeats
 -- itself, 1 or 0, and then the time is that of the first answer. Of what settles it
--- replies 1, 2 if it was settled already, and 0 if nothing is held; or, having done
--- nothing, "LGKEYS " and lines of keys that have to be declared. A call that could not
+-- replies 1, or "LGDONE " and lines of names of buckets that units came back to; 2 if it
+-- was settled already, and 0 if nothing is held; or, having done nothing, "LGKEYS " and
+-- lines of keys that have to be declared. A call that could not
 -- be decided is replied an error text, and took nothing: so has a key that is not here,
 -- and a clock outside the boundaries of a calendar window.
 

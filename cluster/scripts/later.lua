@@ -3,12 +3,14 @@
 --
 -- A record is kept under a key of its own, as a MessagePack array:
 --   1 the texts of the call's limits, 2 when it was granted, 3 how many ms it is kept
---   4 OPEN, or SETTLED, 5 when it ends, 6 of what is held its buckets: for each the
+--   4 OPEN, SETTLED or CANCELLED, 5 when it ends, 6 of what is held its buckets: for each the
 --     key, the field or false, the limit's text, whether the charge follows what is
 --     used, the units, and the window they were taken in
---   from 7 on what the buckets were
+--   7 who holds its slots, 8 how often it was repeated, and from 9 on what the buckets were
 
-local OPEN, SETTLED = 1, 2
+local OPEN, SETTLED, CANCELLED = 1, 2, 3
+local REPEATS = 10000000 -- for so long, in us, what was settled is repeated
+local ANSWER = 9 -- where in a record the answer begins
 
 -- window_of returns the window in which bucket i has been charged.
 local function window_of(i, l)
@@ -20,8 +22,10 @@ local function window_of(i, l)
   return state[i][1]
 end
 
--- holder returns the name that the call of a record has in sets of slots.
-local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) end
+-- holder returns the name that the call of a record has in sets of slots: one for each
+-- time that it is granted, so that what is done with another grant of the same id does
+-- not reach it.
+local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) .. string.format('@%.0f', now) end
 
 local function read_record(record)
   local kept = redis.pcall('GET', record)
@@ -114,13 +118,13 @@ local function owe(l, k, f, units)
   return save(l, k, f, s, form, false)
 end
 
-local function refund_call(limits, record)
+local function refund_call(limits, by)
   local windows = at
   at = at + #limits
   local done = 0
   for i = 1, #limits do
     local l = limits[i]
-    local took = give(l, key[i], field[i], l.cost, tonumber(ARGV[windows + i - 1]), record and holder(record))
+    local took = give(l, key[i], field[i], l.cost, tonumber(ARGV[windows + i - 1]), by)
     if type(took) == 'string' then
       return reply(took)
     end
@@ -129,15 +133,33 @@ local function refund_call(limits, record)
   reply(done)
 end
 
+-- revoke_call gives back what a call was granted whose answer is kept, and forgets that,
+-- unless somebody else was told the same since: then it is theirs.
+local function revoke_call(limits, record)
+  local was = read_record(record)
+  if was and was[8] > 0 then
+    was[8] = was[8] - 1
+    at = at + #limits
+    return reply(failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL')) or 0)
+  end
+  redis.pcall('DEL', record)
+  refund_call(limits, was and was[7])
+end
+
 -- repeated repeats what a call was granted when it was made before, if it was the same
--- one, and says so. A slot that was released is not held any more.
-local function repeated(was, shape, slot)
-  if not was or was[1] ~= shape or was[5] <= now or slot and was[4] == SETTLED then
+-- one, and says so. What was given back is decided anew, and after a while so is what
+-- was settled: that is somebody else's with the same id.
+local function repeated(record, was, shape)
+  if not was or was[1] ~= shape or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
+    return false
+  end
+  was[8] = was[8] + 1
+  if failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL')) then
     return false
   end
   out[1] = was[2]
   reply(1)
-  for i = 7, #was do
+  for i = ANSWER, #was do
     reply(was[i])
   end
   return true
@@ -148,11 +170,12 @@ end
 -- kept is of the same limits and costs.
 local function kept_call(limits, is_held)
   key_at = key_at + 1
-  local record, ttl, slot, follows = keys[key_at], tonumber(ARGV[at]), false, ''
+  local record, ttl, follows = keys[key_at], tonumber(ARGV[at]), ''
   at = at + 1
+  held.ttl, held.by = nil, nil
   if is_held then
-    slot, follows = ARGV[at] == 'slot', ARGV[at + 1]
-    at = at + 2
+    follows = ARGV[at]
+    at = at + 1
     held.ttl, held.by = ttl, holder(record)
   end
   address(limits)
@@ -161,7 +184,7 @@ local function kept_call(limits, is_held)
     texts[i] = sub(limits[i].text, 1, 42) -- without boundaries of windows, which move on
   end
   local shape = table.concat(texts)
-  if repeated(read_record(record), shape, slot) then
+  if repeated(record, read_record(record), shape) then
     return
   end
   reply(0)
@@ -176,7 +199,7 @@ local function kept_call(limits, is_held)
     local units = fits[i] > 0 and l.cost or 0
     buckets[i] = {key[i], field[i] or false, l.text, sub(follows, i, i) == '1', units, units > 0 and window_of(i, l) or 0}
   end
-  local note = {shape, now, ttl, OPEN, now + ttl * 1000, buckets}
+  local note = {shape, now, ttl, OPEN, now + ttl * 1000, buckets, held.by or '', 0}
   for i = before + 1, n_out do
     note[#note + 1] = out[i]
   end
@@ -199,10 +222,18 @@ end
 
 -- renew has the slots of a record last from now on.
 local function renew(record, was, ttl)
+  local slots, by = {}, was[7]
   for i = 1, #was[6] do
     local b = was[6][i]
-    local l = read_limit(b[3])
-    if l.algorithm == CONCURRENCY and b[5] > 0 and not one_by_one().renew(b[1], l, holder(record), ttl) then
+    if sub(b[3], 1, 1) == CONCURRENCY and b[5] > 0 then
+      slots[#slots + 1] = b
+      if not one_by_one().holds(b[1], by) then
+        return 0
+      end
+    end
+  end
+  for i = 1, #slots do
+    if not one_by_one().renew(slots[i][1], read_limit(slots[i][3]), by, ttl) then
       return 0
     end
   end
@@ -211,29 +242,30 @@ local function renew(record, was, ttl)
 end
 
 -- settle_bucket changes what a bucket was charged: "commit" to what was used, "cancel"
--- to nothing; "release" gives the slot back only. It returns what went wrong, or nil.
+-- to nothing; "release" gives the slot back only. A bucket that was charged nothing, for
+-- it only watches, stays as it is. It reports whether units came back to it.
 local function settle_bucket(b, verb, used, by)
   local l, units = read_limit(b[3]), b[5]
-  if verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
-    return nil
+  if units == 0 or verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
+    return false
   elseif verb == 'commit' and used > units then
-    return owe(l, b[1], b[2], used - units)
+    owe(l, b[1], b[2], used - units)
+    return false
   elseif verb == 'commit' then
     units = units - used
   end
-  local took = units > 0 and give(l, b[1], b[2], units, b[6], by)
-  return type(took) == 'string' and took or nil
+  return units > 0 and give(l, b[1], b[2], units, b[6], by) == 1
 end
 
 -- settle_call settles what is held. It says so before it does it: what it could not do
--- then stays as it was granted.
+-- then stays as it was granted. It replies which buckets units came back to.
 local function settle_call(verb)
   local record, used, ttl, free = keys[key_at + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
   at = at + 3
   local was = read_record(record)
   if not was or was[5] <= now then
     return reply(0)
-  elseif was[4] == SETTLED then
+  elseif was[4] ~= OPEN then
     return reply(2)
   end
   local names = not free and undeclared(was)
@@ -243,27 +275,39 @@ local function settle_call(verb)
     return reply(renew(record, was, ttl > 0 and ttl or was[3]))
   end
   local buckets = was[6]
-  was[4], was[5], was[6] = SETTLED, now + was[3] * 1000, {}
-  local err = write_record(record, was)
-  for i = 1, err and 0 or #buckets do
-    settle_bucket(buckets[i], verb, used, holder(record))
+  for i = 1, #buckets do -- while their slot moves they may be elsewhere
+    local err = failure(redis.pcall('EXISTS', buckets[i][1]))
+    if err then
+      return reply(err)
+    end
   end
-  reply(err or 1)
+  was[4], was[5], was[6] = verb == 'commit' and SETTLED or CANCELLED, now + was[3] * 1000, {}
+  local err = write_record(record, was)
+  if err then
+    return reply(err)
+  end
+  local back = {}
+  for i = 1, #buckets do
+    local b = buckets[i]
+    if settle_bucket(b, verb, used, was[7]) then
+      back[#back + 1] = b[1] .. (b[2] or '')
+    end
+  end
+  reply(#back > 0 and 'LGDONE ' .. table.concat(back, '\n') or 1)
 end
 
 return function(verb, limits, n_calls)
   for _ = 1, n_calls do
-    local record
     if verb == 'once' or verb == 'hold' then
       kept_call(limits, verb == 'hold')
-    elseif verb == 'refund' or verb == 'revoke' then
-      if verb == 'revoke' then
-        key_at = key_at + 1
-        record = keys[key_at]
-        redis.pcall('DEL', record)
-      end
+    elseif verb == 'revoke' then
+      key_at = key_at + 1
+      local record = keys[key_at]
       address(limits)
-      refund_call(limits, record)
+      revoke_call(limits, record)
+    elseif verb == 'refund' then
+      address(limits)
+      refund_call(limits)
     else
       settle_call(verb)
     end

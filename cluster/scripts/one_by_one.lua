@@ -102,6 +102,8 @@ local function take_units(i, l, n)
   if not err and n > 0 then
     if l.algorithm == SLIDING_LOG then
       err = add(k, n * l.cost)
+    elseif not held.by then
+      err = 'LGHOLDER a slot is for somebody'
     else
       err = failure(redis.pcall('ZADD', k, text(now + held.ttl * 1000), held.by))
     end
@@ -137,8 +139,9 @@ end
 
 -- owe takes units from a log that may not have them: at most so many as it holds more.
 local function owe_units(k, l, units)
-  local used = redis.pcall('ZCOUNT', k, '(' .. text(now - span(l)), '+inf')
-  local err = failure(used)
+  local err = failure(redis.pcall('ZREMRANGEBYSCORE', k, '-inf', text(now - span(l)))) or set_back(k)
+  local used = err or redis.pcall('ZCARD', k)
+  err = err or failure(used)
   units = err and 0 or min(units, 2 * l.capacity - used)
   if units > 0 then
     err = add(k, units) or arm(k, l)
@@ -146,13 +149,15 @@ local function owe_units(k, l, units)
   return err
 end
 
--- renew has a holder's slot last from now on, and reports whether it had one.
-local function renew(k, l, holder, ttl)
+-- holds reports whether a holder has a slot.
+local function holds(k, holder)
   local ends = redis.pcall('ZSCORE', k, holder)
-  if type(ends) ~= 'string' or tonumber(ends) <= now then
-    return false
-  end
+  return type(ends) == 'string' and tonumber(ends) > now
+end
+
+-- renew has a holder's slot last from now on, and reports whether it did.
+local function renew(k, l, holder, ttl)
   return not failure(redis.pcall('ZADD', k, text(now + ttl * 1000), holder)) and not arm(k, l)
 end
 
-return {load = load_units, take = take_units, give = give_units, owe = owe_units, renew = renew}
+return {load = load_units, take = take_units, give = give_units, owe = owe_units, holds = holds, renew = renew}

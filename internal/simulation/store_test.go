@@ -177,7 +177,9 @@ func (s *store) Reset(context.Context, string, string) (int64, error) { return 0
 func (s *store) Forget(context.Context, string) (bool, error) { return false, nil }
 
 // Settle knows of nothing that is held: nobody in the simulation holds anything.
-func (s *store) Settle(limit.Moment, *limit.Settlement) limit.Outcome { return limit.OutcomeUnknown }
+func (s *store) Settle(limit.Moment, *limit.Settlement) (limit.Outcome, []string) {
+	return limit.OutcomeUnknown, nil
+}
 
 // Saturated is false: the shards of the simulation have time for everybody.
 func (s *store) Saturated(*limit.Item) bool { return false }
