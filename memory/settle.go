@@ -78,7 +78,7 @@ func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now 
 }
 
 // give gives units back to a bucket that it was charged in a window, or for a holder, and
-// reports whether there is one.
+// reports whether it took any.
 func (sh *shard) give(name []byte, p *limit.Params, units, window int64, holder string) (took bool) {
 	if p.Algorithm.OneByOne() {
 		return sh.giveUnits(name, units, window, holder)
@@ -87,9 +87,10 @@ func (sh *shard) give(name []byte, p *limit.Params, units, window int64, holder 
 	if at == none {
 		return false
 	}
-	state := limit.Refund(p, sh.slot(at).state, units, window)
+	was := sh.slot(at).state
+	state := limit.Refund(p, was, units, window)
 	sh.update(at, &state, true)
-	return true
+	return state != was
 }
 
 // owe takes units from a bucket that may not have them.
