@@ -157,6 +157,9 @@ func (f *flight) board(t *ticket, now time.Time) bool {
 // members begin at first, that has the same tag.
 func (f *flight) add(t *ticket, c limit.Call, first int) {
 	items := t.items[c.First:c.Last]
+	if t.verb == verbPeek {
+		c.Once = nil // nothing is granted
+	}
 	m := member{ticket: t, call: c, next: -1, tag: maphash.Bytes(hashSeed, items[0].Name[:items[0].TagLen])}
 	after := place{}
 	for i := first; i < len(f.members); i++ {

@@ -37,6 +37,7 @@ type draw struct {
 	random *rand.Rand
 	name   string // of this run, for buckets that nobody else knows
 	n      int    // histories drawn
+	ids    int    // of requests
 	unit   int64  // of the costs of this history
 }
 
@@ -125,7 +126,12 @@ func (d *draw) connections(request func() limit.Request) [][][]limit.Request {
 		conns[i] = make([][]limit.Request, 1+d.random.IntN(4))
 		for j := range conns[i] {
 			for range 1 + d.random.IntN(8) {
-				conns[i][j] = append(conns[i][j], request())
+				req := request()
+				if d.random.IntN(6) == 0 { // it travels by itself, and keeps its place
+					d.ids++
+					req.ID = fmt.Sprint("id-", d.ids)
+				}
+				conns[i][j] = append(conns[i][j], req)
 			}
 		}
 	}

@@ -152,3 +152,31 @@ func settledCache(t *testing.T, store limiter.Store) {
 		t.Errorf("a limit that watches, and had no room for what was reserved, has %d left, want 9", it.Remaining)
 	}
 }
+
+// pipelineOrder checks that requests with an id keep their place between others.
+func pipelineOrder(t *testing.T, store limiter.Store) {
+	l := newLimiter(t, store, Compile(t,
+		Spec{ID: "rate", By: []string{"tenant"}, Rate: "40/366d", Burst: "40"},
+		Spec{ID: "op", By: []string{"tenant", "op"}, Rate: "1000/366d", Burst: "1000"},
+	))
+	for i := range 8 {
+		tenant := fmt.Sprint("pipeline-order-", i)
+		first := limit.Request{Tenant: tenant, Cost: 1}
+		middle := reserve(tenant, "a", 39)
+		if i%2 == 0 {
+			middle.Hold, middle.HoldFor = limit.HoldNone, 0
+		}
+		last := limit.Request{Tenant: tenant, Cost: 39}
+		if i%4 < 2 {
+			last.Op = "op" // another run
+		}
+		var b limiter.Batch
+		b.Requests = append(b.Requests, first, middle, limit.Request{Tenant: tenant + "x", Op: "op", Cost: 1}, last)
+		l.Decide(&b)
+		for j, want := range []bool{true, true, true, false} {
+			if b.Decisions[j].Allowed != want {
+				t.Errorf("round %d, request %d: admitted = %v", i, j, !want)
+			}
+		}
+	}
+}

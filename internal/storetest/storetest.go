@@ -32,6 +32,7 @@ func Run(t *testing.T, store limiter.Store) {
 		"ReusedIDs":      reusedIDs,
 		"RepeatedGrant":  repeatedGrant,
 		"ResetOfAnother": resetOfAnother,
+		"PipelineOrder":  pipelineOrder,
 		"SettledCache":   settledCache,
 		"ReserveDenied":  reservationDenied,
 		"ReserveCrowd":   reservationCrowd,
