@@ -10,8 +10,8 @@ import (
 )
 
 // While a slot moves, calls about it are answered with a redirect. Most are left to
-// the backstop. Calls with a bucket of a limit that fails closed, and refunds, follow
-// it, one of each kind, and a second one where a slot has moved on meanwhile: moving
+// the backstop. Calls with a bucket of a limit that fails closed, refunds and settlements
+// follow it, one of each kind, and a second one where a slot has moved on meanwhile: moving
 // slots is everyday work, and must not deny everybody. A redirect says that nothing was
 // executed, so asking again charges nobody twice. See
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ on

@@ -126,6 +126,7 @@ func (p *proxy) registerMetrics() {
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
 	if p.memory != nil {
 		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
+		counter("limitgate_memory_forgotten_total", "Calls that the memory store forgot for want of room, while they could be made again or settled.", p.memory.Forgotten)
 		counter("limitgate_memory_overflows_total", "Decisions by overflow buckets because the memory store was full.", p.memory.Overflows)
 	}
 	counter("limitgate_backstop_capped_total", "Requests denied only because backstop.total_rate was used up.", p.backstop.Capped)
