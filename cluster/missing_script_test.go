@@ -84,7 +84,7 @@ func TestSomeScriptsMissing(t *testing.T) {
 func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed uint64, histories int) {
 	t.Helper()
 	s := openThrough(t, opts, func(c net.Conn) net.Conn { return forgetful{c} }, c.Addrs()...)
-	storetest.SerialOrder(t, s, seed, histories)
+	storetest.SerialOrderWithoutIDs(t, s, seed, histories)
 	ld := startLoad(t, s, 5*time.Second, someTenants(t, 12)...)
 	ld.advance(200 * loadPipeline)
 	if excess := ld.balance(); excess != 0 {
