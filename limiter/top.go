@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"cmp"
+	"container/heap"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -36,11 +37,15 @@ type topCounts struct{ hot, denied spaceSaving }
 
 // spaceSaving counts the names that come often. A new one takes the place of the rarest,
 // and its count, so that a count is never too low.
-type spaceSaving map[string]*named
+type spaceSaving struct {
+	names map[string]*named
+	rare  rarest
+}
 
 type named struct {
-	limit string
-	count int64
+	name, limit string
+	count       int64
+	at          int // in spaceSaving.rare
 }
 
 // Hot is a bucket that is asked for often, or denies often.
@@ -83,29 +88,56 @@ func (t *top) turn(now time.Time) {
 	if lasted >= 2*topWindow || lasted < 0 { // nothing was asked for long
 		t.before, t.lasted = topCounts{}, 0
 	}
-	t.now, t.began = topCounts{spaceSaving{}, spaceSaving{}}, now
+	t.now, t.began = topCounts{}, now
 }
 
-func (s spaceSaving) add(it *limit.Item) {
+func (s *spaceSaving) add(it *limit.Item) {
 	if len(it.Name) == 0 || len(it.Name) >= longName {
 		return
 	}
-	if known := s[string(it.Name)]; known != nil {
+	if known := s.names[string(it.Name)]; known != nil {
 		known.count += topSample
+		heap.Fix(&s.rare, known.at)
 		return
 	}
-	next := &named{limit: it.Limit.ID, count: topSample}
-	if len(s) >= topBuckets {
-		rarest := ""
-		for name, known := range s {
-			if rarest == "" || known.count < s[rarest].count {
-				rarest = name
-			}
-		}
-		next.count += s[rarest].count
-		delete(s, rarest)
+	if s.names == nil {
+		s.names = map[string]*named{}
 	}
-	s[string(it.Name)] = next
+	if len(s.rare) < topBuckets {
+		next := &named{name: string(it.Name), limit: it.Limit.ID, count: topSample}
+		s.names[next.name] = next
+		heap.Push(&s.rare, next)
+		return
+	}
+	next := s.rare[0]
+	delete(s.names, next.name)
+	next.name, next.limit, next.count = string(it.Name), it.Limit.ID, next.count+topSample
+	s.names[next.name] = next
+	heap.Fix(&s.rare, 0)
+}
+
+// rarest are names as a heap, the rarest first.
+type rarest []*named
+
+func (r rarest) Len() int           { return len(r) }
+func (r rarest) Less(i, j int) bool { return r[i].count < r[j].count }
+func (r rarest) Swap(i, j int) {
+	r[i], r[j] = r[j], r[i]
+	r[i].at, r[j].at = i, j
+}
+
+// Push is for package heap.
+func (r *rarest) Push(x any) {
+	next := x.(*named)
+	next.at = len(*r)
+	*r = append(*r, next)
+}
+
+// Pop is for package heap; nothing is ever taken out.
+func (r *rarest) Pop() any {
+	last := (*r)[len(*r)-1]
+	*r = (*r)[:len(*r)-1]
+	return last
 }
 
 // Top returns the n buckets that were asked for most in the last ten to twenty seconds,
@@ -124,7 +156,7 @@ func (l *Limiter) Top(n int) (hot, denied []Hot) {
 func mostOf(n int, seconds float64, windows ...spaceSaving) []Hot {
 	sum := map[string]Hot{}
 	for _, w := range windows {
-		for name, known := range w {
+		for name, known := range w.names {
 			sum[name] = Hot{name, known.limit, sum[name].Rate + float64(known.count)/seconds}
 		}
 	}

@@ -87,11 +87,14 @@ func TestHoldsForgotten(t *testing.T) {
 // TestSlotsAreBuckets: slots take room as buckets do, and there are not more than the bound.
 func TestSlotsAreBuckets(t *testing.T) {
 	h := &holder{memory.New(memory.Options{Buckets: 640}), storetest.Compile(t, storetest.Spec{ID: "slots", By: []string{"tenant", "op"}, Algorithm: "concurrency", Slots: "10000"}), 1_800_000_000e6}
+	held := 0
 	for i := range 5000 {
-		h.hold(limit.HoldSlot, "t", fmt.Sprint(i%3), fmt.Sprint(i), time.Hour)
+		if h.hold(limit.HoldSlot, "t", fmt.Sprint(i%3), fmt.Sprint(i), time.Hour) {
+			held++
+		}
 	}
-	if n := h.store.Len(); n > 640 || h.store.Overflows() == 0 {
-		t.Errorf("%d buckets of 640, %d decisions for want of room", n, h.store.Overflows())
+	if n := h.store.Len(); n > 640 || h.store.Overflows() == 0 || held != n {
+		t.Errorf("%d buckets of 640, %d slots are held, %d decisions for want of room", n, held, h.store.Overflows())
 	}
 }
 

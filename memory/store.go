@@ -105,9 +105,9 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now i
 type pending struct {
 	hash      uint64
 	index     uint32
-	overflow  *limit.State // when the bucket finds no room; under overflow.mu
-	units     *unitsBucket // of a bucket whose units end one by one
-	params    limit.Params // that it is decided by
+	overflow  *limit.State  // when the bucket finds no room; under overflow.mu
+	units     *unitsBucket  // of a bucket whose units end one by one
+	params    *limit.Params // that it is decided by
 	state     limit.State
 	rewritten bool
 }
@@ -140,22 +140,27 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 	return sh.budget.left()
 }
 
+// slotsFull is for how long nobody need ask again for a slot, in microseconds, when
+// there is no room for one.
+const slotsFull = 1_000_000
+
 // look evaluates an item. Room is how many buckets can still be added; overflown
 // says that the call holds overflow.mu.
 func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *pending, room *int, overflown *bool) {
 	p.overflow = nil
-	p.params = it.Limit.Params
+	p.params = &it.Limit.Params
 	rewritten := false
-	if p.units != nil && *room <= 0 && p.params.Algorithm == limit.AlgorithmConcurrency {
-		p.units = nil // each slot takes room
-	}
 	switch {
+	case *room <= 0 && p.params.Algorithm == limit.AlgorithmConcurrency:
+		// Each slot takes room, and what is held of others must be known.
+		s.overflow.count.Add(1)
+		p.state = limit.UnitsState(p.params.Capacity, now+slotsFull, now+slotsFull, now+slotsFull)
 	case p.units != nil || *room > 0 && p.params.Algorithm.OneByOne():
 		if p.units == nil {
 			p.units = &unitsBucket{}
 		}
 		*room--
-		p.state, rewritten = p.units.State(&p.params, now, it.Cost, call.Keep.Microseconds())
+		p.state, rewritten = p.units.State(p.params, now, it.Cost, call.Keep.Microseconds())
 	case p.index != none:
 		p.state = sh.slot(p.index).state
 	case *room > 0:
@@ -169,12 +174,13 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 		p.overflow = s.overflow.bucket(it.Limit)
 		p.state = *p.overflow
 		if p.params.Algorithm.OneByOne() {
-			p.params = p.params.Share(1)
+			share := p.params.Share(1)
+			p.params = &share
 		}
 	}
 	// Bounds always hold now: it is at most a second later than the time they
 	// were made for, and they reach a whole day or month further.
-	it.Verdict, p.rewritten, _ = limit.Decide(&p.params, it.Bounds, &p.state, now, it.Cost)
+	it.Verdict, p.rewritten, _ = limit.Decide(p.params, it.Bounds, &p.state, now, it.Cost)
 	p.rewritten = p.rewritten || rewritten
 	it.Source, it.Repeated, it.Kept = limit.SourceStore, false, call.Once != nil
 }
@@ -190,7 +196,7 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 			return
 		}
 		if it.Allowed {
-			limit.Untake(&p.params, &p.state, it.Cost)
+			limit.Untake(p.params, &p.state, it.Cost)
 		}
 	}
 	switch {
