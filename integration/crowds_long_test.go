@@ -71,7 +71,9 @@ func TestLongCrowds(t *testing.T) {
 	if asked < churnRate*int(crowdTime.Seconds())/2 {
 		t.Errorf("only %d connections could be made in %s", asked, crowdTime)
 	}
-	if rss := p.peakRSS() / 1024; rss > 1024 {
+	// Each of those who read nothing may have 1 MiB of replies waiting, one more that was
+	// begun below it, and the quarter by which a buffer grows.
+	if rss := p.peakRSS() / 1024; rss > 1400 {
 		t.Errorf("%d MiB resident", rss)
 	}
 	for _, c := range append(idle, slow...) {
