@@ -209,6 +209,12 @@ func (r *reference) askable(cmd [][]byte) bool {
 		return len(cmd) != 3 || !strings.EqualFold(string(cmd[2]), "OFF") && !strings.EqualFold(string(cmd[2]), "SKIP")
 	case "command|getkeys", "command|getkeysandflags": // of a command that only one knows
 		return len(cmd) < 4 || r.askable(cmd[2:])
+	case "client|tracking": // to another client: there are others on each side
+		for i, word := range cmd[:len(cmd)-1] {
+			if _, err := strconv.Atoi(string(cmd[i+1])); err == nil && strings.EqualFold(string(word), "REDIRECT") {
+				return false
+			}
+		}
 	case "config|set": // it would be done
 		return len(cmd) < 3 || string(cmd[2]) == "x" || string(cmd[2]) == "databases"
 	}
