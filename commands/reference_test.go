@@ -211,7 +211,7 @@ func (r *reference) askable(cmd [][]byte) bool {
 		return len(cmd) < 4 || r.askable(cmd[2:])
 	case "client|tracking": // to another client: there are others on each side
 		for i, word := range cmd[:len(cmd)-1] {
-			if _, err := strconv.Atoi(string(cmd[i+1])); err == nil && strings.EqualFold(string(word), "REDIRECT") {
+			if id, err := strconv.Atoi(string(cmd[i+1])); err == nil && id < 100_000 && strings.EqualFold(string(word), "REDIRECT") {
 				return false
 			}
 		}

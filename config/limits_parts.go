@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // A limits file is made of parts that change by themselves: one for each tenant and
@@ -68,6 +71,38 @@ func decodeInto(into map[string]any, key string, node *yaml.Node) error {
 	}
 	into[key] = value
 	return nil
+}
+
+// CompileParts compiles a limits file from its parts. Name is what messages call it.
+func CompileParts(name string, parts map[string]json.RawMessage, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
+	file := map[string]json.RawMessage{}
+	if body := parts[PartShared]; body != nil {
+		if err := json.Unmarshal(body, &file); err != nil {
+			return nil, nil, fmt.Errorf("compile limits: %s: %w", PartShared, err)
+		}
+	}
+	plans, tenants := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for part, body := range parts {
+		if name, ok := strings.CutPrefix(part, PartPlan); ok {
+			plans[name] = body
+		} else if name, ok := strings.CutPrefix(part, PartTenant); ok {
+			tenants[name] = body
+		}
+	}
+	for key, entries := range map[string]map[string]json.RawMessage{"plans": plans, "tenants": tenants} {
+		body, err := json.Marshal(entries)
+		if err != nil {
+			return nil, nil, fmt.Errorf("compile limits: %w", err)
+		}
+		if len(entries) > 0 {
+			file[key] = body
+		}
+	}
+	content, err := json.Marshal(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("compile limits: %w", err)
+	}
+	return ParseLimits(name, content, opts)
 }
 
 // JoinLimits puts the parts of a limits file together, in YAML that people can read.
