@@ -35,8 +35,14 @@ type Settings struct {
 	// UnsafeOpen allows addresses that others can reach.
 	UnsafeOpen bool
 
-	// Limits is the path of the limits file; empty is the built-in sample.
+	// Limits is the path of the limits file, or LimitsTablePrefix and the name of a table;
+	// empty is the built-in sample.
 	Limits string
+	// LimitsSnapshot is where the limits of a table are kept; empty is nowhere.
+	LimitsSnapshot string
+	// UpdatesTopic is the ARN of the topic that tells of changes of the table, and
+	// UpdatesQueue the URL of a queue that is subscribed to it already.
+	UpdatesTopic, UpdatesQueue string
 	// DecisionTimeout is how long the store may take to decide, 1 ms to 60 s.
 	DecisionTimeout time.Duration
 	// RetryJitter spreads the moments at which denied clients are told to come

@@ -103,7 +103,19 @@ func limitsSettings(s *Settings) table {
 	return table{
 		{
 			name: "limits", group: groupLimits,
-			usage: "the limits file, read again when it changes; empty is the built-in sample", value: filePath(&s.Limits),
+			usage: "the limits file, read again on changes, or dynamodb://TABLE; empty is the sample", value: filePath(&s.Limits),
+		},
+		{
+			name: "limits_snapshot", group: groupLimits,
+			usage: "where the limits of a table are kept for a start without it; empty is nowhere", value: filePath(&s.LimitsSnapshot),
+		},
+		{
+			name: "updates_topic", group: groupLimits,
+			usage: "ARN of the SNS topic that tells of changes of the table, by a queue made for it", value: reference(&s.UpdatesTopic, "ARN"),
+		},
+		{
+			name: "updates_queue", group: groupLimits,
+			usage: "URL of an SQS queue made for this proxy alone, instead of updates_topic", value: reference(&s.UpdatesQueue, "URL"),
 		},
 		{
 			name: "decision_timeout", group: groupLimits, initial: "5ms",

@@ -38,6 +38,17 @@ func filePath(to *string) value {
 	}}
 }
 
+// reference reads a text that means something elsewhere.
+func reference(to *string, arg string) value {
+	return value{arg: arg, shape: stringOnly, read: func(text string) error {
+		if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
+			return fmt.Errorf("%s is no %s: it holds blanks", show(text), arg)
+		}
+		*to = text
+		return nil
+	}}
+}
+
 func toggle(to *bool) value {
 	return value{shape: unquoted, read: func(text string) error {
 		if text != "true" && text != "false" {

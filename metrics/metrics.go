@@ -124,6 +124,17 @@ func (m *Decisions) use(set *limit.Set) *table {
 	return t
 }
 
+// NewPropagation returns the histogram of how long changes of limits were on their way,
+// in seconds.
+func NewPropagation(r prometheus.Registerer) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "limitgate_config_propagation_seconds", Help: "From the writing of an item of the limits to its use here.",
+		Buckets: []float64{.05, .1, .2, .3, .5, .75, 1, 2, 5, 10, 30, 60, 300},
+	})
+	r.MustRegister(h)
+	return h
+}
+
 // Gauge registers a gauge that is read when it is scraped.
 func Gauge(r prometheus.Registerer, name, help string, read func() float64) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))

@@ -16,12 +16,15 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-const limitsAbout = `Works on limits files.
+const limitsAbout = `Works on limits files, and on tables of limits.
 
 Usage:
 
 	limitgate limits lint [--strict] FILE
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
+	limitgate limits diff FILE dynamodb://TABLE
+	limitgate limits push [--yes] [--actor NAME] FILE dynamodb://TABLE
+	limitgate limits pull dynamodb://TABLE
 
 lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
 right, warns of what is seldom meant, and prints what each limit costs the
@@ -30,8 +33,13 @@ store.
 explain says which limits one request would meet, and why. DIM stands before
 every dimension.
 
-Both exit with 0 when the file can be used, 1 when not, and 64 when the
-arguments are wrong.`
+diff says what push would write, item by item: the tenants, the plans and all the
+rest. push asks first, unless --yes is given, and writes each item only if nobody
+else has changed it since it was read. pull prints the table as a file. AWS is
+found as its own tools find it.
+
+All exit with 0 when it is done or the file can be used, 1 when not, and with
+64 when the arguments are wrong; diff exits with 2 when there is a difference.`
 
 func runLimits(ctx context.Context, env *environment, args []string) int {
 	if len(args) > 0 {
@@ -40,13 +48,19 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 			return runLint(ctx, env, args[1:])
 		case "explain":
 			return runExplain(ctx, env, args[1:])
+		case "diff":
+			return runDiff(ctx, env, args[1:])
+		case "push":
+			return runPush(ctx, env, args[1:])
+		case "pull":
+			return runPull(ctx, env, args[1:])
 		}
 	}
 	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate limits: say lint or explain; limitgate limits --help says more")
+	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push or pull; limitgate limits --help says more")
 	return exitUsage
 }
 

@@ -35,7 +35,7 @@ type proxy struct {
 	settings *config.Settings
 	log      *slog.Logger
 
-	limits   *config.LimitsSource
+	limits   limitsSource
 	memory   *memory.Store  // nil with a Redis
 	cluster  *cluster.Store // nil without
 	count    *instances.Count
@@ -52,7 +52,7 @@ type proxy struct {
 func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy, error) {
 	p := &proxy{env: env, settings: s, log: newLog(env, s), metrics: prometheus.NewRegistry()}
 	var err error
-	if p.limits, err = openLimits(s, p.log); err != nil {
+	if p.limits, err = p.openLimits(ctx); err != nil {
 		return nil, err
 	}
 	store, err := p.openStore(ctx)
@@ -92,6 +92,15 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 	p.registerMetrics()
 	p.front, p.admin, err = listen(s)
 	return p, err
+}
+
+// openLimits loads the limits of the settings.
+func (p *proxy) openLimits(ctx context.Context) (limitsSource, error) {
+	if p.settings.LimitsTable() != "" {
+		delays := metrics.NewPropagation(p.metrics)
+		return openTable(ctx, p.settings, p.log, func(d time.Duration) { delays.Observe(d.Seconds()) })
+	}
+	return openLimits(p.settings, p.log)
 }
 
 func (p *proxy) newSession(peer server.Peer) server.Session {
@@ -259,6 +268,9 @@ func (p *proxy) watchOverflow(ctx context.Context) error {
 
 // watchLimits loads the limits again when their file changes, and on SIGHUP.
 func (p *proxy) watchLimits(ctx context.Context) error {
+	if t, ok := p.limits.(*tableSource); ok {
+		return t.run(ctx)
+	}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -311,7 +323,7 @@ or without redis-cli:
 }
 
 // limitsView shows the limits source to the commands.
-type limitsView struct{ source *config.LimitsSource }
+type limitsView struct{ source limitsSource }
 
 func (v limitsView) Reload() error { return v.source.Reload() }
 

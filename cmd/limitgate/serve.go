@@ -15,7 +15,6 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/examples"
-	"github.com/limitgate/limitgate/limit"
 )
 
 // gcPercent trades memory for speed: the live heap of a proxy is small, its
@@ -69,10 +68,7 @@ func newLog(env *environment, s *config.Settings) *slog.Logger {
 
 // openLimits loads the limits file of the settings, or the sample.
 func openLimits(s *config.Settings, log *slog.Logger) (*config.LimitsSource, error) {
-	source, warnings, err := config.OpenLimits(s.Limits, examples.Limits, limit.CompileOptions{
-		IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(),
-		IPSecret: s.PrivacyIPSecretFile != "",
-	})
+	source, warnings, err := config.OpenLimits(s.Limits, examples.Limits, compileOptions(s))
 	if err != nil {
 		return nil, err
 	}

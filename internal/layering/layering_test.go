@@ -93,6 +93,24 @@ var table = map[string]row{
 		reason:  "reads settings and the limits file, and leaves it to the command to hand them on",
 		imports: []string{"limit"},
 	},
+	"table": {
+		reason:  "what an item of a table of limits is, no matter where the table is",
+		settled: true,
+	},
+	"catalog": {
+		reason:  "items of a table that become one set, told by whoever reads the table",
+		imports: []string{"limit", "table"},
+	},
+	"dynamo": {
+		reason:  "the table and its messages on AWS, and not what is done with them",
+		imports: []string{"table"},
+		settled: true,
+	},
+	"controlplane": {
+		reason:  "carries changes on, by interfaces to what tells and what is told",
+		imports: []string{"table"},
+		settled: true,
+	},
 	"cmd/limitgate": {
 		reason:     "wires everything, and nothing imports it",
 		everything: true,

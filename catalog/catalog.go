@@ -1,0 +1,300 @@
+// Package catalog keeps limits in use that change item by item: it is told items, in any
+// order and more than once, and puts the newest of each into one set. It promises that
+// what cannot be used changes nothing: the last good item stays, and so do all others.
+package catalog
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"encoding/binary"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// ErrEmpty is returned for a table without a usable item.
+var ErrEmpty = errors.New("the table has no limits yet: push a file into it")
+
+// Options configure a Catalog.
+type Options struct {
+	Name string // of the table, for people
+	// Compile makes a set of the parts of a limits file.
+	Compile func(parts map[string]json.RawMessage) (*limit.Set, error)
+	Log     *slog.Logger
+	Now     func() time.Time // nil means the clock of this machine
+}
+
+// Catalog holds the items of a table, and the set that they make. Any number of
+// goroutines may use it.
+type Catalog struct {
+	opts Options
+
+	mu    sync.Mutex            // guards what follows, and that sets are applied one after the other
+	items map[string]table.Item // the newest that were told
+	good  map[string]table.Item // what the set is made of
+	set   *limit.Set
+	apply func(*limit.Set)
+	grown int // tenants that were compiled beside the set since all was
+	sum   table.Digest
+	status
+}
+
+// status is what there is to tell of a catalog.
+type status struct {
+	changed    time.Time // the last time that an item was new
+	rejected   map[string]rejection
+	rejections int64
+	stale      int64 // items that were older than what was known
+}
+
+// rejection is an item that cannot be used, and why.
+type rejection struct {
+	version int64
+	why     error
+}
+
+// compactAfter is how many tenants may be compiled beside a set before all is compiled
+// anew: until then what they replaced is kept, a kilobyte or so for each.
+const compactAfter = 2000
+
+// maxRetried bounds the items that could not be used and are tried again with each change:
+// each costs a compilation.
+const maxRetried = 20
+
+// New returns an empty catalog.
+func New(opts Options) *Catalog {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Catalog{
+		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, apply: func(*limit.Set) {},
+		status: status{rejected: map[string]rejection{}},
+	}
+}
+
+// Load takes the items of a whole table. It fails when no set can be made of them.
+func (c *Catalog) Load(items []table.Item) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.take(items)
+	if c.set == nil {
+		if why, ok := c.rejected[""]; ok {
+			return fmt.Errorf("load %s: %w", c.opts.Name, why.why)
+		}
+		return fmt.Errorf("load %s: %w", c.opts.Name, ErrEmpty)
+	}
+	return nil
+}
+
+// Apply takes items that have changed, and returns how many were new.
+func (c *Catalog) Apply(items []table.Item) (fresh int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.take(items)
+}
+
+// take takes items that are newer than what is known. The caller holds mu.
+func (c *Catalog) take(items []table.Item) (fresh int) {
+	next := map[string]table.Item{}
+	for _, it := range items {
+		known, ok := c.items[it.Key]
+		if newer, seen := next[it.Key]; seen {
+			known, ok = newer, true
+		}
+		switch {
+		case !table.IsKey(it.Key) || it.Version < 1:
+			c.reject(it, errors.New("it is no item of limits"))
+		case ok && it.Version <= known.Version:
+			if it.Version < known.Version {
+				c.stale++
+			}
+		default:
+			next[it.Key] = it
+		}
+	}
+	if len(next) == 0 {
+		return 0
+	}
+	for key, it := range next {
+		if was, ok := c.items[key]; ok {
+			c.sum.Remove(&was)
+		}
+		c.sum.Add(&it)
+		c.items[key] = it
+	}
+	c.changed = c.opts.Now()
+	fresh = len(next)
+	c.retry(next)
+	c.use(next)
+	return fresh
+}
+
+// retry adds items that could not be used: a tenant may have come before its plan. The
+// caller holds mu.
+func (c *Catalog) retry(next map[string]table.Item) {
+	tried := 0
+	for key, r := range c.rejected {
+		it, ok := c.items[key]
+		if _, changes := next[key]; ok && !changes && it.Version == r.version && tried < maxRetried {
+			next[key] = it
+			tried++
+		}
+	}
+}
+
+// use puts new items into the set. Where they cannot be used together each is tried by
+// itself, in the order in which they were written. The caller holds mu.
+func (c *Catalog) use(next map[string]table.Item) {
+	set, err := c.compile(next)
+	if err == nil {
+		c.adopt(set, next)
+		return
+	}
+	if len(next) == 1 || c.set == nil {
+		for _, it := range next {
+			if len(next) > 1 {
+				it = table.Item{} // none by itself
+			}
+			c.reject(it, err)
+			break
+		}
+		return
+	}
+	order := slices.SortedFunc(maps.Values(next), func(a, b table.Item) int { return a.At.Compare(b.At) })
+	for _, it := range order {
+		one := map[string]table.Item{it.Key: it}
+		if set, err := c.compile(one); err != nil {
+			c.reject(it, err)
+		} else {
+			c.adopt(set, one)
+		}
+	}
+}
+
+// adopt makes a set the one in use. The caller holds mu.
+func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
+	for key, it := range items {
+		c.good[key] = it
+		delete(c.rejected, key)
+	}
+	delete(c.rejected, "")
+	c.set = set
+	c.apply(set)
+}
+
+func (c *Catalog) reject(it table.Item, why error) {
+	c.rejections++
+	c.rejected[it.Key] = rejection{it.Version, why}
+	c.opts.Log.Error("an item of the limits cannot be used, its last good version stays", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
+}
+
+// compile makes a set of the items in use and the next ones. Where only tenants change
+// it compiles no others. The caller holds mu.
+func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
+	small := c.set != nil && c.grown+len(next) <= compactAfter
+	for key := range next {
+		small = small && table.IsTenant(key)
+	}
+	parts := map[string]json.RawMessage{}
+	var removed []string
+	for key, it := range c.good {
+		if _, changes := next[key]; !changes && !it.Deleted && (!small || !table.IsTenant(key)) {
+			parts[key] = it.Body
+		}
+	}
+	for key, it := range next {
+		if !it.Deleted {
+			parts[key] = it.Body
+		} else if table.IsTenant(key) {
+			removed = append(removed, table.Name(key))
+		}
+	}
+	set, err := c.opts.Compile(parts)
+	if err != nil {
+		return nil, err
+	}
+	if small {
+		if changed, ok := c.set.Change(set, removed, c.version()); ok {
+			c.grown += len(next)
+			return changed, nil
+		}
+		c.grown = compactAfter // all anew
+		return c.compile(next)
+	}
+	c.grown = 0
+	set.Version = c.version()
+	return set, nil
+}
+
+// version names what the catalog holds.
+func (c *Catalog) version() string {
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.sum.Sum)[:6])
+}
+
+// Set returns the limits in use, nil before there are any.
+func (c *Catalog) Set() *limit.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.set
+}
+
+// OnChange has later sets handed to apply, one at a time.
+func (c *Catalog) OnChange(apply func(*limit.Set)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.apply = apply
+}
+
+// Items returns what the limits in use are made of, tombstones included.
+func (c *Catalog) Items() []table.Item {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.SortedFunc(maps.Values(c.good), func(a, b table.Item) int {
+		if a.Key < b.Key {
+			return -1
+		}
+		return 1
+	})
+}
+
+// Digest tells what was told to the catalog, to be compared with the table's.
+func (c *Catalog) Digest() table.Digest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sum
+}
+
+// Status describes a catalog.
+type Status struct {
+	Version string
+	Changed time.Time // when an item was new the last time
+	// Error says which items cannot be used, and why; empty when all are.
+	Error      string
+	Rejections int64 // items that could not be used, since the start
+	Stale      int64 // items that came after newer ones
+}
+
+// Status describes the catalog.
+func (c *Catalog) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := Status{Changed: c.changed, Rejections: c.rejections, Stale: c.stale}
+	if c.set != nil {
+		st.Version = c.set.Version
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.rejected)) {
+		if st.Error != "" {
+			st.Error += "; "
+		}
+		st.Error += fmt.Sprintf("%s, version %d: %s", key, c.rejected[key].version, c.rejected[key].why)
+	}
+	return st
+}

@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// A snapshot is a text file that people can read: a line that says what it is, an item of
+// JSON on each line, and at the end the SHA-256 of all that. It holds no secrets.
+const (
+	snapshotHead = "limitgate limits, snapshot 1"
+	snapshotEnd  = "sha256 "
+)
+
+// ErrDamaged is returned for a snapshot that was not written whole.
+var ErrDamaged = errors.New("the snapshot is damaged")
+
+// WriteSnapshot writes items to a file, all or nothing.
+func WriteSnapshot(path string, items []table.Item) error {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, snapshotHead)
+	for i := range items {
+		line, err := json.Marshal(&items[i])
+		if err != nil {
+			return fmt.Errorf("write snapshot: %w", err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	sum := sha256.Sum256(b.Bytes())
+	fmt.Fprintln(&b, snapshotEnd+hex.EncodeToString(sum[:]))
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // gone already when all went well
+	_, err = file.Write(b.Bytes())
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return nil
+}
+
+// ReadSnapshot reads what WriteSnapshot wrote. Of what is damaged it returns nothing.
+func ReadSnapshot(path string) (items []table.Item, err error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	body, last, ok := cutLastLine(content)
+	sum := sha256.Sum256(body)
+	if !ok || last != snapshotEnd+hex.EncodeToString(sum[:]) {
+		return nil, fmt.Errorf("read snapshot %s: %w", path, ErrDamaged)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	lines.Buffer(nil, len(body)+1)
+	for n := 0; lines.Scan(); n++ {
+		if n == 0 {
+			if lines.Text() != snapshotHead {
+				return nil, fmt.Errorf("read snapshot %s: this release reads %q", path, snapshotHead)
+			}
+			continue
+		}
+		var it table.Item
+		if err := json.Unmarshal(lines.Bytes(), &it); err != nil {
+			return nil, fmt.Errorf("read snapshot %s: %w", path, err)
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// cutLastLine cuts the last line off, which must be whole.
+func cutLastLine(content []byte) (rest []byte, last string, ok bool) {
+	trimmed, whole := bytes.CutSuffix(content, []byte("\n"))
+	i := bytes.LastIndexByte(trimmed, '\n')
+	if !whole || i < 0 {
+		return nil, "", false
+	}
+	return content[:i+1], strings.TrimSuffix(string(content[i+1:]), "\n"), true
+}

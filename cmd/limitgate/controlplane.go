@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/limitgate/limitgate/controlplane"
+	"github.com/limitgate/limitgate/dynamo"
+)
+
+const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
+
+Usage: limitgate controlplane --table TABLE --topic ARN
+
+It reads the table's stream, and publishes each changed item to the topic that
+the proxies are subscribed to. AWS is found as its other tools find it: by
+AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL and their like. It exits with 0 when it
+is told to end, 1 when it cannot begin and 64 when the arguments are wrong.`
+
+func runControlPlane(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits")
+	name := fs.String("table", "", "`name` of the DynamoDB table")
+	topic := fs.String("topic", "", "`ARN` of the SNS topic")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if *name == "" || *topic == "" || fs.NArg() > 0 {
+		fmt.Fprintln(env.stderr, "limitgate controlplane: --table and --topic are needed, and nothing else; limitgate controlplane --help says more")
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(env.stderr, nil))
+	aws, err := loadAWS(ctx)
+	if err != nil {
+		return fail(env, err)
+	}
+	stream, err := dynamo.OpenStream(ctx, aws, *name)
+	if err != nil {
+		return fail(env, err)
+	}
+	changes := dynamo.NewChanges(stream)
+	changes.Lost = func(key string) {
+		log.Error("an item was deleted or written by hand: proxies keep what they had", "key", key)
+	}
+	relay := controlplane.Relay{Table: dynamo.NewTable(aws, *name), Stream: changes, Publish: dynamo.NewTopic(aws, *topic), Log: log}
+	log.Info("telling of changes", "table", *name, "topic", *topic)
+	if err := relay.Run(ctx); err != nil {
+		return fail(env, err)
+	}
+	return exitOK
+}

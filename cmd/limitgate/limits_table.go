@@ -1,0 +1,327 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// pushWriters is how many items are written at the same time.
+const pushWriters = 8
+
+// tableArgs are what limits diff, push and pull work on.
+type tableArgs struct {
+	aws   aws.Config
+	table *dynamo.Table
+	name  string
+	items map[string]table.Item
+	parts map[string]json.RawMessage // of the file
+}
+
+// openTableArgs reads the table, and the file unless its path is empty.
+func openTableArgs(ctx context.Context, env *environment, file, name string) (t *tableArgs, err error) {
+	t = &tableArgs{name: name, items: map[string]table.Item{}}
+	if file != "" {
+		content, err := readFileOrStdin(env, file)
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err := config.ParseLimits(file, content, limit.CompileOptions{IPMaxTTL: time.Hour.Microseconds()}); err != nil {
+			return nil, err
+		}
+		if t.parts, err = config.SplitLimits(file, content); err != nil {
+			return nil, err
+		}
+	}
+	if t.aws, err = loadAWS(ctx); err != nil {
+		return nil, err
+	}
+	t.table = dynamo.NewTable(t.aws, strings.TrimPrefix(name, config.LimitsTablePrefix))
+	items, err := t.table.Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items {
+		t.items[it.Key] = it
+	}
+	return t, nil
+}
+
+func readFileOrStdin(env *environment, path string) ([]byte, error) {
+	if path == "-" {
+		return config.ReadLimits(env.stdin)
+	}
+	return config.ReadLimitsFile(path)
+}
+
+// isTable reports whether an argument names a table.
+func isTable(arg string) bool { return strings.HasPrefix(arg, config.LimitsTablePrefix) }
+
+const tableUsage = "a file and a table are needed: limitgate limits %s limits.yaml dynamodb://TABLE\n"
+
+func runDiff(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits diff", limitsAbout, "limitgate limits diff limits.yaml dynamodb://limits")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
+		fmt.Fprintf(env.stderr, "limitgate limits diff: "+tableUsage, "diff")
+		return exitUsage
+	}
+	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1))
+	if err != nil {
+		return fail(env, err)
+	}
+	changes := table.Diff(t.items, t.parts)
+	printChanges(env.stdout, changes, env.coloured())
+	if len(changes) > 0 {
+		return exitDenied
+	}
+	return exitOK
+}
+
+func runPull(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits pull", limitsAbout, "limitgate limits pull dynamodb://limits > limits.yaml")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 || !isTable(fs.Arg(0)) {
+		fmt.Fprintln(env.stderr, "limitgate limits pull: a table is needed: limitgate limits pull dynamodb://TABLE > limits.yaml")
+		return exitUsage
+	}
+	t, err := openTableArgs(ctx, env, "", fs.Arg(0))
+	if err != nil {
+		return fail(env, err)
+	}
+	parts := map[string]json.RawMessage{}
+	for key, it := range t.items {
+		if !it.Deleted {
+			parts[key] = it.Body
+		}
+	}
+	content, err := config.JoinLimits(parts)
+	if err != nil {
+		return fail(env, err)
+	}
+	_, _ = env.stdout.Write(content)
+	return exitOK
+}
+
+func runPush(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits push", limitsAbout, "limitgate limits push limits.yaml dynamodb://limits")
+	yes := fs.Bool("yes", false, "write without asking")
+	actor := fs.String("actor", "", "`name` of who changes this; the caller that AWS knows unless given")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
+		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")
+		return exitUsage
+	}
+	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1))
+	if err != nil {
+		return fail(env, err)
+	}
+	changes := table.Diff(t.items, t.parts)
+	printChanges(env.stdout, changes, env.coloured())
+	if len(changes) == 0 {
+		return exitOK
+	}
+	if !*yes && !confirmed(env, len(changes)) {
+		fmt.Fprintln(env.stderr, "limitgate limits push: nothing is written")
+		return exitError
+	}
+	if *actor == "" {
+		if *actor, err = caller(ctx, t.aws); err != nil {
+			return fail(env, err)
+		}
+	}
+	if err := t.push(ctx, env, changes, *actor); err != nil {
+		return fail(env, err)
+	}
+	fmt.Fprintf(env.stdout, "%d items written to %s by %s\n", len(changes), t.name, *actor)
+	return exitOK
+}
+
+// confirmed asks whether to write.
+func confirmed(env *environment, n int) bool {
+	fmt.Fprintf(env.stdout, "Write these %d items? [y/N] ", n)
+	answer, _ := bufio.NewReader(env.stdin).ReadString('\n')
+	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
+}
+
+// caller returns the name that AWS has for who asks.
+func caller(ctx context.Context, config aws.Config) (string, error) {
+	who, err := sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", fmt.Errorf("find out who writes (--actor says it, too): %w", err)
+	}
+	return aws.ToString(who.Arn), nil
+}
+
+// push writes changes, those of a kind at the same time, and each on the version that was
+// read.
+func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.Change, actor string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	progress := newItemProgress(env.stderr, len(changes))
+	defer progress.finish()
+	work := make(chan table.Change)
+	errs := make([]error, pushWriters)
+	var wg sync.WaitGroup
+	for i := range pushWriters {
+		wg.Go(func() {
+			for c := range work {
+				if errs[i] == nil {
+					errs[i] = t.write(ctx, c, actor)
+				}
+				if errs[i] != nil {
+					cancel()
+				}
+				progress.add()
+			}
+		})
+	}
+	for _, c := range changes {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- c
+	}
+	close(work)
+	wg.Wait()
+	return cmp.Or(errors.Join(errs...), ctx.Err())
+}
+
+// itemProgress shows on a terminal how many items are written.
+type itemProgress struct {
+	w     io.Writer // nil where nobody looks
+	total int
+	mu    sync.Mutex // guards done
+	done  int
+}
+
+func newItemProgress(w io.Writer, total int) *itemProgress {
+	p := &itemProgress{total: total}
+	if f, ok := w.(*os.File); ok && accesslog.IsTerminal(f) {
+		p.w = w
+	}
+	return p
+}
+
+func (p *itemProgress) add() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if p.w != nil {
+		const width = 40
+		full := width * p.done / p.total
+		fmt.Fprintf(p.w, "\r[%s%s] %d of %d items", strings.Repeat("#", full), strings.Repeat(" ", width-full), p.done, p.total)
+	}
+}
+
+func (p *itemProgress) finish() {
+	if p.w != nil {
+		fmt.Fprintln(p.w)
+	}
+}
+
+// write writes one change. Whoever was late is told what has changed.
+func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
+	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
+	_, err := t.table.Put(ctx, it)
+	if !errors.Is(err, dynamo.ErrConflict) {
+		return err
+	}
+	now, ok, getErr := t.table.Get(ctx, c.Key)
+	if getErr != nil || !ok {
+		return err
+	}
+	return fmt.Errorf("%w: %s is version %d now, by %s at %s; what was written before stays, look at the difference again", err, c.Key, now.Version, now.Actor, now.At.Format(time.RFC3339))
+}
+
+// printChanges prints what becomes of each item, line by line.
+func printChanges(w io.Writer, changes []table.Change, colour bool) {
+	paint := func(code, text string) string {
+		if !colour {
+			return text
+		}
+		return "\x1b[" + code + "m" + text + "\x1b[0m"
+	}
+	for i := range changes {
+		c := &changes[i]
+		by := ""
+		var before []string
+		if c.Before != nil {
+			by = fmt.Sprintf(", version %d by %s", c.Before.Version, c.Before.Actor)
+			before = linesOf(c.Before.Body)
+		}
+		after := linesOf(c.After)
+		fmt.Fprintf(w, "%s\n", paint("1", c.Kind()+" "+c.Key+by))
+		for _, line := range without(before, after) {
+			fmt.Fprintf(w, "%s\n", paint("31", "  - "+line))
+		}
+		for _, line := range without(after, before) {
+			fmt.Fprintf(w, "%s\n", paint("32", "  + "+line))
+		}
+	}
+	if len(changes) == 0 {
+		fmt.Fprintln(w, "no difference")
+	}
+}
+
+// linesOf returns the lines of a body as people write it.
+func linesOf(body json.RawMessage) (lines []string) {
+	var value any
+	if len(body) == 0 || json.Unmarshal(body, &value) != nil {
+		return nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	for _, element := range list {
+		var node yaml.Node
+		if node.Encode(element) != nil {
+			continue
+		}
+		node.Style = yaml.FlowStyle
+		line, err := yaml.Marshal(&node)
+		if err == nil {
+			lines = append(lines, strings.Join(strings.Fields(string(line)), " "))
+		}
+	}
+	return lines
+}
+
+// without returns the lines of a that b does not have.
+func without(a, b []string) (rest []string) {
+	there := map[string]bool{}
+	for _, line := range b {
+		there[line] = true
+	}
+	for _, line := range a {
+		if !there[line] {
+			rest = append(rest, line)
+		}
+	}
+	return rest
+}

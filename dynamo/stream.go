@@ -1,0 +1,123 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// Record is one change of a table, as its stream tells it.
+type Record struct {
+	Sequence      string
+	Before, After *table.Item // nil where there was none, or is none any more
+}
+
+// Stream tells of the changes of a table, shard by shard. Any number of goroutines may use
+// it, each with shards of its own.
+type Stream struct {
+	client *dynamodbstreams.Client
+	arn    string
+}
+
+// OpenStream returns the stream of a table.
+func OpenStream(ctx context.Context, config aws.Config, name string) (*Stream, error) {
+	out, err := dynamodb.NewFromConfig(config).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		return nil, fmt.Errorf("open stream of %s: %w", name, err)
+	}
+	if out.Table.LatestStreamArn == nil {
+		return nil, fmt.Errorf("open stream of %s: the table has none: enable one with new and old images", name)
+	}
+	return &Stream{dynamodbstreams.NewFromConfig(config), *out.Table.LatestStreamArn}, nil
+}
+
+// Shard is a part of a stream. Records of an item are in one shard and its descendants.
+type Shard struct {
+	ID     string
+	Parent string // whose records come before, if it is there still
+}
+
+// Shards returns the shards that there are.
+func (s *Stream) Shards(ctx context.Context) (shards []Shard, err error) {
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn}
+	for {
+		out, err := s.client.DescribeStream(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("describe stream: %w", err)
+		}
+		for _, sh := range out.StreamDescription.Shards {
+			shards = append(shards, Shard{aws.ToString(sh.ShardId), aws.ToString(sh.ParentShardId)})
+		}
+		in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId
+		if in.ExclusiveStartShardId == nil {
+			return shards, nil
+		}
+	}
+}
+
+// Start returns where the reading of a shard begins: behind a sequence number, or at its
+// beginning if that is empty or has been forgotten.
+func (s *Stream) Start(ctx context.Context, shard, after string) (iterator string, err error) {
+	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.arn, ShardId: &shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
+	if after != "" {
+		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &after
+	}
+	out, err := s.client.GetShardIterator(ctx, in)
+	var trimmed *types.TrimmedDataAccessException
+	if errors.As(err, &trimmed) && after != "" {
+		return s.Start(ctx, shard, "")
+	}
+	if err != nil {
+		return "", fmt.Errorf("start shard: %w", err)
+	}
+	return aws.ToString(out.ShardIterator), nil
+}
+
+// Read returns the next records, and where to go on; empty at the end of a shard.
+func (s *Stream) Read(ctx context.Context, iterator string) (records []Record, next string, err error) {
+	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator})
+	if err != nil {
+		return nil, "", fmt.Errorf("read shard: %w", err)
+	}
+	for _, r := range out.Records {
+		if r.Dynamodb == nil {
+			continue
+		}
+		record := Record{Sequence: aws.ToString(r.Dynamodb.SequenceNumber)}
+		if image := r.Dynamodb.OldImage; image != nil {
+			it := itemOf(attributesOfStream(image))
+			record.Before = &it
+		}
+		if image := r.Dynamodb.NewImage; image != nil {
+			it := itemOf(attributesOfStream(image))
+			record.After = &it
+		}
+		records = append(records, record)
+	}
+	return records, aws.ToString(out.NextShardIterator), nil
+}
+
+// attributesOfStream turns attributes of a stream into those of a table: other types of
+// the same shape.
+func attributesOfStream(image map[string]types.AttributeValue) map[string]dbtypes.AttributeValue {
+	out := map[string]dbtypes.AttributeValue{}
+	for name, value := range image {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			out[name] = &dbtypes.AttributeValueMemberS{Value: v.Value}
+		case *types.AttributeValueMemberN:
+			out[name] = &dbtypes.AttributeValueMemberN{Value: v.Value}
+		case *types.AttributeValueMemberBOOL:
+			out[name] = &dbtypes.AttributeValueMemberBOOL{Value: v.Value}
+		}
+	}
+	return out
+}

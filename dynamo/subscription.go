@@ -1,0 +1,46 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// Subscription is a queue of this process that is made when it is first needed, so that a
+// proxy starts without AWS. One goroutine may use it.
+type Subscription struct {
+	config aws.Config
+	topic  string
+	queue  *Queue
+}
+
+// NewSubscription returns a subscription to a topic.
+func NewSubscription(config aws.Config, topic string) *Subscription {
+	return &Subscription{config: config, topic: topic}
+}
+
+// Open makes the queue and subscribes it, unless that is done.
+func (s *Subscription) Open(ctx context.Context) (err error) {
+	if s.queue == nil {
+		s.queue, err = Subscribe(ctx, s.config, s.topic)
+	}
+	return err
+}
+
+// Receive waits for messages, see Queue.Receive.
+func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, bad int, err error) {
+	if err := s.Open(ctx); err != nil {
+		return nil, 0, err
+	}
+	return s.queue.Receive(ctx)
+}
+
+// Close ends the subscription, if there is one.
+func (s *Subscription) Close(ctx context.Context) error {
+	if s.queue == nil {
+		return nil
+	}
+	return s.queue.Close(ctx)
+}

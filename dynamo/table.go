@@ -1,0 +1,193 @@
+// Package dynamo keeps limits in Amazon DynamoDB, item by item, and tells of changes by
+// Amazon SNS and SQS. It promises that a write is made on the version that was read, or
+// not at all. Its clients come from aws-sdk-go-v2, with its environment and files.
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// The attributes of an item.
+const (
+	attrKey     = "pk"
+	attrBody    = "body"
+	attrVersion = "version"
+	attrActor   = "updated_by"
+	attrAt      = "updated_at"
+	attrDeleted = "deleted"
+	attrExpires = "expires_at"
+)
+
+// TombstoneTTL is how long a deleted item is kept, so that everybody learns of it.
+const TombstoneTTL = 30 * 24 * time.Hour
+
+// scanSegments is into how many parts a table is read at the same time.
+const scanSegments = 4
+
+// ErrConflict is returned for a write on a version that is not the newest any more.
+var ErrConflict = errors.New("somebody else has changed it meanwhile")
+
+// Table is a DynamoDB table of limits. Any number of goroutines may use it.
+type Table struct {
+	client *dynamodb.Client
+	name   string
+}
+
+// NewTable returns the table with a name.
+func NewTable(config aws.Config, name string) *Table {
+	return &Table{dynamodb.NewFromConfig(config), name}
+}
+
+// Scan reads all items, as they are at the moment when each is read.
+func (t *Table) Scan(ctx context.Context) ([]table.Item, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	found := make([][]table.Item, scanSegments)
+	errs := make([]error, scanSegments)
+	for i := range scanSegments {
+		wg.Go(func() {
+			if found[i], errs[i] = t.scan(ctx, int32(i)); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	var items []table.Item
+	for i := range found {
+		if missing := (*types.ResourceNotFoundException)(nil); errors.As(errs[i], &missing) {
+			return nil, fmt.Errorf("scan %s: there is no such table in this region", t.name)
+		}
+		if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
+			return nil, fmt.Errorf("scan %s: %w", t.name, errs[i])
+		}
+		items = append(items, found[i]...)
+	}
+	return items, errors.Join(ctx.Err(), errors.Join(errs...))
+}
+
+func (t *Table) scan(ctx context.Context, segment int32) (items []table.Item, err error) {
+	pages := dynamodb.NewScanPaginator(t.client, &dynamodb.ScanInput{
+		TableName: &t.name, ConsistentRead: aws.Bool(true), Segment: &segment, TotalSegments: aws.Int32(scanSegments),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, attributes := range page.Items {
+			items = append(items, itemOf(attributes))
+		}
+	}
+	return items, nil
+}
+
+// Get reads an item. Ok is false where there is none.
+func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, err error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &t.name, ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrKey: text(key)},
+	})
+	if err != nil {
+		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, err)
+	}
+	if out.Item == nil {
+		return it, false, nil
+	}
+	return itemOf(out.Item), true, nil
+}
+
+// Put writes an item as the next version of the one that was read, whose Version is 0
+// where there was none. Where that is not the newest it returns ErrConflict.
+func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err error) {
+	was := it.Version
+	it.Version++
+	attributes := attributesOf(&it)
+	in := &dynamodb.PutItemInput{TableName: &t.name, Item: attributes, ConditionExpression: aws.String("attribute_not_exists(pk)")}
+	if was > 0 {
+		in.ConditionExpression = aws.String("#v = :was")
+		in.ExpressionAttributeNames = map[string]string{"#v": attrVersion}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": number(was)}
+	}
+	_, err = t.client.PutItem(ctx, in)
+	var refused *types.ConditionalCheckFailedException
+	if errors.As(err, &refused) {
+		return it, fmt.Errorf("put %s: %w", it.Key, ErrConflict)
+	}
+	if err != nil {
+		return it, fmt.Errorf("put %s of %s: %w", it.Key, t.name, err)
+	}
+	return it, nil
+}
+
+// Create makes the table, with a stream of new and old images, and returns when it can be
+// used. It is for tests and for trying out: in production a template makes it.
+func (t *Table) Create(ctx context.Context) error {
+	_, err := t.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &t.name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(attrKey), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(attrKey), KeyType: types.KeyTypeHash}},
+		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	})
+	if err != nil {
+		return fmt.Errorf("create table %s: %w", t.name, err)
+	}
+	waiter := dynamodb.NewTableExistsWaiter(t.client)
+	if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &t.name}, time.Minute); err != nil {
+		return fmt.Errorf("create table %s: %w", t.name, err)
+	}
+	return nil
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func attributesOf(it *table.Item) map[string]types.AttributeValue {
+	attributes := map[string]types.AttributeValue{
+		attrKey: text(it.Key), attrVersion: number(it.Version), attrActor: text(it.Actor), attrAt: text(it.At.UTC().Format(time.RFC3339Nano)),
+	}
+	if it.Deleted {
+		attributes[attrDeleted] = &types.AttributeValueMemberBOOL{Value: true}
+		attributes[attrExpires] = number(it.At.Add(TombstoneTTL).Unix())
+	} else {
+		attributes[attrBody] = text(string(it.Body))
+	}
+	return attributes
+}
+
+// itemOf reads an item. What is not there, or of another type, is left zero: whoever uses
+// the item finds that it is none.
+func itemOf(attributes map[string]types.AttributeValue) (it table.Item) {
+	word := func(name string) string {
+		if v, ok := attributes[name].(*types.AttributeValueMemberS); ok {
+			return v.Value
+		}
+		return ""
+	}
+	it.Key, it.Actor = word(attrKey), word(attrActor)
+	if body := word(attrBody); body != "" {
+		it.Body = json.RawMessage(body)
+	}
+	if v, ok := attributes[attrVersion].(*types.AttributeValueMemberN); ok {
+		it.Version, _ = strconv.ParseInt(v.Value, 10, 64)
+	}
+	it.At, _ = time.Parse(time.RFC3339Nano, word(attrAt))
+	if v, ok := attributes[attrDeleted].(*types.AttributeValueMemberBOOL); ok {
+		it.Deleted = v.Value
+	}
+	return it
+}

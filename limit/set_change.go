@@ -1,0 +1,58 @@
+package limit
+
+import (
+	"maps"
+	"slices"
+)
+
+// Change returns a set that differs from s in some tenants: those that part has are as
+// they are there, and removed ones are not listed any more. Part is compiled from the
+// same plans and shared limits, and the tenants that changed: what that costs does not
+// depend on how many there are. It reports ok = false when part was compiled from other
+// ones: then all has to be compiled anew.
+//
+// Limits of part live on beside their equals of s; compiling all anew ends that.
+func (s *Set) Change(part *Set, removed []string, version string) (changed *Set, ok bool) {
+	if !slices.Equal(s.IDs, part.IDs) || !sameKeys(s.byPlan, part.byPlan) {
+		return nil, false
+	}
+	next := &Set{
+		Version: version, File: s.File, IDs: s.IDs,
+		tenants: maps.Clone(s.tenants), defaultPlan: s.defaultPlan, byPlan: s.byPlan,
+	}
+	gone := map[string]bool{}
+	for _, name := range removed {
+		delete(next.tenants, name)
+		gone[name] = true
+	}
+	for name, r := range part.tenants {
+		gone[name] = true
+		next.tenants[name] = r
+		if r == part.byPlan[r.plan] { // it overrides nothing
+			next.tenants[name] = s.byPlan[r.plan]
+		}
+	}
+	for _, l := range s.Limits {
+		if !gone[l.Tenant] {
+			next.Limits = append(next.Limits, l)
+		}
+	}
+	for _, l := range part.Limits {
+		if l.Tenant != "" {
+			next.Limits = append(next.Limits, l)
+		}
+	}
+	return next, true
+}
+
+func sameKeys[V any](a, b map[string]V) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k := range a {
+		if _, ok := b[k]; !ok {
+			return false
+		}
+	}
+	return true
+}

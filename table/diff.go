@@ -1,0 +1,114 @@
+package table
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+)
+
+// Change is what has to become of one item.
+type Change struct {
+	Key    string
+	Before *Item // nil where there is none, or a tombstone
+	After  json.RawMessage
+}
+
+// Kind returns a word for people: add, change or delete.
+func (c *Change) Kind() string {
+	switch {
+	case c.Before == nil:
+		return "add"
+	case c.After == nil:
+		return "delete"
+	default:
+		return "change"
+	}
+}
+
+// Diff returns what makes items of a table the parts of a file, in the order in which
+// they are to be written: what others need comes first, plans before tenants, and goes
+// last. Bodies are equal when they mean the same JSON.
+func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
+	var changes []Change
+	for key, body := range parts {
+		before := live(items, key)
+		if before == nil || !equal(before.Body, body) {
+			changes = append(changes, Change{key, before, body})
+		}
+	}
+	for key := range items {
+		if before := live(items, key); before != nil && parts[key] == nil {
+			changes = append(changes, Change{key, before, nil})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.turn(), b.turn()), cmp.Compare(a.Key, b.Key))
+	})
+	return changes
+}
+
+// turn orders changes: plans, the shared item, tenants, and then what is deleted, the
+// other way round.
+func (c *Change) turn() int {
+	turn := 1
+	switch {
+	case IsPlan(c.Key):
+		turn = 0
+	case IsTenant(c.Key):
+		turn = 2
+	}
+	if c.After == nil {
+		return 5 - turn
+	}
+	return turn
+}
+
+func live(items map[string]Item, key string) *Item {
+	it, ok := items[key]
+	if !ok || it.Deleted {
+		return nil
+	}
+	return &it
+}
+
+// equal reports whether two bodies are the same JSON.
+func equal(a, b json.RawMessage) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return bytes.Equal(a, b)
+	}
+	ax, errA := json.Marshal(x)
+	by, errB := json.Marshal(y)
+	return errA == nil && errB == nil && bytes.Equal(ax, by)
+}
+
+// The keys of items.
+const (
+	KeyShared    = "SHARED"
+	prefixPlan   = "PLAN#"
+	prefixTenant = "TENANT#"
+)
+
+// IsPlan reports whether a key is a plan's, and IsTenant whether it is a tenant's.
+func IsPlan(key string) bool {
+	return len(key) > len(prefixPlan) && key[:len(prefixPlan)] == prefixPlan
+}
+
+// IsTenant reports whether a key is a tenant's.
+func IsTenant(key string) bool {
+	return len(key) > len(prefixTenant) && key[:len(prefixTenant)] == prefixTenant
+}
+
+// IsKey reports whether a key can be an item's.
+func IsKey(key string) bool { return key == KeyShared || IsPlan(key) || IsTenant(key) }
+
+// Name returns the name in a key: of the tenant or the plan.
+func Name(key string) string {
+	for i := range len(key) {
+		if key[i] == '#' {
+			return key[i+1:]
+		}
+	}
+	return key
+}

@@ -1,0 +1,53 @@
+// Package table is the model of limits that are kept in a database, item by item: what an
+// item is, which of two is newer, and how a whole table is told from another. It promises
+// that items may arrive in any order, and more than once, with the same result.
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+)
+
+// Item is one item of the table: a tenant, a plan or all the rest, as it was written. Its
+// body is a part of a limits file, see config.SplitLimits.
+type Item struct {
+	Key  string          `json:"key"` // SHARED, PLAN#name or TENANT#name
+	Body json.RawMessage `json:"body,omitempty"`
+	// Version grows with each write of the item, also of one that deletes it.
+	Version int64     `json:"version"`
+	Actor   string    `json:"actor"` // who wrote it
+	At      time.Time `json:"at"`    // when, in UTC
+	// Deleted says that the item is a tombstone: it is kept for a while so that whoever
+	// missed the deletion learns of it.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// Digest tells a table's content: how many items it has that are not deleted, and a sum
+// over the versions of all that is the same in whatever order they were seen.
+type Digest struct {
+	Count int64  `json:"count"`
+	Sum   uint64 `json:"sum"`
+}
+
+// Add counts an item in, and Remove out.
+func (d *Digest) Add(it *Item) { d.change(it, 1) }
+
+// Remove counts an item out that was counted in.
+func (d *Digest) Remove(it *Item) { d.change(it, -1) }
+
+func (d *Digest) change(it *Item, sign int64) {
+	if it.Deleted { // tombstones go at different times
+		return
+	}
+	d.Count += sign
+	d.Sum += uint64(sign) * it.hash()
+}
+
+// hash is of the key and the version.
+func (it *Item) hash() uint64 {
+	b := binary.BigEndian.AppendUint64([]byte(it.Key+"\x00"), uint64(it.Version))
+	sum := sha256.Sum256(b)
+	return binary.BigEndian.Uint64(sum[:])
+}

@@ -1,0 +1,11 @@
+package table
+
+import "time"
+
+// Message is what proxies are told: an item that has changed, or what the whole table is.
+type Message struct {
+	Item *Item `json:"item,omitempty"`
+	// Digest is of the whole table, at a moment.
+	Digest *Digest   `json:"digest,omitempty"`
+	At     time.Time `json:"at"` // when the message was made, in UTC
+}
