@@ -56,6 +56,10 @@ crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a s
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongCrowds -count=1 -timeout=10m -v ./integration
 
+.PHONY: demo-aws
+demo-aws: build ## Walk through docs/limits-as-data.md on the AWS emulator
+	@scripts/demo_aws.sh
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh

@@ -157,7 +157,11 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	if err := t.push(ctx, env, changes, *actor); err != nil {
 		return fail(env, err)
 	}
-	fmt.Fprintf(env.stdout, "%d items written to %s by %s\n", len(changes), t.name, *actor)
+	written := fmt.Sprintf("%d items", len(changes))
+	if len(changes) == 1 {
+		written = "1 item"
+	}
+	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", written, t.name, *actor)
 	return exitOK
 }
 

@@ -96,8 +96,8 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy
 
 // openLimits loads the limits of the settings.
 func (p *proxy) openLimits(ctx context.Context) (limitsSource, error) {
+	delays := metrics.NewPropagation(p.metrics)
 	if p.settings.LimitsTable() != "" {
-		delays := metrics.NewPropagation(p.metrics)
 		return openTable(ctx, p.settings, p.log, func(d time.Duration) { delays.Observe(d.Seconds()) })
 	}
 	return openLimits(p.settings, p.log)

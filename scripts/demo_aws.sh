@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Runs the commands of docs/limits-as-data.md, one after the other, and shows them. Ends
+# what it started.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+page=docs/limits-as-data.md
+trap 'rm -f limits.snapshot changed.yaml; kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true' EXIT
+
+# until_ready waits for what a command started in the background.
+until_ready() {
+	for _ in $(seq 100); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	printf 'not ready: %s\n' "$*" >&2
+	exit 1
+}
+
+while IFS= read -r command <&3; do
+	printf '\n$ %s\n' "$command"
+	eval "$command"
+	case $command in
+	moto_server*) until_ready curl -s http://127.0.0.1:5566 ;;
+	*'limitgate serve'*) until_ready bin/limitgate check --peek nobody - - ;;
+	*'push --yes --actor'*) sleep 2 ;;
+	esac
+done 3< <(sed -n '/^```console/,/^```$/ s/^\$ //p' "$page")
