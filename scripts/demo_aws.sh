@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 page=docs/limits-as-data.md
-trap 'rm -f limits.snapshot changed.yaml; kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -f limits.snapshot changed.yaml' EXIT
 
 # until_ready waits for what a command started in the background.
 until_ready() {
