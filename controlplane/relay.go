@@ -19,6 +19,8 @@ type Stream interface {
 	Next(ctx context.Context) ([]table.Item, error)
 	// Done notes that what Next returned was told on.
 	Done(ctx context.Context) error
+	// Whole reports whether all changes are told here, and none elsewhere.
+	Whole() bool
 }
 
 // Publisher tells all proxies.
@@ -48,20 +50,20 @@ type Relay struct {
 
 // Run tells of changes until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
-	sum := map[string]table.Item{}
-	items, err := r.Table.Scan(ctx)
-	if err != nil {
-		return fmt.Errorf("read table: %w", err)
-	}
-	for _, it := range items {
-		sum[it.Key] = it
-	}
+	var known map[string]table.Item // nil while changes are told elsewhere, too
 	told := time.Time{}
 	for ctx.Err() == nil {
-		err := r.relay(ctx, sum)
-		if err == nil && time.Since(told) >= digestEvery {
-			told = time.Now()
-			err = r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(sum), At: told.UTC()}})
+		err := r.relay(ctx, known)
+		if !r.Stream.Whole() {
+			known = nil
+		} else if err == nil && time.Since(told) >= digestEvery {
+			if known == nil {
+				known, err = r.read(ctx)
+			}
+			if err == nil {
+				told = time.Now()
+				err = r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(known), At: told.UTC()}})
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("changes could not be told, and will be", "error", err)
@@ -71,7 +73,20 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// relay tells of the next changes, and notes them in known.
+// read reads the whole table. What changes meanwhile is told behind it.
+func (r *Relay) read(ctx context.Context) (map[string]table.Item, error) {
+	items, err := r.Table.Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read table: %w", err)
+	}
+	known := map[string]table.Item{}
+	for _, it := range items {
+		known[it.Key] = it
+	}
+	return known, nil
+}
+
+// relay tells of the next changes, and notes them in known, if that is there.
 func (r *Relay) relay(ctx context.Context, known map[string]table.Item) error {
 	items, err := r.Stream.Next(ctx)
 	if err != nil || len(items) == 0 {
@@ -81,7 +96,7 @@ func (r *Relay) relay(ctx context.Context, known map[string]table.Item) error {
 	now := time.Now().UTC()
 	for i := range items {
 		messages[i] = table.Message{Item: &items[i], At: now}
-		if items[i].Version > known[items[i].Key].Version {
+		if known != nil && items[i].Version > known[items[i].Key].Version {
 			known[items[i].Key] = items[i]
 		}
 	}

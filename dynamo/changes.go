@@ -16,10 +16,11 @@ const (
 	idlePause = 200 * time.Millisecond
 )
 
-// Changes reads all shards of a stream, one after the other, from what it still has on.
-// One goroutine may use it.
+// Changes reads the shards of a stream that are its own by their leases, one after the
+// other, from where they were told. One goroutine may use it.
 type Changes struct {
 	stream *Stream
+	leases *Leases
 	shards map[string]*shardReader
 	looked time.Time
 	// Lost is called with the key of an item that was deleted without a tombstone, or of
@@ -34,11 +35,12 @@ type shardReader struct {
 	reached                string // the latest that was read
 	read                   bool   // since Done was called
 	ended                  bool
+	until                  time.Time // the lease ends then
 }
 
 // NewChanges returns the changes of a stream.
-func NewChanges(s *Stream) *Changes {
-	return &Changes{stream: s, shards: map[string]*shardReader{}, Lost: func(string) {}}
+func NewChanges(s *Stream, l *Leases) *Changes {
+	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}, Lost: func(string) {}}
 }
 
 // Next waits a moment for changes, and returns those that there are. They are told again
@@ -51,6 +53,12 @@ func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
 	}
 	for id, sh := range c.shards {
 		if sh.ended || c.behind(sh.parent) {
+			continue
+		}
+		if held, err := c.hold(ctx, id, sh); err != nil || !held {
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
 		found, err := c.read(ctx, id, sh)
@@ -69,6 +77,54 @@ func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
 		}
 	}
 	return items, nil
+}
+
+// hold takes or prolongs the lease of a shard when it is time, and reports whether it is
+// held. Where it is new the reading begins where somebody else was.
+func (c *Changes) hold(ctx context.Context, id string, sh *shardReader) (held bool, err error) {
+	now := time.Now()
+	if sh.until.Sub(now) > leaseTime-leaseRenewal {
+		return true, nil
+	}
+	fresh := !now.Before(sh.until)
+	until, after, err := c.leases.Take(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	sh.until = until
+	if until.IsZero() {
+		sh.iterator = "" // another one goes on from here
+		return false, nil
+	}
+	if fresh {
+		sh.last, sh.iterator = after, ""
+	}
+	return true, nil
+}
+
+// Whole reports whether all shards are this process's.
+func (c *Changes) Whole() bool {
+	now := time.Now()
+	for _, sh := range c.shards {
+		if !sh.ended && !sh.until.After(now) {
+			return false
+		}
+	}
+	return len(c.shards) > 0
+}
+
+// Release gives the shards to whoever comes next.
+func (c *Changes) Release(ctx context.Context) error {
+	for id, sh := range c.shards {
+		if sh.until.IsZero() {
+			continue
+		}
+		if err := c.leases.Release(ctx, id); err != nil {
+			return err
+		}
+		sh.until = time.Time{}
+	}
+	return nil
 }
 
 // look finds the shards that there are.
@@ -127,10 +183,15 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (items [
 }
 
 // Done notes that what Next returned was told.
-func (c *Changes) Done(context.Context) error {
-	for _, sh := range c.shards {
+func (c *Changes) Done(ctx context.Context) error {
+	for id, sh := range c.shards {
 		if !sh.read {
 			continue
+		}
+		if sh.reached != sh.last {
+			if err := c.leases.Note(ctx, id, sh.reached); err != nil {
+				return err
+			}
 		}
 		sh.last, sh.iterator, sh.read = sh.reached, sh.next, false
 		sh.ended = sh.next == ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,22 +15,24 @@ import (
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
 
-Usage: limitgate controlplane --table TABLE --topic ARN
+Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE
 
 It reads the table's stream, and publishes each changed item to the topic that
-the proxies are subscribed to. AWS is found as its other tools find it: by
+the proxies are subscribed to. Several may run: they share the work by leases in
+a table of their own, whose key is pk, and go on where another one ended. AWS is found as its other tools find it: by
 AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL and their like. It exits with 0 when it
 is told to end, 1 when it cannot begin and 64 when the arguments are wrong.`
 
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits")
+	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases")
 	name := fs.String("table", "", "`name` of the DynamoDB table")
 	topic := fs.String("topic", "", "`ARN` of the SNS topic")
+	leases := fs.String("leases", "", "`name` of the DynamoDB table for leases")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if *name == "" || *topic == "" || fs.NArg() > 0 {
-		fmt.Fprintln(env.stderr, "limitgate controlplane: --table and --topic are needed, and nothing else; limitgate controlplane --help says more")
+	if *name == "" || *topic == "" || *leases == "" || fs.NArg() > 0 {
+		fmt.Fprintln(env.stderr, "limitgate controlplane: --table, --topic and --leases are needed, and nothing else; limitgate controlplane --help says more")
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
@@ -43,13 +46,16 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	changes := dynamo.NewChanges(stream)
+	changes := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases))
 	changes.Lost = func(key string) {
 		log.Error("an item was deleted or written by hand: proxies keep what they had", "key", key)
 	}
 	relay := controlplane.Relay{Table: dynamo.NewTable(aws, *name), Stream: changes, Publish: dynamo.NewTopic(aws, *topic), Log: log}
 	log.Info("telling of changes", "table", *name, "topic", *topic)
-	if err := relay.Run(ctx); err != nil {
+	err = relay.Run(ctx)
+	end, cancel := context.WithTimeout(context.Background(), awsTimeout)
+	defer cancel()
+	if err := errors.Join(err, changes.Release(end)); err != nil {
 		return fail(env, err)
 	}
 	return exitOK
