@@ -43,9 +43,29 @@ func NewChanges(s *Stream, l *Leases) *Changes {
 	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}, Lost: func(string) {}}
 }
 
-// Next waits a moment for changes, and returns those that there are. They are told again
-// unless Done is called.
+// Next waits a moment for changes, and returns the items that there are. They are told
+// again unless Done is called.
 func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
+	records, err := c.Records(ctx)
+	for _, r := range records {
+		switch {
+		case r.After != nil && r.After.Version > 0 && table.IsKey(r.After.Key):
+			items = append(items, *r.After)
+		case r.After != nil:
+			c.Lost(r.After.Key)
+		case r.Before != nil && !r.Before.Deleted: // tombstones go when their time is up
+			c.Lost(r.Before.Key)
+		}
+	}
+	if err == nil && len(items) == 0 && len(records) > 0 {
+		err = c.Done(ctx) // what was read held nothing to tell
+	}
+	return items, err
+}
+
+// Records waits a moment for changes, and returns all that there are, those of an item in
+// their order. They are told again unless Done is called.
+func (c *Changes) Records(ctx context.Context) (records []Record, err error) {
 	if time.Since(c.looked) >= shardsEvery {
 		if err := c.look(ctx); err != nil {
 			return nil, err
@@ -65,10 +85,10 @@ func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, found...)
+		records = append(records, found...)
 	}
-	if len(items) == 0 {
-		if err := c.Done(ctx); err != nil { // what was read held nothing to tell
+	if len(records) == 0 {
+		if err := c.Done(ctx); err != nil {
 			return nil, err
 		}
 		select {
@@ -76,7 +96,7 @@ func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
 		case <-time.After(idlePause):
 		}
 	}
-	return items, nil
+	return records, nil
 }
 
 // hold takes or prolongs the lease of a shard when it is time, and reports whether it is
@@ -156,7 +176,7 @@ func (c *Changes) behind(id string) bool {
 }
 
 // read reads the next records of a shard.
-func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (items []table.Item, err error) {
+func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (records []Record, err error) {
 	if sh.iterator == "" {
 		if sh.iterator, err = c.stream.Start(ctx, id, sh.last); err != nil {
 			return nil, err
@@ -170,16 +190,8 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (items [
 	sh.next, sh.reached, sh.read = next, sh.last, true
 	for _, r := range records {
 		sh.reached = r.Sequence
-		switch {
-		case r.After != nil && r.After.Version > 0 && table.IsKey(r.After.Key):
-			items = append(items, *r.After)
-		case r.After != nil:
-			c.Lost(r.After.Key)
-		case r.Before != nil && !r.Before.Deleted: // tombstones go when their time is up
-			c.Lost(r.Before.Key)
-		}
 	}
-	return items, nil
+	return records, nil
 }
 
 // Done notes that what Next returned was told.

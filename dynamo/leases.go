@@ -32,13 +32,20 @@ const (
 type Leases struct {
 	client *dynamodb.Client
 	table  string
+	use    string // what the shards are read for
 	owner  string // this process, by chance
 	now    func() time.Time
 }
 
-// NewLeases returns the leases of this process in a table.
-func NewLeases(config aws.Config, table string) *Leases {
-	return &Leases{dynamodb.NewFromConfig(config), table, rand.Text(), time.Now}
+// NewLeases returns the leases of this process in a table. Each use of the changes has
+// leases of its own there.
+func NewLeases(config aws.Config, table, use string) *Leases {
+	return &Leases{dynamodb.NewFromConfig(config), table, use, rand.Text(), time.Now}
+}
+
+// key returns the key of the lease of a shard.
+func (l *Leases) key(shard string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attrKey: text(l.use + ":" + shard)}
 }
 
 // Take takes or prolongs the lease of a shard, until the instant that it returns, unless
@@ -48,7 +55,7 @@ func (l *Leases) Take(ctx context.Context, shard string) (until time.Time, after
 	now := l.now()
 	until = now.Add(leaseTime)
 	out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &l.table, Key: map[string]types.AttributeValue{attrKey: text(shard)},
+		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:         aws.String("SET #o = :me, #u = :until"),
 		ConditionExpression:      aws.String("attribute_not_exists(#o) OR #o = :me OR #u < :now"),
 		ExpressionAttributeNames: map[string]string{"#o": attrOwner, "#u": attrUntil},
@@ -73,7 +80,7 @@ func (l *Leases) Take(ctx context.Context, shard string) (until time.Time, after
 // Note remembers how far a shard was told, if it is still this process's.
 func (l *Leases) Note(ctx context.Context, shard, sequence string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &l.table, Key: map[string]types.AttributeValue{attrKey: text(shard)},
+		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:          aws.String("SET #s = :sequence"),
 		ConditionExpression:       aws.String("#o = :me"),
 		ExpressionAttributeNames:  map[string]string{"#o": attrOwner, "#s": attrSequence},
@@ -89,7 +96,7 @@ func (l *Leases) Note(ctx context.Context, shard, sequence string) error {
 // Release gives a shard to whoever comes next.
 func (l *Leases) Release(ctx context.Context, shard string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &l.table, Key: map[string]types.AttributeValue{attrKey: text(shard)},
+		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:          aws.String("REMOVE #o, #u"),
 		ConditionExpression:       aws.String("#o = :me"),
 		ExpressionAttributeNames:  map[string]string{"#o": attrOwner, "#u": attrUntil},

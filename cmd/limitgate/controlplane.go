@@ -9,17 +9,19 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
 )
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
 
-Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE
+Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE [--audit-bucket BUCKET]
 
 It reads the table's stream, and publishes each changed item to the topic that
 the proxies are subscribed to. Several may run: they share the work by leases in
-a table of their own, whose key is pk, and go on where another one ended. AWS is found as its other tools find it: by
+a table of their own, whose key is pk, and go on where another one ended. With
+--audit-bucket each change is written down for limitgate audit. AWS is found as its other tools find it: by
 AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL and their like. It exits with 0 when it
 is told to end, 1 when it cannot begin and 64 when the arguments are wrong.`
 
@@ -27,6 +29,7 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases")
 	name := fs.String("table", "", "`name` of the DynamoDB table")
 	topic := fs.String("topic", "", "`ARN` of the SNS topic")
+	bucket := fs.String("audit-bucket", "", "`name` of the S3 bucket, with Object Lock, in which each change is written down; empty writes none down")
 	leases := fs.String("leases", "", "`name` of the DynamoDB table for leases")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
@@ -46,16 +49,20 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	changes := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases))
+	changes := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases, "relay"))
 	changes.Lost = func(key string) {
 		log.Error("an item was deleted or written by hand: proxies keep what they had", "key", key)
 	}
 	relay := controlplane.Relay{Table: dynamo.NewTable(aws, *name), Stream: changes, Publish: dynamo.NewTopic(aws, *topic), Log: log}
-	log.Info("telling of changes", "table", *name, "topic", *topic)
-	err = relay.Run(ctx)
-	end, cancel := context.WithTimeout(context.Background(), awsTimeout)
-	defer cancel()
-	if err := errors.Join(err, changes.Release(end)); err != nil {
+	log.Info("telling of changes", "table", *name, "topic", *topic, "audit", *bucket)
+	all, parts := []*dynamo.Changes{changes}, []func(context.Context) error{relay.Run}
+	if *bucket != "" {
+		written := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases, "audit"))
+		writer := audit.Writer{Records: auditRecords{written}, Archive: audit.NewBucket(aws, *bucket), Log: log}
+		all, parts = append(all, written), append(parts, writer.Run)
+	}
+	err = runAll(ctx, parts...)
+	if err := errors.Join(err, releaseAll(all...)); err != nil {
 		return fail(env, err)
 	}
 	return exitOK

@@ -140,28 +140,33 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	changes := table.Diff(t.items, t.parts)
+	return t.apply(ctx, env, table.Diff(t.items, t.parts), *yes, *actor)
+}
+
+// apply shows changes, asks unless yes is set, and writes them.
+func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table.Change, yes bool, actor string) (code int) {
 	printChanges(env.stdout, changes, env.coloured())
 	if len(changes) == 0 {
 		return exitOK
 	}
-	if !*yes && !confirmed(env, len(changes)) {
-		fmt.Fprintln(env.stderr, "limitgate limits push: nothing is written")
+	if !yes && !confirmed(env, len(changes)) {
+		fmt.Fprintln(env.stderr, "limitgate limits: nothing is written")
 		return exitError
 	}
-	if *actor == "" {
-		if *actor, err = caller(ctx, t.aws); err != nil {
+	if actor == "" {
+		var err error
+		if actor, err = caller(ctx, t.aws); err != nil {
 			return fail(env, err)
 		}
 	}
-	if err := t.push(ctx, env, changes, *actor); err != nil {
+	if err := t.push(ctx, env, changes, actor); err != nil {
 		return fail(env, err)
 	}
 	written := fmt.Sprintf("%d items", len(changes))
 	if len(changes) == 1 {
 		written = "1 item"
 	}
-	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", written, t.name, *actor)
+	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", written, t.name, actor)
 	return exitOK
 }
 

@@ -49,6 +49,7 @@ func subcommands() []subcommand {
 		{"check", "ask a running limitgate for one decision", runCheck},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint a limits file, or explain what it does to a request", runLimits},
+		{"audit", "show every change that was made to a tenant of a table", runAudit},
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},

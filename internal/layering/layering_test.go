@@ -106,6 +106,11 @@ var table = map[string]row{
 		imports: []string{"table"},
 		settled: true,
 	},
+	"audit": {
+		reason:  "writes down what others tell it, and reads it back",
+		imports: []string{"table"},
+		settled: true,
+	},
 	"controlplane": {
 		reason:  "carries changes on, by interfaces to what tells and what is told",
 		imports: []string{"table"},

@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+)
+
+// maxEntryBytes bounds an object that is read: two items of DynamoDB's largest, as JSON.
+const maxEntryBytes = 2 << 20
+
+// Bucket is an Archive in Amazon S3. Its Object Lock, which the bucket has by itself, is
+// what keeps objects. Any number of goroutines may use it.
+type Bucket struct {
+	client *s3.Client
+	name   string
+}
+
+// NewBucket returns the bucket with a name.
+func NewBucket(config aws.Config, name string) *Bucket {
+	return &Bucket{s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = config.BaseEndpoint != nil }), name}
+}
+
+// Create writes an object that is not there.
+func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created bool, err error) {
+	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &b.name, Key: &name, Body: bytes.NewReader(body), IfNoneMatch: aws.String("*"),
+		ContentType: aws.String("application/json"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+	})
+	var refused smithy.APIError
+	if errors.As(err, &refused) && refused.ErrorCode() == "PreconditionFailed" {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("write %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// Read returns the objects whose names begin with prefix.
+func (b *Bucket) Read(ctx context.Context, prefix string) (bodies [][]byte, err error) {
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", prefix, err)
+		}
+		for _, object := range page.Contents {
+			body, err := b.read(ctx, aws.ToString(object.Key))
+			if err != nil {
+				return nil, err
+			}
+			bodies = append(bodies, body)
+		}
+	}
+	return bodies, nil
+}
+
+func (b *Bucket) read(ctx context.Context, name string) ([]byte, error) {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &name})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	defer func() { _ = out.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(out.Body, maxEntryBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return body, nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/table"
+)
+
+const auditAbout = `Shows every change that was made to a tenant, or another item, of a table of limits.
+
+Usage: limitgate audit --bucket BUCKET [--json] TENANT | TENANT#NAME | PLAN#NAME | SHARED
+
+It reads what limitgate controlplane wrote down, the oldest first: when, who, and
+what was before and after. It exits with 0 when there is something, 1 when not and
+64 when the arguments are wrong.`
+
+func runAudit(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "audit", auditAbout, "limitgate audit --bucket limits-audit acme")
+	bucket := fs.String("bucket", "", "`name` of the S3 bucket")
+	asJSON := fs.Bool("json", false, "print each change as a line of JSON")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 || *bucket == "" {
+		fmt.Fprintln(env.stderr, "limitgate audit: --bucket and a tenant are needed: limitgate audit --bucket limits-audit acme")
+		return exitUsage
+	}
+	entries, err := history(ctx, *bucket, keyOfArg(fs.Arg(0)))
+	if err != nil {
+		return fail(env, err)
+	}
+	for i := range entries {
+		if *asJSON {
+			_ = json.NewEncoder(env.stdout).Encode(&entries[i])
+		} else {
+			printEntry(env.stdout, &entries[i], env.coloured())
+		}
+	}
+	return exitOK
+}
+
+// keyOfArg returns the key that people mean: a tenant's, unless it is written as one.
+func keyOfArg(arg string) string {
+	if table.IsKey(arg) {
+		return arg
+	}
+	return "TENANT#" + arg
+}
+
+func history(ctx context.Context, bucket, key string) ([]audit.Entry, error) {
+	aws, err := loadAWS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := audit.History(ctx, audit.NewBucket(aws, bucket), key)
+	if err == nil && len(entries) == 0 {
+		err = fmt.Errorf("nothing is written down about %s in %s", key, bucket)
+	}
+	return entries, err
+}
+
+func printEntry(w io.Writer, e *audit.Entry, colour bool) {
+	c := table.Change{Key: e.Key, Before: e.Before}
+	if e.Before != nil && e.Before.Deleted {
+		c.Before = nil
+	}
+	if e.After != nil && !e.After.Deleted {
+		c.After = e.After.Body
+	}
+	fmt.Fprintf(w, "%s  version %d by %s\n", e.At.Format(time.RFC3339), e.Version, e.Actor)
+	printChanges(w, []table.Change{c}, colour)
+}
+
+func runRollback(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits rollback", limitsAbout, "limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
+	bucket := fs.String("bucket", "", "`name` of the S3 bucket of the audit")
+	to := fs.Int64("to", 0, "`version` of the item that is to be as it was")
+	yes := fs.Bool("yes", false, "write without asking")
+	actor := fs.String("actor", "", "`name` of who changes this; the caller that AWS knows unless given")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 2 || !isTable(fs.Arg(0)) || *bucket == "" || *to < 1 {
+		fmt.Fprintln(env.stderr, "limitgate limits rollback: --bucket, --to VERSION, a table and an item are needed: limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
+		return exitUsage
+	}
+	key := keyOfArg(fs.Arg(1))
+	entries, err := history(ctx, *bucket, key)
+	if err != nil {
+		return fail(env, err)
+	}
+	t, err := openTableArgs(ctx, env, "", fs.Arg(0))
+	if err != nil {
+		return fail(env, err)
+	}
+	c, err := rollbackOf(entries, t.items, key, *to)
+	if err != nil {
+		return fail(env, err)
+	}
+	return t.apply(ctx, env, []table.Change{c}, *yes, *actor)
+}
+
+// rollbackOf returns what makes an item what it was at a version.
+func rollbackOf(entries []audit.Entry, items map[string]table.Item, key string, version int64) (c table.Change, err error) {
+	for i := range entries {
+		e := &entries[i]
+		if e.After == nil || e.Version != version || e.Actor == audit.Unknown {
+			continue
+		}
+		c = table.Change{Key: key}
+		if !e.After.Deleted {
+			c.After = e.After.Body
+		}
+		if it, ok := items[key]; ok && !it.Deleted {
+			c.Before = &it
+		}
+		return c, nil
+	}
+	return c, fmt.Errorf("nothing is written down of version %d of %s", version, key)
+}
+
+// auditRecords are the changes of a table for an audit.
+type auditRecords struct{ changes *dynamo.Changes }
+
+// Next waits a moment for changes.
+func (a auditRecords) Next(ctx context.Context) (entries []audit.Entry, err error) {
+	records, err := a.changes.Records(ctx)
+	for _, r := range records {
+		if e, ok := audit.NewEntry(r.Sequence, r.Before, r.After, time.Now()); ok {
+			entries = append(entries, e)
+		}
+	}
+	if err == nil && len(entries) == 0 && len(records) > 0 {
+		err = a.changes.Done(ctx)
+	}
+	return entries, err
+}
+
+// Done notes that what Next returned was written.
+func (a auditRecords) Done(ctx context.Context) error { return a.changes.Done(ctx) }
+
+// releaseAll gives the shards of changes to whoever comes next.
+func releaseAll(all ...*dynamo.Changes) error {
+	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
+	defer cancel()
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Release(ctx))
+	}
+	return errors.Join(errs...)
+}
