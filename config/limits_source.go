@@ -33,7 +33,10 @@ type LimitsStatus struct {
 	Source   string
 	Loaded   time.Time
 	Error    string // why the newest version is not in use; empty when it is
-	Rejected int64  // reloads that failed since the start
+	Rejected int64  // reloads that failed, or items that could not be used, since the start
+	// Of limits in a table: items that came after newer ones, and how often the whole
+	// table was read because something had been missed.
+	OutOfOrder, Repairs int64
 }
 
 // OpenLimits loads the limits from the file at path. An empty path means the

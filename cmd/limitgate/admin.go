@@ -121,7 +121,9 @@ func (p *proxy) registerMetrics() {
 	gauge("limitgate_config_age_seconds", "Seconds since the limits in use were loaded.", func() float64 {
 		return time.Since(p.limits.Status().Loaded).Seconds()
 	})
-	counter("limitgate_config_rejected_total", "Limits files that could not be loaded.", func() int64 { return p.limits.Status().Rejected })
+	counter("limitgate_config_out_of_order_total", "Items of the limits that came after newer ones.", func() int64 { return p.limits.Status().OutOfOrder })
+	counter("limitgate_config_repairs_total", "How often the whole table of limits was read again.", func() int64 { return p.limits.Status().Repairs })
+	counter("limitgate_config_rejected_total", "Limits files that could not be loaded, and items that could not be used.", func() int64 { return p.limits.Status().Rejected })
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
 	if p.memory != nil {

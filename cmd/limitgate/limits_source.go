@@ -96,7 +96,7 @@ func (t *tableSource) Reload() error {
 // Status describes the limits in use.
 func (t *tableSource) Status() config.LimitsStatus {
 	c, f := t.Catalog.Status(), t.follower.Status()
-	st := config.LimitsStatus{Version: c.Version, Source: t.name, Loaded: f.Confirmed, Error: c.Error, Rejected: c.Rejections + f.Bad}
+	st := config.LimitsStatus{Version: c.Version, Source: t.name, Loaded: f.Confirmed, Error: c.Error, Rejected: c.Rejections + f.Bad, OutOfOrder: c.Stale, Repairs: f.Repairs}
 	if st.Error == "" {
 		st.Error = f.Error
 	}

@@ -1,0 +1,149 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+func item(version int64, actor string, deleted bool) *table.Item {
+	it := &table.Item{Key: "TENANT#a/b", Version: version, Actor: actor, At: time.Date(2026, 1, 2, 3, 4, int(version), 0, time.UTC), Deleted: deleted}
+	if !deleted {
+		it.Body = json.RawMessage(fmt.Sprintf(`{"plan":"p%d"}`, version))
+	}
+	return it
+}
+
+// TestEntries: a change is of who signed it, by a new version; all else is of nobody.
+func TestEntries(t *testing.T) {
+	for _, row := range []struct {
+		what          string
+		before, after *table.Item
+		actor         string
+		version       int64
+		none          bool
+	}{
+		{"created", nil, item(1, "me", false), "me", 1, false},
+		{"changed", item(1, "me", false), item(2, "you", false), "you", 2, false},
+		{"a tombstone", item(2, "me", false), item(3, "you", true), "you", 3, false},
+		{"made again", item(3, "me", true), item(4, "you", false), "you", 4, false},
+		{"the same version", item(2, "me", false), item(2, "you", false), Unknown, 2, false},
+		{"an older version", item(3, "me", false), item(2, "you", false), Unknown, 2, false},
+		{"no actor", item(1, "me", false), item(2, "", false), Unknown, 2, false},
+		{"deleted by hand", item(5, "me", false), nil, Unknown, 5, false},
+		{"a tombstone's end", item(5, "me", true), nil, "", 0, true},
+	} {
+		e, ok := NewEntry("77", row.before, row.after, time.Now())
+		if ok == row.none {
+			t.Errorf("%s: an entry = %v", row.what, ok)
+		}
+		if ok && (e.Actor != row.actor || e.Version != row.version || e.Key != "TENANT#a/b" || e.At.IsZero()) {
+			t.Errorf("%s: %+v", row.what, e)
+		}
+		if name := e.Name(); ok && (strings.Count(name, "/") != 1 || !strings.HasPrefix(name, Prefix("TENANT#a/b"))) {
+			t.Errorf("%s: its object is called %s", row.what, name)
+		}
+	}
+}
+
+// shelf is an archive in memory that fails now and then, before or after it has written.
+type shelf struct {
+	objects map[string]string
+	writes  int
+	random  *rand.Rand
+}
+
+var errShelf = errors.New("the shelf is out of order")
+
+func (s *shelf) Create(_ context.Context, name string, body []byte) (bool, error) {
+	if s.random.IntN(10) == 0 {
+		return false, errShelf
+	}
+	if _, there := s.objects[name]; there {
+		return false, nil
+	}
+	s.objects[name] = string(body)
+	s.writes++
+	if s.random.IntN(10) == 0 {
+		return true, errShelf
+	}
+	return true, nil
+}
+
+func (s *shelf) Read(_ context.Context, prefix string) (bodies [][]byte, err error) {
+	var names []string
+	for name := range s.objects {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		bodies = append(bodies, []byte(s.objects[name]))
+	}
+	return bodies, nil
+}
+
+// tape tells entries, a few at a time, and from the last note on again after a new start.
+type tape struct {
+	entries     []Entry
+	at, pending int
+	end         func()
+}
+
+func (p *tape) Next(context.Context) ([]Entry, error) {
+	p.pending = min(p.at+7, len(p.entries))
+	if p.at == len(p.entries) {
+		p.end()
+	}
+	return p.entries[p.at:p.pending], nil
+}
+
+func (p *tape) Done(context.Context) error { p.at = p.pending; return nil }
+
+// TestExactlyOne: each of a thousand changes is one object, in the order of its item,
+// although writers fail, end and begin again.
+func TestExactlyOne(t *testing.T) {
+	var entries []Entry
+	for i := range 1000 {
+		before, after := item(int64(i), "me", false), item(int64(i+1), "me", false)
+		e, _ := NewEntry(fmt.Sprint(100_000+i), before, after, time.Now())
+		entries = append(entries, e)
+	}
+	s := &shelf{objects: map[string]string{}, random: rand.New(rand.NewPCG(1, 2))}
+	log := slog.New(slog.DiscardHandler)
+	written := &tape{entries: entries}
+	for written.at < len(entries) {
+		ctx, end := context.WithCancel(t.Context())
+		written.end = end
+		w := Writer{Records: written, Archive: s, Log: log}
+		for range 20 { // and then another one goes on, some back
+			_ = w.write(ctx)
+		}
+		if written.at < len(entries) {
+			written.at = max(0, written.at-s.random.IntN(30))
+		}
+		end()
+	}
+	if len(s.objects) != 1000 || s.writes != 1000 {
+		t.Errorf("%d objects after %d writes of 1000 changes", len(s.objects), s.writes)
+	}
+	got, err := History(t.Context(), s, "TENANT#a/b")
+	if err != nil || len(got) != 1000 {
+		t.Fatalf("%d entries, %v", len(got), err)
+	}
+	for i := range got {
+		if want := entries[i]; got[i].Sequence != want.Sequence || got[i].Version != want.Version || string(got[i].After.Body) != string(want.After.Body) {
+			t.Fatalf("entry %d is %+v, want %+v", i, got[i], want)
+		}
+	}
+}
