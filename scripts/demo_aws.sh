@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs the commands of docs/limits-as-data.md, one after the other, and shows them. Ends
-# what it started.
+# what it started. DEMO_REPLACE is a sed script for the commands, for other ports.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 page=docs/limits-as-data.md
+replace=${DEMO_REPLACE:-}
 trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -f limits.snapshot changed.yaml' EXIT
 
 # until_ready waits for what a command started in the background.
@@ -21,8 +22,10 @@ while IFS= read -r command <&3; do
 	printf '\n$ %s\n' "$command"
 	eval "$command"
 	case $command in
-	moto_server*) until_ready curl -s http://127.0.0.1:5566 ;;
-	*'limitgate serve'*) until_ready bin/limitgate check --peek nobody - - ;;
-	*'push --yes --actor'*) sleep 2 ;;
+	*moto_server*) until_ready curl -s "$(sed "$replace" <<<http://127.0.0.1:5566)" ;;
+	*'limitgate serve'*) until_ready eval "$(sed "$replace" <<<'bin/limitgate check --peek nobody - -')" ;;
+	*'push --yes --actor'*) until_ready eval "$(sed "$replace" <<<'bin/limitgate check --peek acme - - | grep "of 20 left"')"
+		until_ready eval "$(sed "$replace" <<<'bin/limitgate audit --bucket limits-audit acme | grep "version 2"')"
+		;;
 	esac
-done 3< <(sed -n '/^```console/,/^```$/ s/^\$ //p' "$page")
+done 3< <(sed -n '/^```console/,/^```$/ s/^\$ //p' "$page" | sed "$replace")

@@ -1,0 +1,62 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// freePorts returns ports that nobody listens on at the moment.
+func freePorts(t *testing.T, n int) (ports []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+// TestDemoAWS runs the commands of docs/limits-as-data.md as `make demo-aws` does, and
+// compares what they print with the page, up to what changes from run to run.
+func TestDemoAWS(t *testing.T) {
+	ports := freePorts(t, 3)
+	demo := exec.Command("bash", "scripts/demo_aws.sh")
+	demo.Dir = ".."
+	demo.Env = append(os.Environ(),
+		"LIMITGATE_LISTEN=127.0.0.1:"+ports[1], "LIMITGATE_ADMIN=127.0.0.1:"+ports[2],
+		fmt.Sprintf("DEMO_REPLACE=s/5566/%s/g; s|limitgate check|limitgate check --addr 127.0.0.1:%s|; s|bin/limitgate|%s|g", ports[0], ports[1], binaries.release),
+	)
+	var out, errs bytes.Buffer
+	demo.Stdout, demo.Stderr = &out, &errs
+	if err := demo.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
+	}
+	shown := 0
+	rest := out.String()
+	for _, e := range examples(t, "../docs/limits-as-data.md") {
+		for _, line := range e.shows {
+			// What follows the first of these is a time or a place.
+			if i := strings.Index(line, "full again"); i >= 0 {
+				line = line[:i]
+			}
+			i := strings.Index(rest, line)
+			if i < 0 {
+				t.Fatalf("%s\ndoes not print %q, where there is left\n%s%s", e.command, line, rest, errs.String())
+			}
+			rest = rest[i+len(line):]
+			shown++
+		}
+	}
+	if shown < 10 {
+		t.Errorf("only %d lines are compared", shown)
+	}
+}
