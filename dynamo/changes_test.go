@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -41,7 +40,7 @@ func doneEach(c *Changes) func(context.Context) ([]table.Item, error) {
 // missing, tombstones among them. What was written before is told, too.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	limits := newTable(t, a)
 	before := put(t, limits, item("SHARED", 0, `{}`))
 	c, lost := openChanges(t, a)
@@ -88,7 +87,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 // afterwards.
 func TestChangesAreToldAgain(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
@@ -116,7 +115,7 @@ func TestChangesAreToldAgain(t *testing.T) {
 // nothing.
 func TestChangesAreToldAgainAfterAnError(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
@@ -137,7 +136,7 @@ func TestChangesAreToldAgainAfterAnError(t *testing.T) {
 // time is up is neither.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	limits := newTable(t, a)
 	c, lost := openChanges(t, a)
 	put(t, limits, item("TENANT#kept", 0, `{}`))
@@ -156,31 +155,6 @@ func TestLost(t *testing.T) {
 		t.Errorf("told %v, want %v", names(got), want)
 	}
 	if want := []string{"TENANT#deleted", "TENANT#unversioned", "note", "TENANT#word"}; !slices.Equal(*lost, want) {
-		t.Errorf("lost %v, want %v", *lost, want)
-	}
-}
-
-// TestUnversionedWrite over an item that has a version goes back to one that is older:
-// whoever writes by hand is reported.
-func TestUnversionedWrite(t *testing.T) {
-	t.Parallel()
-	a := start(t)
-	limits := newTable(t, a)
-	c, lost := openChanges(t, a)
-	put(t, limits, item("TENANT#a", 0, `{}`))
-	put(t, limits, item("TENANT#a", 1, `{}`))
-	same := maps.Clone(raw(t, a, "TENANT#a"))
-	same[attrBody] = text(`{"plan":"by hand"}`)
-	writeByHand(t, a, same)
-	older := maps.Clone(same)
-	older[attrVersion] = number(1)
-	writeByHand(t, a, older)
-	put(t, limits, item("TENANT#last", 0, `{}`))
-	got := told(t, "the last change", doneEach(c), func(all []table.Item) bool { return slices.Contains(names(all), "TENANT#last/1") })
-	if want := []string{"TENANT#a/1", "TENANT#a/2", "TENANT#last/1"}; !slices.Equal(names(got), want) {
-		t.Errorf("told %v, want %v", names(got), want)
-	}
-	if want := []string{"TENANT#a", "TENANT#a"}; !slices.Equal(*lost, want) {
 		t.Errorf("lost %v, want %v", *lost, want)
 	}
 }

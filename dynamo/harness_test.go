@@ -20,13 +20,8 @@ import (
 // late bounds the wait for what has to come.
 const late = 20 * time.Second
 
-// start starts an emulator, and checks at the end that nothing keeps running.
-func start(t *testing.T) *awstest.AWS {
-	t.Helper()
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	return awstest.Start(t)
-}
+// TestMain checks at the end that nothing keeps running.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newTable makes an empty table.
 func newTable(t *testing.T, a *awstest.AWS) *Table {

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -42,12 +43,12 @@ func messages(q *Queue, bad *int) func(context.Context) ([]table.Message, error)
 // the others stay.
 func TestEveryQueueGetsEveryMessage(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	arn := a.Topic(t, "limits")
 	queues := []*Queue{subscribe(t, a, arn), subscribe(t, a, arn)}
 	var sent []table.Message
 	for i := range 25 {
-		it := item(fmt.Sprintf("TENANT#%d", i), int64(i+1), `{"plan":"a<b>&c"}`)
+		it := item(fmt.Sprintf("TENANT#%d", i), int64(i+1), `{"plan":"ä"}`)
 		sent = append(sent, table.Message{Item: &it, At: it.At.Add(time.Second)})
 	}
 	sent[24] = table.Message{Digest: &table.Digest{Count: 24, Sum: 1<<64 - 1}, At: sent[0].At}
@@ -106,7 +107,7 @@ func waiting(t *testing.T, a *awstest.AWS, url string) string {
 // TestQueueIsMadeForOneTopic: its name, its policy and how long it keeps messages.
 func TestQueueIsMadeForOneTopic(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	arn := a.Topic(t, "limits")
 	q := subscribe(t, a, arn)
 	if !strings.Contains(q.url, "/"+queuePrefix) {
@@ -118,8 +119,19 @@ func TestQueueIsMadeForOneTopic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if policy := got.Attributes["Policy"]; !strings.Contains(policy, `"aws:SourceArn":"`+arn+`"`) || strings.Contains(policy, "*") {
-		t.Errorf("its policy is %s", policy)
+	var policy struct {
+		Statement []struct {
+			Effect, Action, Resource string
+			Principal                map[string]string
+			Condition                map[string]map[string]string
+		}
+	}
+	if err := json.Unmarshal([]byte(got.Attributes["Policy"]), &policy); err != nil || len(policy.Statement) != 1 {
+		t.Fatalf("its policy is %s: %v", got.Attributes["Policy"], err)
+	}
+	if s := policy.Statement[0]; s.Effect != "Allow" || s.Action != "sqs:SendMessage" || s.Resource != got.Attributes["QueueArn"] ||
+		s.Principal["Service"] != "sns.amazonaws.com" || s.Condition["ArnEquals"]["aws:SourceArn"] != arn {
+		t.Errorf("its policy is %+v", s)
 	}
 	if keeps := got.Attributes["MessageRetentionPeriod"]; keeps != "3600" {
 		t.Errorf("it keeps messages for %s s", keeps)
@@ -133,7 +145,7 @@ func TestQueueIsMadeForOneTopic(t *testing.T) {
 // it is received.
 func TestGarbageIsCounted(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	arn := a.Topic(t, "limits")
 	q := subscribe(t, a, arn)
 	garbage := []string{"no JSON", `{"item":7}`, `[]`, `{"item":{"version":"x"}}`}
@@ -162,7 +174,7 @@ func TestGarbageIsCounted(t *testing.T) {
 // TestSubscribeToNothing: without its topic a queue doesn't stay.
 func TestSubscribeToNothing(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	arn := strings.Replace(a.Topic(t, "limits"), ":limits", ":other", 1)
 	if q, err := Subscribe(t.Context(), a.Config, arn); err == nil {
 		t.Errorf("subscribed to a topic that is not there: %+v", q)
@@ -179,7 +191,7 @@ func TestSubscribeToNothing(t *testing.T) {
 // TestReceiveEnds with its context, in the middle of the long wait.
 func TestReceiveEnds(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	q := subscribe(t, a, a.Topic(t, "limits"))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -198,7 +210,7 @@ func TestReceiveEnds(t *testing.T) {
 // TestSubscriptionStartsLater: when AWS is away at first, and closes what it made alone.
 func TestSubscriptionStartsLater(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	arn := a.Topic(t, "limits")
 	if err := a.Kill(); err != nil {
 		t.Fatal(err)
@@ -240,7 +252,7 @@ func TestSubscriptionStartsLater(t *testing.T) {
 // TestOpenQueueIsNotClosed: one that was made elsewhere is not ours to delete.
 func TestOpenQueueIsNotClosed(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	owner := subscribe(t, a, a.Topic(t, "limits"))
 	if err := OpenQueue(a.Config, owner.url).Close(t.Context()); err != nil {
 		t.Error(err)

@@ -4,21 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/table"
 )
 
 // TestPutAndGet: what is written is read, as the next version, and only on the newest.
 func TestPutAndGet(t *testing.T) {
 	t.Parallel()
-	limits := newTable(t, start(t))
+	limits := newTable(t, awstest.Start(t))
 	if _, ok, err := limits.Get(t.Context(), "TENANT#a"); ok || err != nil {
 		t.Fatalf("an item that was never written: %v, %v", ok, err)
 	}
@@ -44,11 +47,25 @@ func TestPutAndGet(t *testing.T) {
 	}
 }
 
-// TestOneOfManyWritersWins: of those who write on the same version, in each of many
-// rounds.
-func TestOneOfManyWritersWins(t *testing.T) {
+// oneByOne lets one request through at a time. DynamoDB looks at a condition and writes in
+// one step, the emulator in two: of two writers at the same time both may win there.
+type oneByOne struct {
+	mu sync.Mutex
+	aws.HTTPClient
+}
+
+func (o *oneByOne) Do(r *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.HTTPClient.Do(r)
+}
+
+// TestOneOfTwoWritersWins: of those who write on the same version, in each of many rounds.
+func TestOneOfTwoWritersWins(t *testing.T) {
 	t.Parallel()
-	limits := newTable(t, start(t))
+	a := awstest.Start(t)
+	a.Config.HTTPClient = &oneByOne{HTTPClient: a.Config.HTTPClient}
+	limits := newTable(t, a)
 	read := item("PLAN#p", 0, `{}`)
 	for round := range 20 {
 		const writers = 2
@@ -82,7 +99,7 @@ func TestOneOfManyWritersWins(t *testing.T) {
 // up, and what is made again goes on from there.
 func TestTombstone(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	limits := newTable(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
 	gone := put(t, limits, tombstone("TENANT#a", 1))
@@ -113,7 +130,7 @@ func TestTombstone(t *testing.T) {
 // TestScan reads every item once, also when a segment has more than one page of 1 MiB.
 func TestScan(t *testing.T) {
 	t.Parallel()
-	limits := newTable(t, start(t))
+	limits := newTable(t, awstest.Start(t))
 	if items, err := limits.Scan(t.Context()); len(items) != 0 || err != nil {
 		t.Fatalf("an empty table: %v, %v", items, err)
 	}
@@ -158,7 +175,7 @@ func TestScan(t *testing.T) {
 // another reason.
 func TestTableThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	a := start(t)
+	a := awstest.Start(t)
 	nowhere := NewTable(a.Config, "nowhere")
 	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in this region" {
 		t.Errorf("scan: %v", err)
