@@ -22,8 +22,8 @@ type Changes struct {
 	stream *Stream
 	shards map[string]*shardReader
 	looked time.Time
-	// Lost is called with the key of an item that was deleted without a tombstone, or of
-	// what is none.
+	// Lost is called with the key of an item that was deleted without a tombstone or
+	// written without its next version, or of what is none.
 	Lost func(key string)
 }
 
@@ -115,7 +115,7 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (items [
 	for _, r := range records {
 		sh.reached = r.Sequence
 		switch {
-		case r.After != nil && r.After.Version > 0 && table.IsKey(r.After.Key):
+		case r.After != nil && r.After.Version > versionOf(r.Before) && table.IsKey(r.After.Key):
 			items = append(items, *r.After)
 		case r.After != nil:
 			c.Lost(r.After.Key)
@@ -124,6 +124,14 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (items [
 		}
 	}
 	return items, nil
+}
+
+// versionOf returns an item's version, 0 where there is none.
+func versionOf(it *table.Item) int64 {
+	if it == nil {
+		return 0
+	}
+	return it.Version
 }
 
 // Done notes that what Next returned was told.

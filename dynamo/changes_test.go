@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -155,6 +156,32 @@ func TestLost(t *testing.T) {
 		t.Errorf("told %v, want %v", names(got), want)
 	}
 	if want := []string{"TENANT#deleted", "TENANT#unversioned", "note", "TENANT#word"}; !slices.Equal(*lost, want) {
+		t.Errorf("lost %v, want %v", *lost, want)
+	}
+}
+
+// TestWriteThatKeepsTheVersion: an edit in AWS's console doesn't make the next version. It
+// is reported and not told: of those that follow, some would have it and others not, and
+// no digest would tell.
+func TestWriteThatKeepsTheVersion(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	limits := newTable(t, a)
+	c, lost := openChanges(t, a)
+	put(t, limits, item("TENANT#a", 0, `{}`))
+	put(t, limits, item("TENANT#a", 1, `{}`))
+	same := maps.Clone(raw(t, a, "TENANT#a"))
+	same[attrBody] = text(`{"plan":"by hand"}`)
+	writeByHand(t, a, same)
+	older := maps.Clone(same)
+	older[attrVersion] = number(1)
+	writeByHand(t, a, older)
+	put(t, limits, item("TENANT#last", 0, `{}`))
+	got := told(t, "the last change", doneEach(c), func(all []table.Item) bool { return slices.Contains(names(all), "TENANT#last/1") })
+	if want := []string{"TENANT#a/1", "TENANT#a/2", "TENANT#last/1"}; !slices.Equal(names(got), want) {
+		t.Errorf("told %v, want %v", names(got), want)
+	}
+	if want := []string{"TENANT#a", "TENANT#a"}; !slices.Equal(*lost, want) {
 		t.Errorf("lost %v, want %v", *lost, want)
 	}
 }
