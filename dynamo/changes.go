@@ -23,9 +23,10 @@ type Changes struct {
 	leases *Leases
 	shards map[string]*shardReader
 	looked time.Time
-	// Lost is called with the key of an item that was deleted without a tombstone, or of
-	// what is none.
-	Lost func(key string)
+	// Lost is called with the record of an item that was deleted without a tombstone or
+	// written without its next version, or of what is none.
+	// With an error it is called again.
+	Lost func(context.Context, Record) error
 }
 
 // shardReader is where the reading of a shard stands.
@@ -40,7 +41,7 @@ type shardReader struct {
 
 // NewChanges returns the changes of a stream.
 func NewChanges(s *Stream, l *Leases) *Changes {
-	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}, Lost: func(string) {}}
+	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}, Lost: func(context.Context, Record) error { return nil }}
 }
 
 // Next waits a moment for changes, and returns the items that there are. They are told
@@ -49,12 +50,12 @@ func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
 	records, err := c.Records(ctx)
 	for _, r := range records {
 		switch {
-		case r.After != nil && r.After.Version > 0 && table.IsKey(r.After.Key):
+		case r.After != nil && r.After.Version > versionOf(r.Before) && table.IsKey(r.After.Key):
 			items = append(items, *r.After)
-		case r.After != nil:
-			c.Lost(r.After.Key)
-		case r.Before != nil && !r.Before.Deleted: // tombstones go when their time is up
-			c.Lost(r.Before.Key)
+		case r.After != nil || r.Before != nil && !r.Before.Deleted: // tombstones go when their time is up
+			if lost := c.Lost(ctx, r); lost != nil {
+				return nil, lost
+			}
 		}
 	}
 	if err == nil && len(items) == 0 && len(records) > 0 {
@@ -192,6 +193,14 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (records
 		sh.reached = r.Sequence
 	}
 	return records, nil
+}
+
+// versionOf returns an item's version, 0 where there is none.
+func versionOf(it *table.Item) int64 {
+	if it == nil {
+		return 0
+	}
+	return it.Version
 }
 
 // Done notes that what Next returned was told.

@@ -120,15 +120,39 @@ func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err
 		in.ExpressionAttributeNames = map[string]string{"#v": attrVersion}
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": number(was)}
 	}
-	_, err = t.client.PutItem(ctx, in)
+	return it, t.put(ctx, &it, in)
+}
+
+func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInput) error {
+	_, err := t.client.PutItem(ctx, in)
 	var refused *types.ConditionalCheckFailedException
 	if errors.As(err, &refused) {
-		return it, fmt.Errorf("put %s: %w", it.Key, ErrConflict)
+		return fmt.Errorf("put %s: %w", it.Key, ErrConflict)
 	}
 	if err != nil {
-		return it, fmt.Errorf("put %s of %s: %w", it.Key, t.name, err)
+		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, err)
 	}
-	return it, nil
+	return nil
+}
+
+// Restore writes an item again as it was, in the place of what was found there instead, nil
+// for nothing: as a version that is newer than both. Where something else is there by now
+// it returns ErrConflict.
+func (t *Table) Restore(ctx context.Context, good table.Item, found *table.Item, actor string) (table.Item, error) {
+	in := &dynamodb.PutItemInput{TableName: &t.name, ConditionExpression: aws.String("attribute_not_exists(pk)")}
+	if found != nil {
+		good.Version = max(good.Version, found.Version)
+		in.ConditionExpression = aws.String("#v = :found")
+		in.ExpressionAttributeNames = map[string]string{"#v": attrVersion}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":found": number(found.Version)}
+		if found.Version == 0 {
+			in.ConditionExpression, in.ExpressionAttributeValues = aws.String("attribute_not_exists(#v)"), nil
+		}
+	}
+	good.Version++
+	good.Actor, good.At = actor, time.Now().UTC()
+	in.Item = attributesOf(&good)
+	return good, t.put(ctx, &good, in)
 }
 
 // Create makes the table, with a stream of new and old images, and returns when it can be

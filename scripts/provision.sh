@@ -3,13 +3,15 @@
 #
 #   provision.sh redis      prints the folder that holds redis-server and redis-cli
 #   provision.sh compiler   makes sure there is a C compiler, for the race detector
+#   provision.sh aws        prints the folder that holds moto_server, an emulator of AWS
 #   provision.sh clients    gets the clients of other languages, as far as it can
 #
 # LIMITGATE_APT=1 lets it install packages with apt-get, as root, and
 # LIMITGATE_BREW=1 redis with brew. Without them nothing is installed: on Debian
 # and Ubuntu the distribution's redis is unpacked into .cache/redis, for which no
-# root is needed. LIMITGATE_REDIS_BIN names a folder to use instead. All talk goes
-# to stderr.
+# root is needed. LIMITGATE_REDIS_BIN names a folder to use instead. The
+# emulator is unpacked into .cache/moto by Python, for which no root is needed either;
+# LIMITGATE_MOTO names its file. All talk goes to stderr.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -202,9 +204,30 @@ install_node_clients() {
 	cp "$from/package-lock.json" "$to/installed"
 }
 
+# provide_moto prints the folder of the emulator, and gets it from PyPI if need be.
+provide_moto() {
+	local path package='moto[server]==5.2.1' venv=$root/.cache/moto
+	if [ -n "${LIMITGATE_MOTO:-}" ]; then
+		"$LIMITGATE_MOTO" --help >/dev/null 2>&1 || die "LIMITGATE_MOTO=$LIMITGATE_MOTO is no moto_server that runs"
+		path=$LIMITGATE_MOTO
+	elif moto_server --help >/dev/null 2>&1; then
+		path=$(command -v moto_server)
+	else
+		path=$venv/bin/moto_server
+		if ! "$path" --help >/dev/null 2>&1; then
+			has python3 || die "moto_server is missing, and python3, which it needs: install python3 with its module venv"
+			say "unpacking $package from PyPI into .cache/moto"
+			{ python3 -m venv --clear "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check "$package"; } >&2 ||
+				die "moto_server is missing and could not be had: pip install '$package', or set LIMITGATE_MOTO to the file"
+		fi
+	fi
+	(cd "$(dirname "$path")" && pwd)
+}
+
 case ${1:-redis} in
 redis) provide_redis ;;
 compiler) provide_compiler ;;
+aws) provide_moto ;;
 clients) provide_clients ;;
-*) die "unknown need: $1 (redis, compiler or clients)" ;;
+*) die "unknown need: $1 (redis, compiler, aws or clients)" ;;
 esac

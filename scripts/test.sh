@@ -29,6 +29,10 @@ provision() {
 	folder=$(scripts/provision.sh redis) || return 1
 	export LIMITGATE_REDIS_BIN=$folder
 	"$folder/redis-server" --version
+	if [ -z "${LIMITGATE_MOTO:-}" ]; then
+		folder=$(scripts/provision.sh aws) || return 1
+		export LIMITGATE_MOTO=$folder/moto_server
+	fi
 }
 
 # summarize reads the output of go test -v, prints one line per package, in full

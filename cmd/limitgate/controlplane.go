@@ -12,6 +12,7 @@ import (
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/table"
 )
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
@@ -50,10 +51,9 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	changes := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases, "relay"))
-	changes.Lost = func(key string) {
-		log.Error("an item was deleted or written by hand: proxies keep what they had", "key", key)
-	}
-	relay := controlplane.Relay{Table: dynamo.NewTable(aws, *name), Stream: changes, Publish: dynamo.NewTopic(aws, *topic), Log: log}
+	limits := dynamo.NewTable(aws, *name)
+	changes.Lost = func(ctx context.Context, r dynamo.Record) error { return restore(ctx, limits, r, log) }
+	relay := controlplane.Relay{Table: limits, Stream: changes, Publish: dynamo.NewTopic(aws, *topic), Log: log}
 	log.Info("telling of changes", "table", *name, "topic", *topic, "audit", *bucket)
 	all, parts := []*dynamo.Changes{changes}, []func(context.Context) error{relay.Run}
 	if *bucket != "" {
@@ -66,4 +66,24 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	return exitOK
+}
+
+// restore writes an item again that was deleted or written by hand: nobody signed that, so
+// that it must change no limit.
+func restore(ctx context.Context, limits *dynamo.Table, r dynamo.Record, log *slog.Logger) error {
+	if r.Before == nil || r.Before.Deleted || !table.IsKey(r.Before.Key) {
+		log.Error("what was written by hand is no item: proxies do not use it", "key", r.After.Key)
+		return nil
+	}
+	if r.After != nil && !r.After.Deleted && string(r.After.Body) == string(r.Before.Body) && r.After.Version == r.Before.Version {
+		return nil // a write that changed nothing
+	}
+	written, err := limits.Restore(ctx, *r.Before, r.After, "control-plane")
+	if errors.Is(err, dynamo.ErrConflict) {
+		return nil // somebody has written a version since
+	}
+	if err == nil {
+		log.Error("an item was deleted or written by hand, and is as it was before", "key", written.Key, "version", written.Version)
+	}
+	return err
 }

@@ -159,6 +159,11 @@ var table = map[string]row{
 		imports:  []string{"internal/faultnet", "internal/servers"},
 		forTests: true,
 	},
+	"internal/awstest": {
+		reason:   "starts a real emulator of AWS for the tests of any package",
+		imports:  []string{"internal/servers"},
+		forTests: true,
+	},
 	"internal/faultnet": {
 		reason: "forwards bytes badly, no matter whose they are",
 	},

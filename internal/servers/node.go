@@ -90,13 +90,22 @@ func argument(args []string, name string) string {
 
 // run starts the process anew.
 func (n *Node) run() error {
+	what, err := redisServer()
+	if err != nil {
+		return err
+	}
 	n.runs++
-	process, err := startProcess(n.folder, n.runs, n.args)
+	process, err := startProcess(what, n.folder, n.runs, n.args)
 	if err != nil {
 		return err
 	}
 	n.process, n.stopped = process, false
 	return nil
+}
+
+func redisServer() (program, error) {
+	path, err := Binary("redis-server")
+	return program{"redis-server", path, "Ready to accept connections"}, err
 }
 
 // PID is the id of the server's process.

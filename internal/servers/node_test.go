@@ -48,7 +48,18 @@ func TestTakenPortIsToldFromOtherTroubles(t *testing.T) {
 	defer func() { _ = listener.Close() }()
 	taken := listener.Addr().(*net.TCPAddr).Port
 	folder := t.TempDir()
-	if _, err := startProcess(folder, 1, baseArgs(folder, taken)); !errors.Is(err, errPortTaken) {
+	redis, err := redisServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startProcess(redis, folder, 1, baseArgs(folder, taken)); !errors.Is(err, errPortTaken) {
 		t.Errorf("start on a taken port = %v, want %v", err, errPortTaken)
+	}
+	m := &Moto{Addr: loopbackAddr(taken), folder: t.TempDir(), claim: &port{number: taken}}
+	if m.binary, err = motoBinary(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.run(); !errors.Is(err, errPortTaken) {
+		t.Errorf("start an emulator on a taken port = %v, want %v", err, errPortTaken)
 	}
 }

@@ -21,12 +21,13 @@ type portRange struct {
 	withBus      bool
 }
 
-// Both ranges, and the bus ports of the second one, lie below the ports that
+// All ranges, and the bus ports of the cluster's, lie below the ports that
 // Linux (from 32768) and macOS (from 49152) give to outgoing connections, so no
 // client can sit on a port between the moment it is chosen and the moment the
 // server listens, or while a killed server waits to be restarted.
 var (
-	singlePorts  = portRange{first: 23000, count: 7000}
+	singlePorts  = portRange{first: 23000, count: 6000}
+	motoPorts    = portRange{first: 29000, count: 1000}
 	clusterPorts = portRange{first: 20000, count: 2700, withBus: true}
 )
 

@@ -20,21 +20,25 @@ const (
 // errPortTaken says that a stranger listened on the chosen port first.
 var errPortTaken = errors.New("port is taken")
 
-// process is one run of redis-server.
+// program is a server that can be started.
+type program struct {
+	name  string
+	path  string
+	ready string // what it says in its log when it serves
+}
+
+// process is one run of a program.
 type process struct {
+	program
 	command *exec.Cmd
 	pid     int
 	logPath string
 	ended   bool
 }
 
-// startProcess runs redis-server in folder and returns when it is ready. Each
-// run writes a log of its own, so that reading it tells of this run only.
-func startProcess(folder string, run int, args []string) (*process, error) {
-	binary, err := Binary("redis-server")
-	if err != nil {
-		return nil, err
-	}
+// startProcess runs a program in folder and returns when it is ready. Each run
+// writes a log of its own, so that reading it tells of this run only.
+func startProcess(what program, folder string, run int, args []string) (*process, error) {
 	logPath := filepath.Join(folder, "run-"+strconv.Itoa(run)+".log")
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -42,15 +46,15 @@ func startProcess(folder string, run int, args []string) (*process, error) {
 	}
 	defer func() { _ = log.Close() }()
 
-	command := exec.Command(binary, args...)
+	command := exec.Command(what.path, args...)
 	command.Dir = folder
 	// A file, not a pipe: whoever reads this test's output must not have to wait
 	// for the server to close it.
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start redis-server: %w", err)
+		return nil, fmt.Errorf("start %s: %w", what.name, err)
 	}
-	p := &process{command: command, pid: command.Process.Pid, logPath: logPath}
+	p := &process{program: what, command: command, pid: command.Process.Pid, logPath: logPath}
 	if err := children.watch(p.pid); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
@@ -72,14 +76,14 @@ func (p *process) awaitReady() error {
 			return fmt.Errorf("read server log: %w", err)
 		}
 		switch {
-		case bytes.Contains(log, []byte("Ready to accept connections")):
+		case bytes.Contains(log, []byte(p.ready)):
 			return nil
 		case bytes.Contains(log, []byte("Address already in use")):
 			return errPortTaken
 		case ended:
-			return fmt.Errorf("redis-server ended at once, its log says:\n%s", log)
+			return fmt.Errorf("%s ended at once, its log says:\n%s", p.name, log)
 		case time.Now().After(deadline):
-			return fmt.Errorf("redis-server is not ready after %v, its log says:\n%s", startTimeout, log)
+			return fmt.Errorf("%s is not ready after %v, its log says:\n%s", p.name, startTimeout, log)
 		}
 		time.Sleep(pollInterval)
 	}
@@ -108,10 +112,10 @@ func (p *process) kill() error {
 		return nil
 	}
 	if err := p.command.Process.Kill(); err != nil {
-		return fmt.Errorf("kill redis-server: %w", err)
+		return fmt.Errorf("kill %s: %w", p.name, err)
 	}
 	if _, err := p.command.Process.Wait(); err != nil {
-		return fmt.Errorf("wait for redis-server: %w", err)
+		return fmt.Errorf("wait for %s: %w", p.name, err)
 	}
 	p.markEnded()
 	return nil
@@ -127,10 +131,10 @@ func (p *process) markEnded() {
 // signal sends a signal that does not end the server.
 func (p *process) signal(signal syscall.Signal) error {
 	if p.hasEnded() {
-		return errors.New("signal redis-server: it is not running")
+		return fmt.Errorf("signal %s: it is not running", p.name)
 	}
 	if err := p.command.Process.Signal(signal); err != nil {
-		return fmt.Errorf("signal redis-server: %w", err)
+		return fmt.Errorf("signal %s: %w", p.name, err)
 	}
 	return nil
 }

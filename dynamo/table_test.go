@@ -1,0 +1,198 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/table"
+)
+
+// TestPutAndGet: what is written is read, as the next version, and only on the newest.
+func TestPutAndGet(t *testing.T) {
+	t.Parallel()
+	limits := newTable(t, awstest.Start(t))
+	if _, ok, err := limits.Get(t.Context(), "TENANT#a"); ok || err != nil {
+		t.Fatalf("an item that was never written: %v, %v", ok, err)
+	}
+	first := put(t, limits, item("TENANT#a", 0, `{"plan":"free"}`))
+	if want := item("TENANT#a", 1, `{"plan":"free"}`); !reflect.DeepEqual(first, want) {
+		t.Errorf("written as %+v, want %+v", first, want)
+	}
+	first.Body = []byte(`{"plan":"gold"}`)
+	second := put(t, limits, first)
+	got, ok, err := limits.Get(t.Context(), "TENANT#a")
+	if err != nil || !ok || !reflect.DeepEqual(got, second) || got.Version != 2 {
+		t.Errorf("read %+v, %v, %v, want %+v", got, ok, err, second)
+	}
+	for name, it := range map[string]table.Item{
+		"older": first, "none": item("TENANT#a", 0, `{}`), "newer": item("TENANT#a", 3, `{}`), "of none": item("TENANT#b", 1, `{}`),
+	} {
+		if _, err := limits.Put(t.Context(), it); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), it.Key) {
+			t.Errorf("a write on a version that is %s: %v", name, err)
+		}
+	}
+	if got, _, _ := limits.Get(t.Context(), "TENANT#a"); !reflect.DeepEqual(got, second) {
+		t.Errorf("a refused write left %+v", got)
+	}
+}
+
+// oneByOne lets one request through at a time. DynamoDB looks at a condition and writes in
+// one step, the emulator in two: of two writers at the same time both may win there.
+type oneByOne struct {
+	mu sync.Mutex
+	aws.HTTPClient
+}
+
+func (o *oneByOne) Do(r *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.HTTPClient.Do(r)
+}
+
+// TestOneOfTwoWritersWins: of those who write on the same version, in each of many rounds.
+func TestOneOfTwoWritersWins(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	a.Config.HTTPClient = &oneByOne{HTTPClient: a.Config.HTTPClient}
+	limits := newTable(t, a)
+	read := item("PLAN#p", 0, `{}`)
+	for round := range 20 {
+		const writers = 2
+		var won [writers]table.Item
+		var errs [writers]error
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() {
+				it := read
+				it.Actor = strconv.Itoa(i)
+				won[i], errs[i] = limits.Put(t.Context(), it)
+			})
+		}
+		wg.Wait()
+		winner := 0
+		if errs[0] != nil {
+			winner = 1
+		}
+		if errs[winner] != nil || !errors.Is(errs[1-winner], ErrConflict) {
+			t.Fatalf("round %d: %v and %v", round, errs[0], errs[1])
+		}
+		got, _, err := limits.Get(t.Context(), "PLAN#p")
+		if err != nil || !reflect.DeepEqual(got, won[winner]) || got.Version != int64(round+1) {
+			t.Fatalf("round %d: %+v, %v, but %+v was acknowledged", round, got, err, won[winner])
+		}
+		read = got
+	}
+}
+
+// TestTombstone: a deleted item is kept, with a version and an actor, until its time is
+// up, and what is made again goes on from there.
+func TestTombstone(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	limits := newTable(t, a)
+	put(t, limits, item("TENANT#a", 0, `{}`))
+	gone := put(t, limits, tombstone("TENANT#a", 1))
+	got, ok, err := limits.Get(t.Context(), "TENANT#a")
+	if err != nil || !ok || !reflect.DeepEqual(got, tombstone("TENANT#a", 2)) {
+		t.Errorf("read %+v, %v, %v", got, ok, err)
+	}
+	attributes := raw(t, a, "TENANT#a")
+	expires, _ := attributes[attrExpires].(*types.AttributeValueMemberN)
+	if want := gone.At.Add(TombstoneTTL).Unix(); expires == nil || expires.Value != strconv.FormatInt(want, 10) {
+		t.Errorf("it expires at %+v, want %d", attributes[attrExpires], want)
+	}
+	if _, ok := attributes[attrBody]; ok {
+		t.Error("a tombstone has a body")
+	}
+	if _, err := limits.Put(t.Context(), item("TENANT#a", 0, `{}`)); !errors.Is(err, ErrConflict) {
+		t.Errorf("written as if there had never been one: %v", err)
+	}
+	again := put(t, limits, item("TENANT#a", 2, `{}`))
+	if got, _, _ := limits.Get(t.Context(), "TENANT#a"); !reflect.DeepEqual(got, again) || got.Version != 3 {
+		t.Errorf("made again it is %+v", got)
+	}
+	if _, ok := raw(t, a, "TENANT#a")[attrExpires]; ok {
+		t.Error("what was made again expires")
+	}
+}
+
+// TestScan reads every item once, also when a segment has more than one page of 1 MiB.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	limits := newTable(t, awstest.Start(t))
+	if items, err := limits.Scan(t.Context()); len(items) != 0 || err != nil {
+		t.Fatalf("an empty table: %v, %v", items, err)
+	}
+	const n = 400
+	body := `{"pad":"` + strings.Repeat("x", 16<<10) + `"}` // 6.4 MiB in all, four segments
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := w; i < n; i += 4 {
+				it := item(fmt.Sprintf("TENANT#%d", i), 0, body)
+				if i%10 == 0 {
+					it = tombstone(it.Key, 0)
+				}
+				if _, err := limits.Put(t.Context(), it); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	items, err := limits.Scan(t.Context())
+	if err != nil || len(items) != n {
+		t.Fatalf("%d items, %v", len(items), err)
+	}
+	seen := map[string]bool{}
+	for _, it := range items {
+		want := item(it.Key, 1, body)
+		if it.Deleted {
+			want = tombstone(it.Key, 1)
+		}
+		if !reflect.DeepEqual(it, want) {
+			t.Errorf("%s is read as version %d by %s at %s, %d bytes", it.Key, it.Version, it.Actor, it.At, len(it.Body))
+		}
+		seen[it.Key] = true
+	}
+	if len(seen) != n {
+		t.Errorf("only %d different items", len(seen))
+	}
+}
+
+// TestTableThatIsNotThere: whoever mistypes it is told, and who gives up is not told of
+// another reason.
+func TestTableThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	nowhere := NewTable(a.Config, "nowhere")
+	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in this region" {
+		t.Errorf("scan: %v", err)
+	}
+	if _, _, err := nowhere.Get(t.Context(), "SHARED"); err == nil || !strings.HasPrefix(err.Error(), "get SHARED of nowhere: ") {
+		t.Errorf("get: %v", err)
+	}
+	if _, err := nowhere.Put(t.Context(), item("SHARED", 0, `{}`)); err == nil || errors.Is(err, ErrConflict) {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := OpenStream(t.Context(), a.Config, "nowhere"); err == nil || !strings.HasPrefix(err.Error(), "open stream of nowhere: ") {
+		t.Errorf("stream: %v", err)
+	}
+	limits := newTable(t, a)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := limits.Scan(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("scan of one who gave up: %v", err)
+	}
+}
