@@ -49,8 +49,9 @@ type Catalog struct {
 type status struct {
 	changed    time.Time // the last time that an item was new
 	rejected   map[string]rejection
-	rejections int64 // versions of items
-	stale      int64 // items that were older than what was known
+	rejections int64     // versions of items
+	retried    time.Time // the last time that plans were tried again
+	stale      int64     // items that were older than what was known
 }
 
 // rejection is an item that cannot be used, and why.
@@ -94,7 +95,8 @@ func (c *Catalog) Load(items []table.Item) error {
 	return fmt.Errorf("load %s: %w", c.opts.Name, why)
 }
 
-// Apply takes items that have changed, and returns how many were new.
+// Apply takes items that have changed, and returns how many were new. It is to be called
+// now and then also without any: some that could not be used may be by then.
 func (c *Catalog) Apply(items []table.Item) (fresh int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,6 +123,9 @@ func (c *Catalog) take(items []table.Item) (fresh int) {
 		}
 	}
 	if len(next) == 0 {
+		if c.set != nil && c.due(c.waiting()) {
+			c.use(next)
+		}
 		return 0
 	}
 	for key, it := range next {

@@ -45,6 +45,13 @@ var (
 	acme   = item("TENANT#acme", 1, `{"plan": "pro"}`)
 )
 
+// later has some time pass, and then nothing told.
+func later(c *Catalog) {
+	now := c.opts.Now().Add(retryEvery)
+	c.opts.Now = func() time.Time { return now }
+	c.Apply(nil)
+}
+
 func loaded(tb testing.TB, items ...table.Item) *Catalog {
 	tb.Helper()
 	c := newCatalog()
@@ -191,9 +198,38 @@ func TestPlanGoesBeforeItsTenants(t *testing.T) {
 			c.Apply(items)
 		}
 		wantPlan(t, c, "acme", "free")
+		later(c)
 		if st := c.Status(); c.Set().Plans() != 1 || strings.Contains(st.Error, "PLAN#pro") {
 			t.Errorf("%d plans: %s", c.Set().Plans(), st.Error)
 		}
+	}
+}
+
+// TestBadPlanCostsNoTenant: while a plan cannot be used it is not tried again with every
+// tenant that changes, but it is after a while.
+func TestBadPlanCostsNoTenant(t *testing.T) {
+	c := loaded(t, shared, free, pro, acme)
+	later(c)
+	compiled := 0
+	c.opts.Compile = func(parts map[string]json.RawMessage) (*limit.Set, error) {
+		if string(parts["PLAN#pro"]) == "7" {
+			compiled++
+		}
+		return compileParts(parts)
+	}
+	c.Apply([]table.Item{item("PLAN#pro", 2, "7")})
+	compiled = 0
+	for v := range int64(20) {
+		c.Apply([]table.Item{item("TENANT#b", v+1, `{"plan": "pro"}`)})
+		wantPlan(t, c, "b", "pro")
+	}
+	if compiled > 4 {
+		t.Errorf("tried %d times", compiled)
+	}
+	compiled = 0
+	later(c)
+	if compiled == 0 {
+		t.Error("not tried again")
 	}
 }
 

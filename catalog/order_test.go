@@ -86,6 +86,7 @@ func TestAnyOrder(t *testing.T) {
 			told = told[n:]
 		}
 		c.Apply(slices.SortedFunc(maps.Values(newest), func(a, b table.Item) int { return strings.Compare(a.Key, b.Key) }))
+		later(c)
 		checkState(rt, c, newest)
 	})
 }

@@ -6,10 +6,14 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
+
+// retryEvery is how often plans that could not be used are tried again, for nothing.
+const retryEvery = 5 * time.Second
 
 // use puts new items into the set, and tries those again that could not be used and may
 // be by now: a tenant may have come before its plan. Whatever cannot be used is left out,
@@ -19,8 +23,11 @@ func (c *Catalog) use(next map[string]table.Item) {
 		next = maps.Clone(c.items)
 	}
 	again := c.waiting()
-	if c.set != nil && allTenants(next) && allTenants(again) {
-		again = nil // tenants need plans, not each other
+	if c.set != nil && allTenants(next) && !c.due(again) {
+		again = nil
+	}
+	if !allTenants(again) {
+		c.retried = c.opts.Now()
 	}
 	for key, it := range again {
 		if _, changes := next[key]; !changes {
@@ -63,6 +70,13 @@ func (c *Catalog) waiting() map[string]table.Item {
 		}
 	}
 	return again
+}
+
+// due reports whether items that could not be used are to be tried again although only
+// tenants changed: those need plans and not each other, but a plan may wait for a tenant to
+// leave it. To try a plan costs as much as to load all. The caller holds mu.
+func (c *Catalog) due(again map[string]table.Item) bool {
+	return !allTenants(again) && c.opts.Now().Sub(c.retried) >= retryEvery
 }
 
 // settle uses as many of the items as can be, half by half, and notes why not the others.
