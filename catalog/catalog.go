@@ -95,16 +95,16 @@ func (c *Catalog) Load(items []table.Item) error {
 	return fmt.Errorf("load %s: %w", c.opts.Name, why)
 }
 
-// Apply takes items that have changed, and returns how many were new. It is to be called
+// Apply takes items that have changed, and returns those that were new. It is to be called
 // now and then also without any: some that could not be used may be by then.
-func (c *Catalog) Apply(items []table.Item) (fresh int) {
+func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.take(items)
 }
 
 // take takes items that are newer than what is known. The caller holds mu.
-func (c *Catalog) take(items []table.Item) (fresh int) {
+func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 	next := map[string]table.Item{}
 	for _, it := range items {
 		known, ok := c.items[it.Key]
@@ -126,7 +126,7 @@ func (c *Catalog) take(items []table.Item) (fresh int) {
 		if c.set != nil && c.due(c.waiting()) {
 			c.use(next)
 		}
-		return 0
+		return nil
 	}
 	for key, it := range next {
 		if was, ok := c.items[key]; ok {
@@ -136,8 +136,9 @@ func (c *Catalog) take(items []table.Item) (fresh int) {
 		c.items[key] = it
 	}
 	c.changed = c.opts.Now()
+	fresh = slices.Collect(maps.Values(next))
 	c.use(next)
-	return len(next)
+	return fresh
 }
 
 // compile makes a set of the items in use and the next ones. Where only tenants change

@@ -135,7 +135,7 @@ func TestBadItem(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	bad := []table.Item{item("TENANT#acme", 2, `{"plan": "team"}`), item("SHARED", 2, `{}`), item("PLAN#free", 2, `[{}]`), item("TENANT#b", 1, `no JSON`)}
 	before := c.Set()
-	if n := c.Apply(bad); n != 4 || c.Set() != before {
+	if n := len(c.Apply(bad)); n != 4 || c.Set() != before {
 		t.Fatalf("%d items were new, the set changed: %v", n, c.Set() != before)
 	}
 	for version := range int64(30) {
@@ -267,7 +267,7 @@ func TestNoItem(t *testing.T) {
 	c := loaded(t, shared, free)
 	want := c.Digest()
 	for range 3 {
-		if n := c.Apply([]table.Item{item("TENANT#", 1, `{}`), item("x", 1, `{}`), item("TENANT#zero", 0, `{}`)}); n != 0 {
+		if n := len(c.Apply([]table.Item{item("TENANT#", 1, `{}`), item("x", 1, `{}`), item("TENANT#zero", 0, `{}`)})); n != 0 {
 			t.Errorf("%d are new", n)
 		}
 	}
