@@ -4,7 +4,6 @@
 package catalog
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"encoding/binary"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
@@ -42,8 +39,9 @@ type Catalog struct {
 	good  map[string]table.Item // what the set is made of
 	set   *limit.Set
 	apply func(*limit.Set)
-	grown int // tenants that were compiled beside the set since all was
-	sum   table.Digest
+	grown int          // tenants that were compiled beside the set since all was
+	sum   table.Digest // of items
+	used  table.Digest // of good
 	status
 }
 
@@ -51,8 +49,9 @@ type Catalog struct {
 type status struct {
 	changed    time.Time // the last time that an item was new
 	rejected   map[string]rejection
-	rejections int64
-	stale      int64 // items that were older than what was known
+	rejections int64     // versions of items
+	retried    time.Time // the last time that plans were tried again
+	stale      int64     // items that were older than what was known
 }
 
 // rejection is an item that cannot be used, and why.
@@ -65,9 +64,8 @@ type rejection struct {
 // anew: until then what they replaced is kept, a kilobyte or so for each.
 const compactAfter = 2000
 
-// maxRetried bounds the items that could not be used and are tried again with each change:
-// each costs a compilation.
-const maxRetried = 20
+// maxTold bounds the items that a status lists.
+const maxTold = 20
 
 // New returns an empty catalog.
 func New(opts Options) *Catalog {
@@ -80,29 +78,33 @@ func New(opts Options) *Catalog {
 	}
 }
 
-// Load takes the items of a whole table. It fails when no set can be made of them.
+// Load takes the items of a whole table. It fails when no set can be made of them, and
+// then the catalog stays empty.
 func (c *Catalog) Load(items []table.Item) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.take(items)
-	if c.set == nil {
-		if why, ok := c.rejected[""]; ok {
-			return fmt.Errorf("load %s: %w", c.opts.Name, why.why)
-		}
-		return fmt.Errorf("load %s: %w", c.opts.Name, ErrEmpty)
+	if c.set != nil {
+		return nil
 	}
-	return nil
+	why := c.rejected[""].why
+	if why == nil || c.sum.Count == 0 {
+		why = ErrEmpty
+	}
+	c.items, c.sum, c.rejected = map[string]table.Item{}, table.Digest{}, map[string]rejection{}
+	return fmt.Errorf("load %s: %w", c.opts.Name, why)
 }
 
-// Apply takes items that have changed, and returns how many were new.
-func (c *Catalog) Apply(items []table.Item) (fresh int) {
+// Apply takes items that have changed, and returns those that were new. It is to be called
+// now and then also without any: some that could not be used may be by then.
+func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.take(items)
 }
 
 // take takes items that are newer than what is known. The caller holds mu.
-func (c *Catalog) take(items []table.Item) (fresh int) {
+func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 	next := map[string]table.Item{}
 	for _, it := range items {
 		known, ok := c.items[it.Key]
@@ -121,7 +123,10 @@ func (c *Catalog) take(items []table.Item) (fresh int) {
 		}
 	}
 	if len(next) == 0 {
-		return 0
+		if c.set != nil && c.due(c.waiting()) {
+			c.use(next)
+		}
+		return nil
 	}
 	for key, it := range next {
 		if was, ok := c.items[key]; ok {
@@ -131,69 +136,9 @@ func (c *Catalog) take(items []table.Item) (fresh int) {
 		c.items[key] = it
 	}
 	c.changed = c.opts.Now()
-	fresh = len(next)
-	c.retry(next)
+	fresh = slices.Collect(maps.Values(next))
 	c.use(next)
 	return fresh
-}
-
-// retry adds items that could not be used: a tenant may have come before its plan. The
-// caller holds mu.
-func (c *Catalog) retry(next map[string]table.Item) {
-	tried := 0
-	for key, r := range c.rejected {
-		it, ok := c.items[key]
-		if _, changes := next[key]; ok && !changes && it.Version == r.version && tried < maxRetried {
-			next[key] = it
-			tried++
-		}
-	}
-}
-
-// use puts new items into the set. Where they cannot be used together each is tried by
-// itself, in the order in which they were written. The caller holds mu.
-func (c *Catalog) use(next map[string]table.Item) {
-	set, err := c.compile(next)
-	if err == nil {
-		c.adopt(set, next)
-		return
-	}
-	if len(next) == 1 || c.set == nil {
-		for _, it := range next {
-			if len(next) > 1 {
-				it = table.Item{} // none by itself
-			}
-			c.reject(it, err)
-			break
-		}
-		return
-	}
-	order := slices.SortedFunc(maps.Values(next), func(a, b table.Item) int { return a.At.Compare(b.At) })
-	for _, it := range order {
-		one := map[string]table.Item{it.Key: it}
-		if set, err := c.compile(one); err != nil {
-			c.reject(it, err)
-		} else {
-			c.adopt(set, one)
-		}
-	}
-}
-
-// adopt makes a set the one in use. The caller holds mu.
-func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
-	for key, it := range items {
-		c.good[key] = it
-		delete(c.rejected, key)
-	}
-	delete(c.rejected, "")
-	c.set = set
-	c.apply(set)
-}
-
-func (c *Catalog) reject(it table.Item, why error) {
-	c.rejections++
-	c.rejected[it.Key] = rejection{it.Version, why}
-	c.opts.Log.Error("an item of the limits cannot be used, its last good version stays", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
 }
 
 // compile makes a set of the items in use and the next ones. Where only tenants change
@@ -204,9 +149,12 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 		small = small && table.IsTenant(key)
 	}
 	parts := map[string]json.RawMessage{}
-	var removed []string
+	var removed, named []string
+	if small {
+		named = c.set.Named()
+	}
 	for key, it := range c.good {
-		if _, changes := next[key]; !changes && !it.Deleted && (!small || !table.IsTenant(key)) {
+		if _, changes := next[key]; !changes && !it.Deleted && (!small || !table.IsTenant(key) || slices.Contains(named, table.Name(key))) {
 			parts[key] = it.Body
 		}
 	}
@@ -222,7 +170,7 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 		return nil, err
 	}
 	if small {
-		if changed, ok := c.set.Change(set, removed, c.version()); ok {
+		if changed, ok := c.set.Change(set, removed, ""); ok {
 			c.grown += len(next)
 			return changed, nil
 		}
@@ -230,13 +178,7 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 		return c.compile(next)
 	}
 	c.grown = 0
-	set.Version = c.version()
 	return set, nil
-}
-
-// version names what the catalog holds.
-func (c *Catalog) version() string {
-	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.sum.Sum)[:6])
 }
 
 // Set returns the limits in use, nil before there are any.
@@ -278,7 +220,7 @@ type Status struct {
 	Changed time.Time // when an item was new the last time
 	// Error says which items cannot be used, and why; empty when all are.
 	Error      string
-	Rejections int64 // items that could not be used, since the start
+	Rejections int64 // versions of items that could not be used, since the start
 	Stale      int64 // items that came after newer ones
 }
 
@@ -290,7 +232,11 @@ func (c *Catalog) Status() Status {
 	if c.set != nil {
 		st.Version = c.set.Version
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.rejected)) {
+	for i, key := range slices.Sorted(maps.Keys(c.rejected)) {
+		if i == maxTold {
+			st.Error += fmt.Sprintf("; and %d more", len(c.rejected)-i)
+			break
+		}
 		if st.Error != "" {
 			st.Error += "; "
 		}

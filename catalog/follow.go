@@ -23,8 +23,9 @@ type Updates interface {
 }
 
 const (
-	// pauseMost bounds the pause after an error.
-	pauseMost = 5 * time.Second
+	// pauseLeast is the pause after an error, and pauseMost bounds it after many in a row.
+	pauseLeast = 100 * time.Millisecond
+	pauseMost  = 5 * time.Second
 	// snapshotEvery is how often a changed catalog is written to disk at the most.
 	snapshotEvery = 5 * time.Second
 	// repairPause is how long after a digest that differs the table is read again, if the
@@ -46,6 +47,7 @@ type Follower struct {
 	failed    error      // of the last exchange with AWS
 	bad       int64      // messages that could not be read
 	repairs   int64      // scans because of digests
+	saved     string     // the version that the snapshot has
 	delay     func(time.Duration)
 }
 
@@ -89,27 +91,36 @@ func (f *Follower) Run(ctx context.Context) error {
 	var saver sync.WaitGroup
 	defer saver.Wait()
 	saver.Go(func() { f.keepSaving(ctx) })
-	pause := 100 * time.Millisecond
+	pause, scanPause := pauseLeast, pauseLeast
+	var scanAt time.Time // not before
 	for ctx.Err() == nil {
-		if f.wantsScan() {
-			_ = f.Refresh(ctx) // the status tells of it
+		if f.wantsScan() && !time.Now().Before(scanAt) {
+			if f.Refresh(ctx) == nil { // the status tells of what went wrong
+				scanPause = pauseLeast
+			} else {
+				scanAt = time.Now().Add(jitter(scanPause))
+				scanPause = min(2*scanPause, pauseMost)
+			}
 		}
 		messages, bad, err := f.updates.Receive(ctx)
 		f.take(messages, bad)
 		if err == nil {
-			pause = 100 * time.Millisecond
+			pause = pauseLeast
 			continue
 		}
 		f.fail(err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause/2 + rand.N(pause)):
+		case <-time.After(jitter(pause)):
 		}
 		pause = min(2*pause, pauseMost)
 	}
 	f.save()
 	return nil
 }
+
+// jitter keeps proxies from asking all at once.
+func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
 // take takes what was received.
 func (f *Follower) take(messages []table.Message, bad int) {
@@ -118,13 +129,14 @@ func (f *Follower) take(messages []table.Message, bad int) {
 	for _, m := range messages {
 		if m.Item != nil {
 			items = append(items, *m.Item)
-			f.delay(f.catalog.opts.Now().Sub(m.Item.At))
 		}
 		if m.Digest != nil {
 			digest = m.Digest
 		}
 	}
-	f.catalog.Apply(items)
+	for _, it := range f.catalog.Apply(items) {
+		f.delay(f.catalog.opts.Now().Sub(it.At))
+	}
 	same := digest != nil && *digest == f.catalog.Digest()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +163,7 @@ func (f *Follower) Refresh(ctx context.Context) error {
 		f.fail(err)
 		return err
 	}
-	if n := f.catalog.Apply(items); n > 0 {
+	if n := len(f.catalog.Apply(items)); n > 0 {
 		f.log.Warn("updates of the limits were missed, and read again", "items", n)
 	}
 	f.mu.Lock()
@@ -177,15 +189,13 @@ func (f *Follower) fail(err error) {
 func (f *Follower) keepSaving(ctx context.Context) {
 	tick := time.NewTicker(snapshotEvery)
 	defer tick.Stop()
-	saved := f.catalog.Digest()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if now := f.catalog.Digest(); now != saved {
+			if f.catalog.Status().Version != f.lastSaved() {
 				f.save()
-				saved = now
 			}
 		}
 	}
@@ -195,9 +205,21 @@ func (f *Follower) save() {
 	if f.snapshot == "" {
 		return
 	}
+	saved := f.catalog.Status().Version
 	if err := WriteSnapshot(f.snapshot, f.catalog.Items()); err != nil {
 		f.log.Error("the limits could not be kept for the next start", "error", err)
+		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saved = saved
+}
+
+// lastSaved returns the version of the catalog when it was saved.
+func (f *Follower) lastSaved() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.saved
 }
 
 // FollowStatus describes a follower.

@@ -36,8 +36,7 @@ func WriteSnapshot(path string, items []table.Item) error {
 		}
 		b.Write(append(line, '\n'))
 	}
-	sum := sha256.Sum256(b.Bytes())
-	fmt.Fprintln(&b, snapshotEnd+hex.EncodeToString(sum[:]))
+	fmt.Fprintln(&b, checksum(b.Bytes()))
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
@@ -61,8 +60,7 @@ func ReadSnapshot(path string) (items []table.Item, err error) {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	body, last, ok := cutLastLine(content)
-	sum := sha256.Sum256(body)
-	if !ok || last != snapshotEnd+hex.EncodeToString(sum[:]) {
+	if !ok || last != checksum(body) {
 		return nil, fmt.Errorf("read snapshot %s: %w", path, ErrDamaged)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(body))
@@ -81,6 +79,12 @@ func ReadSnapshot(path string) (items []table.Item, err error) {
 		items = append(items, it)
 	}
 	return items, nil
+}
+
+// checksum returns the last line of a snapshot.
+func checksum(body []byte) string {
+	sum := sha256.Sum256(body)
+	return snapshotEnd + hex.EncodeToString(sum[:])
 }
 
 // cutLastLine cuts the last line off, which must be whole.

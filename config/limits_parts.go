@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -37,18 +38,12 @@ func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i].Value, resolveAlias(root.Content[i+1])
 		prefix := map[string]string{"plans": PartPlan, "tenants": PartTenant}[key]
-		if prefix == "" || value.Kind != yaml.MappingNode {
-			if err := decodeInto(shared, key, value); err != nil {
-				return nil, fmt.Errorf("split limits: %w", err)
-			}
+		if prefix == "" {
+			shared[key] = plainOf(value)
 			continue
 		}
 		for j := 0; j+1 < len(value.Content); j += 2 {
-			part := map[string]any{}
-			if err := decodeInto(part, "", value.Content[j+1]); err != nil {
-				return nil, fmt.Errorf("split limits: %w", err)
-			}
-			body, err := json.Marshal(part[""])
+			body, err := json.Marshal(plainOf(value.Content[j+1]))
 			if err != nil {
 				return nil, fmt.Errorf("split limits: %w", err)
 			}
@@ -63,14 +58,30 @@ func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error
 	return parts, nil
 }
 
-// decodeInto decodes a node under a key.
-func decodeInto(into map[string]any, key string, node *yaml.Node) error {
-	var value any
-	if err := node.Decode(&value); err != nil {
-		return fmt.Errorf("decode %q: %w", key, err)
+// plainOf returns what a node says as a value of JSON. Words stay as they are written,
+// whatever else YAML takes them for; only a number that is written as JSON does stays one.
+func plainOf(n *yaml.Node) any {
+	n = resolveAlias(n)
+	switch {
+	case isNull(n):
+		return nil
+	case n.Kind == yaml.MappingNode:
+		entries := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			entries[n.Content[i].Value] = plainOf(n.Content[i+1])
+		}
+		return entries
+	case n.Kind == yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i := range n.Content {
+			list[i] = plainOf(n.Content[i])
+		}
+		return list
 	}
-	into[key] = value
-	return nil
+	if number, err := strconv.ParseInt(n.Value, 10, 64); err == nil && n.Tag == "!!int" && strconv.FormatInt(number, 10) == n.Value {
+		return number
+	}
+	return n.Value
 }
 
 // CompileParts compiles a limits file from its parts. Name is what messages call it.
@@ -81,8 +92,14 @@ func CompileParts(name string, parts map[string]json.RawMessage, opts limit.Comp
 			return nil, nil, fmt.Errorf("compile limits: %s: %w", PartShared, err)
 		}
 	}
+	if file == nil || file["plans"] != nil || file["tenants"] != nil {
+		return nil, nil, fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", PartShared)
+	}
 	plans, tenants := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for part, body := range parts {
+		if !json.Valid(body) {
+			return nil, nil, fmt.Errorf("compile limits: %s: it is not JSON", part)
+		}
 		if name, ok := strings.CutPrefix(part, PartPlan); ok {
 			plans[name] = body
 		} else if name, ok := strings.CutPrefix(part, PartTenant); ok {

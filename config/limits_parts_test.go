@@ -56,3 +56,79 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsKeepWords: what a file says is text, and stays that in its parts, whatever else
+// YAML takes it for.
+func TestPartsKeepWords(t *testing.T) {
+	const content = `version: 1
+default_plan: 1.10
+dimensions: {region: {values: [1.0, 007, yes, null_, 2026-01-01, 0x1F, 1e3]}, 2.50: null}
+plans:
+  1.10:
+    - {id: 1.0, by: [tenant, region], when: {region: 007}, rate: 1/s, burst: 010}
+    - &a {id: date, by: [tenant, region], when: {region: 2026-01-01}, rate: 1/s}
+    - {id: hex, by: [tenant, region], when: {region: 0x1F}, rate: 1/s}
+    - {id: float, by: [tenant, region], when: {region: 1e3}, rate: 1/s, replaces: []}
+    - {id: "<&>", by: [tenant, "2.50"], rate: 1/s}
+  empty:
+tenants:
+  7: {plan: 1.10, overrides: {1.0: {burst: 1}}}
+  t: null
+shared: null
+`
+	good := strings.Replace(content, `"<&>"`, "other", 1)
+	want, _, err := ParseLimits("words", []byte(good), strictOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := SplitLimits("words", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, _, err := CompileParts("parts", parts, strictOptions)
+	if err != nil {
+		t.Fatalf("%v of %s", err, parts)
+	}
+	if a, b := describe(want, "7", "t"), describe(compiled, "7", "t"); a != b {
+		t.Errorf("the file means\n%s\nits parts\n%s", a, b)
+	}
+	joined, err := JoinLimits(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := ParseLimits("joined", joined, strictOptions)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, joined)
+	}
+	if a, b := describe(want, "7", "t"), describe(got, "7", "t"); a != b {
+		t.Errorf("the file means\n%s\njoined\n%s", a, b)
+	}
+	again, err := SplitLimits("joined", joined)
+	if err != nil || !maps.EqualFunc(parts, again, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+		t.Errorf("parts %s, again %s: %v", parts, again, err)
+	}
+}
+
+// TestCompilePartsMistakes: a part of which nothing can be made is an error, whatever it is.
+func TestCompilePartsMistakes(t *testing.T) {
+	const shared, plan = `{"version": 1}`, `[{"id": "a", "by": ["tenant"], "rate": "1/s"}]`
+	for _, c := range []struct{ shared, plan, tenant, want string }{
+		{`null`, plan, `{"plan": "p"}`, "SHARED"},
+		{`7`, plan, `{"plan": "p"}`, "SHARED"},
+		{`{"version": 1, "plans": {"q": []}}`, plan, `{"plan": "p"}`, "SHARED"},
+		{`{"version": 1, "tenants": {"u": {"plan": "p"}}}`, plan, `{"plan": "p"}`, "SHARED"},
+		{`{"version": 1} {}`, plan, `{"plan": "p"}`, "SHARED"},
+		{shared, `[`, `{"plan": "p"}`, "PLAN#p"},
+		{shared, `7`, `{"plan": "p"}`, "plans.p"},
+		{shared, plan, `{"plan": "p"}, "u": {}`, "TENANT#t"},
+		{shared, plan, `{"plan": "p", "plan": "p"}`, "already there"},
+		{shared, plan, ``, "TENANT#t"},
+	} {
+		_, _, err := CompileParts("table", map[string]json.RawMessage{
+			PartShared: json.RawMessage(c.shared), PartPlan + "p": json.RawMessage(c.plan), PartTenant + "t": json.RawMessage(c.tenant),
+		}, strictOptions)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

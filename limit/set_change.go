@@ -7,9 +7,9 @@ import (
 
 // Change returns a set that differs from s in some tenants: those that part has are as
 // they are there, and removed ones are not listed any more. Part is compiled from the
-// same plans and shared limits, and the tenants that changed: what that costs does not
-// depend on how many there are. It reports ok = false when part was compiled from other
-// ones: then all has to be compiled anew.
+// same plans and shared limits, and the tenants that changed or are Named: what that costs
+// does not depend on how many there are. It reports ok = false when part was compiled from
+// other ones: then all has to be compiled anew.
 //
 // Limits of part live on beside their equals of s; compiling all anew ends that.
 func (s *Set) Change(part *Set, removed []string, version string) (changed *Set, ok bool) {
@@ -43,6 +43,22 @@ func (s *Set) Change(part *Set, removed []string, version string) (changed *Set,
 		}
 	}
 	return next, true
+}
+
+// Named returns the tenants that a plan's limits have conditions on, as often as they do:
+// whether the plan can be compiled depends on them.
+func (s *Set) Named() (tenants []string) {
+	for _, l := range s.Limits {
+		if l.layer != layerPlan {
+			continue
+		}
+		for i := range l.when {
+			if w := &l.when[i]; w.kind == propertyTenant && w.exact {
+				tenants = append(tenants, w.prefix)
+			}
+		}
+	}
+	return tenants
 }
 
 func sameKeys[V any](a, b map[string]V) bool {

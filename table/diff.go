@@ -72,15 +72,26 @@ func live(items map[string]Item, key string) *Item {
 	return &it
 }
 
-// equal reports whether two bodies are the same JSON.
+// equal reports whether two bodies are the same JSON, numbers as they are written.
 func equal(a, b json.RawMessage) bool {
-	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+	x, okA := canonical(a)
+	y, okB := canonical(b)
+	if !okA || !okB {
 		return bytes.Equal(a, b)
 	}
-	ax, errA := json.Marshal(x)
-	by, errB := json.Marshal(y)
-	return errA == nil && errB == nil && bytes.Equal(ax, by)
+	return bytes.Equal(x, y)
+}
+
+// canonical writes JSON anew, in one way of the many.
+func canonical(body json.RawMessage) (text []byte, ok bool) {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if !json.Valid(body) || decoder.Decode(&value) != nil {
+		return nil, false
+	}
+	text, err := json.Marshal(value)
+	return text, err == nil
 }
 
 // The keys of items.

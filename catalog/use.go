@@ -1,0 +1,157 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// retryEvery is how often plans that could not be used are tried again, for nothing.
+const retryEvery = 5 * time.Second
+
+// use puts new items into the set, and tries those again that could not be used and may
+// be by now: a tenant may have come before its plan. Whatever cannot be used is left out,
+// and all the rest is. The caller holds mu.
+func (c *Catalog) use(next map[string]table.Item) {
+	if c.set == nil {
+		next = maps.Clone(c.items)
+	}
+	again := c.waiting()
+	if c.set != nil && allTenants(next) && !c.due(again) {
+		again = nil
+	}
+	if !allTenants(again) {
+		c.retried = c.opts.Now()
+	}
+	for key, it := range again {
+		if _, changes := next[key]; !changes {
+			next[key] = it
+		}
+	}
+	set, err := c.compile(next)
+	if err == nil {
+		c.adopt(set, next)
+		return
+	}
+	if c.set == nil {
+		if _, err = c.compile(only(next, func(it table.Item) bool { return !table.IsTenant(it.Key) })); err != nil {
+			c.reject(table.Item{}, err) // none by itself
+			return
+		}
+	}
+	for len(next) > 0 {
+		why := map[string]error{}
+		// What others need comes first, and goes last.
+		c.settle(only(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && !it.Deleted }), why)
+		c.settle(only(next, func(it table.Item) bool { return table.IsTenant(it.Key) }), why)
+		c.settle(only(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && it.Deleted }), why)
+		if len(why) == len(next) {
+			for key, it := range next {
+				c.reject(it, why[key])
+			}
+			return
+		}
+		next = only(next, func(it table.Item) bool { return why[it.Key] != nil })
+	}
+}
+
+// waiting returns the items that could not be used. The caller holds mu.
+func (c *Catalog) waiting() map[string]table.Item {
+	again := map[string]table.Item{}
+	for key, r := range c.rejected {
+		if it, ok := c.items[key]; ok && it.Version == r.version {
+			again[key] = it
+		}
+	}
+	return again
+}
+
+// due reports whether items that could not be used are to be tried again although only
+// tenants changed: those need plans and not each other, but a plan may wait for a tenant to
+// leave it. To try a plan costs as much as to load all. The caller holds mu.
+func (c *Catalog) due(again map[string]table.Item) bool {
+	return !allTenants(again) && c.opts.Now().Sub(c.retried) >= retryEvery
+}
+
+// settle uses as many of the items as can be, half by half, and notes why not the others.
+// The caller holds mu.
+func (c *Catalog) settle(items map[string]table.Item, why map[string]error) {
+	if len(items) == 0 {
+		return
+	}
+	set, err := c.compile(items)
+	if err == nil {
+		c.adopt(set, items)
+		return
+	}
+	if len(items) == 1 {
+		for key := range items {
+			why[key] = err
+		}
+		return
+	}
+	order := slices.SortedFunc(maps.Values(items), func(a, b table.Item) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key))
+	})
+	for _, half := range [][]table.Item{order[:len(order)/2], order[len(order)/2:]} {
+		part := map[string]table.Item{}
+		for _, it := range half {
+			part[it.Key] = it
+		}
+		c.settle(part, why)
+	}
+}
+
+// adopt makes a set the one in use. The caller holds mu.
+func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
+	for key, it := range items {
+		was := c.good[key]
+		if was.Version > 0 {
+			c.used.Remove(&was)
+		}
+		c.used.Add(&it)
+		c.good[key] = it
+		delete(c.rejected, key)
+	}
+	delete(c.rejected, "")
+	set.Version = hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.used.Sum)[:6])
+	c.set = set
+	c.apply(set)
+}
+
+// reject notes that an item cannot be used, and tells it once. The caller holds mu.
+func (c *Catalog) reject(it table.Item, why error) {
+	before, known := c.rejected[it.Key]
+	c.rejected[it.Key] = rejection{it.Version, why}
+	if known && before.version == it.Version {
+		return
+	}
+	c.rejections++
+	c.opts.Log.Error("an item of the limits cannot be used, its last good version stays", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
+}
+
+// only returns the items that are of a kind.
+func only(items map[string]table.Item, kind func(table.Item) bool) map[string]table.Item {
+	some := map[string]table.Item{}
+	for key, it := range items {
+		if kind(it) {
+			some[key] = it
+		}
+	}
+	return some
+}
+
+func allTenants(items map[string]table.Item) bool {
+	for key := range items {
+		if !table.IsTenant(key) {
+			return false
+		}
+	}
+	return true
+}
