@@ -79,7 +79,15 @@ func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
 	if limits != "" {
 		args = append(args, "--limits", limits)
 	}
-	p := &proxy{tb: tb, cmd: exec.Command(binary, append(args, flags...)...), exit: make(chan error, 1)}
+	p, found := launch(tb, exec.Command(binary, append(args, flags...)...), listening)
+	p.addr, p.admin = found[1], found[2]
+	return p
+}
+
+// launch starts a limitgate, and waits until its log says that it is ready.
+func launch(tb testing.TB, cmd *exec.Cmd, ready *regexp.Regexp) (p *proxy, said []string) {
+	tb.Helper()
+	p = &proxy{tb: tb, cmd: cmd, exit: make(chan error, 1)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		tb.Fatal(err)
@@ -87,30 +95,29 @@ func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
 	if err := p.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	ready := make(chan []string, 1)
-	go p.read(stderr, ready)
+	found := make(chan []string, 1)
+	go p.read(stderr, ready, found)
 	tb.Cleanup(func() { _ = p.stop(syscall.SIGKILL) })
 	select {
-	case found := <-ready:
-		p.addr, p.admin = found[1], found[2]
+	case said = <-found:
 	case err := <-p.exit:
 		p.exit <- err
 		tb.Fatalf("limitgate ended: %v\n%s", err, p.output())
 	case <-time.After(startTimeout):
-		tb.Fatalf("limitgate does not listen:\n%s", p.output())
+		tb.Fatalf("limitgate is not ready:\n%s", p.output())
 	}
-	return p
+	return p, said
 }
 
-// read collects the log, says when the proxy listens, and reaps it.
-func (p *proxy) read(stderr io.Reader, ready chan<- []string) {
+// read collects the log, says when the process is ready, and reaps it.
+func (p *proxy) read(stderr io.Reader, ready *regexp.Regexp, said chan<- []string) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		p.mu.Lock()
 		fmt.Fprintln(&p.log, lines.Text())
 		p.mu.Unlock()
-		if found := listening.FindStringSubmatch(lines.Text()); found != nil {
-			ready <- found
+		if found := ready.FindStringSubmatch(lines.Text()); found != nil {
+			said <- found
 		}
 	}
 	p.exit <- p.cmd.Wait()
@@ -218,7 +225,11 @@ func writeLimits(tb testing.TB, yaml string) string {
 // run runs the binary to its end.
 func run(tb testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	tb.Helper()
-	cmd := exec.Command(binaries.release, args...)
+	return runCommand(tb, stdin, exec.Command(binaries.release, args...))
+}
+
+func runCommand(tb testing.TB, stdin io.Reader, cmd *exec.Cmd) (stdout, stderr string, code int) {
+	tb.Helper()
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
 	if err := cmd.Run(); cmd.ProcessState == nil {

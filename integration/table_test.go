@@ -1,0 +1,298 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awstest"
+)
+
+// tableURL is what the command line calls the table of a site.
+const tableURL = "dynamodb://limits"
+
+// site is an AWS with a table of limits and a topic, and what runs beside it.
+type site struct {
+	*awstest.AWS
+	tb    testing.TB
+	topic string
+	table *dynamo.Table
+}
+
+func newSite(tb testing.TB) *site {
+	tb.Helper()
+	s := &site{AWS: awstest.Start(tb), tb: tb}
+	s.furnish()
+	return s
+}
+
+// furnish makes what is gone with an emulator.
+func (s *site) furnish() {
+	s.tb.Helper()
+	s.topic, s.table = s.Topic(s.tb, "limits"), dynamo.NewTable(s.Config, "limits")
+	if err := s.table.Create(s.tb.Context()); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// command returns a limitgate that finds this AWS.
+func (s *site) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(binaries.release, args...)
+	cmd.Env = append(cmd.Environ(), s.Environment()...)
+	return cmd
+}
+
+// limits runs a subcommand of limits to its end.
+func (s *site) limits(args ...string) (stdout, stderr string, code int) {
+	s.tb.Helper()
+	return runCommand(s.tb, nil, s.command(append([]string{"limits"}, args...)...))
+}
+
+// push writes a file into the table.
+func (s *site) push(file, actor string) {
+	s.tb.Helper()
+	if stdout, stderr, code := s.limits("push", "--yes", "--actor", actor, file, tableURL); code != 0 {
+		s.tb.Fatalf("push: %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+var telling = regexp.MustCompile(`msg="telling of changes"`)
+
+// controlPlane starts one.
+func (s *site) controlPlane() *proxy {
+	s.tb.Helper()
+	p, _ := launch(s.tb, s.command("controlplane", "--table", "limits", "--topic", s.topic), telling)
+	return p
+}
+
+// serve starts a proxy that follows the table, with its snapshot in a file.
+func (s *site) serve(snapshot string) *proxy {
+	s.tb.Helper()
+	p, found := launch(s.tb, s.command(s.serveArgs(snapshot)...), listening)
+	p.addr, p.admin = found[1], found[2]
+	return p
+}
+
+func (s *site) serveArgs(snapshot string) []string {
+	return []string{
+		"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", tableURL, "--updates-topic", s.topic,
+		"--limits-snapshot", snapshot,
+	}
+}
+
+// tableLimits are limits with the plans free, of 100, and gold, of 1000, and tenants.
+func tableLimits(tb testing.TB, tenants string) string {
+	tb.Helper()
+	return writeLimits(tb, `
+version: 1
+default_plan: free
+plans:
+  free: [{id: tenant, by: [tenant], rate: 100/s}]
+  gold: [{id: tenant, by: [tenant], rate: 1000/s}]
+tenants: {`+tenants+`}
+`)
+}
+
+// enforce waits until each proxy enforces a limit of a tenant.
+func enforce(t *testing.T, tenant string, limit int64, proxies ...*proxy) {
+	t.Helper()
+	for i, p := range proxies {
+		c := p.client()
+		var got verdict
+		eventually(t, fmt.Sprintf("proxy %d gives %s %d", i, tenant, limit), func() bool {
+			var err error
+			if got, err = check(c, tenant, "-", "-"); err != nil {
+				t.Fatal(err)
+			}
+			return got.limit == limit
+		})
+	}
+}
+
+// agree checks that all proxies say the same of their limits, and returns it.
+func agree(t *testing.T, tenant string, proxies ...*proxy) string {
+	t.Helper()
+	var said []string
+	for _, p := range proxies {
+		for _, args := range [][]any{{"RL.LIMITS"}, {"RL.LIMITS", tenant}} {
+			got, err := p.client().Do(t.Context(), args...).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, fmt.Sprint(got))
+		}
+	}
+	for i := 2; i < len(said); i++ {
+		if said[i] != said[i%2] {
+			t.Errorf("proxy %d says %s, the first %s", i/2, said[i], said[i%2])
+		}
+	}
+	return said[1]
+}
+
+// TestTableOfLimits: what is pushed into a table is enforced by all proxies that follow it,
+// what is changed or deleted there as well, without a restart; and a proxy that ends leaves
+// no queue behind.
+func TestTableOfLimits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before, after := tableLimits(t, "acme: {plan: free}, beta: {plan: gold}"), tableLimits(t, "acme: {plan: gold}")
+	if stdout, _, code := s.limits("diff", before, tableURL); code != 2 || !strings.Contains(stdout, "add TENANT#acme") {
+		t.Errorf("diff with an empty table: %d\n%s", code, stdout)
+	}
+	s.push(before, "ann")
+	if stdout, _, code := s.limits("diff", before, tableURL); code != 0 || stdout != "no difference\n" {
+		t.Errorf("diff with what was pushed: %d\n%s", code, stdout)
+	}
+	plane := s.controlPlane()
+	var all []*proxy
+	for range 3 {
+		all = append(all, s.serve(filepath.Join(t.TempDir(), "snapshot")))
+	}
+	if n := len(s.Queues(t)); n != len(all) {
+		t.Errorf("%d queues of %d proxies", n, len(all))
+	}
+	enforce(t, "acme", 100, all...)
+	enforce(t, "beta", 1000, all...)
+	first := agree(t, "acme", all...)
+	stdout, _, code := s.limits("diff", after, tableURL)
+	for _, part := range []string{"change TENANT#acme, version 1 by ann", "delete TENANT#beta, version 1 by ann"} {
+		if code != 2 || !strings.Contains(stdout, part) {
+			t.Errorf("diff does not say %q: %d\n%s", part, code, stdout)
+		}
+	}
+	s.push(after, "bob")
+	enforce(t, "acme", 1000, all...)
+	enforce(t, "beta", 100, all...) // as a tenant that is not listed
+	if second := agree(t, "acme", all...); second == first {
+		t.Errorf("RL.LIMITS says the same as before: %s", second)
+	}
+	pulled, _, _ := s.limits("pull", tableURL)
+	if stdout, stderr, code := s.limits("diff", writeLimits(t, pulled), tableURL); code != 0 {
+		t.Errorf("what is pulled differs from the table: %d\n%s%s", code, stdout, stderr)
+	}
+	for i, p := range all {
+		if metrics := p.get("/metrics"); strings.Contains(metrics, "\nlimitgate_config_propagation_seconds_count 0\n") {
+			t.Errorf("proxy %d does not tell how long changes were on their way", i)
+		}
+		if err := p.stop(syscall.SIGTERM); err != nil {
+			t.Errorf("proxy %d: %v", i, err)
+		}
+		if queues, left := s.Queues(t), len(all)-1-i; len(queues) != left || len(s.Subscriptions(t)) != left {
+			t.Errorf("%d proxies run, there are the queues %v and the subscriptions %v", left, queues, s.Subscriptions(t))
+		}
+	}
+	if err := plane.stop(syscall.SIGTERM); err != nil {
+		t.Errorf("the control plane: %v\n%s", err, plane.output())
+	}
+}
+
+// watched is an output that tells when something was written.
+type watched struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(b)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// TestPushOnWhatWasRead: of two people who push on what both have read the second one
+// writes nothing over the first one's, and is told who has changed what.
+func TestPushOnWhatWasRead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
+	gold := tableLimits(t, "acme: {plan: gold}")
+	slow := s.command("limits", "push", "--actor", "carl", tableLimits(t, "acme: {plan: gold, overrides: {tenant: {rate: 5/s}}}"), tableURL)
+	answer, err := slow.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr watched
+	slow.Stdout, slow.Stderr = &stdout, &stderr
+	if err := slow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = slow.Process.Kill() })
+	eventually(t, "it asks", func() bool { return strings.Contains(stdout.String(), "Write these 1 items? [y/N]") })
+	s.push(gold, "bob")
+	if _, err := io.WriteString(answer, "y\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = slow.Wait()
+	if code := slow.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("it exits with %d:\n%s%s", code, stdout.String(), stderr.String())
+	}
+	for _, part := range []string{"somebody else has changed it meanwhile", "TENANT#acme is version 2 now, by bob at "} {
+		if !strings.Contains(stderr.String(), part) {
+			t.Errorf("it does not say %q:\n%s", part, stderr.String())
+		}
+	}
+	if out, _, code := s.limits("diff", gold, tableURL); code != 0 {
+		t.Errorf("the table has not what bob wrote: %d\n%s", code, out)
+	}
+	if out, errs, code := runCommand(t, strings.NewReader("n\n"), s.command("limits", "push", "--actor", "carl", tableLimits(t, ""), tableURL)); code != 1 || !strings.Contains(errs, "nothing is written") {
+		t.Errorf("push with the answer no: %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := s.limits("diff", gold, tableURL); code != 0 {
+		t.Errorf("no was taken for yes: %d\n%s", code, out)
+	}
+}
+
+// TestProxyWithoutItsTable: while AWS is away a proxy starts with the limits of its
+// snapshot, others go on with what they have, and one that has none says why it can't
+// start. When AWS is back the new one follows.
+func TestProxyWithoutItsTable(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
+	plane := s.controlPlane()
+	snapshot := filepath.Join(t.TempDir(), "snapshot")
+	ends, stays := s.serve(snapshot), s.serve(filepath.Join(t.TempDir(), "snapshot"))
+	s.push(tableLimits(t, "acme: {plan: gold}"), "ann")
+	enforce(t, "acme", 1000, ends, stays)
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ends.stop(syscall.SIGTERM); err != nil {
+		t.Errorf("a proxy ends without AWS with %v", err)
+	}
+	again := s.serve(snapshot)
+	enforce(t, "acme", 1000, again, stays)
+	agree(t, "acme", again, stays)
+	if !strings.Contains(again.output(), "those of the snapshot are used") {
+		t.Errorf("the log does not tell:\n%s", again.output())
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	if _, stderr, code := runCommand(t, nil, s.command(s.serveArgs(none)...)); code != 1 || !strings.Contains(stderr, none) {
+		t.Errorf("a proxy without table and snapshot: %d\n%s", code, stderr)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	s.furnish()
+	// Its stream is another one now.
+	if err := plane.stop(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	s.controlPlane()
+	s.push(tableLimits(t, "acme: {plan: gold}, new: {plan: gold}"), "ann")
+	enforce(t, "new", 1000, again)
+}
