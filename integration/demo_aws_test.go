@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,7 @@ func TestDemoAWS(t *testing.T) {
 	demo := exec.Command("bash", "scripts/demo_aws.sh")
 	demo.Dir = ".."
 	demo.Env = append(os.Environ(),
+		"PATH="+filepath.Dir(os.Getenv("LIMITGATE_MOTO"))+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"LIMITGATE_LISTEN=127.0.0.1:"+ports[1], "LIMITGATE_ADMIN=127.0.0.1:"+ports[2],
 		fmt.Sprintf("DEMO_REPLACE=s/5566/%s/g; s|limitgate check|limitgate check --addr 127.0.0.1:%s|; s|bin/limitgate|%s|g", ports[0], ports[1], binaries.release),
 	)

@@ -38,8 +38,10 @@ func newSite(tb testing.TB) *site {
 func (s *site) furnish() {
 	s.tb.Helper()
 	s.topic, s.table = s.Topic(s.tb, "limits"), dynamo.NewTable(s.Config, "limits")
-	if err := s.table.Create(s.tb.Context()); err != nil {
-		s.tb.Fatal(err)
+	for _, t := range []*dynamo.Table{s.table, dynamo.NewTable(s.Config, "leases")} {
+		if err := t.Create(s.tb.Context()); err != nil {
+			s.tb.Fatal(err)
+		}
 	}
 }
 
@@ -69,7 +71,7 @@ var telling = regexp.MustCompile(`msg="telling of changes"`)
 // controlPlane starts one.
 func (s *site) controlPlane() *proxy {
 	s.tb.Helper()
-	p, _ := launch(s.tb, s.command("controlplane", "--table", "limits", "--topic", s.topic), telling)
+	p, _ := launch(s.tb, s.command("controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"), telling)
 	return p
 }
 

@@ -204,20 +204,21 @@ install_node_clients() {
 	cp "$from/package-lock.json" "$to/installed"
 }
 
-# provide_moto prints the folder of the emulator, and gets it from PyPI if need be.
+# provide_moto prints the folder of the emulator and of AWS's command line, and gets both
+# from PyPI if need be.
 provide_moto() {
 	local path package='moto[server]==5.2.1' venv=$root/.cache/moto
 	if [ -n "${LIMITGATE_MOTO:-}" ]; then
 		"$LIMITGATE_MOTO" --help >/dev/null 2>&1 || die "LIMITGATE_MOTO=$LIMITGATE_MOTO is no moto_server that runs"
 		path=$LIMITGATE_MOTO
-	elif moto_server --help >/dev/null 2>&1; then
+	elif moto_server --help >/dev/null 2>&1 && aws --version >/dev/null 2>&1; then
 		path=$(command -v moto_server)
 	else
 		path=$venv/bin/moto_server
 		if ! "$path" --help >/dev/null 2>&1; then
 			has python3 || die "moto_server is missing, and python3, which it needs: install python3 with its module venv"
 			say "unpacking $package from PyPI into .cache/moto"
-			{ python3 -m venv --clear "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check "$package"; } >&2 ||
+			{ python3 -m venv --clear "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check "$package" awscli; } >&2 ||
 				die "moto_server is missing and could not be had: pip install '$package', or set LIMITGATE_MOTO to the file"
 		fi
 	fi
