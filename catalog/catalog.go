@@ -112,7 +112,7 @@ func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 			known, ok = newer, true
 		}
 		switch {
-		case !table.IsKey(it.Key) || it.Version < 1:
+		case !it.IsLimits():
 			c.reject(it, errors.New("it is no item of limits"))
 		case ok && it.Version <= known.Version:
 			if it.Version < known.Version {

@@ -60,8 +60,10 @@ func (r *Relay) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := r.relay(ctx, sum)
 		if err == nil && time.Since(told) >= digestEvery {
-			told = time.Now()
-			err = r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(sum), At: told.UTC()}})
+			now := time.Now()
+			if err = r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(sum), At: now.UTC()}}); err == nil {
+				told = now
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("changes could not be told, and will be", "error", err)
@@ -94,7 +96,9 @@ func (r *Relay) relay(ctx context.Context, known map[string]table.Item) error {
 func digestOf(items map[string]table.Item) *table.Digest {
 	var d table.Digest
 	for _, it := range items {
-		d.Add(&it)
+		if it.IsLimits() {
+			d.Add(&it)
+		}
 	}
 	return &d
 }
