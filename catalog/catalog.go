@@ -95,6 +95,13 @@ func (c *Catalog) Load(items []table.Item) error {
 	return fmt.Errorf("load %s: %w", c.opts.Name, why)
 }
 
+// Recall takes older versions of items whose newest one cannot be used.
+func (c *Catalog) Recall(items []table.Item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recall(items)
+}
+
 // Apply takes items that have changed, and returns those that were new. It is to be called
 // now and then also without any: some that could not be used may be by then.
 func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
@@ -105,27 +112,12 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 
 // take takes items that are newer than what is known. The caller holds mu.
 func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
-	next := map[string]table.Item{}
-	for _, it := range items {
-		known, ok := c.items[it.Key]
-		if newer, seen := next[it.Key]; seen {
-			known, ok = newer, true
-		}
-		switch {
-		case !table.IsKey(it.Key) || it.Version < 1:
-			c.reject(it, errors.New("it is no item of limits"))
-		case ok && it.Version <= known.Version:
-			if it.Version < known.Version {
-				c.stale++
-			}
-		default:
-			next[it.Key] = it
-		}
-	}
+	next := c.newer(items)
 	if len(next) == 0 {
 		if c.set != nil && c.due(c.waiting()) {
 			c.use(next)
 		}
+		c.recall(items)
 		return nil
 	}
 	for key, it := range next {
@@ -138,7 +130,31 @@ func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 	c.changed = c.opts.Now()
 	fresh = slices.Collect(maps.Values(next))
 	c.use(next)
+	c.recall(items)
 	return fresh
+}
+
+// newer returns the newest of the items, where they are newer than what is known. The
+// caller holds mu.
+func (c *Catalog) newer(items []table.Item) map[string]table.Item {
+	next := map[string]table.Item{}
+	for _, it := range items {
+		known, ok := c.items[it.Key]
+		if newer, seen := next[it.Key]; seen {
+			known, ok = newer, true
+		}
+		switch {
+		case !it.IsLimits():
+			c.reject(it, errors.New("it is no item of limits"))
+		case ok && it.Version <= known.Version:
+			if it.Version < known.Version {
+				c.stale++
+			}
+		default:
+			next[it.Key] = it
+		}
+	}
+	return next
 }
 
 // compile makes a set of the items in use and the next ones. Where only tenants change

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func compileParts(parts map[string]json.RawMessage) (*limit.Set, error) {
 }
 
 func newCatalog() *Catalog {
-	return New(Options{Name: "table", Compile: compileParts, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now})
+	return New(Options{Name: "table", Compile: compileParts, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 }
 
 // item returns a version of an item; without a body it is a tombstone.

@@ -66,6 +66,7 @@ func (f *Follower) Start(ctx context.Context) error {
 	items, err := f.table.Scan(ctx)
 	if err == nil {
 		if err = f.catalog.Load(items); err == nil {
+			f.recall()
 			f.confirm()
 			f.save()
 			return nil
@@ -84,6 +85,19 @@ func (f *Follower) Start(ctx context.Context) error {
 	}
 	f.log.Warn("the limits could not be read, so those of the snapshot are used", "error", err, "snapshot", f.snapshot)
 	return nil
+}
+
+// recall uses what the snapshot has of items that cannot be used as they are now.
+func (f *Follower) recall() {
+	if f.snapshot == "" || f.catalog.Status().Error == "" {
+		return
+	}
+	items, err := ReadSnapshot(f.snapshot)
+	if err != nil {
+		f.log.Warn("the last good versions of some limits are not known", "error", err)
+		return
+	}
+	f.catalog.Recall(items)
 }
 
 // Run receives updates until ctx ends.

@@ -161,6 +161,25 @@ func TestStartFromSnapshot(t *testing.T) {
 	}
 }
 
+// TestStartBesideBadItem: a tenant whose newest version cannot be used keeps the one that
+// was kept, at this start and the next.
+func TestStartBesideBadItem(t *testing.T) {
+	path, _ := written(t, shared, free, pro, acme, item("TENANT#gone", 1, `{"plan": "pro"}`))
+	for range 2 {
+		c := newCatalog()
+		f := NewFollower(c, newTable(shared, free, pro, item("TENANT#acme", 2, "7"), item("TENANT#b", 1, `{"plan": "pro"}`)), fakeUpdates(nil), path, nil)
+		if err := f.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantPlan(t, c, "acme", "pro")
+		wantPlan(t, c, "b", "pro")
+		wantPlan(t, c, "gone", "free")
+		if st := c.Status(); !strings.HasPrefix(st.Error, "TENANT#acme, version 2: ") || st.Rejections != 1 {
+			t.Errorf("%+v", st)
+		}
+	}
+}
+
 // TestStartFromNothing: without limits there is no start, and both reasons are told.
 func TestStartFromNothing(t *testing.T) {
 	down := newTable()

@@ -155,3 +155,46 @@ func TestLastGood(t *testing.T) {
 		}
 	})
 }
+
+// TestLastGoodInAnyOrder: an item whose newest version is bad is in use in the last one
+// that was good, also where that was told after the bad one.
+func TestLastGoodInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCatalog()
+		if err := c.Load([]table.Item{shared, free, pro}); err != nil {
+			rt.Fatal(err)
+		}
+		var all []table.Item
+		good := map[string]table.Item{shared.Key: shared, free.Key: free, pro.Key: pro}
+		for _, key := range []string{"TENANT#t0", "TENANT#t1", "PLAN#pro"} {
+			bodies := map[bool][]string{true: {`[]`, string(pro.Body)}, false: {`{"plan": "pro"}`, `{"plan": "free"}`, ""}}[key == "PLAN#pro"]
+			for v := range rapid.Int64Range(1, 5).Draw(rt, "versions") {
+				it := item(key, v+2, rapid.SampledFrom(append(bodies, "7", "7")).Draw(rt, key))
+				all = append(all, it)
+				if string(it.Body) != "7" {
+					good[key] = it
+				}
+			}
+		}
+		told := rapid.Permutation(append(slices.Clone(all), all...)).Draw(rt, "order")
+		for len(told) > 0 {
+			n := rapid.IntRange(1, len(told)).Draw(rt, "batch")
+			c.Apply(told[:n])
+			told = told[n:]
+		}
+		later(c)
+		want, err := compileParts(live(good))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if a, b := account(want, tenants...), account(c.Set(), tenants...); a != b {
+			rt.Fatalf("want\n%sgot\n%s%s", a, b, c.Status().Error)
+		}
+		for _, it := range all {
+			newest := c.items[it.Key]
+			if bad := string(newest.Body) == "7"; bad != strings.Contains(c.Status().Error, fmt.Sprintf("%s, version %d: ", it.Key, newest.Version)) {
+				rt.Fatalf("%s is bad: %v; listed: %s", it.Key, bad, c.Status().Error)
+			}
+		}
+	})
+}

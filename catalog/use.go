@@ -61,6 +61,31 @@ func (c *Catalog) use(next map[string]table.Item) {
 	}
 }
 
+// recall uses items that are older than what is known where that cannot be used, and newer
+// than what is in use instead. The caller holds mu.
+func (c *Catalog) recall(items []table.Item) {
+	if c.set == nil || len(c.rejected) == 0 {
+		return
+	}
+	items = slices.SortedFunc(slices.Values(items), func(a, b table.Item) int { return cmp.Compare(a.Version, b.Version) })
+	plans := false
+	for _, it := range items {
+		newest := c.rejected[it.Key]
+		if !it.IsLimits() || it.Version >= newest.version || it.Version <= c.good[it.Key].Version {
+			continue
+		}
+		if set, err := c.compile(map[string]table.Item{it.Key: it}); err == nil {
+			c.adopt(set, map[string]table.Item{it.Key: it})
+			c.rejected[it.Key] = newest
+			plans = plans || !table.IsTenant(it.Key)
+		}
+	}
+	if plans { // others may have waited for them
+		c.retried = time.Time{}
+		c.use(map[string]table.Item{})
+	}
+}
+
 // waiting returns the items that could not be used. The caller holds mu.
 func (c *Catalog) waiting() map[string]table.Item {
 	again := map[string]table.Item{}

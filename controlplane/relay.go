@@ -61,8 +61,10 @@ func (r *Relay) Run(ctx context.Context) error {
 				known, err = r.read(ctx)
 			}
 			if err == nil {
+				err = r.tellDigest(ctx, known)
+			}
+			if err == nil {
 				told = time.Now()
-				err = r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(known), At: told.UTC()}})
 			}
 		}
 		if err != nil && ctx.Err() == nil {
@@ -71,6 +73,11 @@ func (r *Relay) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tellDigest tells what the whole table is.
+func (r *Relay) tellDigest(ctx context.Context, known map[string]table.Item) error {
+	return r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(known), At: time.Now().UTC()}})
 }
 
 // read reads the whole table. What changes meanwhile is told behind it.
@@ -109,7 +116,9 @@ func (r *Relay) relay(ctx context.Context, known map[string]table.Item) error {
 func digestOf(items map[string]table.Item) *table.Digest {
 	var d table.Digest
 	for _, it := range items {
-		d.Add(&it)
+		if it.IsLimits() {
+			d.Add(&it)
+		}
 	}
 	return &d
 }

@@ -24,6 +24,10 @@ type Item struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
+// IsLimits reports whether it can be an item of limits. What else is in a table is not
+// used, and not counted.
+func (it *Item) IsLimits() bool { return IsKey(it.Key) && it.Version > 0 }
+
 // Digest tells a table's content: how many items it has that are not deleted, and a sum
 // over the versions of all that is the same in whatever order they were seen.
 type Digest struct {

@@ -1,0 +1,290 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+var errDown = errors.New("it is down")
+
+type fakeTable struct {
+	items []table.Item
+	err   error
+}
+
+func (f *fakeTable) Scan(context.Context) ([]table.Item, error) { return f.items, f.err }
+
+// fakeStream tells of changes, and of the same ones again until they are done.
+type fakeStream struct {
+	mu       sync.Mutex
+	batches  [][]table.Item
+	nextErrs int // how often Next fails
+	doneErrs int // how often Done fails
+	nexts    int
+}
+
+func (f *fakeStream) add(items ...table.Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.batches = append(f.batches, items)
+}
+
+func (f *fakeStream) Next(ctx context.Context) ([]table.Item, error) {
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nexts++
+	if f.nextErrs > 0 {
+		f.nextErrs--
+		return nil, errDown
+	}
+	if len(f.batches) == 0 {
+		return nil, nil
+	}
+	return f.batches[0], nil
+}
+
+// Whole says that nobody else tells.
+func (f *fakeStream) Whole() bool { return true }
+
+func (f *fakeStream) Done(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.doneErrs > 0 {
+		f.doneErrs--
+		return errDown
+	}
+	f.batches = f.batches[1:]
+	return nil
+}
+
+func (f *fakeStream) left() (batches, nexts int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.batches), f.nexts
+}
+
+// fakeTopic keeps what was published, unless it fails.
+type fakeTopic struct {
+	mu    sync.Mutex
+	told  []table.Message
+	fails int // how often Publish fails
+	calls int
+}
+
+func (f *fakeTopic) Publish(_ context.Context, messages []table.Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.fails > 0 {
+		f.fails--
+		return errDown
+	}
+	f.told = append(f.told, messages...)
+	return nil
+}
+
+// got returns the items and the digests that were told.
+func (f *fakeTopic) got() (items []table.Item, digests []table.Digest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.told {
+		if m.Item != nil {
+			items = append(items, *m.Item)
+		}
+		if m.Digest != nil {
+			digests = append(digests, *m.Digest)
+		}
+	}
+	return items, digests
+}
+
+func (f *fakeTopic) failing(times int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fails = times
+}
+
+func item(key string, version int64) table.Item { return table.Item{Key: key, Version: version} }
+
+func sum(items ...table.Item) (d table.Digest) {
+	for _, it := range items {
+		d.Add(&it)
+	}
+	return d
+}
+
+// relaying runs a relay in a bubble of its own time.
+func relaying(t *testing.T, items []table.Item, test func(*fakeStream, *fakeTopic)) {
+	synctest.Test(t, func(t *testing.T) {
+		stream, topic := &fakeStream{}, &fakeTopic{}
+		r := &Relay{Table: &fakeTable{items: items}, Stream: stream, Publish: topic, Log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		test(stream, topic)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func sameItems(a, b []table.Item) bool {
+	return slices.EqualFunc(a, b, func(x, y table.Item) bool { return x.Key == y.Key && x.Version == y.Version })
+}
+
+// TestTells: changes are told in their order, and each once while all goes well.
+func TestTells(t *testing.T) {
+	relaying(t, nil, func(stream *fakeStream, topic *fakeTopic) {
+		want := []table.Item{item("PLAN#a", 1), item("TENANT#a", 1), item("TENANT#a", 2), item("PLAN#a", 2)}
+		stream.add(want[:3]...)
+		stream.add(want[3])
+		begin := time.Now()
+		time.Sleep(time.Second)
+		items, _ := topic.got()
+		if left, _ := stream.left(); !sameItems(items, want) || left != 0 {
+			t.Errorf("told %v, %d batches are left", items, left)
+		}
+		for _, m := range topic.told {
+			if m.At.Before(begin) || m.At.After(time.Now()) || m.At.Location() != time.UTC {
+				t.Errorf("made at %s", m.At)
+			}
+		}
+	})
+}
+
+// TestToldAgain: what could not be told, or not be noted as told, is told again in its
+// order, and who is down is not asked without a pause.
+func TestToldAgain(t *testing.T) {
+	first, second := item("TENANT#a", 1), item("TENANT#a", 2)
+	for name, c := range map[string]struct {
+		next, publish, done int
+		want                []table.Item
+	}{
+		"next":    {3, 0, 0, []table.Item{first, second}},
+		"publish": {0, 3, 0, []table.Item{first, second}},
+		"done":    {0, 0, 2, []table.Item{first, first, first, second}},
+	} {
+		relaying(t, nil, func(stream *fakeStream, topic *fakeTopic) {
+			time.Sleep(time.Second)
+			stream.mu.Lock()
+			stream.nextErrs, stream.doneErrs = c.next, c.done
+			stream.mu.Unlock()
+			topic.failing(c.publish)
+			stream.add(first)
+			stream.add(second)
+			_, before := stream.left()
+			time.Sleep(3 * retryPause)
+			if _, after := stream.left(); after-before > 15 {
+				t.Errorf("%s: asked %d times", name, after-before)
+			}
+			time.Sleep(time.Minute)
+			if items, _ := topic.got(); !sameItems(items, c.want) {
+				t.Errorf("%s: told %v", name, items)
+			}
+		})
+	}
+}
+
+// TestDigestTold: what the table is, is told at once and now and then, with each change
+// counted once, in whatever versions they come, and again after it could not be told.
+func TestDigestTold(t *testing.T) {
+	a, b, gone := item("TENANT#a", 3), item("TENANT#b", 1), table.Item{Key: "TENANT#c", Version: 2, Deleted: true}
+	relaying(t, []table.Item{a, b, gone}, func(stream *fakeStream, topic *fakeTopic) {
+		want := []table.Digest{sum(a, b)}
+		check := func(what string) {
+			t.Helper()
+			time.Sleep(digestEvery + retryPause)
+			want = append(want, want[len(want)-1])
+			_, got := topic.got()
+			if len(got) == 0 || got[len(got)-1] != want[len(want)-1] {
+				t.Errorf("%s: %v, not %v", what, got, want[len(want)-1])
+			}
+		}
+		time.Sleep(time.Second)
+		if _, got := topic.got(); !slices.Equal(got, want) {
+			t.Errorf("at the start: %v", got)
+		}
+		stream.add(item("TENANT#a", 2), item("TENANT#a", 3)) // known already
+		check("old versions")
+		stream.add(item("TENANT#a", 4), item("TENANT#c", 3))
+		want = append(want, sum(item("TENANT#a", 4), b, item("TENANT#c", 3)))
+		check("changes")
+		stream.add(table.Item{Key: "TENANT#b", Version: 2, Deleted: true})
+		want = append(want, sum(item("TENANT#a", 4), item("TENANT#c", 3)))
+		check("a deletion")
+		_, before := topic.got()
+		time.Sleep(10 * digestEvery)
+		if _, after := topic.got(); len(after)-len(before) < 9 || len(after)-len(before) > 11 {
+			t.Errorf("%d digests in %s", len(after)-len(before), 10*digestEvery)
+		}
+		topic.failing(1)
+		_, before = topic.got()
+		time.Sleep(digestEvery + 3*retryPause)
+		if _, after := topic.got(); len(after) == len(before) {
+			t.Error("a digest that could not be told is forgotten")
+		}
+	})
+}
+
+// TestDigestCountsLimits: what is no item of limits is in no digest, as proxies count none.
+func TestDigestCountsLimits(t *testing.T) {
+	a := item("TENANT#a", 1)
+	relaying(t, []table.Item{a, item("note", 1), item("TENANT#zero", 0), item("TENANT#", 4)}, func(_ *fakeStream, topic *fakeTopic) {
+		time.Sleep(time.Second)
+		if _, got := topic.got(); !slices.Equal(got, []table.Digest{sum(a)}) {
+			t.Errorf("%v, not %v", got, sum(a))
+		}
+	})
+}
+
+// TestNoTable: changes are told while the table cannot be read whole, and digests when it
+// can be again.
+func TestNoTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream, topic := &fakeStream{}, &fakeTopic{}
+		r := &Relay{Table: &fakeTable{err: errDown}, Stream: stream, Publish: topic, Log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		stream.add(item("TENANT#a", 1))
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if items, digests := topic.got(); len(items) != 1 || len(digests) > 0 {
+			t.Errorf("told %v and digests %v", items, digests)
+		}
+	})
+}
+
+// TestRelayEnds: it ends with its context, while it tells and while it waits after errors.
+func TestRelayEnds(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for _, fails := range []int{0, 1 << 30} {
+		synctest.Test(t, func(t *testing.T) {
+			stream, topic := &fakeStream{}, &fakeTopic{fails: fails}
+			stream.add(item("TENANT#a", 1))
+			r := &Relay{Table: &fakeTable{}, Stream: stream, Publish: topic, Log: slog.New(slog.DiscardHandler)}
+			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+			defer cancel()
+			begin := time.Now()
+			if err := r.Run(ctx); err != nil || time.Since(begin) != 150*time.Millisecond {
+				t.Errorf("%v after %s", err, time.Since(begin))
+			}
+		})
+	}
+}
