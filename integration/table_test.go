@@ -258,7 +258,7 @@ func TestPushOnWhatWasRead(t *testing.T) {
 
 // TestProxyWithoutItsTable: while AWS is away a proxy starts with the limits of its
 // snapshot, others go on with what they have, and one that has none says why it can't
-// start. When AWS is back the new one follows.
+// start. When AWS is back all of them follow again, with a queue each.
 func TestProxyWithoutItsTable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -294,5 +294,8 @@ func TestProxyWithoutItsTable(t *testing.T) {
 	}
 	s.controlPlane()
 	s.push(tableLimits(t, "acme: {plan: gold}, new: {plan: gold}"), "ann")
-	enforce(t, "new", 1000, again)
+	enforce(t, "new", 1000, again, stays)
+	if queues := s.Queues(t); len(queues) != 2 {
+		t.Errorf("two proxies have the queues %v", queues)
+	}
 }
