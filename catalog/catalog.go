@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,8 +14,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"encoding/binary"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
