@@ -193,6 +193,13 @@ func TestTableOfLimits(t *testing.T) {
 	if err := plane.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("the control plane: %v\n%s", err, plane.output())
 	}
+	taken := append(s.serveArgs(""), "--listen", s.Addr)
+	if _, stderr, code := runCommand(t, nil, s.command(taken...)); code != 1 || !strings.Contains(stderr, s.Addr) {
+		t.Errorf("a proxy on a port that is taken: %d\n%s", code, stderr)
+	}
+	if left := s.Queues(t); len(left) != 0 {
+		t.Errorf("a proxy that could not start leaves %v", left)
+	}
 }
 
 // watched is an output that tells when something was written.
