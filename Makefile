@@ -60,6 +60,11 @@ crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a s
 demo-aws: build ## Walk through docs/limits-as-data.md on the AWS emulator
 	@scripts/demo_aws.sh
 
+.PHONY: propagation
+propagation: ## How long a change in a table of limits is on its way to three proxies; a minute
+	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
+		go test -tags long -run LongPropagation -count=1 -timeout=10m -v ./integration
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh

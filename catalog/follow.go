@@ -43,6 +43,7 @@ type Follower struct {
 
 	mu        sync.Mutex // guards what follows
 	confirmed time.Time  // when the catalog was known to be the table's state
+	missed    bool       // whether nobody was told of changes for a while
 	differing int        // digests in a row that differed
 	failed    error      // of the last exchange with AWS
 	bad       int64      // messages that could not be read
@@ -122,6 +123,10 @@ func (f *Follower) Run(ctx context.Context) error {
 			pause = pauseLeast
 			continue
 		}
+		if errors.Is(err, table.ErrMissed) {
+			f.miss()
+			continue
+		}
 		f.fail(err)
 		select {
 		case <-ctx.Done():
@@ -167,7 +172,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 func (f *Follower) wantsScan() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.confirmed.IsZero() || f.differing >= repairPause
+	return f.confirmed.IsZero() || f.missed || f.differing >= repairPause
 }
 
 // Refresh reads the whole table. Any number of goroutines may call it.
@@ -190,7 +195,13 @@ func (f *Follower) Refresh(ctx context.Context) error {
 func (f *Follower) confirm() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.confirmed, f.differing, f.failed = f.catalog.opts.Now(), 0, nil
+	f.confirmed, f.missed, f.differing, f.failed = f.catalog.opts.Now(), false, 0, nil
+}
+
+func (f *Follower) miss() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.missed = true
 }
 
 func (f *Follower) fail(err error) {

@@ -231,21 +231,52 @@ func TestSubscriptionStartsLater(t *testing.T) {
 	if again := a.Topic(t, "limits"); again != arn {
 		t.Fatalf("the topic is %s now", again)
 	}
-	if err := s.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	it := item("SHARED", 1, `{}`)
-	if err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err != nil {
-		t.Fatal(err)
-	}
-	if got, bad, err := s.Receive(t.Context()); len(got) != 1 || bad != 0 || err != nil {
-		t.Errorf("received %v, %d, %v", got, bad, err)
-	}
+	receivesAnew(t, a, s, arn)
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if left := a.Queues(t); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// receivesAnew checks that a subscription says that something may have been missed, and
+// receives what comes then.
+func receivesAnew(t *testing.T, a *awstest.AWS, s *Subscription, topic string) {
+	t.Helper()
+	if got, bad, err := s.Receive(t.Context()); len(got) != 0 || bad != 0 || !errors.Is(err, table.ErrMissed) {
+		t.Fatalf("received %v, %d, %v from a queue that is new", got, bad, err)
+	}
+	it := item("SHARED", 1, `{}`)
+	if err := NewTopic(a.Config, topic).Publish(t.Context(), []table.Message{{Item: &it}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, bad, err := s.Receive(t.Context()); len(got) != 1 || bad != 0 || err != nil {
+		t.Errorf("received %v, %d, %v", got, bad, err)
+	}
+}
+
+// TestQueueThatSomebodyDeleted: another one is made.
+func TestQueueThatSomebodyDeleted(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	arn := a.Topic(t, "limits")
+	s := NewSubscription(a.Config, arn)
+	if err := s.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqs.NewFromConfig(a.Config).DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &s.queue.url}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Receive(t.Context()); err == nil || errors.Is(err, table.ErrMissed) {
+		t.Errorf("received from a queue that is gone: %v", err)
+	}
+	receivesAnew(t, a, s, arn)
+	if n := len(a.Subscriptions(t)); n != 1 {
+		t.Errorf("%d subscriptions of one queue", n)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

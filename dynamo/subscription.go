@@ -2,8 +2,10 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/limitgate/limitgate/table"
 )
@@ -29,12 +31,21 @@ func (s *Subscription) Open(ctx context.Context) (err error) {
 	return err
 }
 
-// Receive waits for messages, see Queue.Receive.
+// Receive waits for messages, see Queue.Receive. Where the queue had to be made first it
+// returns table.ErrMissed; one that somebody has deleted is made again by the next call.
 func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, bad int, err error) {
-	if err := s.Open(ctx); err != nil {
-		return nil, 0, err
+	if s.queue == nil {
+		if err := s.Open(ctx); err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, table.ErrMissed
 	}
-	return s.queue.Receive(ctx)
+	messages, bad, err = s.queue.Receive(ctx)
+	if gone := (*types.QueueDoesNotExist)(nil); errors.As(err, &gone) {
+		_ = s.queue.Close(ctx) // which leaves no subscription of a queue that is gone
+		s.queue = nil
+	}
+	return messages, bad, err
 }
 
 // Close ends the subscription, if there is one.

@@ -195,6 +195,13 @@ func TestTableOfLimits(t *testing.T) {
 	if err := plane.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("the control plane: %v\n%s", err, plane.output())
 	}
+	taken := append(s.serveArgs(""), "--listen", s.Addr)
+	if _, stderr, code := runCommand(t, nil, s.command(taken...)); code != 1 || !strings.Contains(stderr, s.Addr) {
+		t.Errorf("a proxy on a port that is taken: %d\n%s", code, stderr)
+	}
+	if left := s.Queues(t); len(left) != 0 {
+		t.Errorf("a proxy that could not start leaves %v", left)
+	}
 }
 
 // watched is an output that tells when something was written.
@@ -260,7 +267,7 @@ func TestPushOnWhatWasRead(t *testing.T) {
 
 // TestProxyWithoutItsTable: while AWS is away a proxy starts with the limits of its
 // snapshot, others go on with what they have, and one that has none says why it can't
-// start. When AWS is back the new one follows.
+// start. When AWS is back all of them follow again, with a queue each.
 func TestProxyWithoutItsTable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -296,5 +303,8 @@ func TestProxyWithoutItsTable(t *testing.T) {
 	}
 	s.controlPlane()
 	s.push(tableLimits(t, "acme: {plan: gold}, new: {plan: gold}"), "ann")
-	enforce(t, "new", 1000, again)
+	enforce(t, "new", 1000, again, stays)
+	if queues := s.Queues(t); len(queues) != 2 {
+		t.Errorf("two proxies have the queues %v", queues)
+	}
 }

@@ -1,6 +1,13 @@
 package table
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrMissed is returned by what receives messages when there was nobody to be told for a
+// while: the table has to be read again.
+var ErrMissed = errors.New("changes of the limits may have been missed")
 
 // Message is what proxies are told: an item that has changed, or what the whole table is.
 type Message struct {

@@ -49,12 +49,17 @@ type proxy struct {
 }
 
 // newProxy builds a proxy from the bottom up. It listens when it returns.
-func newProxy(ctx context.Context, env *environment, s *config.Settings) (*proxy, error) {
-	p := &proxy{env: env, settings: s, log: newLog(env, s), metrics: prometheus.NewRegistry()}
-	var err error
+func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *proxy, err error) {
+	p = &proxy{env: env, settings: s, log: newLog(env, s), metrics: prometheus.NewRegistry()}
 	if p.limits, err = p.openLimits(ctx); err != nil {
 		return nil, err
 	}
+	limits := p.limits
+	defer func() {
+		if t, ok := limits.(*tableSource); ok && err != nil { // nobody will run it
+			t.end()
+		}
+	}()
 	store, err := p.openStore(ctx)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,308 @@
+//go:build long
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/dynamo"
+	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+)
+
+const (
+	changeRate    = 50 // a second
+	changeTime    = 20 * time.Second
+	changeTenants = 200
+	burstSize     = 1_000
+	burstWriters  = 8
+	burstLate     = 2 * time.Minute // an emulator is slow when many messages wait
+
+	lookEvery = 10 * time.Millisecond
+	lookAt    = 50 // the oldest changes: to ask for all of a burst would take the machine
+)
+
+// missed is how a proxy says that it read the table again.
+var missed = regexp.MustCompile(`were missed, and read again" items=\d+`)
+
+// change is a write of a tenant: a limit that no other write has, so that whoever enforces
+// it, or a later one, has it.
+type change struct {
+	tenant string
+	limit  int64
+	sent   time.Time
+}
+
+// looker asks a proxy for tenants until it enforces what was written.
+type looker struct {
+	mu      sync.Mutex // guards what follows
+	waiting []change
+	took    []time.Duration
+}
+
+func (l *looker) add(c change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, c)
+}
+
+// left returns how many changes are not enforced.
+func (l *looker) left() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
+// look asks a proxy until ctx ends.
+func (l *looker) look(ctx context.Context, t *testing.T, p *proxy) {
+	c := p.client()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		waiting := slices.Clone(l.waiting[:min(len(l.waiting), lookAt)])
+		l.mu.Unlock()
+		if len(waiting) == 0 {
+			continue
+		}
+		pipe := c.Pipeline()
+		for _, w := range waiting {
+			pipe.Do(ctx, "RL.CHECK", w.tenant, "-", "-")
+		}
+		cmds, err := pipe.Exec(ctx)
+		now := time.Now()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		there := map[int64]bool{}
+		for i, cmd := range cmds {
+			fields, _ := cmd.(interface{ Slice() ([]any, error) }).Slice()
+			if len(fields) == 7 && fields[1].(int64) >= waiting[i].limit {
+				there[waiting[i].limit] = true
+			}
+		}
+		l.mu.Lock()
+		l.waiting = slices.DeleteFunc(l.waiting, func(w change) bool {
+			if there[w.limit] {
+				l.took = append(l.took, now.Sub(w.sent))
+			}
+			return there[w.limit]
+		})
+		l.mu.Unlock()
+	}
+}
+
+// tenantWriter writes tenants, each change with a limit of its own.
+type tenantWriter struct {
+	table *dynamo.Table
+	mu    sync.Mutex // guards what follows
+	next  int64
+	was   map[string]int64 // versions
+	acks  []time.Duration  // how long the writes took
+}
+
+// write writes a tenant, after it has told the lookers. One goroutine may write a tenant.
+func (w *tenantWriter) write(t *testing.T, tenant string, lookers ...*looker) {
+	w.mu.Lock()
+	w.next++
+	c := change{tenant, 1000 + w.next, time.Now()}
+	was := w.was[tenant]
+	w.mu.Unlock()
+	for _, l := range lookers {
+		l.add(c)
+	}
+	body := json.RawMessage(fmt.Sprintf(`{"plan":"free","overrides":{"tenant":{"rate":"%d/s"}}}`, c.limit))
+	written, err := w.table.Put(t.Context(), tables.Item{Key: "TENANT#" + tenant, Version: was, Body: body, Actor: "test", At: time.Now().UTC()})
+	if err != nil {
+		t.Error(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.was[tenant] = written.Version
+	w.acks = append(w.acks, time.Since(c.sent))
+}
+
+// takeAcks returns how long the writes took since it was last asked.
+func (w *tenantWriter) takeAcks() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	acks := w.acks
+	w.acks = nil
+	return acks
+}
+
+// quantiles prints what people look at.
+func quantiles(d []time.Duration) string {
+	slices.Sort(d)
+	at := func(q float64) time.Duration { return d[min(len(d)-1, int(q*float64(len(d))))].Round(time.Millisecond) }
+	return fmt.Sprintf("p50 %s, p99 %s, worst %s", at(.5), at(.99), d[len(d)-1].Round(time.Millisecond))
+}
+
+// TestLongPropagation measures how long a write of a tenant is on its way until three
+// proxies enforce it: 50 a second, and 1,000 at once. What the emulator does by itself is
+// measured beside it, and why no figure is a failure: it needs a processor for 50 changes a
+// second, the time of a request grows with the messages that wait, and of messages that
+// come while others are deleted it loses some. Those have to be enforced, too, in the end.
+func TestLongPropagation(t *testing.T) {
+	s := newSite(t)
+	s.push(tableLimits(t, ""), "ann")
+	s.controlPlane()
+	w := &tenantWriter{table: s.table, was: map[string]int64{}}
+	var proxies []*proxy
+	for range 3 {
+		proxies = append(proxies, s.serve(filepath.Join(t.TempDir(), "snapshot")))
+	}
+	enforce(t, "nobody", 100, proxies...)
+
+	steady := measure(t, proxies, func(lookers []*looker) {
+		var wg sync.WaitGroup
+		tick := time.NewTicker(time.Second / changeRate)
+		defer tick.Stop()
+		busy := make(chan struct{}, changeTenants/2) // far from the next write of the same tenant
+		for i := range changeRate * int(changeTime.Seconds()) {
+			<-tick.C
+			busy <- struct{}{}
+			wg.Go(func() {
+				w.write(t, fmt.Sprintf("steady%d", i%changeTenants), lookers...)
+				<-busy
+			})
+		}
+		wg.Wait()
+	})
+	t.Logf("%d changes a second for %s: %s from write to enforcement by each of %d proxies; the write itself: %s",
+		changeRate, changeTime, quantiles(steady), len(proxies), quantiles(w.takeAcks()))
+
+	emulatorAlone(t)
+	begun := time.Now()
+	burst := measure(t, proxies, func(lookers []*looker) {
+		writeMany(t, w, "burst", lookers...)
+		t.Logf("a burst of %d writes by %d writers is written after %s", burstSize, burstWriters, time.Since(begun).Round(time.Millisecond))
+	})
+	t.Logf("a burst of %d writes: %s from write to enforcement, all are enforced after %s; the write itself: %s",
+		burstSize, quantiles(burst), time.Since(begun).Round(time.Millisecond), quantiles(w.takeAcks()))
+	for i, p := range proxies {
+		t.Logf("proxy %d has read again what the emulator lost: %v", i, missed.FindAllString(p.output(), -1))
+	}
+	// In the list of all limits those of tenants are in the order in which they came.
+	var said []string
+	for _, p := range proxies {
+		said = append(said, fmt.Sprint(p.client().Do(t.Context(), "RL.LIMITS", "burst1").Val()))
+	}
+	if said[0] == "" || said[1] != said[0] || said[2] != said[0] {
+		t.Errorf("the proxies say %q", said)
+	}
+}
+
+// writeMany writes many tenants as fast as it goes.
+func writeMany(t *testing.T, w *tenantWriter, prefix string, lookers ...*looker) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range burstWriters {
+		wg.Go(func() {
+			for j := i; j < burstSize; j += burstWriters {
+				w.write(t, fmt.Sprint(prefix, j), lookers...)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// measure runs writes with a looker for each proxy, and returns how long each change took
+// to each proxy when all have been enforced.
+func measure(t *testing.T, proxies []*proxy, write func([]*looker)) (took []time.Duration) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	lookers := make([]*looker, len(proxies))
+	for i, p := range proxies {
+		lookers[i] = &looker{}
+		wg.Go(func() { lookers[i].look(ctx, t, p) })
+	}
+	write(lookers)
+	// What the emulator loses is found missing by the second digest that differs.
+	late := time.Now().Add(burstLate)
+	for i, l := range lookers {
+		for l.left() > 0 && time.Now().Before(late) {
+			pause(lookEvery)
+		}
+		if n := l.left(); n > 0 {
+			t.Fatalf("proxy %d does not enforce %d changes:\n%s", i, n, proxies[i].output())
+		}
+		took = append(took, l.took...)
+	}
+	return took
+}
+
+// emulatorAlone measures what an emulator does with nobody else asking it: writes, and
+// messages to three queues.
+func emulatorAlone(t *testing.T) {
+	t.Helper()
+	s := newSite(t)
+	begun := time.Now()
+	w := &tenantWriter{table: s.table, was: map[string]int64{}}
+	writeMany(t, w, "alone")
+	t.Logf("the emulator alone: %.0f writes a second with %d writers, %s", burstSize/time.Since(begun).Seconds(), burstWriters, quantiles(w.takeAcks()))
+
+	var queues []*dynamo.Queue
+	for range 3 {
+		q, err := dynamo.Subscribe(t.Context(), s.Config, s.topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queues = append(queues, q)
+	}
+	for _, backlog := range []int{10, 50, 250} {
+		publishing, receiving := fanOut(t, dynamo.NewTopic(s.Config, s.topic), queues, backlog)
+		t.Logf("the emulator alone: %d messages are published to %d queues in %s, %.0f a second, and received in %s, %.0f a second from each",
+			backlog, len(queues), publishing.Round(time.Millisecond), float64(backlog)/publishing.Seconds(), receiving.Round(time.Millisecond), float64(backlog)/receiving.Seconds())
+	}
+}
+
+// fanOut publishes messages and then receives them, one after the other: those that come
+// while others are deleted may be lost in the emulator.
+func fanOut(t *testing.T, topic *dynamo.Topic, queues []*dynamo.Queue, n int) (publishing, receiving time.Duration) {
+	t.Helper()
+	messages := make([]tables.Message, n)
+	for i := range messages {
+		messages[i] = tables.Message{Item: &tables.Item{Key: fmt.Sprintf("TENANT#%d", i), Version: 1, Body: json.RawMessage(`{}`)}}
+	}
+	begun := time.Now()
+	if err := topic.Publish(t.Context(), messages); err != nil {
+		t.Error(err)
+	}
+	publishing = time.Since(begun)
+	begun = time.Now()
+	var wg sync.WaitGroup
+	for _, q := range queues {
+		wg.Go(func() {
+			for received := 0; received < n; {
+				got, _, err := q.Receive(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				received += len(got)
+			}
+		})
+	}
+	wg.Wait()
+	return publishing, time.Since(begun)
+}
