@@ -180,7 +180,7 @@ func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 			"nothing needs TenantOperatorPolicy: dynamodb:GetItem", "nothing needs TenantOperatorPolicy: dynamodb:PutItem",
 		}},
 		"all but": {"            Action: sns:Publish\n", "            NotAction: sns:Publish\n", []string{
-			"ControlPlanePolicy, statement 4: NotAction is not understood", "missing is ControlPlanePolicy: sns:Publish",
+			"ControlPlanePolicy, statement 5: NotAction is not understood", "missing is ControlPlanePolicy: sns:Publish",
 		}},
 		"a policy of whom nobody knows": {"  AuditorPolicy:\n", "  VisitorPolicy:\n", []string{
 			"missing is AuditorPolicy: s3:GetObject", "missing is AuditorPolicy: s3:ListBucket", "nothing needs VisitorPolicy: s3:GetObject", "nothing needs VisitorPolicy: s3:ListBucket",
