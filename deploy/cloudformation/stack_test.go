@@ -1,14 +1,13 @@
 package cloudformation
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,94 +17,49 @@ import (
 
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/internal/servers"
 	"github.com/limitgate/limitgate/table"
 )
 
 const (
-	// startTimeout bounds the start of the emulator, and one command of the aws CLI. Both
-	// begin with reading much Python.
-	startTimeout = 60 * time.Second
-	region       = "eu-central-1"
+	// patience bounds one command of the aws command line, which begins with reading much
+	// Python, and the work of the code.
+	patience = time.Minute
+	region   = "eu-central-1"
 )
 
-// startMoto starts an emulator of AWS on a port of its own choice, returns its URL, and
-// ends it with the test.
-func startMoto(t *testing.T) string {
-	t.Helper()
-	name := os.Getenv("LIMITGATE_MOTO")
-	if name == "" {
-		name = "moto_server"
-	}
-	binary, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatalf("an emulator of AWS is needed: pip install 'moto[server]==5.2.1', or set LIMITGATE_MOTO to its moto_server: %v", err)
-	}
-	command := exec.Command(binary, "-H", "127.0.0.1", "-p", "0")
-	command.WaitDelay = startTimeout
-	output, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	url, read := make(chan string, 1), make(chan struct{})
-	var log strings.Builder
-	go func() {
-		defer close(read)
-		for lines := bufio.NewScanner(output); lines.Scan(); {
-			log.WriteString(lines.Text() + "\n")
-			if _, found, ok := strings.Cut(lines.Text(), "Running on "); ok {
-				select {
-				case url <- strings.TrimSpace(found):
-				default:
-				}
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		<-read
-		_ = command.Wait()
-		if t.Failed() {
-			t.Logf("the emulator said:\n%s", &log)
-		}
-	})
-	select {
-	case u := <-url:
-		return u
-	case <-read:
-		t.Fatalf("the emulator did not start:\n%s", &log)
-	case <-time.After(startTimeout):
-		t.Fatal("the emulator did not say where it runs")
-	}
-	return ""
+// awsCLI is the aws command line, asking an emulator.
+type awsCLI struct {
+	binary string
+	aws    *awstest.AWS
 }
 
-// awsCLI is the aws command line, asking an emulator.
-type awsCLI struct{ binary, endpoint string }
-
-func newCLI(t *testing.T, endpoint string) awsCLI {
+// newCLI finds the aws command line beside the emulator, or on PATH.
+func newCLI(t *testing.T, emulator *awstest.AWS) awsCLI {
 	t.Helper()
+	if moto := os.Getenv(servers.MotoVariable); moto != "" {
+		if binary, err := exec.LookPath(filepath.Join(filepath.Dir(moto), "aws")); err == nil {
+			return awsCLI{binary, emulator}
+		}
+	}
 	binary, err := exec.LookPath("aws")
 	if err != nil {
 		t.Fatalf("the aws command line is needed to make a stack: pip install awscli: %v", err)
 	}
-	return awsCLI{binary, endpoint}
+	return awsCLI{binary, emulator}
 }
 
 // ask runs a command and decodes its answer into out, unless that is nil.
 func (c awsCLI) ask(t *testing.T, out any, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	command := exec.CommandContext(ctx, c.binary, append(args, "--output", "json")...)
 	// Nothing that this machine has of AWS, and no way out of it.
-	command.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"AWS_ENDPOINT_URL=" + c.endpoint, "AWS_DEFAULT_REGION=" + region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		"AWS_CONFIG_FILE=" + os.DevNull, "AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull, "AWS_EC2_METADATA_DISABLED=true", "AWS_PAGER=", "NO_PROXY=127.0.0.1",
-	}
+	// It takes an empty profile for the name of one.
+	settings := slices.DeleteFunc(c.aws.Environment(), func(s string) bool { return s == "AWS_PROFILE=" })
+	command.Env = append(settings, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), "AWS_DEFAULT_REGION="+region, "AWS_PAGER=", "NO_PROXY=127.0.0.1")
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	answer, err := command.Output()
@@ -123,8 +77,8 @@ func (c awsCLI) ask(t *testing.T, out any, args ...string) {
 // TestStackIsMade: the emulator says CREATE_COMPLETE also of what it does not know, so what
 // it made is read back. README.md lists what it drops.
 func TestStackIsMade(t *testing.T) {
-	endpoint := startMoto(t)
-	cli := newCLI(t, endpoint)
+	emulator := awstest.Start(t)
+	cli := newCLI(t, emulator)
 	cli.ask(t, nil, "cloudformation", "create-stack", "--stack-name", "limitgate", "--template-body", "file://"+templateFile,
 		"--capabilities", "CAPABILITY_IAM", "--parameters", "ParameterKey=OperatorTenant,ParameterValue=acme")
 	outputs := stackOutputs(t, cli)
@@ -158,7 +112,7 @@ func TestStackIsMade(t *testing.T) {
 		t.Errorf("the topic is %v", topicIs.Attributes)
 	}
 	t.Run("policies", func(t *testing.T) { comparePolicies(t, cli, outputs) })
-	t.Run("code", func(t *testing.T) { useStack(t, endpoint, outputs) })
+	t.Run("code", func(t *testing.T) { useStack(t, emulator.Config, outputs) })
 }
 
 // stackOutputs returns the outputs of the stack, which must be there.
@@ -217,17 +171,9 @@ func comparePolicies(t *testing.T, cli awsCLI, outputs map[string]string) {
 
 // useStack has the code work on what the stack made: keys, stream, topic and bucket are such
 // as it needs.
-func useStack(t *testing.T, endpoint string, outputs map[string]string) {
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conns := &http.Transport{}
-	defer conns.CloseIdleConnections()
-	config := aws.Config{
-		Region: region, BaseEndpoint: &endpoint, HTTPClient: &http.Client{Transport: conns},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
-		}),
-	}
 	check := func(what string, err error) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
