@@ -100,6 +100,10 @@ microbench: ## Run the Go benchmarks of PKG (./...) that match BENCH (.)
 lint: ## Check form and style
 	@scripts/lint.sh
 
+.PHONY: cfn-lint
+cfn-lint: ## Check the CloudFormation template
+	@scripts/cfn_lint.sh
+
 .PHONY: fmt
 fmt: ## Format the Go files
 	go run $(GOLANGCI_LINT) fmt ./...

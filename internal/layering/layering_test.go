@@ -129,6 +129,10 @@ var table = map[string]row{
 		reason:    "drives clients of other modules and languages from outside",
 		testsOnly: true,
 	},
+	"deploy/cloudformation": {
+		reason:    "holds a template to the code that uses what it makes",
+		testsOnly: true,
+	},
 	"internal/simulation": {
 		reason:    "a fleet of the real parts in made up time, for its tests alone",
 		testsOnly: true,

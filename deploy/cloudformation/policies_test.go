@@ -1,0 +1,228 @@
+package cloudformation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// grant is one action that a policy allows.
+type grant struct{ policy, action, resource, condition string }
+
+func (g grant) String() string {
+	text := g.policy + ": " + g.action + " on " + g.resource
+	if g.condition != "" {
+		text += " if " + g.condition
+	}
+	return text
+}
+
+// needed returns what the calls need.
+func needed(calls []call) map[grant]bool {
+	grants := map[grant]bool{}
+	for _, c := range calls {
+		for _, policy := range c.policies {
+			for _, action := range c.actions {
+				grants[grant{policy, action, c.resource, c.condition}] = true
+			}
+		}
+	}
+	return grants
+}
+
+// granted returns what the managed policies of a template allow, and what is wrong with
+// their statements.
+func granted(t template) (grants map[grant]bool, problems []string) {
+	grants = map[grant]bool{}
+	for _, policy := range t.resources("AWS::IAM::ManagedPolicy") {
+		statements, ok := at(t, "Resources", policy, "Properties", "PolicyDocument", "Statement").([]any)
+		if !ok || len(statements) == 0 {
+			problems = append(problems, policy+" has no statements")
+		}
+		for i, statement := range statements {
+			found, err := grantsOf(policy, statement)
+			if err != nil {
+				problems = append(problems, fmt.Sprintf("%s, statement %d: %v", policy, i+1, err))
+			}
+			for _, g := range found {
+				grants[g] = true
+			}
+		}
+	}
+	return grants, problems
+}
+
+// grantsOf returns what a statement allows.
+func grantsOf(policy string, value any) (grants []grant, err error) {
+	statement, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%v is no statement", value)
+	}
+	for key := range statement {
+		if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource", "Condition"}, key) {
+			return nil, fmt.Errorf("%s is not understood", key)
+		}
+	}
+	if statement["Effect"] != "Allow" {
+		return nil, fmt.Errorf("effect %v is not understood", statement["Effect"])
+	}
+	actions, err := textsOf(statement["Action"])
+	if err != nil {
+		return nil, fmt.Errorf("action: %w", err)
+	}
+	resources, err := textsOf(statement["Resource"])
+	if err != nil {
+		return nil, fmt.Errorf("resource: %w", err)
+	}
+	condition := ""
+	if statement["Condition"] != nil {
+		text, err := json.Marshal(statement["Condition"])
+		if err != nil {
+			return nil, fmt.Errorf("condition: %w", err)
+		}
+		condition = string(text)
+	}
+	for _, action := range actions {
+		for _, resource := range resources {
+			grants = append(grants, grant{policy, action, resource, condition})
+		}
+	}
+	return grants, nil
+}
+
+// wildResources are where a * in a resource is meant, because the names that it stands for
+// are made at run time. With IAM it crosses slashes.
+var wildResources = map[string]string{
+	queues:    "proxies name their queues by chance",
+	objects:   "an object for each change",
+	oneTenant: "an object for each change",
+}
+
+// checkPolicies returns what is wrong with the policies of a template.
+func checkPolicies(t template, calls []call) []string {
+	grants, problems := granted(t)
+	need := needed(calls)
+	for g := range grants {
+		switch {
+		case strings.ContainsAny(g.action, "*?"):
+			problems = append(problems, fmt.Sprintf("%s allows %s: name each action", g.policy, g.action))
+		case strings.ContainsAny(g.resource, "*?") && wildResources[g.resource] == "":
+			problems = append(problems, fmt.Sprintf("%s allows %s on %s: name the resource", g.policy, g.action, g.resource))
+		case !need[g]:
+			problems = append(problems, fmt.Sprintf("nothing needs %s", g))
+		}
+	}
+	for g := range need {
+		if !grants[g] {
+			problems = append(problems, fmt.Sprintf("missing is %s", g))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+func TestPoliciesAllowWhatTheCodeCallsAndNothingElse(t *testing.T) {
+	parsed, err := parseTemplate(readTemplate(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range checkPolicies(parsed, calls) {
+		t.Error(problem)
+	}
+}
+
+// TestCheckPoliciesReportsWhatIsWrong changes the real template.
+func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, new string // the first of old becomes new
+		want     []string
+	}{
+		"any action of a service": {"sqs:DeleteQueue", "sqs:*", []string{
+			"ProxyPolicy allows sqs:*: name each action", "missing is ProxyPolicy: sqs:DeleteQueue on " + queues,
+		}},
+		"any action that begins so": {"Action: dynamodb:UpdateItem", "Action: dynamodb:Update*", []string{
+			"ControlPlanePolicy allows dynamodb:Update*: name each action", "missing is ControlPlanePolicy: dynamodb:UpdateItem on ${LeasesTable.Arn}",
+		}},
+		"any action": {"Action: sns:Publish", "Action: '*'", []string{
+			"ControlPlanePolicy allows *: name each action", "missing is ControlPlanePolicy: sns:Publish on ${UpdatesTopic}",
+		}},
+		"any resource": {"Action: dynamodb:UpdateItem\n            Resource: !GetAtt LeasesTable.Arn", "Action: dynamodb:UpdateItem\n            Resource: '*'", []string{
+			"ControlPlanePolicy allows dynamodb:UpdateItem on *: name the resource", "missing is ControlPlanePolicy: dynamodb:UpdateItem on ${LeasesTable.Arn}",
+		}},
+		"any resource beside the right one": {"Action: sns:Publish\n            Resource: !Ref UpdatesTopic", "Action: sns:Publish\n            Resource: [!Ref UpdatesTopic, '*']", []string{
+			"ControlPlanePolicy allows sns:Publish on *: name the resource",
+		}},
+		"any object of any bucket": {"Action: s3:PutObject\n            Resource: !Sub '${AuditBucket.Arn}/*'\n\n", "Action: s3:PutObject\n            Resource: !Sub 'arn:${AWS::Partition}:s3:::*/*'\n\n", []string{
+			"ControlPlanePolicy allows s3:PutObject on arn:${AWS::Partition}:s3:::*/*: name the resource", "missing is ControlPlanePolicy: s3:PutObject on ${AuditBucket.Arn}/*",
+		}},
+		"the wrong table": {"Action: dynamodb:UpdateItem\n            Resource: !GetAtt LeasesTable.Arn", "Action: dynamodb:UpdateItem\n            Resource: !GetAtt LimitsTable.Arn", []string{
+			"missing is ControlPlanePolicy: dynamodb:UpdateItem on ${LeasesTable.Arn}", "nothing needs ControlPlanePolicy: dynamodb:UpdateItem on ${LimitsTable.Arn}",
+		}},
+		"an action that nobody calls": {"[dynamodb:Scan, dynamodb:GetItem, dynamodb:PutItem]", "[dynamodb:Scan, dynamodb:GetItem, dynamodb:PutItem, dynamodb:DeleteItem]", []string{
+			"nothing needs OperatorPolicy: dynamodb:DeleteItem on ${LimitsTable.Arn}",
+		}},
+		"an action of somebody else": {"Action: dynamodb:Scan\n", "Action: [dynamodb:Scan, dynamodb:PutItem]\n", []string{
+			"nothing needs ProxyPolicy: dynamodb:PutItem on ${LimitsTable.Arn}",
+		}},
+		"an action too few": {"              - sqs:TagQueue # CreateQueue with tags asks for it, too\n", "", []string{
+			"missing is ProxyPolicy: sqs:TagQueue on " + queues,
+		}},
+		"no condition": {"            Condition:\n              StringEquals: {s3:prefix: !Sub 'TENANT%23${OperatorTenant}/'}\n", "", []string{
+			"missing is TenantOperatorPolicy: s3:ListBucket on ${AuditBucket.Arn} if " + listOfOne, "nothing needs TenantOperatorPolicy: s3:ListBucket on ${AuditBucket.Arn}",
+		}},
+		"a looser condition": {"              'Null': {dynamodb:LeadingKeys: 'false'}\n", "", []string{
+			"missing is TenantOperatorPolicy: dynamodb:GetItem", "missing is TenantOperatorPolicy: dynamodb:PutItem",
+			"nothing needs TenantOperatorPolicy: dynamodb:GetItem", "nothing needs TenantOperatorPolicy: dynamodb:PutItem",
+		}},
+		"all but": {"            Action: sns:Publish\n", "            NotAction: sns:Publish\n", []string{
+			"ControlPlanePolicy, statement 5: NotAction is not understood", "missing is ControlPlanePolicy: sns:Publish",
+		}},
+		"a policy of whom nobody knows": {"  AuditorPolicy:\n", "  VisitorPolicy:\n", []string{
+			"missing is AuditorPolicy: s3:GetObject", "missing is AuditorPolicy: s3:ListBucket", "nothing needs VisitorPolicy: s3:GetObject", "nothing needs VisitorPolicy: s3:ListBucket",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reported(t, test.old, test.new, test.want, func(changed template) []string { return checkPolicies(changed, calls) })
+		})
+	}
+}
+
+// reported changes the template at one place, and compares the beginnings of what a check
+// says of it.
+func reported(t *testing.T, from, to string, want []string, check func(template) []string) {
+	t.Helper()
+	text := readTemplate(t)
+	if !strings.Contains(text, from) {
+		t.Fatalf("the template does not have %q any more", from)
+	}
+	changed, err := parseTemplate(strings.Replace(text, from, to, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := check(changed)
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestQueuesAreNamedAsInTheCode: the one name of the policies that is not the template's own.
+func TestQueuesAreNamedAsInTheCode(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "dynamo", "queue.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := strings.TrimSuffix(queues[strings.LastIndex(queues, ":")+1:], "*")
+	if !strings.Contains(string(source), fmt.Sprintf("queuePrefix = %q", prefix)) {
+		t.Errorf("the policies are of queues that begin with %s, those of dynamo/queue.go do not", prefix)
+	}
+	for _, resource := range slices.Sorted(maps.Keys(wildResources)) {
+		if !slices.ContainsFunc(calls, func(c call) bool { return c.resource == resource }) {
+			t.Errorf("no call needs the wild %s", resource)
+		}
+	}
+}
