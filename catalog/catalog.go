@@ -140,6 +140,9 @@ func (c *Catalog) newer(items []table.Item) map[string]table.Item {
 	next := map[string]table.Item{}
 	for _, it := range items {
 		known, ok := c.items[it.Key]
+		if known.Deleted && c.opts.Now().Sub(known.At) > table.TombstoneTTL {
+			ok = false // the table has forgotten it, and begins anew
+		}
 		if newer, seen := next[it.Key]; seen {
 			known, ok = newer, true
 		}

@@ -27,6 +27,9 @@ func newCatalog() *Catalog {
 	return New(Options{Name: "table", Compile: compileParts, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 }
 
+// soonAfter is when tombstones are still kept.
+func soonAfter() time.Time { return epoch.Add(time.Hour) }
+
 // item returns a version of an item; without a body it is a tombstone.
 func item(key string, version int64, body string) table.Item {
 	it := table.Item{Key: key, Version: version, Actor: "test", At: epoch.Add(time.Duration(version) * time.Second), Deleted: body == ""}
@@ -301,5 +304,20 @@ func TestOnChange(t *testing.T) {
 	c.Apply([]table.Item{item("TENANT#t0", 20, `{}`), item("TENANT#t0", 21, `{"plan": 7}`)})
 	if len(got) != 80 {
 		t.Error("told of a set that is not new")
+	}
+}
+
+// TestMadeAgain: an item that is made again is newer than its tombstone while that is
+// kept, and begins anew when the table has forgotten it.
+func TestMadeAgain(t *testing.T) {
+	c := loaded(t, shared, free, pro, item("TENANT#acme", 7, ""))
+	c.opts.Now = soonAfter
+	c.Apply([]table.Item{acme})
+	wantPlan(t, c, "acme", "free")
+	c.opts.Now = func() time.Time { return epoch.Add(table.TombstoneTTL + time.Hour) }
+	c.Apply([]table.Item{acme})
+	wantPlan(t, c, "acme", "pro")
+	if want := loaded(t, shared, free, pro, acme).Digest(); c.Digest() != want {
+		t.Errorf("the digest is %+v, and that of the table %+v", c.Digest(), want)
 	}
 }

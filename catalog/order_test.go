@@ -75,6 +75,7 @@ func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all, newest := history(rt)
 		c := newCatalog()
+		c.opts.Now = soonAfter
 		if err := c.Load([]table.Item{item("SHARED", 1, `{"version": 1}`), item("PLAN#p0", 1, bodies["PLAN"][0])}); err != nil {
 			rt.Fatal(err)
 		}
@@ -131,6 +132,7 @@ func TestLastGood(t *testing.T) {
 		all, good := history(rt)
 		delete(good, "TENANT#bad")
 		c := newCatalog()
+		c.opts.Now = soonAfter
 		if err := c.Load(slices.Collect(maps.Values(good))); err != nil {
 			rt.Fatal(err)
 		}
@@ -161,6 +163,7 @@ func TestLastGood(t *testing.T) {
 func TestLastGoodInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCatalog()
+		c.opts.Now = soonAfter
 		if err := c.Load([]table.Item{shared, free, pro}); err != nil {
 			rt.Fatal(err)
 		}

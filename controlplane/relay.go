@@ -34,8 +34,12 @@ type Scanner interface {
 }
 
 const (
-	// digestEvery is how often proxies are told what the whole table is.
+	// digestEvery is how often proxies are told what the whole table is, when nothing has
+	// changed for digestQuiet: what is still on its way to them would look missed. While
+	// things change all the time they are told so after digestMost.
 	digestEvery = 10 * time.Second
+	digestQuiet = 2 * time.Second
+	digestMost  = time.Minute
 	// retryPause is how long nothing is tried after an error.
 	retryPause = time.Second
 )
@@ -51,12 +55,15 @@ type Relay struct {
 // Run tells of changes until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
 	var known map[string]table.Item // nil while changes are told elsewhere, too
-	told := time.Time{}
+	var told, changed time.Time
 	for ctx.Err() == nil {
-		err := r.relay(ctx, known)
+		n, err := r.relay(ctx, known)
+		if n > 0 {
+			changed = time.Now()
+		}
 		if !r.Stream.Whole() {
 			known = nil
-		} else if err == nil && time.Since(told) >= digestEvery {
+		} else if err == nil && digestDue(told, changed) {
 			if known == nil {
 				known, err = r.read(ctx)
 			}
@@ -73,6 +80,13 @@ func (r *Relay) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// digestDue reports whether it is time for a digest, when the last one was told at an
+// instant and something has changed at another.
+func digestDue(told, changed time.Time) bool {
+	quiet := time.Since(changed) >= digestQuiet
+	return quiet && time.Since(told) >= digestEvery || time.Since(told) >= digestMost
 }
 
 // tellDigest tells what the whole table is.
@@ -93,11 +107,12 @@ func (r *Relay) read(ctx context.Context) (map[string]table.Item, error) {
 	return known, nil
 }
 
-// relay tells of the next changes, and notes them in known, if that is there.
-func (r *Relay) relay(ctx context.Context, known map[string]table.Item) error {
+// relay tells of the next changes, and notes them in known, if that is there. It returns
+// how many there were.
+func (r *Relay) relay(ctx context.Context, known map[string]table.Item) (n int, err error) {
 	items, err := r.Stream.Next(ctx)
 	if err != nil || len(items) == 0 {
-		return err
+		return 0, err
 	}
 	messages := make([]table.Message, len(items))
 	now := time.Now().UTC()
@@ -108,9 +123,9 @@ func (r *Relay) relay(ctx context.Context, known map[string]table.Item) error {
 		}
 	}
 	if err := r.Publish.Publish(ctx, messages); err != nil {
-		return err
+		return len(items), err
 	}
-	return r.Stream.Done(ctx)
+	return len(items), r.Stream.Done(ctx)
 }
 
 func digestOf(items map[string]table.Item) *table.Digest {

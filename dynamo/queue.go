@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -130,12 +131,13 @@ func (q *Queue) Close(ctx context.Context) error {
 	if q.topics == nil {
 		return nil
 	}
+	var errs []error
 	if q.subscription != "" {
-		if _, err := q.topics.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &q.subscription}); err != nil {
-			return fmt.Errorf("close queue: %w", err)
-		}
+		_, err := q.topics.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &q.subscription})
+		errs = append(errs, err)
 	}
-	if _, err := q.queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &q.url}); err != nil {
+	_, err := q.queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &q.url})
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return fmt.Errorf("close queue: %w", err)
 	}
 	return nil

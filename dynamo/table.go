@@ -30,9 +30,6 @@ const (
 	attrExpires = "expires_at"
 )
 
-// TombstoneTTL is how long a deleted item is kept, so that everybody learns of it.
-const TombstoneTTL = 30 * 24 * time.Hour
-
 // scanSegments is into how many parts a table is read at the same time.
 const scanSegments = 4
 
@@ -186,7 +183,7 @@ func attributesOf(it *table.Item) map[string]types.AttributeValue {
 	}
 	if it.Deleted {
 		attributes[attrDeleted] = &types.AttributeValueMemberBOOL{Value: true}
-		attributes[attrExpires] = number(it.At.Add(TombstoneTTL).Unix())
+		attributes[attrExpires] = number(it.At.Add(table.TombstoneTTL).Unix())
 	} else {
 		attributes[attrBody] = text(string(it.Body))
 	}

@@ -109,7 +109,7 @@ func TestTombstone(t *testing.T) {
 	}
 	attributes := raw(t, a, "TENANT#a")
 	expires, _ := attributes[attrExpires].(*types.AttributeValueMemberN)
-	if want := gone.At.Add(TombstoneTTL).Unix(); expires == nil || expires.Value != strconv.FormatInt(want, 10) {
+	if want := gone.At.Add(table.TombstoneTTL).Unix(); expires == nil || expires.Value != strconv.FormatInt(want, 10) {
 		t.Errorf("it expires at %+v, want %d", attributes[attrExpires], want)
 	}
 	if _, ok := attributes[attrBody]; ok {

@@ -197,7 +197,7 @@ func TestLongPropagation(t *testing.T) {
 	t.Logf("a burst of %d writes: %s from write to enforcement, all are enforced after %s; the write itself: %s",
 		burstSize, quantiles(burst), time.Since(begun).Round(time.Millisecond), quantiles(w.takeAcks()))
 	for i, p := range proxies {
-		t.Logf("proxy %d has read again what the emulator lost: %v", i, missed.FindAllString(p.output(), -1))
+		t.Logf("proxy %d has read by a scan what it had not been told: %v", i, missed.FindAllString(p.output(), -1))
 	}
 	// In the list of all limits those of tenants are in the order in which they came.
 	var said []string

@@ -28,6 +28,10 @@ type Item struct {
 // used, and not counted.
 func (it *Item) IsLimits() bool { return IsKey(it.Key) && it.Version > 0 }
 
+// TombstoneTTL is how long a deleted item is kept, so that everybody learns of it. An item
+// that is made again after that begins with version 1.
+const TombstoneTTL = 30 * 24 * time.Hour
+
 // Digest tells a table's content: how many items it has that are not deleted, and a sum
 // over the versions of all that is the same in whatever order they were seen.
 type Digest struct {
