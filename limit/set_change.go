@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -42,6 +43,8 @@ func (s *Set) Change(part *Set, removed []string, version string) (changed *Set,
 			next.Limits = append(next.Limits, l)
 		}
 	}
+	// In the order in which all anew would be: tenants by name.
+	slices.SortStableFunc(next.Limits, func(a, b *Limit) int { return cmp.Compare(a.Tenant, b.Tenant) })
 	return next, true
 }
 
