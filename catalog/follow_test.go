@@ -282,7 +282,7 @@ func TestTableDownAtStart(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			wantPlan(t, c, "b", "pro")
-			if n := source.scanned(); n < 4 || n > 20 {
+			if n := source.scanned(); n < 4 || n > 30 {
 				t.Errorf("%d scans in a minute", n)
 			}
 			if st := f.Status(); !strings.Contains(st.Error, "down") || !st.Confirmed.IsZero() {
