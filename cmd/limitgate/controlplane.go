@@ -12,7 +12,6 @@ import (
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
-	"github.com/limitgate/limitgate/table"
 )
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
@@ -22,9 +21,11 @@ Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE [--audit-
 It reads the table's stream, and publishes each changed item to the topic that
 the proxies are subscribed to. Several may run: they share the work by leases in
 a table of their own, whose key is pk, and go on where another one ended. With
---audit-bucket each change is written down for limitgate audit. AWS is found as its other tools find it: by
-AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL and their like. It exits with 0 when it
-is told to end, 1 when it cannot begin and 64 when the arguments are wrong.`
+--audit-bucket each change is written down for limitgate audit.
+
+AWS is found as its other tools find it: by AWS_REGION, AWS_PROFILE,
+AWS_ENDPOINT_URL and their like. It exits with 0 when it is told to end, 1 when it
+cannot begin and 64 when the arguments are wrong.`
 
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases")
@@ -71,8 +72,10 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 // restore writes an item again that was deleted or written by hand: nobody signed that, so
 // that it must change no limit.
 func restore(ctx context.Context, limits *dynamo.Table, r dynamo.Record, log *slog.Logger) error {
-	if r.Before == nil || r.Before.Deleted || !table.IsKey(r.Before.Key) {
-		log.Error("what was written by hand is no item: proxies do not use it", "key", r.After.Key)
+	if r.Before == nil || r.Before.Deleted || !r.Before.IsLimits() {
+		if r.After != nil {
+			log.Error("what was written by hand is no item: proxies do not use it", "key", r.After.Key)
+		}
 		return nil
 	}
 	if r.After != nil && !r.After.Deleted && string(r.After.Body) == string(r.Before.Body) && r.After.Version == r.Before.Version {
