@@ -21,7 +21,7 @@ var serviceVariable = regexp.MustCompile(`^LIMITGATE_(\w+_)?(SERVICE_HOST|SERVIC
 
 // readEnvironment reads the variables that are ours, in the order of their
 // names.
-func readEnvironment(t table, environ []string) *source {
+func readEnvironment(t settings, environ []string) *source {
 	src := new(source)
 	for _, pair := range slices.Sorted(slices.Values(environ)) {
 		name, text, ok := strings.Cut(pair, "=")
@@ -43,7 +43,7 @@ func readEnvironment(t table, environ []string) *source {
 	return src
 }
 
-func (src *source) failUnknownVariable(t table, name string) {
+func (src *source) failUnknownVariable(t settings, name string) {
 	hint := "limitgate serve --help lists them"
 	// The common beginning is left out: it would make anything look alike.
 	key := func(r *setting) string { return strings.TrimPrefix(r.env(), envPrefix) }

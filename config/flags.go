@@ -10,7 +10,7 @@ import (
 // dash or two, a value behind = or as the next word, switches without one. Other
 // than that package it goes on after a mistake, so that all are listed. Help
 // says that help is asked for.
-func readFlags(t table, args []string) (src *source, rest []string, help bool) {
+func readFlags(t settings, args []string) (src *source, rest []string, help bool) {
 	src = new(source)
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		word := args[0]
@@ -49,7 +49,7 @@ func looksLikeFlag(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
 }
 
-func (src *source) failUnknownFlag(t table, flag string) {
+func (src *source) failUnknownFlag(t settings, flag string) {
 	hint := "limitgate serve --help lists them"
 	if near := limit.Nearest(flag, t.keys((*setting).flag, flagsOnly)); near != "" {
 		hint = "did you mean " + near + "?"

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
 )
 
 // pool is what the plans and the shared limits of random files are made of.
@@ -54,9 +55,9 @@ func drawRest(rt *rapid.T) map[string]json.RawMessage {
 	if rapid.Bool().Draw(rt, "default") {
 		shared += `, "default_plan": "p0"`
 	}
-	parts[PartShared] = json.RawMessage(shared + "}")
+	parts[table.KeyShared] = json.RawMessage(shared + "}")
 	for i := range rapid.IntRange(1, 3).Draw(rt, "plans") {
-		parts[fmt.Sprint(PartPlan, "p", i)] = json.RawMessage("[" + some(rt, poolPlans, "plan") + "]")
+		parts[fmt.Sprint(table.PrefixPlan, "p", i)] = json.RawMessage("[" + some(rt, poolPlans, "plan") + "]")
 	}
 	return parts
 }
@@ -130,7 +131,7 @@ func TestChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts, reqs := drawRest(rt), drawRequests(rt)
 		if rapid.Bool().Draw(rt, "t0 listed") {
-			parts[PartTenant+"t0"] = drawTenant(rt)
+			parts[table.PrefixTenant+"t0"] = drawTenant(rt)
 		}
 		set, _, err := CompileParts("table", parts, strictOptions)
 		if err != nil {
@@ -139,20 +140,20 @@ func TestChange(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
 			next, part, removed := maps.Clone(parts), map[string]json.RawMessage{}, []string{}
 			for name, body := range parts {
-				tenant, ok := strings.CutPrefix(name, PartTenant)
+				tenant, ok := strings.CutPrefix(name, table.PrefixTenant)
 				if !ok || slices.Contains(set.Named(), tenant) {
 					part[name] = body
 				}
 			}
 			for _, tenant := range rapid.SliceOfNDistinct(rapid.SampledFrom(poolTenants), 1, 3, rapid.ID[string]).Draw(rt, "tenants") {
 				if rapid.IntRange(0, 3).Draw(rt, "removed") == 0 {
-					delete(next, PartTenant+tenant)
-					delete(part, PartTenant+tenant)
+					delete(next, table.PrefixTenant+tenant)
+					delete(part, table.PrefixTenant+tenant)
 					removed = append(removed, tenant)
 					continue
 				}
-				next[PartTenant+tenant] = drawTenant(rt)
-				part[PartTenant+tenant] = next[PartTenant+tenant]
+				next[table.PrefixTenant+tenant] = drawTenant(rt)
+				part[table.PrefixTenant+tenant] = next[table.PrefixTenant+tenant]
 			}
 			set, parts = checkStep(rt, set, parts, next, part, removed, reqs)
 		}
@@ -188,10 +189,10 @@ func checkStep(rt *rapid.T, set *limit.Set, parts, next, part map[string]json.Ra
 func TestChangeOfOther(t *testing.T) {
 	compile := func(shared, plan, more string) *limit.Set {
 		parts := map[string]json.RawMessage{
-			PartShared: json.RawMessage(`{"version": 1, "shared": [` + shared + `]}`), PartPlan + "p": json.RawMessage(`[` + plan + `]`),
+			table.KeyShared: json.RawMessage(`{"version": 1, "shared": [` + shared + `]}`), table.PrefixPlan + "p": json.RawMessage(`[` + plan + `]`),
 		}
 		if more != "" {
-			parts[PartPlan+more] = json.RawMessage("[]")
+			parts[table.PrefixPlan+more] = json.RawMessage("[]")
 		}
 		set, _, err := CompileParts("table", parts, strictOptions)
 		if err != nil {

@@ -11,19 +11,13 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
 )
 
 // A limits file is made of parts that change by themselves: one for each tenant and
 // each plan, and one for all the rest. A part is JSON of the shape that it has in the
-// file, so that a file can be taken apart and put together again, in any order.
-
-// PartShared names the part that holds all but plans and tenants; PartPlan and
-// PartTenant begin the names of the others.
-const (
-	PartShared = "SHARED"
-	PartPlan   = "PLAN#"
-	PartTenant = "TENANT#"
-)
+// file, so that a file can be taken apart and put together again, in any order. It is
+// named as the item of a table is that holds it.
 
 // SplitLimits takes a limits file apart. Name is what messages call it. It must be one
 // that ParseLimits takes.
@@ -37,7 +31,7 @@ func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error
 	shared := map[string]any{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i].Value, resolveAlias(root.Content[i+1])
-		prefix := map[string]string{"plans": PartPlan, "tenants": PartTenant}[key]
+		prefix := map[string]string{"plans": table.PrefixPlan, "tenants": table.PrefixTenant}[key]
 		if prefix == "" {
 			shared[key] = plainOf(value)
 			continue
@@ -54,7 +48,7 @@ func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error
 	if err != nil {
 		return nil, fmt.Errorf("split limits: %w", err)
 	}
-	parts[PartShared] = body
+	parts[table.KeyShared] = body
 	return parts, nil
 }
 
@@ -87,22 +81,22 @@ func plainOf(n *yaml.Node) any {
 // CompileParts compiles a limits file from its parts. Name is what messages call it.
 func CompileParts(name string, parts map[string]json.RawMessage, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	file := map[string]json.RawMessage{}
-	if body := parts[PartShared]; body != nil {
+	if body := parts[table.KeyShared]; body != nil {
 		if err := json.Unmarshal(body, &file); err != nil {
-			return nil, nil, fmt.Errorf("compile limits: %s: %w", PartShared, err)
+			return nil, nil, fmt.Errorf("compile limits: %s: %w", table.KeyShared, err)
 		}
 	}
 	if file == nil || file["plans"] != nil || file["tenants"] != nil {
-		return nil, nil, fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", PartShared)
+		return nil, nil, fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", table.KeyShared)
 	}
 	plans, tenants := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for part, body := range parts {
 		if !json.Valid(body) {
 			return nil, nil, fmt.Errorf("compile limits: %s: it is not JSON", part)
 		}
-		if name, ok := strings.CutPrefix(part, PartPlan); ok {
+		if name, ok := strings.CutPrefix(part, table.PrefixPlan); ok {
 			plans[name] = body
-		} else if name, ok := strings.CutPrefix(part, PartTenant); ok {
+		} else if name, ok := strings.CutPrefix(part, table.PrefixTenant); ok {
 			tenants[name] = body
 		}
 	}
@@ -125,24 +119,24 @@ func CompileParts(name string, parts map[string]json.RawMessage, opts limit.Comp
 // JoinLimits puts the parts of a limits file together, in YAML that people can read.
 func JoinLimits(parts map[string]json.RawMessage) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
-	shared, err := partNode(PartShared, parts[PartShared])
+	shared, err := partNode(table.KeyShared, parts[table.KeyShared])
 	if err != nil {
 		return nil, err
 	}
 	plans, tenants := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range sortedNames(parts) {
-		if name == PartShared {
+		if name == table.KeyShared {
 			continue
 		}
 		node, err := partNode(name, parts[name])
 		if err != nil {
 			return nil, err
 		}
-		to, key := plans, name[min(len(PartPlan), len(name)):]
-		if len(name) > len(PartTenant) && name[:len(PartTenant)] == PartTenant {
-			to, key = tenants, name[len(PartTenant):]
+		to := plans
+		if table.IsTenant(name) {
+			to = tenants
 		}
-		to.Content = append(to.Content, textNode(key), node)
+		to.Content = append(to.Content, textNode(table.Name(name)), node)
 	}
 	root.Content = inOrder(shared, plans, tenants)
 	var out bytes.Buffer

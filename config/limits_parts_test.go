@@ -9,6 +9,7 @@ import (
 
 	"github.com/limitgate/limitgate/examples"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
 )
 
 // describe says all there is to say of the limits of a set.
@@ -125,7 +126,7 @@ func TestCompilePartsMistakes(t *testing.T) {
 		{shared, plan, ``, "TENANT#t"},
 	} {
 		_, _, err := CompileParts("table", map[string]json.RawMessage{
-			PartShared: json.RawMessage(c.shared), PartPlan + "p": json.RawMessage(c.plan), PartTenant + "t": json.RawMessage(c.tenant),
+			table.KeyShared: json.RawMessage(c.shared), table.PrefixPlan + "p": json.RawMessage(c.plan), table.PrefixTenant + "t": json.RawMessage(c.tenant),
 		}, strictOptions)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)

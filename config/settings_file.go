@@ -19,14 +19,14 @@ const maxSettingsFileBytes = 1 << 20
 // settingsFile is a settings file that is being read.
 type settingsFile struct {
 	source
-	table table
+	table settings
 	path  string
 	lines map[string]int // where each key stands
 }
 
 // readSettingsFile reads the settings file that at names. Without a name there is
 // none.
-func readSettingsFile(t table, at given, readFile func(string) ([]byte, error)) *source {
+func readSettingsFile(t settings, at given, readFile func(string) ([]byte, error)) *source {
 	f := &settingsFile{table: t, path: at.text, lines: map[string]int{}}
 	if f.path == "" {
 		return &f.source

@@ -50,7 +50,7 @@ func (src *source) errs() []error {
 	return errs
 }
 
-func defaults(t table) *source {
+func defaults(t settings) *source {
 	src := new(source)
 	for _, r := range t {
 		src.given = append(src.given, given{setting: r, text: r.initial, source: "default", place: "default of " + r.name})
@@ -60,7 +60,7 @@ func defaults(t table) *source {
 
 // defaultsWithRedis returns the defaults that are others with a Redis, of settings
 // that nothing else gives a value.
-func (l *loading) defaultsWithRedis(t table, s *Settings) *source {
+func (l *loading) defaultsWithRedis(t settings, s *Settings) *source {
 	src := new(source)
 	for _, g := range defaults(t).given {
 		if r := g.setting; r.withRedis != "" && len(s.Redis) > 0 && l.used[r] == g {
@@ -105,7 +105,7 @@ func (l *loading) apply(src *source) {
 
 // validate checks the settings together. It leaves out what follows from a value
 // that could not be read, and is told already.
-func (l *loading) validate(t table, s *Settings) []error {
+func (l *loading) validate(t settings, s *Settings) []error {
 	var errs []error
 	for _, p := range s.problems() {
 		if !l.failed[p.name] && !l.failed["unsafe_open"] {
@@ -118,7 +118,7 @@ func (l *loading) validate(t table, s *Settings) []error {
 
 // origins returns where each setting comes from. What is no setting of the
 // proxy, only a question to the program, is left out.
-func (l *loading) origins(t table) []Origin {
+func (l *loading) origins(t settings) []Origin {
 	var all []Origin
 	for _, r := range t {
 		if r.from != flagsOnly {

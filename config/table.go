@@ -39,8 +39,8 @@ func (r *setting) env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(r.name, ".", "_"))
 }
 
-// table is all settings, in the order of help and --print-config.
-type table []*setting
+// settings is all of them, in the order of help and --print-config.
+type settings []*setting
 
 // The headings of help.
 const (
@@ -53,12 +53,12 @@ const (
 )
 
 // newTable returns the settings; reading a value changes s.
-func newTable(s *Settings) table {
+func newTable(s *Settings) settings {
 	return slices.Concat(listenSettings(s), limitsSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
 
-func listenSettings(s *Settings) table {
-	return table{
+func listenSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "listen", group: groupListen, initial: "127.0.0.1:6380",
 			usage: "where Redis clients connect", value: listenAddress(&s.Listen),
@@ -99,8 +99,8 @@ func listenSettings(s *Settings) table {
 	}
 }
 
-func limitsSettings(s *Settings) table {
-	return table{
+func limitsSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "limits", group: groupLimits,
 			usage: "the limits file, read again on changes, or dynamodb://TABLE; empty is the sample", value: filePath(&s.Limits),
@@ -148,8 +148,8 @@ func limitsSettings(s *Settings) table {
 	}
 }
 
-func storeSettings(s *Settings) table {
-	return table{
+func storeSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "redis", group: groupStore,
 			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
@@ -177,8 +177,8 @@ func storeSettings(s *Settings) table {
 	}
 }
 
-func privacySettings(s *Settings) table {
-	return table{
+func privacySettings(s *Settings) settings {
+	return settings{
 		{
 			name: "privacy.ip_secret_file", group: groupPrivacy,
 			usage: "the file of the secret that addresses are hashed with, 16 bytes or more", value: filePath(&s.PrivacyIPSecretFile),
@@ -194,8 +194,8 @@ func privacySettings(s *Settings) table {
 	}
 }
 
-func logSettings(s *Settings) table {
-	return table{
+func logSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "log_format", group: groupLog, initial: "text",
 			usage: "how log lines are written", value: choice(&s.LogFormat, word("text", "text"), word("json", "json")),
@@ -212,8 +212,8 @@ func logSettings(s *Settings) table {
 	}
 }
 
-func configSettings(s *Settings) table {
-	return table{
+func configSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "config", group: groupConfig,
 			usage: "the settings file, in YAML", value: filePath(&s.Config), from: outsideFile,
@@ -230,7 +230,7 @@ func configSettings(s *Settings) table {
 }
 
 // find returns the setting that key yields word for, or nil.
-func (t table) find(key func(*setting) string, word string) *setting {
+func (t settings) find(key func(*setting) string, word string) *setting {
 	for _, r := range t {
 		if key(r) == word {
 			return r
@@ -241,7 +241,7 @@ func (t table) find(key func(*setting) string, word string) *setting {
 
 // keys returns what key yields for the settings that may stand in a source no
 // more special than most.
-func (t table) keys(key func(*setting) string, most from) []string {
+func (t settings) keys(key func(*setting) string, most from) []string {
 	var all []string
 	for _, r := range t {
 		if r.from <= most {

@@ -93,33 +93,3 @@ func canonical(body json.RawMessage) (text []byte, ok bool) {
 	text, err := json.Marshal(value)
 	return text, err == nil
 }
-
-// The keys of items.
-const (
-	KeyShared    = "SHARED"
-	prefixPlan   = "PLAN#"
-	prefixTenant = "TENANT#"
-)
-
-// IsPlan reports whether a key is a plan's, and IsTenant whether it is a tenant's.
-func IsPlan(key string) bool {
-	return len(key) > len(prefixPlan) && key[:len(prefixPlan)] == prefixPlan
-}
-
-// IsTenant reports whether a key is a tenant's.
-func IsTenant(key string) bool {
-	return len(key) > len(prefixTenant) && key[:len(prefixTenant)] == prefixTenant
-}
-
-// IsKey reports whether a key can be an item's.
-func IsKey(key string) bool { return key == KeyShared || IsPlan(key) || IsTenant(key) }
-
-// Name returns the name in a key: of the tenant or the plan.
-func Name(key string) string {
-	for i := range len(key) {
-		if key[i] == '#' {
-			return key[i+1:]
-		}
-	}
-	return key
-}

@@ -51,7 +51,7 @@ func keyOfArg(arg string) string {
 	if table.IsKey(arg) {
 		return arg
 	}
-	return "TENANT#" + arg
+	return table.PrefixTenant + arg
 }
 
 func history(ctx context.Context, bucket, key string) ([]audit.Entry, error) {

@@ -91,7 +91,7 @@ var table = map[string]row{
 	},
 	"config": {
 		reason:  "reads settings and the limits file, and leaves it to the command to hand them on",
-		imports: []string{"limit"},
+		imports: []string{"limit", "table"},
 	},
 	"table": {
 		reason:  "what an item of a table of limits is, no matter where the table is",
