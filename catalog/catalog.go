@@ -47,7 +47,6 @@ type Catalog struct {
 
 // status is what there is to tell of a catalog.
 type status struct {
-	changed    time.Time // the last time that an item was new
 	rejected   map[string]rejection
 	rejections int64     // versions of items
 	retried    time.Time // the last time that plans were tried again
@@ -127,7 +126,6 @@ func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 		c.sum.Add(&it)
 		c.items[key] = it
 	}
-	c.changed = c.opts.Now()
 	fresh = slices.Collect(maps.Values(next))
 	c.use(next)
 	c.recall(items)
@@ -236,7 +234,6 @@ func (c *Catalog) Digest() table.Digest {
 // Status describes a catalog.
 type Status struct {
 	Version string
-	Changed time.Time // when an item was new the last time
 	// Error says which items cannot be used, and why; empty when all are.
 	Error      string
 	Rejections int64 // versions of items that could not be used, since the start
@@ -247,7 +244,7 @@ type Status struct {
 func (c *Catalog) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	st := Status{Changed: c.changed, Rejections: c.rejections, Stale: c.stale}
+	st := Status{Rejections: c.rejections, Stale: c.stale}
 	if c.set != nil {
 		st.Version = c.set.Version
 	}

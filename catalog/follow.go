@@ -28,9 +28,9 @@ const (
 	pauseMost  = 5 * time.Second
 	// snapshotEvery is how often a changed catalog is written to disk at the most.
 	snapshotEvery = 5 * time.Second
-	// repairPause is how long after a digest that differs the table is read again, if the
-	// next one differs, too: what was missing may just have been on its way.
-	repairPause = 2
+	// repairAfter is after how many digests in a row that differ the table is read again:
+	// what the first one misses may just have been on its way.
+	repairAfter = 2
 )
 
 // Follower keeps a catalog up to date with a table. Run does the work.
@@ -40,6 +40,7 @@ type Follower struct {
 	updates  Updates
 	snapshot string // the path, or ""
 	log      *slog.Logger
+	delay    func(time.Duration) // told of the age of new items
 
 	mu        sync.Mutex // guards what follows
 	confirmed time.Time  // when the catalog was known to be the table's state
@@ -49,7 +50,6 @@ type Follower struct {
 	bad       int64      // messages that could not be read
 	repairs   int64      // scans because of digests
 	saved     string     // the version that the snapshot has
-	delay     func(time.Duration)
 }
 
 // NewFollower returns a follower, whose snapshot path may be empty. Delay, unless nil, is
@@ -172,7 +172,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 func (f *Follower) wantsScan() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.confirmed.IsZero() || f.missed || f.differing >= repairPause
+	return f.confirmed.IsZero() || f.missed || f.differing >= repairAfter
 }
 
 // Refresh reads the whole table. Any number of goroutines may call it.
