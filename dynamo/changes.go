@@ -104,7 +104,7 @@ func (c *Changes) Records(ctx context.Context) (records []Record, err error) {
 // held. Where it is new the reading begins where somebody else was.
 func (c *Changes) hold(ctx context.Context, id string, sh *shardReader) (held bool, err error) {
 	now := time.Now()
-	if sh.until.Sub(now) > leaseTime-leaseRenewal {
+	if sh.until.Sub(now) > leaseRenewal {
 		return true, nil
 	}
 	fresh := !now.Before(sh.until)

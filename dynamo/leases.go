@@ -16,8 +16,8 @@ const (
 	// leaseTime is how long a shard is somebody's who says nothing more of it: so long
 	// nobody tells of its changes after a sudden death.
 	leaseTime = 10 * time.Second
-	// leaseRenewal is how long before that it is prolonged.
-	leaseRenewal = leaseTime * 2 / 3
+	// leaseRenewal is how long before its end it is prolonged.
+	leaseRenewal = leaseTime / 3
 )
 
 // The attributes of a lease, beside attrKey.
