@@ -13,8 +13,12 @@ import (
 func TestRestoreNothing(t *testing.T) {
 	foreign, unsigned := &table.Item{Key: "somebody's"}, &table.Item{Key: "TENANT#a"}
 	for _, r := range []dynamo.Record{
-		{Before: foreign}, {After: foreign}, {Before: foreign, After: foreign},
-		{Before: unsigned}, {After: unsigned}, {Before: &table.Item{Key: "TENANT#a", Version: 3, Deleted: true}, After: unsigned},
+		{Before: foreign},
+		{After: foreign},
+		{Before: foreign, After: foreign},
+		{Before: unsigned},
+		{After: unsigned},
+		{Before: &table.Item{Key: "TENANT#a", Version: 3, Deleted: true}, After: unsigned},
 	} {
 		// There is no table to write to.
 		if err := restore(t.Context(), nil, r, slog.New(slog.DiscardHandler)); err != nil {
