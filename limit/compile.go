@@ -24,6 +24,8 @@ type CompileOptions struct {
 	Strict bool
 	// IPSecret says that addresses are hashed with a secret from a file.
 	IPSecret bool
+	// Cells has a part of each limit enforced, unless it is nil.
+	Cells *Cells
 }
 
 // Compile turns a document into a set. It lists every mistake, as a *Problems;

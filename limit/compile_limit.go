@@ -35,7 +35,10 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	if c.opts.Strict && !l.onErrSet && l.Action == ActionLimit {
 		c.fail(spec.Line, "on_error", "strict: say open or closed")
 	}
-	l.broken = len(c.problems) > before
+	l.Global = l.Params
+	if l.broken = len(c.problems) > before; !l.broken {
+		c.divide(l)
+	}
 	return l
 }
 

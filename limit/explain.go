@@ -102,10 +102,17 @@ func (l *Limit) Describe() string {
 	var b strings.Builder
 	b.WriteString(l.Rate.Text)
 	if l.Params.Algorithm == AlgorithmTokenBucket {
-		fmt.Fprintf(&b, " burst %d", l.Params.Capacity)
+		burst := l.Params.Capacity
+		if l.Divided() {
+			burst = l.Global.Capacity
+		}
+		fmt.Fprintf(&b, " burst %d", burst)
 	}
 	if l.Zone != nil {
 		b.WriteString(" " + l.Zone.String())
+	}
+	if l.Divided() {
+		fmt.Fprintf(&b, ", %d of it in this cell", l.Rate.Count)
 	}
 	return b.String()
 }

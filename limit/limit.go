@@ -16,11 +16,13 @@ type Limit struct {
 	Action    Action
 	OnError   OnError
 	Missing   Missing
-	Rate      Rate
+	Rate      Rate           // its Text is that of all cells together
 	Zone      *time.Location // of calendar windows
 	Params    Params
-	MaxCost   int64 // largest cost admitted, 0 where none is declared
-	FixedCost int64 // what every request costs here, 0 for the request's own cost
+	Global    Params // of all cells together, where it comes from a file; Rate and Params are this cell's part
+	Raised    bool   // the parts of all cells add up to more than it, since each has to admit something
+	MaxCost   int64  // largest cost admitted, 0 where none is declared
+	FixedCost int64  // what every request costs here, 0 for the request's own cost
 	Replaces  []string
 	Lease     Lease
 	Store     Place

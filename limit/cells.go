@@ -1,0 +1,130 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The accepted range of cells: within it no product of a limit and a weight overflows.
+const (
+	MaxCells      = 1000
+	MaxCellWeight = 1 << 20
+)
+
+// Cells says which cells share the limits, and which one enforces them here: each of them
+// enforces an own part of every limit. No goroutine may use it while another one does.
+type Cells struct {
+	// Weights are the weights of all cells, from 1 to MaxCellWeight, in an order that all
+	// of them agree on. There are at most MaxCells.
+	Weights []int64
+	// Own is the index of this cell.
+	Own int
+
+	known map[int64]int64 // shares that were worked out before
+}
+
+// Share returns this cell's part of n units, from 1 to MaxCapacity. The parts of all cells
+// add up to n exactly, unless there are more cells than units: each of them has at least
+// one.
+func (c *Cells) Share(n int64) int64 {
+	share, ok := c.known[n]
+	if !ok {
+		share = DivideByWeight(n, c.Weights)[c.Own]
+		if c.known == nil {
+			c.known = map[int64]int64{}
+		}
+		c.known[n] = share
+	}
+	return share
+}
+
+// DivideByWeight divides n units by weights, by the method of the largest remainder: the
+// parts are whole numbers, add up to n, and differ from what is exact by less than one. No
+// part is below one: those that would be take theirs from the others, and add up to more
+// than n where n is less than there are parts.
+func DivideByWeight(n int64, weights []int64) []int64 {
+	parts := make([]int64, len(weights))
+	var rest []int // those of which the part is not decided
+	for i := range weights {
+		rest = append(rest, i)
+	}
+	for len(rest) > 0 {
+		divide(max(n, 0), weights, rest, parts)
+		i := slices.IndexFunc(rest, func(i int) bool { return parts[i] < 1 })
+		if i < 0 {
+			break
+		}
+		rest = slices.DeleteFunc(rest, func(i int) bool {
+			if parts[i] < 1 {
+				parts[i] = 1
+				n--
+				return true
+			}
+			return false
+		})
+	}
+	return parts
+}
+
+// divide divides n units among some of the parts, in their order where remainders are
+// equal.
+func divide(n int64, weights []int64, some []int, parts []int64) {
+	total := int64(0)
+	for _, i := range some {
+		total += weights[i]
+	}
+	left := n
+	remainders := make(map[int]int64, len(some))
+	for _, i := range some {
+		parts[i], remainders[i] = mulDiv(n, weights[i], total)
+		left -= parts[i]
+	}
+	order := slices.Clone(some)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(remainders[b], remainders[a]) })
+	for _, i := range order[:left] {
+		parts[i]++
+	}
+}
+
+// divide makes a compiled limit this cell's part of it. It admits at least the largest cost
+// that the limit declares.
+func (c *compiler) divide(l *Limit) {
+	if c.opts.Cells == nil || l.Action != ActionLimit {
+		return
+	}
+	least := max(1, l.FixedCost, l.MaxCost)
+	share := func(n int64) int64 {
+		part := c.opts.Cells.Share(n)
+		if part < least || n < int64(len(c.opts.Cells.Weights)) {
+			l.Raised = true
+		}
+		return max(part, least)
+	}
+	part := l.Rate
+	capacity := l.Params.Capacity
+	if l.Params.Algorithm == AlgorithmTokenBucket { // of which only the bucket has to hold a cost
+		capacity = share(capacity)
+		least = 1
+		part.Count = share(part.Count)
+	} else {
+		part.Count = share(part.Count)
+		capacity = part.Count
+	}
+	params, err := part.params(l.Params.Algorithm, capacity)
+	if err != nil { // a rate that was rounded down: the largest bucket that it fills in time
+		params.Capacity = mulDivAtMost(maxFullTime, params.Count, params.Period, MaxCapacity)
+	}
+	l.Rate, l.Params = part, params
+}
+
+// Most returns how many units a bucket of a limit can admit at the most in a time, in
+// microseconds, that begins and ends with one of its windows where those fit into it.
+func (p *Params) Most(t int64) int64 {
+	if p.Algorithm == AlgorithmTokenBucket {
+		return p.Capacity + mulDivAtMost(t, p.Count, p.Period, MaxCapacity)
+	}
+	return p.Capacity * max(1, (t+p.Period-1)/p.Period)
+}
+
+// Divided reports whether l is one cell's part of a limit.
+func (l *Limit) Divided() bool { return l.Global.Count > 0 && l.Params != l.Global }
