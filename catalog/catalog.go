@@ -87,7 +87,7 @@ func (c *Catalog) Load(items []table.Item) error {
 		return nil
 	}
 	why := c.rejected[""].why
-	if why == nil || c.sum.Count == 0 {
+	if why == nil || !slices.ContainsFunc(items, func(it table.Item) bool { return table.IsPart(it.Key) && !it.Deleted }) {
 		why = ErrEmpty
 	}
 	c.items, c.sum, c.rejected = map[string]table.Item{}, table.Digest{}, map[string]rejection{}
@@ -210,6 +210,14 @@ func (c *Catalog) OnChange(apply func(*limit.Set)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.apply = apply
+}
+
+// Item returns an item of those that the limits in use are made of.
+func (c *Catalog) Item(key string) (it table.Item, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it, ok = c.good[key]
+	return it, ok && !it.Deleted
 }
 
 // Items returns what the limits in use are made of, tombstones included.

@@ -40,7 +40,7 @@ func (c *Catalog) use(next map[string]table.Item) {
 		return
 	}
 	if c.set == nil {
-		if _, err = c.compile(only(next, func(it table.Item) bool { return !table.IsTenant(it.Key) })); err != nil {
+		if _, err = c.compile(only(next, func(it table.Item) bool { return table.IsPart(it.Key) && !table.IsTenant(it.Key) })); err != nil {
 			c.reject(table.Item{}, err) // none by itself
 			return
 		}

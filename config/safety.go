@@ -32,6 +32,9 @@ func (s *Settings) problems() []problem {
 	if s.Instances.Source == InstancesHeartbeat && len(s.Redis) == 0 {
 		all = append(all, problem{"instances", "heartbeat is kept in a Redis, and there is none: name one by --redis, or give the number of proxies"})
 	}
+	if s.Cell != "" && (s.LimitsTable() == "" || s.CellsTable == "") {
+		all = append(all, problem{"cell", "cells share limits that are in a table, and are registered in one: say --limits dynamodb://TABLE and --cells-table TABLE"})
+	}
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
 	}

@@ -43,6 +43,13 @@ type Settings struct {
 	// UpdatesTopic is the ARN of the topic that tells of changes of the table, and
 	// UpdatesQueue the URL of a queue that is subscribed to it already.
 	UpdatesTopic, UpdatesQueue string
+	// Cell is the id of the cell that this proxy is in, which enforces its part of each
+	// limit; empty enforces all of it. CellWeight is the cell's weight until somebody gives
+	// it another one, 1 to limit.MaxCellWeight, and CellsTable the name of the DynamoDB
+	// table in which cells are registered.
+	Cell       string
+	CellWeight int
+	CellsTable string
 	// DecisionTimeout is how long the store may take to decide, 1 ms to 60 s.
 	DecisionTimeout time.Duration
 	// RetryJitter spreads the moments at which denied clients are told to come

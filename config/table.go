@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // setting is a row of the table: all that flags, environment, settings file,
@@ -116,6 +118,18 @@ func limitsSettings(s *Settings) settings {
 		{
 			name: "updates_queue", group: groupLimits,
 			usage: "URL of an SQS queue made for this proxy alone, instead of updates_topic", value: reference(&s.UpdatesQueue, "URL"),
+		},
+		{
+			name: "cell", group: groupLimits,
+			usage: "the cell of this proxy, which enforces its part of every limit; empty enforces all of it", value: reference(&s.Cell, "ID"),
+		},
+		{
+			name: "cell_weight", group: groupLimits, initial: "100",
+			usage: "how much traffic the cell gets beside others, until it is given another weight", value: whole(&s.CellWeight, 1, limit.MaxCellWeight),
+		},
+		{
+			name: "cells_table", group: groupLimits,
+			usage: "the DynamoDB table in which cells are registered", value: reference(&s.CellsTable, "TABLE"),
 		},
 		{
 			name: "decision_timeout", group: groupLimits, initial: "5ms",

@@ -49,8 +49,8 @@ func doneEach(c *Changes) func(context.Context) ([]table.Item, error) {
 	}
 }
 
-// TestEveryChangeIsTold while four writers write: those of each item in order, with none
-// missing, tombstones among them. What was written before is told, too.
+// TestEveryChangeIsTold while four writers write, at least once: those of each item in
+// order, with none missing, tombstones among them. What was written before is told, too.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	a := awstest.Start(t)
@@ -76,14 +76,16 @@ func TestEveryChangeIsTold(t *testing.T) {
 			}
 		})
 	}
-	got := told(t, "all changes", doneEach(c), atLeast[table.Item](1+writers*writes))
+	got := told(t, "all changes", doneEach(c), func(got []table.Item) bool {
+		return len(slices.Compact(slices.Sorted(slices.Values(names(got))))) == 1+writers*writes
+	})
 	wg.Wait()
-	if got[0].Key != before.Key || len(got) != 1+writers*writes {
+	if got[0].Key != before.Key {
 		t.Errorf("%d changes, the first of %s", len(got), got[0].Key)
 	}
 	latest := map[string]int64{}
 	for _, it := range got {
-		if it.Version != latest[it.Key]+1 {
+		if v := latest[it.Key]; it.Version != v+1 && it.Version != v {
 			t.Errorf("%s: version %d after %d", it.Key, it.Version, latest[it.Key])
 		}
 		if it.Deleted != (it.Key != "SHARED" && it.Version%5 == 0) || it.Actor != "ann" {

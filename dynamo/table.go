@@ -177,6 +177,14 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
+// integer reads a number; what is none is 0.
+func integer(value types.AttributeValue) (n int64) {
+	if v, ok := value.(*types.AttributeValueMemberN); ok {
+		n, _ = strconv.ParseInt(v.Value, 10, 64)
+	}
+	return n
+}
+
 func attributesOf(it *table.Item) map[string]types.AttributeValue {
 	attributes := map[string]types.AttributeValue{
 		attrKey: text(it.Key), attrVersion: number(it.Version), attrActor: text(it.Actor), attrAt: text(it.At.UTC().Format(time.RFC3339Nano)),
@@ -203,9 +211,7 @@ func itemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	if body := word(attrBody); body != "" {
 		it.Body = json.RawMessage(body)
 	}
-	if v, ok := attributes[attrVersion].(*types.AttributeValueMemberN); ok {
-		it.Version, _ = strconv.ParseInt(v.Value, 10, 64)
-	}
+	it.Version = integer(attributes[attrVersion])
 	it.At, _ = time.Parse(time.RFC3339Nano, word(attrAt))
 	if v, ok := attributes[attrDeleted].(*types.AttributeValueMemberBOOL); ok {
 		it.Deleted = v.Value

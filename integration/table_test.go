@@ -38,7 +38,7 @@ func newSite(tb testing.TB) *site {
 func (s *site) furnish() {
 	s.tb.Helper()
 	s.topic, s.table = s.Topic(s.tb, "limits"), dynamo.NewTable(s.Config, "limits")
-	for _, t := range []*dynamo.Table{s.table, dynamo.NewTable(s.Config, "leases")} {
+	for _, t := range []*dynamo.Table{s.table, dynamo.NewTable(s.Config, "leases"), dynamo.NewTable(s.Config, "cells")} {
 		if err := t.Create(s.tb.Context()); err != nil {
 			s.tb.Fatal(err)
 		}
@@ -69,16 +69,16 @@ func (s *site) push(file, actor string) {
 var telling = regexp.MustCompile(`msg="telling of changes"`)
 
 // controlPlane starts one.
-func (s *site) controlPlane() *proxy {
+func (s *site) controlPlane(flags ...string) *proxy {
 	s.tb.Helper()
-	p, _ := launch(s.tb, s.command("controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"), telling)
+	p, _ := launch(s.tb, s.command(append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, flags...)...), telling)
 	return p
 }
 
 // serve starts a proxy that follows the table, with its snapshot in a file.
-func (s *site) serve(snapshot string) *proxy {
+func (s *site) serve(snapshot string, flags ...string) *proxy {
 	s.tb.Helper()
-	p, found := launch(s.tb, s.command(s.serveArgs(snapshot)...), listening)
+	p, found := launch(s.tb, s.command(append(s.serveArgs(snapshot), flags...)...), listening)
 	p.addr, p.admin = found[1], found[2]
 	return p
 }

@@ -28,7 +28,7 @@ func (c *Change) Kind() string {
 
 // Diff returns what makes items of a table the parts of a file, in the order in which
 // they are to be written: what others need comes first, plans before tenants, and goes
-// last. Bodies are equal when they mean the same JSON.
+// last. Bodies are equal when they mean the same JSON. Items that are no parts of a file stay.
 func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
 	var changes []Change
 	for key, body := range parts {
@@ -38,7 +38,7 @@ func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
 		}
 	}
 	for key := range items {
-		if before := live(items, key); before != nil && parts[key] == nil {
+		if before := live(items, key); before != nil && parts[key] == nil && IsPart(key) {
 			changes = append(changes, Change{key, before, nil})
 		}
 	}

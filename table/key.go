@@ -2,28 +2,37 @@ package table
 
 import "strings"
 
-// KeyShared is the key of the item that holds all but plans and tenants; PrefixPlan and
-// PrefixTenant begin the keys of the others, and their names follow.
+// The keys of items: KeyShared is of the item that holds all of a limits file but plans and
+// tenants; PrefixPlan and PrefixTenant begin the keys of those, and their names follow.
+// KeyCells is of the item that says which cells share the limits, and PrefixRevision begins
+// those of shared limits and plans that are tried on some tenants.
 const (
-	KeyShared    = "SHARED"
-	PrefixPlan   = "PLAN#"
-	PrefixTenant = "TENANT#"
+	KeyShared      = "SHARED"
+	PrefixPlan     = "PLAN#"
+	PrefixTenant   = "TENANT#"
+	KeyCells       = "CELLS"
+	PrefixRevision = "REVISION#"
 )
 
 // IsPlan reports whether a key is a plan's.
-func IsPlan(key string) bool {
-	name, ok := strings.CutPrefix(key, PrefixPlan)
-	return ok && name != ""
-}
+func IsPlan(key string) bool { return named(key, PrefixPlan) }
 
 // IsTenant reports whether a key is a tenant's.
-func IsTenant(key string) bool {
-	name, ok := strings.CutPrefix(key, PrefixTenant)
-	return ok && name != ""
-}
+func IsTenant(key string) bool { return named(key, PrefixTenant) }
+
+// IsRevision reports whether a key is a revision's.
+func IsRevision(key string) bool { return named(key, PrefixRevision) }
+
+// IsPart reports whether a key is that of a part of a limits file.
+func IsPart(key string) bool { return key == KeyShared || IsPlan(key) || IsTenant(key) }
 
 // IsKey reports whether a key can be an item's.
-func IsKey(key string) bool { return key == KeyShared || IsPlan(key) || IsTenant(key) }
+func IsKey(key string) bool { return IsPart(key) || key == KeyCells || IsRevision(key) }
+
+func named(key, prefix string) bool {
+	name, ok := strings.CutPrefix(key, prefix)
+	return ok && name != ""
+}
 
 // Name returns the name in a key: of the tenant or the plan.
 func Name(key string) string {

@@ -20,6 +20,9 @@ func TestKeys(t *testing.T) {
 		{"TENANT#a", "a", true, false, true},
 		{"TENANT#a#b", "a#b", true, false, true},
 		{"TENANT##", "#", true, false, true},
+		{"CELLS", "CELLS", true, false, false},
+		{"REVISION#7", "7", true, false, false},
+		{"REVISION#", "", false, false, false},
 		{"TENANT#", "", false, false, false},
 		{"PLAN#", "", false, false, false},
 		{"SHARED#", "", false, false, false},
@@ -49,6 +52,7 @@ func TestDiff(t *testing.T) {
 		{Key: "SHARED", Body: json.RawMessage(`{"version":1}`), Version: 4},
 		{Key: "PLAN#same", Body: json.RawMessage(`[{"id":"a","rate":"1/s<"}]`), Version: 1},
 		{Key: "PLAN#old", Body: json.RawMessage(`[]`), Version: 2},
+		{Key: "CELLS", Body: json.RawMessage(`{"cells":[]}`), Version: 1}, // no part of a file
 		{Key: "PLAN#was", Version: 3, Deleted: true},
 		{Key: "PLAN#again", Version: 3, Deleted: true},
 		{Key: "TENANT#same", Body: json.RawMessage(`{"plan":"same","overrides":{"a":{"rate":"2/s"}}}`), Version: 1},

@@ -126,6 +126,9 @@ func (p *proxy) registerMetrics() {
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded, and items that could not be used.", func() int64 { return p.limits.Status().Rejected })
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
+	if t, ok := p.limits.(*tableSource); ok && t.cell != nil {
+		metrics.RegisterCells(r, t.cellMetrics)
+	}
 	if p.memory != nil {
 		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
 		counter("limitgate_memory_forgotten_total", "Calls that the memory store forgot for want of room, while they could be made again or settled.", p.memory.Forgotten)

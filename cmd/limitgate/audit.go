@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -145,14 +144,3 @@ func (a auditRecords) Next(ctx context.Context) (entries []audit.Entry, err erro
 
 // Done notes that what Next returned was written.
 func (a auditRecords) Done(ctx context.Context) error { return a.changes.Done(ctx) }
-
-// releaseAll gives the shards of changes to whoever comes next.
-func releaseAll(all ...*dynamo.Changes) error {
-	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
-	defer cancel()
-	var errs []error
-	for _, c := range all {
-		errs = append(errs, c.Release(ctx))
-	}
-	return errors.Join(errs...)
-}

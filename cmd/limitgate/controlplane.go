@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
@@ -16,57 +18,119 @@ import (
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
 
-Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE [--audit-bucket BUCKET]
+Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE
+           [--audit-bucket BUCKET] [--cells TABLE]
 
 It reads the table's stream, and publishes each changed item to the topic that
 the proxies are subscribed to. Several may run: they share the work by leases in
 a table of their own, whose key is pk, and go on where another one ended. With
---audit-bucket each change is written down for limitgate audit.
+--audit-bucket each change is written down for limitgate audit. With --cells it
+says which of the cells that are registered in that table share the limits.
 
 AWS is found as its other tools find it: by AWS_REGION, AWS_PROFILE,
 AWS_ENDPOINT_URL and their like. It exits with 0 when it is told to end, 1 when it
 cannot begin and 64 when the arguments are wrong.`
 
+// planeOptions are the flags of a control plane.
+type planeOptions struct {
+	table, topic, leases, bucket, cells string
+}
+
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases")
-	name := fs.String("table", "", "`name` of the DynamoDB table")
-	topic := fs.String("topic", "", "`ARN` of the SNS topic")
-	bucket := fs.String("audit-bucket", "", "`name` of the S3 bucket, with Object Lock, in which each change is written down; empty writes none down")
-	leases := fs.String("leases", "", "`name` of the DynamoDB table for leases")
+	var o planeOptions
+	fs.StringVar(&o.table, "table", "", "`name` of the DynamoDB table")
+	fs.StringVar(&o.topic, "topic", "", "`ARN` of the SNS topic")
+	fs.StringVar(&o.bucket, "audit-bucket", "", "`name` of the S3 bucket, with Object Lock, in which each change is written down; empty writes none down")
+	fs.StringVar(&o.leases, "leases", "", "`name` of the DynamoDB table for leases")
+	fs.StringVar(&o.cells, "cells", "", "`name` of the DynamoDB table in which cells are registered; empty looks after none")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if *name == "" || *topic == "" || *leases == "" || fs.NArg() > 0 {
+	if o.table == "" || o.topic == "" || o.leases == "" || fs.NArg() > 0 {
 		fmt.Fprintln(env.stderr, "limitgate controlplane: --table, --topic and --leases are needed, and nothing else; limitgate controlplane --help says more")
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(env.stderr, nil))
-	aws, err := loadAWS(ctx)
+	p, err := newPlane(ctx, o, slog.New(slog.NewTextHandler(env.stderr, nil)))
+	if err == nil {
+		err = p.run(ctx)
+	}
 	if err != nil {
-		return fail(env, err)
-	}
-	stream, err := dynamo.OpenStream(ctx, aws, *name)
-	if err != nil {
-		return fail(env, err)
-	}
-	changes := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases, "relay"))
-	limits := dynamo.NewTable(aws, *name)
-	changes.Lost = func(ctx context.Context, r dynamo.Record) error { return restore(ctx, limits, r, log) }
-	relay := controlplane.Relay{Table: limits, Stream: changes, Publish: dynamo.NewTopic(aws, *topic), Log: log}
-	log.Info("telling of changes", "table", *name, "topic", *topic, "audit", *bucket)
-	all, parts := []*dynamo.Changes{changes}, []func(context.Context) error{relay.Run}
-	if *bucket != "" {
-		written := dynamo.NewChanges(stream, dynamo.NewLeases(aws, *leases, "audit"))
-		writer := audit.Writer{Records: auditRecords{written}, Archive: audit.NewBucket(aws, *bucket), Log: log}
-		all, parts = append(all, written), append(parts, writer.Run)
-	}
-	err = runAll(ctx, parts...)
-	if err := errors.Join(err, releaseAll(all...)); err != nil {
 		return fail(env, err)
 	}
 	return exitOK
+}
+
+// plane is a running control plane.
+type plane struct {
+	options planeOptions
+	log     *slog.Logger
+	aws     aws.Config
+	stream  *dynamo.Stream
+	limits  *dynamo.Table
+
+	parts   []func(context.Context) error
+	release []func(context.Context) error // of leases, when all parts have ended
+}
+
+// newPlane builds what the options ask for.
+func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, err error) {
+	p = &plane{options: o, log: log}
+	if p.aws, err = loadAWS(ctx); err != nil {
+		return nil, err
+	}
+	if p.stream, err = dynamo.OpenStream(ctx, p.aws, o.table); err != nil {
+		return nil, err
+	}
+	p.limits = dynamo.NewTable(p.aws, o.table)
+	p.addRelay()
+	if o.bucket != "" {
+		p.addAudit()
+	}
+	if o.cells != "" {
+		p.addCells()
+	}
+	log.Info("telling of changes", "table", o.table, "topic", o.topic, "audit", o.bucket, "cells", o.cells)
+	return p, nil
+}
+
+func (p *plane) addRelay() {
+	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "relay"))
+	changes.Lost = func(ctx context.Context, r dynamo.Record) error { return restore(ctx, p.limits, r, p.log) }
+	relay := controlplane.Relay{Table: p.limits, Stream: changes, Publish: dynamo.NewTopic(p.aws, p.options.topic), Log: p.log}
+	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
+}
+
+func (p *plane) addAudit() {
+	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "audit"))
+	writer := audit.Writer{Records: auditRecords{changes}, Archive: audit.NewBucket(p.aws, p.options.bucket), Log: p.log}
+	p.parts, p.release = append(p.parts, writer.Run), append(p.release, changes.Release)
+}
+
+func (p *plane) addCells() {
+	const one = "all" // a single lease, for all cells
+	leases := dynamo.NewLeases(p.aws, p.options.leases, "cells")
+	cells := controlplane.Cells{
+		Registry: dynamo.NewRegistry(p.aws, p.options.cells), Items: p.limits, Log: p.log,
+		Alone: func(ctx context.Context) (bool, error) {
+			until, _, err := leases.Take(ctx, one)
+			return !until.IsZero(), err
+		},
+	}
+	p.parts, p.release = append(p.parts, cells.Run), append(p.release, func(ctx context.Context) error { return leases.Release(ctx, one) })
+}
+
+// run runs all parts until ctx ends, and gives what is leased to whoever comes next.
+func (p *plane) run(ctx context.Context) error {
+	errs := []error{runAll(ctx, p.parts...)}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsTimeout)
+	defer cancel()
+	for _, release := range p.release {
+		errs = append(errs, release(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // restore writes an item again that was deleted or written by hand: nobody signed that, so
@@ -81,7 +145,7 @@ func restore(ctx context.Context, limits *dynamo.Table, r dynamo.Record, log *sl
 	if r.After != nil && !r.After.Deleted && string(r.After.Body) == string(r.Before.Body) && r.After.Version == r.Before.Version {
 		return nil // a write that changed nothing
 	}
-	written, err := limits.Restore(ctx, *r.Before, r.After, "control-plane")
+	written, err := limits.Restore(ctx, *r.Before, r.After, controlplane.Actor)
 	if errors.Is(err, dynamo.ErrConflict) {
 		return nil // somebody has written a version since
 	}

@@ -31,6 +31,7 @@ const awsTimeout = 30 * time.Second
 type tableSource struct {
 	*catalog.Catalog
 	name     string
+	cell     *cell // nil outside cells
 	follower *catalog.Follower
 	close    func(context.Context) error // of what tells of changes
 	log      *slog.Logger
@@ -39,6 +40,17 @@ type tableSource struct {
 // compileOptions are what limits are checked against by the settings.
 func compileOptions(s *config.Settings) limit.CompileOptions {
 	return limit.CompileOptions{IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
+}
+
+// compileParts compiles the parts of a table, as the cell of the settings enforces them.
+func compileParts(s *config.Settings, parts map[string]json.RawMessage) (*limit.Set, error) {
+	opts := compileOptions(s)
+	var err error
+	if opts.Cells, err = config.CellsOf(parts, s.Cell, int64(s.CellWeight)); err != nil {
+		return nil, err
+	}
+	set, _, err := config.CompileParts(s.Limits, parts, opts)
+	return set, err
 }
 
 // openTable subscribes to the changes of a table and then loads it, so that no change is
@@ -54,10 +66,10 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		return nil, err
 	}
 	t := &tableSource{name: s.Limits, log: log}
-	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage) (*limit.Set, error) {
-		set, _, err := config.CompileParts(s.Limits, parts, compileOptions(s))
-		return set, err
-	}})
+	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage) (*limit.Set, error) { return compileParts(s, parts) }})
+	if s.Cell != "" {
+		t.cell = &cell{s.Cell, int64(s.CellWeight), dynamo.NewRegistry(aws, s.CellsTable), log}
+	}
 	var updates catalog.Updates
 	if s.UpdatesQueue != "" {
 		queue := dynamo.OpenQueue(aws, s.UpdatesQueue)
@@ -109,7 +121,11 @@ func (t *tableSource) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	defer t.end()
-	return runAll(ctx, t.follower.Run, func(ctx context.Context) error {
+	parts := []func(context.Context) error{t.follower.Run}
+	if t.cell != nil {
+		parts = append(parts, t.cell.run)
+	}
+	return runAll(ctx, append(parts, func(ctx context.Context) error {
 		for {
 			select {
 			case <-ctx.Done():
@@ -120,5 +136,5 @@ func (t *tableSource) run(ctx context.Context) error {
 				}
 			}
 		}
-	})
+	})...)
 }

@@ -113,7 +113,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	}
 	parts := map[string]json.RawMessage{}
 	for key, it := range t.items {
-		if !it.Deleted {
+		if !it.Deleted && table.IsPart(key) {
 			parts[key] = it.Body
 		}
 	}

@@ -50,6 +50,7 @@ func subcommands() []subcommand {
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint a limits file, or explain what it does to a request", runLimits},
 		{"audit", "show every change that was made to a tenant of a table", runAudit},
+		{"cells", "show the cells that share the limits of a table, and change them", runCells},
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},

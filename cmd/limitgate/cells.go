@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+const cellsAbout = `Shows the cells that share the limits of a table, and changes them.
+
+Usage:
+
+	limitgate cells --cells TABLE --table TABLE
+	limitgate cells weight --cells TABLE CELL WEIGHT
+	limitgate cells drain --cells TABLE CELL
+	limitgate cells join --cells TABLE CELL
+	limitgate cells forget --cells TABLE CELL
+
+A cell is there once a proxy says so, by limitgate serve --cell. Of each limit it
+gets the part that is its weight among the weights of all active cells. drain
+takes its part away, for when traffic goes elsewhere, and join gives it back.
+forget removes one that has gone for good. The control plane sees to it within
+some seconds.
+
+All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong.`
+
+func runCells(ctx context.Context, env *environment, args []string) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "weight":
+			return runCell(ctx, env, "weight", args[1:], func(r *dynamo.Registry, id, weight string) error {
+				n, err := strconv.ParseInt(weight, 10, 64)
+				if err != nil || n < 1 || n > limit.MaxCellWeight {
+					return fmt.Errorf("change cell %s: %q is no weight: write a whole number from 1 to %d", id, weight, limit.MaxCellWeight)
+				}
+				return r.SetWeight(ctx, id, n)
+			})
+		case "drain", "join":
+			return runCell(ctx, env, args[0], args[1:], func(r *dynamo.Registry, id, _ string) error {
+				return r.SetDraining(ctx, id, args[0] == "drain")
+			})
+		case "forget":
+			return runCell(ctx, env, args[0], args[1:], func(r *dynamo.Registry, id, _ string) error { return r.Forget(ctx, id) })
+		}
+	}
+	return runCellsList(ctx, env, args)
+}
+
+// runCell changes one cell. Of weight alone there is another argument.
+func runCell(ctx context.Context, env *environment, word string, args []string, change func(r *dynamo.Registry, id, argument string) error) int {
+	fs := newFlags(env, "cells "+word, cellsAbout, "limitgate cells drain --cells cells eu-central-1")
+	name := fs.String("cells", "", "`name` of the DynamoDB table in which cells are registered")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	wanted := 1
+	if word == "weight" {
+		wanted = 2
+	}
+	if fs.NArg() != wanted || *name == "" {
+		fmt.Fprintf(env.stderr, "limitgate cells %s: --cells and a cell are needed; limitgate cells --help says more\n", word)
+		return exitUsage
+	}
+	aws, err := loadAWS(ctx)
+	if err == nil {
+		err = change(dynamo.NewRegistry(aws, *name), fs.Arg(0), fs.Arg(1))
+	}
+	if errors.Is(err, dynamo.ErrNoCell) {
+		err = fmt.Errorf("%w: it comes with its first proxy, limitgate serve --cell %s", err, fs.Arg(0))
+	}
+	if err != nil {
+		return fail(env, err)
+	}
+	return exitOK
+}
+
+func runCellsList(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "cells", cellsAbout, "limitgate cells --cells cells --table limits")
+	registered := fs.String("cells", "", "`name` of the DynamoDB table in which cells are registered")
+	limits := fs.String("table", "", "`name` of the DynamoDB table of limits")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() > 0 || *registered == "" || *limits == "" {
+		fmt.Fprintln(env.stderr, "limitgate cells: --cells and --table are needed, or say weight, drain, join or forget; limitgate cells --help says more")
+		return exitUsage
+	}
+	aws, err := loadAWS(ctx)
+	if err != nil {
+		return fail(env, err)
+	}
+	cells, err := dynamo.NewRegistry(aws, *registered).Cells(ctx)
+	if err != nil {
+		return fail(env, err)
+	}
+	it, _, err := dynamo.NewTable(aws, *limits).Get(ctx, table.KeyCells)
+	if err != nil {
+		return fail(env, err)
+	}
+	var set table.CellSet
+	if it.Body != nil && !it.Deleted {
+		if set, err = table.ReadCellSet(it.Body); err != nil {
+			return fail(env, err)
+		}
+	}
+	printCells(env.stdout, cells, &set, it.Version, time.Now())
+	return exitOK
+}
+
+// printCells prints a line for each cell that is registered.
+func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, version int64, now time.Time) {
+	active := set.Active()
+	total := int64(0)
+	for _, c := range active {
+		total += c.Weight
+	}
+	fmt.Fprintf(w, "%d cells share the limits, version %d\n", len(active), version)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "CELL\tWEIGHT\tSTATE\tPART\tLAST HEARD OF")
+	for _, c := range cells {
+		state, part := "gone", "-"
+		for _, in := range set.Cells {
+			switch {
+			case in.ID == c.ID && in.Draining:
+				state = "draining"
+			case in.ID == c.ID:
+				state, part = "active", fmt.Sprintf("%.1f %%", 100*float64(in.Weight)/float64(total))
+			}
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s ago\n", c.ID, c.Weight, state, part, now.Sub(c.Beat).Round(time.Second))
+	}
+	_ = tw.Flush()
+}

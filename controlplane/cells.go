@@ -1,0 +1,104 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+const (
+	// cellsEvery is how often the registry of cells is looked at.
+	cellsEvery = 2 * time.Second
+	// cellGone is how old the latest heartbeat of a cell may be: three are missed by then,
+	// and clocks may differ a little.
+	cellGone = 30 * time.Second
+	// Actor is who writes what the control plane writes.
+	Actor = "control-plane"
+)
+
+// Registry knows the cells that there are.
+type Registry interface {
+	// Cells returns them in the order of their ids.
+	Cells(ctx context.Context) ([]table.RegisteredCell, error)
+}
+
+// Items are the items of a table.
+type Items interface {
+	// Get reads an item; ok is false where there is none.
+	Get(ctx context.Context, key string) (it table.Item, ok bool, err error)
+	// Put writes the next version of an item that was read. Where somebody else did so
+	// meanwhile it returns an error.
+	Put(ctx context.Context, it table.Item) (table.Item, error)
+}
+
+// Cells says which cells share the limits, by an item of the table of limits: proxies are
+// told of it as of any other. It is alone to say so.
+type Cells struct {
+	Registry Registry
+	Items    Items
+	// Alone reports whether this control plane is the one that says so now.
+	Alone func(ctx context.Context) (bool, error)
+	Log   *slog.Logger
+}
+
+// Run looks after the cells until ctx ends.
+func (c *Cells) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		alone, err := c.Alone(ctx)
+		if err == nil && alone {
+			err = c.Update(ctx, time.Now())
+		}
+		if err != nil && ctx.Err() == nil {
+			c.Log.Error("the cells stay as they are", "error", err)
+		}
+		wait(ctx, cellsEvery)
+	}
+	return nil
+}
+
+// Update writes which cells share the limits, if that is not what is written. Where all of
+// them seem gone it is this control plane that knows nothing, and nothing changes.
+func (c *Cells) Update(ctx context.Context, now time.Time) error {
+	known, err := c.Registry.Cells(ctx)
+	if err != nil {
+		return fmt.Errorf("update cells: %w", err)
+	}
+	it, _, err := c.Items.Get(ctx, table.KeyCells)
+	if err != nil {
+		return fmt.Errorf("update cells: %w", err)
+	}
+	next := Members(known, now)
+	if len(next.Active()) == 0 && len(it.Body) > 0 || len(known) == 0 {
+		return nil
+	}
+	before, err := table.ReadCellSet(it.Body)
+	if err == nil && !it.Deleted && slices.Equal(before.Cells, next.Cells) {
+		return nil
+	}
+	body, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("update cells: %w", err)
+	}
+	written, err := c.Items.Put(ctx, table.Item{Key: table.KeyCells, Version: it.Version, Body: body, Actor: Actor, At: now.UTC()})
+	if err != nil {
+		return fmt.Errorf("update cells: %w", err)
+	}
+	c.Log.Info("the cells have changed", "version", written.Version, "cells", string(body))
+	return nil
+}
+
+// Members returns those of the registered cells that are there at an instant, those that
+// drain included.
+func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
+	for _, c := range known {
+		if now.Sub(c.Beat) < cellGone && c.Weight > 0 {
+			set.Cells = append(set.Cells, c.Cell)
+		}
+	}
+	return set
+}

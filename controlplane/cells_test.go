@@ -1,0 +1,68 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// fleet is a registry and a table of one item, in memory.
+type fleet struct {
+	cells  []table.RegisteredCell
+	item   table.Item
+	writes int
+}
+
+func (f *fleet) Cells(context.Context) ([]table.RegisteredCell, error) { return f.cells, nil }
+
+func (f *fleet) Get(context.Context, string) (table.Item, bool, error) {
+	return f.item, f.item.Version > 0, nil
+}
+
+func (f *fleet) Put(_ context.Context, it table.Item) (table.Item, error) {
+	if it.Version != f.item.Version {
+		return it, errors.New("somebody was faster")
+	}
+	it.Version++
+	f.item = it
+	f.writes++
+	return it, nil
+}
+
+// TestCellsUpdate: the item says which cells are there, is written only when that changes,
+// and never that there are none.
+func TestCellsUpdate(t *testing.T) {
+	now := time.Now()
+	f := &fleet{}
+	c := Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)}
+	cell := func(id string, draining bool, age time.Duration) table.RegisteredCell {
+		return table.RegisteredCell{Cell: table.Cell{ID: id, Weight: 2, Draining: draining}, Beat: now.Add(-age)}
+	}
+	for _, step := range []struct {
+		cells  []table.RegisteredCell
+		body   string
+		writes int
+	}{
+		{nil, ``, 0},
+		{[]table.RegisteredCell{cell("a", false, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 1},
+		{[]table.RegisteredCell{cell("a", false, 20*time.Second)}, `{"cells":[{"id":"a","weight":2}]}`, 1},
+		{[]table.RegisteredCell{cell("a", false, 0), cell("b", true, 0)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"draining":true}]}`, 2},
+		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, time.Minute)}, `{"cells":[{"id":"a","weight":2}]}`, 3},
+		{[]table.RegisteredCell{cell("a", false, time.Hour), cell("b", false, time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 3},
+		{[]table.RegisteredCell{cell("a", true, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 3}, // nobody else has its part
+		{nil, `{"cells":[{"id":"a","weight":2}]}`, 3},
+		{[]table.RegisteredCell{cell("b", false, 0)}, `{"cells":[{"id":"b","weight":2}]}`, 4},
+	} {
+		f.cells = step.cells
+		if err := c.Update(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if string(f.item.Body) != step.body || f.writes != step.writes || f.writes > 0 && f.item.Actor != Actor {
+			t.Errorf("with %+v it says %s after %d writes, not %s after %d", step.cells, f.item.Body, f.writes, step.body, step.writes)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Cells is what is told of the cells that share the limits when metrics are read.
+type Cells struct {
+	Version int64   // of the set of cells, 0 while nobody has said which there are
+	Active  int     // cells that share the limits
+	Share   float64 // this cell's part of each limit, 0 to 1
+	Limits  []*limit.Limit
+}
+
+var (
+	activeCells = newFamily(prometheus.GaugeValue, "limitgate_active_cell_count", "Cells that share the limits.")
+	cellVersion = newFamily(prometheus.GaugeValue, "limitgate_cell_set_version", "The version of what was said last of the cells.")
+	cellShare   = newFamily(prometheus.GaugeValue, "limitgate_cell_share", "This cell's part of each limit.")
+	perCell     = newFamily(prometheus.GaugeValue, "limitgate_per_cell_limit_effective",
+		"COUNT of the rate, or the slots, of each limit of a plan and each shared one, as this cell enforces it.", "plan", "limit")
+	raisedLimits = newFamily(prometheus.GaugeValue, "limitgate_cell_raised_limits",
+		"Limits, those of tenants included, of which the parts of all cells add up to more than the limit, since each cell has to admit something.")
+)
+
+// cellsCollector reads the cells once for each scrape.
+type cellsCollector struct{ read func() Cells }
+
+// RegisterCells registers the metrics of what read returns.
+func RegisterCells(r prometheus.Registerer, read func() Cells) { r.MustRegister(&cellsCollector{read}) }
+
+// Describe implements prometheus.Collector.
+func (*cellsCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range []family{activeCells, cellVersion, cellShare, perCell, raisedLimits} {
+		to <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *cellsCollector) Collect(to chan<- prometheus.Metric) {
+	one := func(f family, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+	}
+	m := c.read()
+	one(activeCells, float64(m.Active))
+	one(cellVersion, float64(m.Version))
+	one(cellShare, m.Share)
+	raised := 0
+	for _, l := range m.Limits {
+		if l.Raised {
+			raised++
+		}
+		if l.Tenant == "" && l.Action == limit.ActionLimit {
+			one(perCell, float64(l.Rate.Count), l.Plan, l.ID)
+		}
+	}
+	one(raisedLimits, float64(raised))
+}

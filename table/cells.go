@@ -1,0 +1,65 @@
+package table
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Cell is a region or zone with a Redis of its own, which enforces its part of every limit.
+type Cell struct {
+	ID     string `json:"id"`
+	Weight int64  `json:"weight"`
+	// Draining says that it gets no traffic any more, and so no part of the limits.
+	Draining bool `json:"draining,omitempty"`
+}
+
+// RegisteredCell is a cell as its proxies and its operators have registered it.
+type RegisteredCell struct {
+	Cell
+	Beat time.Time // the latest heartbeat, by the clock of the proxy that wrote it
+}
+
+// CellSet says which cells share the limits. It is the body of the item KeyCells, whose
+// version is the set's.
+type CellSet struct {
+	Cells []Cell `json:"cells"` // in the order of their ids
+}
+
+// ReadCellSet reads the body of the item KeyCells.
+func ReadCellSet(body json.RawMessage) (s CellSet, err error) {
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, fmt.Errorf("read cells: %w", err)
+	}
+	for i, c := range s.Cells {
+		if c.ID == "" || c.Weight < 1 || i > 0 && s.Cells[i-1].ID >= c.ID {
+			return s, fmt.Errorf("read cells: cell %d has no id, no weight, or is out of order", i+1)
+		}
+	}
+	return s, nil
+}
+
+// Active returns the cells that share the limits.
+func (s *CellSet) Active() []Cell {
+	return slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Draining })
+}
+
+// Sharing returns the cells that share the limits as one of them sees it, and its place
+// among them: one that is not active, because it has just come, or goes, or was given up,
+// counts itself in, with the weight that it is known to have or else has by itself.
+func (s *CellSet) Sharing(own string, weight int64) (cells []Cell, place int) {
+	cells = s.Active()
+	for _, c := range s.Cells {
+		if c.ID == own {
+			weight = c.Weight
+		}
+	}
+	byID := func(a Cell, id string) int { return cmp.Compare(a.ID, id) }
+	place, ok := slices.BinarySearchFunc(cells, own, byID)
+	if !ok {
+		cells = slices.Insert(cells, place, Cell{ID: own, Weight: weight})
+	}
+	return cells, place
+}
