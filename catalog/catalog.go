@@ -198,6 +198,23 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 	return set, nil
 }
 
+// Recompile makes the set anew from the same items, for when Compile makes something else
+// of them by now. With an error the set stays.
+func (c *Catalog) Recompile() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set == nil {
+		return nil
+	}
+	c.grown = compactAfter + 1 // all anew
+	set, err := c.compile(nil)
+	if err != nil {
+		return fmt.Errorf("compile %s anew: %w", c.opts.Name, err)
+	}
+	c.adopt(set, nil)
+	return nil
+}
+
 // Set returns the limits in use, nil before there are any.
 func (c *Catalog) Set() *limit.Set {
 	c.mu.Lock()

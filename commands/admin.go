@@ -66,23 +66,24 @@ func refundCommand(_ context.Context, s *Session, args [][]byte) {
 	s.out.integer(done)
 }
 
-// configCommand answers RL.CONFIG VERSION, RELOAD and SHARDS.
+// configCommand answers RL.CONFIG VERSION, RELOAD, PROMOTE, ABORT and SHARDS.
 func configCommand(_ context.Context, s *Session, args [][]byte) {
 	switch {
 	case len(args) == 2 && equalFold(args[1], "VERSION"):
 		st := s.h.opts.Limits.Status()
-		s.out.mapping(5)
+		s.out.mapping(6)
 		s.out.pair("version", st.Version)
 		s.out.pair("source", st.Source)
 		s.out.pair("age_ms", s.h.opts.Now().Sub(st.Loaded).Milliseconds())
 		s.out.pair("stale", st.Error != "")
 		s.out.pair("error", st.Error)
+		s.out.pair("trial", st.Trial)
 	case len(args) == 2 && equalFold(args[1], "RELOAD"):
-		if err := s.h.opts.Limits.Reload(); err != nil {
-			s.out.error("ERR the limits were not reloaded: " + strings.ReplaceAll(err.Error(), "\n", "; "))
-			return
-		}
-		s.out.ok()
+		s.reply("the limits were not reloaded", s.h.opts.Limits.Reload())
+	case len(args) == 2 && equalFold(args[1], "PROMOTE"):
+		s.reply("nothing was promoted", s.h.opts.Limits.Promote())
+	case len(args) == 2 && equalFold(args[1], "ABORT"):
+		s.reply("nothing was aborted", s.h.opts.Limits.Abort())
 	case len(args) == 2 && equalFold(args[1], "SHARDS"):
 		shards := s.h.opts.Shards()
 		s.out.array(len(shards))
@@ -96,6 +97,15 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 	default:
 		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "'. Try RL.HELP.")
 	}
+}
+
+// reply answers that something was done, or what was not, and why.
+func (s *Session) reply(not string, err error) {
+	if err != nil {
+		s.out.error("ERR " + not + ": " + strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
+	}
+	s.out.ok()
 }
 
 // topCommand answers a map: the buckets asked for most, and those that deny most.

@@ -17,12 +17,17 @@ type Limits interface {
 	Status() LimitsStatus
 	// Reload loads the limits again. The error is a sentence for the operator.
 	Reload() error
+	// Promote has limits that are tried on some tenants decide for all of them, and Abort
+	// for none. The error is a sentence for the operator.
+	Promote() error
+	Abort() error
 }
 
 // LimitsStatus describes the limits in use.
 type LimitsStatus struct {
 	Version string
 	Source  string // where they come from
+	Trial   string // what is tried on some of the tenants, or ""
 	Loaded  time.Time
 	// Error says why a newer version could not be loaded; it is empty while the
 	// newest one is in use.

@@ -3,6 +3,7 @@ package commands_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -42,6 +43,10 @@ func (f *fixedLimits) Reload() error {
 	}
 	return nil
 }
+
+func (f *fixedLimits) Promote() error { return f.Reload() }
+
+func (f *fixedLimits) Abort() error { return errors.New("no limits are on trial") }
 
 func newSession(tb testing.TB, fail bool) *commands.Session {
 	tb.Helper()

@@ -23,6 +23,7 @@ type LimitsSource struct {
 	set    *limit.Set
 	loaded time.Time
 	failed error // why the last reload changed nothing
+	canary canary
 	// rejected counts the reloads that failed.
 	rejected int64
 }
@@ -31,6 +32,7 @@ type LimitsSource struct {
 type LimitsStatus struct {
 	Version  string
 	Source   string
+	Trial    string // what is tried on some of the tenants, or ""
 	Loaded   time.Time
 	Error    string // why the newest version is not in use; empty when it is
 	Rejected int64  // reloads that failed, or items that could not be used, since the start
@@ -49,7 +51,7 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 		s.name = "built-in sample"
 		s.read = func() ([]byte, error) { return sample, nil }
 	}
-	set, warnings, err := s.parse()
+	set, warnings, err := s.parse(nil)
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -77,12 +79,15 @@ func ReadLimits(r io.Reader) ([]byte, error) {
 	return content, nil
 }
 
-func (s *LimitsSource) parse() (*limit.Set, []limit.Problem, error) {
+// parse reads the file. The set knows the ids that are given, to be tried beside another.
+func (s *LimitsSource) parse(ids []string) (*limit.Set, []limit.Problem, error) {
 	content, err := s.read()
 	if err != nil {
 		return nil, nil, err
 	}
-	return ParseLimits(s.name, content, s.opts)
+	opts := s.opts
+	opts.IDs = ids
+	return ParseLimits(s.name, content, opts)
 }
 
 // Set returns the limits in use.
@@ -103,15 +108,21 @@ func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
 func (s *LimitsSource) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set, _, err := s.parse()
-	s.failed = err
+	next, _, err := s.parse(s.canary.ids(s.set))
 	if err != nil {
+		s.failed = err
 		s.rejected++
 		return err
 	}
-	s.set, s.loaded = set, time.Now()
-	s.apply(set)
+	s.failed, s.loaded = nil, time.Now()
+	s.use(s.canary.next(s.set, next))
 	return nil
+}
+
+// use makes a set the one in use. The caller holds mu.
+func (s *LimitsSource) use(set *limit.Set) {
+	s.set = set
+	s.apply(set)
 }
 
 // Status describes the limits in use.
@@ -122,5 +133,6 @@ func (s *LimitsSource) Status() LimitsStatus {
 	if s.failed != nil {
 		st.Error = strings.ReplaceAll(s.failed.Error(), "\n", "; ")
 	}
+	s.canary.describe(s.set, &st)
 	return st
 }

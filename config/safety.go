@@ -35,6 +35,12 @@ func (s *Settings) problems() []problem {
 	if s.Cell != "" && (s.LimitsTable() == "" || s.CellsTable == "") {
 		all = append(all, problem{"cell", "cells share limits that are in a table, and are registered in one: say --limits dynamodb://TABLE and --cells-table TABLE"})
 	}
+	if s.RolloutGate != "" && s.LimitsTable() == "" {
+		all = append(all, problem{"rollout_gate", "it is for limits in a table: say --limits dynamodb://TABLE, or --limits-canary for a file"})
+	}
+	if s.LimitsCanary > 0 && (s.Limits == "" || s.LimitsTable() != "") {
+		all = append(all, problem{"limits_canary", "it tries changes of a limits file, and there is none: those of a table are tried by limitgate rollout"})
+	}
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
 	}

@@ -38,11 +38,18 @@ type Settings struct {
 	// Limits is the path of the limits file, or LimitsTablePrefix and the name of a table;
 	// empty is the built-in sample.
 	Limits string
+	// LimitsCanary is the share of tenants on which a changed file is tried first, in
+	// hundredths of a percent, 0 for none, and CanaryThreshold by how much of all requests
+	// it may deny more, likewise, before it is taken back.
+	LimitsCanary, CanaryThreshold int
 	// LimitsSnapshot is where the limits of a table are kept; empty is nowhere.
 	LimitsSnapshot string
 	// UpdatesTopic is the ARN of the topic that tells of changes of the table, and
 	// UpdatesQueue the URL of a queue that is subscribed to it already.
 	UpdatesTopic, UpdatesQueue string
+	// RolloutGate is the configuration in AWS AppConfig that says which revision of the
+	// table's limits is tried, see appconfig.ParseName; empty tries none.
+	RolloutGate string
 	// Cell is the id of the cell that this proxy is in, which enforces its part of each
 	// limit; empty enforces all of it. CellWeight is the cell's weight until somebody gives
 	// it another one, 1 to limit.MaxCellWeight, and CellsTable the name of the DynamoDB

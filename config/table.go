@@ -108,6 +108,14 @@ func limitsSettings(s *Settings) settings {
 			usage: "the limits file, read again on changes, or dynamodb://TABLE; empty is the sample", value: filePath(&s.Limits),
 		},
 		{
+			name: "limits_canary", group: groupLimits, initial: "0%",
+			usage: "the share of tenants that a changed limits file is tried on; 0% is for all at once", value: percentage(&s.LimitsCanary),
+		},
+		{
+			name: "limits_canary_threshold", group: groupLimits, initial: "5%",
+			usage: "how many points more of all requests it may deny there before it is taken back", value: percentage(&s.CanaryThreshold),
+		},
+		{
 			name: "limits_snapshot", group: groupLimits,
 			usage: "where the limits of a table are kept for a start without it; empty is nowhere", value: filePath(&s.LimitsSnapshot),
 		},
@@ -118,6 +126,10 @@ func limitsSettings(s *Settings) settings {
 		{
 			name: "updates_queue", group: groupLimits,
 			usage: "URL of an SQS queue made for this proxy alone, instead of updates_topic", value: reference(&s.UpdatesQueue, "URL"),
+		},
+		{
+			name: "rollout_gate", group: groupLimits,
+			usage: "the configuration in AWS AppConfig that says which limits of a table are tried", value: reference(&s.RolloutGate, "appconfig://APPLICATION/ENVIRONMENT/PROFILE"),
 		},
 		{
 			name: "cell", group: groupLimits,

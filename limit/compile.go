@@ -24,6 +24,8 @@ type CompileOptions struct {
 	Strict bool
 	// IPSecret says that addresses are hashed with a secret from a file.
 	IPSecret bool
+	// IDs are those of another set, for one that is to be tried beside it.
+	IDs []string
 	// Cells has a part of each limit enforced, unless it is nil.
 	Cells *Cells
 }
@@ -38,6 +40,9 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 			tenants: map[string]*ruleset{}, byPlan: map[string]*ruleset{},
 		},
 		plans: map[string]*plan{}, ordinals: map[string]int{}, maxLevels: DefaultMaxLevels,
+	}
+	for _, id := range opts.IDs {
+		c.ordinal(id)
 	}
 	c.compile()
 	byLine := func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) }
@@ -234,13 +239,18 @@ func isFiner(finer, coarser []string) bool {
 func (c *compiler) register(l *Limit) {
 	l.Order = len(c.set.Limits)
 	c.set.Limits = append(c.set.Limits, l)
-	ordinal, ok := c.ordinals[l.ID]
+	l.Ordinal = c.ordinal(l.ID)
+}
+
+// ordinal returns the place of an id in the set's list of them.
+func (c *compiler) ordinal(id string) int {
+	n, ok := c.ordinals[id]
 	if !ok {
-		ordinal = len(c.set.IDs)
-		c.ordinals[l.ID] = ordinal
-		c.set.IDs = append(c.set.IDs, l.ID)
+		n = len(c.set.IDs)
+		c.ordinals[id] = n
+		c.set.IDs = append(c.set.IDs, id)
 	}
-	l.Ordinal = ordinal
+	return n
 }
 
 // quote puts user text into a message: bounded, control characters escaped.

@@ -14,6 +14,7 @@ type Set struct {
 	tenants     map[string]*ruleset
 	defaultPlan *ruleset // for tenants not listed
 	byPlan      map[string]*ruleset
+	trial       trial
 }
 
 // ruleset is what applies to one tenant: the limits of its plan, its overrides
@@ -31,6 +32,9 @@ type group struct {
 }
 
 func (s *Set) rules(tenant string) *ruleset {
+	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
+		s = s.trial.set
+	}
 	if r, ok := s.tenants[tenant]; ok {
 		return r
 	}
@@ -64,6 +68,9 @@ func (s *Set) LimitByID(id string) *Limit {
 		if l.ID == id {
 			return l
 		}
+	}
+	if s.trial.set != nil {
+		return s.trial.set.LimitByID(id)
 	}
 	return nil
 }

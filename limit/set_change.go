@@ -17,9 +17,14 @@ func (s *Set) Change(part *Set, removed []string, version string) (changed *Set,
 	if !slices.Equal(s.IDs, part.IDs) || !sameKeys(s.byPlan, part.byPlan) {
 		return nil, false
 	}
+	trial, ok := s.trial.change(&part.trial, removed)
+	if !ok {
+		return nil, false
+	}
 	next := &Set{
 		Version: version, File: s.File, IDs: s.IDs,
 		tenants: maps.Clone(s.tenants), defaultPlan: s.defaultPlan, byPlan: s.byPlan,
+		trial: trial,
 	}
 	gone := map[string]bool{}
 	for _, name := range removed {
@@ -60,6 +65,9 @@ func (s *Set) Named() (tenants []string) {
 				tenants = append(tenants, w.prefix)
 			}
 		}
+	}
+	if s.trial.set != nil {
+		tenants = append(tenants, s.trial.set.Named()...)
 	}
 	return tenants
 }

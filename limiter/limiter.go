@@ -103,6 +103,9 @@ type Options struct {
 	DenyCacheSize int
 	// DenyTTL is how long at most; 0 means DefaultDenyTTL.
 	DenyTTL time.Duration
+	// Trial is told every request that limits on trial have decided, see limit.Set.Try, on
+	// any goroutine; it may be nil. The request is valid until it returns.
+	Trial func(set *limit.Set, req *limit.Request)
 	// Instances returns how many proxies share the limits, for the size of leases;
 	// what is below 1 counts as 1, and so does nil.
 	Instances func() int
@@ -342,5 +345,6 @@ func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 			l.opts.Observer.Observe(set, d, items)
 		}
 	}
+	l.observeTrial(b, set)
 	l.top.count(b, at.Start)
 }

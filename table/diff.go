@@ -33,7 +33,7 @@ func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
 	var changes []Change
 	for key, body := range parts {
 		before := live(items, key)
-		if before == nil || !equal(before.Body, body) {
+		if before == nil || !Equal(before.Body, body) {
 			changes = append(changes, Change{key, before, body})
 		}
 	}
@@ -72,8 +72,8 @@ func live(items map[string]Item, key string) *Item {
 	return &it
 }
 
-// equal reports whether two bodies are the same JSON, numbers as they are written.
-func equal(a, b json.RawMessage) bool {
+// Equal reports whether two bodies are the same JSON, numbers as they are written.
+func Equal(a, b json.RawMessage) bool {
 	x, okA := canonical(a)
 	y, okB := canonical(b)
 	if !okA || !okB {

@@ -53,6 +53,7 @@ func (p *proxy) runAdmin(ctx context.Context) error {
 type readiness struct {
 	Ready  bool    `json:"ready"`
 	Limits string  `json:"limits"`
+	Trial  string  `json:"limits_trial,omitempty"`
 	Error  string  `json:"limits_error,omitempty"`
 	Store  string  `json:"store"`
 	Detail string  `json:"store_error,omitempty"`
@@ -76,7 +77,7 @@ type shard struct {
 // store forbids what it needs: nobody but an operator mends that.
 func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
-	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Store: p.storeKind()}
+	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.storeKind()}
 	if st.Error != "" {
 		a.Limits, a.Error = "stale, version "+st.Version+" stays in use", st.Error
 	}
@@ -126,6 +127,7 @@ func (p *proxy) registerMetrics() {
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded, and items that could not be used.", func() int64 { return p.limits.Status().Rejected })
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
+	metrics.RegisterTrial(r, p.trialMetrics)
 	if t, ok := p.limits.(*tableSource); ok && t.cell != nil {
 		metrics.RegisterCells(r, t.cellMetrics)
 	}

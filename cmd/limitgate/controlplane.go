@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/limitgate/limitgate/appconfig"
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
@@ -19,13 +20,15 @@ import (
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
 
 Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE
-           [--audit-bucket BUCKET] [--cells TABLE]
+           [--audit-bucket BUCKET] [--cells TABLE] [--rollout-gate CONFIGURATION]
 
 It reads the table's stream, and publishes each changed item to the topic that
 the proxies are subscribed to. Several may run: they share the work by leases in
 a table of their own, whose key is pk, and go on where another one ended. With
 --audit-bucket each change is written down for limitgate audit. With --cells it
-says which of the cells that are registered in that table share the limits.
+says which of the cells that are registered in that table share the limits, and
+ends the trial of limits everywhere that a proxy has found to deny too much; with
+--rollout-gate it closes the gate then, too.
 
 AWS is found as its other tools find it: by AWS_REGION, AWS_PROFILE,
 AWS_ENDPOINT_URL and their like. It exits with 0 when it is told to end, 1 when it
@@ -33,7 +36,7 @@ cannot begin and 64 when the arguments are wrong.`
 
 // planeOptions are the flags of a control plane.
 type planeOptions struct {
-	table, topic, leases, bucket, cells string
+	table, topic, leases, bucket, cells, gate string
 }
 
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
@@ -44,6 +47,7 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	fs.StringVar(&o.bucket, "audit-bucket", "", "`name` of the S3 bucket, with Object Lock, in which each change is written down; empty writes none down")
 	fs.StringVar(&o.leases, "leases", "", "`name` of the DynamoDB table for leases")
 	fs.StringVar(&o.cells, "cells", "", "`name` of the DynamoDB table in which cells are registered; empty looks after none")
+	fs.StringVar(&o.gate, "rollout-gate", "", "the `configuration` in AWS AppConfig that says which limits are tried: appconfig://APPLICATION/ENVIRONMENT/PROFILE")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -91,6 +95,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	}
 	if o.cells != "" {
 		p.addCells()
+		if err := p.addRollouts(); err != nil {
+			return nil, err
+		}
 	}
 	log.Info("telling of changes", "table", o.table, "topic", o.topic, "audit", o.bucket, "cells", o.cells)
 	return p, nil
@@ -120,6 +127,22 @@ func (p *plane) addCells() {
 		},
 	}
 	p.parts, p.release = append(p.parts, cells.Run), append(p.release, func(ctx context.Context) error { return leases.Release(ctx, one) })
+}
+
+func (p *plane) addRollouts() error {
+	rollouts := controlplane.Rollouts{Vetoes: dynamo.NewRegistry(p.aws, p.options.cells), Items: p.limits, Log: p.log}
+	if p.options.gate != "" {
+		name, err := appconfig.ParseName(p.options.gate)
+		if err != nil {
+			return err
+		}
+		deployments := appconfig.NewDeployments(p.aws, name)
+		rollouts.Close = func(ctx context.Context, gate []byte, why string) error {
+			return deployments.Deploy(ctx, gate, appconfig.DefaultStrategy, why)
+		}
+	}
+	p.parts = append(p.parts, rollouts.Run)
+	return nil
 }
 
 // run runs all parts until ctx ends, and gives what is leased to whoever comes next.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
 )
 
 // limitsSource is where the limits come from.
@@ -22,6 +24,13 @@ type limitsSource interface {
 	OnChange(apply func(*limit.Set))
 	Reload() error
 	Status() config.LimitsStatus
+	// Threshold is by how much of all requests, 0 to 1, limits that are tried may deny
+	// more than those before.
+	Threshold() float64
+	// TakeBack ends the trial of limits of a version, or of any if that is empty.
+	TakeBack(version, why string) error
+	// Promote has limits that are tried decide for all tenants.
+	Promote() error
 }
 
 // awsTimeout bounds what is asked of AWS at the start, at the end and by people.
@@ -32,6 +41,7 @@ type tableSource struct {
 	*catalog.Catalog
 	name     string
 	cell     *cell // nil outside cells
+	gate     *gate
 	follower *catalog.Follower
 	close    func(context.Context) error // of what tells of changes
 	log      *slog.Logger
@@ -42,15 +52,19 @@ func compileOptions(s *config.Settings) limit.CompileOptions {
 	return limit.CompileOptions{IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
 }
 
-// compileParts compiles the parts of a table, as the cell of the settings enforces them.
-func compileParts(s *config.Settings, parts map[string]json.RawMessage) (*limit.Set, error) {
+// compile compiles the parts of a table, as the cell of the settings enforces them, with
+// what the gate has tried.
+func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessage) (*limit.Set, error) {
 	opts := compileOptions(s)
 	var err error
 	if opts.Cells, err = config.CellsOf(parts, s.Cell, int64(s.CellWeight)); err != nil {
 		return nil, err
 	}
 	set, _, err := config.CompileParts(s.Limits, parts, opts)
-	return set, err
+	if err != nil {
+		return nil, err
+	}
+	return t.gate.try(set, func(g table.Gate) (*limit.Set, error) { return config.TryRevision(s.Limits, parts, set, g, opts) }), nil
 }
 
 // openTable subscribes to the changes of a table and then loads it, so that no change is
@@ -66,7 +80,10 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		return nil, err
 	}
 	t := &tableSource{name: s.Limits, log: log}
-	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage) (*limit.Set, error) { return compileParts(s, parts) }})
+	if t.gate, err = openGate(ctx, aws, s, t, log); err != nil {
+		return nil, err
+	}
+	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage) (*limit.Set, error) { return t.compile(s, parts) }})
 	if s.Cell != "" {
 		t.cell = &cell{s.Cell, int64(s.CellWeight), dynamo.NewRegistry(aws, s.CellsTable), log}
 	}
@@ -109,9 +126,9 @@ func (t *tableSource) Reload() error {
 func (t *tableSource) Status() config.LimitsStatus {
 	c, f := t.Catalog.Status(), t.follower.Status()
 	st := config.LimitsStatus{Version: c.Version, Source: t.name, Loaded: f.Confirmed, Error: c.Error, Rejected: c.Rejections + f.Bad, OutOfOrder: c.Stale, Repairs: f.Repairs}
-	if st.Error == "" {
-		st.Error = f.Error
-	}
+	var failed string
+	st.Trial, failed = t.gate.describe(t.Set())
+	st.Error = cmp.Or(st.Error, failed, f.Error)
 	return st
 }
 
@@ -124,6 +141,9 @@ func (t *tableSource) run(ctx context.Context) error {
 	parts := []func(context.Context) error{t.follower.Run}
 	if t.cell != nil {
 		parts = append(parts, t.cell.run)
+	}
+	if t.gate.poller != nil {
+		parts = append(parts, t.gate.poller.Run)
 	}
 	return runAll(ctx, append(parts, func(ctx context.Context) error {
 		for {

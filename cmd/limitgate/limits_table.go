@@ -172,7 +172,12 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 
 // confirmed asks whether to write.
 func confirmed(env *environment, n int) bool {
-	fmt.Fprintf(env.stdout, "Write these %d items? [y/N] ", n)
+	return asked(env, fmt.Sprintf("Write these %d items?", n))
+}
+
+// asked asks a question, and reports whether the answer is yes.
+func asked(env *environment, question string) bool {
+	fmt.Fprintf(env.stdout, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(env.stdin).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
 }

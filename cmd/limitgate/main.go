@@ -52,6 +52,7 @@ func subcommands() []subcommand {
 		{"audit", "show every change that was made to a tenant of a table", runAudit},
 		{"cells", "show the cells that share the limits of a table, and change them", runCells},
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
+		{"rollout", "try limits of a table on some tenants first", runRollout},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},
 	}

@@ -40,6 +40,7 @@ type proxy struct {
 	cluster  *cluster.Store // nil without
 	count    *instances.Count
 	backstop *backstop.Backstop
+	trial    *trial
 	limiter  *limiter.Limiter
 	handler  *commands.Handler
 	server   *server.Server
@@ -70,6 +71,8 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 	}
 	p.count = p.newCount()
 	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
+	p.trial = p.newTrial(addrs)
+	p.trial.comparison.Begin(p.limits.Set(), p.limits.Threshold())
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
 		Backstop:    p.backstop,
@@ -78,12 +81,13 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 		Timeout:     s.DecisionTimeout,
 		RetryJitter: s.RetryJitter,
 		Instances:   p.count.Healthy,
+		Trial:       p.trial.comparison.Observe,
 		// What is decided in this process costs no more than a lookup of what was
 		// refused.
 		DenyCacheSize: p.denyCacheSize(),
 		DenyTTL:       s.DenyCacheMaxTTL,
 	}, p.limits.Set())
-	p.limits.OnChange(p.limiter.SetLimits)
+	p.limits.OnChange(p.setLimits)
 	p.handler = commands.NewHandler(commands.Options{
 		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(), Shards: p.shards,
 		Announce: s.ClusterAnnounce, Settings: redisSettings(s),
@@ -189,6 +193,7 @@ func (p *proxy) run(ctx context.Context) error {
 			return p.server.Run(ctx, p.front)
 		},
 		p.watchLimits,
+		p.watchTrial,
 	}
 	if p.admin != nil {
 		front = append(front, p.runAdmin)
@@ -303,8 +308,8 @@ func (p *proxy) reloadLimits() {
 		p.log.Error("the limits were not reloaded, the last good ones stay", "version", p.limits.Status().Version, "error", err)
 		return
 	}
-	if st := p.limits.Status(); st.Version != before.Version || before.Error != "" {
-		p.log.Info("limits reloaded", "version", st.Version, "source", st.Source)
+	if st := p.limits.Status(); st.Version != before.Version || st.Trial != before.Trial || before.Error != "" {
+		p.log.Info("limits reloaded", "version", st.Version, "source", st.Source, "trial", st.Trial)
 	}
 }
 
@@ -332,7 +337,11 @@ type limitsView struct{ source limitsSource }
 
 func (v limitsView) Reload() error { return v.source.Reload() }
 
+func (v limitsView) Promote() error { return v.source.Promote() }
+
+func (v limitsView) Abort() error { return v.source.TakeBack("", "somebody said RL.CONFIG ABORT") }
+
 func (v limitsView) Status() commands.LimitsStatus {
 	st := v.source.Status()
-	return commands.LimitsStatus{Version: st.Version, Source: st.Source, Loaded: st.Loaded, Error: st.Error}
+	return commands.LimitsStatus{Version: st.Version, Source: st.Source, Trial: st.Trial, Loaded: st.Loaded, Error: st.Error}
 }

@@ -78,6 +78,7 @@ func openLimits(s *config.Settings, log *slog.Logger) (*config.LimitsSource, err
 		}
 		log.Warn("the limits file may not mean what it says", "line", w.Line, "field", w.Field, "text", w.Text)
 	}
+	source.Canary(s.LimitsCanary, s.CanaryThreshold)
 	return source, nil
 }
 

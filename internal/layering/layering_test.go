@@ -106,6 +106,15 @@ var table = map[string]row{
 		imports: []string{"table"},
 		settled: true,
 	},
+	"appconfig": {
+		reason:  "the gate of a rollout on AWS, and not what goes through it",
+		settled: true,
+	},
+	"rollout": {
+		reason:  "decides the same request by two limiters, each on a part of the limits in memory",
+		imports: []string{"limit", "limiter", "backstop"},
+		settled: true,
+	},
 	"audit": {
 		reason:  "writes down what others tell it, and reads it back",
 		imports: []string{"table"},

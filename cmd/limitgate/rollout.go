@@ -1,0 +1,282 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/limitgate/limitgate/appconfig"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+const rolloutAbout = `Tries the plans and the shared limits of a file on some of a table's tenants.
+
+Usage:
+
+	limitgate rollout start --gate CONFIGURATION [--percent 5] [--threshold 5] FILE dynamodb://TABLE
+	limitgate rollout status --gate CONFIGURATION [--cells TABLE] dynamodb://TABLE
+	limitgate rollout promote --gate CONFIGURATION dynamodb://TABLE
+	limitgate rollout abort --gate CONFIGURATION dynamodb://TABLE
+
+start writes a revision into the table, and has the gate, a configuration in AWS
+AppConfig, name it and the share of tenants. It is always the same tenants, and
+those of a share are in each larger one: start again with a larger --percent. A
+proxy that finds the revision to deny more than --threshold points more of the
+requests of a minute than what it is to replace takes it back, and the control
+plane then does so everywhere. promote makes the revision the limits of all
+tenants, abort forgets it. The file's tenants are not written: push does that.
+
+CONFIGURATION is appconfig://APPLICATION/ENVIRONMENT/PROFILE, by their ids. start,
+promote and abort ask first, unless --yes is given.
+
+All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong;
+status exits with 2 while a revision is tried.`
+
+// rolloutArgs are the arguments of all four.
+type rolloutArgs struct {
+	gate, strategy, actor, cells string
+	percent, threshold           float64
+	yes                          bool
+
+	*tableArgs
+	deployments *appconfig.Deployments
+}
+
+func runRollout(ctx context.Context, env *environment, args []string) int {
+	words := map[string]func(context.Context, *environment, *rolloutArgs) int{
+		"start": rolloutStart, "status": rolloutStatus, "promote": rolloutPromote, "abort": rolloutAbort,
+	}
+	if len(args) == 0 || words[args[0]] == nil {
+		fs := newFlags(env, "rollout", rolloutAbout, "limitgate rollout start --gate appconfig://abc1234/def5678/ghi9012 limits.yaml dynamodb://limits")
+		if code, done := parseFlags(env, fs, args); done {
+			return code
+		}
+		fmt.Fprintln(env.stderr, "limitgate rollout: say start, status, promote or abort; limitgate rollout --help says more")
+		return exitUsage
+	}
+	word := args[0]
+	r := &rolloutArgs{}
+	fs := newFlags(env, "rollout "+word, rolloutAbout, "limitgate rollout start --gate appconfig://abc1234/def5678/ghi9012 limits.yaml dynamodb://limits")
+	r.flags(fs, word)
+	if code, done := parseFlags(env, fs, args[1:]); done {
+		return code
+	}
+	file, wanted := "", 1
+	if word == "start" {
+		file, wanted = fs.Arg(0), 2
+	}
+	if fs.NArg() != wanted || !isTable(fs.Arg(wanted-1)) || r.gate == "" {
+		fmt.Fprintf(env.stderr, "limitgate rollout %s: --gate and a table are needed, and of start a file; limitgate rollout --help says more\n", word)
+		return exitUsage
+	}
+	if err := r.open(ctx, env, file, fs.Arg(wanted-1)); err != nil {
+		return fail(env, err)
+	}
+	return words[word](ctx, env, r)
+}
+
+func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
+	fs.StringVar(&r.gate, "gate", "", "the `configuration` in AWS AppConfig that is the gate")
+	if word == "status" {
+		fs.StringVar(&r.cells, "cells", "", "`name` of the DynamoDB table with the vetoes of proxies")
+		return
+	}
+	fs.StringVar(&r.strategy, "strategy", appconfig.DefaultStrategy, "`id` of the deployment strategy of the gate")
+	fs.BoolVar(&r.yes, "yes", false, "write without asking")
+	fs.StringVar(&r.actor, "actor", "", "`name` of who does this; the caller that AWS knows unless given")
+	if word == "start" {
+		fs.Float64Var(&r.percent, "percent", 5, "the share of tenants, 0 to 100")
+		fs.Float64Var(&r.threshold, "threshold", 5, "by how many `points` of all requests the revision may deny more, 0 to 100")
+	}
+}
+
+// open reads the table, and the file if there is one.
+func (r *rolloutArgs) open(ctx context.Context, env *environment, file, name string) (err error) {
+	gate, err := appconfig.ParseName(r.gate)
+	if err != nil {
+		return err
+	}
+	if r.tableArgs, err = openTableArgs(ctx, env, file, name); err != nil {
+		return err
+	}
+	r.deployments = appconfig.NewDeployments(r.aws, gate)
+	return nil
+}
+
+// revision returns the revision that is there, nil for none, and the number of the latest one
+// that ever was.
+func (r *rolloutArgs) revision() (it *table.Item, latest int64) {
+	live := int64(0)
+	for key, item := range r.items {
+		n, ok := table.RevisionNumber(key)
+		if !ok {
+			continue
+		}
+		latest = max(latest, n)
+		if !item.Deleted && n > live {
+			it, live = &item, n
+		}
+	}
+	return it, latest
+}
+
+func rolloutStart(ctx context.Context, env *environment, r *rolloutArgs) int {
+	gate := table.Gate{Percent: r.percent, Threshold: r.threshold}
+	body, err := config.SplitRevision(r.parts)
+	if err != nil {
+		return fail(env, err)
+	}
+	there, latest := r.revision()
+	gate.Revision = latest + 1
+	changes := []table.Change{{Key: table.RevisionKey(gate.Revision), After: body}}
+	switch {
+	case there != nil && table.Equal(there.Body, body):
+		gate.Revision, _ = table.RevisionNumber(there.Key)
+		changes = nil
+	case there != nil:
+		return fail(env, fmt.Errorf("%s is there: promote or abort it first", there.Key))
+	}
+	if err := r.check(body, gate); err != nil {
+		return fail(env, err)
+	}
+	fmt.Fprintf(env.stdout, "%s, on %g %% of the tenants, would change:\n", config.RevisionName(gate.Revision), gate.Percent)
+	printChanges(env.stdout, r.compared(body), env.coloured())
+	if !r.sure(env) {
+		return exitError
+	}
+	return r.do(ctx, env, changes, &gate)
+}
+
+// check refuses a revision that could not be tried.
+func (r *rolloutArgs) check(body json.RawMessage, gate table.Gate) error {
+	text, err := json.Marshal(gate)
+	if err != nil {
+		return fmt.Errorf("start rollout: %w", err)
+	}
+	if _, err := table.ReadGate(text); err != nil {
+		return err
+	}
+	parts := map[string]json.RawMessage{table.RevisionKey(gate.Revision): body}
+	for key, it := range r.items {
+		if !it.Deleted && table.IsPart(key) {
+			parts[key] = it.Body
+		}
+	}
+	opts := limit.CompileOptions{IPMaxTTL: time.Hour.Microseconds()}
+	set, _, err := config.CompileParts(r.name, parts, opts)
+	if err != nil {
+		return err
+	}
+	gate.Percent = 100
+	_, err = config.TryRevision(r.name, parts, set, gate, opts)
+	return err
+}
+
+// compared returns what a revision changes in the table's plans and shared limits.
+func (r *rolloutArgs) compared(body json.RawMessage) []table.Change {
+	parts, err := table.ReadRevision(body)
+	if err != nil {
+		return nil
+	}
+	for key, it := range r.items { // the tenants stay
+		if table.IsTenant(key) && !it.Deleted {
+			parts[key] = it.Body
+		}
+	}
+	return table.Diff(r.items, parts)
+}
+
+func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
+	state, err := r.deployments.Latest(ctx)
+	if err != nil {
+		return fail(env, err)
+	}
+	fmt.Fprintln(env.stdout, cmp.Or(state, "the gate was never used"))
+	it, latest := r.revision()
+	if r.cells != "" {
+		vetoes, err := dynamo.NewRegistry(r.aws, r.cells).Vetoes(ctx)
+		if err != nil {
+			return fail(env, err)
+		}
+		if why := vetoes[latest]; why != "" {
+			fmt.Fprintf(env.stdout, "%s was taken back: %s\n", config.RevisionName(latest), why)
+		}
+	}
+	if it == nil {
+		fmt.Fprintln(env.stdout, "no revision is there")
+		return exitOK
+	}
+	number, _ := table.RevisionNumber(it.Key)
+	fmt.Fprintf(env.stdout, "%s, by %s at %s, would change:\n", config.RevisionName(number), it.Actor, it.At.Format(time.RFC3339))
+	printChanges(env.stdout, r.compared(it.Body), env.coloured())
+	return exitDenied
+}
+
+// errNoRevision is returned to who ends the trial of nothing.
+var errNoRevision = errors.New("no revision is there: limitgate rollout start writes one")
+
+func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
+	it, _ := r.revision()
+	if it == nil {
+		return fail(env, errNoRevision)
+	}
+	changes := r.compared(it.Body)
+	fmt.Fprintln(env.stdout, "for all tenants:")
+	printChanges(env.stdout, changes, env.coloured())
+	if !r.sure(env) {
+		return exitError
+	}
+	// The revision goes last: until then those who have it keep it.
+	return r.do(ctx, env, append(changes, table.Change{Key: it.Key, Before: it}), &table.Gate{})
+}
+
+func rolloutAbort(ctx context.Context, env *environment, r *rolloutArgs) int {
+	it, _ := r.revision()
+	if it == nil {
+		return fail(env, errNoRevision)
+	}
+	fmt.Fprintf(env.stdout, "forgets %s, by %s at %s\n", it.Key, it.Actor, it.At.Format(time.RFC3339))
+	if !r.sure(env) {
+		return exitError
+	}
+	return r.do(ctx, env, []table.Change{{Key: it.Key, Before: it}}, &table.Gate{})
+}
+
+// sure asks, unless --yes is given.
+func (r *rolloutArgs) sure(env *environment) bool {
+	if r.yes || asked(env, "Do it?") {
+		return true
+	}
+	fmt.Fprintln(env.stderr, "limitgate rollout: nothing is done")
+	return false
+}
+
+// do writes changes of the table, and then the gate.
+func (r *rolloutArgs) do(ctx context.Context, env *environment, changes []table.Change, gate *table.Gate) int {
+	actor := r.actor
+	if actor == "" {
+		var err error
+		if actor, err = caller(ctx, r.aws); err != nil {
+			return fail(env, err)
+		}
+	}
+	if err := r.push(ctx, env, changes, actor); err != nil {
+		return fail(env, err)
+	}
+	body, err := json.Marshal(gate)
+	if err == nil {
+		err = r.deployments.Deploy(ctx, body, r.strategy, "limitgate rollout, by "+actor)
+	}
+	if err != nil {
+		return fail(env, err)
+	}
+	fmt.Fprintf(env.stdout, "%d items written to %s by %s; the gate says %s\n", len(changes), r.name, actor, body)
+	return exitOK
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/metrics"
+	"github.com/limitgate/limitgate/rollout"
+)
+
+// trial watches limits that are tried on some of the tenants.
+type trial struct {
+	comparison *rollout.Comparison
+	worse      chan rollout.Figures // of size 1: one version is told once
+}
+
+// newTrial returns what watches the limits of this proxy.
+func (p *proxy) newTrial(addrs *limit.AddrHasher) *trial {
+	t := &trial{worse: make(chan rollout.Figures, 1)}
+	t.comparison = rollout.New(rollout.Options{Addrs: addrs, Instances: p.count.Healthy, Worse: func(f rollout.Figures) {
+		select {
+		case t.worse <- f:
+		default: // another version is being taken back
+		}
+	}})
+	return t
+}
+
+// setLimits makes later decisions use set.
+func (p *proxy) setLimits(set *limit.Set) {
+	p.trial.comparison.Begin(set, p.limits.Threshold())
+	p.limiter.SetLimits(set)
+}
+
+// watchTrial takes limits back that deny too much, until ctx ends.
+func (p *proxy) watchTrial(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case f := <-p.trial.worse:
+			if err := p.limits.TakeBack(f.Version, f.String()); err != nil {
+				continue // they are not tried any more
+			}
+			p.log.Error("limits that were tried are taken back", "version", f.Version, "why", f.String())
+		}
+	}
+}
+
+// trialMetrics are what there is to tell of a trial, as it is scraped.
+func (p *proxy) trialMetrics() metrics.Trial {
+	f := p.trial.comparison.Figures()
+	m := metrics.Trial{Version: f.Version, Requests: f.Requests, DeniedNow: f.DeniedNow, DeniedBefore: f.DeniedBefore}
+	if _, share := p.limiter.Limits().Trial(); m.Version != "" {
+		m.Share = float64(share) / limit.TrialWhole
+	}
+	return m
+}

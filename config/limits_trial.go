@@ -1,0 +1,52 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// TryRevision returns a set in which the revision of a gate is tried beside what set has,
+// which was compiled from the same parts of a table with the same options. A revision that
+// is not there is not tried. With an error the set is to be used as it is.
+func TryRevision(name string, parts map[string]json.RawMessage, set *limit.Set, gate table.Gate, opts limit.CompileOptions) (*limit.Set, error) {
+	body := parts[table.RevisionKey(gate.Revision)]
+	if gate.Revision == 0 || gate.Share() == 0 || body == nil {
+		return set, nil
+	}
+	revision := RevisionName(gate.Revision)
+	tried, err := table.ReadRevision(body)
+	if err != nil {
+		return set, fmt.Errorf("try %s: %w", revision, err)
+	}
+	for key, body := range parts {
+		if table.IsTenant(key) {
+			tried[key] = body
+		}
+	}
+	opts.IDs = set.IDs
+	next, _, err := CompileParts(name, tried, opts)
+	if err != nil {
+		return set, fmt.Errorf("try %s: %w", revision, err)
+	}
+	next.Version = revision
+	return set.Try(next, gate.Share()), nil
+}
+
+// RevisionName is what people call a revision.
+func RevisionName(n int64) string { return fmt.Sprintf("revision %d", n) }
+
+// SplitRevision returns the body of a revision that has the plans and the shared limits of
+// a file's parts.
+func SplitRevision(parts map[string]json.RawMessage) (json.RawMessage, error) {
+	tried := maps.Clone(parts)
+	maps.DeleteFunc(tried, func(key string, _ json.RawMessage) bool { return !table.IsPart(key) || table.IsTenant(key) })
+	body, err := json.Marshal(tried)
+	if err != nil {
+		return nil, fmt.Errorf("split limits: %w", err)
+	}
+	return body, nil
+}

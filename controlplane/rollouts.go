@@ -1,0 +1,76 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// rolloutsEvery is how often vetoes are looked for.
+const rolloutsEvery = 2 * time.Second
+
+// Vetoes knows the revisions that a proxy has found to deny too much, and why.
+type Vetoes interface {
+	Vetoes(ctx context.Context) (map[int64]string, error)
+}
+
+// Rollouts ends the trial of a revision everywhere when one proxy has found it to deny too
+// much: its item becomes a tombstone, of which proxies are told as of any other, and the
+// gate is closed.
+type Rollouts struct {
+	Vetoes Vetoes
+	Items  Items
+	// Close has the gate try nothing; nil where there is none.
+	Close func(ctx context.Context, gate []byte, why string) error
+	Log   *slog.Logger
+}
+
+// Run looks for vetoes until ctx ends.
+func (r *Rollouts) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := r.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			r.Log.Error("a revision that was vetoed is not ended everywhere yet", "error", err)
+		}
+		wait(ctx, rolloutsEvery)
+	}
+	return nil
+}
+
+// Update ends the trial of each revision that was vetoed and is there.
+func (r *Rollouts) Update(ctx context.Context, now time.Time) error {
+	vetoes, err := r.Vetoes.Vetoes(ctx)
+	if err != nil {
+		return fmt.Errorf("look for vetoes: %w", err)
+	}
+	var errs []error
+	for revision, why := range vetoes {
+		errs = append(errs, r.end(ctx, revision, why, now))
+	}
+	return errors.Join(errs...)
+}
+
+// end ends the trial of a revision, unless that is done.
+func (r *Rollouts) end(ctx context.Context, revision int64, why string, now time.Time) error {
+	key := table.RevisionKey(revision)
+	it, ok, err := r.Items.Get(ctx, key)
+	if err != nil || !ok || it.Deleted {
+		return err
+	}
+	if _, err := r.Items.Put(ctx, table.Item{Key: key, Version: it.Version, Actor: Actor, At: now.UTC(), Deleted: true}); err != nil {
+		return fmt.Errorf("end revision %d: %w", revision, err)
+	}
+	r.Log.Error("a revision is taken back everywhere", "revision", revision, "why", why)
+	if r.Close == nil {
+		return nil
+	}
+	closed, err := json.Marshal(table.Gate{})
+	if err != nil {
+		return fmt.Errorf("close gate: %w", err)
+	}
+	return r.Close(ctx, closed, why) // of a gate that names what is gone nobody takes any notice
+}

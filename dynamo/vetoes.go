@@ -1,0 +1,40 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+const (
+	// prefixVeto begins the keys of vetoes, and the number of the revision follows.
+	prefixVeto = "VETO#"
+	attrWhy    = "why"
+)
+
+// Veto says that a revision of limits must not be tried any more, and why, for people. One
+// of several vetoes stays.
+func (r *Registry) Veto(ctx context.Context, revision int64, why string) error {
+	_, err := r.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &r.name, Item: map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10)), attrWhy: text(why)},
+	})
+	if err != nil {
+		return fmt.Errorf("veto revision %d: %w", revision, err)
+	}
+	return nil
+}
+
+// Vetoes returns the revisions that were vetoed, and why.
+func (r *Registry) Vetoes(ctx context.Context) (map[int64]string, error) {
+	vetoes := map[int64]string{}
+	err := r.scan(ctx, prefixVeto, func(name string, attributes map[string]types.AttributeValue) {
+		why, _ := attributes[attrWhy].(*types.AttributeValueMemberS)
+		if revision, err := strconv.ParseInt(name, 10, 64); err == nil && why != nil {
+			vetoes[revision] = why.Value
+		}
+	})
+	return vetoes, err
+}

@@ -1,0 +1,64 @@
+package limit
+
+import "slices"
+
+// TrialWhole is the share of a trial that all tenants are in: shares are counted in
+// hundredths of a percent.
+const TrialWhole = 10_000
+
+// trial are limits that decide for some tenants, instead of those of the set that has them.
+type trial struct {
+	set   *Set
+	share int // of the tenants, 0 to TrialWhole
+}
+
+// Try returns a set in which a share of all tenants, from 0 to TrialWhole, is decided by
+// next. It must have been compiled with the ids of s, and have no trial itself.
+func (s *Set) Try(next *Set, share int) *Set {
+	if !slices.Equal(s.IDs, next.IDs[:min(len(s.IDs), len(next.IDs))]) {
+		panic("limit: a set is tried beside one whose ids it does not know")
+	}
+	tried := *s
+	tried.IDs, tried.trial = next.IDs, trial{next, share}
+	return &tried
+}
+
+// Trial returns the limits that are tried, nil for none, and the share of the tenants on
+// which they are.
+func (s *Set) Trial() (next *Set, share int) { return s.trial.set, s.trial.share }
+
+// WithoutTrial returns the set without the limits that are tried.
+func (s *Set) WithoutTrial() *Set {
+	if s.trial.set == nil {
+		return s
+	}
+	base := *s
+	base.trial = trial{}
+	return &base
+}
+
+// InTrial reports whether a tenant is in a share of all, from 0 to TrialWhole. It is always
+// the same ones, and those in a share are in each larger one: by the FNV-1a hash of their
+// names, mixed as in MurmurHash3, since of short names that are alike it differs little.
+func InTrial(tenant string, share int) bool {
+	h := uint64(14695981039346656037)
+	for i := range len(tenant) {
+		h = (h ^ uint64(tenant[i])) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	h ^= h >> 33
+	return int(h%TrialWhole) < share
+}
+
+// change is Change for the limits that are tried.
+func (t *trial) change(part *trial, removed []string) (changed trial, ok bool) {
+	if (t.set == nil) != (part.set == nil) || t.share != part.share {
+		return changed, false
+	}
+	if t.set == nil || t.set.Version != part.set.Version {
+		return changed, t.set == nil
+	}
+	next, ok := t.set.Change(part.set, removed, t.set.Version)
+	return trial{next, t.share}, ok
+}

@@ -1,0 +1,16 @@
+package limiter
+
+import "github.com/limitgate/limitgate/limit"
+
+// observeTrial tells of the requests that limits on trial have decided.
+func (l *Limiter) observeTrial(b *Batch, set *limit.Set) {
+	next, share := set.Trial()
+	if next == nil || l.opts.Trial == nil {
+		return
+	}
+	for i := range b.Requests {
+		if limit.InTrial(b.Requests[i].Tenant, share) {
+			l.opts.Trial(set, &b.Requests[i])
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Trial is what is told of limits that are tried on some of the tenants when metrics are
+// read. Its counts are of the last minute.
+type Trial struct {
+	Version                           string // "" for none
+	Share                             float64
+	Requests, DeniedNow, DeniedBefore int64
+}
+
+var (
+	trialShare    = newFamily(prometheus.GaugeValue, "limitgate_trial_share", "The share of tenants on which limits are tried, 0 to 1; 0 while none are.")
+	trialRequests = newFamily(prometheus.GaugeValue, "limitgate_trial_requests", "Requests of the last minute that limits on trial decided.")
+	trialDenied   = newFamily(prometheus.GaugeValue, "limitgate_trial_denied",
+		"How many of those are denied by the limits on trial (limits new), and would be by those before (limits old), as this proxy works out alone.", "limits")
+)
+
+// trialCollector reads a trial once for each scrape.
+type trialCollector struct{ read func() Trial }
+
+// RegisterTrial registers the metrics of what read returns.
+func RegisterTrial(r prometheus.Registerer, read func() Trial) { r.MustRegister(&trialCollector{read}) }
+
+// Describe implements prometheus.Collector.
+func (*trialCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range []family{trialShare, trialRequests, trialDenied} {
+		to <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *trialCollector) Collect(to chan<- prometheus.Metric) {
+	one := func(f family, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+	}
+	m := c.read()
+	one(trialShare, m.Share)
+	if m.Version == "" {
+		return
+	}
+	one(trialRequests, float64(m.Requests))
+	one(trialDenied, float64(m.DeniedNow), "new")
+	one(trialDenied, float64(m.DeniedBefore), "old")
+}

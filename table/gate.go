@@ -1,0 +1,56 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Gate says which revision of the shared limits and plans is tried, and on how many of the
+// tenants. The zero Gate tries none.
+type Gate struct {
+	Revision int64   `json:"revision"`
+	Percent  float64 `json:"percent"` // of the tenants, 0 to 100
+	// Threshold is by how many points of all requests, 0 to 100, it may deny more than what
+	// it is to replace before it is taken back.
+	Threshold float64 `json:"threshold"`
+}
+
+// ReadGate reads a gate.
+func ReadGate(body []byte) (g Gate, err error) {
+	if err := json.Unmarshal(body, &g); err != nil {
+		return Gate{}, fmt.Errorf("read gate: %w", err)
+	}
+	between := func(n float64) bool { return n >= 0 && n <= 100 }
+	if g.Revision < 0 || !between(g.Percent) || !between(g.Threshold) {
+		return Gate{}, fmt.Errorf("read gate: %+v is none: a revision is a whole number, percent and threshold are from 0 to 100", g)
+	}
+	return g, nil
+}
+
+// Share returns the share of tenants in hundredths of a percent.
+func (g *Gate) Share() int { return int(math.Round(g.Percent * 100)) }
+
+// RevisionKey returns the key of a revision's item.
+func RevisionKey(n int64) string { return PrefixRevision + strconv.FormatInt(n, 10) }
+
+// RevisionNumber returns the number of the revision with a key.
+func RevisionNumber(key string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(Name(key), 10, 64)
+	return n, IsRevision(key) && err == nil && n > 0
+}
+
+// ReadRevision reads the body of a revision: parts of a limits file, the shared one and
+// plans, which replace all others.
+func ReadRevision(body json.RawMessage) (parts map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(body, &parts); err != nil {
+		return nil, fmt.Errorf("read revision: %w", err)
+	}
+	for key := range parts {
+		if !IsPart(key) || IsTenant(key) {
+			return nil, fmt.Errorf("read revision: %s is neither a plan nor %s", key, KeyShared)
+		}
+	}
+	return parts, nil
+}
