@@ -25,6 +25,7 @@ type site struct {
 	tb    testing.TB
 	topic string
 	table *dynamo.Table
+	extra []string // NAME=value, for the processes of the site
 }
 
 func newSite(tb testing.TB) *site {
@@ -48,7 +49,7 @@ func (s *site) furnish() {
 // command returns a limitgate that finds this AWS.
 func (s *site) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binaries.release, args...)
-	cmd.Env = append(cmd.Environ(), s.Environment()...)
+	cmd.Env = append(append(cmd.Environ(), s.Environment()...), s.extra...)
 	return cmd
 }
 

@@ -1,0 +1,187 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// appConfig stands for AWS AppConfig, of which no emulator has deployments and data: it
+// keeps the versions and deployments of one configuration, and hands out the one that was
+// deployed last, once for each session until another one is.
+type appConfig struct {
+	*httptest.Server
+
+	mu          sync.Mutex // guards what follows
+	versions    []string
+	deployments []int // the version of each
+	stopped     []int
+	sessions    map[string]int // deployments that a token has seen
+	running     bool           // the latest deployment is still under way
+}
+
+// gateName is what the command line calls its configuration.
+const gateName = "appconfig://app1234/env1234/pro1234"
+
+func newAppConfig(t *testing.T) *appConfig {
+	t.Helper()
+	a := &appConfig{sessions: map[string]int{}}
+	mux := http.NewServeMux()
+	const profile, environment = "/applications/app1234/configurationprofiles/pro1234", "/applications/app1234/environments/env1234"
+	mux.HandleFunc("POST "+profile+"/hostedconfigurationversions", a.addVersion)
+	mux.HandleFunc("GET "+profile+"/hostedconfigurationversions/{n}", a.version)
+	mux.HandleFunc("POST "+environment+"/deployments", a.deploy)
+	mux.HandleFunc("GET "+environment+"/deployments", a.list)
+	mux.HandleFunc("GET "+environment+"/deployments/{n}", a.deployment)
+	mux.HandleFunc("DELETE "+environment+"/deployments/{n}", a.stop)
+	mux.HandleFunc("POST /configurationsessions", a.session)
+	mux.HandleFunc("GET /configuration", a.latest)
+	a.Server = httptest.NewServer(mux)
+	t.Cleanup(a.Close)
+	return a
+}
+
+// environment leads a process to it.
+func (a *appConfig) environment() []string {
+	return []string{"AWS_ENDPOINT_URL_APPCONFIG=" + a.URL, "AWS_ENDPOINT_URL_APPCONFIGDATA=" + a.URL}
+}
+
+// live returns what was deployed last.
+func (a *appConfig) live() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.deployments) == 0 {
+		return ""
+	}
+	return a.versions[a.deployments[len(a.deployments)-1]-1]
+}
+
+func (a *appConfig) addVersion(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.versions = append(a.versions, string(body))
+	w.Header().Set("Version-Number", strconv.Itoa(len(a.versions)))
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(body)
+}
+
+func (a *appConfig) version(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.PathValue("n"))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n < 1 || n > len(a.versions) {
+		refuse(w, http.StatusNotFound, "ResourceNotFoundException")
+		return
+	}
+	_, _ = io.WriteString(w, a.versions[n-1])
+}
+
+func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
+	var in struct{ ConfigurationVersion, DeploymentStrategyId, ConfigurationProfileId string }
+	n := 0
+	if json.NewDecoder(r.Body).Decode(&in) == nil && in.ConfigurationProfileId == "pro1234" && in.DeploymentStrategyId != "" {
+		n, _ = strconv.Atoi(in.ConfigurationVersion)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case n < 1 || n > len(a.versions):
+		refuse(w, http.StatusBadRequest, "BadRequestException")
+	case a.running && !slices.Contains(a.stopped, len(a.deployments)):
+		refuse(w, http.StatusConflict, "ConflictException")
+	default:
+		a.deployments = append(a.deployments, n)
+		w.WriteHeader(http.StatusCreated)
+		answer(w, a.describe(len(a.deployments)))
+	}
+}
+
+// describe tells of a deployment. The caller holds mu.
+func (a *appConfig) describe(n int) map[string]any {
+	state := "COMPLETE"
+	if a.running && n == len(a.deployments) {
+		state = "DEPLOYING"
+	}
+	if slices.Contains(a.stopped, n) {
+		state = "ROLLED_BACK"
+	}
+	return map[string]any{
+		"DeploymentNumber": n, "State": state, "ConfigurationVersion": strconv.Itoa(a.deployments[n-1]), "ConfigurationProfileId": "pro1234",
+	}
+}
+
+func (a *appConfig) list(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	items := []any{}
+	for n := len(a.deployments); n > 0; n-- {
+		items = append(items, a.describe(n))
+	}
+	answer(w, map[string]any{"Items": items})
+}
+
+func (a *appConfig) deployment(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.PathValue("n"))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answer(w, a.describe(n))
+}
+
+func (a *appConfig) stop(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.PathValue("n"))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped, a.running = append(a.stopped, n), false
+	w.WriteHeader(http.StatusAccepted)
+	answer(w, a.describe(n))
+}
+
+func (a *appConfig) session(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.WriteHeader(http.StatusCreated)
+	answer(w, map[string]any{"InitialConfigurationToken": a.token(0)})
+}
+
+// token returns the token of who has seen some deployments. The caller holds mu.
+func (a *appConfig) token(seen int) string {
+	token := fmt.Sprint("t", len(a.sessions))
+	a.sessions[token] = seen
+	return token
+}
+
+func (a *appConfig) latest(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen, ok := a.sessions[r.URL.Query().Get("configuration_token")]
+	switch {
+	case !ok:
+		refuse(w, http.StatusBadRequest, "BadRequestException")
+	case len(a.deployments) == 0:
+		refuse(w, http.StatusNotFound, "ResourceNotFoundException")
+	default:
+		w.Header().Set("Next-Poll-Configuration-Token", a.token(len(a.deployments)))
+		w.Header().Set("Next-Poll-Interval-In-Seconds", "1")
+		if seen < len(a.deployments) {
+			_, _ = io.WriteString(w, a.versions[a.deployments[len(a.deployments)-1]-1])
+		}
+	}
+}
+
+func answer(w http.ResponseWriter, body map[string]any) {
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// refuse answers an error as AWS does.
+func refuse(w http.ResponseWriter, code int, kind string) {
+	w.Header().Set("X-Amzn-ErrorType", kind)
+	w.WriteHeader(code)
+	answer(w, map[string]any{"Message": kind})
+}

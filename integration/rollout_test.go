@@ -1,0 +1,98 @@
+package integration
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rollout runs a subcommand of rollout to its end.
+func (s *site) rollout(word string, args ...string) (stdout, stderr string, code int) {
+	s.tb.Helper()
+	if word != "status" {
+		args = append([]string{"--yes", "--actor", "ann"}, args...)
+	}
+	return runCommand(s.tb, nil, s.command(append([]string{"rollout", word, "--gate", gateName}, args...)...))
+}
+
+// rollOut demands that it exits with a code.
+func (s *site) rollOut(want int, word string, args ...string) (stdout string) {
+	s.tb.Helper()
+	stdout, stderr, code := s.rollout(word, args...)
+	if code != want {
+		s.tb.Fatalf("rollout %s %v: %d, not %d\n%s%s", word, args, code, want, stdout, stderr)
+	}
+	return stdout
+}
+
+// TestRollout: a revision of the plans is tried on a stable part of the tenants, by all
+// proxies; one that is promoted is for all; one that denies more of the same requests is
+// taken back everywhere, although only one proxy has found it out.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	s, gate := newSite(t), newAppConfig(t)
+	s.extra = gate.environment()
+	const tenants = "acme: {plan: gold}"
+	file := tableLimits(t, tenants)
+	s.push(file, "ann")
+	plane := s.controlPlane("--cells", "cells", "--rollout-gate", gateName)
+	var all []*proxy
+	for range 2 {
+		all = append(all, s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cells-table", "cells", "--rollout-gate", gateName))
+	}
+	in, out := cohorts(5000)
+	rate := func(rate string) string {
+		return writeLimits(t, `
+version: 1
+default_plan: free
+plans:
+  free: [{id: tenant, by: [tenant], rate: `+rate+`}]
+  gold: [{id: tenant, by: [tenant], rate: 1000/s}]
+tenants: {`+tenants+`}
+`)
+	}
+	enforce(t, in, 100, all...)
+
+	if said := s.rollOut(0, "start", "--percent", "50", rate("200/s"), tableURL); !strings.Contains(said, "change PLAN#free, version 1 by ann") {
+		t.Errorf("start does not say what it changes: %s", said)
+	}
+	enforce(t, in, 200, all...)
+	enforce(t, out, 100, all...)
+	if said := s.rollOut(2, "status", tableURL); !strings.Contains(said, `"revision":1,"percent":50`) || !strings.Contains(said, "revision 1, by ann") {
+		t.Errorf("status says %s", said)
+	}
+	s.rollOut(0, "start", "--percent", "100", rate("200/s"), tableURL) // the same one
+	enforce(t, out, 200, all...)
+	if stdout, stderr, code := s.rollout("start", rate("300/s"), tableURL); code != 1 || !strings.Contains(stderr, "REVISION#1 is there: promote or abort it first") {
+		t.Errorf("another one is started beside it: %d\n%s%s", code, stdout, stderr)
+	}
+	s.rollOut(0, "promote", tableURL)
+	enforce(t, out, 200, all...)
+	eventually(t, "the trial is over", func() bool {
+		return !strings.Contains(asText(all[0].client().Do(context.Background(), "RL.CONFIG", "VERSION").Val()), "revision 1")
+	})
+	if stdout, stderr, code := s.limits("diff", rate("200/s"), tableURL); code != 0 {
+		t.Errorf("what was promoted is not in the table: %d\n%s%s", code, stdout, stderr)
+	}
+
+	s.rollOut(0, "start", "--percent", "50", rate("10/m"), tableURL)
+	enforce(t, in, 10, all...)
+	ask(t, all[0].client(), in, 300)
+	enforce(t, in, 200, all...)
+	eventually(t, "the gate is closed", func() bool { return strings.Contains(gate.live(), `"revision":0`) })
+	if said := s.rollOut(0, "status", "--cells", "cells", tableURL); !strings.Contains(said, "revision 2 was taken back: of ") || !strings.Contains(said, "no revision is there") {
+		t.Errorf("status says %s", said)
+	}
+	if !strings.Contains(plane.output(), "a revision is taken back everywhere") {
+		t.Errorf("the control plane does not tell:\n%s", plane.output())
+	}
+
+	s.rollOut(0, "start", "--percent", "50", rate("400/s"), tableURL)
+	enforce(t, in, 400, all...)
+	s.rollOut(0, "abort", tableURL)
+	enforce(t, in, 200, all...)
+	if _, stderr, code := s.rollout("promote", tableURL); code != 1 || !strings.Contains(stderr, "no revision is there") {
+		t.Errorf("what was aborted is promoted: %d %s", code, stderr)
+	}
+}
