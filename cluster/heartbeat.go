@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/limitgate/limitgate/limit"
 )
 
 const (
@@ -129,10 +127,4 @@ func (h *Heartbeat) Leave(ctx context.Context) error {
 }
 
 // client returns the connections to the master of the key.
-func (h *Heartbeat) client() (*redis.Client, error) {
-	n := h.store.top.Load().owner(limit.Slot([]byte(instancesKey)))
-	if n == nil {
-		return nil, errNoNode
-	}
-	return n.client, nil
-}
+func (h *Heartbeat) client() (*redis.Client, error) { return h.store.owner(instancesKey) }

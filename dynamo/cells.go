@@ -105,9 +105,11 @@ func (r *Registry) change(ctx context.Context, id, attribute string, value types
 
 // Forget removes a cell for good. It comes again with its next heartbeat.
 func (r *Registry) Forget(ctx context.Context, id string) error {
-	_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: cellKey(id)})
-	if err != nil {
-		return fmt.Errorf("forget cell %s: %w", id, err)
+	for _, key := range []string{prefixCell + id, prefixReport + id} {
+		_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: map[string]types.AttributeValue{attrKey: text(key)}})
+		if err != nil {
+			return fmt.Errorf("forget cell %s: %w", id, err)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -32,17 +33,22 @@ func (p *proxy) runAdmin(ctx context.Context) error {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: adminTimeout, MaxHeaderBytes: 16 << 10}
+	return serveAdmin(ctx, p.admin, mux, p.settings.ShutdownTimeout)
+}
+
+// serveAdmin serves what handler does until ctx ends, and drains then for at most grace.
+func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: adminTimeout, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(done)
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settings.ShutdownTimeout)
+		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		if s.Shutdown(grace) != nil {
+		if s.Shutdown(drained) != nil {
 			_ = s.Close()
 		}
 	})()
-	if err := s.Serve(p.admin); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve admin: %w", err)
 	}
 	<-done

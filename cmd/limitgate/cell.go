@@ -6,39 +6,116 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/limitgate/limitgate/admission"
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 	"github.com/limitgate/limitgate/table"
 )
 
-// beatEvery is how often a proxy says that its cell is there.
-const beatEvery = 10 * time.Second
+const (
+	// beatEvery is how often a proxy says that its cell is there.
+	beatEvery = 10 * time.Second
+	// addWithin spreads the proxies of a cell that add up what they admitted, and
+	// reportAfter is when one of them tells the sum: when all will have added theirs.
+	addWithin   = 3 * time.Second
+	reportAfter = 6 * time.Second
+)
 
 // cell is the cell that a proxy is in.
 type cell struct {
 	id       string
 	weight   int64
 	registry *dynamo.Registry
+	admitted *admission.Counter
+	store    *cluster.Store // of the cell; nil where this proxy is all of it
 	log      *slog.Logger
 }
 
+// newCell returns the cell of the settings, or nil.
+func newCell(s *config.Settings, registry *dynamo.Registry, log *slog.Logger) *cell {
+	if s.Cell == "" {
+		return nil
+	}
+	return &cell{id: s.Cell, weight: int64(s.CellWeight), registry: registry, admitted: admission.New(), log: log}
+}
+
+// run says that the cell is there, and what it admits, until ctx ends.
+func (c *cell) run(ctx context.Context) error { return runAll(ctx, c.beat, c.report) }
+
 // beat says that the cell is there.
-func (c *cell) beat(ctx context.Context) {
-	if err := c.registry.Beat(ctx, c.id, c.weight, time.Now()); err != nil && ctx.Err() == nil {
-		c.log.Warn("the cell could not say that it is there, and keeps its part of the limits", "cell", c.id, "error", err)
+func (c *cell) beat(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := c.registry.Beat(ctx, c.id, c.weight, time.Now()); err != nil && ctx.Err() == nil {
+			c.log.Warn("the cell could not say that it is there, and keeps its part of the limits", "cell", c.id, "error", err)
+		}
+		pause(ctx, beatEvery/2+rand.N(beatEvery/2))
+	}
+	return nil
+}
+
+// report tells at the end of each window what the cell admitted in it.
+func (c *cell) report(ctx context.Context) error {
+	for first := true; ; first = false {
+		now := time.Now()
+		end := now.Truncate(admission.Window).Add(admission.Window)
+		if !pause(ctx, end.Sub(now)) {
+			return nil
+		}
+		shares := c.admitted.Turn()
+		if first { // of a window that was not counted from its beginning
+			continue
+		}
+		window := end.Unix()/int64(admission.Window/time.Second) - 1
+		if err := c.tell(ctx, window, shares); err != nil && ctx.Err() == nil {
+			c.log.Warn("what the cell admitted is not told", "cell", c.id, "error", err)
+		}
 	}
 }
 
-// run says so now and then until ctx ends.
-func (c *cell) run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		c.beat(ctx)
-		select {
-		case <-ctx.Done():
-		case <-time.After(beatEvery/2 + rand.N(beatEvery/2)):
+// tell adds what this proxy admitted in a window to what the others of its cell did, and
+// reports the sum if it is the first to do so.
+func (c *cell) tell(ctx context.Context, window int64, shares map[string]float64) error {
+	if c.store != nil {
+		spread := rand.N(addWithin)
+		pause(ctx, spread)
+		if err := c.store.AddAdmitted(ctx, window, shares); err != nil {
+			return err
+		}
+		pause(ctx, reportAfter-spread)
+		var first bool
+		var err error
+		if shares, first, err = c.store.Admitted(ctx, window, admission.Most); err != nil || !first {
+			return err
 		}
 	}
-	return nil
+	return c.registry.Report(ctx, table.Report{Cell: c.id, Window: window, Shares: shares})
+}
+
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// decisionObserver has decisions counted by the metrics, and by the cell.
+type decisionObserver struct {
+	*metrics.Decisions
+	admitted *admission.Counter
+}
+
+// Observe counts one decision.
+func (o *decisionObserver) Observe(set *limit.Set, d *limit.Decision, items []limit.Item) {
+	o.Decisions.Observe(set, d, items)
+	if o.admitted != nil {
+		o.admitted.Observe(d, items)
+	}
 }
 
 // cellMetrics are what the limits in use say of the cells, as they are scraped.

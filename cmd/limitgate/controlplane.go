@@ -5,22 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/limitgate/limitgate/admission"
 	"github.com/limitgate/limitgate/appconfig"
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/metrics"
 )
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
 
 Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE
            [--audit-bucket BUCKET] [--cells TABLE] [--rollout-gate CONFIGURATION]
+           [--admin ADDRESS]
 
 It reads the table's stream, and publishes each changed item to the topic that
 the proxies are subscribed to. Several may run: they share the work by leases in
@@ -28,7 +36,8 @@ a table of their own, whose key is pk, and go on where another one ended. With
 --audit-bucket each change is written down for limitgate audit. With --cells it
 says which of the cells that are registered in that table share the limits, and
 ends the trial of limits everywhere that a proxy has found to deny too much; with
---rollout-gate it closes the gate then, too.
+--rollout-gate it closes the gate then, too. With --admin it serves /healthz and
+/metrics.
 
 AWS is found as its other tools find it: by AWS_REGION, AWS_PROFILE,
 AWS_ENDPOINT_URL and their like. It exits with 0 when it is told to end, 1 when it
@@ -36,7 +45,7 @@ cannot begin and 64 when the arguments are wrong.`
 
 // planeOptions are the flags of a control plane.
 type planeOptions struct {
-	table, topic, leases, bucket, cells, gate string
+	table, topic, leases, bucket, cells, gate, admin string
 }
 
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
@@ -48,6 +57,7 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	fs.StringVar(&o.leases, "leases", "", "`name` of the DynamoDB table for leases")
 	fs.StringVar(&o.cells, "cells", "", "`name` of the DynamoDB table in which cells are registered; empty looks after none")
 	fs.StringVar(&o.gate, "rollout-gate", "", "the `configuration` in AWS AppConfig that says which limits are tried: appconfig://APPLICATION/ENVIRONMENT/PROFILE")
+	fs.StringVar(&o.admin, "admin", "", "`address` on which health and metrics are served; empty serves none")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -75,13 +85,14 @@ type plane struct {
 	stream  *dynamo.Stream
 	limits  *dynamo.Table
 
+	metrics *prometheus.Registry
 	parts   []func(context.Context) error
 	release []func(context.Context) error // of leases, when all parts have ended
 }
 
 // newPlane builds what the options ask for.
 func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, err error) {
-	p = &plane{options: o, log: log}
+	p = &plane{options: o, log: log, metrics: prometheus.NewRegistry()}
 	if p.aws, err = loadAWS(ctx); err != nil {
 		return nil, err
 	}
@@ -95,7 +106,13 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	}
 	if o.cells != "" {
 		p.addCells()
+		p.addAdmission()
 		if err := p.addRollouts(); err != nil {
+			return nil, err
+		}
+	}
+	if o.admin != "" {
+		if err := p.addAdmin(); err != nil {
 			return nil, err
 		}
 	}
@@ -127,6 +144,30 @@ func (p *plane) addCells() {
 		},
 	}
 	p.parts, p.release = append(p.parts, cells.Run), append(p.release, func(ctx context.Context) error { return leases.Release(ctx, one) })
+}
+
+func (p *plane) addAdmission() {
+	a := &controlplane.Admission{Reports: dynamo.NewRegistry(p.aws, p.options.cells), Window: admission.Window, Log: p.log}
+	metrics.RegisterAdmission(p.metrics, func() metrics.Admission {
+		o := a.Latest()
+		return metrics.Admission{Cells: o.Cells, Buckets: o.Buckets, Max: o.Max, P99: o.P99, Level: int(o.Level)}
+	})
+	p.parts = append(p.parts, a.Run)
+}
+
+// addAdmin serves health and metrics.
+func (p *plane) addAdmin() error {
+	listener, err := net.Listen("tcp", p.options.admin)
+	if err != nil {
+		return fmt.Errorf("listen for admin: %w", err)
+	}
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+	p.log.Info("serving metrics", "addr", listener.Addr().String())
+	p.parts = append(p.parts, func(ctx context.Context) error { return serveAdmin(ctx, listener, mux, adminTimeout) })
+	return nil
 }
 
 func (p *plane) addRollouts() error {

@@ -84,9 +84,7 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		return nil, err
 	}
 	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage) (*limit.Set, error) { return t.compile(s, parts) }})
-	if s.Cell != "" {
-		t.cell = &cell{s.Cell, int64(s.CellWeight), dynamo.NewRegistry(aws, s.CellsTable), log}
-	}
+	t.cell = newCell(s, dynamo.NewRegistry(aws, s.CellsTable), log)
 	var updates catalog.Updates
 	if s.UpdatesQueue != "" {
 		queue := dynamo.OpenQueue(aws, s.UpdatesQueue)

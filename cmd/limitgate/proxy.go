@@ -76,7 +76,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
 		Backstop:    p.backstop,
-		Observer:    metrics.NewDecisions(p.metrics),
+		Observer:    p.observer(),
 		Addrs:       addrs,
 		Timeout:     s.DecisionTimeout,
 		RetryJitter: s.RetryJitter,
@@ -110,6 +110,15 @@ func (p *proxy) openLimits(ctx context.Context) (limitsSource, error) {
 		return openTable(ctx, p.settings, p.log, func(d time.Duration) { delays.Observe(d.Seconds()) })
 	}
 	return openLimits(p.settings, p.log)
+}
+
+// observer returns what counts decisions.
+func (p *proxy) observer() limiter.Observer {
+	o := &decisionObserver{Decisions: metrics.NewDecisions(p.metrics)}
+	if t, ok := p.limits.(*tableSource); ok && t.cell != nil {
+		o.admitted, t.cell.store = t.cell.admitted, p.cluster
+	}
+	return o
 }
 
 func (p *proxy) newSession(peer server.Peer) server.Session {

@@ -106,6 +106,11 @@ var table = map[string]row{
 		imports: []string{"table"},
 		settled: true,
 	},
+	"admission": {
+		reason:  "counts what typed decisions admit",
+		imports: []string{"limit"},
+		settled: true,
+	},
 	"appconfig": {
 		reason:  "the gate of a rollout on AWS, and not what goes through it",
 		settled: true,

@@ -1,0 +1,124 @@
+// Package admission measures how much of each tenant's limits was admitted, so that what
+// several cells admitted together can be held against the limit that they share. It promises
+// exact counts of what one proxy admitted, in bounded memory.
+package admission
+
+import (
+	"cmp"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// Window is how long is counted together: the windows of most limits fit into it.
+	Window = time.Minute
+	// Most is how many buckets are told of a window: those that are nearest to their limit.
+	Most = 1000
+	// shards is over how many locks the buckets are spread.
+	shards = 64
+	// maxBuckets bounds the buckets that are counted in a window; with their names they
+	// take some 200 bytes each, 13 MB. What others admit is counted together, as missed.
+	maxBuckets = 1 << 16
+	// maxName bounds a name, in bytes.
+	maxName = 512
+)
+
+// Counter counts the units that were admitted of each bucket of limits that count by tenant
+// alone. Any number of goroutines may use it.
+type Counter struct {
+	seed   maphash.Seed
+	shards [shards]shard
+	counts atomic.Int64 // buckets in all shards
+	missed atomic.Int64
+}
+
+type shard struct {
+	mu      sync.Mutex // guards buckets
+	buckets map[string]*bucket
+}
+
+// bucket is what was admitted of one bucket.
+type bucket struct {
+	limit *limit.Limit // as it was last
+	units int64
+}
+
+// New returns a counter that has counted nothing.
+func New() *Counter {
+	c := &Counter{seed: maphash.MakeSeed()}
+	for i := range c.shards {
+		c.shards[i].buckets = map[string]*bucket{}
+	}
+	return c
+}
+
+// Observe counts a decision.
+func (c *Counter) Observe(d *limit.Decision, items []limit.Item) {
+	if !d.Allowed {
+		return
+	}
+	for i := range items {
+		it := &items[i]
+		if it.Limit.OneField() && it.Enforced() && it.Limit.Global.Count > 0 && len(it.Name) <= maxName {
+			c.add(it)
+		}
+	}
+}
+
+func (c *Counter) add(it *limit.Item) {
+	sh := &c.shards[maphash.Bytes(c.seed, it.Name)%shards]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	b := sh.buckets[string(it.Name)]
+	if b == nil {
+		if c.counts.Add(1) > maxBuckets {
+			c.counts.Add(-1)
+			c.missed.Add(1)
+			return
+		}
+		b = &bucket{}
+		sh.buckets[string(it.Name)] = b
+	}
+	b.limit = it.Limit
+	b.units += it.Cost
+}
+
+// Turn returns which share of its limit, that of all cells together, was admitted of each
+// bucket since it was called last, a Window before: 1 is all that the limit admits in that
+// time. It is of the Most largest shares.
+func (c *Counter) Turn() map[string]float64 {
+	all := map[string]float64{}
+	for i := range c.shards {
+		sh := &c.shards[i]
+		sh.mu.Lock()
+		for name, b := range sh.buckets {
+			all[name] = float64(b.units) / float64(b.limit.Global.Most(Window.Microseconds()))
+		}
+		c.counts.Add(-int64(len(sh.buckets)))
+		sh.buckets = map[string]*bucket{}
+		sh.mu.Unlock()
+	}
+	return Largest(all)
+}
+
+// Missed returns how many decisions were not counted for want of room, since the start.
+func (c *Counter) Missed() int64 { return c.missed.Load() }
+
+// Largest returns the Most largest of some shares.
+func Largest(all map[string]float64) map[string]float64 {
+	if len(all) <= Most {
+		return all
+	}
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b)) })
+	some := make(map[string]float64, Most)
+	for _, name := range names[:Most] {
+		some[name] = all[name]
+	}
+	return some
+}

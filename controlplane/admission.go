@@ -1,0 +1,150 @@
+package controlplane
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+const (
+	// admissionEvery is how often reports of cells are looked for.
+	admissionEvery = 10 * time.Second
+	// admissionLate is how long after the end of a window the report of a cell is waited
+	// for.
+	admissionLate = 30 * time.Second
+	// alarmAt is the over-admission of which operators are told, and pageAt the one for
+	// which they are woken; as they are for one above alarmAt that lasts for pageAfter.
+	alarmAt   = 1.5
+	pageAt    = 3
+	pageAfter = 10 * time.Minute
+)
+
+// Level says how urgent something is.
+type Level int
+
+// The levels.
+const (
+	LevelCalm Level = iota
+	LevelAlarm
+	LevelPage
+)
+
+// String returns the level's word.
+func (l Level) String() string { return [...]string{"calm", "alarm", "page"}[l] }
+
+// Reports knows what each cell has admitted.
+type Reports interface {
+	Reports(ctx context.Context) ([]table.Report, error)
+}
+
+// OverAdmission is what all cells together admitted in a window, as shares of limits: 1 is
+// what a limit admits.
+type OverAdmission struct {
+	Window   int64
+	Cells    int // that have reported
+	Buckets  int
+	Max, P99 float64
+	Worst    string // the bucket of Max
+	Level    Level
+}
+
+// Admission measures by how much cells together admit more than limits. Run does the work.
+type Admission struct {
+	Reports Reports
+	Window  time.Duration // how long a window is
+	Log     *slog.Logger
+	// Measured is called with each window, unless it is nil.
+	Measured func(OverAdmission)
+
+	mu     sync.Mutex // guards what follows
+	latest OverAdmission
+	above  time.Time // since when Max is above alarmAt, zero while it is not
+}
+
+// Run measures until ctx ends.
+func (a *Admission) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := a.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			a.Log.Error("what cells admit is not known", "error", err)
+		}
+		wait(ctx, admissionEvery)
+	}
+	return nil
+}
+
+// Update measures the last window, if all cells have reported it or it is time.
+func (a *Admission) Update(ctx context.Context, now time.Time) error {
+	reports, err := a.Reports.Reports(ctx)
+	if err != nil {
+		return fmt.Errorf("measure admission: %w", err)
+	}
+	window := int64(0)
+	for _, r := range reports {
+		window = max(window, r.Window)
+	}
+	late := now.Sub(time.Unix(0, 0).Add(time.Duration(window+1)*a.Window)) >= admissionLate
+	current := slices.DeleteFunc(slices.Clone(reports), func(r table.Report) bool { return r.Window != window })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if window <= a.latest.Window || len(current) < len(reports) && !late {
+		return nil
+	}
+	a.measure(window, current, now)
+	return nil
+}
+
+// measure adds up the reports of a window. The caller holds mu.
+func (a *Admission) measure(window int64, reports []table.Report, now time.Time) {
+	o := Sum(window, reports)
+	switch {
+	case o.Max < alarmAt:
+		a.above = time.Time{}
+	case a.above.IsZero():
+		a.above = now
+	}
+	switch {
+	case o.Max >= pageAt, !a.above.IsZero() && now.Sub(a.above) >= pageAfter:
+		o.Level = LevelPage
+	case o.Max >= alarmAt:
+		o.Level = LevelAlarm
+	}
+	if o.Level > LevelCalm || a.latest.Level > LevelCalm {
+		a.Log.Warn("cells together admit more than a limit", "level", o.Level, "bucket", o.Worst, "times", o.Max, "p99", o.P99, "cells", o.Cells)
+	}
+	a.latest = o
+	if a.Measured != nil {
+		a.Measured(o)
+	}
+}
+
+// Sum adds up what cells admitted of each bucket.
+func Sum(window int64, reports []table.Report) OverAdmission {
+	o := OverAdmission{Window: window, Cells: len(reports)}
+	sums := map[string]float64{}
+	for _, r := range reports {
+		for name, share := range r.Shares {
+			sums[name] += share
+		}
+	}
+	if o.Buckets = len(sums); o.Buckets == 0 {
+		return o
+	}
+	order := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[a], sums[b]), cmp.Compare(a, b)) })
+	o.Worst = order[len(order)-1]
+	o.Max, o.P99 = sums[o.Worst], sums[order[min(len(order)-1, len(order)*99/100)]]
+	return o
+}
+
+// Latest returns what was measured last.
+func (a *Admission) Latest() OverAdmission {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.latest
+}

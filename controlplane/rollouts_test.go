@@ -1,0 +1,39 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+type vetoes map[int64]string
+
+func (v vetoes) Vetoes(context.Context) (map[int64]string, error) { return v, nil }
+
+// TestRolloutsUpdate: a revision that was vetoed becomes a tombstone, and the gate is closed,
+// once; others stay.
+func TestRolloutsUpdate(t *testing.T) {
+	f := &fleet{item: table.Item{Key: "REVISION#7", Version: 1, Body: []byte(`{}`)}}
+	closed := 0
+	r := Rollouts{Vetoes: vetoes{}, Items: f, Log: slog.New(slog.DiscardHandler), Close: func(_ context.Context, gate []byte, why string) error {
+		if string(gate) != `{"revision":0,"percent":0,"threshold":0}` || why != "it denies" {
+			t.Errorf("closed with %s, for %s", gate, why)
+		}
+		closed++
+		return errors.New("AppConfig is away")
+	}}
+	if err := r.Update(t.Context(), time.Now()); err != nil || f.item.Deleted {
+		t.Errorf("without a veto: %v, %+v", err, f.item)
+	}
+	r.Vetoes = vetoes{7: "it denies"}
+	if err := r.Update(t.Context(), time.Now()); err == nil || !f.item.Deleted || f.item.Actor != Actor {
+		t.Errorf("with one: %v, %+v", err, f.item)
+	}
+	if err := r.Update(t.Context(), time.Now()); err != nil || closed != 1 {
+		t.Errorf("again: %v, closed %d times", err, closed)
+	}
+}
