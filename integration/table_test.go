@@ -69,9 +69,10 @@ func (s *site) push(file, actor string) {
 var telling = regexp.MustCompile(`msg="telling of changes"`)
 
 // controlPlane starts one.
-func (s *site) controlPlane() *proxy {
+func (s *site) controlPlane(flags ...string) *proxy {
 	s.tb.Helper()
-	p, _ := launch(s.tb, s.command("controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"), telling)
+	args := []string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}
+	p, _ := launch(s.tb, s.command(append(args, flags...)...), telling)
 	return p
 }
 
