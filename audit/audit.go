@@ -5,11 +5,14 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/table"
@@ -138,5 +141,14 @@ func History(ctx context.Context, a Archive, key string) ([]Entry, error) {
 			return nil, fmt.Errorf("read history of %s: %w", key, err)
 		}
 	}
+	// By their names they are in the order of their versions, and what nobody signed may have
+	// any.
+	slices.SortStableFunc(entries, func(a, b Entry) int { return compareSequences(a.Sequence, b.Sequence) })
 	return entries, nil
+}
+
+// compareSequences compares numbers that may have more digits than an integer can hold.
+func compareSequences(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
