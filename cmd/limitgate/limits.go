@@ -25,6 +25,7 @@ Usage:
 	limitgate limits diff FILE dynamodb://TABLE
 	limitgate limits push [--yes] [--actor NAME] FILE dynamodb://TABLE
 	limitgate limits pull dynamodb://TABLE
+	limitgate limits history --bucket BUCKET [--json] ITEM
 	limitgate limits rollback --bucket BUCKET --to VERSION [--yes] [--actor NAME] dynamodb://TABLE ITEM
 
 lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
@@ -36,8 +37,11 @@ every dimension.
 
 diff says what push would write, item by item: the tenants, the plans and all the
 rest. push asks first, unless --yes is given, and writes each item only if nobody
-else has changed it since it was read. pull prints the table as a file. rollback
-makes one item what it was at a version, as the audit has it. AWS is found as its
+else has changed it since it was read. pull prints the table as a file.
+
+history prints a line for each change of one item, the newest last, as the audit
+has them; limitgate audit prints them whole. rollback makes one item what it was at
+a version. An ITEM is TENANT, TENANT#NAME, PLAN#NAME or SHARED. AWS is found as its
 own tools find it.
 
 All exit with 0 when it is done or the file can be used, 1 when not, and with
@@ -56,6 +60,8 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 			return runPush(ctx, env, args[1:])
 		case "pull":
 			return runPull(ctx, env, args[1:])
+		case "history":
+			return runHistory(ctx, env, args[1:])
 		case "rollback":
 			return runRollback(ctx, env, args[1:])
 		}
@@ -64,7 +70,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull or rollback; limitgate limits --help says more")
+	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull, history or rollback; limitgate limits --help says more")
 	return exitUsage
 }
 

@@ -280,11 +280,11 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 		by := ""
 		var before []string
 		if c.Before != nil {
-			by = fmt.Sprintf(", version %d by %s", c.Before.Version, c.Before.Actor)
+			by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(c.Before.Actor))
 			before = linesOf(c.Before.Body)
 		}
 		after := linesOf(c.After)
-		fmt.Fprintf(w, "%s\n", paint("1", c.Kind()+" "+c.Key+by))
+		fmt.Fprintf(w, "%s\n", paint("1", c.Kind()+" "+table.Printable(c.Key)+by))
 		for _, line := range without(before, after) {
 			fmt.Fprintf(w, "%s\n", paint("31", "  - "+line))
 		}
