@@ -21,9 +21,9 @@ import (
 // Entry is one change of one item.
 type Entry struct {
 	Key      string      `json:"key"`
-	Sequence string      `json:"sequence"` // of the stream
-	Actor    string      `json:"actor"`    // Unknown if nobody signed it
-	Version  int64       `json:"version"`  // after it
+	Sequence string      `json:"sequence,omitempty"` // of the stream
+	Actor    string      `json:"actor"`              // Unknown if nobody signed it
+	Version  int64       `json:"version"`            // after it
 	At       time.Time   `json:"at"`
 	Before   *table.Item `json:"before,omitempty"`
 	After    *table.Item `json:"after,omitempty"` // nil for what was deleted without a tombstone

@@ -26,6 +26,7 @@ Usage:
 	limitgate limits push [--yes] [--actor NAME] FILE dynamodb://TABLE
 	limitgate limits pull dynamodb://TABLE
 	limitgate limits history --bucket BUCKET [--json] ITEM
+	limitgate limits watch --updates-topic ARN | --updates-queue URL [--json] dynamodb://TABLE
 	limitgate limits rollback --bucket BUCKET --to VERSION [--yes] [--actor NAME] dynamodb://TABLE ITEM
 
 lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
@@ -43,6 +44,9 @@ history prints a line for each change of one item, the newest last, as the audit
 has them; limitgate audit prints them whole. rollback makes one item what it was at
 a version. An ITEM is TENANT, TENANT#NAME, PLAN#NAME or SHARED. AWS is found as its
 own tools find it.
+
+watch prints changes as they happen, until it is interrupted. It is told of them as
+a proxy is, by a queue of its own.
 
 All exit with 0 when it is done or the file can be used, 1 when not, and with
 64 when the arguments are wrong; diff exits with 2 when there is a difference.`
@@ -62,6 +66,8 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 			return runPull(ctx, env, args[1:])
 		case "history":
 			return runHistory(ctx, env, args[1:])
+		case "watch":
+			return runWatch(ctx, env, args[1:])
 		case "rollback":
 			return runRollback(ctx, env, args[1:])
 		}
@@ -70,7 +76,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull, history or rollback; limitgate limits --help says more")
+	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull, history, watch or rollback; limitgate limits --help says more")
 	return exitUsage
 }
 
