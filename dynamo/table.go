@@ -202,6 +202,9 @@ func itemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	it.Key, it.Actor = word(attrKey), word(attrActor)
 	if body := word(attrBody); body != "" {
 		it.Body = json.RawMessage(body)
+		if !json.Valid(it.Body) { // written by hand; as a text it can be told and written down
+			it.Body, _ = json.Marshal(body)
+		}
 	}
 	if v, ok := attributes[attrVersion].(*types.AttributeValueMemberN); ok {
 		it.Version, _ = strconv.ParseInt(v.Value, 10, 64)
