@@ -111,13 +111,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	parts := map[string]json.RawMessage{}
-	for key, it := range t.items {
-		if !it.Deleted {
-			parts[key] = it.Body
-		}
-	}
-	content, err := config.JoinLimits(parts)
+	content, err := config.JoinLimits(t.live())
 	if err != nil {
 		return fail(env, err)
 	}
