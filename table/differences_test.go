@@ -10,8 +10,10 @@ func TestDifferences(t *testing.T) {
 	for _, c := range []struct{ before, after, want string }{
 		{`{"plan":"free"}`, `{ "plan" : "free" }`, ""},
 		{`{"plan":"free"}`, `{"plan":"gold"}`, "plan: free -> gold"},
-		{`{"plan":"free","overrides":{"tenant":{"burst":2000,"rate":"5/s"}}}`, `{"plan":"free","overrides":{"tenant":{"burst":20}}}`,
-			"overrides.tenant.burst: 2000 -> 20; -overrides.tenant.rate: 5/s"},
+		{
+			`{"plan":"free","overrides":{"tenant":{"burst":2000,"rate":"5/s"}}}`, `{"plan":"free","overrides":{"tenant":{"burst":20}}}`,
+			"overrides.tenant.burst: 2000 -> 20; -overrides.tenant.rate: 5/s",
+		},
 		{``, `{"plan":"free","overrides":{}}`, "+overrides: {}; +plan: free"},
 		{`{"plan":"free"}`, ``, "-plan: free"},
 		{`[{"id":"a","rate":"1/s"},{"id":"b","rate":"2/s","when":{"op":"GET *"}}]`, `[{"id":"b","rate":"3/s","when":{"op":"GET *"}},{"id":"a","rate":"1/s"}]`, "b.rate: 2/s -> 3/s"},

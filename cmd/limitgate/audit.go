@@ -32,7 +32,7 @@ func runAudit(ctx context.Context, env *environment, args []string) int {
 }
 
 // showHistory reads what is written down about an item, and prints it, also as JSON.
-func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args []string, print func([]audit.Entry)) int {
+func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args []string, show func([]audit.Entry)) int {
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket")
 	asJSON := fs.Bool("json", false, "print each change as a line of JSON")
 	if code, done := parseFlags(env, fs, args); done {
@@ -47,7 +47,7 @@ func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args [
 		return fail(env, err)
 	}
 	if !*asJSON {
-		print(entries)
+		show(entries)
 		return exitOK
 	}
 	for i := range entries {
