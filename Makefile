@@ -65,6 +65,11 @@ propagation: ## How long a change in a table of limits is on its way to three pr
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
 		go test -tags long -run LongPropagation -count=1 -timeout=10m -v ./integration
 
+.PHONY: audit-aws
+audit-aws: ## 1,000 changes of limits, each one object of the audit although the control plane dies; two minutes
+	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
+		go test -tags long -run LongAudit -count=1 -timeout=10m -v ./integration
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh

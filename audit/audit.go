@@ -5,11 +5,14 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/table"
@@ -18,9 +21,9 @@ import (
 // Entry is one change of one item.
 type Entry struct {
 	Key      string      `json:"key"`
-	Sequence string      `json:"sequence"` // of the stream
-	Actor    string      `json:"actor"`    // Unknown if nobody signed it
-	Version  int64       `json:"version"`  // after it
+	Sequence string      `json:"sequence,omitempty"` // of the stream
+	Actor    string      `json:"actor"`              // Unknown if nobody signed it
+	Version  int64       `json:"version"`            // after it
 	At       time.Time   `json:"at"`
 	Before   *table.Item `json:"before,omitempty"`
 	After    *table.Item `json:"after,omitempty"` // nil for what was deleted without a tombstone
@@ -138,5 +141,14 @@ func History(ctx context.Context, a Archive, key string) ([]Entry, error) {
 			return nil, fmt.Errorf("read history of %s: %w", key, err)
 		}
 	}
+	// By their names they are in the order of their versions, and what nobody signed may have
+	// any.
+	slices.SortStableFunc(entries, func(a, b Entry) int { return compareSequences(a.Sequence, b.Sequence) })
 	return entries, nil
+}
+
+// compareSequences compares numbers that may have more digits than an integer can hold.
+func compareSequences(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,5 +146,38 @@ func TestExactlyOne(t *testing.T) {
 		if want := entries[i]; got[i].Sequence != want.Sequence || got[i].Version != want.Version || string(got[i].After.Body) != string(want.After.Body) {
 			t.Fatalf("entry %d is %+v, want %+v", i, got[i], want)
 		}
+	}
+}
+
+// TestHistoryInOrder: what nobody signed stands where it happened, whatever version it has,
+// and so does what is made again with version 1 after its tombstone's end.
+func TestHistoryInOrder(t *testing.T) {
+	s := &shelf{objects: map[string]string{}}
+	bare := item(0, "", false)
+	changes := []struct{ before, after *table.Item }{
+		{nil, item(1, "me", false)},
+		{item(1, "me", false), item(2, "me", false)},
+		{item(2, "me", false), bare},
+		{bare, item(3, "control-plane", false)},
+		{item(3, "control-plane", false), nil},
+		{nil, item(1, "me", false)},
+	}
+	var want []string
+	for i, c := range changes {
+		e, _ := NewEntry(strconv.Itoa(8+i)+"00000000000000000000", c.before, c.after, time.Now())
+		body, err := json.Marshal(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.objects[e.Name()] = string(body)
+		want = append(want, e.Sequence)
+	}
+	entries, err := History(t.Context(), s, "TENANT#a/b")
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Sequence)
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -197,5 +198,28 @@ func TestWriteThatKeepsTheVersion(t *testing.T) {
 	}
 	if want := []string{"TENANT#a", "TENANT#a"}; !slices.Equal(*lost, want) {
 		t.Errorf("lost %v, want %v", *lost, want)
+	}
+}
+
+// TestBodyThatIsNoJSON: it can be told on, as a text, so that it does not end the telling of
+// all others.
+func TestBodyThatIsNoJSON(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	newTable(t, a)
+	c, _ := openChanges(t, a)
+	writeByHand(t, a, map[string]types.AttributeValue{attrKey: text("TENANT#a"), attrVersion: number(1), attrBody: text("{\x00<no \"JSON")})
+	got := told(t, "the change", doneEach(c), atLeast[table.Item](1))
+	body, err := json.Marshal(got[0])
+	var back table.Item
+	if err == nil {
+		err = json.Unmarshal(body, &back)
+	}
+	var said string
+	if err := json.Unmarshal(back.Body, &said); err != nil || said != "{\x00<no \"JSON" {
+		t.Errorf("it is told as %q: %v", said, err)
+	}
+	if err != nil {
+		t.Errorf("it cannot be told: %v", err)
 	}
 }

@@ -210,6 +210,9 @@ func itemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	it.Key, it.Actor = word(attrKey), word(attrActor)
 	if body := word(attrBody); body != "" {
 		it.Body = json.RawMessage(body)
+		if !json.Valid(it.Body) { // written by hand; as a text it can be told and written down
+			it.Body, _ = json.Marshal(body)
+		}
 	}
 	it.Version = integer(attributes[attrVersion])
 	it.At, _ = time.Parse(time.RFC3339Nano, word(attrAt))

@@ -43,9 +43,10 @@ func TestDemoAWS(t *testing.T) {
 		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
 	}
 	shown := 0
-	rest := out.String()
+	rest := timeOfDay.ReplaceAllString(out.String(), "T")
 	for _, e := range examples(t, "../docs/limits-as-data.md") {
 		for _, line := range e.shows {
+			line = timeOfDay.ReplaceAllString(line, "T")
 			// What follows the first of these is a time or a place.
 			if i := strings.Index(line, "full again"); i >= 0 {
 				line = line[:i]

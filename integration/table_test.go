@@ -72,7 +72,8 @@ var telling = regexp.MustCompile(`msg="telling of changes"`)
 // controlPlane starts one.
 func (s *site) controlPlane(flags ...string) *proxy {
 	s.tb.Helper()
-	p, _ := launch(s.tb, s.command(append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, flags...)...), telling)
+	args := []string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}
+	p, _ := launch(s.tb, s.command(append(args, flags...)...), telling)
 	return p
 }
 

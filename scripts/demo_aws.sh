@@ -27,5 +27,6 @@ while IFS= read -r command <&3; do
 	*'push --yes --actor'*) until_ready eval "$(sed "$replace" <<<'bin/limitgate check --peek acme - - | grep "of 20 left"')"
 		until_ready eval "$(sed "$replace" <<<'bin/limitgate audit --bucket limits-audit acme | grep "version 2"')"
 		;;
+	*'limits rollback'*) until_ready eval "$(sed "$replace" <<<'bin/limitgate audit --bucket limits-audit acme | grep "version 3"')" ;;
 	esac
 done 3< <(sed -n '/^```console/,/^```$/ s/^\$ //p' "$page" | sed "$replace")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -22,25 +23,34 @@ what was before and after. It exits with 0 when there is something, 1 when not a
 
 func runAudit(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "audit", auditAbout, "limitgate audit --bucket limits-audit acme")
+	return showHistory(ctx, env, fs, args, func(entries []audit.Entry) {
+		for i := range entries {
+			printEntry(env.stdout, &entries[i], env.coloured())
+		}
+	})
+}
+
+// showHistory reads what is written down about an item, and prints it, also as JSON.
+func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args []string, show func([]audit.Entry)) int {
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket")
 	asJSON := fs.Bool("json", false, "print each change as a line of JSON")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
 	if fs.NArg() != 1 || *bucket == "" {
-		fmt.Fprintln(env.stderr, "limitgate audit: --bucket and a tenant are needed: limitgate audit --bucket limits-audit acme")
+		fmt.Fprintf(env.stderr, "limitgate %s: --bucket and a tenant are needed: limitgate %s --bucket limits-audit acme\n", fs.Name(), fs.Name())
 		return exitUsage
 	}
 	entries, err := history(ctx, *bucket, keyOfArg(fs.Arg(0)))
 	if err != nil {
 		return fail(env, err)
 	}
+	if !*asJSON {
+		show(entries)
+		return exitOK
+	}
 	for i := range entries {
-		if *asJSON {
-			_ = json.NewEncoder(env.stdout).Encode(&entries[i])
-		} else {
-			printEntry(env.stdout, &entries[i], env.coloured())
-		}
+		_ = json.NewEncoder(env.stdout).Encode(&entries[i])
 	}
 	return exitOK
 }
@@ -66,6 +76,12 @@ func history(ctx context.Context, bucket, key string) ([]audit.Entry, error) {
 }
 
 func printEntry(w io.Writer, e *audit.Entry, colour bool) {
+	fmt.Fprintf(w, "%s  version %d by %s\n", e.At.Format(time.RFC3339), e.Version, table.Printable(e.Actor))
+	printChanges(w, []table.Change{changeOf(e)}, colour)
+}
+
+// changeOf returns the change that an entry tells of.
+func changeOf(e *audit.Entry) table.Change {
 	c := table.Change{Key: e.Key, Before: e.Before}
 	if e.Before != nil && e.Before.Deleted {
 		c.Before = nil
@@ -73,8 +89,7 @@ func printEntry(w io.Writer, e *audit.Entry, colour bool) {
 	if e.After != nil && !e.After.Deleted {
 		c.After = e.After.Body
 	}
-	fmt.Fprintf(w, "%s  version %d by %s\n", e.At.Format(time.RFC3339), e.Version, e.Actor)
-	printChanges(w, []table.Change{c}, colour)
+	return c
 }
 
 func runRollback(ctx context.Context, env *environment, args []string) int {

@@ -22,6 +22,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/metrics"
+	"github.com/limitgate/limitgate/table"
 )
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
@@ -206,8 +207,8 @@ func restore(ctx context.Context, limits *dynamo.Table, r dynamo.Record, log *sl
 		}
 		return nil
 	}
-	if r.After != nil && !r.After.Deleted && string(r.After.Body) == string(r.Before.Body) && r.After.Version == r.Before.Version {
-		return nil // a write that changed nothing
+	if r.After != nil && changesNothing(r.Before, r.After) {
+		return nil
 	}
 	written, err := limits.Restore(ctx, *r.Before, r.After, controlplane.Actor)
 	if errors.Is(err, dynamo.ErrConflict) {
@@ -217,4 +218,9 @@ func restore(ctx context.Context, limits *dynamo.Table, r dynamo.Record, log *sl
 		log.Error("an item was deleted or written by hand, and is as it was before", "key", written.Key, "version", written.Version)
 	}
 	return err
+}
+
+// changesNothing reports whether a write changed neither limits nor their version.
+func changesNothing(before, after *table.Item) bool {
+	return after.Deleted == before.Deleted && string(after.Body) == string(before.Body) && after.Version == before.Version
 }

@@ -25,7 +25,10 @@ Usage:
 	limitgate limits diff FILE dynamodb://TABLE
 	limitgate limits push [--yes] [--actor NAME] FILE dynamodb://TABLE
 	limitgate limits pull dynamodb://TABLE
+	limitgate limits history --bucket BUCKET [--json] ITEM
+	limitgate limits watch --updates-topic ARN | --updates-queue URL [--json] dynamodb://TABLE
 	limitgate limits rollback --bucket BUCKET --to VERSION [--yes] [--actor NAME] dynamodb://TABLE ITEM
+	limitgate limits confirm --bucket BUCKET [--yes] [--actor NAME] dynamodb://TABLE ITEM
 
 lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
 right, warns of what is seldom meant, and prints what each limit costs the
@@ -36,9 +39,16 @@ every dimension.
 
 diff says what push would write, item by item: the tenants, the plans and all the
 rest. push asks first, unless --yes is given, and writes each item only if nobody
-else has changed it since it was read. pull prints the table as a file. rollback
-makes one item what it was at a version, as the audit has it. AWS is found as its
-own tools find it.
+else has changed it since it was read. pull prints the table as a file.
+
+history prints a line for each change of one item, the newest last, as the audit
+has them; limitgate audit prints them whole. rollback makes one item what it was at
+a version. confirm applies on purpose what was written or deleted by hand and put
+back by the control plane, since nobody had signed it. An ITEM is TENANT,
+TENANT#NAME, PLAN#NAME or SHARED.
+
+watch prints changes as they happen, until it is interrupted. It is told of them as
+a proxy is, by a queue of its own. AWS is found as its own tools find it.
 
 All exit with 0 when it is done or the file can be used, 1 when not, and with
 64 when the arguments are wrong; diff exits with 2 when there is a difference.`
@@ -56,15 +66,21 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 			return runPush(ctx, env, args[1:])
 		case "pull":
 			return runPull(ctx, env, args[1:])
+		case "history":
+			return runHistory(ctx, env, args[1:])
+		case "watch":
+			return runWatch(ctx, env, args[1:])
 		case "rollback":
 			return runRollback(ctx, env, args[1:])
+		case "confirm":
+			return runConfirm(ctx, env, args[1:])
 		}
 	}
 	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull or rollback; limitgate limits --help says more")
+	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull, history, watch, rollback or confirm; limitgate limits --help says more")
 	return exitUsage
 }
 

@@ -111,13 +111,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	parts := map[string]json.RawMessage{}
-	for key, it := range t.items {
-		if !it.Deleted && table.IsPart(key) {
-			parts[key] = it.Body
-		}
-	}
-	content, err := config.JoinLimits(parts)
+	content, err := config.JoinLimits(t.live())
 	if err != nil {
 		return fail(env, err)
 	}
@@ -285,11 +279,11 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 		by := ""
 		var before []string
 		if c.Before != nil {
-			by = fmt.Sprintf(", version %d by %s", c.Before.Version, c.Before.Actor)
+			by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(c.Before.Actor))
 			before = linesOf(c.Before.Body)
 		}
 		after := linesOf(c.After)
-		fmt.Fprintf(w, "%s\n", paint("1", c.Kind()+" "+c.Key+by))
+		fmt.Fprintf(w, "%s\n", paint("1", c.Kind()+" "+table.Printable(c.Key)+by))
 		for _, line := range without(before, after) {
 			fmt.Fprintf(w, "%s\n", paint("31", "  - "+line))
 		}

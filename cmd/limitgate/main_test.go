@@ -19,7 +19,7 @@ func command(args ...string) (stdout, stderr string, code int) {
 // TestHelp: help with a command prints what the command's own --help does, and
 // that says what the command exits with.
 func TestHelp(t *testing.T) {
-	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits rollback", "audit", "controlplane", "replay"} {
+	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits history", "limits watch", "limits rollback", "limits confirm", "audit", "controlplane", "replay"} {
 		args := strings.Fields(words)
 		own, _, code := command(append(args, "--help")...)
 		if code != exitOK || !strings.Contains(own, "Usage:") || !strings.Contains(own, "64 when the") && !strings.Contains(own, "64\nwhen the") {

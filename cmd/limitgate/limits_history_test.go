@@ -1,0 +1,44 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// tenant returns a version of the item TENANT#a; without a body it is a tombstone.
+func tenant(version int64, actor, body string) *table.Item {
+	at := time.Date(2026, 1, 2, 3, 4, int(version), 0, time.UTC)
+	return &table.Item{Key: "TENANT#a", Version: version, Actor: actor, At: at, Body: json.RawMessage(body), Deleted: body == ""}
+}
+
+// entriesOf returns what the audit has of changes from each item to the next one.
+func entriesOf(items ...*table.Item) (entries []audit.Entry) {
+	for i := 1; i < len(items); i++ {
+		if e, ok := audit.NewEntry("1", items[i-1], items[i], time.Date(2026, 1, 2, 4, 0, i, 0, time.UTC)); ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// TestPrintHistory: each change is one line, whatever is in it.
+func TestPrintHistory(t *testing.T) {
+	const want = `2026-01-02T03:04:01Z  version 1  by ann          add     +burst: 2000, +plan: free
+2026-01-02T03:04:02Z  version 2  by "bob\nbert"  change  burst: 2000 -> 20
+2026-01-02T03:04:03Z  version 3  by ann          delete  -burst: 20, -plan: free
+2026-01-02T03:04:04Z  version 4  by ann          add     +a: 1, +b: 2, +c: 3, +d: 4, and 2 more
+2026-01-02T04:00:05Z  version 4  by unknown      delete  -a: 1, -b: 2, -c: 3, -d: 4, and 2 more
+`
+	var b strings.Builder
+	printHistory(&b, entriesOf(nil,
+		tenant(1, "ann", `{"plan":"free","burst":2000}`), tenant(2, "bob\nbert", `{"plan":"free","burst":20}`), tenant(3, "ann", ""),
+		tenant(4, "ann", `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}`), nil))
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}

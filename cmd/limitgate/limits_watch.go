@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/table"
+)
+
+const (
+	// watchPause is how long nothing is asked after an error.
+	watchPause = time.Second
+	// watchDiffers is after how many digests in a row that differ the table is read again:
+	// what the first one misses may be on its way.
+	watchDiffers = 2
+)
+
+// watchEnds are the signals that end watching: the last one comes when nobody reads what is
+// printed, and would else leave the queue behind.
+var watchEnds = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
+
+func runWatch(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits watch", limitsAbout, "limitgate limits watch --updates-topic arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits")
+	topic := fs.String("updates-topic", "", "`ARN` of the SNS topic; a queue is made and subscribed to it, and deleted at the end")
+	queue := fs.String("updates-queue", "", "`URL` of an SQS queue that was made for this alone")
+	asJSON := fs.Bool("json", false, "print each change as a line of JSON")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 || !isTable(fs.Arg(0)) || (*topic == "") == (*queue == "") {
+		fmt.Fprintln(env.stderr, "limitgate limits watch: a table, and --updates-topic or --updates-queue are needed: limitgate limits watch --updates-topic ARN dynamodb://TABLE")
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(ctx, watchEnds...)
+	defer stop()
+	aws, err := loadAWS(ctx)
+	if err != nil {
+		return fail(env, err)
+	}
+	w := &watcher{table: dynamo.NewTable(aws, strings.TrimPrefix(fs.Arg(0), config.LimitsTablePrefix)), stderr: env.stderr}
+	w.print = func(e *audit.Entry) { printEntry(env.stdout, e, env.coloured()) }
+	if *asJSON {
+		w.print = func(e *audit.Entry) { _ = json.NewEncoder(env.stdout).Encode(e) }
+	}
+	if *queue != "" {
+		w.updates = dynamo.OpenQueue(aws, *queue)
+		return w.watch(ctx, env, fs.Arg(0))
+	}
+	subscription := dynamo.NewSubscription(aws, *topic)
+	w.updates = subscription
+	// Half a subscription would stay behind.
+	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsTimeout)
+	defer cancel()
+	if err := subscription.Open(opening); err != nil {
+		return fail(env, err)
+	}
+	code := w.watch(ctx, env, fs.Arg(0))
+	closing, cancel := context.WithTimeout(context.Background(), awsTimeout)
+	defer cancel()
+	if err := subscription.Close(closing); err != nil {
+		return fail(env, err)
+	}
+	return code
+}
+
+// watcher prints what becomes of the items of a table.
+type watcher struct {
+	table     catalog.Scanner
+	updates   catalog.Updates
+	print     func(*audit.Entry)
+	stderr    io.Writer
+	known     map[string]table.Item
+	missed    bool   // whether the table has to be read again
+	differing int    // digests in a row that differed
+	said      string // the latest error
+}
+
+// watch reads the table and prints changes until ctx ends.
+func (w *watcher) watch(ctx context.Context, env *environment, name string) int {
+	items, err := w.table.Scan(ctx)
+	if ctx.Err() != nil {
+		return exitOK
+	}
+	if err != nil {
+		return fail(env, err)
+	}
+	w.known = map[string]table.Item{}
+	for i := range items {
+		if items[i].IsLimits() {
+			w.known[items[i].Key] = items[i]
+		}
+	}
+	fmt.Fprintf(w.stderr, "limitgate: watching %s, %d items\n", name, w.digest().Count)
+	for ctx.Err() == nil {
+		if err := w.next(ctx); err != nil && ctx.Err() == nil {
+			w.complain(err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(watchPause):
+			}
+		}
+	}
+	return exitOK
+}
+
+// next waits for messages and prints what is new in them.
+func (w *watcher) next(ctx context.Context) error {
+	if w.missed || w.differing >= watchDiffers {
+		items, err := w.table.Scan(ctx)
+		if err != nil {
+			return err
+		}
+		w.missed, w.differing = false, 0
+		w.take(items)
+	}
+	messages, bad, err := w.updates.Receive(ctx)
+	for _, m := range messages {
+		if m.Item != nil {
+			w.take([]table.Item{*m.Item})
+		}
+		if m.Digest != nil && *m.Digest == w.digest() {
+			w.differing = 0
+		} else if m.Digest != nil {
+			w.differing++
+		}
+	}
+	if errors.Is(err, table.ErrMissed) { // the queue is a new one
+		w.missed = true
+		return nil
+	}
+	if err == nil && bad > 0 {
+		err = fmt.Errorf("%d messages cannot be read", bad)
+	}
+	if err == nil {
+		w.said = ""
+	}
+	return err
+}
+
+// take prints the items that are newer than what is known.
+func (w *watcher) take(items []table.Item) {
+	for i := range items {
+		it := &items[i]
+		was, ok := w.known[it.Key]
+		if !it.IsLimits() || ok && it.Version <= was.Version {
+			continue
+		}
+		e := &audit.Entry{Key: it.Key, Actor: it.Actor, Version: it.Version, At: it.At, After: it}
+		if ok {
+			e.Before = &was
+		}
+		w.print(e)
+		w.known[it.Key] = *it
+	}
+}
+
+func (w *watcher) digest() (d table.Digest) {
+	for _, it := range w.known {
+		d.Add(&it)
+	}
+	return d
+}
+
+// complain says what goes wrong, once.
+func (w *watcher) complain(err error) {
+	if err.Error() != w.said {
+		fmt.Fprintf(w.stderr, "limitgate: %s; it is tried again\n", err)
+	}
+	w.said = err.Error()
+}

@@ -1,0 +1,146 @@
+package integration
+
+import (
+	"encoding/json"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var timeOfDay = regexp.MustCompile(`(?m)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// TestHistory: what was changed is said in a line for each change, the newest last.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.archive()
+	plane := s.controlPlane("--audit-bucket", auditBucket)
+	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
+	s.push(tableLimits(t, "acme: {plan: gold, overrides: {tenant: {burst: 20}}}"), "bob")
+	s.push(tableLimits(t, ""), "ann")
+	const want = `T  version 1  by ann  add     +plan: free
+T  version 2  by bob  change  +overrides.tenant.burst: 20, plan: free -> gold
+T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
+`
+	var got, errs string
+	eventually(t, "the history is there", func() bool {
+		got, errs, _ = s.limits("history", "--bucket", auditBucket, "acme")
+		return strings.Contains(got, "version 3")
+	})
+	if got = timeOfDay.ReplaceAllString(got, "T"); got != want || errs != "" {
+		t.Errorf("got\n%s%swant\n%s", got, errs, want)
+	}
+	asJSON, _, _ := s.limits("history", "--bucket", auditBucket, "--json", "TENANT#acme")
+	same, _, code := runCommand(t, nil, s.command("audit", "--bucket", auditBucket, "--json", "acme"))
+	if code != 0 || asJSON != same || strings.Count(asJSON, `"key":"TENANT#acme"`) < 3 {
+		t.Errorf("as JSON the history is\n%sand the audit %d\n%s", asJSON, code, same)
+	}
+	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "nothing is written down about TENANT#nobody in limits-audit") {
+		t.Errorf("the history of nobody: %d\n%s", code, errs)
+	}
+	if err := plane.stop(syscall.SIGTERM); err != nil {
+		t.Errorf("the control plane: %v\n%s", err, plane.output())
+	}
+}
+
+// watching is what limits watch prints, once it watches.
+type watching struct {
+	*exec.Cmd
+	stdout, stderr watched
+}
+
+// watch starts limits watch, and waits until it has read the table.
+func (s *site) watch(flags ...string) *watching {
+	s.tb.Helper()
+	w := &watching{Cmd: s.command(append(append([]string{"limits", "watch"}, flags...), tableURL)...)}
+	w.Stdout, w.Stderr = &w.stdout, &w.stderr
+	if err := w.Start(); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.tb.Cleanup(func() { _ = w.Process.Kill() })
+	eventually(s.tb, "it watches", func() bool { return strings.Contains(w.stderr.String(), "watching dynamodb://limits, ") })
+	return w
+}
+
+// TestWatch: changes are printed when they are made, with what was before, to people and to
+// machines, and whoever watched leaves no queue behind, however it ends.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
+	s.controlPlane()
+	people, machine := s.watch("--updates-topic", s.topic), s.watch("--json", "--updates-topic", s.topic)
+	s.push(tableLimits(t, "acme: {plan: gold}"), "bob")
+	s.push(tableLimits(t, ""), "ann")
+	const want = `T  version 2 by bob
+change TENANT#acme, version 1 by ann
+  - {plan: free}
+  + {plan: gold}
+T  version 3 by ann
+delete TENANT#acme, version 2 by bob
+  - {plan: gold}
+`
+	eventually(t, "the changes are printed", func() bool {
+		return strings.Contains(people.stdout.String(), "version 3") && strings.Count(machine.stdout.String(), "\n") > 1
+	})
+	if got := timeOfDay.ReplaceAllString(people.stdout.String(), "T"); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(machine.stdout.String()), "\n") {
+		var e audited
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Key != "TENANT#acme" || e.Version != int64(2+i) || e.Before.Version != int64(1+i) || e.After.Deleted != (i == 1) {
+			t.Errorf("line %d is %s: %v", i, line, err)
+		}
+	}
+	for sig, w := range map[syscall.Signal]*watching{syscall.SIGINT: people, syscall.SIGTERM: machine} {
+		if err := w.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Wait(); err != nil {
+			t.Errorf("%s: %v\n%s", sig, err, w.stderr.String())
+		}
+	}
+	if queues, subscriptions := s.Queues(t), s.Subscriptions(t); len(queues) > 0 || len(subscriptions) > 0 {
+		t.Errorf("the queues %v and the subscriptions %v stay behind", queues, subscriptions)
+	}
+	if _, errs, code := s.limits("watch", tableURL); code != 64 || !strings.Contains(errs, "--updates-topic or --updates-queue") {
+		t.Errorf("without a topic: %d\n%s", code, errs)
+	}
+}
+
+// TestWatchIntoAPipe: whoever reads only the beginning of what is printed ends it, and it
+// cleans up.
+func TestWatchIntoAPipe(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
+	s.controlPlane()
+	head := exec.Command("head", "-n", "1")
+	w := &watching{Cmd: s.command("limits", "watch", "--updates-topic", s.topic, tableURL)}
+	pipe, err := w.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Stderr, head.Stdin = &w.stderr, pipe
+	for _, cmd := range []*exec.Cmd{w.Cmd, head} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+	}
+	_ = pipe.Close() // it is head's alone
+	eventually(t, "it watches", func() bool { return strings.Contains(w.stderr.String(), "watching") })
+	s.push(tableLimits(t, "acme: {plan: gold}"), "bob")
+	if err := head.Wait(); err != nil {
+		t.Error(err)
+	}
+	s.push(tableLimits(t, "acme: {plan: free}"), "bob")
+	if err := w.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, w.stderr.String())
+	}
+	if queues := s.Queues(t); len(queues) > 0 {
+		t.Errorf("the queues %v stay behind", queues)
+	}
+}
