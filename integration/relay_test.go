@@ -18,6 +18,9 @@ import (
 const (
 	relayQueue = "relay"
 	relayBatch = 10 // the most that SQS takes at once
+	relayMost  = 20 // batches that go on together
+	// relayPause lets messages come together: an emulator has no time for each by itself.
+	relayPause = 50 * time.Millisecond
 )
 
 // relay stands between the topic and the queues of proxies: what the topic tells it hands
@@ -117,24 +120,29 @@ func (r *relay) disturb(share float64) {
 // run hands on until ctx ends. While there is no AWS it asks again and again.
 func (r *relay) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		bodies, err := r.receive(ctx)
-		for _, o := range r.all() {
-			if sent := r.send(ctx, o.url, r.choose(o, bodies)); sent != nil {
-				err = sent
+		var bodies []string
+		for wait := int32(1); len(bodies) < relayMost*relayBatch; wait = 0 {
+			got, err := r.receive(ctx, wait)
+			bodies = append(bodies, got...)
+			if err != nil || len(got) < relayBatch {
+				break
 			}
 		}
-		if err != nil {
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
+		var wg sync.WaitGroup
+		for _, o := range r.all() {
+			wg.Go(func() { _ = r.send(ctx, o.url, r.choose(o, bodies)) }) // what fails is lost
+		}
+		wg.Wait()
+		select {
+		case <-ctx.Done():
+		case <-time.After(relayPause):
 		}
 	}
 }
 
 // receive takes messages off the relay's own queue.
-func (r *relay) receive(ctx context.Context) (bodies []string, err error) {
-	got, err := r.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &r.own, MaxNumberOfMessages: relayBatch, WaitTimeSeconds: 1})
+func (r *relay) receive(ctx context.Context, wait int32) (bodies []string, err error) {
+	got, err := r.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &r.own, MaxNumberOfMessages: relayBatch, WaitTimeSeconds: wait})
 	if err != nil || len(got.Messages) == 0 {
 		return nil, err
 	}

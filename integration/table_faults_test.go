@@ -19,8 +19,10 @@ type tableFault struct {
 	planes int // control planes, at least one
 	// lasts is how long it is left broken.
 	lasts time.Duration
-	make  func(t *testing.T, s *tableScene)
-	heal  func(t *testing.T, s *tableScene)
+	// furnish adds to the scene before its control planes start, and may be nil.
+	furnish func(t *testing.T, s *tableScene)
+	make    func(t *testing.T, s *tableScene)
+	heal    func(t *testing.T, s *tableScene)
 	// also is checked beyond what every fault must keep, when all agree, and may be nil.
 	also func(t *testing.T, s *tableScene, o *tableOutcome)
 }
@@ -37,12 +39,12 @@ type tableOutcome struct {
 }
 
 // settleTime is how long things change before a fault and after it.
-const settleTime = time.Second
+const settleTime = 2 * time.Second
 
 // runTableFault makes a fault while limits change and decisions are asked for.
 func runTableFault(t *testing.T, f tableFault) *tableOutcome {
 	t.Helper()
-	s := newTableScene(t, max(f.planes, 1))
+	s := newTableScene(t, max(f.planes, 1), f.furnish)
 	s.awaitAgreement(t, s.proxies...)
 	stalls := watchStalls(t)
 	asking := s.startAsking()
@@ -106,7 +108,7 @@ func (s *tableScene) poisonQueues(t *testing.T) {
 }
 
 // tellDigests tells all proxies what the table is until the test is over, as a control
-// plane does, but twice a second.
+// plane does, but every second.
 func (s *tableScene) tellDigests(t *testing.T) {
 	topic := dynamo.NewTopic(s.Config, s.topic)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,7 +118,7 @@ func (s *tableScene) tellDigests(t *testing.T) {
 		wg.Wait()
 	})
 	wg.Go(func() {
-		tick := time.NewTicker(500 * time.Millisecond)
+		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
 			select {
@@ -160,7 +162,7 @@ var disturbed = tableFault{
 // changes.
 func TestTableFaults(t *testing.T) {
 	quick := disturbed
-	quick.lasts = 3 * time.Second
+	quick.lasts = 2 * time.Second
 	quick.heal = func(t *testing.T, s *tableScene) {
 		s.relay.disturb(0)
 		s.tellDigests(t)

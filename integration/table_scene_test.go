@@ -37,20 +37,26 @@ type tableScene struct {
 	planes  []*proxy
 	proxies []*proxy
 	writer  *tenantWriter
-	// planeFlags and planeEnv are of control planes, beside what all need.
-	planeFlags, planeEnv []string
-	tenants              []string
-	writing              *writing // while a fault is made
+	tenants []string
+	writing *writing // while a fault is made
+	// planeFlags are of control planes, beside what all need, and planeEnv makes what each
+	// of them has in its environment.
+	planeFlags []string
+	planeEnv   func() []string
 	// untouched are the limits of tenants that must not change.
 	untouched map[string]int64
 	// good is what an item is in truth that was written by hand.
 	good map[string]json.RawMessage
 }
 
-// newTableScene starts one, with a number of control planes.
-func newTableScene(t *testing.T, planes int) *tableScene {
+// newTableScene starts one, with a number of control planes. Furnish may add what they are
+// to have, and be nil.
+func newTableScene(t *testing.T, planes int, furnish func(t *testing.T, s *tableScene)) *tableScene {
 	t.Helper()
 	s := &tableScene{site: newSite(t), redis: redistest.Start(t), untouched: map[string]int64{}, good: map[string]json.RawMessage{}}
+	if furnish != nil {
+		furnish(t, s)
+	}
 	s.relay = startRelay(s.site)
 	s.push(s.limitsFile(), "ann")
 	s.writer = newTenantWriter(s.table)
@@ -107,7 +113,9 @@ tenants: {`+tenants.String()+`}
 func (s *tableScene) plane() *proxy {
 	s.tb.Helper()
 	cmd := s.command(append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, s.planeFlags...)...)
-	cmd.Env = append(cmd.Env, s.planeEnv...)
+	if s.planeEnv != nil {
+		cmd.Env = append(cmd.Env, s.planeEnv()...)
+	}
 	p, _ := launch(s.tb, cmd, telling)
 	return p
 }
@@ -199,7 +207,8 @@ func (s *tableScene) awaitAgreement(t *testing.T, proxies ...*proxy) time.Time {
 		}
 		if time.Now().After(late) {
 			for _, p := range slices.Concat(proxies, s.planes) {
-				t.Logf("a log:\n%s", p.output())
+				lines := slices.Collect(strings.Lines(p.output()))
+				t.Logf("the end of a log:\n%s", strings.Join(lines[max(0, len(lines)-20):], ""))
 			}
 			t.Fatalf("not within %s: %v", agreeWithin, diff)
 		}

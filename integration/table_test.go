@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,7 @@ type site struct {
 	tb    testing.TB
 	topic string
 	table *dynamo.Table
+	env   []string // of its processes, beside what leads them to the emulator
 }
 
 func newSite(tb testing.TB) *site {
@@ -48,7 +50,7 @@ func (s *site) furnish() {
 // command returns a limitgate that finds this AWS.
 func (s *site) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binaries.release, args...)
-	cmd.Env = append(cmd.Environ(), s.Environment()...)
+	cmd.Env = slices.Concat(cmd.Environ(), s.Environment(), s.env)
 	return cmd
 }
 
