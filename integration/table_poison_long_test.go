@@ -93,7 +93,7 @@ var poison = tableFault{
 	},
 	also: func(t *testing.T, s *tableScene, _ *tableOutcome) {
 		for i, p := range s.proxies {
-			if got := p.client().Do(t.Context(), "RL.CONFIG", "VERSION").String(); strings.Contains(got, "TENANT") || strings.Contains(got, "PLAN") {
+			if got := p.client().Do(t.Context(), "RL.CONFIG", "VERSION").String(); strings.Contains(got, "poisoned") || strings.Contains(got, "PLAN#") || strings.Contains(got, "SHARED") {
 				t.Errorf("proxy %d has still something to tell: %s", i, got)
 			}
 		}
