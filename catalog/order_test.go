@@ -201,3 +201,21 @@ func TestLastGoodInAnyOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestUnsigned: an item without a version does not take the place of one that waits for its
+// plan; and where it stands in the table when a proxy starts, what a snapshot has is used.
+func TestUnsigned(t *testing.T) {
+	unsigned := table.Item{Key: "TENANT#acme", Body: json.RawMessage(`{}`)}
+	c := loaded(t, shared, free)
+	for _, it := range []table.Item{acme, unsigned, pro} {
+		c.Apply([]table.Item{it})
+	}
+	if got := c.Set().TenantLimits("acme")[0].Describe(); got != "100/s burst 100" {
+		t.Errorf("when its plan has come it has %s", got)
+	}
+	c = loaded(t, shared, free, pro, unsigned)
+	c.Recall([]table.Item{acme})
+	if got := c.Set().TenantLimits("acme")[0].Describe(); got != "100/s burst 100" {
+		t.Errorf("with what a snapshot has of it it has %s", got)
+	}
+}

@@ -70,8 +70,9 @@ func (c *Catalog) recall(items []table.Item) {
 	items = slices.SortedFunc(slices.Values(items), func(a, b table.Item) int { return cmp.Compare(a.Version, b.Version) })
 	plans := false
 	for _, it := range items {
-		newest := c.rejected[it.Key]
-		if !it.IsLimits() || it.Version >= newest.version || it.Version <= c.good[it.Key].Version {
+		newest, unusable := c.rejected[it.Key]
+		unsigned := unusable && newest.version == 0 // what has a version is newer
+		if !it.IsLimits() || !unsigned && it.Version >= newest.version || it.Version <= c.good[it.Key].Version {
 			continue
 		}
 		if set, err := c.compile(map[string]table.Item{it.Key: it}); err == nil {
@@ -153,6 +154,9 @@ func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
 // reject notes that an item cannot be used, and tells it once. The caller holds mu.
 func (c *Catalog) reject(it table.Item, why error) {
 	before, known := c.rejected[it.Key]
+	if known && it.Version < before.version {
+		return // what is newer may be waiting for a plan
+	}
 	c.rejected[it.Key] = rejection{it.Version, why}
 	if known && before.version == it.Version {
 		return

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/table"
 )
@@ -122,5 +125,23 @@ func TestRestore(t *testing.T) {
 	gone.Version = 7
 	if back, err := limits.Restore(t.Context(), gone, nil, "control-plane"); err != nil || back.Version != 8 {
 		t.Errorf("what was deleted: %+v, %v", back, err)
+	}
+	for name, version := range map[string]types.AttributeValue{"word": text("7"), "zero": number(0), "none": nil} {
+		good := put(t, limits, item("TENANT#"+name, 0, `{"plan":"p"}`))
+		odd := map[string]types.AttributeValue{attrKey: text(good.Key), attrBody: text(`{"plan":"by hand"}`)}
+		if version != nil {
+			odd[attrVersion] = version
+		}
+		name := "limits"
+		if _, err := dynamodb.NewFromConfig(a.Config).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: odd}); err != nil {
+			t.Fatal(err)
+		}
+		found, _, err := limits.Get(t.Context(), good.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := limits.Restore(t.Context(), good, &found, "control-plane"); err != nil || back.Version != 2 {
+			t.Errorf("what was written by hand with the version %v: %+v, %v", version, back, err)
+		}
 	}
 }

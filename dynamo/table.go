@@ -143,7 +143,9 @@ func (t *Table) Restore(ctx context.Context, good table.Item, found *table.Item,
 		in.ExpressionAttributeNames = map[string]string{"#v": attrVersion}
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":found": number(found.Version)}
 		if found.Version == 0 {
-			in.ConditionExpression, in.ExpressionAttributeValues = aws.String("attribute_not_exists(#v)"), nil
+			// It has none, or one that is no version.
+			in.ConditionExpression = aws.String("attribute_not_exists(#v) OR #v = :found OR NOT attribute_type(#v, :number)")
+			in.ExpressionAttributeValues[":number"] = text("N")
 		}
 	}
 	good.Version++

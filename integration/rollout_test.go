@@ -32,7 +32,7 @@ func (s *site) rollOut(want int, word string, args ...string) (stdout string) {
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)
-	s.extra = gate.environment()
+	s.env = gate.environment()
 	const tenants = "acme: {plan: gold}"
 	file := tableLimits(t, tenants)
 	s.push(file, "ann")

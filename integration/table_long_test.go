@@ -108,43 +108,15 @@ func (l *looker) look(ctx context.Context, t *testing.T, p *proxy) {
 	}
 }
 
-// tenantWriter writes tenants, each change with a limit of its own.
-type tenantWriter struct {
-	table *dynamo.Table
-	mu    sync.Mutex // guards what follows
-	next  int64
-	was   map[string]int64 // versions
-	acks  []time.Duration  // how long the writes took
-}
-
 // write writes a tenant, after it has told the lookers. One goroutine may write a tenant.
 func (w *tenantWriter) write(t *testing.T, tenant string, lookers ...*looker) {
-	w.mu.Lock()
-	w.next++
-	c := change{tenant, 1000 + w.next, time.Now()}
-	was := w.was[tenant]
-	w.mu.Unlock()
+	c := change{tenant, w.limit(), time.Now()}
 	for _, l := range lookers {
 		l.add(c)
 	}
-	body := json.RawMessage(fmt.Sprintf(`{"plan":"free","overrides":{"tenant":{"rate":"%d/s"}}}`, c.limit))
-	written, err := w.table.Put(t.Context(), tables.Item{Key: "TENANT#" + tenant, Version: was, Body: body, Actor: "test", At: time.Now().UTC()})
-	if err != nil {
+	if _, err := w.put(t.Context(), tables.PrefixTenant+tenant, tenantBody(c.limit)); err != nil {
 		t.Error(err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.was[tenant] = written.Version
-	w.acks = append(w.acks, time.Since(c.sent))
-}
-
-// takeAcks returns how long the writes took since it was last asked.
-func (w *tenantWriter) takeAcks() []time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	acks := w.acks
-	w.acks = nil
-	return acks
 }
 
 // quantiles prints what people look at.
@@ -163,7 +135,7 @@ func TestLongPropagation(t *testing.T) {
 	s := newSite(t)
 	s.push(tableLimits(t, ""), "ann")
 	s.controlPlane()
-	w := &tenantWriter{table: s.table, was: map[string]int64{}}
+	w := newTenantWriter(s.table)
 	var proxies []*proxy
 	for range 3 {
 		proxies = append(proxies, s.serve(filepath.Join(t.TempDir(), "snapshot")))
@@ -212,15 +184,11 @@ func TestLongPropagation(t *testing.T) {
 // writeMany writes many tenants as fast as it goes.
 func writeMany(t *testing.T, w *tenantWriter, prefix string, lookers ...*looker) {
 	t.Helper()
-	var wg sync.WaitGroup
-	for i := range burstWriters {
-		wg.Go(func() {
-			for j := i; j < burstSize; j += burstWriters {
-				w.write(t, fmt.Sprint(prefix, j), lookers...)
-			}
-		})
-	}
-	wg.Wait()
+	w.burst(t, prefix, burstSize, burstWriters, func(tenant string, limit int64) {
+		for _, l := range lookers {
+			l.add(change{tenant, limit, time.Now()})
+		}
+	})
 }
 
 // measure runs writes with a looker for each proxy, and returns how long each change took
@@ -257,7 +225,7 @@ func emulatorAlone(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
 	begun := time.Now()
-	w := &tenantWriter{table: s.table, was: map[string]int64{}}
+	w := newTenantWriter(s.table)
 	writeMany(t, w, "alone")
 	t.Logf("the emulator alone: %.0f writes a second with %d writers, %s", burstSize/time.Since(begun).Seconds(), burstWriters, quantiles(w.takeAcks()))
 

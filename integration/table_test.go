@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,7 +26,7 @@ type site struct {
 	tb    testing.TB
 	topic string
 	table *dynamo.Table
-	extra []string // NAME=value, for the processes of the site
+	env   []string // of its processes, beside what leads them to the emulator
 }
 
 func newSite(tb testing.TB) *site {
@@ -49,7 +50,7 @@ func (s *site) furnish() {
 // command returns a limitgate that finds this AWS.
 func (s *site) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binaries.release, args...)
-	cmd.Env = append(append(cmd.Environ(), s.Environment()...), s.extra...)
+	cmd.Env = slices.Concat(cmd.Environ(), s.Environment(), s.env)
 	return cmd
 }
 

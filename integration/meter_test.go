@@ -1,0 +1,256 @@
+//go:build long
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+)
+
+// meter stands before an emulator, and notes what it is asked and by whom a shard is read.
+type meter struct {
+	server *httptest.Server
+
+	mu        sync.Mutex          // guards what follows
+	published map[string]bool     // items that were told, as key and version
+	batches   int                 // calls that told items
+	received  map[string]int      // calls that got messages of a queue, by its URL
+	messages  map[string]int      // those messages
+	readings  []*reading          // in the order in which they began
+	at        map[string]*reading // by the iterator that comes next
+	gone      string              // the ARN of a stream that is not there any more
+	muted     time.Time           // when the emulator hung
+	unmuted   time.Time           // until when: nothing that was asked before is answered
+}
+
+// reading is one reader of a shard, from its first call to its last one.
+type reading struct {
+	shard       string
+	first, last time.Time
+	calls       int
+}
+
+// startMeter starts one before the emulator of a site.
+func startMeter(s *site) *meter {
+	m := &meter{
+		published: map[string]bool{}, received: map[string]int{}, messages: map[string]int{}, at: map[string]*reading{},
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})
+	proxy.Transport = m
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	m.server = httptest.NewServer(proxy)
+	s.tb.Cleanup(m.server.Close)
+	return m
+}
+
+// environment leads a process to the meter, if it comes behind that of the site.
+func (m *meter) environment() string { return "AWS_ENDPOINT_URL=" + m.server.URL }
+
+// RoundTrip notes a call and its answer.
+func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
+	asked, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(asked))
+	if m.isGone(asked) {
+		const answer = `{"__type":"ResourceNotFoundException","message":"Requested resource not found: Stream"}`
+		return &http.Response{
+			StatusCode: http.StatusBadRequest, Header: http.Header{"X-Amzn-Errortype": {"ResourceNotFoundException"}},
+			Body: io.NopCloser(strings.NewReader(answer)), Request: r,
+		}, nil
+	}
+	begun := time.Now()
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if m.isMuted(begun) {
+		<-r.Context().Done()
+	}
+	if err != nil {
+		return nil, err
+	}
+	answered, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(answered))
+	_, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	form := url.Values{}
+	if !ok {
+		form, _ = url.ParseQuery(string(asked))
+		operation = form.Get("Action")
+	}
+	m.note(operation, form, asked, answered, begun)
+	return resp, nil
+}
+
+// forget has the emulator not know a stream any more, or whatever names it: one stream is
+// like another to it.
+func (m *meter) forget(arn string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = arn
+}
+
+func (m *meter) isGone(asked []byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gone != "" && bytes.Contains(asked, []byte(m.gone))
+}
+
+// mute has nothing answered that is asked from now on, or was not answered before, until
+// unmute is called; and of that nothing after it.
+func (m *meter) mute() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.muted = time.Now()
+}
+
+func (m *meter) unmute() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unmuted = time.Now()
+}
+
+// isMuted reports whether what was asked at an instant is not answered now.
+func (m *meter) isMuted(begun time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.muted.IsZero() && (m.unmuted.IsZero() || begun.Before(m.unmuted))
+}
+
+func (m *meter) note(operation string, form url.Values, asked, answered []byte, begun time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var in, out struct {
+		QueueURL          string `json:"QueueUrl"`
+		ShardID           string `json:"ShardId"`
+		ShardIterator     string
+		NextShardIterator string
+		Messages          []struct{}
+	}
+	_, _ = json.Unmarshal(asked, &in), json.Unmarshal(answered, &out) // not all is JSON
+	switch operation {
+	case "PublishBatch":
+		m.tell(form)
+	case "ReceiveMessage":
+		if n := len(out.Messages); n > 0 {
+			m.received[in.QueueURL]++
+			m.messages[in.QueueURL] += n
+		}
+	case "GetShardIterator":
+		m.at[out.ShardIterator] = &reading{shard: in.ShardID}
+	case "GetRecords":
+		r := m.at[in.ShardIterator]
+		if r == nil || out.NextShardIterator == "" {
+			return
+		}
+		if r.calls == 0 {
+			r.first = begun
+			m.readings = append(m.readings, r)
+		}
+		r.calls++
+		r.last = time.Now()
+		m.at[out.NextShardIterator] = r
+	}
+}
+
+// tell notes which items are told. The caller holds mu.
+func (m *meter) tell(form url.Values) {
+	items := false
+	for i := 1; ; i++ {
+		body := form.Get(fmt.Sprintf("PublishBatchRequestEntries.member.%d.Message", i))
+		if body == "" {
+			break
+		}
+		var message tables.Message
+		if err := json.Unmarshal([]byte(body), &message); err == nil && message.Item != nil {
+			m.published[fmt.Sprint(message.Item.Key, message.Item.Version)] = true
+			items = true
+		}
+	}
+	if items {
+		m.batches++
+	}
+}
+
+// told reports whether an item was told.
+func (m *meter) told(it *tables.Item) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.published[fmt.Sprint(it.Key, it.Version)]
+}
+
+// batchesTold is how often items were published.
+func (m *meter) batchesTold() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.batches
+}
+
+// readers returns how many readers there were, and how many at the same time.
+func (m *meter) readers() (all, most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.readings {
+		n := 0
+		for _, other := range m.readings {
+			if other.shard == r.shard && !other.first.After(r.first) && other.last.After(r.first) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return len(m.readings), most
+}
+
+// described tells of all readers.
+func (m *meter) described() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var text strings.Builder
+	for _, r := range m.readings {
+		from, took := r.first.Sub(m.readings[0].first), r.last.Sub(r.first)
+		fmt.Fprintf(&text, "%d calls in %s, from %s\n", r.calls, took.Round(time.Millisecond), from.Round(time.Millisecond))
+	}
+	return text.String()
+}
+
+// reset forgets what messages cost.
+func (m *meter) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.batches = 0
+	clear(m.published)
+	clear(m.received)
+	clear(m.messages)
+}
+
+// toldItems returns how many items were told.
+func (m *meter) toldItems() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.published)
+}
+
+// costs returns how often items were published, how often messages were received from each
+// queue, and how many.
+func (m *meter) costs() (batches int, received, messages []int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.batches, slices.Sorted(maps.Values(m.received)), slices.Sorted(maps.Values(m.messages))
+}

@@ -1,0 +1,200 @@
+//go:build long
+
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/limitgate/limitgate/catalog"
+)
+
+func word(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// handMade is an item of version 2, as somebody writes it by hand.
+func handMade(key, body string, others ...any) map[string]types.AttributeValue {
+	item := map[string]types.AttributeValue{
+		"pk": word(key), "version": &types.AttributeValueMemberN{Value: "2"}, "updated_by": word("somebody"), "updated_at": word(time.Now().UTC().Format(time.RFC3339Nano)),
+	}
+	if body != "" {
+		item["body"] = word(body)
+	}
+	for i := 0; i < len(others); i += 2 {
+		name, value := others[i].(string), others[i+1]
+		if value == nil {
+			delete(item, name)
+			continue
+		}
+		item[name] = value.(types.AttributeValue)
+	}
+	return item
+}
+
+// poison is what somebody writes into the table by hand. What cannot be used changes
+// nothing, and what nobody signed is written again as it was.
+var poison = tableFault{
+	name: "items written by hand", lasts: 5 * time.Second,
+	make: func(t *testing.T, s *tableScene) {
+		snapshot, queue := filepath.Join(t.TempDir(), "snapshot"), s.relay.add(t)
+		_ = s.follow(snapshot, queue).stop(syscall.SIGKILL)
+		s.keepGood(t, "TENANT#poisoned0", "TENANT#poisoned1", "TENANT#poisoned2", "PLAN#silver", "SHARED")
+		for _, item := range []map[string]types.AttributeValue{
+			handMade("TENANT#poisoned0", `{"plan":"nowhere"}`),
+			handMade("TENANT#poisoned1", ""),
+			handMade("TENANT#poisoned2", "", "body", &types.AttributeValueMemberNULL{Value: true}),
+			handMade("TENANT#poisoned3", `{"plan":"gold"}`, "version", nil),
+			handMade("TENANT#poisoned4", `{"plan":"gold"}`, "version", word("7")),
+			handMade("PLAN#silver", `[{"id":"tenant","by":["tenant"],"rate":"much"}]`),
+			handMade("SHARED", `[]`),
+			handMade("TENANT#", `{"plan":"gold"}`), handMade("note", "", "version", nil),
+		} {
+			s.putRaw(t, item)
+		}
+		s.deleteRaw(t, "TENANT#poisoned5")
+		eventually(t, "what nobody signed is written again", func() bool {
+			back := 0
+			for _, key := range []string{"TENANT#poisoned3", "TENANT#poisoned4", "TENANT#poisoned5"} {
+				if it, ok, err := s.table.Get(t.Context(), key); err == nil && ok && it.Version == 2 && it.Actor == "control-plane" {
+					back++
+				}
+			}
+			return back == 3
+		})
+		// Who starts now knows from its snapshot what was good.
+		late := s.follow(snapshot, queue)
+		c := late.client()
+		for tenant, limit := range s.untouched {
+			if got, err := check(c, tenant, "-", "-"); err != nil || got.limit != limit {
+				t.Errorf("a proxy that starts gives %s %d, not %d: %v", tenant, got.limit, limit, err)
+			}
+		}
+		s.proxies = append(s.proxies, late)
+	},
+	heal: func(t *testing.T, s *tableScene) {
+		for key, body := range s.good {
+			if _, err := s.writer.put(t.Context(), key, string(body)); err != nil {
+				t.Error(err)
+			}
+			delete(s.good, key)
+		}
+		s.deleteRaw(t, "TENANT#")
+		s.deleteRaw(t, "note")
+	},
+	also: func(t *testing.T, s *tableScene, _ *tableOutcome) {
+		for i, p := range s.proxies {
+			if got := p.client().Do(t.Context(), "RL.CONFIG", "VERSION").String(); strings.Contains(got, "poisoned") || strings.Contains(got, "PLAN#") || strings.Contains(got, "SHARED") {
+				t.Errorf("proxy %d has still something to tell: %s", i, got)
+			}
+		}
+	},
+}
+
+// keepGood notes what items are in truth, and that they have another version soon.
+func (s *tableScene) keepGood(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		it, ok, err := s.table.Get(t.Context(), key)
+		if err != nil || !ok {
+			t.Fatalf("%s: %v", key, err)
+		}
+		s.good[key] = json.RawMessage(it.Body)
+		s.writer.was[key] = -1
+	}
+}
+
+const (
+	killings    = 20
+	killedUntil = 800 * time.Millisecond // after its start a proxy has written its snapshot by then
+)
+
+// halfWritten are snapshots that were not written to their end, by hand and by proxies that
+// are killed while they write: what is there is whole, or refused.
+var halfWritten = tableFault{
+	name: "half-written snapshots", heal: func(*testing.T, *tableScene) {},
+	make: func(t *testing.T, s *tableScene) {
+		dir := t.TempDir()
+		whole, torn, queue := filepath.Join(dir, "whole"), filepath.Join(dir, "torn"), s.relay.add(t)
+		_ = s.follow(whole, queue).stop(syscall.SIGKILL)
+		content, err := os.ReadFile(whole)
+		if err == nil {
+			err = os.WriteFile(torn, content[:len(content)/2], 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, torn, queue)
+		late := s.follow(torn, queue)
+		s.killWhileWriting(t, filepath.Join(dir, "killed"), s.relay.add(t))
+		s.proxies = append(s.proxies, late)
+	},
+}
+
+// refuse starts a proxy on a damaged snapshot where no AWS is.
+func (s *tableScene) refuse(t *testing.T, snapshot, queue string) {
+	t.Helper()
+	away := s.command(s.followArgs(snapshot, queue)...)
+	away.Env = append(away.Env, "AWS_ENDPOINT_URL=http://127.0.0.1:1") // nobody listens there
+	begun := time.Now()
+	_, stderr, code := runCommand(t, nil, away)
+	if code != 1 || !strings.Contains(stderr, "the snapshot is damaged") || !strings.Contains(stderr, snapshot) {
+		t.Errorf("a proxy without AWS on a damaged snapshot: %d\n%s", code, stderr)
+	}
+	t.Logf("without AWS and with a damaged snapshot it ends after %s", time.Since(begun).Round(time.Millisecond))
+}
+
+// killWhileWriting kills a proxy again and again, half of the times while it writes its
+// snapshot, and checks that this is whole each time.
+func (s *tableScene) killWhileWriting(t *testing.T, snapshot, queue string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(2, 3))
+	for i := range killings {
+		victim := s.command(s.followArgs(snapshot, queue)...)
+		before := unfinished(t, snapshot)
+		if err := victim.Start(); err != nil {
+			t.Fatal(err)
+		}
+		atRandom := i%2 == 1
+		at := time.Now().Add(2 * killedUntil)
+		if atRandom {
+			at = time.Now().Add(time.Duration(random.Int64N(int64(killedUntil))))
+		}
+		for time.Now().Before(at) && (atRandom || unfinished(t, snapshot) == before) {
+			runtime.Gosched()
+		}
+		_ = victim.Process.Kill()
+		_ = victim.Wait()
+		_, err := catalog.ReadSnapshot(snapshot)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after %d times: %v", i+1, err)
+		}
+	}
+	n := unfinished(t, snapshot)
+	t.Logf("%d kills, of them %d while a snapshot was written", killings, n)
+	if n == 0 {
+		t.Error("it was never killed while it wrote")
+	}
+	if _, err := catalog.ReadSnapshot(snapshot); err != nil {
+		t.Error(err)
+	}
+}
+
+// unfinished counts the files that are written beside a snapshot before they become one.
+func unfinished(t *testing.T, snapshot string) int {
+	t.Helper()
+	found, err := filepath.Glob(snapshot + ".*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}

@@ -1,0 +1,105 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/dynamo"
+	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+)
+
+// tenantWriter writes tenants, each change with a limit of its own.
+type tenantWriter struct {
+	table *dynamo.Table
+	mu    sync.Mutex // guards what follows
+	next  int64
+	was   map[string]int64 // versions by key
+	acks  []time.Duration  // how long the writes took
+	made  []tables.Item    // what was written
+}
+
+func newTenantWriter(table *dynamo.Table) *tenantWriter {
+	return &tenantWriter{table: table, was: map[string]int64{}}
+}
+
+// limit returns one that no other write has.
+func (w *tenantWriter) limit() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next++
+	return 1000 + w.next
+}
+
+// tenantBody is a tenant with a limit of its own.
+func tenantBody(limit int64) string {
+	return fmt.Sprintf(`{"plan":"free","overrides":{"tenant":{"rate":"%d/s"}}}`, limit)
+}
+
+// put writes an item as its next version, as a tombstone if the body is empty. What became
+// of a write that failed nobody knows, so the next one asks. One goroutine may write an
+// item.
+func (w *tenantWriter) put(ctx context.Context, key, body string) (tables.Item, error) {
+	w.mu.Lock()
+	was := w.was[key]
+	w.mu.Unlock()
+	if was < 0 {
+		found, _, err := w.table.Get(ctx, key)
+		if err != nil {
+			return found, err
+		}
+		was = found.Version
+	}
+	begun := time.Now()
+	it := tables.Item{Key: key, Version: was, Body: json.RawMessage(body), Deleted: body == "", Actor: "test", At: begun.UTC()}
+	written, err := w.table.Put(ctx, it)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.was[key] = written.Version
+	if err != nil {
+		w.was[key] = -1
+		return written, err
+	}
+	w.acks = append(w.acks, time.Since(begun))
+	w.made = append(w.made, written)
+	return written, nil
+}
+
+// written returns all that was written.
+func (w *tenantWriter) written() []tables.Item {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.made)
+}
+
+// takeAcks returns how long the writes took since it was last asked.
+func (w *tenantWriter) takeAcks() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	acks := w.acks
+	w.acks = nil
+	return acks
+}
+
+// burst writes n tenants as fast as it goes, each once told has been called with what is
+// written.
+func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, told func(tenant string, limit int64)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for j := i; j < n; j += writers {
+				tenant, limit := fmt.Sprint(prefix, j), w.limit()
+				told(tenant, limit)
+				if _, err := w.put(t.Context(), tables.PrefixTenant+tenant, tenantBody(limit)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
