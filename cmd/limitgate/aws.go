@@ -17,12 +17,15 @@ const (
 	// throttleAttempts is how often a request is made that AWS refuses for being too many:
 	// with the pauses between them for half a minute or so. AWS_MAX_ATTEMPTS lowers it.
 	throttleAttempts = 30
-	// throttlePause bounds the first pause; each next bound is twice as long.
-	throttlePause     = 25 * time.Millisecond
-	throttlePauseMost = 2 * time.Second
-	// faultAttempts is how often a request is made that fails otherwise: who waits for AWS
-	// has something else to do when it is away, such as to start from a snapshot.
-	faultAttempts = retry.DefaultMaxAttempts
+	// throttlePause bounds the first pause; each next bound is twice as long, up to
+	// pauseMost.
+	throttlePause = 25 * time.Millisecond
+	pauseMost     = 2 * time.Second
+	// faultAttempts is how often a request is made that fails otherwise, and faultPause
+	// bounds the first pause: who waits for AWS has something else to do when it is away,
+	// such as to start from a snapshot.
+	faultAttempts = 3
+	faultPause    = 400 * time.Millisecond
 )
 
 // loadAWS finds region, endpoint and credentials as AWS's own tools find them. What the
@@ -39,7 +42,7 @@ func loadAWS(ctx context.Context) (aws.Config, error) {
 }
 
 // retryer makes requests again that were throttled until they are not any more, and others
-// that failed as the SDK does.
+// that failed a few times.
 type retryer struct {
 	*retry.Standard
 	throttled retry.IsErrorThrottles
@@ -57,11 +60,11 @@ func newRetryer() *retryer {
 // RetryDelay returns how long to pause after an attempt that failed, counted from 1, or
 // the failure where there is to be no other one.
 func (r *retryer) RetryDelay(attempt int, err error) (time.Duration, error) {
-	if r.throttled.IsErrorThrottle(err) == aws.TrueTernary {
-		return rand.N(min(throttlePauseMost, throttlePause<<min(attempt-1, throttleAttempts))), nil
+	pause := throttlePause
+	if r.throttled.IsErrorThrottle(err) != aws.TrueTernary {
+		if pause = faultPause; attempt >= faultAttempts {
+			return 0, err
+		}
 	}
-	if attempt >= faultAttempts {
-		return 0, err
-	}
-	return r.Standard.RetryDelay(attempt, err)
+	return rand.N(min(pauseMost, pause<<min(max(attempt, 1)-1, throttleAttempts))), nil
 }

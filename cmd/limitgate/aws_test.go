@@ -16,7 +16,7 @@ func TestRetries(t *testing.T) {
 	throttled := fmt.Errorf("put: %w", &smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"})
 	var longest time.Duration
 	for attempt := 1; attempt < r.MaxAttempts(); attempt++ {
-		bound := min(throttlePauseMost, throttlePause<<(attempt-1))
+		bound := min(pauseMost, throttlePause<<(attempt-1))
 		longest += bound
 		if pause, err := r.RetryDelay(attempt, throttled); err != nil || pause < 0 || pause >= bound {
 			t.Errorf("after attempt %d: %s, %v", attempt, pause, err)

@@ -2,6 +2,8 @@ package awstest
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -36,6 +38,7 @@ func (a *AWS) Through(tb testing.TB, r *Relay) *AWS {
 	tb.Cleanup(conns.CloseIdleConnections)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: a.tables})
 	proxy.Transport = conns
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // who asks is told by the answer
 	r.next = proxy
 	server := httptest.NewServer(r)
 	tb.Cleanup(server.Close)
