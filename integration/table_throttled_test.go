@@ -21,7 +21,7 @@ func crowdOfTenants(tb testing.TB, n int, acme string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "acme: {plan: %s}", acme)
 	for i := range n {
-		fmt.Fprintf(&b, ", t%d: {plan: gold", i)
+		fmt.Fprintf(&b, ", t%07d: {plan: gold", i)
 		if i%2 == 0 {
 			fmt.Fprintf(&b, ", overrides: {tenant: {rate: %d/s}}", i+2)
 		}
