@@ -75,6 +75,14 @@ faults-aws: ## Break what carries a table of limits to proxies in every way, som
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
 		go test -tags long -run LongTable -count=1 -timeout=20m -v ./integration
 
+# Its tables are those of DynamoDB Local where that can be had. It measures time, so leave
+# the machine alone meanwhile.
+.PHONY: cold-start
+cold-start: ## What 10,000 tenants in a table cost, and what their changes cost decisions; three minutes
+	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && tables=$$(scripts/provision.sh dynamodb || true) && \
+		LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server LIMITGATE_DYNAMODB=$$tables \
+		go test -tags long -run 'LongColdStart|LongThrottledTable|LongSwap' -count=1 -timeout=20m -v ./integration
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh

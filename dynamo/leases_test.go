@@ -1,8 +1,9 @@
 package dynamo
 
 import (
-	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // comes next goes on where it was told. Each use has leases of its own.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.StartAtomic(t)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,40 +56,75 @@ func TestLeases(t *testing.T) {
 	take(other, true, "")
 }
 
-// TestTwoControlPlanes: of two that follow a table one tells each change, and when it ends
-// the other goes on behind what was told.
+// TestLeaseOfManyAtOnce: of many who want a shard at the same time one gets it; when that
+// one dies the others wait for its time to be up, and then one of them does.
+func TestLeaseOfManyAtOnce(t *testing.T) {
+	t.Parallel()
+	a := awstest.StartAtomic(t)
+	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var ahead time.Duration // changes between the rounds only
+	all := make([]*Leases, 8)
+	for i := range all {
+		all[i] = NewLeases(a.Config, "leases", "relay")
+		all[i].now = func() time.Time { return time.Now().Add(ahead) }
+	}
+	for round := range 2 * len(all) {
+		held := make([]bool, len(all))
+		var wg sync.WaitGroup
+		for i, l := range all {
+			wg.Go(func() {
+				until, _, err := l.Take(t.Context(), "shard")
+				if err != nil {
+					t.Error(err)
+				}
+				held[i] = !until.IsZero()
+			})
+		}
+		wg.Wait()
+		holder := slices.Index(held, true)
+		switch takes := round%2 == 0; {
+		case takes && (holder < 0 || slices.Contains(held[holder+1:], true)):
+			t.Fatalf("round %d of %d: held by %v", round, len(all), held)
+		case !takes && holder >= 0:
+			t.Fatalf("round %d: %d has it before the time of the dead is up", round, holder)
+		}
+		if round%2 == 0 {
+			all = slices.Delete(all, holder, holder+1)
+		} else {
+			ahead += leaseTime + time.Second
+		}
+		if len(all) == 0 {
+			break
+		}
+	}
+	if len(all) > 0 {
+		t.Errorf("%d never had it", len(all))
+	}
+}
+
+// TestTwoControlPlanes: of two that follow a table one tells each change, and when it ends,
+// or dies and its time is up, the other goes on behind what was told.
 func TestTwoControlPlanes(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.StartAtomic(t)
 	limits := newTable(t, a)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	open := func() *Changes {
+	open := func(ahead time.Duration) *Changes {
 		stream, err := OpenStream(t.Context(), a.Config, "limits")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return NewChanges(stream, NewLeases(a.Config, "leases", "relay"))
-	}
-	first, second := open(), open()
-	until := func(c *Changes, key string) (told []table.Item) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		for {
-			items, err := doneEach(c)(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			told = append(told, items...)
-			if len(told) > 0 && told[len(told)-1].Key == key {
-				return told
-			}
-		}
+		leases := NewLeases(a.Config, "leases", "relay")
+		leases.now = func() time.Time { return time.Now().Add(ahead) }
+		return NewChanges(stream, leases)
 	}
 	put(t, limits, item("TENANT#a", 0, `{}`))
-	until(first, "TENANT#a")
+	first, second := open(0), open(0)
+	toldOf(t, first, "TENANT#a")
 	if items, err := second.Next(t.Context()); err != nil || len(items) > 0 || second.Whole() || !first.Whole() {
 		t.Errorf("both tell: %v, %v", items, err)
 	}
@@ -96,9 +132,26 @@ func TestTwoControlPlanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, limits, item("TENANT#b", 0, `{}`))
-	if told := until(second, "TENANT#b"); len(told) != 1 || !second.Whole() {
+	if told := toldOf(t, second, "TENANT#b"); len(told) != 1 || !second.Whole() {
 		t.Errorf("the other one tells %+v", told)
 	}
+	// The second one dies: it releases nothing.
+	put(t, limits, item("TENANT#c", 0, `{}`))
+	third, late := open(0), open(leaseTime+time.Second)
+	if items, err := third.Next(t.Context()); err != nil || len(items) > 0 {
+		t.Errorf("the shard of one that may live is read: %v, %v", items, err)
+	}
+	if told := toldOf(t, late, "TENANT#c"); len(told) != 1 || !late.Whole() {
+		t.Errorf("behind one that died is told %+v", told)
+	}
+}
+
+// toldOf returns what changes tell until they tell of an item.
+func toldOf(t *testing.T, c *Changes, key string) []table.Item {
+	t.Helper()
+	return told(t, "the change of "+key, doneEach(c), func(all []table.Item) bool {
+		return len(all) > 0 && all[len(all)-1].Key == key
+	})
 }
 
 // TestRestore: an item is as it was, as a newer version, unless somebody was faster.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -120,10 +121,16 @@ func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err
 	return it, t.put(ctx, &it, in)
 }
 
+// put writes an item under a condition. Where it is refused because the item is there
+// already, word for word, it was written before by the same call, whose reply was lost.
 func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInput) error {
+	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	_, err := t.client.PutItem(ctx, in)
 	var refused *types.ConditionalCheckFailedException
 	if errors.As(err, &refused) {
+		if reflect.DeepEqual(refused.Item, in.Item) {
+			return nil
+		}
 		return fmt.Errorf("put %s: %w", it.Key, ErrConflict)
 	}
 	if err != nil {

@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/limitgate/limitgate/internal/awstest"
@@ -35,8 +37,9 @@ func TestPutAndGet(t *testing.T) {
 	if err != nil || !ok || !reflect.DeepEqual(got, second) || got.Version != 2 {
 		t.Errorf("read %+v, %v, %v, want %+v", got, ok, err, second)
 	}
+	older := item("TENANT#a", 1, `{}`)
 	for name, it := range map[string]table.Item{
-		"older": first, "none": item("TENANT#a", 0, `{}`), "newer": item("TENANT#a", 3, `{}`), "of none": item("TENANT#b", 1, `{}`),
+		"older": older, "none": item("TENANT#a", 0, `{}`), "newer": item("TENANT#a", 3, `{}`), "of none": item("TENANT#b", 1, `{}`),
 	} {
 		if _, err := limits.Put(t.Context(), it); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), it.Key) {
 			t.Errorf("a write on a version that is %s: %v", name, err)
@@ -47,51 +50,104 @@ func TestPutAndGet(t *testing.T) {
 	}
 }
 
-// oneByOne lets one request through at a time. DynamoDB looks at a condition and writes in
-// one step, the emulator in two: of two writers at the same time both may win there.
-type oneByOne struct {
-	mu sync.Mutex
-	aws.HTTPClient
-}
-
-func (o *oneByOne) Do(r *http.Request) (*http.Response, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.HTTPClient.Do(r)
-}
-
-// TestOneOfTwoWritersWins: of those who write on the same version, in each of many rounds.
-func TestOneOfTwoWritersWins(t *testing.T) {
+// TestOneOfManyWritersWins: of those who write on the same version, in each of many rounds.
+func TestOneOfManyWritersWins(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
-	a.Config.HTTPClient = &oneByOne{HTTPClient: a.Config.HTTPClient}
+	a := awstest.StartAtomic(t)
 	limits := newTable(t, a)
 	read := item("PLAN#p", 0, `{}`)
-	for round := range 20 {
-		const writers = 2
-		var won [writers]table.Item
-		var errs [writers]error
+	const rounds, writers = 20, 16
+	for round := range rounds {
+		var won []table.Item
+		var mu sync.Mutex // guards won
 		var wg sync.WaitGroup
 		for i := range writers {
 			wg.Go(func() {
 				it := read
 				it.Actor = strconv.Itoa(i)
-				won[i], errs[i] = limits.Put(t.Context(), it)
+				written, err := limits.Put(t.Context(), it)
+				if err != nil {
+					if !errors.Is(err, ErrConflict) {
+						t.Error(err)
+					}
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				won = append(won, written)
 			})
 		}
 		wg.Wait()
-		winner := 0
-		if errs[0] != nil {
-			winner = 1
-		}
-		if errs[winner] != nil || !errors.Is(errs[1-winner], ErrConflict) {
-			t.Fatalf("round %d: %v and %v", round, errs[0], errs[1])
-		}
 		got, _, err := limits.Get(t.Context(), "PLAN#p")
-		if err != nil || !reflect.DeepEqual(got, won[winner]) || got.Version != int64(round+1) {
-			t.Fatalf("round %d: %+v, %v, but %+v was acknowledged", round, got, err, won[winner])
+		if len(won) != 1 || err != nil || !reflect.DeepEqual(got, won[0]) || got.Version != int64(round+1) {
+			t.Fatalf("round %d: %+v, %v, but %+v were acknowledged", round, got, err, won)
 		}
 		read = got
+	}
+	stream, err := OpenStream(t.Context(), a.Config, "limits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range recordsOf(t, stream, rounds) {
+		if r.After == nil || r.After.Version != int64(i+1) || versionOf(r.Before) != int64(i) {
+			t.Fatalf("record %d of the stream is %+v behind %+v", i, r.After, r.Before)
+		}
+	}
+}
+
+// recordsOf reads a stream until it has told so many records, and returns them.
+func recordsOf(t *testing.T, s *Stream, n int) []Record {
+	t.Helper()
+	shards, err := s.Shards(t.Context())
+	if err != nil || len(shards) != 1 {
+		t.Fatalf("shards %v, %v", shards, err)
+	}
+	iterator, err := s.Start(t.Context(), shards[0].ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(t, "the records of the stream", func(ctx context.Context) (records []Record, err error) {
+		records, iterator, err = s.Read(ctx, iterator)
+		return records, err
+	}, atLeast[Record](n))
+}
+
+// TestLostReply: a write that was done, and whose reply was lost, is no conflict with itself
+// when it is made again.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	relay := &awstest.Relay{Lose: .5}
+	a := awstest.StartAtomic(t)
+	newTable(t, a)
+	through := a.Through(t, relay)
+	through.Config.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 40, time.Millisecond, ratelimit.None
+		})
+	}
+	limits := NewTable(through.Config, "limits")
+	it := item("TENANT#a", 0, `{}`)
+	for i := range 20 {
+		if i == 10 {
+			it = tombstone(it.Key, it.Version)
+		}
+		written, err := limits.Put(t.Context(), it)
+		if err != nil || written.Version != int64(i+1) {
+			t.Fatalf("write %d: %+v, %v", i, written, err)
+		}
+		if now, ok, err := limits.Get(t.Context(), it.Key); !ok || err != nil || !reflect.DeepEqual(now, written) {
+			t.Fatalf("written as %+v, read as %+v, %v", written, now, err)
+		}
+		it = written
+	}
+	if relay.Lost.Load() == 0 {
+		t.Error("no reply was lost")
+	}
+	stale := it
+	stale.Version--
+	stale.Actor = "bob"
+	if _, err := limits.Put(t.Context(), stale); !errors.Is(err, ErrConflict) {
+		t.Errorf("a write on a version that is not the newest: %v", err)
 	}
 }
 

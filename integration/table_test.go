@@ -31,9 +31,29 @@ type site struct {
 
 func newSite(tb testing.TB) *site {
 	tb.Helper()
-	s := &site{AWS: awstest.Start(tb), tb: tb}
+	return newSiteOn(tb, awstest.Start(tb))
+}
+
+// newAtomicSite is newSite with a table for what is done at the same time.
+func newAtomicSite(tb testing.TB) *site {
+	tb.Helper()
+	return newSiteOn(tb, awstest.StartAtomic(tb))
+}
+
+func newSiteOn(tb testing.TB, a *awstest.AWS) *site {
+	tb.Helper()
+	s := &site{AWS: a, tb: tb}
 	s.furnish()
 	return s
+}
+
+// behind returns the same site with its tables behind a relay.
+func (s *site) behind(relay *awstest.Relay) *site {
+	s.tb.Helper()
+	b := *s
+	b.AWS = s.Through(s.tb, relay)
+	b.table = dynamo.NewTable(b.Config, "limits")
+	return &b
 }
 
 // furnish makes what is gone with an emulator.

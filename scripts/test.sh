@@ -33,6 +33,14 @@ provision() {
 		folder=$(scripts/provision.sh aws) || return 1
 		export LIMITGATE_MOTO=$folder/moto_server
 	fi
+	# Nobody has to have it: the tests that ask for it say on what they ran.
+	if folder=$(scripts/provision.sh dynamodb); then
+		export LIMITGATE_DYNAMODB=$folder
+		printf 'tables of the tests of concurrency: DynamoDB Local\n'
+	else
+		unset LIMITGATE_DYNAMODB
+		printf 'tables of the tests of concurrency: moto\n'
+	fi
 }
 
 # summarize reads the output of go test -v, prints one line per package, in full

@@ -48,6 +48,19 @@ func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
 	return changes
 }
 
+// Turns splits what Diff returned into what may be written at the same time. Each part is
+// to be written whole before the next one begins.
+func Turns(changes []Change) (turns [][]Change) {
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && changes[n].turn() == changes[0].turn() {
+			n++
+		}
+		turns, changes = append(turns, changes[:n]), changes[n:]
+	}
+	return turns
+}
+
 // turn orders changes: plans, the shared item, tenants, and then what is deleted, the
 // other way round.
 func (c *Change) turn() int {

@@ -76,6 +76,16 @@ func TestDiff(t *testing.T) {
 	if got := told(changes); got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
+	var turns []string
+	for _, turn := range Turns(changes) {
+		turns = append(turns, told(turn))
+	}
+	if got := strings.Join(turns, "; "); got != "add PLAN#again, add PLAN#new; change SHARED; change TENANT#moved, add TENANT#new, change TENANT#number; delete TENANT#old; delete PLAN#old" {
+		t.Errorf("written in the turns %s", got)
+	}
+	if turns := Turns(nil); len(turns) > 0 {
+		t.Errorf("nothing is written in the turns %v", turns)
+	}
 	for _, c := range changes {
 		if c.Kind() != "add" && c.Before.Version != items[c.Key].Version || string(c.After) != string(parts[c.Key]) {
 			t.Errorf("%s: %+v", c.Key, c)

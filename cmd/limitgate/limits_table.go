@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -186,37 +186,45 @@ func caller(ctx context.Context, config aws.Config) (string, error) {
 }
 
 // push writes changes, those of a kind at the same time, and each on the version that was
-// read.
+// read. A kind is done before the next begins: it may need what comes before it.
 func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.Change, actor string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	progress := newItemProgress(env.stderr, len(changes))
 	defer progress.finish()
+	for _, turn := range table.Turns(changes) {
+		if err := t.pushTurn(ctx, turn, actor, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pushTurn writes changes at the same time. After a failure it begins no other one, and
+// leaves those that are on their way: nobody would know what became of them.
+func (t *tableArgs) pushTurn(ctx context.Context, changes []table.Change, actor string, progress *itemProgress) error {
 	work := make(chan table.Change)
 	errs := make([]error, pushWriters)
+	var failed atomic.Bool
 	var wg sync.WaitGroup
 	for i := range pushWriters {
 		wg.Go(func() {
 			for c := range work {
-				if errs[i] == nil {
-					errs[i] = t.write(ctx, c, actor)
+				if failed.Load() {
+					continue
 				}
-				if errs[i] != nil {
-					cancel()
+				if errs[i] = t.write(ctx, c, actor); errs[i] != nil {
+					failed.Store(true)
+					continue
 				}
 				progress.add()
 			}
 		})
 	}
 	for _, c := range changes {
-		if ctx.Err() != nil {
-			break
-		}
 		work <- c
 	}
 	close(work)
 	wg.Wait()
-	return cmp.Or(errors.Join(errs...), ctx.Err())
+	return errors.Join(errs...)
 }
 
 // itemProgress shows on a terminal how many items are written.

@@ -3,13 +3,16 @@
 // are gone when the test is over.
 //
 // The emulator is the file named by LIMITGATE_MOTO, or moto_server from PATH. Where there
-// is none tests fail and say how to get it.
+// is none tests fail and say how to get it. Tests of what is done at the same time have
+// DynamoDB Local beside it, AWS's own, from the folder named by LIMITGATE_DYNAMODB; they
+// run without it, too, and say so.
 package awstest
 
 import (
 	"context"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,6 +32,10 @@ type AWS struct {
 	*servers.Moto
 	// Config leads clients to the emulator.
 	Config aws.Config
+	// Tables names what keeps the tables, for people.
+	Tables string
+
+	tables string // host and port of what keeps the tables
 }
 
 // Start starts an emulator, and ends it when the test is over.
@@ -43,23 +50,71 @@ func Start(tb testing.TB) *AWS {
 			tb.Errorf("end the emulator of AWS: %v", err)
 		}
 	})
+	return lead(tb, &AWS{Moto: moto, Tables: "moto", tables: moto.Addr})
+}
+
+// StartAtomic is Start with tables that look at a condition and write in one step, as
+// DynamoDB does: those of DynamoDB Local or, where it is not to be had, those of moto with
+// one request at a time, since it does it in two. The test's log says which.
+func StartAtomic(tb testing.TB) *AWS {
+	tb.Helper()
+	a := Start(tb)
+	if os.Getenv(servers.DynamoDBVariable) == "" {
+		a = a.Through(tb, &Relay{OneByOne: true})
+		a.Tables = "moto, one request at a time"
+		tb.Logf("the tables are those of %s", a.Tables)
+		return a
+	}
+	local, err := servers.StartDynamoDBLocal(tb.TempDir())
+	if err != nil {
+		tb.Fatalf("start DynamoDB Local: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := local.Close(); err != nil {
+			tb.Errorf("end DynamoDB Local: %v", err)
+		}
+	})
+	tb.Logf("the tables are those of DynamoDB Local")
+	return lead(tb, &AWS{Moto: a.Moto, Tables: "DynamoDB Local", tables: local.Addr})
+}
+
+// lead makes the configuration of clients.
+func lead(tb testing.TB, a *AWS) *AWS {
 	conns := &http.Transport{MaxIdleConnsPerHost: 100}
 	tb.Cleanup(conns.CloseIdleConnections)
-	return &AWS{moto, aws.Config{
+	a.Config = aws.Config{
 		Region:       region,
-		BaseEndpoint: aws.String("http://" + moto.Addr),
-		HTTPClient:   &http.Client{Transport: conns},
+		BaseEndpoint: aws.String("http://" + a.Addr),
+		HTTPClient:   &byService{&http.Client{Transport: conns}, a.tables},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: dummy, SecretAccessKey: dummy}, nil
 		}),
-	}}
+	}
+	return a
+}
+
+// byService sends what is for DynamoDB and its streams where the tables are. An endpoint of
+// a service's own would depend on the environment of the tests.
+type byService struct {
+	*http.Client
+	tables string
+}
+
+// Do sends a request.
+func (b *byService) Do(r *http.Request) (*http.Response, error) {
+	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), "DynamoDB") {
+		r.URL.Host = b.tables
+	}
+	return b.Client.Do(r)
 }
 
 // Environment returns NAME=value that lead a process to the emulator, whatever this
 // machine has of AWS.
 func (a *AWS) Environment() []string {
 	return []string{
-		"AWS_ENDPOINT_URL=http://" + a.Addr, "AWS_REGION=" + region,
+		"AWS_ENDPOINT_URL=http://" + a.Addr,
+		"AWS_ENDPOINT_URL_DYNAMODB=http://" + a.tables, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=http://" + a.tables,
+		"AWS_REGION=" + region,
 		"AWS_ACCESS_KEY_ID=" + dummy, "AWS_SECRET_ACCESS_KEY=" + dummy, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
 		"AWS_CONFIG_FILE=" + os.DevNull, "AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull, "AWS_EC2_METADATA_DISABLED=true",
 	}

@@ -1,12 +1,17 @@
 package awstest
 
 import (
+	"errors"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
 	"github.com/limitgate/limitgate/internal/servers"
@@ -55,5 +60,70 @@ func TestWithoutAnEmulator(t *testing.T) {
 	_, err := servers.StartMoto(t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "pip install 'moto[server]==5.2.1'") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTables: tables are found where they are kept, by clients as well as by processes,
+// and what a relay does to requests is counted.
+func TestTables(t *testing.T) {
+	a := StartAtomic(t)
+	relay := &Relay{Throttle: 1}
+	list := func(a *AWS) error {
+		_, err := dynamodb.NewFromConfig(a.Config, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }).ListTables(t.Context(), &dynamodb.ListTablesInput{})
+		return err
+	}
+	if err := list(a); err != nil {
+		t.Errorf("tables of %s: %v", a.Tables, err)
+	}
+	throttled := a.Through(t, relay)
+	var told smithy.APIError
+	if err := list(throttled); !errors.As(err, &told) || !strings.HasPrefix(told.ErrorCode(), "ProvisionedThroughput") && told.ErrorCode() != "ThrottlingException" {
+		t.Errorf("a request that is throttled: %v", err)
+	}
+	if n := relay.Throttled.Load(); n != 1 {
+		t.Errorf("%d requests were throttled", n)
+	}
+	for _, other := range []*AWS{a, throttled} {
+		if arn := other.Topic(t, "limits"); arn == "" {
+			t.Error("there is nothing but tables")
+		}
+	}
+	if env := throttled.Environment(); slices.Contains(env, "AWS_ENDPOINT_URL_DYNAMODB=http://"+a.tables) || !slices.Contains(env, "AWS_ENDPOINT_URL=http://"+a.Addr) {
+		t.Errorf("the environment of what is behind a relay: %v", env)
+	}
+}
+
+// TestTablesAreOnLoopback: nobody else on the network finds them.
+func TestTablesAreOnLoopback(t *testing.T) {
+	a := StartAtomic(t)
+	_, port, err := net.SplitHostPort(a.tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range addrs {
+		ip := addr.(*net.IPNet).IP
+		if ip.IsLoopback() || ip.IsLinkLocalUnicast() {
+			continue
+		}
+		if conn, err := net.Dial("tcp", net.JoinHostPort(ip.String(), port)); err == nil {
+			_ = conn.Close()
+			t.Errorf("the tables of %s are found at %s", a.Tables, conn.RemoteAddr())
+		}
+	}
+}
+
+// TestDynamoDBLocalIsWanted: whoever has none is told how to get it.
+func TestDynamoDBLocalIsWanted(t *testing.T) {
+	t.Setenv(servers.DynamoDBVariable, "")
+	_, err := servers.StartDynamoDBLocal(t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "scripts/provision.sh dynamodb") {
+		t.Errorf("got %v", err)
+	}
+	if a := StartAtomic(t); !strings.HasPrefix(a.Tables, "moto") {
+		t.Errorf("the tables are those of %s", a.Tables)
 	}
 }

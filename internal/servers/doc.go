@@ -1,6 +1,6 @@
 // Package servers starts real servers as child processes: one redis-server, a
-// whole cluster of them, a limitgate, an emulator of AWS. They listen on the loopback interface, on
-// free ports, and are gone when this process is, however it ends.
+// whole cluster of them, a limitgate, emulators of AWS. They listen on the loopback
+// interface, on free ports, and are gone when this process is, however it ends.
 //
 // Tests use it through packages redistest and awstest, the benchmark as it is.
 //

@@ -1,12 +1,10 @@
 package servers
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 )
 
 // MotoVariable names the variable with the path of moto_server.
@@ -14,17 +12,7 @@ const MotoVariable = "LIMITGATE_MOTO"
 
 // Moto is a running moto_server: an emulator of AWS that keeps all in memory. Its
 // methods may be called from any goroutine.
-type Moto struct {
-	Addr string // host and port
-
-	folder string
-	claim  *port
-	binary string
-
-	mutex   sync.Mutex // guards what follows
-	process *process
-	runs    int
-}
+type Moto struct{ emulator }
 
 // motoBinary returns the path of moto_server.
 func motoBinary() (string, error) {
@@ -46,63 +34,15 @@ func StartMoto(folder string) (*Moto, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range portAttempts {
-		claim, err := reservePort(motoPorts)
-		if err != nil {
-			return nil, err
-		}
-		m := &Moto{Addr: loopbackAddr(claim.number), folder: folder, claim: claim, binary: binary}
-		err = m.run()
-		if err == nil {
-			return m, nil
-		}
-		claim.release()
-		if !errors.Is(err, errPortTaken) {
-			return nil, err
-		}
+	m := new(Moto)
+	err = m.launch(folder, motoPorts, func(number int) (program, []string) { return motoCommand(binary, number) })
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("start moto_server %d times: %w", portAttempts, errPortTaken)
+	return m, nil
 }
 
-// run starts the process anew.
-func (m *Moto) run() (err error) {
-	m.runs++
-	what := program{"moto_server", m.binary, "Running on http://" + m.Addr}
-	m.process, err = startProcess(what, m.folder, m.runs, []string{"-H", "127.0.0.1", "-p", strconv.Itoa(m.claim.number)})
-	return err
-}
-
-// Kill ends the emulator as a crash would, and returns when it is gone. Killing a dead
-// one does nothing.
-func (m *Moto) Kill() error {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.process.kill()
-}
-
-// Restart starts the emulator again on the same port, with nothing in it, and kills it
-// first if it still runs.
-func (m *Moto) Restart() error {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if err := m.process.kill(); err != nil {
-		return err
-	}
-	return m.run()
-}
-
-// PID is the id of the emulator's process.
-func (m *Moto) PID() int {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.process.pid
-}
-
-// Close ends the emulator for good and frees its port.
-func (m *Moto) Close() error {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	err := m.process.kill()
-	m.claim.release()
-	return err
+func motoCommand(binary string, number int) (what program, args []string) {
+	what = program{"moto_server", binary, "Running on http://" + loopbackAddr(number)}
+	return what, []string{"-H", "127.0.0.1", "-p", strconv.Itoa(number)}
 }

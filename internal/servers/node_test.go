@@ -55,10 +55,12 @@ func TestTakenPortIsToldFromOtherTroubles(t *testing.T) {
 	if _, err := startProcess(redis, folder, 1, baseArgs(folder, taken)); !errors.Is(err, errPortTaken) {
 		t.Errorf("start on a taken port = %v, want %v", err, errPortTaken)
 	}
-	m := &Moto{Addr: loopbackAddr(taken), folder: t.TempDir(), claim: &port{number: taken}}
-	if m.binary, err = motoBinary(); err != nil {
+	binary, err := motoBinary()
+	if err != nil {
 		t.Fatal(err)
 	}
+	m := &emulator{folder: t.TempDir()}
+	m.what, m.args = motoCommand(binary, taken)
 	if err := m.run(); !errors.Is(err, errPortTaken) {
 		t.Errorf("start an emulator on a taken port = %v, want %v", err, errPortTaken)
 	}

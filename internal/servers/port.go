@@ -26,9 +26,10 @@ type portRange struct {
 // client can sit on a port between the moment it is chosen and the moment the
 // server listens, or while a killed server waits to be restarted.
 var (
-	singlePorts  = portRange{first: 23000, count: 6000}
-	motoPorts    = portRange{first: 29000, count: 1000}
-	clusterPorts = portRange{first: 20000, count: 2700, withBus: true}
+	singlePorts   = portRange{first: 23000, count: 6000}
+	motoPorts     = portRange{first: 29000, count: 500}
+	dynamoDBPorts = portRange{first: 29500, count: 500}
+	clusterPorts  = portRange{first: 20000, count: 2700, withBus: true}
 )
 
 // port is a port that no other process of this kind on this machine will choose until

@@ -78,7 +78,7 @@ func (p *process) awaitReady() error {
 		switch {
 		case bytes.Contains(log, []byte(p.ready)):
 			return nil
-		case bytes.Contains(log, []byte("Address already in use")):
+		case bytes.Contains(log, []byte("Address already in use")), bytes.Contains(log, []byte("Failed to bind to")):
 			return errPortTaken
 		case ended:
 			return fmt.Errorf("%s ended at once, its log says:\n%s", p.name, log)
