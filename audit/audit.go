@@ -7,6 +7,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -35,25 +36,20 @@ const Unknown = "unknown"
 
 // NewEntry returns the entry of a change; ok is false for what is none: a tombstone whose
 // time was up.
-func NewEntry(sequence string, before, after *table.Item, now time.Time) (e Entry, ok bool) {
-	e = Entry{Sequence: sequence, Before: before, After: after, Actor: Unknown, At: now.UTC()}
-	switch {
-	case after != nil:
-		e.Key, e.Version = after.Key, after.Version
-		if signed(before, after) {
-			e.Actor, e.At = after.Actor, after.At.UTC()
-		}
-	case before == nil || before.Deleted:
+func NewEntry(r *table.Record, now time.Time) (e Entry, ok bool) {
+	if r.Expired() {
 		return e, false
+	}
+	e = Entry{Key: r.Key(), Sequence: r.Sequence, Before: r.Before, After: r.After, Actor: Unknown, At: now.UTC()}
+	switch {
+	case r.After == nil:
+		e.Version = r.Before.Version
+	case r.Signed():
+		e.Version, e.Actor, e.At = r.After.Version, r.After.Actor, r.After.At.UTC()
 	default:
-		e.Key, e.Version = before.Key, before.Version
+		e.Version = r.After.Version
 	}
 	return e, true
-}
-
-// signed reports whether a write says who made it, and is of a new version.
-func signed(before, after *table.Item) bool {
-	return after.Actor != "" && !after.At.IsZero() && (before == nil || after.Version > before.Version)
 }
 
 // Name returns the name of the entry's object: those of an item stand together, in their
@@ -62,8 +58,19 @@ func (e *Entry) Name() string {
 	return Prefix(e.Key) + fmt.Sprintf("%019d-%s.json", e.Version, url.PathEscape(e.Sequence))
 }
 
-// Prefix returns what the names of an item's entries begin with.
-func Prefix(key string) string { return url.PathEscape(key) + "/" }
+// maxPrefix bounds the part of a name that is the item's, in bytes: with the rest it has to
+// fit the 1,024 that S3 takes.
+const maxPrefix = 900
+
+// Prefix returns what the names of an item's entries begin with: its key or, of a very long
+// one, the key's SHA-256.
+func Prefix(key string) string {
+	prefix := url.PathEscape(key)
+	if len(prefix) > maxPrefix {
+		prefix = fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(key)))
+	}
+	return prefix + "/"
+}
 
 // Archive keeps objects for good.
 type Archive interface {
@@ -75,9 +82,9 @@ type Archive interface {
 
 // Records tell of changes.
 type Records interface {
-	// Next waits a moment for changes, and returns their entries. They are told again unless
-	// Done is called.
-	Next(ctx context.Context) ([]Entry, error)
+	// Next waits a moment for changes, and returns those that there are. They are told again
+	// unless Done is called.
+	Next(ctx context.Context) ([]table.Record, error)
 	// Done notes that what Next returned was written.
 	Done(ctx context.Context) error
 }
@@ -108,25 +115,37 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // write writes the next changes.
 func (w *Writer) write(ctx context.Context) error {
-	entries, err := w.Records.Next(ctx)
-	if err != nil || len(entries) == 0 {
+	records, err := w.Records.Next(ctx)
+	if err != nil || len(records) == 0 {
 		return err
 	}
-	for i := range entries {
-		e := &entries[i]
-		body, err := json.Marshal(e)
+	if _, err := w.Write(ctx, records); err != nil {
+		return err
+	}
+	return w.Records.Done(ctx)
+}
+
+// Write writes changes. It returns how many of them are done with, from the first on: all,
+// or up to the one of which the error is. Any number of goroutines may call it.
+func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, err error) {
+	for i := range records {
+		e, ok := NewEntry(&records[i], time.Now())
+		if !ok {
+			continue
+		}
+		body, err := json.Marshal(&e)
 		if err != nil {
-			return fmt.Errorf("write entry: %w", err)
+			return i, fmt.Errorf("write entry: %w", err)
 		}
 		created, err := w.Archive.Create(ctx, e.Name(), body)
 		if err != nil {
-			return err
+			return i, err
 		}
 		if created && e.Actor == Unknown {
 			w.Log.Error("an item was changed by nobody knows whom", "key", e.Key, "version", e.Version)
 		}
 	}
-	return w.Records.Done(ctx)
+	return len(records), nil
 }
 
 // History reads the entries of an item, the oldest first.

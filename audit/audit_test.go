@@ -43,7 +43,7 @@ func TestEntries(t *testing.T) {
 		{"deleted by hand", item(5, "me", false), nil, Unknown, 5, false},
 		{"a tombstone's end", item(5, "me", true), nil, "", 0, true},
 	} {
-		e, ok := NewEntry("77", row.before, row.after, time.Now())
+		e, ok := NewEntry(&table.Record{Sequence: "77", Before: row.before, After: row.after}, time.Now())
 		if ok == row.none {
 			t.Errorf("%s: an entry = %v", row.what, ok)
 		}
@@ -96,17 +96,17 @@ func (s *shelf) Read(_ context.Context, prefix string) (bodies [][]byte, err err
 
 // tape tells entries, a few at a time, and from the last note on again after a new start.
 type tape struct {
-	entries     []Entry
+	records     []table.Record
 	at, pending int
 	end         func()
 }
 
-func (p *tape) Next(context.Context) ([]Entry, error) {
-	p.pending = min(p.at+7, len(p.entries))
-	if p.at == len(p.entries) {
+func (p *tape) Next(context.Context) ([]table.Record, error) {
+	p.pending = min(p.at+7, len(p.records))
+	if p.at == len(p.records) {
 		p.end()
 	}
-	return p.entries[p.at:p.pending], nil
+	return p.records[p.at:p.pending], nil
 }
 
 func (p *tape) Done(context.Context) error { p.at = p.pending; return nil }
@@ -114,23 +114,21 @@ func (p *tape) Done(context.Context) error { p.at = p.pending; return nil }
 // TestExactlyOne: each of a thousand changes is one object, in the order of its item,
 // although writers fail, end and begin again.
 func TestExactlyOne(t *testing.T) {
-	var entries []Entry
+	var records []table.Record
 	for i := range 1000 {
-		before, after := item(int64(i), "me", false), item(int64(i+1), "me", false)
-		e, _ := NewEntry(fmt.Sprint(100_000+i), before, after, time.Now())
-		entries = append(entries, e)
+		records = append(records, table.Record{Sequence: fmt.Sprint(100_000 + i), Before: item(int64(i), "me", false), After: item(int64(i+1), "me", false)})
 	}
 	s := &shelf{objects: map[string]string{}, random: rand.New(rand.NewPCG(1, 2))}
 	log := slog.New(slog.DiscardHandler)
-	written := &tape{entries: entries}
-	for written.at < len(entries) {
+	written := &tape{records: records}
+	for written.at < len(records) {
 		ctx, end := context.WithCancel(t.Context())
 		written.end = end
 		w := Writer{Records: written, Archive: s, Log: log}
 		for range 20 { // and then another one goes on, some back
 			_ = w.write(ctx)
 		}
-		if written.at < len(entries) {
+		if written.at < len(records) {
 			written.at = max(0, written.at-s.random.IntN(30))
 		}
 		end()
@@ -143,7 +141,7 @@ func TestExactlyOne(t *testing.T) {
 		t.Fatalf("%d entries, %v", len(got), err)
 	}
 	for i := range got {
-		if want := entries[i]; got[i].Sequence != want.Sequence || got[i].Version != want.Version || string(got[i].After.Body) != string(want.After.Body) {
+		if want := records[i]; got[i].Sequence != want.Sequence || got[i].Version != want.After.Version || string(got[i].After.Body) != string(want.After.Body) {
 			t.Fatalf("entry %d is %+v, want %+v", i, got[i], want)
 		}
 	}
@@ -164,7 +162,7 @@ func TestHistoryInOrder(t *testing.T) {
 	}
 	var want []string
 	for i, c := range changes {
-		e, _ := NewEntry(strconv.Itoa(8+i)+"00000000000000000000", c.before, c.after, time.Now())
+		e, _ := NewEntry(&table.Record{Sequence: strconv.Itoa(8+i) + "00000000000000000000", Before: c.before, After: c.after}, time.Now())
 		body, err := json.Marshal(&e)
 		if err != nil {
 			t.Fatal(err)

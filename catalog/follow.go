@@ -145,7 +145,9 @@ func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) 
 func (f *Follower) take(messages []table.Message, bad int) {
 	var items []table.Item
 	var digest *table.Digest
+	reread := false
 	for _, m := range messages {
+		reread = reread || m.Reread
 		if m.Item != nil {
 			items = append(items, *m.Item)
 		}
@@ -160,6 +162,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bad += int64(bad)
+	f.missed = f.missed || reread
 	switch {
 	case same:
 		f.differing, f.confirmed, f.failed = 0, f.catalog.opts.Now(), nil

@@ -27,15 +27,6 @@ type Registry interface {
 	Cells(ctx context.Context) ([]table.RegisteredCell, error)
 }
 
-// Items are the items of a table.
-type Items interface {
-	// Get reads an item; ok is false where there is none.
-	Get(ctx context.Context, key string) (it table.Item, ok bool, err error)
-	// Put writes the next version of an item that was read. Where somebody else did so
-	// meanwhile it returns an error.
-	Put(ctx context.Context, it table.Item) (table.Item, error)
-}
-
 // Cells says which cells share the limits, by an item of the table of limits: proxies are
 // told of it as of any other. It is alone to say so.
 type Cells struct {

@@ -33,6 +33,8 @@ func (f *fleet) Put(_ context.Context, it table.Item) (table.Item, error) {
 	return it, nil
 }
 
+func (f *fleet) Replace(context.Context, table.Item, int64) error { return nil }
+
 // TestCellsUpdate: the item says which cells are there, is written only when that changes,
 // and never that there are none.
 func TestCellsUpdate(t *testing.T) {

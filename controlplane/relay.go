@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/table"
@@ -16,16 +18,11 @@ import (
 type Stream interface {
 	// Next waits for changes, a moment, and returns those that there are. They are told
 	// again unless Done is called.
-	Next(ctx context.Context) ([]table.Item, error)
+	Next(ctx context.Context) ([]table.Record, error)
 	// Done notes that what Next returned was told on.
 	Done(ctx context.Context) error
 	// Whole reports whether all changes are told here, and none elsewhere.
 	Whole() bool
-}
-
-// Publisher tells all proxies.
-type Publisher interface {
-	Publish(ctx context.Context, messages []table.Message) error
 }
 
 // Scanner reads a whole table.
@@ -48,7 +45,7 @@ const (
 type Relay struct {
 	Table   Scanner
 	Stream  Stream
-	Publish Publisher
+	Handler *Handler
 	Log     *slog.Logger
 }
 
@@ -68,7 +65,7 @@ func (r *Relay) Run(ctx context.Context) error {
 				known, err = r.read(ctx)
 			}
 			if err == nil {
-				err = r.tellDigest(ctx, known)
+				err = r.Handler.TellDigest(ctx, DigestOf(slices.Collect(maps.Values(known))))
 			}
 			if err == nil {
 				told = time.Now()
@@ -89,11 +86,6 @@ func digestDue(told, changed time.Time) bool {
 	return quiet && time.Since(told) >= digestEvery || time.Since(told) >= digestMost
 }
 
-// tellDigest tells what the whole table is.
-func (r *Relay) tellDigest(ctx context.Context, known map[string]table.Item) error {
-	return r.Publish.Publish(ctx, []table.Message{{Digest: digestOf(known), At: time.Now().UTC()}})
-}
-
 // read reads the whole table. What changes meanwhile is told behind it.
 func (r *Relay) read(ctx context.Context) (map[string]table.Item, error) {
 	items, err := r.Table.Scan(ctx)
@@ -107,35 +99,22 @@ func (r *Relay) read(ctx context.Context) (map[string]table.Item, error) {
 	return known, nil
 }
 
-// relay tells of the next changes, and notes them in known, if that is there. It returns
-// how many there were.
+// relay handles the next changes, and notes them in known, if that is there. It returns how
+// many there were.
 func (r *Relay) relay(ctx context.Context, known map[string]table.Item) (n int, err error) {
-	items, err := r.Stream.Next(ctx)
-	if err != nil || len(items) == 0 {
+	records, err := r.Stream.Next(ctx)
+	if err != nil || len(records) == 0 {
 		return 0, err
 	}
-	messages := make([]table.Message, len(items))
-	now := time.Now().UTC()
-	for i := range items {
-		messages[i] = table.Message{Item: &items[i], At: now}
-		if known != nil && items[i].Version > known[items[i].Key].Version {
-			known[items[i].Key] = items[i]
+	for i := range records {
+		if it := records[i].After; known != nil && records[i].Signed() && it.Version > known[it.Key].Version {
+			known[it.Key] = *it
 		}
 	}
-	if err := r.Publish.Publish(ctx, messages); err != nil {
-		return len(items), err
+	if _, err := r.Handler.Handle(ctx, records); err != nil {
+		return len(records), err
 	}
-	return len(items), r.Stream.Done(ctx)
-}
-
-func digestOf(items map[string]table.Item) *table.Digest {
-	var d table.Digest
-	for _, it := range items {
-		if it.IsLimits() {
-			d.Add(&it)
-		}
-	}
-	return &d
+	return len(records), r.Stream.Done(ctx)
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -27,7 +27,7 @@ func (f *fakeTable) Scan(context.Context) ([]table.Item, error) { return f.items
 // fakeStream tells of changes, and of the same ones again until they are done.
 type fakeStream struct {
 	mu       sync.Mutex
-	batches  [][]table.Item
+	batches  [][]table.Record
 	nextErrs int // how often Next fails
 	doneErrs int // how often Done fails
 	nexts    int
@@ -36,10 +36,14 @@ type fakeStream struct {
 func (f *fakeStream) add(items ...table.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.batches = append(f.batches, items)
+	var records []table.Record
+	for i := range items {
+		records = append(records, table.Record{After: &items[i]})
+	}
+	f.batches = append(f.batches, records)
 }
 
-func (f *fakeStream) Next(ctx context.Context) ([]table.Item, error) {
+func (f *fakeStream) Next(ctx context.Context) ([]table.Record, error) {
 	select {
 	case <-time.After(100 * time.Millisecond):
 	case <-ctx.Done():
@@ -86,16 +90,16 @@ type fakeTopic struct {
 	calls int
 }
 
-func (f *fakeTopic) Publish(_ context.Context, messages []table.Message) error {
+func (f *fakeTopic) Publish(_ context.Context, messages []table.Message) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
 	if f.fails > 0 {
 		f.fails--
-		return errDown
+		return 0, errDown
 	}
 	f.told = append(f.told, messages...)
-	return nil
+	return len(messages), nil
 }
 
 // got returns the items and the digests that were told.
@@ -119,7 +123,15 @@ func (f *fakeTopic) failing(times int) {
 	f.fails = times
 }
 
-func item(key string, version int64) table.Item { return table.Item{Key: key, Version: version} }
+func item(key string, version int64) table.Item {
+	return table.Item{Key: key, Version: version, Actor: "ann", At: time.Unix(1_700_000_000, 0)}
+}
+
+func tombstone(key string, version int64) table.Item {
+	it := item(key, version)
+	it.Deleted = true
+	return it
+}
 
 func sum(items ...table.Item) (d table.Digest) {
 	for _, it := range items {
@@ -132,7 +144,7 @@ func sum(items ...table.Item) (d table.Digest) {
 func relaying(t *testing.T, items []table.Item, test func(*fakeStream, *fakeTopic)) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, topic := &fakeStream{}, &fakeTopic{}
-		r := &Relay{Table: &fakeTable{items: items}, Stream: stream, Publish: topic, Log: slog.New(slog.DiscardHandler)}
+		r := &Relay{Table: &fakeTable{items: items}, Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
@@ -204,7 +216,7 @@ func TestToldAgain(t *testing.T) {
 // TestDigestTold: what the table is, is told at once and now and then, with each change
 // counted once, in whatever versions they come, and again after it could not be told.
 func TestDigestTold(t *testing.T) {
-	a, b, gone := item("TENANT#a", 3), item("TENANT#b", 1), table.Item{Key: "TENANT#c", Version: 2, Deleted: true}
+	a, b, gone := item("TENANT#a", 3), item("TENANT#b", 1), tombstone("TENANT#c", 2)
 	relaying(t, []table.Item{a, b, gone}, func(stream *fakeStream, topic *fakeTopic) {
 		want := []table.Digest{sum(a, b)}
 		check := func(what string) {
@@ -225,7 +237,7 @@ func TestDigestTold(t *testing.T) {
 		stream.add(item("TENANT#a", 4), item("TENANT#c", 3))
 		want = append(want, sum(item("TENANT#a", 4), b, item("TENANT#c", 3)))
 		check("changes")
-		stream.add(table.Item{Key: "TENANT#b", Version: 2, Deleted: true})
+		stream.add(tombstone("TENANT#b", 2))
 		want = append(want, sum(item("TENANT#a", 4), item("TENANT#c", 3)))
 		check("a deletion")
 		_, before := topic.got()
@@ -258,7 +270,7 @@ func TestDigestCountsLimits(t *testing.T) {
 func TestNoTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, topic := &fakeStream{}, &fakeTopic{}
-		r := &Relay{Table: &fakeTable{err: errDown}, Stream: stream, Publish: topic, Log: slog.New(slog.DiscardHandler)}
+		r := &Relay{Table: &fakeTable{err: errDown}, Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		stream.add(item("TENANT#a", 1))
@@ -278,7 +290,7 @@ func TestRelayEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			stream, topic := &fakeStream{}, &fakeTopic{fails: fails}
 			stream.add(item("TENANT#a", 1))
-			r := &Relay{Table: &fakeTable{}, Stream: stream, Publish: topic, Log: slog.New(slog.DiscardHandler)}
+			r := &Relay{Table: &fakeTable{}, Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 			defer cancel()
 			begin := time.Now()

@@ -23,10 +23,6 @@ type Changes struct {
 	leases *Leases
 	shards map[string]*shardReader
 	looked time.Time
-	// Lost is called with the record of an item that was deleted without a tombstone or
-	// written without its next version, or of what is none.
-	// With an error it is called again.
-	Lost func(context.Context, Record) error
 }
 
 // shardReader is where the reading of a shard stands.
@@ -41,32 +37,12 @@ type shardReader struct {
 
 // NewChanges returns the changes of a stream.
 func NewChanges(s *Stream, l *Leases) *Changes {
-	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}, Lost: func(context.Context, Record) error { return nil }}
+	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}}
 }
 
-// Next waits a moment for changes, and returns the items that there are. They are told
-// again unless Done is called.
-func (c *Changes) Next(ctx context.Context) (items []table.Item, err error) {
-	records, err := c.Records(ctx)
-	for _, r := range records {
-		switch {
-		case r.After != nil && r.After.Version > versionOf(r.Before) && table.IsKey(r.After.Key):
-			items = append(items, *r.After)
-		case r.After != nil || r.Before != nil && !r.Before.Deleted: // tombstones go when their time is up
-			if lost := c.Lost(ctx, r); lost != nil {
-				return nil, lost
-			}
-		}
-	}
-	if err == nil && len(items) == 0 && len(records) > 0 {
-		err = c.Done(ctx) // what was read held nothing to tell
-	}
-	return items, err
-}
-
-// Records waits a moment for changes, and returns all that there are, those of an item in
+// Next waits a moment for changes, and returns all that there are, those of an item in
 // their order. They are told again unless Done is called.
-func (c *Changes) Records(ctx context.Context) (records []Record, err error) {
+func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) {
 	if time.Since(c.looked) >= shardsEvery {
 		if err := c.look(ctx); err != nil {
 			return nil, err
@@ -177,7 +153,7 @@ func (c *Changes) behind(id string) bool {
 }
 
 // read reads the next records of a shard.
-func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (records []Record, err error) {
+func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (records []table.Record, err error) {
 	if sh.iterator == "" {
 		if sh.iterator, err = c.stream.Start(ctx, id, sh.last); err != nil {
 			return nil, err
@@ -193,14 +169,6 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (records
 		sh.reached = r.Sequence
 	}
 	return records, nil
-}
-
-// versionOf returns an item's version, 0 where there is none.
-func versionOf(it *table.Item) int64 {
-	if it == nil {
-		return 0
-	}
-	return it.Version
 }
 
 // Done notes that what Next returned was told.

@@ -17,7 +17,7 @@ import (
 )
 
 // openChanges returns the changes of the table, and what they call lost.
-func openChanges(t *testing.T, a *awstest.AWS) (c *Changes, lost *[]string) {
+func openChanges(t *testing.T, a *awstest.AWS) (c itemChanges, lost *[]string) {
 	t.Helper()
 	stream, err := OpenStream(t.Context(), a.Config, "limits")
 	if err != nil {
@@ -27,20 +27,31 @@ func openChanges(t *testing.T, a *awstest.AWS) (c *Changes, lost *[]string) {
 	if err := NewTable(a.Config, leases).Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c, lost = NewChanges(stream, NewLeases(a.Config, leases, "test")), &[]string{}
-	c.Lost = func(_ context.Context, r Record) error {
-		if r.After != nil {
-			*lost = append(*lost, r.After.Key)
-		} else {
-			*lost = append(*lost, r.Before.Key)
+	lost = &[]string{}
+	return itemChanges{NewChanges(stream, NewLeases(a.Config, leases, "test")), lost}, lost
+}
+
+// itemChanges tells the items of changes that are signed, and the keys of others apart.
+type itemChanges struct {
+	*Changes
+	lost *[]string
+}
+
+func (c itemChanges) Next(ctx context.Context) (items []table.Item, err error) {
+	records, err := c.Changes.Next(ctx)
+	for _, r := range records {
+		switch {
+		case r.Signed():
+			items = append(items, *r.After)
+		case !r.Expired():
+			*c.lost = append(*c.lost, r.Key())
 		}
-		return nil
 	}
-	return c, lost
+	return items, err
 }
 
 // doneEach returns Next with Done after it.
-func doneEach(c *Changes) func(context.Context) ([]table.Item, error) {
+func doneEach(c itemChanges) func(context.Context) ([]table.Item, error) {
 	return func(ctx context.Context) ([]table.Item, error) {
 		items, err := c.Next(ctx)
 		if err != nil {
@@ -208,7 +219,8 @@ func TestBodyThatIsNoJSON(t *testing.T) {
 	a := awstest.Start(t)
 	newTable(t, a)
 	c, _ := openChanges(t, a)
-	writeByHand(t, a, map[string]types.AttributeValue{attrKey: text("TENANT#a"), attrVersion: number(1), attrBody: text("{\x00<no \"JSON")})
+	writeByHand(t, a, map[string]types.AttributeValue{attrKey: text("TENANT#a"), attrVersion: number(1), attrBody: text("{\x00<no \"JSON"),
+		attrActor: text("ann"), attrAt: text("2026-01-02T03:04:05Z")})
 	got := told(t, "the change", doneEach(c), atLeast[table.Item](1))
 	body, err := json.Marshal(got[0])
 	var back table.Item

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/limitgate/limitgate/internal/awstest"
@@ -149,52 +148,39 @@ func TestTwoControlPlanes(t *testing.T) {
 // toldOf returns what changes tell until they tell of an item.
 func toldOf(t *testing.T, c *Changes, key string) []table.Item {
 	t.Helper()
-	return told(t, "the change of "+key, doneEach(c), func(all []table.Item) bool {
+	return told(t, "the change of "+key, doneEach(itemChanges{c, &[]string{}}), func(all []table.Item) bool {
 		return len(all) > 0 && all[len(all)-1].Key == key
 	})
 }
 
-// TestRestore: an item is as it was, as a newer version, unless somebody was faster.
-func TestRestore(t *testing.T) {
+// TestReplace: an item is written as it is where what is there has the version that was read,
+// or none, by whatever hand that came.
+func TestReplace(t *testing.T) {
 	t.Parallel()
 	a := awstest.Start(t)
 	limits := newTable(t, a)
 	good := put(t, limits, item("TENANT#a", 0, `{"plan":"p"}`))
-	back, err := limits.Restore(t.Context(), good, &good, "control-plane")
-	if err != nil || back.Version != good.Version+1 {
-		t.Errorf("%+v, %v", back, err)
-	}
-	now, _, err := limits.Get(t.Context(), "TENANT#a")
-	if err != nil || now.Version != back.Version || now.Actor != "control-plane" || string(now.Body) != string(good.Body) {
-		t.Errorf("%+v, %v", now, err)
-	}
-	for _, found := range []*table.Item{nil, &good} {
-		if _, err := limits.Restore(t.Context(), good, found, "control-plane"); !errors.Is(err, ErrConflict) {
-			t.Errorf("over what somebody has written since: %v", err)
+	next := good
+	next.Version = 7
+	for _, was := range []int64{0, 2} {
+		if err := limits.Replace(t.Context(), next, was); !errors.Is(err, ErrConflict) {
+			t.Errorf("over version 1 as if it were %d: %v", was, err)
 		}
 	}
-	gone := good
-	gone.Key = "TENANT#gone"
-	gone.Version = 7
-	if back, err := limits.Restore(t.Context(), gone, nil, "control-plane"); err != nil || back.Version != 8 {
-		t.Errorf("what was deleted: %+v, %v", back, err)
+	if err := limits.Replace(t.Context(), next, 1); err != nil {
+		t.Error(err)
+	}
+	if now, _, err := limits.Get(t.Context(), "TENANT#a"); err != nil || now.Version != 7 || string(now.Body) != string(good.Body) {
+		t.Errorf("%+v, %v", now, err)
 	}
 	for name, version := range map[string]types.AttributeValue{"word": text("7"), "zero": number(0), "none": nil} {
-		good := put(t, limits, item("TENANT#"+name, 0, `{"plan":"p"}`))
-		odd := map[string]types.AttributeValue{attrKey: text(good.Key), attrBody: text(`{"plan":"by hand"}`)}
+		odd := map[string]types.AttributeValue{attrKey: text("TENANT#" + name), attrBody: text(`{"plan":"by hand"}`)}
 		if version != nil {
 			odd[attrVersion] = version
 		}
-		name := "limits"
-		if _, err := dynamodb.NewFromConfig(a.Config).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: odd}); err != nil {
-			t.Fatal(err)
-		}
-		found, _, err := limits.Get(t.Context(), good.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := limits.Restore(t.Context(), good, &found, "control-plane"); err != nil || back.Version != 2 {
-			t.Errorf("what was written by hand with the version %v: %+v, %v", version, back, err)
+		writeByHand(t, a, odd)
+		if written, err := limits.Put(t.Context(), item("TENANT#"+name, 0, `{"plan":"p"}`)); err != nil || written.Version != 1 {
+			t.Errorf("over what was written by hand with the version %v: %+v, %v", version, written, err)
 		}
 	}
 }

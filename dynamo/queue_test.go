@@ -52,7 +52,7 @@ func TestEveryQueueGetsEveryMessage(t *testing.T) {
 		sent = append(sent, table.Message{Item: &it, At: it.At.Add(time.Second)})
 	}
 	sent[24] = table.Message{Digest: &table.Digest{Count: 24, Sum: 1<<64 - 1}, At: sent[0].At}
-	if err := NewTopic(a.Config, arn).Publish(t.Context(), sent); err != nil {
+	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), sent); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range queues {
@@ -155,7 +155,7 @@ func TestGarbageIsCounted(t *testing.T) {
 		}
 	}
 	it := item("SHARED", 1, `{}`)
-	if err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err != nil {
+	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err != nil {
 		t.Fatal(err)
 	}
 	bad := 0
@@ -183,7 +183,7 @@ func TestSubscribeToNothing(t *testing.T) {
 		t.Errorf("queues that nobody knows: %v", left)
 	}
 	it := item("SHARED", 1, `{}`)
-	if err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err == nil {
+	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err == nil {
 		t.Error("published to a topic that is not there")
 	}
 }
@@ -248,7 +248,7 @@ func receivesAnew(t *testing.T, a *awstest.AWS, s *Subscription, topic string) {
 		t.Fatalf("received %v, %d, %v from a queue that is new", got, bad, err)
 	}
 	it := item("SHARED", 1, `{}`)
-	if err := NewTopic(a.Config, topic).Publish(t.Context(), []table.Message{{Item: &it}}); err != nil {
+	if _, err := NewTopic(a.Config, topic).Publish(t.Context(), []table.Message{{Item: &it}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, bad, err := s.Receive(t.Context()); len(got) != 1 || bad != 0 || err != nil {

@@ -14,12 +14,6 @@ import (
 	"github.com/limitgate/limitgate/table"
 )
 
-// Record is one change of a table, as its stream tells it.
-type Record struct {
-	Sequence      string
-	Before, After *table.Item // nil where there was none, or is none any more
-}
-
 // Stream tells of the changes of a table, shard by shard. Any number of goroutines may use
 // it, each with shards of its own.
 type Stream struct {
@@ -82,7 +76,7 @@ func (s *Stream) Start(ctx context.Context, shard, after string) (iterator strin
 }
 
 // Read returns the next records, and where to go on; empty at the end of a shard.
-func (s *Stream) Read(ctx context.Context, iterator string) (records []Record, next string, err error) {
+func (s *Stream) Read(ctx context.Context, iterator string) (records []table.Record, next string, err error) {
 	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator})
 	if err != nil {
 		return nil, "", fmt.Errorf("read shard: %w", err)
@@ -91,7 +85,7 @@ func (s *Stream) Read(ctx context.Context, iterator string) (records []Record, n
 		if r.Dynamodb == nil {
 			continue
 		}
-		record := Record{Sequence: aws.ToString(r.Dynamodb.SequenceNumber)}
+		record := table.Record{Sequence: aws.ToString(r.Dynamodb.SequenceNumber)}
 		if image := r.Dynamodb.OldImage; image != nil {
 			it := itemOf(attributesOfStream(image))
 			record.Before = &it

@@ -107,18 +107,27 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 }
 
 // Put writes an item as the next version of the one that was read, whose Version is 0
-// where there was none. Where that is not the newest it returns ErrConflict.
+// where there was none, or none that was a version. Where that is not the newest it returns
+// ErrConflict.
 func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err error) {
 	was := it.Version
 	it.Version++
-	attributes := attributesOf(&it)
-	in := &dynamodb.PutItemInput{TableName: &t.name, Item: attributes, ConditionExpression: aws.String("attribute_not_exists(pk)")}
-	if was > 0 {
-		in.ConditionExpression = aws.String("#v = :was")
-		in.ExpressionAttributeNames = map[string]string{"#v": attrVersion}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": number(was)}
+	return it, t.Replace(ctx, it, was)
+}
+
+// Replace writes an item as it is in the place of the version that was read, 0 for none.
+// Where something else is there by now it returns ErrConflict.
+func (t *Table) Replace(ctx context.Context, it table.Item, was int64) error {
+	in := &dynamodb.PutItemInput{
+		TableName: &t.name, Item: attributesOf(&it), ConditionExpression: aws.String("#v = :was"),
+		ExpressionAttributeNames:  map[string]string{"#v": attrVersion},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":was": number(was)},
 	}
-	return it, t.put(ctx, &it, in)
+	if was == 0 { // nothing was there, or nothing with a version
+		in.ConditionExpression = aws.String("attribute_not_exists(#v) OR #v = :was OR NOT attribute_type(#v, :number)")
+		in.ExpressionAttributeValues[":number"] = text("N")
+	}
+	return t.put(ctx, &it, in)
 }
 
 // put writes an item under a condition. Where it is refused because the item is there
@@ -137,28 +146,6 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, err)
 	}
 	return nil
-}
-
-// Restore writes an item again as it was, in the place of what was found there instead, nil
-// for nothing: as a version that is newer than both. Where something else is there by now
-// it returns ErrConflict.
-func (t *Table) Restore(ctx context.Context, good table.Item, found *table.Item, actor string) (table.Item, error) {
-	in := &dynamodb.PutItemInput{TableName: &t.name, ConditionExpression: aws.String("attribute_not_exists(pk)")}
-	if found != nil {
-		good.Version = max(good.Version, found.Version)
-		in.ConditionExpression = aws.String("#v = :found")
-		in.ExpressionAttributeNames = map[string]string{"#v": attrVersion}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":found": number(found.Version)}
-		if found.Version == 0 {
-			// It has none, or one that is no version.
-			in.ConditionExpression = aws.String("attribute_not_exists(#v) OR #v = :found OR NOT attribute_type(#v, :number)")
-			in.ExpressionAttributeValues[":number"] = text("N")
-		}
-	}
-	good.Version++
-	good.Actor, good.At = actor, time.Now().UTC()
-	in.Item = attributesOf(&good)
-	return good, t.put(ctx, &good, in)
 }
 
 // Create makes the table, with a stream of new and old images, and returns when it can be

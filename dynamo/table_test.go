@@ -89,14 +89,14 @@ func TestOneOfManyWritersWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range recordsOf(t, stream, rounds) {
-		if r.After == nil || r.After.Version != int64(i+1) || versionOf(r.Before) != int64(i) {
+		if r.After == nil || r.After.Version != int64(i+1) || (r.Before != nil) != (i > 0) || i > 0 && r.Before.Version != int64(i) {
 			t.Fatalf("record %d of the stream is %+v behind %+v", i, r.After, r.Before)
 		}
 	}
 }
 
 // recordsOf reads a stream until it has told so many records, and returns them.
-func recordsOf(t *testing.T, s *Stream, n int) []Record {
+func recordsOf(t *testing.T, s *Stream, n int) []table.Record {
 	t.Helper()
 	shards, err := s.Shards(t.Context())
 	if err != nil || len(shards) != 1 {
@@ -106,10 +106,10 @@ func recordsOf(t *testing.T, s *Stream, n int) []Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told(t, "the records of the stream", func(ctx context.Context) (records []Record, err error) {
+	return told(t, "the records of the stream", func(ctx context.Context) (records []table.Record, err error) {
 		records, iterator, err = s.Read(ctx, iterator)
 		return records, err
-	}, atLeast[Record](n))
+	}, atLeast[table.Record](n))
 }
 
 // TestLostReply: a write that was done, and whose reply was lost, is no conflict with itself

@@ -25,26 +25,51 @@ type Topic struct {
 // NewTopic returns the SNS topic with an ARN.
 func NewTopic(config aws.Config, arn string) *Topic { return &Topic{sns.NewFromConfig(config), arn} }
 
-// Publish sends messages, ten at a time. With an error some of them may have been sent.
-func (t *Topic) Publish(ctx context.Context, messages []table.Message) error {
-	for len(messages) > 0 {
-		n := min(len(messages), maxBatch)
-		entries := make([]types.PublishBatchRequestEntry, n)
-		for i := range entries {
-			body, err := json.Marshal(messages[i])
-			if err != nil {
-				return fmt.Errorf("publish updates: %w", err)
-			}
-			entries[i] = types.PublishBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), Message: aws.String(string(body))}
+// maxBytes bounds what SNS takes at once, over all messages of a batch, with some room for
+// what is around them.
+const maxBytes = 250_000
+
+// Publish sends messages, ten at a time, and returns how many of them were sent, from the
+// first on. Of an item that is too large for a message only that it has changed is told.
+func (t *Topic) Publish(ctx context.Context, messages []table.Message) (sent int, err error) {
+	for sent < len(messages) {
+		entries, err := batchOf(messages[sent:])
+		if err != nil {
+			return sent, err
 		}
 		out, err := t.client.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries})
 		if err != nil {
-			return fmt.Errorf("publish updates: %w", err)
+			return sent, fmt.Errorf("publish updates: %w", err)
 		}
 		if len(out.Failed) > 0 {
-			return fmt.Errorf("publish updates: %d of %d were refused, the first for %s", len(out.Failed), n, aws.ToString(out.Failed[0].Message))
+			first := len(entries)
+			for _, refused := range out.Failed {
+				if n, err := strconv.Atoi(aws.ToString(refused.Id)); err == nil {
+					first = min(first, n)
+				}
+			}
+			return sent + first%len(entries), fmt.Errorf("publish updates: %d of %d were refused, the first for %s", len(out.Failed), len(entries), aws.ToString(out.Failed[0].Message))
 		}
-		messages = messages[n:]
+		sent += len(entries)
 	}
-	return nil
+	return sent, nil
+}
+
+// batchOf returns the entries of as many of the first messages as go at once.
+func batchOf(messages []table.Message) (entries []types.PublishBatchRequestEntry, err error) {
+	size := 0
+	for i, m := range messages[:min(len(messages), maxBatch)] {
+		body, err := json.Marshal(m)
+		if err == nil && len(body) > maxBytes {
+			body, err = json.Marshal(table.Message{Reread: true, At: m.At})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("publish updates: %w", err)
+		}
+		if size += len(body); size > maxBytes {
+			break
+		}
+		entries = append(entries, types.PublishBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), Message: aws.String(string(body))})
+	}
+	return entries, nil
 }

@@ -340,7 +340,7 @@ func stallsOfProxy(t *testing.T, s *site, p *proxy) {
 		for i := range told {
 			messages = append(messages, tables.Message{Item: &told[i], At: time.Now().UTC()})
 		}
-		if err := topic.Publish(context.Background(), messages); err != nil {
+		if _, err := topic.Publish(context.Background(), messages); err != nil {
 			t.Error(err)
 		}
 	}

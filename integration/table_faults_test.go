@@ -132,7 +132,7 @@ func (s *tableScene) tellDigests(t *testing.T) {
 				d.Add(&it)
 			}
 			if err == nil {
-				err = topic.Publish(ctx, []tables.Message{{Digest: &d, At: time.Now().UTC()}})
+				_, err = topic.Publish(ctx, []tables.Message{{Digest: &d, At: time.Now().UTC()}})
 			}
 			if err != nil && ctx.Err() == nil {
 				t.Error(err)

@@ -253,7 +253,7 @@ func fanOut(t *testing.T, topic *dynamo.Topic, queues []*dynamo.Queue, n int) (p
 		messages[i] = tables.Message{Item: &tables.Item{Key: fmt.Sprintf("TENANT#%d", i), Version: 1, Body: json.RawMessage(`{}`)}}
 	}
 	begun := time.Now()
-	if err := topic.Publish(t.Context(), messages); err != nil {
+	if _, err := topic.Publish(t.Context(), messages); err != nil {
 		t.Error(err)
 	}
 	publishing = time.Since(begun)

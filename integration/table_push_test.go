@@ -17,7 +17,7 @@ import (
 )
 
 // records reads the stream of a site from its beginning until it has told n records.
-func (s *site) records(n int) (records []dynamo.Record) {
+func (s *site) records(n int) (records []tables.Record) {
 	s.tb.Helper()
 	ctx := s.tb.Context()
 	stream, err := dynamo.OpenStream(ctx, s.Config, "limits")
@@ -33,7 +33,7 @@ func (s *site) records(n int) (records []dynamo.Record) {
 		s.tb.Fatal(err)
 	}
 	eventually(s.tb, fmt.Sprintf("the stream tells %d records", n), func() bool {
-		var more []dynamo.Record
+		var more []tables.Record
 		more, iterator, err = stream.Read(ctx, iterator)
 		if err != nil {
 			s.tb.Fatal(err)
@@ -191,7 +191,7 @@ func TestPushInItsOrder(t *testing.T) {
 	}
 	throttled.push(many(0), "ann")
 	throttled.push(many(n), "ann") // all of it is new, and the old is deleted
-	turn := func(r dynamo.Record) string {
+	turn := func(r tables.Record) string {
 		kind, _, _ := strings.Cut(r.After.Key, "#")
 		if r.After.Deleted {
 			kind = "-" + kind

@@ -24,9 +24,11 @@ type Item struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// IsLimits reports whether it can be an item of limits. What else is in a table is not
-// used, and not counted.
-func (it *Item) IsLimits() bool { return IsKey(it.Key) && it.Version > 0 }
+// IsLimits reports whether it can be an item of limits: it says who wrote it and when. What
+// else is in a table is not used, and not counted.
+func (it *Item) IsLimits() bool {
+	return IsKey(it.Key) && it.Version > 0 && it.Actor != "" && !it.At.IsZero()
+}
 
 // TombstoneTTL is how long a deleted item is kept, so that everybody learns of it. An item
 // that is made again after that begins with version 1.

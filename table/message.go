@@ -13,6 +13,9 @@ var ErrMissed = errors.New("changes of the limits may have been missed")
 type Message struct {
 	Item *Item `json:"item,omitempty"`
 	// Digest is of the whole table, at a moment.
-	Digest *Digest   `json:"digest,omitempty"`
+	Digest *Digest `json:"digest,omitempty"`
+	// Reread says that something has changed that is too large for a message: the table has
+	// to be read.
+	Reread bool      `json:"reread,omitempty"`
 	At     time.Time `json:"at"` // when the message was made, in UTC
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/audit"
-	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/table"
 )
 
@@ -139,23 +138,3 @@ func rollbackOf(entries []audit.Entry, items map[string]table.Item, key string, 
 	}
 	return c, fmt.Errorf("nothing is written down of version %d of %s", version, key)
 }
-
-// auditRecords are the changes of a table for an audit.
-type auditRecords struct{ changes *dynamo.Changes }
-
-// Next waits a moment for changes.
-func (a auditRecords) Next(ctx context.Context) (entries []audit.Entry, err error) {
-	records, err := a.changes.Records(ctx)
-	for _, r := range records {
-		if e, ok := audit.NewEntry(r.Sequence, r.Before, r.After, time.Now()); ok {
-			entries = append(entries, e)
-		}
-	}
-	if err == nil && len(entries) == 0 && len(records) > 0 {
-		err = a.changes.Done(ctx)
-	}
-	return entries, err
-}
-
-// Done notes that what Next returned was written.
-func (a auditRecords) Done(ctx context.Context) error { return a.changes.Done(ctx) }

@@ -22,14 +22,13 @@ import (
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/metrics"
-	"github.com/limitgate/limitgate/table"
 )
 
 const controlPlaneAbout = `Carries changes of a table of limits to all proxies, until it is told to end.
 
 Usage: limitgate controlplane --table TABLE --topic ARN --leases TABLE
            [--audit-bucket BUCKET] [--cells TABLE] [--rollout-gate CONFIGURATION]
-           [--admin ADDRESS]
+           [--dead-letters URL] [--admin ADDRESS]
 
 It reads the table's stream, and publishes each changed item to the topic that
 the proxies are subscribed to. Several may run: they share the work by leases in
@@ -37,8 +36,9 @@ a table of their own, whose key is pk, and go on where another one ended. With
 --audit-bucket each change is written down for limitgate audit. With --cells it
 says which of the cells that are registered in that table share the limits, and
 ends the trial of limits everywhere that a proxy has found to deny too much; with
---rollout-gate it closes the gate then, too. With --admin it serves /healthz and
-/metrics.
+--rollout-gate it closes the gate then, too. What was written
+into the table by hand and is no item of limits goes to the queue of --dead-letters.
+With --admin it serves /healthz and /metrics.
 
 AWS is found as its other tools find it: by AWS_REGION, AWS_PROFILE,
 AWS_ENDPOINT_URL and their like. It exits with 0 when it is told to end, 1 when it
@@ -46,7 +46,7 @@ cannot begin and 64 when the arguments are wrong.`
 
 // planeOptions are the flags of a control plane.
 type planeOptions struct {
-	table, topic, leases, bucket, cells, gate, admin string
+	table, topic, leases, bucket, cells, gate, admin, poison string
 }
 
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
@@ -58,6 +58,7 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	fs.StringVar(&o.leases, "leases", "", "`name` of the DynamoDB table for leases")
 	fs.StringVar(&o.cells, "cells", "", "`name` of the DynamoDB table in which cells are registered; empty looks after none")
 	fs.StringVar(&o.gate, "rollout-gate", "", "the `configuration` in AWS AppConfig that says which limits are tried: appconfig://APPLICATION/ENVIRONMENT/PROFILE")
+	fs.StringVar(&o.poison, "dead-letters", "", "`URL` of the SQS queue for changes that are none of limits, with the reason; empty logs them")
 	fs.StringVar(&o.admin, "admin", "", "`address` on which health and metrics are served; empty serves none")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
@@ -123,14 +124,17 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 
 func (p *plane) addRelay() {
 	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "relay"))
-	changes.Lost = func(ctx context.Context, r dynamo.Record) error { return restore(ctx, p.limits, r, p.log) }
-	relay := controlplane.Relay{Table: p.limits, Stream: changes, Publish: dynamo.NewTopic(p.aws, p.options.topic), Log: p.log}
+	handler := &controlplane.Handler{Publish: dynamo.NewTopic(p.aws, p.options.topic), Items: p.limits, Log: p.log}
+	if p.options.poison != "" {
+		handler.Poison = dynamo.NewDeadLetters(p.aws, p.options.poison).Send
+	}
+	relay := controlplane.Relay{Table: p.limits, Stream: changes, Handler: handler, Log: p.log}
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
 }
 
 func (p *plane) addAudit() {
 	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "audit"))
-	writer := audit.Writer{Records: auditRecords{changes}, Archive: audit.NewBucket(p.aws, p.options.bucket), Log: p.log}
+	writer := audit.Writer{Records: changes, Archive: audit.NewBucket(p.aws, p.options.bucket), Log: p.log}
 	p.parts, p.release = append(p.parts, writer.Run), append(p.release, changes.Release)
 }
 
@@ -196,31 +200,4 @@ func (p *plane) run(ctx context.Context) error {
 		errs = append(errs, release(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// restore writes an item again that was deleted or written by hand: nobody signed that, so
-// that it must change no limit.
-func restore(ctx context.Context, limits *dynamo.Table, r dynamo.Record, log *slog.Logger) error {
-	if r.Before == nil || r.Before.Deleted || !r.Before.IsLimits() {
-		if r.After != nil {
-			log.Error("what was written by hand is no item: proxies do not use it", "key", r.After.Key)
-		}
-		return nil
-	}
-	if r.After != nil && changesNothing(r.Before, r.After) {
-		return nil
-	}
-	written, err := limits.Restore(ctx, *r.Before, r.After, controlplane.Actor)
-	if errors.Is(err, dynamo.ErrConflict) {
-		return nil // somebody has written a version since
-	}
-	if err == nil {
-		log.Error("an item was deleted or written by hand, and is as it was before", "key", written.Key, "version", written.Version)
-	}
-	return err
-}
-
-// changesNothing reports whether a write changed neither limits nor their version.
-func changesNothing(before, after *table.Item) bool {
-	return after.Deleted == before.Deleted && string(after.Body) == string(before.Body) && after.Version == before.Version
 }

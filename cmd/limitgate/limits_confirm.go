@@ -128,3 +128,8 @@ func (t *tableArgs) live() map[string]json.RawMessage {
 	}
 	return parts
 }
+
+// changesNothing reports whether a write changed neither limits nor their version.
+func changesNothing(before, after *table.Item) bool {
+	return after.Deleted == before.Deleted && string(after.Body) == string(before.Body) && after.Version == before.Version
+}

@@ -19,7 +19,7 @@ func tenant(version int64, actor, body string) *table.Item {
 // entriesOf returns what the audit has of changes from each item to the next one.
 func entriesOf(items ...*table.Item) (entries []audit.Entry) {
 	for i := 1; i < len(items); i++ {
-		if e, ok := audit.NewEntry("1", items[i-1], items[i], time.Date(2026, 1, 2, 4, 0, i, 0, time.UTC)); ok {
+		if e, ok := audit.NewEntry(&table.Record{Sequence: "1", Before: items[i-1], After: items[i]}, time.Date(2026, 1, 2, 4, 0, i, 0, time.UTC)); ok {
 			entries = append(entries, e)
 		}
 	}

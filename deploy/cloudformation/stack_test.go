@@ -187,17 +187,18 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 	changes, err := dynamo.OpenStream(ctx, config, outputs["LimitsTableName"])
 	check("open stream", err)
 	reader := dynamo.NewChanges(changes, dynamo.NewLeases(config, outputs["LeasesTableName"], "relay"))
-	var items []table.Item
+	var items []table.Record
 	for len(items) == 0 {
 		items, err = reader.Next(ctx)
 		check("read stream", err)
 		check("read stream", ctx.Err())
 	}
-	if !bytes.Equal(items[0].Body, body) {
+	if !bytes.Equal(items[0].After.Body, body) {
 		t.Errorf("the stream tells of %+v", items)
 	}
 	check("note", reader.Done(ctx))
-	check("publish", dynamo.NewTopic(config, outputs["UpdatesTopicArn"]).Publish(ctx, []table.Message{{}}))
+	_, err = dynamo.NewTopic(config, outputs["UpdatesTopicArn"]).Publish(ctx, []table.Message{{}})
+	check("publish", err)
 	messages, bad, err := queue.Receive(ctx)
 	check("receive", err)
 	if len(messages) != 1 || bad != 0 {

@@ -1,0 +1,93 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// Publisher tells all proxies.
+type Publisher interface {
+	// Publish sends messages, and returns how many of them it has, from the first on.
+	Publish(ctx context.Context, messages []table.Message) (sent int, err error)
+}
+
+// Handler does what has to be done for each change of a table of limits. It may be told of
+// one change more than once.
+type Handler struct {
+	Publish Publisher
+	Items   Items
+	// Poison is called with what is no change of limits, and why; an error has it told
+	// again. It may be nil.
+	Poison func(ctx context.Context, r *table.Record, why string) error
+	Log    *slog.Logger
+}
+
+// Handle tells proxies of changes that are signed, in their order, and mends what is not. It
+// returns how many of the records are done with, from the first on: all, or up to the one
+// of which the error is.
+func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int, err error) {
+	var messages []table.Message
+	var of []int // the record of each message
+	done = len(records)
+	for i := range records {
+		r := &records[i]
+		switch {
+		case r.Signed():
+			messages, of = append(messages, table.Message{Item: r.After, At: time.Now().UTC()}), append(of, i)
+		case r.Expired():
+		default:
+			err = h.mend(ctx, r)
+		}
+		if err != nil {
+			done = i
+			break
+		}
+	}
+	sent, failed := h.Publish.Publish(ctx, messages)
+	if failed != nil {
+		return of[sent], failed
+	}
+	return done, err
+}
+
+// mend makes good what nobody signed.
+func (h *Handler) mend(ctx context.Context, r *table.Record) error {
+	if r.Before == nil || !r.Before.IsLimits() {
+		const why = "what was written by hand is no item: proxies do not use it"
+		h.Log.Error(why, "key", r.Key())
+		if h.Poison == nil {
+			return nil
+		}
+		return h.Poison(ctx, r, why)
+	}
+	written, err := restore(ctx, h.Items, r, time.Now())
+	if err != nil {
+		return err
+	}
+	if written != nil {
+		h.Log.Error("an item was deleted or written by hand, and is as it was before", "key", written.Key, "version", written.Version)
+	}
+	return nil
+}
+
+// TellDigest tells what a whole table is.
+func (h *Handler) TellDigest(ctx context.Context, digest table.Digest) error {
+	if _, err := h.Publish.Publish(ctx, []table.Message{{Digest: &digest, At: time.Now().UTC()}}); err != nil {
+		return fmt.Errorf("tell digest: %w", err)
+	}
+	return nil
+}
+
+// DigestOf returns what a table of items is.
+func DigestOf(items []table.Item) (d table.Digest) {
+	for i := range items {
+		if items[i].IsLimits() {
+			d.Add(&items[i])
+		}
+	}
+	return d
+}

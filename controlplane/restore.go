@@ -1,0 +1,66 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// Items are the items of a table.
+type Items interface {
+	// Get reads an item, as it is now; ok is false where there is none.
+	Get(ctx context.Context, key string) (it table.Item, ok bool, err error)
+	// Put writes the next version of an item that was read. Where somebody else did so
+	// meanwhile it returns an error.
+	Put(ctx context.Context, it table.Item) (table.Item, error)
+	// Replace writes an item as it is in the place of the version that was read, 0 for
+	// none. Where something else is there by now it returns an error.
+	Replace(ctx context.Context, it table.Item, was int64) error
+}
+
+// restore makes good what nobody signed: it must change no limit. It looks at what is there
+// now, since more may have happened since. It returns what it wrote, nil for nothing.
+func restore(ctx context.Context, items Items, r *table.Record, at time.Time) (*table.Item, error) {
+	now, ok, err := items.Get(ctx, r.Key())
+	if err != nil {
+		return nil, fmt.Errorf("restore %s: %w", r.Key(), err)
+	}
+	found, was := &now, now.Version
+	if !ok {
+		found, was = nil, 0
+	}
+	next, ok := mend(*r.Before, found, r.After == nil, at)
+	if !ok {
+		return nil, nil
+	}
+	if err := items.Replace(ctx, next, was); err != nil {
+		return nil, fmt.Errorf("restore %s: %w", r.Key(), err)
+	}
+	return &next, nil
+}
+
+// mend returns what is to be written where good was changed or removed by hand, and now is
+// what is there, nil for nothing; ok is false where that can stay.
+func mend(good table.Item, now *table.Item, removed bool, at time.Time) (next table.Item, ok bool) {
+	next = good
+	next.Actor, next.At = Actor, at.UTC()
+	next.Version++
+	switch {
+	case now == nil:
+	case now.IsLimits() && now.Version > good.Version:
+		return next, false // somebody has signed a version since, or this was done before
+	case now.Version == good.Version && now.Deleted == good.Deleted && bytes.Equal(now.Body, good.Body):
+		return next, false
+	case now.IsLimits() && removed && now.Actor != Actor:
+		// Somebody has made it again who did not know that it was there: it goes on from
+		// its version, or nobody would notice.
+		next = *now
+		next.Version = good.Version + 1
+	default:
+		next.Version = max(good.Version, now.Version) + 1
+	}
+	return next, true
+}
