@@ -40,8 +40,8 @@ faults: ## Break a real cluster under load in every way, some 5 minutes; prints 
 		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration
 
 .PHONY: simulate
-simulate: ## Simulate 500 proxies over shards that fail, and clients that come back; prints tables
-	@go test -C internal/simulation -count=1 -run 'TestFleet$$|TestProbes$$|TestClients$$' -show
+simulate: ## Simulate 500 proxies over shards that fail, clients that come back, cells; prints tables
+	@go test -C internal/simulation -count=1 -run 'TestFleet$$|TestProbes$$|TestClients$$|TestCells$$' -show
 
 # As root on Debian and Ubuntu it installs clients with apt-get, unless LIMITGATE_APT is 0.
 .PHONY: clients

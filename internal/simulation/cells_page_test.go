@@ -1,0 +1,44 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCells plays what may happen to cells, holds it to what is promised, and the page and
+// its picture to what becomes of it.
+func TestCells(t *testing.T) {
+	out := table{headCells}
+	var picture cellsPicture
+	for i := range cellScenarios {
+		s := &cellScenarios[i]
+		t.Run(s.name, func(t *testing.T) {
+			bucket, window := playCells(t, s, bucketLimit, pageSeed), playCells(t, s, windowLimit, pageSeed)
+			s.judge(t, bucket)
+			s.judge(t, window)
+			out.row(s.row(bucket, window)...)
+			picture.panel(s, bucket, window)
+			if *show {
+				fmt.Println(s.plot(bucket))
+			}
+		})
+	}
+	figures(t, "cells", out.String())
+	drawn(t, "cells.svg", picture.String())
+}
+
+// drawn holds a picture to what was worked out, or writes it.
+func drawn(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if was, err := os.ReadFile(path); err != nil || string(was) != text {
+		t.Errorf("%s is not what was simulated (-update writes it): %v", path, err)
+	}
+}

@@ -1,0 +1,108 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/limitgate/limitgate/internal/storetest"
+	limits "github.com/limitgate/limitgate/table"
+)
+
+const (
+	// troubleEnds is when everything is well again in a run of any seed, and anySeedEnds
+	// when it ends: a heartbeat, a look, a message and a window later at the latest.
+	troubleEnds = 150 * second
+	anySeedEnds = troubleEnds + beatEvery + lookEvery + 5*second + 2*cellSpan + 3*second
+)
+
+// TestCellsOfAnySeed has cells of any weights come and go, be cut off and come back as a
+// seed says, under any algorithm. In no ten seconds they admit more than the sum of the
+// largest parts that each of them had in that time; and once all is well again, no more
+// than the limit.
+func TestCellsOfAnySeed(t *testing.T) {
+	seed := storetest.Seed(t)
+	for name, rule := range map[string]string{"bucket": bucketLimit, "window": windowLimit, "log": logLimit} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 6))
+			weights := make([]int64, 2+random.IntN(8))
+			for i := range weights {
+				weights[i] = 1 + random.Int64N(10)
+			}
+			r := newCells(t, seed, rule, weights)
+			r.slowest = 1 + random.Int64N(5*second)
+			for range 5 + random.IntN(25) {
+				r.add(random.Int64N(troubleEnds), func() { r.trouble(random) })
+			}
+			r.add(troubleEnds, func() { r.mend() })
+			r.run(anySeedEnds)
+			r.judgeParts(t)
+			if o := r.overAdmission(); o.last > 1+r.slack() || o.last < 0.9 {
+				t.Errorf("once all was well again %.4f times the limit was admitted", o.last)
+			}
+		})
+	}
+}
+
+// trouble has something happen to a cell, never a drain to the first.
+func (r *cellsRun) trouble(random *rand.Rand) {
+	c := r.cells[random.IntN(len(r.cells))]
+	switch random.IntN(8) {
+	case 0:
+		r.join(1 + random.Int64N(10))
+	case 1, 2:
+		c.cut = true
+	case 3:
+		c.mute = true
+	case 4:
+		r.heal(c)
+	case 5:
+		r.change(c, func(known *limits.Cell) { known.Weight = 1 + random.Int64N(10) })
+	case 6:
+		c.idle = !c.idle
+	default:
+		r.change(c, func(known *limits.Cell) { known.Draining = c != r.cells[0] && !known.Draining })
+	}
+}
+
+// mend has all be well: who drains is asked no more, and all others are.
+func (r *cellsRun) mend() {
+	for _, c := range r.cells {
+		r.heal(c)
+		c.idle = r.known[c.id].Draining
+	}
+}
+
+// judgeParts holds all that was admitted to the parts of the cells.
+func (r *cellsRun) judgeParts(t *testing.T) {
+	t.Helper()
+	stride := max(r.stride(), second/2)
+	for begin := int64(0); begin+cellSpan <= r.now; begin += stride {
+		largest := make([]float64, len(r.cells))
+		for _, parts := range r.parts[begin/cellTick : (begin+cellSpan)/cellTick] {
+			for i, part := range parts {
+				largest[i] = max(largest[i], part)
+			}
+		}
+		sum := 0.0
+		for _, part := range largest {
+			sum += part
+		}
+		if times := r.times(begin + cellSpan); times > sum+r.slack() {
+			t.Fatalf("%.4f times the limit in the ten seconds from %s, and the parts add up to %.4f: %.3f", times, seconds(begin), sum, largest)
+		}
+	}
+}
+
+// TestPartsOfCells: what a cell should enforce is worked out here as people would.
+func TestPartsOfCells(t *testing.T) {
+	r := newCells(t, pageSeed, bucketLimit, []int64{1, 2, 5})
+	r.run(second)
+	if want := []float64{0.125, 0.25, 0.625}; !slices.Equal(r.parts[0], want) {
+		t.Errorf("parts of %v, want %v", r.parts[0], want)
+	}
+	joined := r.join(2)
+	if part := joined.partOf(joined.proxies[0]); part != 0.2 {
+		t.Errorf("who joins has %v, want 0.2", part)
+	}
+}

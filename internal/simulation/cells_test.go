@@ -1,0 +1,299 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane"
+	"github.com/limitgate/limitgate/limit"
+	limits "github.com/limitgate/limitgate/table"
+)
+
+const (
+	// cellTick is how often every proxy asks for all that there is.
+	cellTick = 50_000
+	// beatEvery and beatLeast are those of a proxy and of the registry, and lookEvery is
+	// how often the control plane looks at the registry.
+	beatEvery = 10 * second
+	beatLeast = 5 * second
+	lookEvery = 2 * second
+	// proxiesOfCell have one store, and are told of changes each by itself.
+	proxiesOfCell = 2
+)
+
+// Limits that cells share. In ten seconds they admit 101,000, 100,000 and 1000 units.
+const (
+	bucketLimit = `{"id": "n", "by": ["tenant"], "rate": "10000/s", "burst": 1000}`
+	windowLimit = `{"id": "n", "by": ["tenant"], "rate": "100000/10s", "algorithm": "fixed_window"}`
+	logLimit    = `{"id": "n", "by": ["tenant"], "rate": "1000/10s", "algorithm": "sliding_log"}`
+)
+
+// cellsRun is cells that share a limit, and the control plane that tells them so. It is
+// also the registry and the table of limits.
+type cellsRun struct {
+	schedule
+	tb       testing.TB
+	now      int64
+	epoch    time.Time
+	random   *rand.Rand
+	slowest  int64 // that a message is on its way
+	file     []limits.Item
+	known    map[string]limits.RegisteredCell
+	set      limits.Item // says which cells there are
+	cells    []*simulatedCell
+	global   limit.Params
+	admitted []int64 // until each tick and in it
+	// parts are those that the buckets of the cells have of the limit, tick by tick.
+	parts [][]float64
+}
+
+// simulatedCell is a store and the proxies before it.
+type simulatedCell struct {
+	id      string
+	weight  int64
+	store   storeOfCell
+	proxies []*proxyOfCell
+	cut     bool    // hears nothing from outside, and is not heard
+	mute    bool    // is not heard
+	idle    bool    // nobody asks it
+	stored  float64 // the part that its bucket was used with last
+}
+
+// proxyOfCell is what a proxy knows of the limits.
+type proxyOfCell struct {
+	*catalog.Catalog
+	version int64   // of the item that its part was worked out by
+	part    float64 // of each limit
+}
+
+// newCells returns cells that share a limit and know of each other.
+func newCells(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRun {
+	tb.Helper()
+	r := newStrangers(tb, seed, rule, weights)
+	r.look()
+	for _, c := range r.cells {
+		for _, p := range c.proxies {
+			p.Apply([]limits.Item{r.set})
+		}
+	}
+	r.beginLooking(r.random.Int64N(lookEvery))
+	return r
+}
+
+// newStrangers returns cells that nobody has told of each other.
+func newStrangers(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRun {
+	tb.Helper()
+	r := &cellsRun{
+		tb: tb, random: rand.New(rand.NewPCG(seed, 5)), slowest: second, known: map[string]limits.RegisteredCell{},
+		epoch: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		file: []limits.Item{
+			{Key: limits.KeyShared, Version: 1, Body: json.RawMessage(`{"version": 1, "default_plan": "p"}`)},
+			{Key: limits.PrefixPlan + "p", Version: 1, Body: json.RawMessage("[" + rule + "]")},
+		},
+		set: limits.Item{Key: limits.KeyCells},
+	}
+	r.global = r.load("", 0).Set().TenantLimits("t")[0].Params
+	for _, weight := range weights {
+		r.join(weight)
+	}
+	return r
+}
+
+// load returns the limits of a new proxy.
+func (r *cellsRun) load(cell string, weight int64) *catalog.Catalog {
+	r.tb.Helper()
+	compile := func(parts map[string]json.RawMessage) (*limit.Set, error) {
+		cells, err := config.CellsOf(parts, cell, weight)
+		if err != nil {
+			return nil, err
+		}
+		set, _, err := config.CompileParts("limits", parts, limit.CompileOptions{Cells: cells})
+		return set, err
+	}
+	c := catalog.New(catalog.Options{Name: "limits", Compile: compile, Log: slog.New(slog.DiscardHandler), Now: r.time})
+	items := slices.Clone(r.file)
+	if r.set.Version > 0 {
+		items = append(items, r.set)
+	}
+	if err := c.Load(items); err != nil {
+		r.tb.Fatal(err)
+	}
+	return c
+}
+
+func (r *cellsRun) time() time.Time { return r.epoch.Add(time.Duration(r.now) * time.Microsecond) }
+
+// join has a cell start, which says so at once.
+func (r *cellsRun) join(weight int64) *simulatedCell {
+	c := &simulatedCell{id: fmt.Sprintf("cell-%02d", len(r.cells)+1), weight: weight, store: newStoreOfCell()}
+	for range proxiesOfCell {
+		c.proxies = append(c.proxies, &proxyOfCell{Catalog: r.load(c.id, weight), part: 1})
+		r.beat(c)
+	}
+	r.cells = append(r.cells, c)
+	return c
+}
+
+// beat has a proxy say that its cell is there, now and then from now on.
+func (r *cellsRun) beat(c *simulatedCell) {
+	known, ok := r.known[c.id]
+	if !c.cut && !c.mute && (!ok || r.time().Sub(known.Beat) > beatLeast*time.Microsecond) {
+		if !ok {
+			known.Cell = limits.Cell{ID: c.id, Weight: c.weight}
+		}
+		known.Beat = r.time()
+		r.known[c.id] = known
+	}
+	r.add(r.now+beatEvery/2+r.random.Int64N(beatEvery/2), func() { r.beat(c) })
+}
+
+// change changes what is registered of a cell, as operators do.
+func (r *cellsRun) change(c *simulatedCell, change func(*limits.Cell)) {
+	known := r.known[c.id]
+	change(&known.Cell)
+	r.known[c.id] = known
+}
+
+// heal connects a cell again: what it was not told waits for it.
+func (r *cellsRun) heal(c *simulatedCell) {
+	c.cut, c.mute = false, false
+	r.tell(c)
+}
+
+// tell tells a cell's proxies which cells there are.
+func (r *cellsRun) tell(c *simulatedCell) {
+	it := r.set
+	for _, p := range c.proxies {
+		r.add(r.now+r.random.Int64N(r.slowest), func() {
+			if !c.cut {
+				p.Apply([]limits.Item{it})
+			}
+		})
+	}
+}
+
+// beginLooking starts the control plane.
+func (r *cellsRun) beginLooking(at int64) {
+	r.add(at, func() {
+		r.look()
+		r.beginLooking(at + lookEvery)
+	})
+}
+
+// look has the control plane look at the registry.
+func (r *cellsRun) look() {
+	plane := controlplane.Cells{Registry: r, Items: r, Log: slog.New(slog.DiscardHandler)}
+	if err := plane.Update(r.tb.Context(), r.time()); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+// Cells returns what is registered, see controlplane.Registry.
+func (r *cellsRun) Cells(context.Context) (cells []limits.RegisteredCell, err error) {
+	for _, id := range slices.Sorted(maps.Keys(r.known)) {
+		cells = append(cells, r.known[id])
+	}
+	return cells, nil
+}
+
+// Get returns the only item that the control plane asks for, see controlplane.Items.
+func (r *cellsRun) Get(context.Context, string) (limits.Item, bool, error) {
+	return r.set, r.set.Version > 0, nil
+}
+
+// Put writes it, and tells everybody.
+func (r *cellsRun) Put(_ context.Context, it limits.Item) (limits.Item, error) {
+	if it.Version != r.set.Version {
+		return it, errors.New("put item: somebody was faster")
+	}
+	it.Version++
+	r.set = it
+	for _, c := range r.cells {
+		r.tell(c)
+	}
+	return it, nil
+}
+
+// run has all cells ask for all they get until an instant.
+func (r *cellsRun) run(end int64) {
+	for ; r.now < end; r.now += cellTick {
+		tick := r.now
+		for e, ok := r.next(tick); ok; e, ok = r.next(tick) {
+			e.do()
+		}
+		parts, admitted := make([]float64, len(r.cells)), r.until(tick)
+		for i, c := range r.cells {
+			part, units := r.ask(c)
+			parts[i] = part
+			admitted += units
+		}
+		r.parts, r.admitted = append(r.parts, parts), append(r.admitted, admitted)
+	}
+}
+
+// until returns what was admitted before an instant.
+func (r *cellsRun) until(at int64) int64 {
+	if at < cellTick {
+		return 0
+	}
+	return r.admitted[at/cellTick-1]
+}
+
+// ask has a cell's proxies ask for all they get, one after the other, and returns how much
+// that was, and the largest part of the limit that its bucket has had since it was asked
+// before.
+func (r *cellsRun) ask(c *simulatedCell) (part float64, units int64) {
+	if c.idle {
+		return 0, 0
+	}
+	part = c.stored
+	first := r.random.IntN(len(c.proxies))
+	for i := range c.proxies {
+		p := c.proxies[(first+i)%len(c.proxies)]
+		part = max(part, c.partOf(p))
+		c.stored = p.part
+		units += c.store.takeAll(p.Set(), r.time().UnixMicro())
+	}
+	return part, units
+}
+
+// partOf returns which part of the limit a proxy should enforce by what it was told.
+func (c *simulatedCell) partOf(p *proxyOfCell) float64 {
+	if it, told := p.Item(limits.KeyCells); told && it.Version != p.version {
+		p.version, p.part = it.Version, c.workOut(it.Body)
+	}
+	return p.part
+}
+
+// workOut works it out as people would.
+func (c *simulatedCell) workOut(body json.RawMessage) float64 {
+	var said struct {
+		Cells []struct {
+			ID       string
+			Weight   float64
+			Draining bool
+		}
+	}
+	if err := json.Unmarshal(body, &said); err != nil {
+		panic(err) // what the control plane has written
+	}
+	own, others := float64(c.weight), 0.0
+	for _, cell := range said.Cells {
+		if cell.ID == c.id {
+			own = cell.Weight
+		} else if !cell.Draining {
+			others += cell.Weight
+		}
+	}
+	return own / (own + others)
+}
