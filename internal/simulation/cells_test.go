@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// cellTick is how often every proxy asks for all that there is.
+	// cellTick is how often one proxy of every cell asks for all that there is.
 	cellTick = 50_000
 	// beatEvery and beatLeast are those of a proxy and of the registry, and lookEvery is
 	// how often the control plane looks at the registry.
@@ -249,22 +249,16 @@ func (r *cellsRun) until(at int64) int64 {
 	return r.admitted[at/cellTick-1]
 }
 
-// ask has a cell's proxies ask for all they get, one after the other, and returns how much
-// that was, and the largest part of the limit that its bucket has had since it was asked
-// before.
+// ask has one of a cell's proxies ask for all it gets, and returns how much that was, and
+// the largest part of the limit that the bucket may have had since it was asked before.
 func (r *cellsRun) ask(c *simulatedCell) (part float64, units int64) {
 	if c.idle {
 		return 0, 0
 	}
-	part = c.stored
-	first := r.random.IntN(len(c.proxies))
-	for i := range c.proxies {
-		p := c.proxies[(first+i)%len(c.proxies)]
-		part = max(part, c.partOf(p))
-		c.stored = p.part
-		units += c.store.takeAll(p.Set(), r.time().UnixMicro())
-	}
-	return part, units
+	asked := c.proxies[r.random.IntN(len(c.proxies))]
+	part = max(c.stored, c.partOf(asked))
+	c.stored = asked.part
+	return part, c.store.takeAll(asked.Set(), r.time().UnixMicro())
 }
 
 // partOf returns which part of the limit a proxy should enforce by what it was told.
