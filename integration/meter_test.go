@@ -24,6 +24,9 @@ import (
 // meter stands before an emulator, and notes what it is asked and by whom a shard is read.
 type meter struct {
 	server *httptest.Server
+	// one is held by a call that writes on a condition: of two at the same time an emulator
+	// may do both.
+	one sync.Mutex
 
 	mu        sync.Mutex          // guards what follows
 	published map[string]bool     // items that were told, as key and version
@@ -75,19 +78,14 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 		}, nil
 	}
 	begun := time.Now()
-	resp, err := http.DefaultTransport.RoundTrip(r)
+	resp, answered, err := m.pass(r, asked)
 	if m.isMuted(begun) {
 		<-r.Context().Done()
+		return nil, r.Context().Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	answered, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(answered))
 	_, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	form := url.Values{}
 	if !ok {
@@ -96,6 +94,22 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	m.note(operation, form, asked, answered, begun)
 	return resp, nil
+}
+
+// pass hands a call to the emulator, and reads its answer.
+func (m *meter) pass(r *http.Request, asked []byte) (resp *http.Response, answered []byte, err error) {
+	if bytes.Contains(asked, []byte(`"ConditionExpression"`)) {
+		m.one.Lock()
+		defer m.one.Unlock()
+	}
+	resp, err = http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	answered, err = io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(answered))
+	return resp, answered, err
 }
 
 // forget has the emulator not know a stream any more, or whatever names it: one stream is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -21,6 +22,9 @@ const (
 	relayMost  = 20 // batches that go on together
 	// relayPause lets messages come together: an emulator has no time for each by itself.
 	relayPause = 50 * time.Millisecond
+	// relayLate is how long a message is held back at least, and at most twice that: until
+	// the item has another version.
+	relayLate = 2 * time.Second
 )
 
 // relay stands between the topic and the queues of proxies: what the topic tells it hands
@@ -43,7 +47,13 @@ type relay struct {
 type outlet struct {
 	name, url string
 	random    *rand.Rand
-	held      []string // what comes later than what came after it
+	held      []held // what comes later than what came after it
+}
+
+// held is a message that is held back.
+type held struct {
+	body string
+	due  time.Time
 }
 
 // startRelay starts one that is subscribed to the topic of a site.
@@ -155,12 +165,11 @@ func (r *relay) receive(ctx context.Context, wait int32) (bodies []string, err e
 	return bodies, err
 }
 
-// choose returns what of the messages goes on now. What was held back before goes behind
-// them, the latest first.
+// choose returns what goes on now: of the messages that came and of those that were held
+// back until now.
 func (r *relay) choose(o *outlet, bodies []string) (now []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var held []string
 	for _, body := range bodies {
 		switch x := o.random.Float64(); {
 		case x < r.share:
@@ -170,13 +179,19 @@ func (r *relay) choose(o *outlet, bodies []string) (now []string) {
 			now = append(now, body, body)
 		case x < 3*r.share:
 			r.late++
-			held = append([]string{body}, held...)
+			late := relayLate + time.Duration(o.random.Int64N(int64(relayLate)))
+			o.held = append(o.held, held{body, time.Now().Add(late)})
 		default:
 			now = append(now, body)
 		}
 	}
-	now = append(now, o.held...)
-	o.held = held
+	o.held = slices.DeleteFunc(o.held, func(h held) bool {
+		due := !h.due.After(time.Now())
+		if due {
+			now = append(now, h.body)
+		}
+		return due
+	})
 	return now
 }
 

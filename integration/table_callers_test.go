@@ -35,6 +35,7 @@ func (s *tableScene) startAsking() *asking {
 		untouched = append(untouched, tenant)
 	}
 	slices.Sort(untouched)
+	tenants := slices.Clone(s.tenants)
 	for i, p := range s.proxies {
 		c := p.client()
 		a.wg.Go(func() {
@@ -48,7 +49,7 @@ func (s *tableScene) startAsking() *asking {
 				}
 				q := question{sample: sample{at: time.Now(), proxy: i, tenant: untouched[n/2%len(untouched)]}}
 				if n%2 == 1 {
-					q.tenant = s.tenants[n/2%len(s.tenants)]
+					q.tenant = tenants[n/2%len(tenants)]
 				}
 				v, err := check(c, q.tenant, "-", "-")
 				q.took, q.limit, q.source = time.Since(q.at), v.limit, v.source

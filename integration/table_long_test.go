@@ -119,6 +119,34 @@ func (w *tenantWriter) write(t *testing.T, tenant string, lookers ...*looker) {
 	}
 }
 
+// takeAcks returns how long the writes took since it was last asked.
+func (w *tenantWriter) takeAcks() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	acks := w.acks
+	w.acks = nil
+	return acks
+}
+
+// burst writes n tenants as fast as it goes, each once told has been called with what is
+// written.
+func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, told func(tenant string, limit int64)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for j := i; j < n; j += writers {
+				tenant, limit := fmt.Sprint(prefix, j), w.limit()
+				told(tenant, limit)
+				if _, err := w.put(t.Context(), tables.PrefixTenant+tenant, tenantBody(limit)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // quantiles prints what people look at.
 func quantiles(d []time.Duration) string {
 	slices.Sort(d)

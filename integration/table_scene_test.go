@@ -23,7 +23,7 @@ import (
 // gold ones is. Nobody writes the calm ones, which have a limit of their own, or that of a
 // plan that nobody writes; what is poisoned is written by hand, with what cannot be used.
 const (
-	movingTenants   = 80
+	movingTenants   = 40
 	goldTenants     = 10
 	calmTenants     = 10
 	poisonedTenants = 6

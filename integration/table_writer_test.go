@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/limitgate/limitgate/dynamo"
@@ -76,30 +75,9 @@ func (w *tenantWriter) written() []tables.Item {
 	return slices.Clone(w.made)
 }
 
-// takeAcks returns how long the writes took since it was last asked.
-func (w *tenantWriter) takeAcks() []time.Duration {
+// forget has the next write of an item ask for its version: somebody else writes it.
+func (w *tenantWriter) forget(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	acks := w.acks
-	w.acks = nil
-	return acks
-}
-
-// burst writes n tenants as fast as it goes, each once told has been called with what is
-// written.
-func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, told func(tenant string, limit int64)) {
-	t.Helper()
-	var wg sync.WaitGroup
-	for i := range writers {
-		wg.Go(func() {
-			for j := i; j < n; j += writers {
-				tenant, limit := fmt.Sprint(prefix, j), w.limit()
-				told(tenant, limit)
-				if _, err := w.put(t.Context(), tables.PrefixTenant+tenant, tenantBody(limit)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	w.was[key] = -1
 }
