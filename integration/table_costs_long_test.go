@@ -20,6 +20,7 @@ const (
 // TestLongTableCosts counts what a burst of writes costs: calls that publish, for all
 // proxies together, and calls that receive, for each.
 func TestLongTableCosts(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	m := startMeter(s)
 	s.env = []string{m.environment()}
@@ -86,6 +87,7 @@ func signal(t *testing.T, p *proxy, sig syscall.Signal) {
 // killed, a shard never has more than the two readers at a time that it may have: one that
 // tells and one that writes down.
 func TestLongTableReaders(t *testing.T) {
+	t.Parallel()
 	s := newTableScene(t, 0, nil)
 	m := startMeter(s.site)
 	s.env = []string{m.environment()}

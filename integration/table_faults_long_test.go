@@ -21,7 +21,7 @@ const awayTime = 30 * time.Second
 func hangs() tableFault {
 	var m *meter
 	return tableFault{
-		name: "AWS hangs for 30 s", lasts: awayTime,
+		name: "AWS hangs for 30 s", lasts: awayTime, beside: true,
 		furnish: func(_ *testing.T, s *tableScene) {
 			m = startMeter(s.site)
 			s.env = append(s.env, m.environment())
@@ -99,7 +99,7 @@ func restored() tableFault {
 		m      *meter
 	)
 	return tableFault{
-		name: "AWS dies, is restored after 30 s", lasts: awayTime,
+		name: "AWS dies, is restored after 30 s", lasts: awayTime, beside: true,
 		furnish: func(_ *testing.T, s *tableScene) {
 			m = startMeter(s.site)
 			s.planeEnv = func() []string { return []string{m.environment()} }

@@ -19,6 +19,8 @@ type tableFault struct {
 	planes int // control planes, at least one
 	// lasts is how long it is left broken.
 	lasts time.Duration
+	// beside says that it may run beside others, behind the rest: it mostly waits.
+	beside bool
 	// furnish adds to the scene before its control planes start, and may be nil.
 	furnish func(t *testing.T, s *tableScene)
 	make    func(t *testing.T, s *tableScene)
@@ -69,21 +71,31 @@ func runTableFault(t *testing.T, f tableFault) *tableOutcome {
 	return o
 }
 
-// runTableFaults makes faults one after the other, and prints a table of what they came to.
+// runTableFaults makes faults, and prints a table of what they came to.
 func runTableFaults(t *testing.T, faults ...tableFault) {
-	var text strings.Builder
-	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var (
+		mu   sync.Mutex // guards rows
+		text strings.Builder
+		rows = tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	)
 	fmt.Fprintln(rows, "fault\tchanges\trefused\tdecisions\tworst answer\tworst gap\tall agree after\tby message\tby scan\tscans")
+	t.Cleanup(func() {
+		_ = rows.Flush()
+		fmt.Printf("\n%s\n", &text)
+	})
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
+			if f.beside {
+				t.Parallel()
+			}
 			o := runTableFault(t, f)
+			mu.Lock()
+			defer mu.Unlock()
 			ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 			fmt.Fprintf(rows, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%d\t%d\t%d\n", f.name, o.changes, o.refused, o.answers.n,
 				ms(o.answers.worst), ms(o.answers.gap), ms(o.agreed), o.learned.byMessage, o.learned.byScan, o.learned.scans)
 		})
 	}
-	_ = rows.Flush()
-	fmt.Printf("\n%s\n", &text)
 }
 
 // garbage is what is put into the queues of proxies as if it were messages.
