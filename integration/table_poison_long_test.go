@@ -98,6 +98,13 @@ var poison = tableFault{
 	},
 }
 
+// forget has the next write of an item ask for its version: somebody else writes it.
+func (w *tenantWriter) forget(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.was[key] = -1
+}
+
 // keepGood notes what items are in truth, and that they have another version soon.
 func (s *tableScene) keepGood(t *testing.T, keys ...string) {
 	t.Helper()

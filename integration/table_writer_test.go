@@ -74,10 +74,3 @@ func (w *tenantWriter) written() []tables.Item {
 	defer w.mu.Unlock()
 	return slices.Clone(w.made)
 }
-
-// forget has the next write of an item ask for its version: somebody else writes it.
-func (w *tenantWriter) forget(key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.was[key] = -1
-}
