@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/table"
@@ -89,6 +91,10 @@ type Records interface {
 	Done(ctx context.Context) error
 }
 
+// writers is how many objects are written at the same time: what is read at once has to be
+// written within a lease, however slow each is.
+const writers = 8
+
 // retryPause is how long nothing is tried after an error.
 const retryPause = time.Second
 
@@ -125,27 +131,45 @@ func (w *Writer) write(ctx context.Context) error {
 	return w.Records.Done(ctx)
 }
 
-// Write writes changes. It returns how many of them are done with, from the first on: all,
-// or up to the one of which the error is. Any number of goroutines may call it.
+// Write writes changes, some at the same time. It returns how many of them are done with,
+// from the first on: all, or up to the one of which the error is. Any number of goroutines
+// may call it.
 func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, err error) {
-	for i := range records {
-		e, ok := NewEntry(&records[i], time.Now())
-		if !ok {
-			continue
-		}
-		body, err := json.Marshal(&e)
-		if err != nil {
-			return i, fmt.Errorf("write entry: %w", err)
-		}
-		created, err := w.Archive.Create(ctx, e.Name(), body)
-		if err != nil {
-			return i, err
-		}
-		if created && e.Actor == Unknown {
-			w.Log.Error("an item was changed by nobody knows whom", "key", e.Key, "version", e.Version)
-		}
+	errs := make([]error, len(records))
+	next := atomic.Int64{}
+	var wg sync.WaitGroup
+	for range min(writers, len(records)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(records); i = int(next.Add(1)) - 1 {
+				errs[i] = w.writeOne(ctx, &records[i])
+			}
+		})
+	}
+	wg.Wait()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return i, errs[i]
 	}
 	return len(records), nil
+}
+
+// writeOne writes a change, unless that was done.
+func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
+	e, ok := NewEntry(r, time.Now())
+	if !ok {
+		return nil
+	}
+	body, err := json.Marshal(&e)
+	if err != nil {
+		return fmt.Errorf("write entry: %w", err)
+	}
+	created, err := w.Archive.Create(ctx, e.Name(), body)
+	if err != nil {
+		return err
+	}
+	if created && e.Actor == Unknown {
+		w.Log.Error("an item was changed by nobody knows whom", "key", e.Key, "version", e.Version)
+	}
+	return nil
 }
 
 // History reads the entries of an item, the oldest first.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func TestEntries(t *testing.T) {
 
 // shelf is an archive in memory that fails now and then, before or after it has written.
 type shelf struct {
+	mu      sync.Mutex // guards what follows
 	objects map[string]string
 	writes  int
 	random  *rand.Rand
@@ -66,6 +68,8 @@ type shelf struct {
 var errShelf = errors.New("the shelf is out of order")
 
 func (s *shelf) Create(_ context.Context, name string, body []byte) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.random.IntN(10) == 0 {
 		return false, errShelf
 	}

@@ -109,6 +109,22 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	return c.take(items)
 }
 
+// ApplyAll is Apply with the items of a whole table: what was no item of limits and is not
+// there any more is forgotten.
+func (c *Catalog) ApplyAll(items []table.Item) (fresh []table.Item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := map[string]bool{}
+	for i := range items {
+		there[items[i].Key] = true
+	}
+	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
+		_, known := c.items[key]
+		return key != "" && !known && !there[key]
+	})
+	return c.take(items)
+}
+
 // take takes items that are newer than what is known. The caller holds mu.
 func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 	next := c.newer(items)
@@ -146,7 +162,7 @@ func (c *Catalog) newer(items []table.Item) map[string]table.Item {
 		}
 		switch {
 		case !it.IsLimits():
-			c.reject(it, errors.New("it is no item of limits"))
+			c.refuse(it)
 		case ok && it.Version <= known.Version:
 			if it.Version < known.Version {
 				c.stale++

@@ -273,7 +273,7 @@ func TestNoItem(t *testing.T) {
 			t.Errorf("%d are new", n)
 		}
 	}
-	if st := c.Status(); c.Digest() != want || st.Rejections != 3 {
+	if st := c.Status(); c.Digest() != want || st.Rejections != 9 || st.Error != "" {
 		t.Errorf("%v, not %v; %+v", c.Digest(), want, st)
 	}
 }

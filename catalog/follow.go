@@ -185,7 +185,7 @@ func (f *Follower) Refresh(ctx context.Context) error {
 		f.fail(err)
 		return err
 	}
-	if n := len(f.catalog.Apply(items)); n > 0 {
+	if n := len(f.catalog.ApplyAll(items)); n > 0 {
 		f.log.Warn("updates of the limits were missed, and read again", "items", n)
 	}
 	f.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -149,6 +150,20 @@ func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
 	set.Version = hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.used.Sum)[:6])
 	c.set = set
 	c.apply(set)
+}
+
+// errNoItem is why what nobody signed cannot be used.
+var errNoItem = errors.New("it is no item of limits")
+
+// refuse notes what is no item of limits. Only what stands in the place of one is kept in
+// mind: of all else there may be any number. The caller holds mu.
+func (c *Catalog) refuse(it table.Item) {
+	if _, known := c.items[it.Key]; known || c.set == nil && table.IsKey(it.Key) {
+		c.reject(it, errNoItem)
+		return
+	}
+	c.rejections++
+	c.opts.Log.Warn("what is no item of limits is not used", "key", it.Key, "version", it.Version)
 }
 
 // reject notes that an item cannot be used, and tells it once. The caller holds mu.

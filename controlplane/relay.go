@@ -58,9 +58,9 @@ func (r *Relay) Run(ctx context.Context) error {
 		if n > 0 {
 			changed = time.Now()
 		}
-		if !r.Stream.Whole() {
+		if !r.Stream.Whole() || err != nil { // after an error the table may be another one
 			known = nil
-		} else if err == nil && digestDue(told, changed) {
+		} else if digestDue(told, changed) {
 			if known == nil {
 				known, err = r.read(ctx)
 			}

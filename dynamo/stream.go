@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,23 +15,46 @@ import (
 	"github.com/limitgate/limitgate/table"
 )
 
+// readMost is how many records are read at once: they have to be told within a lease.
+const readMost = 100
+
 // Stream tells of the changes of a table, shard by shard. Any number of goroutines may use
 // it, each with shards of its own.
 type Stream struct {
+	tables *dynamodb.Client
 	client *dynamodbstreams.Client
-	arn    string
+	name   string // of the table
+
+	mu  sync.Mutex // guards arn
+	arn string     // of the stream that the table has, another one after a restore
 }
 
 // OpenStream returns the stream of a table.
 func OpenStream(ctx context.Context, config aws.Config, name string) (*Stream, error) {
-	out, err := dynamodb.NewFromConfig(config).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	s := &Stream{tables: dynamodb.NewFromConfig(config), client: dynamodbstreams.NewFromConfig(config), name: name}
+	return s, s.locate(ctx)
+}
+
+// locate finds the stream that the table has now.
+func (s *Stream) locate(ctx context.Context) error {
+	out, err := s.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.name})
 	if err != nil {
-		return nil, fmt.Errorf("open stream of %s: %w", name, err)
+		return fmt.Errorf("open stream of %s: %w", s.name, err)
 	}
 	if out.Table.LatestStreamArn == nil {
-		return nil, fmt.Errorf("open stream of %s: the table has none: enable one with new and old images", name)
+		return fmt.Errorf("open stream of %s: the table has none: enable one with new and old images", s.name)
 	}
-	return &Stream{dynamodbstreams.NewFromConfig(config), *out.Table.LatestStreamArn}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arn = *out.Table.LatestStreamArn
+	return nil
+}
+
+// current returns the ARN of the stream.
+func (s *Stream) current() *string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return aws.String(s.arn)
 }
 
 // Shard is a part of a stream. Records of an item are in one shard and its descendants.
@@ -39,9 +63,12 @@ type Shard struct {
 	Parent string // whose records come before, if it is there still
 }
 
-// Shards returns the shards that there are.
+// Shards returns the shards that there are, of the stream that the table has by then.
 func (s *Stream) Shards(ctx context.Context) (shards []Shard, err error) {
-	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn}
+	if err := s.locate(ctx); err != nil {
+		return nil, err
+	}
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: s.current()}
 	for {
 		out, err := s.client.DescribeStream(ctx, in)
 		if err != nil {
@@ -60,7 +87,7 @@ func (s *Stream) Shards(ctx context.Context) (shards []Shard, err error) {
 // Start returns where the reading of a shard begins: behind a sequence number, or at its
 // beginning if that is empty or has been forgotten.
 func (s *Stream) Start(ctx context.Context, shard, after string) (iterator string, err error) {
-	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.arn, ShardId: &shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
+	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: s.current(), ShardId: &shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
 	if after != "" {
 		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &after
 	}
@@ -75,9 +102,9 @@ func (s *Stream) Start(ctx context.Context, shard, after string) (iterator strin
 	return aws.ToString(out.ShardIterator), nil
 }
 
-// Read returns the next records, and where to go on; empty at the end of a shard.
+// Read returns the next records, at most readMost, and where to go on; empty at the end of a shard.
 func (s *Stream) Read(ctx context.Context, iterator string) (records []table.Record, next string, err error) {
-	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator})
+	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(readMost)})
 	if err != nil {
 		return nil, "", fmt.Errorf("read shard: %w", err)
 	}

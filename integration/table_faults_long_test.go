@@ -124,11 +124,6 @@ func restored() tableFault {
 				s.putRaw(t, item)
 			}
 			s.relay.furnish(t)
-			// A control plane looks for its stream when it starts.
-			if err := s.planes[0].stop(syscall.SIGTERM); err != nil {
-				t.Error(err)
-			}
-			s.planes[0] = s.plane()
 		},
 	}
 }
