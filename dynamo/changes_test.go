@@ -65,7 +65,7 @@ func doneEach(c itemChanges) func(context.Context) ([]table.Item, error) {
 // order, with none missing, tombstones among them. What was written before is told, too.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.StartAtomic(t)
 	limits := newTable(t, a)
 	before := put(t, limits, item("SHARED", 0, `{}`))
 	c, lost := openChanges(t, a)

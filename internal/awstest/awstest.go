@@ -10,9 +10,11 @@ package awstest
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,10 +24,7 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-const (
-	region = "eu-central-1"
-	dummy  = "awstest" // what stands for both parts of a key that is none
-)
+const region = "eu-central-1"
 
 // AWS is a running emulator. Its methods may be called from any goroutine.
 type AWS struct {
@@ -36,6 +35,7 @@ type AWS struct {
 	Tables string
 
 	tables string // host and port of what keeps the tables
+	key    string // stands for both parts of a key that is none
 }
 
 // Start starts an emulator, and ends it when the test is over.
@@ -50,7 +50,7 @@ func Start(tb testing.TB) *AWS {
 			tb.Errorf("end the emulator of AWS: %v", err)
 		}
 	})
-	return lead(tb, &AWS{Moto: moto, Tables: "moto", tables: moto.Addr})
+	return lead(tb, &AWS{Moto: moto, Tables: "moto", tables: moto.Addr, key: "awstest"})
 }
 
 // StartAtomic is Start with tables that look at a condition and write in one step, as
@@ -65,17 +65,46 @@ func StartAtomic(tb testing.TB) *AWS {
 		tb.Logf("the tables are those of %s", a.Tables)
 		return a
 	}
-	local, err := servers.StartDynamoDBLocal(tb.TempDir())
-	if err != nil {
-		tb.Fatalf("start DynamoDB Local: %v", err)
+	tb.Logf("the tables are those of DynamoDB Local")
+	return lead(tb, &AWS{Moto: a.Moto, Tables: "DynamoDB Local", tables: shareDynamoDBLocal(tb), key: rand.Text()})
+}
+
+// shared is a DynamoDB Local for all tests that want one at the same time: to start one
+// takes seconds of a processor. Each test has a key, and so tables, of its own.
+var shared struct {
+	mutex sync.Mutex // guards what follows
+	users int
+	local *servers.DynamoDBLocal
+}
+
+// shareDynamoDBLocal returns its host and port. It ends with the last test that uses it.
+func shareDynamoDBLocal(tb testing.TB) string {
+	tb.Helper()
+	shared.mutex.Lock()
+	defer shared.mutex.Unlock()
+	if shared.users == 0 {
+		folder, err := os.MkdirTemp("", "limitgate-awstest-")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		shared.local, err = servers.StartDynamoDBLocal(folder)
+		_ = os.RemoveAll(folder) // it holds nothing but the log
+		if err != nil {
+			tb.Fatalf("start DynamoDB Local: %v", err)
+		}
 	}
+	shared.users++
 	tb.Cleanup(func() {
-		if err := local.Close(); err != nil {
+		shared.mutex.Lock()
+		defer shared.mutex.Unlock()
+		if shared.users--; shared.users > 0 {
+			return
+		}
+		if err := shared.local.Close(); err != nil {
 			tb.Errorf("end DynamoDB Local: %v", err)
 		}
 	})
-	tb.Logf("the tables are those of DynamoDB Local")
-	return lead(tb, &AWS{Moto: a.Moto, Tables: "DynamoDB Local", tables: local.Addr})
+	return shared.local.Addr
 }
 
 // lead makes the configuration of clients.
@@ -87,7 +116,7 @@ func lead(tb testing.TB, a *AWS) *AWS {
 		BaseEndpoint: aws.String("http://" + a.Addr),
 		HTTPClient:   &byService{&http.Client{Transport: conns}, a.tables},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: dummy, SecretAccessKey: dummy}, nil
+			return aws.Credentials{AccessKeyID: a.key, SecretAccessKey: a.key}, nil
 		}),
 	}
 	return a
@@ -115,7 +144,7 @@ func (a *AWS) Environment() []string {
 		"AWS_ENDPOINT_URL=http://" + a.Addr,
 		"AWS_ENDPOINT_URL_DYNAMODB=http://" + a.tables, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=http://" + a.tables,
 		"AWS_REGION=" + region,
-		"AWS_ACCESS_KEY_ID=" + dummy, "AWS_SECRET_ACCESS_KEY=" + dummy, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
+		"AWS_ACCESS_KEY_ID=" + a.key, "AWS_SECRET_ACCESS_KEY=" + a.key, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
 		"AWS_CONFIG_FILE=" + os.DevNull, "AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull, "AWS_EC2_METADATA_DISABLED=true",
 	}
 }

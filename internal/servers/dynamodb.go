@@ -13,7 +13,8 @@ import (
 const DynamoDBVariable = "LIMITGATE_DYNAMODB"
 
 // DynamoDBLocal is a running DynamoDB Local: AWS's own emulator of DynamoDB and its streams,
-// that keeps all in memory. Its methods may be called from any goroutine.
+// that keeps all in memory, with tables of its own for each access key. Its methods may be
+// called from any goroutine.
 type DynamoDBLocal struct{ emulator }
 
 // StartDynamoDBLocal starts an emulator with its log in folder. It returns when the emulator
@@ -37,13 +38,13 @@ func StartDynamoDBLocal(folder string) (*DynamoDBLocal, error) {
 	return d, nil
 }
 
-// dynamoDBArgs are for a small heap that is collected by one thread: it shares the machine
-// with what it is for. Loopback starts it on the loopback interface only, which none of its
+// dynamoDBArgs are for a small heap that is collected by one thread, and for the compiler
+// that is done soon: it shares the machine with what it is for. Loopback starts it on the loopback interface only, which none of its
 // own options does.
 func dynamoDBArgs(home string, number int) []string {
 	return []string{
-		"-Xmx512m", "-XX:+UseSerialGC", "-Djava.library.path=" + filepath.Join(home, "DynamoDBLocal_lib"),
+		"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.library.path=" + filepath.Join(home, "DynamoDBLocal_lib"),
 		"-cp", home + string(os.PathListSeparator) + filepath.Join(home, "DynamoDBLocal.jar"),
-		"Loopback", "-inMemory", "-sharedDb", "-disableTelemetry", "-port", strconv.Itoa(number),
+		"Loopback", "-inMemory", "-disableTelemetry", "-port", strconv.Itoa(number),
 	}
 }
