@@ -83,11 +83,11 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Members returns those of the registered cells that are there at an instant, those that
-// drain included.
+// Members returns the registered cells as they are at an instant.
 func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
 	for _, c := range known {
-		if now.Sub(c.Beat) < cellGone && c.Weight > 0 {
+		if c.Weight > 0 {
+			c.Gone = now.Sub(c.Beat) >= cellGone
 			set.Cells = append(set.Cells, c.Cell)
 		}
 	}

@@ -33,8 +33,6 @@ func (f *fleet) Put(_ context.Context, it table.Item) (table.Item, error) {
 	return it, nil
 }
 
-func (f *fleet) Replace(context.Context, table.Item, int64) error { return nil }
-
 // TestCellsUpdate: the item says which cells are there, is written only when that changes,
 // and never that there are none.
 func TestCellsUpdate(t *testing.T) {
@@ -53,11 +51,12 @@ func TestCellsUpdate(t *testing.T) {
 		{[]table.RegisteredCell{cell("a", false, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 1},
 		{[]table.RegisteredCell{cell("a", false, 20*time.Second)}, `{"cells":[{"id":"a","weight":2}]}`, 1},
 		{[]table.RegisteredCell{cell("a", false, 0), cell("b", true, 0)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"draining":true}]}`, 2},
-		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, time.Minute)}, `{"cells":[{"id":"a","weight":2}]}`, 3},
-		{[]table.RegisteredCell{cell("a", false, time.Hour), cell("b", false, time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 3},
-		{[]table.RegisteredCell{cell("a", true, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 3}, // nobody else has its part
-		{nil, `{"cells":[{"id":"a","weight":2}]}`, 3},
-		{[]table.RegisteredCell{cell("b", false, 0)}, `{"cells":[{"id":"b","weight":2}]}`, 4},
+		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, time.Minute)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"gone":true}]}`, 3},
+		{[]table.RegisteredCell{cell("a", false, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 4}, // forgotten
+		{[]table.RegisteredCell{cell("a", false, time.Hour), cell("b", false, time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 4},
+		{[]table.RegisteredCell{cell("a", true, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 4}, // nobody else has its part
+		{nil, `{"cells":[{"id":"a","weight":2}]}`, 4},
+		{[]table.RegisteredCell{cell("b", false, 0)}, `{"cells":[{"id":"b","weight":2}]}`, 5},
 	} {
 		f.cells = step.cells
 		if err := c.Update(t.Context(), now); err != nil {

@@ -19,7 +19,7 @@ type Publisher interface {
 // one change more than once.
 type Handler struct {
 	Publish Publisher
-	Items   Items
+	Items   Mendable
 	// Poison is called with what is no change of limits, and why; an error has it told
 	// again. It may be nil.
 	Poison func(ctx context.Context, r *table.Record, why string) error

@@ -16,6 +16,11 @@ type Items interface {
 	// Put writes the next version of an item that was read. Where somebody else did so
 	// meanwhile it returns an error.
 	Put(ctx context.Context, it table.Item) (table.Item, error)
+}
+
+// Mendable are items of which versions may be left out.
+type Mendable interface {
+	Items
 	// Replace writes an item as it is in the place of the version that was read, 0 for
 	// none. Where something else is there by now it returns an error.
 	Replace(ctx context.Context, it table.Item, was int64) error
@@ -23,7 +28,7 @@ type Items interface {
 
 // restore makes good what nobody signed: it must change no limit. It looks at what is there
 // now, since more may have happened since. It returns what it wrote, nil for nothing.
-func restore(ctx context.Context, items Items, r *table.Record, at time.Time) (*table.Item, error) {
+func restore(ctx context.Context, items Mendable, r *table.Record, at time.Time) (*table.Item, error) {
 	now, ok, err := items.Get(ctx, r.Key())
 	if err != nil {
 		return nil, fmt.Errorf("restore %s: %w", r.Key(), err)

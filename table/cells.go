@@ -14,6 +14,8 @@ type Cell struct {
 	Weight int64  `json:"weight"`
 	// Draining says that it gets no traffic any more, and so no part of the limits.
 	Draining bool `json:"draining,omitempty"`
+	// Gone says that it was not heard of for a while: it may be cut off, and decide still.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // RegisteredCell is a cell as its proxies and its operators have registered it.
@@ -43,20 +45,21 @@ func ReadCellSet(body json.RawMessage) (s CellSet, err error) {
 
 // Active returns the cells that share the limits.
 func (s *CellSet) Active() []Cell {
-	return slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Draining })
+	return slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Draining || c.Gone })
 }
 
 // Sharing returns the cells that share the limits as one of them sees it, and its place
-// among them: one that is not active, because it has just come, or goes, or was given up,
-// counts itself in, with the weight that it is known to have or else has by itself.
+// among them. One that has no part, because it has just come, drains, or was given up, takes
+// the one that it would have if all that are named had theirs: however many there are like
+// it, together they have less than one limit beside that of the active ones. Its weight is
+// the one that is named, or else what it has by itself.
 func (s *CellSet) Sharing(own string, weight int64) (cells []Cell, place int) {
-	cells = s.Active()
-	for _, c := range s.Cells {
-		if c.ID == own {
-			weight = c.Weight
-		}
-	}
 	byID := func(a Cell, id string) int { return cmp.Compare(a.ID, id) }
+	cells = s.Active()
+	if place, ok := slices.BinarySearchFunc(cells, own, byID); ok {
+		return cells, place
+	}
+	cells = slices.Clone(s.Cells)
 	place, ok := slices.BinarySearchFunc(cells, own, byID)
 	if !ok {
 		cells = slices.Insert(cells, place, Cell{ID: own, Weight: weight})

@@ -17,10 +17,10 @@ func TestReadCellSet(t *testing.T) {
 	}
 }
 
-// TestSharing: who is active has its place; who is not counts itself in, by the weight that
-// is known of it.
+// TestSharing: who is active has its place; who has no part counts all in that are
+// named, and itself by the weight that is known of it.
 func TestSharing(t *testing.T) {
-	set, err := ReadCellSet(json.RawMessage(`{"cells":[{"id":"b","weight":2},{"id":"d","weight":4,"draining":true},{"id":"f","weight":6}]}`))
+	set, err := ReadCellSet(json.RawMessage(`{"cells":[{"id":"b","weight":2},{"id":"d","weight":4,"draining":true},{"id":"f","weight":6},{"id":"g","weight":8,"gone":true}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +31,10 @@ func TestSharing(t *testing.T) {
 	}{
 		{"b", []int64{2, 6}, 0},
 		{"f", []int64{2, 6}, 1},
-		{"d", []int64{2, 4, 6}, 1},
-		{"a", []int64{9, 2, 6}, 0},
-		{"z", []int64{2, 6, 9}, 2},
+		{"d", []int64{2, 4, 6, 8}, 1},
+		{"g", []int64{2, 4, 6, 8}, 3},
+		{"a", []int64{9, 2, 4, 6, 8}, 0},
+		{"z", []int64{2, 4, 6, 8, 9}, 4},
 	} {
 		cells, place := set.Sharing(c.own, 9)
 		var weights []int64
@@ -44,7 +45,7 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%s is %d of %v, not %d of %v", c.own, place, weights, c.place, c.weights)
 		}
 	}
-	if len(set.Active()) != 2 || len(set.Cells) != 3 {
+	if len(set.Active()) != 2 || len(set.Cells) != 4 {
 		t.Errorf("the set has become %+v", set)
 	}
 }

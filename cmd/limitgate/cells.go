@@ -126,12 +126,13 @@ func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, v
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CELL\tWEIGHT\tSTATE\tPART\tLAST HEARD OF")
 	for _, c := range cells {
-		state, part := "gone", "-"
+		state, part := "gone", "-" // or not seen yet
 		for _, in := range set.Cells {
 			switch {
-			case in.ID == c.ID && in.Draining:
+			case in.ID != c.ID || in.Gone:
+			case in.Draining:
 				state = "draining"
-			case in.ID == c.ID:
+			default:
 				state, part = "active", fmt.Sprintf("%.1f %%", 100*float64(in.Weight)/float64(total))
 			}
 		}
