@@ -114,11 +114,11 @@ func (s *Stream) Read(ctx context.Context, iterator string) (records []table.Rec
 		}
 		record := table.Record{Sequence: aws.ToString(r.Dynamodb.SequenceNumber)}
 		if image := r.Dynamodb.OldImage; image != nil {
-			it := itemOf(attributesOfStream(image))
+			it := ItemOf(attributesOfStream(image))
 			record.Before = &it
 		}
 		if image := r.Dynamodb.NewImage; image != nil {
-			it := itemOf(attributesOfStream(image))
+			it := ItemOf(attributesOfStream(image))
 			record.After = &it
 		}
 		records = append(records, record)

@@ -86,7 +86,7 @@ func (t *Table) scan(ctx context.Context, segment int32) (items []table.Item, er
 			return nil, err
 		}
 		for _, attributes := range page.Items {
-			items = append(items, itemOf(attributes))
+			items = append(items, ItemOf(attributes))
 		}
 	}
 	return items, nil
@@ -103,7 +103,7 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 	if out.Item == nil {
 		return it, false, nil
 	}
-	return itemOf(out.Item), true, nil
+	return ItemOf(out.Item), true, nil
 }
 
 // Put writes an item as the next version of the one that was read, whose Version is 0
@@ -194,9 +194,9 @@ func attributesOf(it *table.Item) map[string]types.AttributeValue {
 	return attributes
 }
 
-// itemOf reads an item. What is not there, or of another type, is left zero: whoever uses
+// ItemOf reads an item from its attributes. What is not there, or of another type, is left zero: whoever uses
 // the item finds that it is none.
-func itemOf(attributes map[string]types.AttributeValue) (it table.Item) {
+func ItemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	word := func(name string) string {
 		if v, ok := attributes[name].(*types.AttributeValueMemberS); ok {
 			return v.Value

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/table"
 )
 
@@ -63,7 +64,7 @@ func keyOfArg(arg string) string {
 }
 
 func history(ctx context.Context, bucket, key string) ([]audit.Entry, error) {
-	aws, err := loadAWS(ctx)
+	aws, err := awsclient.Load(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
@@ -69,7 +70,7 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		fmt.Fprintf(env.stderr, "limitgate cells %s: --cells and a cell are needed; limitgate cells --help says more\n", word)
 		return exitUsage
 	}
-	aws, err := loadAWS(ctx)
+	aws, err := awsclient.Load(ctx)
 	if err == nil {
 		err = change(dynamo.NewRegistry(aws, *name), fs.Arg(0), fs.Arg(1))
 	}
@@ -93,7 +94,7 @@ func runCellsList(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate cells: --cells and --table are needed, or say weight, drain, join or forget; limitgate cells --help says more")
 		return exitUsage
 	}
-	aws, err := loadAWS(ctx)
+	aws, err := awsclient.Load(ctx)
 	if err != nil {
 		return fail(env, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/metrics"
 )
 
@@ -95,7 +96,7 @@ type plane struct {
 // newPlane builds what the options ask for.
 func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, err error) {
 	p = &plane{options: o, log: log, metrics: prometheus.NewRegistry()}
-	if p.aws, err = loadAWS(ctx); err != nil {
+	if p.aws, err = awsclient.Load(ctx); err != nil {
 		return nil, err
 	}
 	if p.stream, err = dynamo.OpenStream(ctx, p.aws, o.table); err != nil {

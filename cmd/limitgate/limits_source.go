@@ -14,6 +14,7 @@ import (
 	"github.com/limitgate/limitgate/catalog"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
@@ -75,7 +76,7 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 	}
 	ctx, cancel := context.WithTimeout(ctx, awsTimeout)
 	defer cancel()
-	aws, err := loadAWS(ctx)
+	aws, err := awsclient.Load(ctx)
 	if err != nil {
 		return nil, err
 	}

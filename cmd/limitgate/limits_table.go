@@ -20,6 +20,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
@@ -51,7 +52,7 @@ func openTableArgs(ctx context.Context, env *environment, file, name string) (t 
 			return nil, err
 		}
 	}
-	if t.aws, err = loadAWS(ctx); err != nil {
+	if t.aws, err = awsclient.Load(ctx); err != nil {
 		return nil, err
 	}
 	t.table = dynamo.NewTable(t.aws, strings.TrimPrefix(name, config.LimitsTablePrefix))

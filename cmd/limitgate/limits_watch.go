@@ -16,6 +16,7 @@ import (
 	"github.com/limitgate/limitgate/catalog"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/table"
 )
 
@@ -45,7 +46,7 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(ctx, watchEnds...)
 	defer stop()
-	aws, err := loadAWS(ctx)
+	aws, err := awsclient.Load(ctx)
 	if err != nil {
 		return fail(env, err)
 	}

@@ -130,6 +130,13 @@ var table = map[string]row{
 		imports: []string{"table"},
 		settled: true,
 	},
+	"internal/awsclient": {
+		reason: "finds AWS by the environment, for the commands",
+	},
+	"cmd/limitgate-lambda": {
+		reason:     "wires the control plane for AWS Lambda",
+		everything: true,
+	},
 	"cmd/limitgate": {
 		reason:     "wires everything, and nothing imports it",
 		everything: true,

@@ -1,4 +1,6 @@
-package main
+// Package awsclient configures clients of AWS as all programs here want them: found as AWS's
+// own tools find them, patient where AWS asks for that, and never waiting for ever.
+package awsclient
 
 import (
 	"context"
@@ -33,9 +35,9 @@ const (
 	faultPause    = 400 * time.Millisecond
 )
 
-// loadAWS finds region, endpoint and credentials as AWS's own tools find them. What the
+// Load finds region, endpoint and credentials as AWS's own tools find them. What the
 // SDK would print by itself is in this program's errors.
-func loadAWS(ctx context.Context) (aws.Config, error) {
+func Load(ctx context.Context) (aws.Config, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}),
 		awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsCall)),
 		awsconfig.WithRetryer(func() aws.Retryer { return newRetryer() }))

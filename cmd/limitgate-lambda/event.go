@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/table"
+)
+
+// handle has a handler do what an event is for: one with records is of a stream, any other
+// of a schedule. Of records it returns the first one that is not done with, from which the
+// event source mapping goes on; an error would have it tell all of them again.
+func handle(ctx context.Context, h handler, body json.RawMessage, log *slog.Logger) (response events.DynamoDBEventResponse, err error) {
+	var event events.DynamoDBEvent
+	if err := json.Unmarshal(body, &event); err != nil {
+		return response, fmt.Errorf("read event: %w", err)
+	}
+	response.BatchItemFailures = []events.DynamoDBBatchItemFailure{}
+	if len(event.Records) == 0 {
+		return response, h.tick(ctx)
+	}
+	records := recordsOf(&event)
+	done, err := h.records(ctx, records)
+	if err != nil {
+		log.Error("changes are told again from here on", "sequence", records[done].Sequence, "done", done, "of", len(records), "error", err)
+		response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: records[done].Sequence})
+	}
+	return response, nil
+}
+
+// recordsOf returns the changes that an event tells of.
+func recordsOf(event *events.DynamoDBEvent) []table.Record {
+	records := make([]table.Record, len(event.Records))
+	for i := range event.Records {
+		change := &event.Records[i].Change
+		records[i] = table.Record{Sequence: change.SequenceNumber, Before: itemOf(change.OldImage), After: itemOf(change.NewImage)}
+	}
+	return records
+}
+
+// itemOf reads an image, nil where there is none.
+func itemOf(image map[string]events.DynamoDBAttributeValue) *table.Item {
+	if len(image) == 0 {
+		return nil
+	}
+	attributes := map[string]types.AttributeValue{}
+	for name, value := range image {
+		switch value.DataType() {
+		case events.DataTypeString:
+			attributes[name] = &types.AttributeValueMemberS{Value: value.String()}
+		case events.DataTypeNumber:
+			attributes[name] = &types.AttributeValueMemberN{Value: value.Number()}
+		case events.DataTypeBoolean:
+			attributes[name] = &types.AttributeValueMemberBOOL{Value: value.Boolean()}
+		default: // no attribute of an item has another type
+		}
+	}
+	it := dynamo.ItemOf(attributes)
+	return &it
+}

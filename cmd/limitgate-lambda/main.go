@@ -1,0 +1,170 @@
+// Command limitgate-lambda is the control plane for AWS Lambda: what limitgate controlplane
+// does, told of changes by an event source mapping instead of reading streams itself. What
+// one function does is said by LIMITGATE_ROLE:
+//
+//	relay   tells proxies of changes; of the stream of limits, and of a schedule
+//	audit   writes each change down; of the stream of limits
+//	cells   says which cells share the limits, what they admit, and which revisions are
+//	        taken back; of the stream of cells, and of a schedule
+//
+// The other variables are in settings. It exits with 1 and a sentence when one is missing.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/limitgate/limitgate/admission"
+	"github.com/limitgate/limitgate/appconfig"
+	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/controlplane"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/table"
+)
+
+// settings are what a function is told by its environment.
+type settings struct {
+	role        string // LIMITGATE_ROLE
+	table       string // LIMITGATE_TABLE, the DynamoDB table of limits: of relay and cells
+	topic       string // LIMITGATE_TOPIC, the ARN of the topic: of relay
+	deadLetters string // LIMITGATE_DEAD_LETTERS, the URL of a queue: of relay, may be empty
+	bucket      string // LIMITGATE_AUDIT_BUCKET: of audit
+	cells       string // LIMITGATE_CELLS_TABLE: of cells
+	gate        string // LIMITGATE_ROLLOUT_GATE, see limitgate rollout: of cells, may be empty
+}
+
+// handler does what a function is for. Done is how many of the records are done with.
+type handler interface {
+	records(ctx context.Context, records []table.Record) (done int, err error)
+	tick(ctx context.Context) error
+}
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	h, err := newHandler(context.Background(), readSettings(os.Getenv), log)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "limitgate-lambda:", err)
+		os.Exit(1)
+	}
+	lambda.Start(func(ctx context.Context, body json.RawMessage) (events.DynamoDBEventResponse, error) {
+		return handle(ctx, h, body, log)
+	})
+}
+
+func readSettings(getenv func(string) string) settings {
+	return settings{
+		role: getenv("LIMITGATE_ROLE"), table: getenv("LIMITGATE_TABLE"), topic: getenv("LIMITGATE_TOPIC"), deadLetters: getenv("LIMITGATE_DEAD_LETTERS"),
+		bucket: getenv("LIMITGATE_AUDIT_BUCKET"), cells: getenv("LIMITGATE_CELLS_TABLE"), gate: getenv("LIMITGATE_ROLLOUT_GATE"),
+	}
+}
+
+// newHandler builds what the settings ask for.
+func newHandler(ctx context.Context, s settings, log *slog.Logger) (handler, error) {
+	config, err := awsclient.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.role == "relay" && s.table != "" && s.topic != "":
+		return newRelay(config, s, log), nil
+	case s.role == "audit" && s.bucket != "":
+		return &auditor{&audit.Writer{Archive: audit.NewBucket(config, s.bucket), Log: log}}, nil
+	case s.role == "cells" && s.table != "" && s.cells != "":
+		return newOverseer(config, s, log)
+	}
+	return nil, fmt.Errorf("LIMITGATE_ROLE is %q: say relay, with LIMITGATE_TABLE and LIMITGATE_TOPIC; audit, with LIMITGATE_AUDIT_BUCKET; or cells, with LIMITGATE_TABLE and LIMITGATE_CELLS_TABLE", s.role)
+}
+
+// relay tells proxies of changes.
+type relay struct {
+	limits  *dynamo.Table
+	handler *controlplane.Handler
+}
+
+func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
+	limits := dynamo.NewTable(config, s.table)
+	h := &controlplane.Handler{Publish: dynamo.NewTopic(config, s.topic), Items: limits, Log: log}
+	if s.deadLetters != "" {
+		h.Poison = dynamo.NewDeadLetters(config, s.deadLetters).Send
+	}
+	return &relay{limits, h}
+}
+
+func (r *relay) records(ctx context.Context, records []table.Record) (int, error) {
+	return r.handler.Handle(ctx, records)
+}
+
+// tick tells what the whole table is.
+func (r *relay) tick(ctx context.Context) error {
+	items, err := r.limits.Scan(ctx)
+	if err != nil {
+		return err
+	}
+	return r.handler.TellDigest(ctx, controlplane.DigestOf(items))
+}
+
+// auditor writes changes down.
+type auditor struct{ writer *audit.Writer }
+
+func (a *auditor) records(ctx context.Context, records []table.Record) (int, error) {
+	return a.writer.Write(ctx, records)
+}
+
+// tick has nothing to do.
+func (*auditor) tick(context.Context) error { return nil }
+
+// overseer looks after cells and rollouts.
+type overseer struct {
+	cells     *controlplane.Cells
+	rollouts  *controlplane.Rollouts
+	admission *controlplane.Admission
+}
+
+func newOverseer(config aws.Config, s settings, log *slog.Logger) (*overseer, error) {
+	registry, limits := dynamo.NewRegistry(config, s.cells), dynamo.NewTable(config, s.table)
+	o := &overseer{
+		cells:     &controlplane.Cells{Registry: registry, Items: limits, Log: log},
+		rollouts:  &controlplane.Rollouts{Vetoes: registry, Items: limits, Log: log},
+		admission: &controlplane.Admission{Reports: registry, Window: admission.Window, Log: log, Measured: printMetrics},
+	}
+	if s.gate == "" {
+		return o, nil
+	}
+	name, err := appconfig.ParseName(s.gate)
+	if err != nil {
+		return nil, err
+	}
+	deployments := appconfig.NewDeployments(config, name)
+	o.rollouts.Close = func(ctx context.Context, gate []byte, why string) error {
+		return deployments.Deploy(ctx, gate, appconfig.DefaultStrategy, why)
+	}
+	return o, nil
+}
+
+// records looks at the whole registry, whatever has changed in it.
+func (o *overseer) records(ctx context.Context, records []table.Record) (int, error) {
+	if err := o.tick(ctx); err != nil {
+		return 0, err
+	}
+	return len(records), nil
+}
+
+func (o *overseer) tick(ctx context.Context) error {
+	now := time.Now()
+	if err := o.cells.Update(ctx, now); err != nil {
+		return err
+	}
+	if err := o.rollouts.Update(ctx, now); err != nil {
+		return err
+	}
+	return o.admission.Update(ctx, now)
+}
