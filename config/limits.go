@@ -28,6 +28,11 @@ func ParseLimits(name string, content []byte, opts limit.CompileOptions) (*limit
 	d.decode(content)
 	sum := sha256.Sum256(content)
 	opts.Version = hex.EncodeToString(sum[:6])
+	return d.compile(name, opts)
+}
+
+// compile compiles what was decoded. All mistakes of both are listed at once.
+func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	set, warnings, err := limit.Compile(&d.doc, opts)
 	if len(d.problems) == 0 {
 		return set, warnings, err

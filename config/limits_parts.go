@@ -2,11 +2,12 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -80,40 +81,48 @@ func plainOf(n *yaml.Node) any {
 
 // CompileParts compiles a limits file from its parts. Name is what messages call it.
 func CompileParts(name string, parts map[string]json.RawMessage, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
-	file := map[string]json.RawMessage{}
-	if body := parts[table.KeyShared]; body != nil {
-		if err := json.Unmarshal(body, &file); err != nil {
-			return nil, nil, fmt.Errorf("compile limits: %s: %w", table.KeyShared, err)
+	root := &yaml.Node{Kind: yaml.MappingNode, Line: 1}
+	plans, tenants := &yaml.Node{Kind: yaml.MappingNode, Line: 1}, &yaml.Node{Kind: yaml.MappingNode, Line: 1}
+	version := sha256.New()
+	for _, part := range sortedNames(parts) {
+		if !table.IsPart(part) {
+			continue
 		}
-	}
-	if file == nil || file["plans"] != nil || file["tenants"] != nil {
-		return nil, nil, fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", table.KeyShared)
-	}
-	plans, tenants := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	for part, body := range parts {
-		if !json.Valid(body) {
-			return nil, nil, fmt.Errorf("compile limits: %s: it is not JSON", part)
-		}
-		if name, ok := strings.CutPrefix(part, table.PrefixPlan); ok {
-			plans[name] = body
-		} else if name, ok := strings.CutPrefix(part, table.PrefixTenant); ok {
-			tenants[name] = body
-		}
-	}
-	for key, entries := range map[string]map[string]json.RawMessage{"plans": plans, "tenants": tenants} {
-		body, err := json.Marshal(entries)
+		node, err := jsonNode(parts[part])
 		if err != nil {
-			return nil, nil, fmt.Errorf("compile limits: %w", err)
+			return nil, nil, fmt.Errorf("compile limits: %s: it is not JSON: %w", part, err)
 		}
-		if len(entries) > 0 {
-			file[key] = body
+		fmt.Fprintf(version, "%s\x00%s\x00", part, parts[part])
+		switch {
+		case table.IsPlan(part):
+			plans.Content = append(plans.Content, textNode(table.Name(part)), node)
+		case table.IsTenant(part):
+			tenants.Content = append(tenants.Content, textNode(table.Name(part)), node)
+		case node.Kind != yaml.MappingNode || hasKey(node, "plans") || hasKey(node, "tenants"):
+			return nil, nil, fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", table.KeyShared)
+		default:
+			root.Content = slices.Clone(node.Content)
 		}
 	}
-	content, err := json.Marshal(file)
-	if err != nil {
-		return nil, nil, fmt.Errorf("compile limits: %w", err)
+	for key, node := range map[string]*yaml.Node{"plans": plans, "tenants": tenants} {
+		if len(node.Content) > 0 {
+			root.Content = append(root.Content, textNode(key), node)
+		}
 	}
-	return ParseLimits(name, content, opts)
+	d := &limitsDecoder{doc: limit.Document{File: name}}
+	d.top(root)
+	opts.Version = hex.EncodeToString(version.Sum(nil)[:6])
+	return d.compile(name, opts)
+}
+
+// hasKey reports whether a mapping has a key.
+func hasKey(n *yaml.Node, key string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
 }
 
 // JoinLimits puts the parts of a limits file together, in YAML that people can read.
