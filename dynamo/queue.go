@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -25,6 +26,8 @@ const (
 	retention = 3600
 	// queuePrefix begins the names of the queues that proxies make for themselves.
 	queuePrefix = "limitgate-updates-"
+	// tagTopic is the tag that says which topic such a queue is subscribed to.
+	tagTopic = "topic"
 )
 
 // Queue tells a proxy of items that have changed: it is the only one that reads it. One
@@ -34,6 +37,7 @@ type Queue struct {
 	topics       *sns.Client
 	url          string
 	subscription string // of a queue made by Subscribe, else empty
+	tagged       time.Time
 }
 
 // Subscribe makes a queue of its own for this process and subscribes it to a topic. Close
@@ -45,7 +49,7 @@ func Subscribe(ctx context.Context, config aws.Config, topic string) (*Queue, er
 		Attributes: map[string]string{
 			string(types.QueueAttributeNameMessageRetentionPeriod): strconv.Itoa(retention),
 		},
-		Tags: map[string]string{"limitgate": "updates", "topic": topic},
+		Tags: map[string]string{"limitgate": "updates", tagTopic: topic, tagAlive: aliveAt(time.Now())},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create queue: %w", err)
@@ -94,13 +98,38 @@ func (q *Queue) subscribe(ctx context.Context, topic string) error {
 	if err != nil {
 		return fmt.Errorf("subscribe queue: %w", err)
 	}
-	q.subscription = *made.SubscriptionArn
+	q.subscription, q.tagged = *made.SubscriptionArn, time.Now()
 	return nil
+}
+
+// aliveAt is the value of tagAlive at an instant.
+func aliveAt(now time.Time) string { return strconv.FormatInt(now.Unix(), 10) }
+
+// tag says now and then that there is somebody for the queue, if Subscribe made it.
+func (q *Queue) tag(ctx context.Context) error {
+	now := time.Now()
+	if q.topics == nil || now.Sub(q.tagged) < aliveEvery {
+		return nil
+	}
+	q.tagged = now
+	if _, err := q.queues.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: map[string]string{tagAlive: aliveAt(now)}}); err != nil {
+		return fmt.Errorf("tag queue: %w", err)
+	}
+	return nil
+}
+
+// isGone reports whether an error is that there is no such queue.
+func isGone(err error) bool {
+	var gone *types.QueueDoesNotExist
+	return errors.As(err, &gone)
 }
 
 // Receive waits for messages, for at most receiveWait seconds, and forgets them. What is
 // no message of ours is counted as bad.
 func (q *Queue) Receive(ctx context.Context) (messages []table.Message, bad int, err error) {
+	if err := q.tag(ctx); err != nil {
+		return nil, 0, err
+	}
 	got, err := q.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &q.url, MaxNumberOfMessages: maxBatch, WaitTimeSeconds: receiveWait})
 	if err != nil {
 		return nil, 0, fmt.Errorf("receive updates: %w", err)

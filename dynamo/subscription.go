@@ -2,10 +2,8 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/limitgate/limitgate/table"
 )
@@ -41,7 +39,7 @@ func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, b
 		return nil, 0, table.ErrMissed
 	}
 	messages, bad, err = s.queue.Receive(ctx)
-	if gone := (*types.QueueDoesNotExist)(nil); errors.As(err, &gone) {
+	if isGone(err) {
 		_ = s.queue.Close(ctx) // which leaves no subscription of a queue that is gone
 		s.queue = nil
 	}

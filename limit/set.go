@@ -59,6 +59,12 @@ func (s *Set) TenantLimits(tenant string) []*Limit {
 // Plans returns the number of plans.
 func (s *Set) Plans() int { return len(s.byPlan) }
 
+// Lists reports whether a tenant is listed.
+func (s *Set) Lists(tenant string) bool {
+	_, ok := s.tenants[tenant]
+	return ok
+}
+
 // Tenants returns the number of tenants listed.
 func (s *Set) Tenants() int { return len(s.tenants) }
 

@@ -106,6 +106,9 @@ type Options struct {
 	// Trial is told every request that limits on trial have decided, see limit.Set.Try, on
 	// any goroutine; it may be nil. The request is valid until it returns.
 	Trial func(set *limit.Set, req *limit.Request)
+	// Unlisted is told the tenants of requests that the limits do not list, on any
+	// goroutine; it must not wait, and may be nil. The name is valid until it returns.
+	Unlisted func(tenant string)
 	// Instances returns how many proxies share the limits, for the size of leases;
 	// what is below 1 counts as 1, and so does nil.
 	Instances func() int
@@ -346,5 +349,6 @@ func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 		}
 	}
 	l.observeTrial(b, set)
+	l.observeUnlisted(b, set)
 	l.top.count(b, at.Start)
 }

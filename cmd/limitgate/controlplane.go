@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/prometheus/client_golang/prometheus"
@@ -104,6 +106,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	}
 	p.limits = dynamo.NewTable(p.aws, o.table)
 	p.addRelay()
+	p.addSweeper()
 	if o.bucket != "" {
 		p.addAudit()
 	}
@@ -131,6 +134,25 @@ func (p *plane) addRelay() {
 	}
 	relay := controlplane.Relay{Table: p.limits, Stream: changes, Handler: handler, Log: p.log}
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
+}
+
+// sweepEvery is how often queues are looked for that proxies left behind.
+const sweepEvery = 10 * time.Minute
+
+func (p *plane) addSweeper() {
+	sweeper := dynamo.NewSweeper(p.aws, p.options.topic)
+	p.parts = append(p.parts, func(ctx context.Context) error {
+		for pause(ctx, sweepEvery/2+rand.N(sweepEvery/2)) {
+			swept, err := sweeper.Sweep(ctx, time.Now())
+			if err != nil && ctx.Err() == nil {
+				p.log.Error("queues of dead proxies are left", "error", err)
+			}
+			if swept > 0 {
+				p.log.Info("queues of dead proxies are taken away", "queues", swept)
+			}
+		}
+		return nil
+	})
 }
 
 func (p *plane) addAudit() {

@@ -44,6 +44,7 @@ type tableSource struct {
 	cell     *cell // nil outside cells
 	gate     *gate
 	follower *catalog.Follower
+	lookup   *catalog.Lookup
 	close    func(context.Context) error // of what tells of changes
 	log      *slog.Logger
 }
@@ -97,7 +98,9 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		}
 		updates, t.close = topic, topic.Close
 	}
-	t.follower = catalog.NewFollower(t.Catalog, dynamo.NewTable(aws, s.LimitsTable()), updates, s.LimitsSnapshot, delay)
+	limits := dynamo.NewTable(aws, s.LimitsTable())
+	t.lookup = catalog.NewLookup(t.Catalog, limits)
+	t.follower = catalog.NewFollower(t.Catalog, limits, updates, s.LimitsSnapshot, delay)
 	if err := t.follower.Start(ctx); err != nil {
 		t.end()
 		return nil, err
@@ -137,7 +140,7 @@ func (t *tableSource) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	defer t.end()
-	parts := []func(context.Context) error{t.follower.Run}
+	parts := []func(context.Context) error{t.follower.Run, t.lookup.Run}
 	if t.cell != nil {
 		parts = append(parts, t.cell.run)
 	}

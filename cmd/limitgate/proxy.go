@@ -82,6 +82,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 		RetryJitter: s.RetryJitter,
 		Instances:   p.count.Healthy,
 		Trial:       p.trial.comparison.Observe,
+		Unlisted:    p.unlisted(),
 		// What is decided in this process costs no more than a lookup of what was
 		// refused.
 		DenyCacheSize: p.denyCacheSize(),
@@ -110,6 +111,15 @@ func (p *proxy) openLimits(ctx context.Context) (limitsSource, error) {
 		return openTable(ctx, p.settings, p.log, func(d time.Duration) { delays.Observe(d.Seconds()) })
 	}
 	return openLimits(p.settings, p.log)
+}
+
+// unlisted returns what is told of tenants that the limits do not list, nil for limits of a
+// file: that lists all there are.
+func (p *proxy) unlisted() func(tenant string) {
+	if t, ok := p.limits.(*tableSource); ok {
+		return t.lookup.Want
+	}
+	return nil
 }
 
 // observer returns what counts decisions.

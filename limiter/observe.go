@@ -14,3 +14,15 @@ func (l *Limiter) observeTrial(b *Batch, set *limit.Set) {
 		}
 	}
 }
+
+// observeUnlisted tells of tenants that the limits do not list.
+func (l *Limiter) observeUnlisted(b *Batch, set *limit.Set) {
+	if l.opts.Unlisted == nil {
+		return
+	}
+	for i := range b.Requests {
+		if r := &b.Requests[i]; r.Own == nil && !set.Lists(r.Tenant) {
+			l.opts.Unlisted(r.Tenant)
+		}
+	}
+}
