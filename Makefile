@@ -70,6 +70,11 @@ audit-aws: ## 1,000 changes of limits, each one object of the audit although the
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
 		go test -tags long -run LongAudit -count=1 -timeout=10m -v ./integration
 
+.PHONY: cells-aws
+cells-aws: ## Cells that do not know of each other, and then do: what they admit together; three minutes
+	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
+		go test -tags long -run LongOverAdmission -count=1 -timeout=10m -v ./integration
+
 .PHONY: faults-aws
 faults-aws: ## Break what carries a table of limits to proxies in every way, some 5 minutes; prints a table
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \

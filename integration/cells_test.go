@@ -2,10 +2,14 @@ package integration
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 )
+
+// serving is said by a control plane with an address for health and metrics.
+var serving = regexp.MustCompile(`msg="serving metrics" addr=(\S+)`)
 
 // cells runs a subcommand of cells to its end.
 func (s *site) cells(args ...string) (stdout string) {

@@ -9,8 +9,9 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestMetricsPage: docs/metrics.md lists the metrics of a proxy in memory and of one
-// on a Redis, with their types, and no others.
+// TestMetricsPage: docs/metrics.md lists the metrics of a proxy in memory, of one on a Redis,
+// of one in a cell while limits are tried, and of a control plane, with their types, and no
+// others.
 func TestMetricsPage(t *testing.T) {
 	content, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
@@ -32,6 +33,21 @@ func TestMetricsPage(t *testing.T) {
 		}
 		maps.Copy(served, types(`(?m)^# TYPE (limitgate_\w+) (\w+)$`, p.get("/metrics")))
 	}
+	const kinds = `(?m)^# TYPE (limitgate_\w+) (\w+)$`
+	site := newSite(t)
+	site.push(tableLimits(t, ""), "ann")
+	plane, found := launch(t, site.command("controlplane", "--table", "limits", "--topic", site.topic, "--leases", "leases", "--cells", "cells", "--admin", "127.0.0.1:0"), serving)
+	plane.admin = found[1]
+	maps.Copy(served, types(kinds, plane.get("/metrics")))
+	maps.Copy(served, types(kinds, site.serveCell("a").get("/metrics")))
+	path := writeLimits(t, limitOf("1/h"))
+	tries := serve(t, path, "--limits-canary", "5%")
+	replace(t, path, limitOf("2/h"))
+	eventually(t, "a trial", func() bool {
+		kinds := types(kinds, tries.get("/metrics"))
+		maps.Copy(served, kinds)
+		return kinds["limitgate_trial_denied"] != ""
+	})
 	if len(served) < 10 || !maps.Equal(page, served) {
 		t.Errorf("docs/metrics.md has\n%v\nand proxies have\n%v", page, served)
 	}
