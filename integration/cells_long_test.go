@@ -21,7 +21,7 @@ var (
 )
 
 // TestLongOverAdmission: three cells that nobody has told of each other admit three times the
-// limit, which their reports show, and is a page; once they are told they admit it once.
+// limit, which their reports show, and is an alarm; once they are told they admit it once.
 // It takes two or three minutes, since what is measured is whole minutes.
 func TestLongOverAdmission(t *testing.T) {
 	s := newSite(t)
@@ -51,9 +51,9 @@ func TestLongOverAdmission(t *testing.T) {
 		}
 		return times, level
 	}
-	within(t, 30*time.Second, "the over-admission is a page", func() bool {
+	within(t, 30*time.Second, "the over-admission is an alarm", func() bool {
 		_, level := measured()
-		return level == "2"
+		return level == "1"
 	})
 	before, _ := measured()
 	within(t, 150*time.Second, "they admit no more than the limit", func() bool {
@@ -62,7 +62,7 @@ func TestLongOverAdmission(t *testing.T) {
 	})
 	after, _ := measured()
 	t.Logf("three cells that do not know of each other admit %.3f times the limit, and %.3f times when they do", before, after)
-	if before < 2.9 || before > 3.01 || after < .9 {
+	if before < 2.8 || before > 3 || after < .9 { // a bucket that is empty already admits its rate, and no burst
 		t.Errorf("measured %g, and then %g", before, after)
 	}
 }

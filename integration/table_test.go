@@ -327,7 +327,5 @@ func TestProxyWithoutItsTable(t *testing.T) {
 	s.controlPlane()
 	s.push(tableLimits(t, "acme: {plan: gold}, new: {plan: gold}"), "ann")
 	enforce(t, "new", 1000, again, stays)
-	if queues := s.Queues(t); len(queues) != 2 {
-		t.Errorf("two proxies have the queues %v", queues)
-	}
+	eventually(t, "each has a queue", func() bool { return len(s.Queues(t)) == 2 })
 }
