@@ -47,7 +47,7 @@ func TestCellsOfAnySeed(t *testing.T) {
 // trouble has something happen to a cell, never a drain to the first.
 func (r *cellsRun) trouble(random *rand.Rand) {
 	c := r.cells[random.IntN(len(r.cells))]
-	switch random.IntN(8) {
+	switch random.IntN(9) {
 	case 0:
 		r.join(1 + random.Int64N(10))
 	case 1, 2:
@@ -57,9 +57,11 @@ func (r *cellsRun) trouble(random *rand.Rand) {
 	case 4:
 		r.heal(c)
 	case 5:
-		r.change(c, func(known *limits.Cell) { known.Weight = 1 + random.Int64N(10) })
+		r.change(c, weighs(1+random.Int64N(10)))
 	case 6:
 		c.idle = !c.idle
+	case 7:
+		r.forget(c)
 	default:
 		r.change(c, func(known *limits.Cell) { known.Draining = c != r.cells[0] && !known.Draining })
 	}
@@ -96,13 +98,27 @@ func (r *cellsRun) judgeParts(t *testing.T) {
 
 // TestPartsOfCells: what a cell should enforce is worked out here as people would.
 func TestPartsOfCells(t *testing.T) {
-	r := newCells(t, pageSeed, bucketLimit, []int64{1, 2, 5})
+	r := newCells(t, pageSeed, bucketLimit, []int64{1, 2, 5, 8})
+	first := r.cells[0]
 	r.run(second)
-	if want := []float64{0.125, 0.25, 0.625}; !slices.Equal(r.parts[0], want) {
+	if want := []float64{1 / 16.0, 2 / 16.0, 5 / 16.0, 8 / 16.0}; !slices.Equal(r.parts[0], want) {
 		t.Errorf("parts of %v, want %v", r.parts[0], want)
 	}
-	joined := r.join(2)
+	r.change(first, drains(true))
+	r.cells[1].mute = true
+	r.run(given)
+	want := []float64{1 / 16.0, 2 / 16.0, 5 / 13.0, 8 / 13.0} // of all, or of those that share
+	if last := r.parts[len(r.parts)-1]; !slices.Equal(last, want) {
+		t.Errorf("parts of %v where the first drains and the second is not heard, want %v", last, want)
+	}
+	joined := r.join(4)
 	if part := joined.partOf(joined.proxies[0]); part != 0.2 {
 		t.Errorf("who joins has %v, want 0.2", part)
+	}
+	r.forget(first)
+	r.look()
+	again := r.load(first.id, first.weight)
+	if part := first.partOf(&proxyOfCell{Catalog: again}); part != 0.05 {
+		t.Errorf("who was forgotten has %v, want 0.05", part)
 	}
 }

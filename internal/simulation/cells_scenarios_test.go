@@ -31,12 +31,20 @@ type cellScenario struct {
 	// end is when the run ends, slowest how long a message may be on its way; 0 means what
 	// most have.
 	end, slowest int64
+	// weights are what the cells have as their --cell-weight, 1 each if nil.
+	weights []int64
 	// strangers have never been told of each other.
 	strangers bool
-	begin     func(r *cellsRun)
+	// before changes what is registered, before the cells are told of each other.
+	before func(r *cellsRun)
+	begin  func(r *cellsRun)
 }
 
-var cellScenarios = []cellScenario{
+var cellScenarios = slices.Concat(cellsThatCome, cellsThatDrain, cellsThatAreCutOff, cellsThatAreBack)
+
+// cellsThatCome do not know each other until they are named. Nor does anybody know the new
+// weight of another before it is told.
+var cellsThatCome = []cellScenario{
 	{name: "nothing", bound: 1, lasts: true, after: 1},
 	{name: "one joins", bound: 1 + 1/(all+1), after: 1, begin: func(r *cellsRun) {
 		r.add(happens, func() { r.join(1) })
@@ -48,18 +56,41 @@ var cellScenarios = []cellScenario{
 			}
 		})
 	}},
-	{name: "the weight of one becomes 8; messages take up to 5 s", bound: 1 + 8/(all+7) - 1/all, after: 1, slowest: 5 * second, begin: func(r *cellsRun) {
-		r.add(happens, func() { r.change(r.cells[0], func(c *limits.Cell) { c.Weight = 8 }) })
+	{name: "seven join one", bound: 1 + (all-1)/2, after: 1, weights: []int64{1}, begin: func(r *cellsRun) {
+		r.add(happens, func() {
+			for range cellCount - 1 {
+				r.join(1)
+			}
+		})
 	}},
+	{name: "all start anew; the control plane does so 20 s later", bound: all, lasts: true, after: 1, strangers: true, begin: func(r *cellsRun) {
+		r.beginLooking(20 * second)
+	}},
+	{name: "the weight of one becomes 8; messages take up to 5 s", bound: 1 + 8/(all+7) - 1/all, after: 1, slowest: 5 * second, begin: func(r *cellsRun) {
+		r.add(happens, func() { firstWeighs(8)(r) })
+	}},
+}
+
+// cellsThatDrain, if they are asked still, count in all: those that share, and each other.
+var cellsThatDrain = []cellScenario{
 	{name: "one dies", bound: 1, lasts: true, after: 1, begin: func(r *cellsRun) {
 		r.add(happens, func() { r.cells[0].cut, r.cells[0].idle = true, true })
 	}},
 	{name: "one drains, and is asked for 20 s more", bound: 1 + 1/all, lasts: true, after: 1, begin: func(r *cellsRun) {
-		r.add(happens, func() { r.change(r.cells[0], func(c *limits.Cell) { c.Draining = true }) })
+		r.add(happens, func() { r.change(r.cells[0], drains(true)) })
 		r.add(happens+20*second, func() { r.cells[0].idle = true })
 	}},
+	{name: "all but one drain, and are asked still", bound: 1 + (all-1)/all, lasts: true, after: 1 + (all-1)/all, begin: drainAllButOne},
+	// Who joins has half of it while the one that was alone has all, and the others drain.
+	{name: "the same, and one joins again", bound: 1 + 1/2.0 + (all-2)/all, after: 1 + (all-2)/all, begin: func(r *cellsRun) {
+		drainAllButOne(r)
+		r.add(happens+40*second, func() { r.change(r.cells[0], drains(false)) })
+	}},
+}
+
+// cellsThatAreCutOff keep the part that they had last.
+var cellsThatAreCutOff = []cellScenario{
 	{name: "one is cut off", bound: 1 + 1/all, lasts: true, after: 1 + 1/all, begin: cutOff(1)},
-	{name: "one is cut off for 60 s", bound: 1 + 1/all, lasts: true, after: 1, begin: cutOffFor(1, 60*second)},
 	{name: "one is cut off as another joins; messages take up to 5 s", bound: 1 + 1/all, lasts: true, after: 1 + 1/all, slowest: 5 * second, begin: func(r *cellsRun) {
 		cutOff(1)(r)
 		r.add(happens, func() { r.join(1) })
@@ -70,24 +101,75 @@ var cellScenarios = []cellScenario{
 		r.add(given, func() { r.join(1) })
 	}},
 	{name: "half are cut off", bound: 1 + all/2/all, lasts: true, after: 1 + all/2/all, begin: cutOff(cellCount / 2)},
-	{name: "half are cut off for 60 s", bound: 1 + all/2/(all/2+1), after: 1, begin: cutOffFor(cellCount/2, 60*second)},
 	{name: "all but one are cut off", bound: 1 + (all-1)/all, lasts: true, after: 1 + (all-1)/all, begin: cutOff(cellCount - 1)},
-	{name: "all but one are cut off for 60 s", bound: 1 + (all-1)/2, after: 1, begin: cutOffFor(cellCount-1, 60*second)},
-	{name: "half are no longer heard, and hear", bound: 1 + all/2/(all/2+1), lasts: true, after: 1 + all/2/(all/2+1), begin: func(r *cellsRun) {
-		r.add(happens, func() {
-			for _, c := range r.cells[:cellCount/2] {
-				c.mute = true
-			}
-		})
-	}},
 	{name: "all but one are cut off, one each 40 s", bound: harmonic(cellCount), lasts: true, after: harmonic(cellCount), end: 360 * second, begin: func(r *cellsRun) {
 		for i, c := range r.cells[:cellCount-1] {
 			r.add(happens+int64(i)*40*second, func() { c.cut = true })
 		}
 	}},
-	{name: "all start anew; the control plane does so 20 s later", bound: all, lasts: true, after: 1, strangers: true, begin: func(r *cellsRun) {
-		r.beginLooking(20 * second)
+}
+
+// cellsThatAreBack, or hear all the time, are given up and count in all that are named. They
+// are given up, or share again, each at its own time: the first with a larger part of fewer.
+var cellsThatAreBack = []cellScenario{
+	{name: "one is cut off for 60 s", bound: 1 + 1/all, lasts: true, after: 1, begin: cutOffFor(1, 60*second)},
+	{name: "one weighs 1, its flag says 8; it is cut off for 60 s", bound: 1 + 1/all, lasts: true, after: 1, weights: firstOf(8), before: firstWeighs(1), begin: cutOffFor(1, 60*second)},
+	{name: "one weighs 8, its flag says 1; it is not heard, and hears", bound: 1 + 8/(all+7), lasts: true, after: 1 + 8/(all+7), before: firstWeighs(8), begin: notHeard(1)},
+	{name: "half are cut off for 60 s", bound: 1 + harmonic(cellCount) - harmonic(cellCount/2), lasts: true, after: 1, begin: cutOffFor(cellCount/2, 60*second)},
+	{name: "half are not heard, and hear", bound: 1 + harmonic(cellCount) - harmonic(cellCount/2), lasts: true, after: 1 + all/2/all, begin: notHeard(cellCount / 2)},
+	{name: "all but one are cut off for 60 s, then heard one each 2 s", bound: harmonic(cellCount), after: 1, begin: func(r *cellsRun) {
+		cutOffFor(cellCount-1, 60*second)(r)
+		for i, c := range r.cells[:cellCount-1] {
+			r.add(happens+60*second, func() { c.mute = true })
+			r.add(happens+60*second+int64(i)*lookEvery, func() {
+				c.mute = false
+				r.register(c)
+			})
+		}
 	}},
+	{name: "all but one are cut off for 60 s, and forgotten meanwhile", bound: 1 + (all-1)/2, after: 1, begin: func(r *cellsRun) {
+		cutOffFor(cellCount-1, 60*second)(r)
+		r.add(given, func() {
+			for _, c := range r.cells[:cellCount-1] {
+				r.forget(c)
+			}
+		})
+	}},
+}
+
+// firstOf returns weights of which all but the first are 1.
+func firstOf(weight int64) []int64 {
+	weights := slices.Repeat([]int64{1}, cellCount)
+	weights[0] = weight
+	return weights
+}
+
+func weighs(weight int64) func(*limits.Cell) { return func(c *limits.Cell) { c.Weight = weight } }
+
+func firstWeighs(weight int64) func(*cellsRun) {
+	return func(r *cellsRun) { r.change(r.cells[0], weighs(weight)) }
+}
+
+func drains(draining bool) func(*limits.Cell) { return func(c *limits.Cell) { c.Draining = draining } }
+
+// drainAllButOne has the others be asked as before.
+func drainAllButOne(r *cellsRun) {
+	r.add(happens, func() {
+		for _, c := range r.cells[:cellCount-1] {
+			r.change(c, drains(true))
+		}
+	})
+}
+
+// notHeard has the first cells not be heard any more, and be asked as before.
+func notHeard(cells int) func(*cellsRun) {
+	return func(r *cellsRun) {
+		r.add(happens, func() {
+			for _, c := range r.cells[:cells] {
+				c.mute = true
+			}
+		})
+	}
 }
 
 // harmonic returns 1 + 1/2 + ... + 1/n.
@@ -123,11 +205,17 @@ func cutOffFor(cells int, time int64) func(*cellsRun) {
 // playCells runs a scenario under a limit.
 func playCells(tb testing.TB, s *cellScenario, rule string, seed uint64) *cellsRun {
 	tb.Helper()
-	begin := newCells
-	if s.strangers {
-		begin = newStrangers
+	weights := s.weights
+	if weights == nil {
+		weights = firstOf(1)
 	}
-	r := begin(tb, seed, rule, slices.Repeat([]int64{1}, cellCount))
+	r := newStrangers(tb, seed, rule, weights)
+	if s.before != nil {
+		s.before(r)
+	}
+	if !s.strangers {
+		r.introduce()
+	}
 	if s.slowest > 0 {
 		r.slowest = s.slowest
 	}

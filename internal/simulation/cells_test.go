@@ -38,6 +38,9 @@ const (
 	logLimit    = `{"id": "n", "by": ["tenant"], "rate": "1000/10s", "algorithm": "sliding_log"}`
 )
 
+// epochOfCells is when a run begins.
+var epochOfCells = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+
 // cellsRun is cells that share a limit, and the control plane that tells them so. It is
 // also the registry and the table of limits.
 type cellsRun struct {
@@ -80,6 +83,12 @@ type proxyOfCell struct {
 func newCells(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRun {
 	tb.Helper()
 	r := newStrangers(tb, seed, rule, weights)
+	r.introduce()
+	return r
+}
+
+// introduce tells all cells of each other, and begins to look after them.
+func (r *cellsRun) introduce() {
 	r.look()
 	for _, c := range r.cells {
 		for _, p := range c.proxies {
@@ -87,7 +96,6 @@ func newCells(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRu
 		}
 	}
 	r.beginLooking(r.random.Int64N(lookEvery))
-	return r
 }
 
 // newStrangers returns cells that nobody has told of each other.
@@ -95,10 +103,10 @@ func newStrangers(tb testing.TB, seed uint64, rule string, weights []int64) *cel
 	tb.Helper()
 	r := &cellsRun{
 		tb: tb, random: rand.New(rand.NewPCG(seed, 5)), slowest: second, known: map[string]limits.RegisteredCell{},
-		epoch: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		epoch: epochOfCells,
 		file: []limits.Item{
-			{Key: limits.KeyShared, Version: 1, Body: json.RawMessage(`{"version": 1, "default_plan": "p"}`)},
-			{Key: limits.PrefixPlan + "p", Version: 1, Body: json.RawMessage("[" + rule + "]")},
+			written(limits.KeyShared, `{"version": 1, "default_plan": "p"}`),
+			written(limits.PrefixPlan+"p", "["+rule+"]"),
 		},
 		set: limits.Item{Key: limits.KeyCells},
 	}
@@ -107,6 +115,11 @@ func newStrangers(tb testing.TB, seed uint64, rule string, weights []int64) *cel
 		r.join(weight)
 	}
 	return r
+}
+
+// written returns an item as operators have written it.
+func written(key, body string) limits.Item {
+	return limits.Item{Key: key, Body: json.RawMessage(body), Version: 1, Actor: "somebody", At: epochOfCells}
 }
 
 // load returns the limits of a new proxy.
@@ -146,6 +159,12 @@ func (r *cellsRun) join(weight int64) *simulatedCell {
 
 // beat has a proxy say that its cell is there, now and then from now on.
 func (r *cellsRun) beat(c *simulatedCell) {
+	r.register(c)
+	r.add(r.now+beatEvery/2+r.random.Int64N(beatEvery/2), func() { r.beat(c) })
+}
+
+// register says that a cell is there.
+func (r *cellsRun) register(c *simulatedCell) {
 	known, ok := r.known[c.id]
 	if !c.cut && !c.mute && (!ok || r.time().Sub(known.Beat) > beatLeast*time.Microsecond) {
 		if !ok {
@@ -154,15 +173,18 @@ func (r *cellsRun) beat(c *simulatedCell) {
 		known.Beat = r.time()
 		r.known[c.id] = known
 	}
-	r.add(r.now+beatEvery/2+r.random.Int64N(beatEvery/2), func() { r.beat(c) })
 }
 
 // change changes what is registered of a cell, as operators do.
 func (r *cellsRun) change(c *simulatedCell, change func(*limits.Cell)) {
-	known := r.known[c.id]
-	change(&known.Cell)
-	r.known[c.id] = known
+	if known, ok := r.known[c.id]; ok {
+		change(&known.Cell)
+		r.known[c.id] = known
+	}
 }
+
+// forget removes a cell from the registry, to which it comes again if it is heard.
+func (r *cellsRun) forget(c *simulatedCell) { delete(r.known, c.id) }
 
 // heal connects a cell again: what it was not told waits for it.
 func (r *cellsRun) heal(c *simulatedCell) {
@@ -269,25 +291,33 @@ func (c *simulatedCell) partOf(p *proxyOfCell) float64 {
 	return p.part
 }
 
-// workOut works it out as people would.
+// workOut works it out as people would: who shares has its weight of theirs, and who does
+// not has its weight of all that are named and its own.
 func (c *simulatedCell) workOut(body json.RawMessage) float64 {
 	var said struct {
 		Cells []struct {
-			ID       string
-			Weight   float64
-			Draining bool
+			ID             string
+			Weight         float64
+			Draining, Gone bool
 		}
 	}
 	if err := json.Unmarshal(body, &said); err != nil {
 		panic(err) // what the control plane has written
 	}
-	own, others := float64(c.weight), 0.0
+	own, sharing, named, shares := float64(c.weight), 0.0, float64(c.weight), false
 	for _, cell := range said.Cells {
-		if cell.ID == c.id {
-			own = cell.Weight
-		} else if !cell.Draining {
-			others += cell.Weight
+		has := !cell.Draining && !cell.Gone
+		if has {
+			sharing += cell.Weight
+		}
+		named += cell.Weight
+		if cell.ID == c.id { // and its weight is what is said here
+			named -= own
+			own, shares = cell.Weight, has
 		}
 	}
-	return own / (own + others)
+	if shares {
+		return own / sharing
+	}
+	return own / named
 }
