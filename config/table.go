@@ -56,7 +56,7 @@ const (
 
 // newTable returns the settings; reading a value changes s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), limitsSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), limitsSettings(s), decisionSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {
@@ -143,6 +143,11 @@ func limitsSettings(s *Settings) settings {
 			name: "cells_table", group: groupLimits,
 			usage: "the DynamoDB table in which cells are registered", value: reference(&s.CellsTable, "TABLE"),
 		},
+	}
+}
+
+func decisionSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "decision_timeout", group: groupLimits, initial: "5ms",
 			usage: "how long the store may take before a decision is made without it", value: duration(&s.DecisionTimeout, time.Millisecond, time.Minute),

@@ -17,6 +17,8 @@ const (
 	// cellGone is how old the latest heartbeat of a cell may be: three are missed by then,
 	// and clocks may differ a little.
 	cellGone = 30 * time.Second
+	// cellForgotten is how old it may be for a cell to be named at all.
+	cellForgotten = 24 * time.Hour
 	// Actor is who writes what the control plane writes.
 	Actor = "control-plane"
 )
@@ -86,8 +88,8 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 // Members returns the registered cells as they are at an instant.
 func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
 	for _, c := range known {
-		if c.Weight > 0 {
-			c.Gone = now.Sub(c.Beat) >= cellGone
+		if age := now.Sub(c.Beat); c.Weight > 0 && age < cellForgotten {
+			c.Gone = age >= cellGone
 			set.Cells = append(set.Cells, c.Cell)
 		}
 	}

@@ -219,8 +219,10 @@ func TestBodyThatIsNoJSON(t *testing.T) {
 	a := awstest.Start(t)
 	newTable(t, a)
 	c, _ := openChanges(t, a)
-	writeByHand(t, a, map[string]types.AttributeValue{attrKey: text("TENANT#a"), attrVersion: number(1), attrBody: text("{\x00<no \"JSON"),
-		attrActor: text("ann"), attrAt: text("2026-01-02T03:04:05Z")})
+	writeByHand(t, a, map[string]types.AttributeValue{
+		attrKey: text("TENANT#a"), attrVersion: number(1), attrBody: text("{\x00<no \"JSON"),
+		attrActor: text("ann"), attrAt: text("2026-01-02T03:04:05Z"),
+	})
 	got := told(t, "the change", doneEach(c), atLeast[table.Item](1))
 	body, err := json.Marshal(got[0])
 	var back table.Item

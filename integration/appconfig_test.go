@@ -84,9 +84,13 @@ func (a *appConfig) version(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
-	var in struct{ ConfigurationVersion, DeploymentStrategyId, ConfigurationProfileId string }
+	var in struct {
+		ConfigurationVersion string
+		Strategy             string `json:"DeploymentStrategyId"`
+		Profile              string `json:"ConfigurationProfileId"`
+	}
 	n := 0
-	if json.NewDecoder(r.Body).Decode(&in) == nil && in.ConfigurationProfileId == "pro1234" && in.DeploymentStrategyId != "" {
+	if json.NewDecoder(r.Body).Decode(&in) == nil && in.Profile == "pro1234" && in.Strategy != "" {
 		n, _ = strconv.Atoi(in.ConfigurationVersion)
 	}
 	a.mu.Lock()

@@ -50,9 +50,9 @@ func (s *CellSet) Active() []Cell {
 
 // Sharing returns the cells that share the limits as one of them sees it, and its place
 // among them. One that has no part, because it has just come, drains, or was given up, takes
-// the one that it would have if all that are named had theirs: however many there are like
-// it, together they have less than one limit beside that of the active ones. Its weight is
-// the one that is named, or else what it has by itself.
+// the one that it would have if all that are named had theirs: however many of those that
+// are named have none, together they take less than one limit beside that of the active
+// ones. Its weight is the one that is named, or else what it has by itself.
 func (s *CellSet) Sharing(own string, weight int64) (cells []Cell, place int) {
 	byID := func(a Cell, id string) int { return cmp.Compare(a.ID, id) }
 	cells = s.Active()

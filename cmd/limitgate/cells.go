@@ -28,8 +28,9 @@ Usage:
 A cell is there once a proxy says so, by limitgate serve --cell. Of each limit it
 gets the part that is its weight among the weights of all active cells. drain
 takes its part away, for when traffic goes elsewhere, and join gives it back.
-forget removes one that has gone for good. The control plane sees to it within
-some seconds.
+forget removes one that has gone for good: one that is only cut off would count in
+none of the others when it comes back. The control plane sees to it within some
+seconds.
 
 All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong.`
 
@@ -127,10 +128,12 @@ func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, v
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CELL\tWEIGHT\tSTATE\tPART\tLAST HEARD OF")
 	for _, c := range cells {
-		state, part := "gone", "-" // or not seen yet
+		state, part := "new", "-"
 		for _, in := range set.Cells {
 			switch {
-			case in.ID != c.ID || in.Gone:
+			case in.ID != c.ID:
+			case in.Gone:
+				state = "gone"
 			case in.Draining:
 				state = "draining"
 			default:
