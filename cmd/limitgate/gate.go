@@ -90,12 +90,15 @@ func (g *gate) fail(err error) {
 // try returns what a set becomes by the gate. What cannot be tried leaves it as it is.
 func (g *gate) try(set *limit.Set, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.failed = nil
-	if g.said.Revision == 0 || g.said.Revision == g.held {
-		return set
+	said, held := g.said, g.held
+	g.mu.Unlock()
+	var err error
+	if said.Revision != 0 && said.Revision != held {
+		set, err = try(said) // which takes a while
 	}
-	set, g.failed = try(g.said)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failed = err
 	return set
 }
 

@@ -37,6 +37,10 @@ type limitsSource interface {
 // awsTimeout bounds what is asked of AWS at the start, at the end and by people.
 const awsTimeout = 30 * time.Second
 
+// snapshotAfter is how long a start waits for AWS where there may be a snapshot: whoever
+// follows the table has the rest soon.
+const snapshotAfter = 10 * time.Second
+
 // tableSource are limits in a DynamoDB table.
 type tableSource struct {
 	*catalog.Catalog
@@ -75,7 +79,11 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 	if (s.UpdatesTopic == "") == (s.UpdatesQueue == "") {
 		return nil, errors.New("limits of a table need to be told of changes: say --updates-topic ARN, or --updates-queue URL of a queue made for this proxy alone")
 	}
-	ctx, cancel := context.WithTimeout(ctx, awsTimeout)
+	wait := awsTimeout
+	if s.LimitsSnapshot != "" {
+		wait = snapshotAfter
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	aws, err := awsclient.Load(ctx)
 	if err != nil {
