@@ -141,7 +141,7 @@ func newOverseer(config aws.Config, s settings, log *slog.Logger) (*overseer, er
 	}
 	name, err := appconfig.ParseName(s.gate)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read LIMITGATE_ROLLOUT_GATE: %w", err)
 	}
 	deployments := appconfig.NewDeployments(config, name)
 	o.rollouts.Close = func(ctx context.Context, gate []byte, why string) error {
