@@ -44,6 +44,11 @@ func Load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("configure AWS: %w", err)
 	}
+	env, err := awsconfig.NewEnvConfig()
+	if err != nil {
+		return c, fmt.Errorf("configure AWS: %w", err)
+	}
+	c.RetryMaxAttempts = env.RetryMaxAttempts // which the SDK leaves out where it is given a retryer
 	if c.Region == "" {
 		return c, fmt.Errorf("configure AWS: no region is set: say AWS_REGION, or a profile that has one")
 	}

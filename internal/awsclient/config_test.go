@@ -3,11 +3,46 @@ package awsclient
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 )
+
+// TestMaxAttempts: AWS_MAX_ATTEMPTS says how often a request is made, whatever it fails for.
+func TestMaxAttempts(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+	} {
+		t.Setenv(name, value)
+	}
+	for value, want := range map[string]int64{"": faultAttempts, "1": 1, "2": 2} {
+		t.Setenv("AWS_MAX_ATTEMPTS", value)
+		c, err := Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked.Store(0)
+		if _, err := sqs.NewFromConfig(c).ListQueues(t.Context(), &sqs.ListQueuesInput{}); err == nil {
+			t.Error("there is an answer")
+		}
+		if n := asked.Load(); n != want {
+			t.Errorf("with AWS_MAX_ATTEMPTS %q it is asked %d times, want %d", value, n, want)
+		}
+	}
+}
 
 // TestRetries: what is throttled is tried for half a minute or so, what fails otherwise
 // not for long, and each pause is bounded.
