@@ -22,9 +22,9 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// binaries are the programs under test, built once: the release, and one that
-// writes the next format.
-var binaries struct{ release, next string }
+// binaries are the programs under test, built once: the release, one that writes the next
+// format, and the control plane for AWS Lambda.
+var binaries struct{ release, next, lambda string }
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -35,11 +35,15 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binaries.release, binaries.next = filepath.Join(dir, "limitgate"), filepath.Join(dir, "limitgate-next")
-	for path, tags := range map[string]string{binaries.release: "", binaries.next: "limitgate_next_format"} {
-		out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "../cmd/limitgate").CombinedOutput()
+	binaries.release, binaries.next, binaries.lambda = filepath.Join(dir, "limitgate"), filepath.Join(dir, "limitgate-next"), filepath.Join(dir, "bootstrap")
+	for _, b := range []struct{ path, tags, from string }{
+		{binaries.release, "", "../cmd/limitgate"},
+		{binaries.next, "limitgate_next_format", "../cmd/limitgate"},
+		{binaries.lambda, "lambda.norpc", "../cmd/limitgate-lambda"},
+	} {
+		out, err := exec.Command("go", "build", "-tags", b.tags, "-o", b.path, b.from).CombinedOutput()
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "build limitgate: %v\n%s", err, out)
+			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", b.from, err, out)
 			return 1
 		}
 	}

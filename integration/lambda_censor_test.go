@@ -1,0 +1,208 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+)
+
+// ruling is what a censor has done with a call.
+type ruling int
+
+const (
+	letThrough ruling = iota
+	refused           // it is not done
+	answerLost        // it is done, and its answer is an error
+	halved            // of a batch to publish the latter half is refused
+)
+
+// censor stands before the emulator, but for its tables, and rules on each call.
+type censor struct {
+	server *httptest.Server
+	next   *httputil.ReverseProxy
+
+	mu    sync.Mutex // guards what follows
+	rule  func(operation string, n int) ruling
+	calls map[string]int // by their operation
+}
+
+// startCensor starts one that lets all pass.
+func startCensor(s *site) *censor {
+	c := &censor{calls: map[string]int{}, next: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})}
+	c.next.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	c.server = httptest.NewServer(c)
+	s.tb.Cleanup(c.server.Close)
+	return c
+}
+
+// environment leads a process to the censor, if it comes behind that of the site.
+func (c *censor) environment() string { return "AWS_ENDPOINT_URL=" + c.server.URL }
+
+// by has calls ruled on: by their operation, of which this is the nth since.
+func (c *censor) by(rule func(operation string, n int) ruling) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rule = rule
+	clear(c.calls)
+}
+
+// count returns how often an operation was called since.
+func (c *censor) count(operation string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[operation]
+}
+
+func (c *censor) judge(operation string) ruling {
+	c.mu.Lock()
+	c.calls[operation]++
+	rule, n := c.rule, c.calls[operation]
+	c.mu.Unlock()
+	if rule == nil {
+		return letThrough
+	}
+	return rule(operation, n)
+}
+
+// ServeHTTP answers a call or passes it on. Its operation is Action of a form, or else
+// what the header or the method says.
+func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	_, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	form, err := url.ParseQuery(string(body))
+	switch {
+	case ok:
+	case err == nil && form.Get("Action") != "":
+		operation = form.Get("Action")
+	default:
+		operation = r.Method
+	}
+	switch c.judge(operation) {
+	case refused:
+		w.WriteHeader(http.StatusInternalServerError)
+	case answerLost:
+		c.next.ServeHTTP(httptest.NewRecorder(), r)
+		w.WriteHeader(http.StatusInternalServerError)
+	case halved:
+		c.halve(w, r, form)
+	default:
+		c.next.ServeHTTP(w, r)
+	}
+}
+
+// halve publishes the first half of a batch, or the only message, and refuses the rest.
+func (c *censor) halve(w http.ResponseWriter, r *http.Request, form url.Values) {
+	const prefix = "PublishBatchRequestEntries.member."
+	var ids []string
+	for form.Has(prefix + fmt.Sprint(len(ids)+1) + ".Id") {
+		ids = append(ids, form.Get(prefix+fmt.Sprint(len(ids)+1)+".Id"))
+	}
+	kept := (len(ids) + 1) / 2
+	for name := range form {
+		var n int
+		if _, err := fmt.Sscanf(name, prefix+"%d.", &n); err == nil && n > kept {
+			form.Del(name)
+		}
+	}
+	body := form.Encode()
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	c.next.ServeHTTP(httptest.NewRecorder(), r)
+	answer := `<PublishBatchResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishBatchResult><Successful>`
+	for _, id := range ids[:kept] {
+		answer += "<member><Id>" + id + "</Id><MessageId>94f20ce6-13c5-43a0-9a9e-ca52d816e90b</MessageId></member>"
+	}
+	answer += "</Successful><Failed>"
+	for _, id := range ids[kept:] {
+		answer += "<member><Id>" + id + "</Id><Code>InternalError</Code><Message>try again</Message><SenderFault>false</SenderFault></member>"
+	}
+	w.Header().Set("Content-Type", "text/xml")
+	_, _ = io.WriteString(w, answer+"</Failed></PublishBatchResult></PublishBatchResponse>")
+}
+
+// letterbox is a queue that a test reads. It keeps what it has read.
+type letterbox struct {
+	site   *site
+	client *sqs.Client
+	url    string
+	bodies []string
+}
+
+func (s *site) letterbox(name string) *letterbox {
+	s.tb.Helper()
+	l := &letterbox{site: s, client: sqs.NewFromConfig(s.Config)}
+	made, err := l.client.CreateQueue(s.tb.Context(), &sqs.CreateQueueInput{QueueName: &name})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	l.url = *made.QueueUrl
+	return l
+}
+
+// listen has it get what the topic tells.
+func (l *letterbox) listen() {
+	l.site.tb.Helper()
+	ctx := l.site.tb.Context()
+	got, err := l.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &l.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn}})
+	if err == nil {
+		_, err = sns.NewFromConfig(l.site.Config).Subscribe(ctx, &sns.SubscribeInput{
+			TopicArn: &l.site.topic, Protocol: aws.String("sqs"), Endpoint: aws.String(got.Attributes["QueueArn"]),
+			Attributes: map[string]string{"RawMessageDelivery": "true"},
+		})
+	}
+	if err != nil {
+		l.site.tb.Fatal(err)
+	}
+}
+
+// read returns all that has come so far.
+func (l *letterbox) read() []string {
+	l.site.tb.Helper()
+	ctx := l.site.tb.Context()
+	for {
+		got, err := l.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.url, MaxNumberOfMessages: relayBatch})
+		if err != nil {
+			l.site.tb.Fatal(err)
+		}
+		if len(got.Messages) == 0 {
+			return l.bodies
+		}
+		for _, m := range got.Messages {
+			l.bodies = append(l.bodies, *m.Body)
+			if _, err := l.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &l.url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+				l.site.tb.Fatal(err)
+			}
+		}
+	}
+}
+
+// messages returns what the topic has told so far.
+func (l *letterbox) messages() []tables.Message {
+	l.site.tb.Helper()
+	bodies := l.read()
+	all := make([]tables.Message, len(bodies))
+	for i, body := range bodies {
+		if err := json.Unmarshal([]byte(body), &all[i]); err != nil {
+			l.site.tb.Fatalf("%s: %v", body, err)
+		}
+	}
+	return all
+}

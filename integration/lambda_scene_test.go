@@ -1,0 +1,250 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+)
+
+const (
+	// lambdaBatch is how many records a function is told of at most, and lambdaRetries how
+	// often what it cannot do is told again.
+	lambdaBatch   = 25
+	lambdaRetries = 3
+)
+
+// lambdaScene is a site whose proxies are told of changes by a function, with a censor
+// before the topic and its queues.
+type lambdaScene struct {
+	*site
+	censor  *censor
+	relay   *function
+	told    *letterbox // by the topic
+	dead    *letterbox // by the function
+	onward  *letterbox // by its event source mapping
+	changer *changer
+	mapping *mapping // of the relay; nil until it is mapped
+}
+
+// newLambdaScene starts one without the mapping, with a plan in the table.
+func newLambdaScene(t *testing.T) *lambdaScene {
+	t.Helper()
+	s := &lambdaScene{site: newSite(t)}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s.changer = &changer{site: s.site, random: rand.New(rand.NewPCG(seed, 1)), raw: dynamodb.NewFromConfig(s.Config)}
+	s.censor = startCensor(s.site)
+	s.told, s.dead, s.onward = s.letterbox("told"), s.letterbox("dead"), s.letterbox("onward")
+	s.told.listen()
+	s.relay = s.site.function("relay", s.censor.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_TOPIC="+s.topic, "LIMITGATE_DEAD_LETTERS="+s.dead.url)
+	s.push(tableLimits(t, ""), "ann")
+	s.changer.made = 3 // the shared limits and two plans
+	return s
+}
+
+// start maps the stream to the relay.
+func (s *lambdaScene) start() {
+	s.tb.Helper()
+	s.mapping = s.mapStream(s.relay, "limits", lambdaBatch, lambdaRetries, s.onward.url)
+}
+
+// changes makes n changes while the function is busy, so that they are told together.
+func (s *lambdaScene) changes(n int) {
+	s.relay.one.Lock()
+	defer s.relay.one.Unlock()
+	for range n {
+		s.changer.change()
+	}
+}
+
+// records is how many the stream has when what was written by hand is put back.
+func (s *lambdaScene) records() int { return s.changer.made + s.changer.byHand }
+
+// signed returns the changes of the stream of which proxies are to be told, as key and
+// version, in their order.
+func (s *lambdaScene) signed() (all []string) {
+	s.tb.Helper()
+	for _, r := range s.streamRecords() {
+		before, after := imageOf(s.tb, r.Dynamodb.OldImage), imageOf(s.tb, r.Dynamodb.NewImage)
+		if after != nil && after.Version > 0 && after.Actor != "" && tables.IsKey(after.Key) && (before == nil || after.Version > before.Version) {
+			all = append(all, fmt.Sprint(after.Key, " ", after.Version))
+		}
+	}
+	return all
+}
+
+// toldItems returns how often each item was told, as key and version, and all in the order
+// in which they were told first.
+func (s *lambdaScene) toldItems() (times map[string]int, order []string) {
+	s.tb.Helper()
+	times = map[string]int{}
+	for _, m := range s.told.messages() {
+		if m.Item == nil {
+			continue
+		}
+		name := fmt.Sprint(m.Item.Key, " ", m.Item.Version)
+		if times[name]++; times[name] == 1 {
+			order = append(order, name)
+		}
+	}
+	return times, order
+}
+
+// checkTold checks that all changes were told in their order, and nothing else was. It
+// returns how many there were, and how often they were told.
+func (s *lambdaScene) checkTold(t *testing.T) (changes, all int) {
+	t.Helper()
+	times, order := s.toldItems()
+	if want := s.signed(); !slices.Equal(order, want) {
+		t.Errorf("told %v\nwant %v\n%s", order, want, s.relay.log())
+	}
+	for _, n := range times {
+		all += n
+	}
+	return len(order), all
+}
+
+var tenantRate = regexp.MustCompile(`"(\d+)/s"`)
+
+// enforced waits until proxies enforce what the table says of all tenants.
+func (s *lambdaScene) enforced(t *testing.T, proxies ...*proxy) {
+	t.Helper()
+	items, err := s.table.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range items {
+		if !tables.IsTenant(it.Key) {
+			continue
+		}
+		want := int64(100) // that of the default plan
+		if found := tenantRate.FindSubmatch(it.Body); found != nil && !it.Deleted {
+			_, _ = fmt.Sscan(string(found[1]), &want)
+		}
+		enforce(t, tables.Name(it.Key), want, proxies...)
+	}
+}
+
+// digest returns what the table is.
+func (s *lambdaScene) digest(t *testing.T) (d tables.Digest) {
+	t.Helper()
+	items, err := s.table.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range items {
+		if items[i].IsLimits() {
+			d.Add(&items[i])
+		}
+	}
+	return d
+}
+
+// digests returns those that were told so far.
+func (s *lambdaScene) digests() (all []tables.Digest) {
+	s.tb.Helper()
+	for _, m := range s.told.messages() {
+		if m.Digest != nil {
+			all = append(all, *m.Digest)
+		}
+	}
+	return all
+}
+
+// letter is what the function says of what it can do nothing with.
+type letter struct {
+	Key, Sequence, Why string
+	After              *auditedImage
+}
+
+// deadLetters returns those that came so far, by the sequence numbers of their changes.
+func (s *lambdaScene) deadLetters() map[string]letter {
+	s.tb.Helper()
+	all := map[string]letter{}
+	for _, body := range s.dead.read() {
+		var l letter
+		if err := json.Unmarshal([]byte(body), &l); err != nil {
+			s.tb.Fatalf("%s: %v", body, err)
+		}
+		all[l.Sequence] = l
+	}
+	return all
+}
+
+// noItems is what somebody writes into the table by hand that is no item.
+func noItems() []map[string]types.AttributeValue {
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	count := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	return []map[string]types.AttributeValue{
+		{"pk": text("note"), "text": text("not to be used")},
+		{"pk": text("TENANT#"), "version": count("7"), "updated_by": text("eve"), "updated_at": text("2026-01-02T03:04:05Z"), "body": text(`{"plan":"gold"}`)},
+		{"pk": text("TENANT#eve"), "version": text("7"), "updated_by": text("eve"), "updated_at": text("2026-01-02T03:04:05Z"), "body": text(`{"plan":"gold"}`)},
+		{"pk": text("TENANT#eve2"), "version": count("7"), "body": text("no JSON at all \x00\"")},
+		{"pk": text("TENANT#eve3"), "version": count("0"), "updated_by": text("eve")},
+		{
+			"pk": text("PLAN#eve"), "version": &types.AttributeValueMemberNULL{Value: true}, "updated_by": &types.AttributeValueMemberSS{Value: []string{"eve"}},
+			"updated_at": count("1"), "body": &types.AttributeValueMemberB{Value: []byte{0, 1, 0xff}}, "deleted": &types.AttributeValueMemberBOOL{Value: true},
+			"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("x"), &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"y": count("1")}}}},
+		},
+	}
+}
+
+// litter writes that, and returns the keys.
+func (s *lambdaScene) litter() (keys []string) {
+	s.tb.Helper()
+	for _, item := range noItems() {
+		if _, err := s.changer.raw.PutItem(s.tb.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: item}); err != nil {
+			s.tb.Fatal(err)
+		}
+		keys = append(keys, item["pk"].(*types.AttributeValueMemberS).Value)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// checkLetters waits for a letter of each of those keys, with the reason, and of no other.
+func (s *lambdaScene) checkLetters(t *testing.T, keys []string) {
+	t.Helper()
+	var letters map[string]letter
+	eventually(t, "what is no item is a dead letter", func() bool {
+		letters = s.deadLetters()
+		return len(letters) >= len(keys)
+	})
+	var named []string
+	for sequence, l := range letters {
+		named = append(named, l.Key)
+		if sequence == "" || !strings.Contains(l.Why, "written by hand") || l.After == nil || l.After.Key != l.Key {
+			t.Errorf("a letter says %+v", l)
+		}
+	}
+	if slices.Sort(named); !slices.Equal(named, keys) {
+		t.Errorf("letters of %v, want %v", named, keys)
+	}
+}
+
+// thrice has a function be told of each event that its mapping told three times more.
+func (m *mapping) thrice(t *testing.T) {
+	t.Helper()
+	events, _, _ := m.toldEvents()
+	for _, event := range events {
+		for range 3 {
+			got, err := m.invoke(t.Context(), event)
+			if err != nil || string(got) != `{"batchItemFailures":[]}` {
+				t.Fatalf("told again, it says %s, %v\n%s", got, err, m.log())
+			}
+		}
+	}
+	if len(events) == 0 {
+		t.Error("there was no event")
+	}
+}

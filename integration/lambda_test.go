@@ -1,0 +1,270 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/admission"
+	"github.com/limitgate/limitgate/dynamo"
+	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+)
+
+// TestLambdaTellsOfChanges: what is pushed reaches a proxy by way of a function; what is
+// written by hand holds up nothing and is put back, or is a dead letter; whatever is told
+// again changes nothing; and by a schedule proxies are told what the whole table is.
+func TestLambdaTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	s := newLambdaScene(t)
+	s.start()
+	p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
+	s.push(tableLimits(t, "acme: {plan: free}, beta: {plan: gold}"), "ann")
+	enforce(t, "acme", 100, p)
+	enforce(t, "beta", 1000, p)
+	keys := s.litter()
+	const own = "acme: {plan: gold, overrides: {tenant: {rate: 700/s}}}, beta: {plan: gold}"
+	s.push(tableLimits(t, own), "bob")
+	enforce(t, "acme", 700, p)
+	s.checkLetters(t, keys)
+
+	for i := range 2 { // by hand: one is deleted, one is written
+		key := []string{"TENANT#acme", "TENANT#beta"}[i]
+		it, ok, err := s.table.Get(t.Context(), key)
+		if err != nil || !ok {
+			t.Fatalf("%s: %v", key, err)
+		}
+		s.changer.unsigned(it)
+	}
+	eventually(t, "both are put back", func() bool {
+		acme, _, err := s.table.Get(t.Context(), "TENANT#acme")
+		beta, _, other := s.table.Get(t.Context(), "TENANT#beta")
+		return err == nil && other == nil && acme.Actor == "control-plane" && beta.Actor == "control-plane"
+	})
+	s.mapping.await(len(s.streamRecords()))
+	s.checkTold(t)
+	enforce(t, "acme", 700, p)
+	enforce(t, "beta", 1000, p)
+	said, _, _ := strings.Cut(agree(t, "acme", p), " source:")
+
+	before := s.digest(t)
+	s.mapping.thrice(t)
+	if after := s.digest(t); after != before {
+		t.Errorf("what was told again has made %+v of %+v", after, before)
+	}
+	for range 2 {
+		s.relay.schedule(t)
+	}
+	eventually(t, "digests are told", func() bool { return len(s.digests()) >= 2 })
+	for _, d := range s.digests() {
+		if d != before {
+			t.Errorf("the digest %+v is told of %+v", d, before)
+		}
+	}
+	// What comes behind them says that the proxy has them all.
+	s.push(tableLimits(t, own+", last: {plan: gold}"), "bob")
+	enforce(t, "last", 1000, p)
+	if again, _, _ := strings.Cut(agree(t, "acme", p), " source:"); again != said {
+		t.Errorf("what was told again has changed %s to %s", said, again)
+	}
+	if n := metric(p.get("/metrics"), "limitgate_config_repairs_total"); n != 0 {
+		t.Errorf("the proxy has read the table %d times, and missed nothing", n)
+	}
+	if letters := s.onward.read(); len(letters) > 0 {
+		t.Errorf("given up: %v", letters)
+	}
+}
+
+// TestLambdaGoesOn: what could not be told is told again from there on, and nothing is lost
+// whatever the topic answers and wherever the function dies. What is given up is said, holds
+// up nothing, and is found by proxies that are told what the table is.
+func TestLambdaGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newLambdaScene(t)
+	s.changes(40)
+	s.censor.by(func(operation string, n int) ruling {
+		if operation != "PublishBatch" {
+			return letThrough
+		}
+		return []ruling{letThrough, refused, halved}[n%3]
+	})
+	s.start()
+	s.mapping.await(s.records())
+	if changes, all := s.checkTold(t); all != changes {
+		t.Errorf("%d changes were told %d times: what was done with is told again", changes, all)
+	}
+	if events, parts, errs := s.mapping.toldEvents(); parts < 3 || errs > 0 {
+		t.Errorf("of %d events %d were done in part, and %d came to an error", len(events), parts, errs)
+	}
+	p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
+
+	s.censor.by(func(operation string, n int) ruling {
+		switch {
+		case operation != "PublishBatch":
+		case n == 3: // of the second batch, or within it
+			s.relay.kill()
+			return refused
+		case n == 5:
+			return answerLost
+		}
+		return letThrough
+	})
+	s.changes(40)
+	s.mapping.await(s.records())
+	if changes, all := s.checkTold(t); all <= changes {
+		t.Errorf("%d changes were told %d times, although answers were lost", changes, all)
+	}
+	if n := s.relay.started(); n < 2 {
+		t.Errorf("%d processes: none has died", n)
+	}
+	s.enforced(t, p)
+	s.givesUp(t, p)
+}
+
+// givesUp has the topic not take a change until it is given up.
+func (s *lambdaScene) givesUp(t *testing.T, p *proxy) {
+	t.Helper()
+	s.censor.by(func(string, int) ruling { return refused })
+	lost := s.changer.sign(tables.Item{Key: "TENANT#lost"})
+	var letters []string
+	eventually(t, "a change is given up", func() bool {
+		letters = s.onward.read()
+		return len(letters) > 0
+	})
+	s.censor.by(nil)
+	var said struct {
+		RequestContext struct {
+			Condition              string
+			ApproximateInvokeCount int
+		}
+		DDBStreamBatchInfo batchInfo
+	}
+	if err := json.Unmarshal([]byte(letters[0]), &said); err != nil {
+		t.Fatalf("%s: %v", letters[0], err)
+	}
+	records := s.streamRecords()
+	last := sequence(&records[len(records)-1])
+	if info := said.DDBStreamBatchInfo; len(letters) != 1 || info.StartSequenceNumber != last || info.EndSequenceNumber != last || info.BatchSize != 1 || said.RequestContext.ApproximateInvokeCount != 1+lambdaRetries {
+		t.Errorf("given up: %v, want one letter of %s", letters, last)
+	}
+	s.changer.sign(tables.Item{Key: "TENANT#found"})
+	enforce(t, "found", int64(s.changer.made), p)
+	enforce(t, "lost", 100, p) // as a tenant that is not listed
+	if times, _ := s.toldItems(); times["TENANT#lost 1"] != 0 {
+		t.Error("what was given up was told")
+	}
+	for range 2 {
+		s.relay.schedule(t)
+	}
+	enforce(t, "lost", rateOf(t, lost), p)
+}
+
+// rateOf returns the limit of a tenant that a changer has written.
+func rateOf(t *testing.T, it tables.Item) (rate int64) {
+	t.Helper()
+	found := tenantRate.FindSubmatch(it.Body)
+	if found == nil {
+		t.Fatalf("%s has no rate: %s", it.Key, it.Body)
+	}
+	_, _ = fmt.Sscan(string(found[1]), &rate)
+	return rate
+}
+
+// TestLambdaAudit: there is exactly one object of each change, although writes fail, or seem
+// to, the function dies, and each event is told three times more.
+func TestLambdaAudit(t *testing.T) {
+	t.Parallel()
+	s := newLambdaScene(t)
+	bucket := s.archive()
+	s.start()
+	writes := startCensor(s.site)
+	f := s.site.function("audit", writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)
+	writes.by(func(_ string, n int) ruling {
+		switch {
+		case n == 15:
+			f.kill()
+			return refused
+		case n%10 == 3:
+			return refused
+		case n%10 == 7:
+			return answerLost
+		}
+		return letThrough
+	})
+	s.changes(40)
+	m := s.mapStream(f, "limits", lambdaBatch, 20, s.onward.url)
+	m.await(s.records())
+	writes.by(nil)
+	m.thrice(t)
+	s.changer.check(t, readAudit(t, bucket))
+	_, parts, errs := m.toldEvents()
+	if n := f.started(); n != 2 || parts == 0 || errs == 0 {
+		t.Errorf("%d processes, %d events done in part and %d errors: nothing went wrong", n, parts, errs)
+	}
+	if letters := s.onward.read(); len(letters) > 0 {
+		t.Errorf("given up: %v", letters)
+	}
+}
+
+// TestLambdaCells: a function says which cells share the limits, measures what they admit,
+// and ends the trial of a revision that was vetoed.
+func TestLambdaCells(t *testing.T) {
+	t.Parallel()
+	gate := newAppConfig(t)
+	s := newLambdaScene(t)
+	s.env = gate.environment()
+	s.start()
+	f := s.site.function("cells", append(gate.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_CELLS_TABLE=cells", "LIMITGATE_ROLLOUT_GATE="+gateName)...)
+	m := s.mapStream(f, "cells", lambdaBatch, lambdaRetries, s.onward.url)
+	s.push(tableLimits(t, "acme: {plan: gold}"), "ann")
+	all := []*proxy{s.serveCell("a"), s.serveCell("b")}
+	parts(t, "acme", all, 500, 500)
+	s.cells("weight", "--cells", "cells", "b", "300")
+	parts(t, "acme", all, 250, 750)
+	it, _, err := s.table.Get(t.Context(), tables.KeyCells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.thrice(t)
+	for range 3 {
+		f.schedule(t)
+	}
+	if again, _, err := s.table.Get(t.Context(), tables.KeyCells); err != nil || !reflect.DeepEqual(again, it) {
+		t.Errorf("%+v has become %+v: %v", it, again, err)
+	}
+
+	registry := dynamo.NewRegistry(s.Config, "cells")
+	window := time.Now().UnixNano()/int64(admission.Window) - 1
+	for cell, share := range map[string]float64{"a": 1, "b": 1.75} {
+		if err := registry.Report(t.Context(), tables.Report{Cell: cell, Window: window, Shares: map[string]float64{"tenant:acme": share}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "what cells admit is printed for CloudWatch", func() bool {
+		return strings.Contains(strings.Join(f.printed(), ""), `"OverAdmissionMax":2.75`)
+	})
+	for _, line := range f.printed() {
+		if !json.Valid([]byte(line)) || !strings.Contains(line, `"CloudWatchMetrics":[`) {
+			t.Errorf("it prints %q", line)
+		}
+	}
+
+	s.rollOut(0, "start", "--percent", "100", writeLimits(t, `
+version: 1
+default_plan: free
+plans:
+  free: [{id: tenant, by: [tenant], rate: 200/s}]
+  gold: [{id: tenant, by: [tenant], rate: 1000/s}]
+tenants: {acme: {plan: gold}}
+`), tableURL)
+	if err := registry.Veto(t.Context(), 1, "it denies too much"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the revision is ended, and the gate closed", func() bool {
+		it, _, err := s.table.Get(t.Context(), tables.RevisionKey(1))
+		return err == nil && it.Deleted && it.Actor == "control-plane" && strings.Contains(gate.live(), `"revision":0`)
+	})
+}
