@@ -25,6 +25,15 @@ build: ## Build the static binary bin/limitgate
 	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' \
 		-o bin/limitgate ./cmd/limitgate
 
+# The tag leaves out the way in which older runtimes of Lambda called a function. Packing
+# runs on this machine, whatever the binary is for.
+.PHONY: build-lambda
+build-lambda: GOARCH ?= amd64
+build-lambda: ## Build bin/lambda.zip, the control plane for AWS Lambda (GOARCH=arm64: for that)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags '-s -w' \
+		-o bin/bootstrap ./cmd/limitgate-lambda
+	@GOOS= GOARCH= go run scripts/lambda_zip.go bin/bootstrap bin/lambda.zip
+
 .PHONY: test
 test: ## Run everything against real redis servers: vet, race detector, integration
 	@scripts/test.sh
@@ -76,9 +85,9 @@ cells-aws: ## Cells that do not know of each other, and then do: what they admit
 		go test -tags long -run LongOverAdmission -count=1 -timeout=10m -v ./integration
 
 .PHONY: faults-aws
-faults-aws: ## Break what carries a table of limits to proxies in every way, some 5 minutes; prints a table
+faults-aws: ## Break what carries a table of limits to proxies in every way, some 7 minutes; prints a table
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
-		go test -tags long -run LongTable -count=1 -timeout=20m -v ./integration
+		go test -tags long -run 'LongTable|LongLambda' -count=1 -timeout=20m -v ./integration
 
 # Its tables are those of DynamoDB Local where that can be had. It measures time, so leave
 # the machine alone meanwhile.

@@ -53,9 +53,9 @@ func newLambdaScene(t *testing.T) *lambdaScene {
 }
 
 // start maps the stream to the relay.
-func (s *lambdaScene) start() {
+func (s *lambdaScene) start(retries int) {
 	s.tb.Helper()
-	s.mapping = s.mapStream(s.relay, "limits", lambdaBatch, lambdaRetries, s.onward.url)
+	s.mapping = s.mapStream(s.relay, "limits", lambdaBatch, retries, s.onward.url)
 }
 
 // changes makes n changes while the function is busy, so that they are told together.

@@ -20,7 +20,7 @@ import (
 func TestLambdaTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
-	s.start()
+	s.start(lambdaRetries)
 	p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
 	s.push(tableLimits(t, "acme: {plan: free}, beta: {plan: gold}"), "ann")
 	enforce(t, "acme", 100, p)
@@ -91,7 +91,7 @@ func TestLambdaGoesOn(t *testing.T) {
 		}
 		return []ruling{letThrough, refused, halved}[n%3]
 	})
-	s.start()
+	s.start(lambdaRetries)
 	s.mapping.await(s.records())
 	if changes, all := s.checkTold(t); all != changes {
 		t.Errorf("%d changes were told %d times: what was done with is told again", changes, all)
@@ -179,7 +179,7 @@ func TestLambdaAudit(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
 	bucket := s.archive()
-	s.start()
+	s.start(lambdaRetries)
 	writes := startCensor(s.site)
 	f := s.site.function("audit", writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)
 	writes.by(func(_ string, n int) ruling {
@@ -216,7 +216,7 @@ func TestLambdaCells(t *testing.T) {
 	gate := newAppConfig(t)
 	s := newLambdaScene(t)
 	s.env = gate.environment()
-	s.start()
+	s.start(lambdaRetries)
 	f := s.site.function("cells", append(gate.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_CELLS_TABLE=cells", "LIMITGATE_ROLLOUT_GATE="+gateName)...)
 	m := s.mapStream(f, "cells", lambdaBatch, lambdaRetries, s.onward.url)
 	s.push(tableLimits(t, "acme: {plan: gold}"), "ann")

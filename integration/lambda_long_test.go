@@ -1,0 +1,110 @@
+//go:build long
+
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	lambdaLasts  = 40 * time.Second
+	lambdaPause  = 25 * time.Millisecond // between two changes
+	lambdaKills  = 4 * time.Second       // between two deaths of a function
+	lambdaAgain  = 10                    // how often what fails is told again: so many failures in a row do not come
+	lambdaDigest = 3 * time.Second       // between two digests
+)
+
+// unreliable rules on a tenth of the calls that they are not done, on a twentieth that they
+// only seem so, and on a tenth of the batches that half of them is refused.
+func unreliable(operation string, _ int) ruling {
+	switch x := rand.Float64(); {
+	case x < 0.10:
+		return refused
+	case x < 0.15:
+		return answerLost
+	case x < 0.25 && operation == "PublishBatch":
+		return halved
+	}
+	return letThrough
+}
+
+// TestLongLambda changes limits all the time while calls of the functions fail, and they die
+// again and again. In the end each change was told, in its order, there is exactly one object
+// of it, and proxies have what the table says.
+func TestLongLambda(t *testing.T) {
+	s := newLambdaScene(t)
+	bucket := s.archive()
+	s.start(lambdaAgain)
+	writes := startCensor(s.site)
+	auditor := s.site.function("audit", writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)
+	audit := s.mapStream(auditor, "limits", lambdaBatch, lambdaAgain, s.onward.url)
+	var all []*proxy
+	for range 2 {
+		all = append(all, s.serve(filepath.Join(t.TempDir(), "snapshot")))
+	}
+	s.censor.by(unreliable)
+	writes.by(unreliable)
+	digests, failed := s.disturb(t, s.relay, auditor)
+	s.censor.by(nil)
+	writes.by(nil)
+	last := time.Now()
+	s.mapping.await(s.records())
+	s.enforced(t, all...)
+	agreed := time.Since(last)
+	audit.await(s.records())
+	changes, told := s.checkTold(t)
+	entries := readAudit(t, bucket)
+	s.changer.check(t, entries)
+	if letters := s.onward.read(); len(letters) > 0 {
+		t.Errorf("given up: %v", letters)
+	}
+	repairs := 0
+	for _, p := range all {
+		repairs += metric(p.get("/metrics"), "limitgate_config_repairs_total")
+	}
+
+	var text strings.Builder
+	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rows, "function\tprocesses\tevents\tdone in part\terrors")
+	for name, m := range map[string]*mapping{"relay": s.mapping, "audit": audit} {
+		events, parts, errs := m.toldEvents()
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%d\t%d\n", name, m.started(), len(events), parts, errs)
+		if m.started() < 3 || parts == 0 || errs == 0 {
+			t.Errorf("%s: nothing went wrong", name)
+		}
+	}
+	_ = rows.Flush()
+	t.Logf("%d changes, %d of them by hand, in %s: %d were told in %d messages, and %d objects are of them; %d digests, and %d that were not told; proxies read the table %d times, and agreed %s after the last change\n%s",
+		s.changer.made, s.changer.byHand, lambdaLasts, changes, told, len(entries), digests, failed, repairs, agreed.Round(100*time.Millisecond), text.String())
+}
+
+// disturb changes limits for a while, kills a function now and then, and has the relay tell
+// what the table is.
+func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, failed int) {
+	t.Helper()
+	end, killed, told := time.Now().Add(lambdaLasts), time.Now(), time.Now()
+	for n := 0; time.Now().Before(end); {
+		s.changer.change()
+		pause(lambdaPause)
+		if time.Since(killed) > lambdaKills {
+			victims[n%len(victims)].kill()
+			n++
+			killed = time.Now()
+		}
+		if time.Since(told) > lambdaDigest {
+			if _, err := s.relay.invoke(t.Context(), []byte(`{"source":"aws.events"}`)); err != nil {
+				failed++
+			} else {
+				digests++
+			}
+			told = time.Now()
+		}
+	}
+	return digests, failed
+}

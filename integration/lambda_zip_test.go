@@ -1,0 +1,47 @@
+package integration
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestLambdaArchive: what is deployed is the program under the name that AWS starts, may be
+// executed, and is the same whenever it is packed.
+func TestLambdaArchive(t *testing.T) {
+	t.Parallel()
+	var archives [2][]byte
+	for i := range archives {
+		path := filepath.Join(t.TempDir(), "lambda.zip")
+		if out, err := exec.Command("go", "run", "../scripts/lambda_zip.go", binaries.lambda, path).CombinedOutput(); err != nil {
+			t.Fatalf("pack: %v\n%s", err, out)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives[i] = content
+	}
+	if !bytes.Equal(archives[0], archives[1]) {
+		t.Error("it is another archive each time")
+	}
+	r, err := zip.NewReader(bytes.NewReader(archives[0]), int64(len(archives[0])))
+	if err != nil || len(r.File) != 1 || r.File[0].Name != "bootstrap" || r.File[0].Mode() != 0o755 {
+		t.Fatalf("the archive: %v, %+v", err, r.File)
+	}
+	f, err := r.File[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program, err := os.ReadFile(binaries.lambda); err != nil || !bytes.Equal(packed, program) {
+		t.Errorf("it has another program: %v", err)
+	}
+}
