@@ -88,7 +88,12 @@ func newHandler(ctx context.Context, s settings, log *slog.Logger) (handler, err
 type relay struct {
 	limits  *dynamo.Table
 	handler *controlplane.Handler
+	sweeper *dynamo.Sweeper
+	swept   time.Time // when queues of dead proxies were looked for last
 }
+
+// sweepEvery is how often that is.
+const sweepEvery = 10 * time.Minute
 
 func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
 	limits := dynamo.NewTable(config, s.table)
@@ -96,20 +101,30 @@ func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
 	if s.deadLetters != "" {
 		h.Poison = dynamo.NewDeadLetters(config, s.deadLetters).Send
 	}
-	return &relay{limits, h}
+	return &relay{limits: limits, handler: h, sweeper: dynamo.NewSweeper(config, s.topic)}
 }
 
 func (r *relay) records(ctx context.Context, records []table.Record) (int, error) {
 	return r.handler.Handle(ctx, records)
 }
 
-// tick tells what the whole table is.
+// tick tells what the whole table is, and now and then takes queues away that dead proxies
+// left behind.
 func (r *relay) tick(ctx context.Context) error {
 	items, err := r.limits.Scan(ctx)
 	if err != nil {
 		return err
 	}
-	return r.handler.TellDigest(ctx, controlplane.DigestOf(items))
+	if err := r.handler.TellDigest(ctx, controlplane.DigestOf(items)); err != nil {
+		return err
+	}
+	now := time.Now()
+	if now.Sub(r.swept) < sweepEvery {
+		return nil
+	}
+	r.swept = now
+	_, err = r.sweeper.Sweep(ctx, now)
+	return err
 }
 
 // auditor writes changes down.
