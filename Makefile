@@ -133,7 +133,7 @@ lint: ## Check form and style
 	@scripts/lint.sh
 
 .PHONY: cfn-lint
-cfn-lint: ## Check the CloudFormation template
+cfn-lint: ## Check the CloudFormation templates
 	@scripts/cfn_lint.sh
 
 .PHONY: fmt

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the CloudFormation template with cfn-lint: the one on PATH, else one installed into
+# Checks the CloudFormation templates with cfn-lint: the one on PATH, else one installed into
 # .cache/cfn-lint. Exits with 69 when there is none and none can be installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,8 +14,8 @@ if ! "$lint" --version >/dev/null 2>&1; then
 	printf 'cfn-lint: installing version %s into %s\n' "$version" "$venv" >&2
 	rm -rf "$venv"
 	if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q "cfn-lint==$version"; } >&2; then
-		printf 'cfn-lint: there is none, and it could not be installed: the template was not checked\n' >&2
+		printf 'cfn-lint: there is none, and it could not be installed: the templates were not checked\n' >&2
 		exit 69
 	fi
 fi
-"$lint" deploy/cloudformation/limits.yaml
+"$lint" deploy/cloudformation/limits.yaml deploy/cloudformation/control-plane.yaml

@@ -19,6 +19,8 @@ type call struct {
 	actions  []string
 	policies []string
 	resource string
+	// also are other resources for which the same call asks.
+	also []string
 	// condition is that of the statement, as JSON.
 	condition string
 	// nobody says why no policy allows it.
@@ -31,70 +33,16 @@ func (c call) String() string { return c.file + " " + c.function + " " + c.opera
 // through interfaces: these columns are kept by hand. That the table has every function that
 // calls AWS, and no other, is tested; that somebody new calls one of them is not.
 const (
-	proxy          = "ProxyPolicy"
-	controlPlane   = "ControlPlanePolicy"
-	operator       = "OperatorPolicy"
-	tenantOperator = "TenantOperatorPolicy"
-	auditor        = "AuditorPolicy"
+	proxy           = "ProxyPolicy"
+	controlPlane    = "ControlPlanePolicy"
+	relayFunction   = "RelayFunctionPolicy"
+	auditFunction   = "AuditFunctionPolicy"
+	cellsFunction   = "CellsFunctionPolicy"
+	operator        = "OperatorPolicy"
+	tenantOperator  = "TenantOperatorPolicy"
+	rolloutOperator = "RolloutOperatorPolicy"
+	auditor         = "AuditorPolicy"
 )
-
-const (
-	limitsTable = "${LimitsTable.Arn}"
-	stream      = "${LimitsTable.StreamArn}"
-	leasesTable = "${LeasesTable.Arn}"
-	topic       = "${UpdatesTopic}"
-	queues      = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:limitgate-updates-*"
-	bucket      = "${AuditBucket.Arn}"
-	objects     = "${AuditBucket.Arn}/*"
-	oneTenant   = "${AuditBucket.Arn}/TENANT%23${OperatorTenant}/*"
-)
-
-const (
-	keyOfOneTenant = `{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["TENANT#${OperatorTenant}"]},"Null":{"dynamodb:LeadingKeys":"false"}}`
-	listOfOne      = `{"StringEquals":{"s3:prefix":"TENANT%23${OperatorTenant}/"}}`
-	ownQueue       = `{"StringEquals":{"sns:Protocol":"sqs"},"StringLike":{"sns:Endpoint":"` + queues + `"}}`
-)
-
-// calls are all calls of the binary. Where the same call is allowed to different people in
-// different ways it has more than one row.
-var calls = []call{
-	{file: "dynamo/table.go", function: "scan", operation: "dynamodb.Scan", actions: []string{"dynamodb:Scan"}, resource: limitsTable, policies: []string{proxy, controlPlane, operator, tenantOperator}},
-	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{operator}},
-	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
-	{file: "dynamo/table.go", function: "Put", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{operator}},
-	{file: "dynamo/table.go", function: "Put", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
-	{file: "dynamo/table.go", function: "Restore", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{controlPlane}},
-	{file: "dynamo/table.go", function: "put", operation: "dynamodb.PutItem", nobody: "sends what Put and Restore ask for"},
-	{file: "dynamo/table.go", function: "Create", operation: "dynamodb.CreateTable", nobody: "the template makes the table, this is for tests and for trying out"},
-	{file: "dynamo/table.go", function: "Create", operation: "dynamodb.DescribeTable", nobody: "waits for CreateTable"},
-
-	{file: "dynamo/stream.go", function: "OpenStream", operation: "dynamodb.DescribeTable", actions: []string{"dynamodb:DescribeTable"}, resource: limitsTable, policies: []string{controlPlane}},
-	{file: "dynamo/stream.go", function: "Shards", operation: "dynamodbstreams.DescribeStream", actions: []string{"dynamodb:DescribeStream"}, resource: stream, policies: []string{controlPlane}},
-	{file: "dynamo/stream.go", function: "Start", operation: "dynamodbstreams.GetShardIterator", actions: []string{"dynamodb:GetShardIterator"}, resource: stream, policies: []string{controlPlane}},
-	{file: "dynamo/stream.go", function: "Read", operation: "dynamodbstreams.GetRecords", actions: []string{"dynamodb:GetRecords"}, resource: stream, policies: []string{controlPlane}},
-	{file: "dynamo/leases.go", function: "Take", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
-	{file: "dynamo/leases.go", function: "Note", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
-	{file: "dynamo/leases.go", function: "Release", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
-
-	{file: "dynamo/topic.go", function: "Publish", operation: "sns.PublishBatch", actions: []string{"sns:Publish"}, resource: topic, policies: []string{controlPlane}},
-	{file: "dynamo/queue.go", function: "subscribe", operation: "sns.Subscribe", actions: []string{"sns:Subscribe"}, resource: topic, policies: []string{proxy}, condition: ownQueue},
-	{file: "dynamo/queue.go", function: "Close", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{proxy}},
-	// With tags.
-	{file: "dynamo/queue.go", function: "Subscribe", operation: "sqs.CreateQueue", actions: []string{"sqs:CreateQueue", "sqs:TagQueue"}, resource: queues, policies: []string{proxy}},
-	{file: "dynamo/queue.go", function: "subscribe", operation: "sqs.GetQueueAttributes", actions: []string{"sqs:GetQueueAttributes"}, resource: queues, policies: []string{proxy}},
-	{file: "dynamo/queue.go", function: "subscribe", operation: "sqs.SetQueueAttributes", actions: []string{"sqs:SetQueueAttributes"}, resource: queues, policies: []string{proxy}},
-	{file: "dynamo/queue.go", function: "Receive", operation: "sqs.ReceiveMessage", actions: []string{"sqs:ReceiveMessage"}, resource: queues, policies: []string{proxy}},
-	{file: "dynamo/queue.go", function: "Receive", operation: "sqs.DeleteMessageBatch", actions: []string{"sqs:DeleteMessage"}, resource: queues, policies: []string{proxy}},
-	{file: "dynamo/queue.go", function: "Close", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{proxy}},
-
-	{file: "audit/bucket.go", function: "Create", operation: "s3.PutObject", actions: []string{"s3:PutObject"}, resource: objects, policies: []string{controlPlane}},
-	{file: "audit/bucket.go", function: "Read", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{operator, auditor}},
-	{file: "audit/bucket.go", function: "Read", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{tenantOperator}, condition: listOfOne},
-	{file: "audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: objects, policies: []string{operator, auditor}},
-	{file: "audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: oneTenant, policies: []string{tenantOperator}},
-
-	{file: "cmd/limitgate/limits_table.go", function: "caller", operation: "sts.GetCallerIdentity", nobody: "AWS tells everybody who they are"},
-}
 
 // servicePath is what the import path of the client of each service begins with.
 const servicePath = "github.com/aws/aws-sdk-go-v2/service/"
@@ -152,12 +100,12 @@ func TestCallsOfFindsThem(t *testing.T) {
 	}
 }
 
-// TestTableHasEveryCall holds the table to the files of the binary, without those of other
+// TestTableHasEveryCall holds the table to the files of both binaries, without those of other
 // modules and of tests.
 func TestTableHasEveryCall(t *testing.T) {
 	const module = "github.com/limitgate/limitgate"
 	list := exec.Command("go", "list", "-buildvcs=false", "-deps",
-		"-f", `{{if .Module}}{{if eq .Module.Path "`+module+`"}}{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/limitgate")
+		"-f", `{{if .Module}}{{if eq .Module.Path "`+module+`"}}{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/limitgate", "./cmd/limitgate-lambda")
 	list.Dir = filepath.Join("..", "..")
 	var complaints strings.Builder
 	list.Stderr = &complaints
@@ -193,7 +141,7 @@ func TestTableHasEveryCall(t *testing.T) {
 	}
 	for at := range made {
 		if !slices.ContainsFunc(calls, func(c call) bool { return c.String() == at }) {
-			t.Errorf("the table does not have %s: say who may call it, and allow it in %s", at, templateFile)
+			t.Errorf("the table does not have %s: say who may call it, and allow it in %s", at, templateFiles[0])
 		}
 	}
 }

@@ -1,6 +1,7 @@
-// Package cloudformation holds the tests of limits.yaml, the CloudFormation template beside
-// it: that its policies allow what the code calls and nothing else, that what has to be kept
-// is kept, and that an emulator makes a stack of it on which the code works.
+// Package cloudformation holds the tests of the CloudFormation templates beside it,
+// limits.yaml and control-plane.yaml: that their policies allow what the code calls and
+// nothing else, that what has to be kept is kept, that functions and alarms are of what the
+// code does, and that an emulator makes stacks of them on which the code works.
 //
 // It has no code to import.
 package cloudformation

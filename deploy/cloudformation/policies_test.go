@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,20 +29,38 @@ func needed(calls []call) map[grant]bool {
 	for _, c := range calls {
 		for _, policy := range c.policies {
 			for _, action := range c.actions {
-				grants[grant{policy, action, c.resource, c.condition}] = true
+				for _, resource := range append([]string{c.resource}, c.also...) {
+					grants[grant{policy, action, resource, c.condition}] = true
+				}
 			}
 		}
 	}
 	return grants
 }
 
-// granted returns what the managed policies of a template allow, and what is wrong with
-// their statements.
+// statementsOf returns the statements of the managed policies of a template, and of those in
+// its roles, by the names of their resources.
+func statementsOf(t template) map[string][]any {
+	statements := map[string][]any{}
+	for _, policy := range t.resources("AWS::IAM::ManagedPolicy") {
+		statements[policy], _ = at(t, "Resources", policy, "Properties", "PolicyDocument", "Statement").([]any)
+	}
+	for _, role := range t.resources("AWS::IAM::Role") {
+		policies, _ := at(t, "Resources", role, "Properties", "Policies").([]any)
+		for _, policy := range policies {
+			found, _ := at(policy, "PolicyDocument", "Statement").([]any)
+			statements[role] = append(statements[role], found...)
+		}
+	}
+	return statements
+}
+
+// granted returns what the policies of a template allow, and what is wrong with their
+// statements.
 func granted(t template) (grants map[grant]bool, problems []string) {
 	grants = map[grant]bool{}
-	for _, policy := range t.resources("AWS::IAM::ManagedPolicy") {
-		statements, ok := at(t, "Resources", policy, "Properties", "PolicyDocument", "Statement").([]any)
-		if !ok || len(statements) == 0 {
+	for policy, statements := range statementsOf(t) {
+		if len(statements) == 0 {
 			problems = append(problems, policy+" has no statements")
 		}
 		for i, statement := range statements {
@@ -101,6 +120,12 @@ var wildResources = map[string]string{
 	queues:    "proxies name their queues by chance",
 	objects:   "an object for each change",
 	oneTenant: "an object for each change",
+
+	deployments: "AppConfig numbers them",
+	versions:    "AppConfig numbers them",
+	// AWS knows no other resource for ListStreams, which only reads.
+	streams:      "streams of one table",
+	cellsStreams: "streams of one table",
 }
 
 // checkPolicies returns what is wrong with the policies of a template.
@@ -127,11 +152,11 @@ func checkPolicies(t template, calls []call) []string {
 }
 
 func TestPoliciesAllowWhatTheCodeCallsAndNothingElse(t *testing.T) {
-	parsed, err := parseTemplate(readTemplate(t))
+	parsed, err := parseTemplates(readTemplates(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range checkPolicies(parsed, calls) {
+	for _, problem := range checkPolicies(parsed, allCalls()) {
 		t.Error(problem)
 	}
 }
@@ -145,7 +170,7 @@ func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 		"any action of a service": {"sqs:DeleteQueue", "sqs:*", []string{
 			"ProxyPolicy allows sqs:*: name each action", "missing is ProxyPolicy: sqs:DeleteQueue on " + queues,
 		}},
-		"any action that begins so": {"Action: dynamodb:UpdateItem", "Action: dynamodb:Update*", []string{
+		"any action that begins so": {"Action: dynamodb:UpdateItem\n            Resource: !GetAtt LeasesTable.Arn", "Action: dynamodb:Update*\n            Resource: !GetAtt LeasesTable.Arn", []string{
 			"ControlPlanePolicy allows dynamodb:Update*: name each action", "missing is ControlPlanePolicy: dynamodb:UpdateItem on ${LeasesTable.Arn}",
 		}},
 		"any action": {"Action: sns:Publish", "Action: '*'", []string{
@@ -157,50 +182,93 @@ func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 		"any resource beside the right one": {"Action: sns:Publish\n            Resource: !Ref UpdatesTopic", "Action: sns:Publish\n            Resource: [!Ref UpdatesTopic, '*']", []string{
 			"ControlPlanePolicy allows sns:Publish on *: name the resource",
 		}},
-		"any object of any bucket": {"Action: s3:PutObject\n            Resource: !Sub '${AuditBucket.Arn}/*'\n\n", "Action: s3:PutObject\n            Resource: !Sub 'arn:${AWS::Partition}:s3:::*/*'\n\n", []string{
+		"any object of any bucket": {"Action: s3:PutObject\n            Resource: !Sub '${AuditBucket.Arn}/*'\n          - Sid: Bury", "Action: s3:PutObject\n            Resource: !Sub 'arn:${AWS::Partition}:s3:::*/*'\n          - Sid: Bury", []string{
 			"ControlPlanePolicy allows s3:PutObject on arn:${AWS::Partition}:s3:::*/*: name the resource", "missing is ControlPlanePolicy: s3:PutObject on ${AuditBucket.Arn}/*",
 		}},
 		"the wrong table": {"Action: dynamodb:UpdateItem\n            Resource: !GetAtt LeasesTable.Arn", "Action: dynamodb:UpdateItem\n            Resource: !GetAtt LimitsTable.Arn", []string{
 			"missing is ControlPlanePolicy: dynamodb:UpdateItem on ${LeasesTable.Arn}", "nothing needs ControlPlanePolicy: dynamodb:UpdateItem on ${LimitsTable.Arn}",
 		}},
-		"an action that nobody calls": {"[dynamodb:Scan, dynamodb:GetItem, dynamodb:PutItem]", "[dynamodb:Scan, dynamodb:GetItem, dynamodb:PutItem, dynamodb:DeleteItem]", []string{
-			"nothing needs OperatorPolicy: dynamodb:DeleteItem on ${LimitsTable.Arn}",
+		"an action that nobody calls": {"[dynamodb:DescribeTable, dynamodb:Scan,", "[dynamodb:DescribeTable, dynamodb:DeleteItem, dynamodb:Scan,", []string{
+			"nothing needs ControlPlanePolicy: dynamodb:DeleteItem on ${LimitsTable.Arn}",
 		}},
 		"an action of somebody else": {"Action: dynamodb:Scan\n", "Action: [dynamodb:Scan, dynamodb:PutItem]\n", []string{
 			"nothing needs ProxyPolicy: dynamodb:PutItem on ${LimitsTable.Arn}",
 		}},
-		"an action too few": {"              - sqs:TagQueue # CreateQueue with tags asks for it, too\n", "", []string{
+		"an action too few": {"[sqs:CreateQueue, sqs:TagQueue]", "sqs:CreateQueue", []string{
 			"missing is ProxyPolicy: sqs:TagQueue on " + queues,
 		}},
 		"no condition": {"            Condition:\n              StringEquals: {s3:prefix: !Sub 'TENANT%23${OperatorTenant}/'}\n", "", []string{
 			"missing is TenantOperatorPolicy: s3:ListBucket on ${AuditBucket.Arn} if " + listOfOne, "nothing needs TenantOperatorPolicy: s3:ListBucket on ${AuditBucket.Arn}",
 		}},
-		"a looser condition": {"              'Null': {dynamodb:LeadingKeys: 'false'}\n", "", []string{
+		"a looser condition": {"TENANT#${OperatorTenant}']\n              'Null': {dynamodb:LeadingKeys: 'false'}\n", "TENANT#${OperatorTenant}']\n", []string{
 			"missing is TenantOperatorPolicy: dynamodb:GetItem", "missing is TenantOperatorPolicy: dynamodb:PutItem",
 			"nothing needs TenantOperatorPolicy: dynamodb:GetItem", "nothing needs TenantOperatorPolicy: dynamodb:PutItem",
 		}},
 		"all but": {"            Action: sns:Publish\n", "            NotAction: sns:Publish\n", []string{
 			"ControlPlanePolicy, statement 5: NotAction is not understood", "missing is ControlPlanePolicy: sns:Publish",
 		}},
+		"queues of other topics": {"            Condition:\n              StringEquals: {aws:ResourceTag/topic: !Ref UpdatesTopic}\n", "", []string{
+			"missing is ProxyPolicy: sqs:DeleteMessage", "missing is ProxyPolicy: sqs:DeleteQueue", "missing is ProxyPolicy: sqs:GetQueueAttributes",
+			"missing is ProxyPolicy: sqs:ReceiveMessage", "missing is ProxyPolicy: sqs:SetQueueAttributes",
+			"nothing needs ProxyPolicy: sqs:DeleteMessage", "nothing needs ProxyPolicy: sqs:DeleteQueue", "nothing needs ProxyPolicy: sqs:GetQueueAttributes",
+			"nothing needs ProxyPolicy: sqs:ReceiveMessage", "nothing needs ProxyPolicy: sqs:SetQueueAttributes",
+		}},
+		"queues of others tagged as its own": {"              StringEqualsIfExists: {aws:ResourceTag/topic: !Ref UpdatesTopic}\n", "", []string{
+			"missing is ProxyPolicy: sqs:CreateQueue", "missing is ProxyPolicy: sqs:TagQueue", "nothing needs ProxyPolicy: sqs:CreateQueue", "nothing needs ProxyPolicy: sqs:TagQueue",
+		}},
+		"any cell's item": {"dynamodb:LeadingKeys: ['REPORT#*', 'VETO#*']", "dynamodb:LeadingKeys: ['*']", []string{
+			"missing is ProxyPolicy: dynamodb:PutItem on ${CellsTable.Arn} if " + reportsVetoes, "nothing needs ProxyPolicy: dynamodb:PutItem on ${CellsTable.Arn} if " + keysLike("*"),
+		}},
+		"cells that write limits": {"dynamodb:LeadingKeys: [CELLS, 'REVISION#*']", "dynamodb:LeadingKeys: [CELLS, SHARED, 'REVISION#*']", []string{
+			"missing is CellsFunctionPolicy: dynamodb:GetItem", "missing is CellsFunctionPolicy: dynamodb:PutItem",
+			"nothing needs CellsFunctionPolicy: dynamodb:GetItem", "nothing needs CellsFunctionPolicy: dynamodb:PutItem",
+		}},
+		"an operator that says which cells share": {"dynamodb:LeadingKeys: [SHARED, 'PLAN#*', 'TENANT#*']", "dynamodb:LeadingKeys: [SHARED, CELLS, 'PLAN#*', 'TENANT#*']", []string{
+			"missing is OperatorPolicy: dynamodb:PutItem", "nothing needs OperatorPolicy: dynamodb:PutItem",
+		}},
+		"a rollout that changes tenants": {"dynamodb:LeadingKeys: [SHARED, 'PLAN#*', 'REVISION#*']", "dynamodb:LeadingKeys: [SHARED, 'PLAN#*', 'TENANT#*', 'REVISION#*']", []string{
+			"missing is RolloutOperatorPolicy: dynamodb:PutItem", "nothing needs RolloutOperatorPolicy: dynamodb:PutItem",
+		}},
+		"an audit that tells proxies": {"Description: limitgate-lambda as audit\n      PolicyDocument:\n        Version: '2012-10-17'\n        Statement:\n", "Description: limitgate-lambda as audit\n      PolicyDocument:\n        Version: '2012-10-17'\n        Statement:\n          - {Effect: Allow, Action: sns:Publish, Resource: !Ref UpdatesTopic}\n", []string{
+			"nothing needs AuditFunctionPolicy: sns:Publish on ${UpdatesTopic}",
+		}},
+		"any gate": {"application/${GateApplication}/environment/${GateEnvironment}/deployment/*'", "application/*'", []string{
+			"ControlPlanePolicy allows appconfig:CreateHostedConfigurationVersion on " + inAppConfig + "application/*: name the resource", "ControlPlanePolicy allows appconfig:GetDeployment on",
+			"ControlPlanePolicy allows appconfig:ListDeployments on", "ControlPlanePolicy allows appconfig:StartDeployment on", "ControlPlanePolicy allows appconfig:StopDeployment on",
+			"missing is ControlPlanePolicy: appconfig:CreateHostedConfigurationVersion", "missing is ControlPlanePolicy: appconfig:GetDeployment", "missing is ControlPlanePolicy: appconfig:ListDeployments",
+			"missing is ControlPlanePolicy: appconfig:StartDeployment", "missing is ControlPlanePolicy: appconfig:StopDeployment",
+		}},
+		"any gate is turned": {"Action: [appconfig:StartConfigurationSession, appconfig:GetLatestConfiguration]", "Action: 'appconfig:*'", []string{
+			"ProxyPolicy allows appconfig:*: name each action", "missing is ProxyPolicy: appconfig:GetLatestConfiguration", "missing is ProxyPolicy: appconfig:StartConfigurationSession",
+		}},
+		"a role with more than its function needs": {"Action: [logs:CreateLogStream, logs:PutLogEvents]", "Action: [logs:CreateLogStream, logs:PutLogEvents, logs:DeleteLogStream]", []string{
+			"nothing needs RelayRole: logs:DeleteLogStream on ${RelayLogGroup.Arn}",
+		}},
+		"a role that logs anywhere": {"Resource: !GetAtt RelayLogGroup.Arn", "Resource: '*'", []string{
+			"RelayRole allows logs:CreateLogStream on *: name the resource", "RelayRole allows logs:PutLogEvents on *: name the resource",
+			"missing is RelayRole: logs:CreateLogStream", "missing is RelayRole: logs:PutLogEvents",
+		}},
 		"a policy of whom nobody knows": {"  AuditorPolicy:\n", "  VisitorPolicy:\n", []string{
 			"missing is AuditorPolicy: s3:GetObject", "missing is AuditorPolicy: s3:ListBucket", "nothing needs VisitorPolicy: s3:GetObject", "nothing needs VisitorPolicy: s3:ListBucket",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reported(t, test.old, test.new, test.want, func(changed template) []string { return checkPolicies(changed, calls) })
+			reported(t, test.old, test.new, test.want, func(changed template) []string { return checkPolicies(changed, allCalls()) })
 		})
 	}
 }
 
-// reported changes the template at one place, and compares the beginnings of what a check
+// reported changes the first template that has it at one place, and compares the beginnings of what a check
 // says of it.
 func reported(t *testing.T, from, to string, want []string, check func(template) []string) {
 	t.Helper()
-	text := readTemplate(t)
-	if !strings.Contains(text, from) {
-		t.Fatalf("the template does not have %q any more", from)
+	texts := readTemplates(t)
+	in := slices.IndexFunc(texts, func(text string) bool { return strings.Contains(text, from) })
+	if in < 0 {
+		t.Fatalf("no template has %q any more", from)
 	}
-	changed, err := parseTemplate(strings.Replace(text, from, to, 1))
+	texts[in] = strings.Replace(texts[in], from, to, 1)
+	changed, err := parseTemplates(texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +278,8 @@ func reported(t *testing.T, from, to string, want []string, check func(template)
 	}
 }
 
-// TestQueuesAreNamedAsInTheCode: the one name of the policies that is not the template's own.
+// TestQueuesAreNamedAsInTheCode: the one name of the policies that is not the template's own,
+// and the tag.
 func TestQueuesAreNamedAsInTheCode(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join("..", "..", "dynamo", "queue.go"))
 	if err != nil {
@@ -220,8 +289,11 @@ func TestQueuesAreNamedAsInTheCode(t *testing.T) {
 	if !strings.Contains(string(source), fmt.Sprintf("queuePrefix = %q", prefix)) {
 		t.Errorf("the policies are of queues that begin with %s, those of dynamo/queue.go do not", prefix)
 	}
+	if !regexp.MustCompile(`Tags: +map\[string\]string\{.*"topic": topic\}`).Match(source) {
+		t.Error("the policies are of queues that are tagged with their topic, those of dynamo/queue.go are not")
+	}
 	for _, resource := range slices.Sorted(maps.Keys(wildResources)) {
-		if !slices.ContainsFunc(calls, func(c call) bool { return c.resource == resource }) {
+		if !slices.ContainsFunc(allCalls(), func(c call) bool { return c.resource == resource || slices.Contains(c.also, resource) }) {
 			t.Errorf("no call needs the wild %s", resource)
 		}
 	}

@@ -1,10 +1,13 @@
 package cloudformation
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/dynamo"
@@ -74,37 +78,28 @@ func (c awsCLI) ask(t *testing.T, out any, args ...string) {
 	}
 }
 
-// TestStackIsMade: the emulator says CREATE_COMPLETE also of what it does not know, so what
+// TestStacksAreMade: the emulator says CREATE_COMPLETE also of what it does not know, so what
 // it made is read back. README.md lists what it drops.
-func TestStackIsMade(t *testing.T) {
+func TestStacksAreMade(t *testing.T) {
 	emulator := awstest.Start(t)
 	cli := newCLI(t, emulator)
-	cli.ask(t, nil, "cloudformation", "create-stack", "--stack-name", "limitgate", "--template-body", "file://"+templateFile,
-		"--capabilities", "CAPABILITY_IAM", "--parameters", "ParameterKey=OperatorTenant,ParameterValue=acme")
-	outputs := stackOutputs(t, cli)
-	for _, name := range []string{"LimitsTableName", "LeasesTableName", "UpdatesTopicArn", "AuditBucketName"} {
+	outputs := makeStack(t, cli, "limitgate", templateFiles[0], "OperatorTenant=acme")
+	for _, name := range []string{"LimitsTableName", "CellsTableName", "LeasesTableName", "UpdatesTopicArn", "DeadLetterQueueUrl", "AuditBucketName"} {
 		if outputs[name] == "" {
 			t.Fatalf("the stack has no output %s: %v", name, outputs)
 		}
 	}
-
-	var limits struct {
-		Table struct {
-			TableArn, LatestStreamArn string
-			BillingModeSummary        struct{ BillingMode string }
-			StreamSpecification       struct{ StreamViewType string }
-			DeletionProtectionEnabled bool
-		}
+	limits := describeTable(t, cli, outputs["LimitsTableName"])
+	cells := describeTable(t, cli, outputs["CellsTableName"])
+	if limits != outputs["LimitsTableArn"]+" "+outputs["LimitsStreamArn"]+" PAY_PER_REQUEST NEW_AND_OLD_IMAGES true" {
+		t.Errorf("the table of limits is %s: %v", limits, outputs)
 	}
-	cli.ask(t, &limits, "dynamodb", "describe-table", "--table-name", outputs["LimitsTableName"])
-	l := &limits.Table
-	if got := fmt.Sprint(l.BillingModeSummary.BillingMode, " ", l.StreamSpecification.StreamViewType, " ", l.DeletionProtectionEnabled); got != "PAY_PER_REQUEST NEW_AND_OLD_IMAGES true" {
-		t.Errorf("the table of limits is %s", got)
+	if cells != outputs["CellsTableArn"]+" "+outputs["CellsStreamArn"]+" PAY_PER_REQUEST NEW_AND_OLD_IMAGES true" {
+		t.Errorf("the table of cells is %s: %v", cells, outputs)
 	}
-	if l.TableArn != outputs["LimitsTableArn"] || l.LatestStreamArn != outputs["LimitsStreamArn"] {
-		t.Errorf("the outputs are not of the table %+v: %v", l, outputs)
+	if leases := describeTable(t, cli, outputs["LeasesTableName"]); leases != outputs["LeasesTableArn"]+"  PAY_PER_REQUEST  false" {
+		t.Errorf("the table of leases is %s: %v", leases, outputs)
 	}
-	cli.ask(t, nil, "dynamodb", "describe-table", "--table-name", outputs["LeasesTableName"])
 	cli.ask(t, nil, "s3api", "head-bucket", "--bucket", outputs["AuditBucketName"])
 	var topicIs struct{ Attributes map[string]string }
 	cli.ask(t, &topicIs, "sns", "get-topic-attributes", "--topic-arn", outputs["UpdatesTopicArn"])
@@ -113,18 +108,35 @@ func TestStackIsMade(t *testing.T) {
 	}
 	t.Run("policies", func(t *testing.T) { comparePolicies(t, cli, outputs) })
 	t.Run("code", func(t *testing.T) { useStack(t, emulator.Config, outputs) })
+	t.Run("cells", func(t *testing.T) { useCells(t, emulator.Config, outputs) })
+	t.Run("functions", func(t *testing.T) {
+		code := putCode(t, cli)
+		compareFunctions(t, cli, outputs, makeStack(t, cli, "limitgate-control-plane", templateFiles[1], "CodeBucket="+code, "CodeKey=lambda.zip"))
+	})
+	t.Run("without functions", func(t *testing.T) {
+		without := makeStack(t, cli, "limitgate-alarms", templateFiles[1], "UseLambda=false")
+		if without["RelayFunctionName"] != "" || without["TrailBucketName"] == "" {
+			t.Errorf("the stack has %v", without)
+		}
+	})
 }
 
-// stackOutputs returns the outputs of the stack, which must be there.
-func stackOutputs(t *testing.T, cli awsCLI) map[string]string {
+// makeStack makes a stack with parameters NAME=VALUE, and returns its outputs.
+func makeStack(t *testing.T, cli awsCLI, name, file string, parameters ...string) map[string]string {
 	t.Helper()
+	args := []string{"cloudformation", "create-stack", "--stack-name", name, "--template-body", "file://" + file, "--capabilities", "CAPABILITY_IAM", "--parameters"}
+	for _, parameter := range parameters {
+		key, value, _ := strings.Cut(parameter, "=")
+		args = append(args, "ParameterKey="+key+",ParameterValue="+value)
+	}
+	cli.ask(t, nil, args...)
 	var described struct {
 		Stacks []struct {
 			StackStatus string
 			Outputs     []struct{ OutputKey, OutputValue string }
 		}
 	}
-	cli.ask(t, &described, "cloudformation", "describe-stacks", "--stack-name", "limitgate")
+	cli.ask(t, &described, "cloudformation", "describe-stacks", "--stack-name", name)
 	if len(described.Stacks) != 1 || described.Stacks[0].StackStatus != "CREATE_COMPLETE" {
 		t.Fatalf("the stack is %+v", described)
 	}
@@ -135,14 +147,99 @@ func stackOutputs(t *testing.T, cli awsCLI) map[string]string {
 	return outputs
 }
 
+// describeTable says what a table is: its ARN, its stream, how it is paid for, what its stream
+// tells, and whether it is protected.
+func describeTable(t *testing.T, cli awsCLI, name string) string {
+	t.Helper()
+	var described struct {
+		Table struct {
+			TableArn, LatestStreamArn string
+			BillingModeSummary        struct{ BillingMode string }
+			StreamSpecification       struct{ StreamViewType string }
+			DeletionProtectionEnabled bool
+		}
+	}
+	cli.ask(t, &described, "dynamodb", "describe-table", "--table-name", name)
+	d := &described.Table
+	return fmt.Sprintf("%s %s %s %s %v", d.TableArn, d.LatestStreamArn, d.BillingModeSummary.BillingMode, d.StreamSpecification.StreamViewType, d.DeletionProtectionEnabled)
+}
+
+// putCode puts a zip file with a bootstrap into a bucket, and returns its name. The emulator
+// runs no function.
+func putCode(t *testing.T, cli awsCLI) string {
+	t.Helper()
+	const name = "limitgate-code"
+	var body bytes.Buffer
+	w := zip.NewWriter(&body)
+	_, err := w.Create("bootstrap")
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "lambda.zip")
+	if err := os.WriteFile(file, body.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cli.ask(t, nil, "s3api", "create-bucket", "--bucket", name, "--create-bucket-configuration", "LocationConstraint="+region)
+	cli.ask(t, nil, "s3api", "put-object", "--bucket", name, "--key", "lambda.zip", "--body", file)
+	return name
+}
+
+// compareFunctions compares the functions, and what tells them, with what they are for.
+func compareFunctions(t *testing.T, cli awsCLI, limits, functions map[string]string) {
+	var mapped struct {
+		EventSourceMappings []struct {
+			FunctionArn, EventSourceArn string
+			ParallelizationFactor       int
+			FunctionResponseTypes       []string
+		}
+	}
+	cli.ask(t, &mapped, "lambda", "list-event-source-mappings")
+	readers := map[string][]string{}
+	for _, m := range mapped.EventSourceMappings {
+		readers[m.EventSourceArn] = append(readers[m.EventSourceArn], m.FunctionArn[strings.LastIndex(m.FunctionArn, ":")+1:])
+		if m.ParallelizationFactor != 1 || !slices.Equal(m.FunctionResponseTypes, []string{"ReportBatchItemFailures"}) {
+			t.Errorf("a mapping is %+v", m)
+		}
+	}
+	slices.Sort(readers[limits["LimitsStreamArn"]])
+	want := map[string][]string{
+		limits["LimitsStreamArn"]: {functions["AuditFunctionName"], functions["RelayFunctionName"]},
+		limits["CellsStreamArn"]:  {functions["CellsFunctionName"]},
+	}
+	if fmt.Sprint(readers) != fmt.Sprint(want) {
+		t.Errorf("streams are read by %v, want %v", readers, want)
+	}
+	for name, want := range map[string]map[string]string{
+		"Relay": {"LIMITGATE_ROLE": "relay", "LIMITGATE_TABLE": limits["LimitsTableName"], "LIMITGATE_TOPIC": limits["UpdatesTopicArn"], "LIMITGATE_DEAD_LETTERS": limits["DeadLetterQueueUrl"]},
+		"Audit": {"LIMITGATE_ROLE": "audit", "LIMITGATE_AUDIT_BUCKET": limits["AuditBucketName"]},
+		"Cells": {"LIMITGATE_ROLE": "cells", "LIMITGATE_TABLE": limits["LimitsTableName"], "LIMITGATE_CELLS_TABLE": limits["CellsTableName"], "LIMITGATE_ROLLOUT_GATE": limits["RolloutGate"]},
+	} {
+		var is struct {
+			Configuration struct {
+				Runtime, Handler string
+				Environment      struct{ Variables map[string]string }
+			}
+			Concurrency struct{ ReservedConcurrentExecutions int }
+		}
+		cli.ask(t, &is, "lambda", "get-function", "--function-name", functions[name+"FunctionName"])
+		if got := is.Configuration; got.Runtime != "provided.al2023" || got.Handler != "bootstrap" || !maps.Equal(got.Environment.Variables, want) {
+			t.Errorf("%s is %+v, want %v", name, got, want)
+		}
+		if reserved := is.Concurrency.ReservedConcurrentExecutions; reserved != map[string]int{"Relay": 10, "Audit": 10, "Cells": 1}[name] {
+			t.Errorf("%s may be executed %d times at once", name, reserved)
+		}
+	}
+}
+
 // comparePolicies compares what became of the policies with what their references mean.
 func comparePolicies(t *testing.T, cli awsCLI, outputs map[string]string) {
 	meant := strings.NewReplacer("${LimitsTable.Arn}", outputs["LimitsTableArn"], "${LimitsTable.StreamArn}", outputs["LimitsStreamArn"],
+		"${CellsTable.Arn}", outputs["CellsTableArn"], "${CellsTable.StreamArn}", outputs["CellsStreamArn"], "${DeadLetterQueue.Arn}", outputs["DeadLetterQueueArn"],
 		"${LeasesTable.Arn}", outputs["LeasesTableArn"], "${UpdatesTopic}", outputs["UpdatesTopicArn"], "${AuditBucket.Arn}", outputs["AuditBucketArn"],
 		"${AWS::Partition}", "aws", "${AWS::Region}", region, "${AWS::AccountId}", "123456789012", "${OperatorTenant}", "acme",
 		"TENANT%23", "TENANT#") // the aws CLI unescapes documents once more than the emulator escapes them
 	var got, want []string
-	for _, policy := range []string{proxy, controlPlane, operator, tenantOperator, auditor} {
+	for _, policy := range []string{proxy, controlPlane, relayFunction, auditFunction, cellsFunction, operator, tenantOperator, rolloutOperator, auditor} {
 		var version struct {
 			PolicyVersion struct {
 				Document struct{ Statement []any }
@@ -159,8 +256,10 @@ func comparePolicies(t *testing.T, cli awsCLI, outputs map[string]string) {
 			}
 		}
 	}
-	for g := range needed(calls) {
-		want = append(want, meant.Replace(g.String()))
+	for g := range needed(allCalls()) {
+		if !strings.HasSuffix(g.policy, "Role") { // of those the emulator tells no JSON
+			want = append(want, meant.Replace(g.String()))
+		}
 	}
 	slices.Sort(got)
 	slices.Sort(want)
@@ -217,5 +316,31 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 	check("read back", err)
 	if len(read) != 1 || !bytes.Equal(read[0], body) {
 		t.Errorf("read back %s", read)
+	}
+}
+
+// useCells has the code work on the table of cells and on the queue of dead letters.
+func useCells(t *testing.T, config aws.Config, outputs map[string]string) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	registry := dynamo.NewRegistry(config, outputs["CellsTableName"])
+	now := time.Now()
+	if err := errors.Join(registry.Beat(ctx, "eu", 2, now), registry.Report(ctx, table.Report{Cell: "eu", Window: 1}), registry.Veto(ctx, 7, "too much")); err != nil {
+		t.Fatal(err)
+	}
+	cells, err := registry.Cells(ctx)
+	if err != nil || len(cells) != 1 || cells[0].ID != "eu" || cells[0].Weight != 2 {
+		t.Errorf("the cells are %+v, %v", cells, err)
+	}
+	if vetoes, err := registry.Vetoes(ctx); err != nil || vetoes[7] != "too much" {
+		t.Errorf("the vetoes are %v, %v", vetoes, err)
+	}
+	url := outputs["DeadLetterQueueUrl"]
+	if err := dynamo.NewDeadLetters(config, url).Send(ctx, &table.Record{Sequence: "1", After: &table.Item{Key: "x"}}, "it is no item"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := sqs.NewFromConfig(config).ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &url})
+	if err != nil || len(got.Messages) != 1 || !strings.Contains(aws.ToString(got.Messages[0].Body), "it is no item") {
+		t.Errorf("the letters are %+v, %v", got, err)
 	}
 }

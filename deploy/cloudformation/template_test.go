@@ -11,19 +11,120 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-const templateFile = "limits.yaml"
+// templateFiles are the templates, the one first on which the others are built.
+var templateFiles = []string{"limits.yaml", "control-plane.yaml"}
 
 // template is a template whose references are written as in a !Sub: ${Name}, ${Name.Attribute}.
 type template map[string]any
 
-// readTemplate returns the text of the template.
-func readTemplate(t *testing.T) string {
+// readTemplates returns the texts of the templates.
+func readTemplates(t *testing.T) (texts []string) {
 	t.Helper()
-	text, err := os.ReadFile(templateFile)
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range templateFiles {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
 	}
-	return string(text)
+	return texts
+}
+
+// parseTemplates returns the resources of all templates as if they were in one. What a
+// template imports is written as what the first one exports.
+func parseTemplates(texts []string) (template, error) {
+	resources, exports := map[string]any{}, map[string]string{}
+	for i, text := range texts {
+		parsed, err := parseTemplate(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", templateFiles[i], err)
+		}
+		if i == 0 {
+			if exports, err = exportsOf(parsed); err != nil {
+				return nil, err
+			}
+		}
+		found, _ := at(parsed, "Resources").(map[string]any)
+		for name, resource := range found {
+			if resources[name] != nil {
+				return nil, fmt.Errorf("%s: %s is in another template, too", templateFiles[i], name)
+			}
+			if resources[name], err = resolve(resource, exports); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", templateFiles[i], name, err)
+			}
+		}
+	}
+	return template{"Resources": resources}, nil
+}
+
+// exportsOf returns what a template exports, by the names under which another one that has
+// its stack's name as ${LimitsStack} imports it.
+func exportsOf(t template) (map[string]string, error) {
+	exports := map[string]string{}
+	outputs, _ := at(t, "Outputs").(map[string]any)
+	for name, output := range outputs {
+		export := at(output, "Export", "Name")
+		if export == nil {
+			continue
+		}
+		value, ok := at(output, "Value").(string)
+		if export != "${AWS::StackName}-"+name || !ok {
+			return nil, fmt.Errorf("output %s is exported as %v: the tests do not understand that", name, export)
+		}
+		exports["${LimitsStack}-"+name] = value
+	}
+	return exports, nil
+}
+
+// resolve returns a value with what it imports in its place.
+func resolve(value any, exports map[string]string) (any, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		resolved := map[string]any{}
+		for key, child := range v {
+			var err error
+			if resolved[key], err = resolve(child, exports); err != nil {
+				return nil, err
+			}
+		}
+		if name, ok := v["Fn::ImportValue"].(string); ok {
+			exported, there := exports[name]
+			if !there {
+				return nil, fmt.Errorf("nobody exports %s", name)
+			}
+			return exported, nil
+		}
+		if parts, ok := resolved["Fn::Sub"].([]any); ok {
+			return substituted(parts)
+		}
+		return resolved, nil
+	case []any:
+		list := make([]any, len(v))
+		for i, child := range v {
+			var err error
+			if list[i], err = resolve(child, exports); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	default:
+		return value, nil
+	}
+}
+
+// substituted returns the text of a !Sub with names of its own.
+func substituted(parts []any) (any, error) {
+	if len(parts) == 2 {
+		text, isText := parts[0].(string)
+		names, isMapping := parts[1].(map[string]any)
+		for name, value := range names {
+			text = strings.ReplaceAll(text, "${"+name+"}", fmt.Sprint(value))
+		}
+		if isText && isMapping {
+			return text, nil
+		}
+	}
+	return nil, fmt.Errorf("%v is no !Sub", parts)
 }
 
 func parseTemplate(text string) (template, error) {
@@ -53,7 +154,22 @@ func valueOf(node *yaml.Node) (any, error) {
 		return node.Value, nil
 	case (tag == "!Ref" || tag == "!GetAtt") && node.Kind == yaml.ScalarNode:
 		return "${" + node.Value + "}", nil
-	case slices.Contains([]string{"!If", "!Not", "!Equals"}, tag) && node.Kind == yaml.SequenceNode:
+	case tag == "!Condition" && node.Kind == yaml.ScalarNode:
+		return map[string]any{"Condition": node.Value}, nil
+	case tag == "!Sub" && node.Kind == yaml.SequenceNode:
+		var list []any
+		for _, child := range node.Content {
+			value := any(child.Value) // in the first, ${ is meant
+			if child.Kind != yaml.ScalarNode {
+				var err error
+				if value, err = valueOf(child); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, value)
+		}
+		return map[string]any{"Fn::Sub": list}, nil
+	case slices.Contains([]string{"!If", "!Not", "!Or", "!Equals"}, tag) && node.Kind == yaml.SequenceNode:
 		list, err := listOf(node)
 		return map[string]any{"Fn::" + tag[1:]: list}, err
 	case strings.HasPrefix(tag, "!") && !strings.HasPrefix(tag, "!!"):
@@ -161,7 +277,8 @@ func TestTemplateIsReadAsCloudFormationReadsIt(t *testing.T) {
 		"a: [true, 1, '1']":        "map[a:[true 1 1]]",
 		"a: ${B}":                  "line 1: ${ without !Sub is taken as it stands",
 		"a: !Join ['', [b]]":       "line 1: the tests do not know !Join here",
-		"a: !Sub ['${b}', {b: c}]": "line 1: the tests do not know !Sub here",
+		"a: !Sub ['${b}', {b: c}]": "map[a:map[Fn::Sub:[${b} map[b:c]]]]",
+		"a: !Condition B":          "map[a:map[Condition:B]]",
 		"a: 1\na: 2":               "line 2: a is there twice",
 		"a":                        "it is no mapping",
 	} {
@@ -172,6 +289,44 @@ func TestTemplateIsReadAsCloudFormationReadsIt(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestTemplatesAreReadAsOne(t *testing.T) {
+	const exporting = "Resources: {A: {Type: B}}\nOutputs: {C: {Value: !Ref A, Export: {Name: !Sub '${AWS::StackName}-C'}}, D: {Value: e}}\n"
+	for text, want := range map[string]string{
+		"Resources: {F: {Fn::ImportValue: !Sub '${LimitsStack}-C'}}":                         "map[A:map[Type:B] F:${A}]",
+		"Resources: {F: [!Sub ['${G}/*', {G: {Fn::ImportValue: !Sub '${LimitsStack}-C'}}]]}": "map[A:map[Type:B] F:[${A}/*]]",
+		"Resources: {F: {Fn::ImportValue: !Sub '${LimitsStack}-D'}}":                         "control-plane.yaml: F: nobody exports ${LimitsStack}-D",
+		"Resources: {A: {Type: F}}":                                                          "control-plane.yaml: A is in another template, too",
+	} {
+		parsed, err := parseTemplates([]string{exporting, text})
+		got := fmt.Sprint(at(parsed, "Resources"))
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestExportsAreImported: what nobody imports needs no export, which keeps outputs from being
+// changed.
+func TestExportsAreImported(t *testing.T) {
+	texts := readTemplates(t)
+	first, err := parseTemplate(texts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports, err := exportsOf(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range exports {
+		if !strings.Contains(texts[1], "!Sub '"+name+"'") {
+			t.Errorf("%s does not import %s", templateFiles[1], name)
 		}
 	}
 }

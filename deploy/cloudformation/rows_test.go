@@ -1,0 +1,157 @@
+package cloudformation
+
+const (
+	limitsTable  = "${LimitsTable.Arn}"
+	stream       = "${LimitsTable.StreamArn}"
+	streams      = "${LimitsTable.Arn}/stream/*"
+	cellsTable   = "${CellsTable.Arn}"
+	cellsStream  = "${CellsTable.StreamArn}"
+	cellsStreams = "${CellsTable.Arn}/stream/*"
+	leasesTable  = "${LeasesTable.Arn}"
+	topic        = "${UpdatesTopic}"
+	queues       = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:limitgate-updates-*"
+	deadLetters  = "${DeadLetterQueue.Arn}"
+	failed       = "${FailedBatchQueue.Arn}"
+	bucket       = "${AuditBucket.Arn}"
+	objects      = "${AuditBucket.Arn}/*"
+	oneTenant    = "${AuditBucket.Arn}/TENANT%23${OperatorTenant}/*"
+)
+
+// The gate, and what belongs to it.
+const (
+	inAppConfig  = "arn:${AWS::Partition}:appconfig:${AWS::Region}:${AWS::AccountId}:"
+	application  = inAppConfig + "application/${GateApplication}"
+	live         = application + "/environment/${GateEnvironment}"
+	deployments  = live + "/deployment/*"
+	profile      = application + "/configurationprofile/${GateProfile}"
+	versions     = profile + "/hostedconfigurationversion/*"
+	theGate      = live + "/configuration/${GateProfile}"
+	allAtOnce    = inAppConfig + "deploymentstrategy/AppConfig.AllAtOnce"
+	gateStrategy = inAppConfig + "deploymentstrategy/${GateStrategy}"
+)
+
+const (
+	keyOfOneTenant = `{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["TENANT#${OperatorTenant}"]},"Null":{"dynamodb:LeadingKeys":"false"}}`
+	listOfOne      = `{"StringEquals":{"s3:prefix":"TENANT%23${OperatorTenant}/"}}`
+	ownQueue       = `{"StringEquals":{"sns:Protocol":"sqs"},"StringLike":{"sns:Endpoint":"` + queues + `"}}`
+	madeForTopic   = `{"StringEquals":{"aws:RequestTag/topic":"${UpdatesTopic}"},"StringEqualsIfExists":{"aws:ResourceTag/topic":"${UpdatesTopic}"}}`
+	ofTopic        = `{"StringEquals":{"aws:ResourceTag/topic":"${UpdatesTopic}"}}`
+)
+
+// The keys of items that somebody may write, as conditions.
+var (
+	keysOfParts     = keysLike("SHARED", "PLAN#*", "TENANT#*")
+	keysOfRollouts  = keysLike("SHARED", "PLAN#*", "REVISION#*")
+	keysOfCells     = keysLike("CELLS", "REVISION#*")
+	cellKeys        = keysLike("CELL#*")
+	cellsAndReports = keysLike("CELL#*", "REPORT#*")
+	reportsVetoes   = keysLike("REPORT#*", "VETO#*")
+)
+
+// keysLike is the condition on a request that it names keys, and all of them like one of these.
+func keysLike(keys ...string) string {
+	return `{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":` + asJSON(keys) + `},"Null":{"dynamodb:LeadingKeys":"false"}}`
+}
+
+var (
+	// closers close the gate, or turn it.
+	closers   = []string{controlPlane, cellsFunction, rolloutOperator}
+	gateParts = []string{live, deployments, profile, allAtOnce}
+)
+
+// calls are all calls of the binaries. Where the same call is allowed to different people in
+// different ways it has more than one row.
+var calls = []call{
+	{file: "dynamo/table.go", function: "scan", operation: "dynamodb.Scan", actions: []string{"dynamodb:Scan"}, resource: limitsTable, policies: []string{proxy, controlPlane, relayFunction, operator, tenantOperator, rolloutOperator}},
+	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{controlPlane, relayFunction, operator, rolloutOperator}},
+	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
+	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{cellsFunction}, condition: keysOfCells},
+	// Put and what restores items ask for it.
+	{file: "dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{controlPlane, relayFunction}},
+	{file: "dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{operator}, condition: keysOfParts},
+	{file: "dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
+	{file: "dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{rolloutOperator}, condition: keysOfRollouts},
+	{file: "dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{cellsFunction}, condition: keysOfCells},
+	{file: "dynamo/table.go", function: "put", operation: "dynamodb.PutItem", nobody: "sends what Replace asks for"},
+	{file: "dynamo/table.go", function: "Create", operation: "dynamodb.CreateTable", nobody: "the template makes the table, this is for tests and for trying out"},
+	{file: "dynamo/table.go", function: "Create", operation: "dynamodb.DescribeTable", nobody: "waits for CreateTable"},
+
+	{file: "dynamo/stream.go", function: "locate", operation: "dynamodb.DescribeTable", actions: []string{"dynamodb:DescribeTable"}, resource: limitsTable, policies: []string{controlPlane}},
+	{file: "dynamo/stream.go", function: "Shards", operation: "dynamodbstreams.DescribeStream", actions: []string{"dynamodb:DescribeStream"}, resource: stream, policies: []string{controlPlane}},
+	{file: "dynamo/stream.go", function: "Start", operation: "dynamodbstreams.GetShardIterator", actions: []string{"dynamodb:GetShardIterator"}, resource: stream, policies: []string{controlPlane}},
+	{file: "dynamo/stream.go", function: "Read", operation: "dynamodbstreams.GetRecords", actions: []string{"dynamodb:GetRecords"}, resource: stream, policies: []string{controlPlane}},
+	{file: "dynamo/leases.go", function: "Take", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
+	{file: "dynamo/leases.go", function: "Note", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
+	{file: "dynamo/leases.go", function: "Release", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
+
+	{file: "dynamo/cells.go", function: "Beat", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: cellsTable, policies: []string{proxy}, condition: cellKeys},
+	{file: "dynamo/cells.go", function: "change", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: cellsTable, policies: []string{operator}, condition: cellKeys},
+	{file: "dynamo/cells.go", function: "Forget", operation: "dynamodb.DeleteItem", actions: []string{"dynamodb:DeleteItem"}, resource: cellsTable, policies: []string{operator}, condition: cellsAndReports},
+	{file: "dynamo/cells.go", function: "scan", operation: "dynamodb.Scan", actions: []string{"dynamodb:Scan"}, resource: cellsTable, policies: []string{controlPlane, cellsFunction, operator, rolloutOperator}},
+	{file: "dynamo/reports.go", function: "Report", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: cellsTable, policies: []string{proxy}, condition: reportsVetoes},
+	{file: "dynamo/vetoes.go", function: "Veto", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: cellsTable, policies: []string{proxy}, condition: reportsVetoes},
+
+	{file: "dynamo/topic.go", function: "Publish", operation: "sns.PublishBatch", actions: []string{"sns:Publish"}, resource: topic, policies: []string{controlPlane, relayFunction}},
+	{file: "dynamo/queue.go", function: "subscribe", operation: "sns.Subscribe", actions: []string{"sns:Subscribe"}, resource: topic, policies: []string{proxy}, condition: ownQueue},
+	{file: "dynamo/queue.go", function: "Close", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{proxy}},
+	// With tags.
+	{file: "dynamo/queue.go", function: "Subscribe", operation: "sqs.CreateQueue", actions: []string{"sqs:CreateQueue", "sqs:TagQueue"}, resource: queues, policies: []string{proxy}, condition: madeForTopic},
+	{file: "dynamo/queue.go", function: "subscribe", operation: "sqs.GetQueueAttributes", actions: []string{"sqs:GetQueueAttributes"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
+	{file: "dynamo/queue.go", function: "subscribe", operation: "sqs.SetQueueAttributes", actions: []string{"sqs:SetQueueAttributes"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
+	{file: "dynamo/queue.go", function: "Receive", operation: "sqs.ReceiveMessage", actions: []string{"sqs:ReceiveMessage"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
+	{file: "dynamo/queue.go", function: "Receive", operation: "sqs.DeleteMessageBatch", actions: []string{"sqs:DeleteMessage"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
+	{file: "dynamo/queue.go", function: "Close", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
+	{file: "dynamo/dead_letters.go", function: "Send", operation: "sqs.SendMessage", actions: []string{"sqs:SendMessage"}, resource: deadLetters, policies: []string{controlPlane, relayFunction}},
+
+	// Each asks for those parts that it is about, and the policies name them all.
+	{file: "appconfig/deploy.go", function: "stop", operation: "appconfig.ListDeployments", actions: []string{"appconfig:ListDeployments"}, resource: application, also: gateParts, policies: closers},
+	{file: "appconfig/deploy.go", function: "Latest", operation: "appconfig.ListDeployments", actions: []string{"appconfig:ListDeployments"}, resource: application, also: gateParts, policies: closers},
+	{file: "appconfig/deploy.go", function: "isMine", operation: "appconfig.GetDeployment", actions: []string{"appconfig:GetDeployment"}, resource: application, also: gateParts, policies: closers},
+	{file: "appconfig/deploy.go", function: "stop", operation: "appconfig.StopDeployment", actions: []string{"appconfig:StopDeployment"}, resource: application, also: gateParts, policies: closers},
+	{file: "appconfig/deploy.go", function: "Deploy", operation: "appconfig.CreateHostedConfigurationVersion", actions: []string{"appconfig:CreateHostedConfigurationVersion"}, resource: application, also: gateParts, policies: closers},
+	{file: "appconfig/deploy.go", function: "Deploy", operation: "appconfig.StartDeployment", actions: []string{"appconfig:StartDeployment"}, resource: application, also: gateParts, policies: closers},
+	// With limitgate rollout --strategy.
+	{file: "appconfig/deploy.go", function: "Deploy", operation: "appconfig.StartDeployment", actions: gateActions, resource: gateStrategy, policies: []string{rolloutOperator}},
+	{file: "appconfig/deploy.go", function: "describe", operation: "appconfig.GetHostedConfigurationVersion", actions: []string{"appconfig:GetHostedConfigurationVersion"}, resource: application, also: []string{profile, versions}, policies: []string{rolloutOperator}},
+	{file: "appconfig/gate.go", function: "poll", operation: "appconfigdata.StartConfigurationSession", actions: []string{"appconfig:StartConfigurationSession"}, resource: theGate, policies: []string{proxy}},
+	{file: "appconfig/gate.go", function: "poll", operation: "appconfigdata.GetLatestConfiguration", actions: []string{"appconfig:GetLatestConfiguration"}, resource: theGate, policies: []string{proxy}},
+
+	{file: "audit/bucket.go", function: "Create", operation: "s3.PutObject", actions: []string{"s3:PutObject"}, resource: objects, policies: []string{controlPlane, auditFunction}},
+	{file: "audit/bucket.go", function: "Read", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{operator, auditor}},
+	{file: "audit/bucket.go", function: "Read", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{tenantOperator}, condition: listOfOne},
+	{file: "audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: objects, policies: []string{operator, auditor}},
+	{file: "audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: oneTenant, policies: []string{tenantOperator}},
+
+	{file: "cmd/limitgate/limits_table.go", function: "caller", operation: "sts.GetCallerIdentity", nobody: "AWS tells everybody who they are"},
+}
+
+// gateActions are what is allowed on all parts of the gate.
+var gateActions = []string{
+	"appconfig:ListDeployments", "appconfig:GetDeployment", "appconfig:StopDeployment",
+	"appconfig:CreateHostedConfigurationVersion", "appconfig:StartDeployment",
+}
+
+// The roles of the functions, whose own policies are for what Lambda does.
+const (
+	relayRole = "RelayRole"
+	auditRole = "AuditRole"
+	cellsRole = "CellsRole"
+)
+
+// callsOfLambda are what Lambda itself does with the role of a function: it follows a stream,
+// gives up what fails for too long, and logs.
+var callsOfLambda = []call{
+	{actions: []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, resource: stream, policies: []string{relayFunction, auditFunction}},
+	{actions: []string{"dynamodb:ListStreams"}, resource: streams, policies: []string{relayFunction, auditFunction}},
+	{actions: []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, resource: cellsStream, policies: []string{cellsFunction}},
+	{actions: []string{"dynamodb:ListStreams"}, resource: cellsStreams, policies: []string{cellsFunction}},
+	{actions: []string{"sqs:SendMessage"}, resource: failed, policies: []string{relayRole, auditRole, cellsRole}},
+	{actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resource: "${RelayLogGroup.Arn}", policies: []string{relayRole}},
+	{actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resource: "${AuditLogGroup.Arn}", policies: []string{auditRole}},
+	{actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resource: "${CellsLogGroup.Arn}", policies: []string{cellsRole}},
+}
+
+// allCalls are those of the binaries, and of Lambda for them.
+func allCalls() []call {
+	return append(callsOfLambda[:len(callsOfLambda):len(callsOfLambda)], calls...)
+}
