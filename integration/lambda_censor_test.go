@@ -61,13 +61,6 @@ func (c *censor) by(rule func(operation string, n int) ruling) {
 	clear(c.calls)
 }
 
-// count returns how often an operation was called since.
-func (c *censor) count(operation string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.calls[operation]
-}
-
 func (c *censor) judge(operation string) ruling {
 	c.mu.Lock()
 	c.calls[operation]++

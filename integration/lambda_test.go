@@ -194,7 +194,7 @@ func TestLambdaAudit(t *testing.T) {
 		}
 		return letThrough
 	})
-	s.changes(40)
+	s.changes(30)
 	m := s.mapStream(f, "limits", lambdaBatch, 20, s.onward.url)
 	m.await(s.records())
 	writes.by(nil)

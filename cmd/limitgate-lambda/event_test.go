@@ -98,11 +98,13 @@ func TestRecordsOfAnEvent(t *testing.T) {
 		{"made", record("INSERT", "1405400000000002063282832", inserted), table.Record{Sequence: "1405400000000002063282832", After: itemOfVersion(1)}, true, false},
 		{
 			"changed", record("MODIFY", "1405400000000002063282833", `"OldImage": `+first+`, "NewImage": `+second+`,`),
-			table.Record{Sequence: "1405400000000002063282833", Before: itemOfVersion(1), After: itemOfVersion(2)}, true, false,
+			table.Record{Sequence: "1405400000000002063282833", Before: itemOfVersion(1), After: itemOfVersion(2)},
+			true, false,
 		},
 		{
 			"deleted with a tombstone", record("MODIFY", "7", `"OldImage": `+second+`, "NewImage": `+tomb+`,`),
-			table.Record{Sequence: "7", Before: itemOfVersion(2), After: itemOfVersion(3)}, true, false,
+			table.Record{Sequence: "7", Before: itemOfVersion(2), After: itemOfVersion(3)},
+			true, false,
 		},
 		{"deleted by hand", record("REMOVE", "8", `"OldImage": `+second+`,`), table.Record{Sequence: "8", Before: itemOfVersion(2)}, false, false},
 		{"a tombstone whose time was up", expired, table.Record{Sequence: "1405400000000002063282835", Before: itemOfVersion(3)}, false, true},
