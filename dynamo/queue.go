@@ -37,6 +37,7 @@ type Queue struct {
 	topics       *sns.Client
 	url          string
 	subscription string // of a queue made by Subscribe, else empty
+	tags         map[string]string
 	tagged       time.Time
 }
 
@@ -44,12 +45,13 @@ type Queue struct {
 // takes it away again.
 func Subscribe(ctx context.Context, config aws.Config, topic string) (*Queue, error) {
 	q := &Queue{queues: sqs.NewFromConfig(config), topics: sns.NewFromConfig(config)}
+	q.tags = map[string]string{"limitgate": "updates", tagTopic: topic, tagAlive: aliveAt(time.Now())}
 	made, err := q.queues.CreateQueue(ctx, &sqs.CreateQueueInput{
 		QueueName: aws.String(queuePrefix + rand.Text()),
 		Attributes: map[string]string{
 			string(types.QueueAttributeNameMessageRetentionPeriod): strconv.Itoa(retention),
 		},
-		Tags: map[string]string{"limitgate": "updates", tagTopic: topic, tagAlive: aliveAt(time.Now())},
+		Tags: q.tags,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create queue: %w", err)
@@ -112,7 +114,8 @@ func (q *Queue) tag(ctx context.Context) error {
 		return nil
 	}
 	q.tagged = now
-	if _, err := q.queues.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: map[string]string{tagAlive: aliveAt(now)}}); err != nil {
+	q.tags[tagAlive] = aliveAt(now)
+	if _, err := q.queues.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: q.tags}); err != nil { // all: who may is known by the topic's
 		return fmt.Errorf("tag queue: %w", err)
 	}
 	return nil

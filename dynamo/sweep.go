@@ -36,80 +36,66 @@ func NewSweeper(config aws.Config, topic string) *Sweeper {
 }
 
 // Sweep takes queues of the topic away for which no proxy was there for an hour, with their
-// subscriptions, and returns how many.
+// subscriptions, and subscriptions of queues that are gone. It returns how many.
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
-	pages := sqs.NewListQueuesPaginator(s.queues, &sqs.ListQueuesInput{QueueNamePrefix: aws.String(queuePrefix), MaxResults: aws.Int32(1000)})
-	var orphans []string
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return 0, fmt.Errorf("list queues: %w", err)
-		}
-		for _, url := range page.QueueUrls {
-			orphan, err := s.isOrphan(ctx, url, now)
-			if err != nil {
-				return 0, err
-			}
-			if orphan {
-				orphans = append(orphans, url)
-			}
-		}
-	}
-	if len(orphans) == 0 {
-		return 0, nil
-	}
-	subscriptions, err := s.subscriptions(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, url := range orphans {
-		if err := s.take(ctx, url, subscriptions); err != nil {
-			return swept, err
-		}
-		swept++
-	}
-	return swept, nil
-}
-
-// isOrphan reports whether a queue is of the topic, and no proxy was there for a while.
-func (s *Sweeper) isOrphan(ctx context.Context, url string, now time.Time) (bool, error) {
-	out, err := s.queues.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
-	if isGone(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read tags of %s: %w", url, err)
-	}
-	alive, err := strconv.ParseInt(out.Tags[tagAlive], 10, 64)
-	return err == nil && out.Tags[tagTopic] == s.topic && now.Sub(time.Unix(alive, 0)) >= orphanAfter, nil
-}
-
-// subscriptions returns the subscriptions of the topic by the names of their queues.
-func (s *Sweeper) subscriptions(ctx context.Context) (map[string]string, error) {
-	byName := map[string]string{}
 	pages := sns.NewListSubscriptionsByTopicPaginator(s.topics, &sns.ListSubscriptionsByTopicInput{TopicArn: &s.topic})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list subscriptions: %w", err)
+			return swept, fmt.Errorf("list subscriptions: %w", err)
 		}
 		for _, one := range page.Subscriptions {
-			endpoint := aws.ToString(one.Endpoint)
-			byName[endpoint[strings.LastIndexByte(endpoint, ':')+1:]] = aws.ToString(one.SubscriptionArn)
+			name := queueName(aws.ToString(one.Endpoint))
+			if !strings.HasPrefix(name, queuePrefix) {
+				continue
+			}
+			orphan, url, err := s.isOrphan(ctx, name, now)
+			if err == nil && orphan {
+				err = s.take(ctx, aws.ToString(one.SubscriptionArn), url)
+				swept++
+			}
+			if err != nil {
+				return swept, err
+			}
 		}
 	}
-	return byName, nil
+	return swept, nil
 }
 
-// take takes a queue and its subscription away.
-func (s *Sweeper) take(ctx context.Context, url string, subscriptions map[string]string) error {
-	if arn := subscriptions[url[strings.LastIndexByte(url, '/')+1:]]; arn != "" {
-		if _, err := s.topics.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &arn}); err != nil {
-			return fmt.Errorf("sweep %s: %w", url, err)
-		}
+// queueName returns the name of the queue with an ARN.
+func queueName(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1:] }
+
+// isOrphan reports whether no proxy was there for a queue for a while, and returns its URL,
+// empty where it is gone.
+func (s *Sweeper) isOrphan(ctx context.Context, name string, now time.Time) (orphan bool, url string, err error) {
+	found, err := s.queues.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if isGone(err) {
+		return true, "", nil
 	}
-	_, err := s.queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+	if err != nil {
+		return false, "", fmt.Errorf("find queue %s: %w", name, err)
+	}
+	url = aws.ToString(found.QueueUrl)
+	out, err := s.queues.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil && !isGone(err) {
+		return false, url, fmt.Errorf("read tags of queue %s: %w", name, err)
+	}
+	if err != nil {
+		return true, "", nil
+	}
+	alive, err := strconv.ParseInt(out.Tags[tagAlive], 10, 64)
+	return err == nil && out.Tags[tagTopic] == s.topic && now.Sub(time.Unix(alive, 0)) >= orphanAfter, url, nil
+}
+
+// take takes a subscription away, and its queue if that is there.
+func (s *Sweeper) take(ctx context.Context, subscription, url string) error {
+	if _, err := s.topics.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &subscription}); err != nil {
+		return fmt.Errorf("sweep %s: %w", subscription, err)
+	}
+	if url == "" {
+		return nil
+	}
+	if _, err := s.queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil && !isGone(err) {
 		return fmt.Errorf("sweep %s: %w", url, err)
 	}
 	return nil

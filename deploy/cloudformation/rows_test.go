@@ -63,7 +63,7 @@ var (
 // different ways it has more than one row.
 var calls = []call{
 	{file: "dynamo/table.go", function: "scan", operation: "dynamodb.Scan", actions: []string{"dynamodb:Scan"}, resource: limitsTable, policies: []string{proxy, controlPlane, relayFunction, operator, tenantOperator, rolloutOperator}},
-	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{controlPlane, relayFunction, operator, rolloutOperator}},
+	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{proxy, controlPlane, relayFunction, operator, rolloutOperator}},
 	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
 	{file: "dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{cellsFunction}, condition: keysOfCells},
 	// Put and what restores items ask for it.
@@ -101,6 +101,12 @@ var calls = []call{
 	{file: "dynamo/queue.go", function: "Receive", operation: "sqs.ReceiveMessage", actions: []string{"sqs:ReceiveMessage"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
 	{file: "dynamo/queue.go", function: "Receive", operation: "sqs.DeleteMessageBatch", actions: []string{"sqs:DeleteMessage"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
 	{file: "dynamo/queue.go", function: "Close", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
+	{file: "dynamo/queue.go", function: "tag", operation: "sqs.TagQueue", actions: []string{"sqs:TagQueue"}, resource: queues, policies: []string{proxy}, condition: madeForTopic},
+	{file: "dynamo/sweep.go", function: "Sweep", operation: "sns.ListSubscriptionsByTopic", actions: []string{"sns:ListSubscriptionsByTopic"}, resource: topic, policies: []string{controlPlane, relayFunction}},
+	{file: "dynamo/sweep.go", function: "isOrphan", operation: "sqs.GetQueueUrl", actions: []string{"sqs:GetQueueUrl"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
+	{file: "dynamo/sweep.go", function: "isOrphan", operation: "sqs.ListQueueTags", actions: []string{"sqs:ListQueueTags"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
+	{file: "dynamo/sweep.go", function: "take", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{controlPlane, relayFunction}},
+	{file: "dynamo/sweep.go", function: "take", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
 	{file: "dynamo/dead_letters.go", function: "Send", operation: "sqs.SendMessage", actions: []string{"sqs:SendMessage"}, resource: deadLetters, policies: []string{controlPlane, relayFunction}},
 
 	// Each asks for those parts that it is about, and the policies name them all.
