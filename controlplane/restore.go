@@ -57,7 +57,7 @@ func mend(good table.Item, now *table.Item, removed bool, at time.Time) (next ta
 	case now == nil:
 	case now.IsLimits() && now.Version > good.Version:
 		return next, false // somebody has signed a version since, or this was done before
-	case now.Version == good.Version && now.Deleted == good.Deleted && bytes.Equal(now.Body, good.Body):
+	case now.IsLimits() && now.Version == good.Version && now.Deleted == good.Deleted && bytes.Equal(now.Body, good.Body):
 		return next, false
 	case now.IsLimits() && removed && now.Actor != Actor:
 		// Somebody has made it again who did not know that it was there: it goes on from

@@ -43,6 +43,7 @@ func TestMend(t *testing.T) {
 		{"somebody's since", good, at(by("bob", 6, `{"plan":"gold"}`)), false, "", 0, ""},
 		{"mended already", good, at(by(Actor, 6, `{"plan":"free"}`)), true, "", 0, ""},
 		{"nothing changed", good, at(by("ann", 5, `{"plan":"free"}`)), false, "", 0, ""},
+		{"its actor removed", good, at(by("", 5, `{"plan":"free"}`)), false, Actor, 6, `{"plan":"free"}`}, // a proxy that starts would not know it
 		{"made again", good, at(by("bob", 1, `{"plan":"gold"}`)), true, "bob", 6, `{"plan":"gold"}`},
 		{"mended by an older change", good, at(by(Actor, 4, `{"plan":"old"}`)), true, Actor, 6, `{"plan":"free"}`},
 		{"a tombstone written over", by("ann", 5, ""), at(by("", 0, `{"plan":"gold"}`)), false, Actor, 6, ""},
