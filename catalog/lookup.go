@@ -54,6 +54,9 @@ func (l *Lookup) Want(tenant string) {
 	if until, ok := l.known.Peek(tenant); ok && now.Before(until) {
 		return
 	}
+	if len(l.wanted) == cap(l.wanted) { // before anything is allocated: who has no room asks with each request
+		return
+	}
 	tenant = strings.Clone(tenant)
 	select {
 	case l.wanted <- tenant:

@@ -82,3 +82,15 @@ func TestLookup(t *testing.T) {
 		}
 	})
 }
+
+// TestWantAllocatesNothing: while as many tenants wait as may, others cost their requests
+// nothing.
+func TestWantAllocatesNothing(t *testing.T) {
+	l := NewLookup(loaded(t, shared, free), &shelf{})
+	for i := range lookupWaiting {
+		l.Want(fmt.Sprint(i))
+	}
+	if n := testing.AllocsPerRun(100, func() { l.Want("one more") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
