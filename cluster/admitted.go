@@ -29,7 +29,7 @@ func (s *Store) AddAdmitted(ctx context.Context, window int64, shares map[string
 	if err != nil || len(shares) == 0 {
 		return err
 	}
-	_, err = c.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = c.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		for name, share := range shares {
 			pipe.ZIncrBy(ctx, key, share, name)
 		}

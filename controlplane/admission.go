@@ -85,6 +85,9 @@ func (a *Admission) Update(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("measure admission: %w", err)
 	}
+	// What has not ended is of a clock that is ahead.
+	ended := int64(now.Sub(time.Unix(0, 0)) / a.Window)
+	reports = slices.DeleteFunc(slices.Clone(reports), func(r table.Report) bool { return r.Window >= ended })
 	window := int64(0)
 	for _, r := range reports {
 		window = max(window, r.Window)
@@ -142,9 +145,15 @@ func Sum(window int64, reports []table.Report) OverAdmission {
 	return o
 }
 
-// Latest returns what was measured last.
-func (a *Admission) Latest() OverAdmission {
+// admissionOld is how old a measurement may be to be told.
+const admissionOld = 5 * time.Minute
+
+// Latest returns what was measured last, nothing where that is long ago.
+func (a *Admission) Latest(now time.Time) OverAdmission {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if now.Sub(time.Unix(0, 0).Add(time.Duration(a.latest.Window+1)*a.Window)) >= admissionOld {
+		return OverAdmission{}
+	}
 	return a.latest
 }

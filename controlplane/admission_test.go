@@ -29,7 +29,7 @@ func TestAdmission(t *testing.T) {
 		if err := a.Update(t.Context(), at(window)); err != nil {
 			t.Fatal(err)
 		}
-		return a.Latest()
+		return a.Latest(at(window))
 	}
 	if o := say(10, .5, .4, .3); math.Abs(o.Max-1.2) > 1e-9 || math.Abs(o.P99-1.2) > 1e-9 || o.Worst != "x" || o.Buckets != 2 || o.Cells != 3 || o.Level != LevelCalm {
 		t.Errorf("measured %+v", o)
@@ -49,12 +49,19 @@ func TestAdmission(t *testing.T) {
 	if o := say(23, 1, 1, 1.1); o.Level != LevelPage {
 		t.Errorf("above three it is %s", o.Level)
 	}
+	r = reported{{Cell: "a", Window: 9999, Shares: map[string]float64{"x": 99}}, {Cell: "b", Window: 23, Shares: map[string]float64{"x": 1}}}
+	if err := a.Update(t.Context(), at(23)); err != nil || a.Latest(at(23)).Window != 23 {
+		t.Errorf("with a clock that is ahead it is %+v, %v", a.Latest(at(23)), err)
+	}
+	if o := a.Latest(at(23).Add(admissionOld)); o != (OverAdmission{}) {
+		t.Errorf("long after it is %+v", o)
+	}
 	// One that is late is waited for, and not for ever.
 	r = reported{{Cell: "a", Window: 24, Shares: map[string]float64{"x": 1}}, {Cell: "b", Window: 23, Shares: map[string]float64{"x": 9}}}
-	if err := a.Update(t.Context(), at(24)); err != nil || a.Latest().Window != 23 {
-		t.Errorf("without a late cell it is %+v, %v", a.Latest(), err)
+	if err := a.Update(t.Context(), at(24)); err != nil || a.Latest(at(24)).Window != 23 {
+		t.Errorf("without a late cell it is %+v, %v", a.Latest(at(24)), err)
 	}
-	if err := a.Update(t.Context(), at(24).Add(admissionLate)); err != nil || a.Latest().Window != 24 || a.Latest().Max != 1 {
-		t.Errorf("when it is too late it is %+v, %v", a.Latest(), err)
+	if err := a.Update(t.Context(), at(24).Add(admissionLate)); err != nil || a.Latest(at(24)).Window != 24 || a.Latest(at(24)).Max != 1 {
+		t.Errorf("when it is too late it is %+v, %v", a.Latest(at(24)), err)
 	}
 }

@@ -31,7 +31,8 @@ type Handler struct {
 // of which the error is.
 func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int, err error) {
 	var messages []table.Message
-	var of []int // the record of each message
+	var of []int     // the record of each message
+	var poison []int // records that are none of limits
 	done = len(records)
 	for i := range records {
 		r := &records[i]
@@ -39,6 +40,8 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 		case r.Signed():
 			messages, of = append(messages, table.Message{Item: r.After, At: time.Now().UTC()}), append(of, i)
 		case r.Expired():
+		case r.Before == nil || !r.Before.IsLimits():
+			poison = append(poison, i)
 		default:
 			err = h.mend(ctx, r)
 		}
@@ -51,19 +54,26 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 	if failed != nil {
 		return of[sent], failed
 	}
+	for _, i := range poison { // when nothing else has to be told again
+		if failed := h.bury(ctx, &records[i]); failed != nil {
+			return i, failed
+		}
+	}
 	return done, err
+}
+
+// bury tells of what is no change of limits.
+func (h *Handler) bury(ctx context.Context, r *table.Record) error {
+	const why = "what was written by hand is no item: proxies do not use it"
+	h.Log.Error(why, "key", r.Key())
+	if h.Poison == nil {
+		return nil
+	}
+	return h.Poison(ctx, r, why)
 }
 
 // mend makes good what nobody signed.
 func (h *Handler) mend(ctx context.Context, r *table.Record) error {
-	if r.Before == nil || !r.Before.IsLimits() {
-		const why = "what was written by hand is no item: proxies do not use it"
-		h.Log.Error(why, "key", r.Key())
-		if h.Poison == nil {
-			return nil
-		}
-		return h.Poison(ctx, r, why)
-	}
 	written, err := restore(ctx, h.Items, r, time.Now())
 	if err != nil {
 		return err

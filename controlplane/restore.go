@@ -21,9 +21,9 @@ type Items interface {
 // Mendable are items of which versions may be left out.
 type Mendable interface {
 	Items
-	// Replace writes an item as it is in the place of the version that was read, 0 for
-	// none. Where something else is there by now it returns an error.
-	Replace(ctx context.Context, it table.Item, was int64) error
+	// Replace writes an item as it is in the place of what was read, nil for nothing. Where
+	// something else is there by now it returns an error.
+	Replace(ctx context.Context, it table.Item, was *table.Item) error
 }
 
 // restore makes good what nobody signed: it must change no limit. It looks at what is there
@@ -33,15 +33,15 @@ func restore(ctx context.Context, items Mendable, r *table.Record, at time.Time)
 	if err != nil {
 		return nil, fmt.Errorf("restore %s: %w", r.Key(), err)
 	}
-	found, was := &now, now.Version
+	found := &now
 	if !ok {
-		found, was = nil, 0
+		found = nil
 	}
 	next, ok := mend(*r.Before, found, r.After == nil, at)
 	if !ok {
 		return nil, nil
 	}
-	if err := items.Replace(ctx, next, was); err != nil {
+	if err := items.Replace(ctx, next, found); err != nil {
 		return nil, fmt.Errorf("restore %s: %w", r.Key(), err)
 	}
 	return &next, nil
@@ -51,6 +51,7 @@ func restore(ctx context.Context, items Mendable, r *table.Record, at time.Time)
 // what is there, nil for nothing; ok is false where that can stay.
 func mend(good table.Item, now *table.Item, removed bool, at time.Time) (next table.Item, ok bool) {
 	next = good
+	next.Odd = ""
 	next.Actor, next.At = Actor, at.UTC()
 	next.Version++
 	switch {

@@ -162,24 +162,32 @@ func TestReplace(t *testing.T) {
 	good := put(t, limits, item("TENANT#a", 0, `{"plan":"p"}`))
 	next := good
 	next.Version = 7
-	for _, was := range []int64{0, 2} {
+	for _, was := range []*table.Item{nil, {}, {Version: 2}, {Odd: "1.5"}} {
 		if err := limits.Replace(t.Context(), next, was); !errors.Is(err, ErrConflict) {
-			t.Errorf("over version 1 as if it were %d: %v", was, err)
+			t.Errorf("over version 1 as if it were %+v: %v", was, err)
 		}
 	}
-	if err := limits.Replace(t.Context(), next, 1); err != nil {
+	if err := limits.Replace(t.Context(), next, &good); err != nil {
 		t.Error(err)
 	}
 	if now, _, err := limits.Get(t.Context(), "TENANT#a"); err != nil || now.Version != 7 || string(now.Body) != string(good.Body) {
 		t.Errorf("%+v, %v", now, err)
 	}
-	for name, version := range map[string]types.AttributeValue{"word": text("7"), "zero": number(0), "none": nil} {
-		odd := map[string]types.AttributeValue{attrKey: text("TENANT#" + name), attrBody: text(`{"plan":"by hand"}`)}
+	odd := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	for name, version := range map[string]types.AttributeValue{
+		"word": text("7"), "zero": number(0), "none": nil, "fraction": odd("1.5"), "negative": odd("-1"), "huge": odd("99999999999999999999"), "last": number(1<<63 - 1),
+	} {
+		bare := map[string]types.AttributeValue{attrKey: text("TENANT#" + name), attrBody: text(`{"plan":"by hand"}`)}
 		if version != nil {
-			odd[attrVersion] = version
+			bare[attrVersion] = version
 		}
-		writeByHand(t, a, odd)
-		if written, err := limits.Put(t.Context(), item("TENANT#"+name, 0, `{"plan":"p"}`)); err != nil || written.Version != 1 {
+		writeByHand(t, a, bare)
+		found, ok, err := limits.Get(t.Context(), "TENANT#"+name)
+		if !ok || err != nil || found.Version != 0 || found.IsLimits() {
+			t.Errorf("what was written by hand with the version %v is read as %+v, %v", version, found, err)
+		}
+		found.Actor, found.At = "ann", time.Now().UTC()
+		if written, err := limits.Put(t.Context(), found); err != nil || written.Version != 1 {
 			t.Errorf("over what was written by hand with the version %v: %+v, %v", version, written, err)
 		}
 	}

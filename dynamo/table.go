@@ -107,25 +107,27 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 }
 
 // Put writes an item as the next version of the one that was read, whose Version is 0
-// where there was none, or none that was a version. Where that is not the newest it returns
-// ErrConflict.
+// where there was none, or none that was a version, and Odd what stood there. Where that is
+// not the newest it returns ErrConflict.
 func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err error) {
-	was := it.Version
+	was := it
 	it.Version++
-	return it, t.Replace(ctx, it, was)
+	it.Odd = ""
+	return it, t.Replace(ctx, it, &was)
 }
 
-// Replace writes an item as it is in the place of the version that was read, 0 for none.
-// Where something else is there by now it returns ErrConflict.
-func (t *Table) Replace(ctx context.Context, it table.Item, was int64) error {
-	in := &dynamodb.PutItemInput{
-		TableName: &t.name, Item: attributesOf(&it), ConditionExpression: aws.String("#v = :was"),
-		ExpressionAttributeNames:  map[string]string{"#v": attrVersion},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":was": number(was)},
-	}
-	if was == 0 { // nothing was there, or nothing with a version
-		in.ConditionExpression = aws.String("attribute_not_exists(#v) OR #v = :was OR NOT attribute_type(#v, :number)")
-		in.ExpressionAttributeValues[":number"] = text("N")
+// Replace writes an item as it is in the place of what was read, nil for nothing. Where
+// something else is there by now it returns ErrConflict.
+func (t *Table) Replace(ctx context.Context, it table.Item, was *table.Item) error {
+	in := &dynamodb.PutItemInput{TableName: &t.name, Item: attributesOf(&it), ConditionExpression: aws.String("#v = :was"), ExpressionAttributeNames: map[string]string{"#v": attrVersion}}
+	switch {
+	case was != nil && was.Version > 0:
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": number(was.Version)}
+	case was != nil && was.Odd != "":
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": &types.AttributeValueMemberN{Value: was.Odd}}
+	default: // nothing was there, or nothing with a number
+		in.ConditionExpression = aws.String("attribute_not_exists(#v) OR NOT attribute_type(#v, :number)")
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":number": text("N")}
 	}
 	return t.put(ctx, &it, in)
 }
@@ -211,6 +213,9 @@ func ItemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 		}
 	}
 	it.Version = integer(attributes[attrVersion])
+	if v, ok := attributes[attrVersion].(*types.AttributeValueMemberN); ok && (it.Version < 1 || it.Version > table.MaxVersion || v.Value != strconv.FormatInt(it.Version, 10)) {
+		it.Version, it.Odd = 0, v.Value
+	}
 	it.At, _ = time.Parse(time.RFC3339Nano, word(attrAt))
 	if v, ok := attributes[attrDeleted].(*types.AttributeValueMemberBOOL); ok {
 		it.Deleted = v.Value

@@ -11,6 +11,7 @@ type Cells struct {
 	Version int64   // of the set of cells, 0 while nobody has said which there are
 	Active  int     // cells that share the limits
 	Share   float64 // this cell's part of each limit, 0 to 1
+	Missed  int64   // decisions that were not counted for the over-admission
 	Limits  []*limit.Limit
 }
 
@@ -20,6 +21,8 @@ var (
 	cellShare   = newFamily(prometheus.GaugeValue, "limitgate_cell_share", "This cell's part of each limit.")
 	perCell     = newFamily(prometheus.GaugeValue, "limitgate_per_cell_limit_effective",
 		"COUNT of the rate, or the slots, of each limit of a plan and each shared one, as this cell enforces it.", "plan", "limit")
+	uncounted = newFamily(prometheus.CounterValue, "limitgate_cell_uncounted_total",
+		"Decisions that were not counted for the over-admission of all cells, for want of room.")
 	raisedLimits = newFamily(prometheus.GaugeValue, "limitgate_cell_raised_limits",
 		"Limits, those of tenants included, of which the parts of all cells add up to more than the limit, since each cell has to admit something.")
 )
@@ -32,7 +35,7 @@ func RegisterCells(r prometheus.Registerer, read func() Cells) { r.MustRegister(
 
 // Describe implements prometheus.Collector.
 func (*cellsCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, f := range []family{activeCells, cellVersion, cellShare, perCell, raisedLimits} {
+	for _, f := range []family{activeCells, cellVersion, cellShare, perCell, uncounted, raisedLimits} {
 		to <- f.desc
 	}
 }
@@ -46,6 +49,7 @@ func (c *cellsCollector) Collect(to chan<- prometheus.Metric) {
 	one(activeCells, float64(m.Active))
 	one(cellVersion, float64(m.Version))
 	one(cellShare, m.Share)
+	one(uncounted, float64(m.Missed))
 	raised := 0
 	for _, l := range m.Limits {
 		if l.Raised {

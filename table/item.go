@@ -16,9 +16,12 @@ type Item struct {
 	Key  string          `json:"key"` // SHARED, PLAN#name or TENANT#name
 	Body json.RawMessage `json:"body,omitempty"`
 	// Version grows with each write of the item, also of one that deletes it.
-	Version int64     `json:"version"`
-	Actor   string    `json:"actor"` // who wrote it
-	At      time.Time `json:"at"`    // when, in UTC
+	Version int64 `json:"version"`
+	// Odd is what stands in the place of a version that was read and is none, such as a
+	// fraction: writing over it needs to name it.
+	Odd   string    `json:"-"`
+	Actor string    `json:"actor"` // who wrote it
+	At    time.Time `json:"at"`    // when, in UTC
 	// Deleted says that the item is a tombstone: it is kept for a while so that whoever
 	// missed the deletion learns of it.
 	Deleted bool `json:"deleted,omitempty"`
@@ -29,6 +32,9 @@ type Item struct {
 func (it *Item) IsLimits() bool {
 	return IsKey(it.Key) && it.Version > 0 && it.Actor != "" && !it.At.IsZero()
 }
+
+// MaxVersion bounds versions, so that there is always a next one.
+const MaxVersion = 1 << 53
 
 // TombstoneTTL is how long a deleted item is kept, so that everybody learns of it. An item
 // that is made again after that begins with version 1.

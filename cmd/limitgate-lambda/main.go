@@ -13,6 +13,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -90,7 +91,12 @@ type relay struct {
 	handler *controlplane.Handler
 	sweeper *dynamo.Sweeper
 	swept   time.Time // when queues of dead proxies were looked for last
+	told    time.Time // when changes were told last
 }
+
+// digestQuiet is how long nothing may have changed when the table's digest is told: what is
+// still on its way to proxies would look missed.
+const digestQuiet = 2 * time.Second
 
 // sweepEvery is how often that is.
 const sweepEvery = 10 * time.Minute
@@ -105,25 +111,28 @@ func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
 }
 
 func (r *relay) records(ctx context.Context, records []table.Record) (int, error) {
+	r.told = time.Now()
 	return r.handler.Handle(ctx, records)
 }
 
 // tick tells what the whole table is, and now and then takes queues away that dead proxies
 // left behind.
 func (r *relay) tick(ctx context.Context) error {
-	items, err := r.limits.Scan(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.handler.TellDigest(ctx, controlplane.DigestOf(items)); err != nil {
-		return err
-	}
 	now := time.Now()
+	if now.Sub(r.told) >= digestQuiet {
+		items, err := r.limits.Scan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.handler.TellDigest(ctx, controlplane.DigestOf(items)); err != nil {
+			return err
+		}
+	}
 	if now.Sub(r.swept) < sweepEvery {
 		return nil
 	}
 	r.swept = now
-	_, err = r.sweeper.Sweep(ctx, now)
+	_, err := r.sweeper.Sweep(ctx, now)
 	return err
 }
 
@@ -175,11 +184,5 @@ func (o *overseer) records(ctx context.Context, records []table.Record) (int, er
 
 func (o *overseer) tick(ctx context.Context) error {
 	now := time.Now()
-	if err := o.cells.Update(ctx, now); err != nil {
-		return err
-	}
-	if err := o.rollouts.Update(ctx, now); err != nil {
-		return err
-	}
-	return o.admission.Update(ctx, now)
+	return errors.Join(o.cells.Update(ctx, now), o.rollouts.Update(ctx, now), o.admission.Update(ctx, now))
 }

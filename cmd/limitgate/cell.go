@@ -58,14 +58,15 @@ func (c *cell) beat(ctx context.Context) error {
 
 // report tells at the end of each window what the cell admitted in it.
 func (c *cell) report(ctx context.Context) error {
-	for first := true; ; first = false {
+	for counted := (time.Time{}); ; {
 		now := time.Now()
 		end := now.Truncate(admission.Window).Add(admission.Window)
 		if !pause(ctx, end.Sub(now)) {
 			return nil
 		}
-		shares := c.admitted.Turn()
-		if first { // of a window that was not counted from its beginning
+		shares, whole := c.admitted.Turn(), counted.Equal(end.Add(-admission.Window))
+		counted = end
+		if !whole { // not counted from its beginning, or together with the one before
 			continue
 		}
 		window := end.Unix()/int64(admission.Window/time.Second) - 1
@@ -123,7 +124,7 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 	it, ok := t.Item(table.KeyCells)
 	set, err := table.ReadCellSet(it.Body)
 	if !ok || err != nil { // all of each limit, then
-		return metrics.Cells{Active: 1, Share: 1, Limits: t.Set().Limits}
+		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: t.Set().Limits}
 	}
 	m.Version, m.Active = it.Version, len(set.Active())
 	cells, place := set.Sharing(t.cell.id, t.cell.weight)
@@ -132,6 +133,6 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 		total += c.Weight
 	}
 	m.Share = float64(cells[place].Weight) / float64(total)
-	m.Limits = t.Set().Limits
+	m.Limits, m.Missed = t.Set().Limits, t.cell.admitted.Missed()
 	return m
 }

@@ -177,7 +177,7 @@ func (p *plane) addCells() {
 func (p *plane) addAdmission() {
 	a := &controlplane.Admission{Reports: dynamo.NewRegistry(p.aws, p.options.cells), Window: admission.Window, Log: p.log}
 	metrics.RegisterAdmission(p.metrics, func() metrics.Admission {
-		o := a.Latest()
+		o := a.Latest(time.Now())
 		return metrics.Admission{Cells: o.Cells, Buckets: o.Buckets, Max: o.Max, P99: o.P99, Level: int(o.Level)}
 	})
 	p.parts = append(p.parts, a.Run)

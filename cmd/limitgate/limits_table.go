@@ -263,7 +263,7 @@ func (p *itemProgress) finish() {
 
 // write writes one change. Whoever was late is told what has changed.
 func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
-	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
+	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Odd: t.items[c.Key].Odd, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
 	_, err := t.table.Put(ctx, it)
 	if !errors.Is(err, dynamo.ErrConflict) {
 		return err
