@@ -2,6 +2,7 @@ package appconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,12 +27,9 @@ func NewDeployments(config aws.Config, name Name) *Deployments {
 	return &Deployments{appconfig.NewFromConfig(config), name}
 }
 
-// Deploy puts a body into use, by a strategy with an id. A deployment that is under way is
-// stopped first.
+// Deploy puts a body into use, by a strategy with an id. A deployment that is in the way is
+// stopped.
 func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, description string) error {
-	if err := d.stop(ctx); err != nil {
-		return err
-	}
 	made, err := d.client.CreateHostedConfigurationVersion(ctx, &appconfig.CreateHostedConfigurationVersionInput{
 		ApplicationId: &d.name.Application, ConfigurationProfileId: &d.name.Profile, Content: body, ContentType: aws.String("application/json"),
 		Description: &description,
@@ -39,10 +37,17 @@ func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, descrip
 	if err != nil {
 		return fmt.Errorf("deploy gate: %w", err)
 	}
-	_, err = d.client.StartDeployment(ctx, &appconfig.StartDeploymentInput{
+	in := &appconfig.StartDeploymentInput{
 		ApplicationId: &d.name.Application, EnvironmentId: &d.name.Environment, ConfigurationProfileId: &d.name.Profile,
 		ConfigurationVersion: aws.String(fmt.Sprint(made.VersionNumber)), DeploymentStrategyId: &strategy, Description: &description,
-	})
+	}
+	_, err = d.client.StartDeployment(ctx, in)
+	if conflict := (*types.ConflictException)(nil); errors.As(err, &conflict) {
+		if err := d.stop(ctx); err != nil {
+			return fmt.Errorf("deploy gate: another deployment is in the way: %w", err)
+		}
+		_, err = d.client.StartDeployment(ctx, in)
+	}
 	if err != nil {
 		return fmt.Errorf("deploy gate: %w", err)
 	}

@@ -66,7 +66,7 @@ func (p *Poller) Poll(ctx context.Context) {
 	defer p.mu.Unlock()
 	if err := p.poll(ctx); err != nil {
 		p.token, p.pause = nil, pollWanted*time.Second
-		if ctx.Err() == nil {
+		if !errors.Is(ctx.Err(), context.Canceled) {
 			p.failed(err)
 		}
 	}
@@ -103,14 +103,14 @@ func (p *Poller) poll(ctx context.Context) error {
 // Run polls until ctx ends.
 func (p *Poller) Run(ctx context.Context) error {
 	for {
-		p.Poll(ctx)
 		p.mu.Lock()
-		pause := p.pause
+		pause := p.pause // 0 before the first poll
 		p.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pause):
 		}
+		p.Poll(ctx)
 	}
 }

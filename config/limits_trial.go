@@ -39,6 +39,12 @@ func TryRevision(name string, parts map[string]json.RawMessage, set *limit.Set, 
 // RevisionName is what people call a revision.
 func RevisionName(n int64) string { return fmt.Sprintf("revision %d", n) }
 
+// RevisionNumber returns the number of the revision with a name.
+func RevisionNumber(name string) (n int64, ok bool) {
+	_, err := fmt.Sscanf(name, "revision %d", &n)
+	return n, err == nil
+}
+
 // SplitRevision returns the body of a revision that has the plans and the shared limits of
 // a file's parts.
 func SplitRevision(parts map[string]json.RawMessage) (json.RawMessage, error) {

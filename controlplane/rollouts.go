@@ -17,6 +17,8 @@ const rolloutsEvery = 2 * time.Second
 // Vetoes knows the revisions that a proxy has found to deny too much, and why.
 type Vetoes interface {
 	Vetoes(ctx context.Context) (map[int64]string, error)
+	// ForgetVeto forgets the veto of a revision.
+	ForgetVeto(ctx context.Context, revision int64) error
 }
 
 // Rollouts ends the trial of a revision everywhere when one proxy has found it to deny too
@@ -28,6 +30,8 @@ type Rollouts struct {
 	// Close has the gate try nothing; nil where there is none.
 	Close func(ctx context.Context, gate []byte, why string) error
 	Log   *slog.Logger
+
+	open int64 // the revision that was taken back, while the gate may still name it
 }
 
 // Run looks for vetoes until ctx ends.
@@ -58,19 +62,35 @@ func (r *Rollouts) Update(ctx context.Context, now time.Time) error {
 func (r *Rollouts) end(ctx context.Context, revision int64, why string, now time.Time) error {
 	key := table.RevisionKey(revision)
 	it, ok, err := r.Items.Get(ctx, key)
-	if err != nil || !ok || it.Deleted {
+	switch {
+	case err != nil:
 		return err
+	case !ok: // its tombstone's time was up: the number may come again
+		return r.Vetoes.ForgetVeto(ctx, revision)
+	case it.Deleted:
+		return r.close(ctx, revision, why)
 	}
 	if _, err := r.Items.Put(ctx, table.Item{Key: key, Version: it.Version, Actor: Actor, At: now.UTC(), Deleted: true}); err != nil {
 		return fmt.Errorf("end revision %d: %w", revision, err)
 	}
 	r.Log.Error("a revision is taken back everywhere", "revision", revision, "why", why)
-	if r.Close == nil {
+	r.open = revision
+	return r.close(ctx, revision, why)
+}
+
+// close closes the gate, if that is still to be done for a revision: of one that names what is
+// gone nobody takes any notice, so it may take a while.
+func (r *Rollouts) close(ctx context.Context, revision int64, why string) error {
+	if r.Close == nil || r.open != revision {
 		return nil
 	}
 	closed, err := json.Marshal(table.Gate{})
+	if err == nil {
+		err = r.Close(ctx, closed, why)
+	}
 	if err != nil {
 		return fmt.Errorf("close gate: %w", err)
 	}
-	return r.Close(ctx, closed, why) // of a gate that names what is gone nobody takes any notice
+	r.open = 0
+	return nil
 }

@@ -14,8 +14,13 @@ type vetoes map[int64]string
 
 func (v vetoes) Vetoes(context.Context) (map[int64]string, error) { return v, nil }
 
-// TestRolloutsUpdate: a revision that was vetoed becomes a tombstone, and the gate is closed,
-// once; others stay.
+func (v vetoes) ForgetVeto(_ context.Context, revision int64) error {
+	delete(v, revision)
+	return nil
+}
+
+// TestRolloutsUpdate: a revision that was vetoed becomes a tombstone, and the gate is closed
+// once that can be; others stay. The veto of one whose tombstone is gone is forgotten.
 func TestRolloutsUpdate(t *testing.T) {
 	f := &fleet{item: table.Item{Key: "REVISION#7", Version: 1, Body: []byte(`{}`)}}
 	closed := 0
@@ -23,8 +28,10 @@ func TestRolloutsUpdate(t *testing.T) {
 		if string(gate) != `{"revision":0,"percent":0,"threshold":0}` || why != "it denies" {
 			t.Errorf("closed with %s, for %s", gate, why)
 		}
-		closed++
-		return errors.New("AppConfig is away")
+		if closed++; closed < 3 {
+			return errors.New("AppConfig is away")
+		}
+		return nil
 	}}
 	if err := r.Update(t.Context(), time.Now()); err != nil || f.item.Deleted {
 		t.Errorf("without a veto: %v, %+v", err, f.item)
@@ -33,7 +40,16 @@ func TestRolloutsUpdate(t *testing.T) {
 	if err := r.Update(t.Context(), time.Now()); err == nil || !f.item.Deleted || f.item.Actor != Actor {
 		t.Errorf("with one: %v, %+v", err, f.item)
 	}
-	if err := r.Update(t.Context(), time.Now()); err != nil || closed != 1 {
-		t.Errorf("again: %v, closed %d times", err, closed)
+	for i := range 4 {
+		if err := r.Update(t.Context(), time.Now()); (err != nil) != (i == 0) {
+			t.Errorf("again: %v", err)
+		}
+	}
+	if closed != 3 {
+		t.Errorf("closed %d times", closed)
+	}
+	f.item = table.Item{}
+	if err := r.Update(t.Context(), time.Now()); err != nil || len(r.Vetoes.(vetoes)) != 0 {
+		t.Errorf("of what is gone: %v, %v", err, r.Vetoes)
 	}
 }

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -52,17 +53,16 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 		if sh.ended || c.behind(sh.parent) {
 			continue
 		}
-		if held, err := c.hold(ctx, id, sh); err != nil || !held {
-			if err != nil {
-				return nil, err
-			}
-			continue
+		held, failed := c.hold(ctx, id, sh)
+		if failed == nil && held {
+			var found []table.Record
+			found, failed = c.read(ctx, id, sh)
+			records = append(records, found...)
 		}
-		found, err := c.read(ctx, id, sh)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, found...)
+		err = cmp.Or(err, failed) // one that is sick holds up no other
+	}
+	if len(records) == 0 && err != nil {
+		return nil, err
 	}
 	if len(records) == 0 {
 		if err := c.Done(ctx); err != nil {

@@ -38,3 +38,12 @@ func (r *Registry) Vetoes(ctx context.Context) (map[int64]string, error) {
 	})
 	return vetoes, err
 }
+
+// ForgetVeto forgets the veto of a revision.
+func (r *Registry) ForgetVeto(ctx context.Context, revision int64) error {
+	key := map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
+	if _, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: key}); err != nil {
+		return fmt.Errorf("forget veto of revision %d: %w", revision, err)
+	}
+	return nil
+}

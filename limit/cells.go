@@ -20,22 +20,29 @@ type Cells struct {
 	// Own is the index of this cell.
 	Own int
 
-	known map[int64]int64 // shares that were worked out before
+	known map[int64][2]int64 // shares that were worked out before: the own and the smallest
 }
 
 // Share returns this cell's part of n units, from 1 to MaxCapacity. The parts of all cells
 // add up to n exactly, unless there are more cells than units: each of them has at least
 // one.
 func (c *Cells) Share(n int64) int64 {
-	share, ok := c.known[n]
+	own, _ := c.shares(n)
+	return own
+}
+
+// shares returns this cell's part of n units, and the smallest one of all.
+func (c *Cells) shares(n int64) (own, smallest int64) {
+	known, ok := c.known[n]
 	if !ok {
-		share = DivideByWeight(n, c.Weights)[c.Own]
+		parts := DivideByWeight(n, c.Weights)
+		known = [2]int64{parts[c.Own], slices.Min(parts)}
 		if c.known == nil {
-			c.known = map[int64]int64{}
+			c.known = map[int64][2]int64{}
 		}
-		c.known[n] = share
+		c.known[n] = known
 	}
-	return share
+	return known[0], known[1]
 }
 
 // DivideByWeight divides n units by weights, by the method of the largest remainder: the
@@ -87,32 +94,33 @@ func divide(n int64, weights []int64, some []int, parts []int64) {
 }
 
 // divide makes a compiled limit this cell's part of it. It admits at least the largest cost
-// that the limit declares.
+// that the limit declares, if a bucket of that size can be counted exactly.
 func (c *compiler) divide(l *Limit) {
 	if c.opts.Cells == nil || l.Action != ActionLimit {
 		return
 	}
-	least := max(1, l.FixedCost, l.MaxCost)
-	share := func(n int64) int64 {
-		part := c.opts.Cells.Share(n)
-		if part < least || n < int64(len(c.opts.Cells.Weights)) {
-			l.Raised = true
-		}
-		return max(part, least)
+	cells, least := c.opts.Cells, max(1, l.FixedCost, l.MaxCost)
+	share := func(n, least int64) int64 {
+		own, smallest := cells.shares(n)
+		l.Raised = l.Raised || smallest < least || n < int64(len(cells.Weights))
+		return max(own, least)
 	}
 	part := l.Rate
-	capacity := l.Params.Capacity
+	var capacity int64
 	if l.Params.Algorithm == AlgorithmTokenBucket { // of which only the bucket has to hold a cost
-		capacity = share(capacity)
-		least = 1
-		part.Count = share(part.Count)
+		capacity = share(l.Params.Capacity, least)
+		part.Count = share(part.Count, 1)
 	} else {
-		part.Count = share(part.Count)
+		part.Count = share(part.Count, least)
 		capacity = part.Count
 	}
 	params, err := part.params(l.Params.Algorithm, capacity)
 	if err != nil { // a rate that was rounded down: the largest bucket that it fills in time
 		params.Capacity = mulDivAtMost(maxFullTime, params.Count, params.Period, MaxCapacity)
+	}
+	if l.Params.Algorithm == AlgorithmTokenBucket && l.CountsAddresses() {
+		// So that it is kept no longer than the limit of all cells would be.
+		params.Capacity = max(1, min(params.Capacity, mulDivAtMost(l.Params.FullTime(), params.Count, params.Period, MaxCapacity)))
 	}
 	l.Rate, l.Params = part, params
 }

@@ -9,7 +9,8 @@ const TrialWhole = 10_000
 // trial are limits that decide for some tenants, instead of those of the set that has them.
 type trial struct {
 	set   *Set
-	share int // of the tenants, 0 to TrialWhole
+	share int      // of the tenants, 0 to TrialWhole
+	ids   []string // of the set that has it, without those of the trial
 }
 
 // Try returns a set in which a share of all tenants, from 0 to TrialWhole, is decided by
@@ -19,7 +20,7 @@ func (s *Set) Try(next *Set, share int) *Set {
 		panic("limit: a set is tried beside one whose ids it does not know")
 	}
 	tried := *s
-	tried.IDs, tried.trial = next.IDs, trial{next, share}
+	tried.IDs, tried.trial = next.IDs, trial{next, share, s.IDs}
 	return &tried
 }
 
@@ -33,7 +34,7 @@ func (s *Set) WithoutTrial() *Set {
 		return s
 	}
 	base := *s
-	base.trial = trial{}
+	base.IDs, base.trial = s.trial.ids, trial{}
 	return &base
 }
 
@@ -60,5 +61,5 @@ func (t *trial) change(part *trial, removed []string) (changed trial, ok bool) {
 		return changed, t.set == nil
 	}
 	next, ok := t.set.Change(part.set, removed, t.set.Version)
-	return trial{next, t.share}, ok
+	return trial{next, t.share, t.ids}, ok
 }

@@ -75,6 +75,9 @@ func TestTry(t *testing.T) {
 	if tried, share := set.Trial(); tried != next || share != 5000 || set.LimitByID("b") == nil || base.LimitByID("b") != nil {
 		t.Error("the set does not tell what it tries")
 	}
+	if ids := set.WithoutTrial().IDs; len(ids) != 1 {
+		t.Errorf("without the trial it still knows %v", ids)
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("a set that was compiled without the ids of the other is tried")

@@ -72,6 +72,7 @@ type Comparison struct {
 	before  *limiter.Limiter
 	now     *limiter.Limiter
 	batches sync.Pool
+	begin   sync.Mutex // has trials begin one after the other
 
 	mu      sync.Mutex // guards what follows
 	set     *limit.Set // that both sides are of
@@ -94,7 +95,16 @@ func New(opts Options) *Comparison {
 // much of all requests, 0 to 1, they may deny more than those before. What was counted of
 // the same version stays.
 func (c *Comparison) Begin(set *limit.Set, threshold float64) {
+	c.begin.Lock()
+	defer c.begin.Unlock()
 	next, _ := set.Trial()
+	c.mu.Lock()
+	known := c.set != nil && next != nil && c.figures.Version == next.Version
+	c.mu.Unlock()
+	var before, now *limiter.Limiter
+	if next != nil && !known { // which takes a while
+		before, now = c.side(set.WithoutTrial()), c.side(next)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -102,11 +112,11 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 		c.before, c.now, c.set = nil, nil, nil
 		c.figures = Figures{}
 		return
-	case c.set != nil && c.figures.Version == next.Version:
+	case known:
 		c.before.SetLimits(set.WithoutTrial())
 		c.now.SetLimits(next)
 	default:
-		c.before, c.now = c.side(set.WithoutTrial()), c.side(next)
+		c.before, c.now = before, now
 		c.steps, c.told, c.until = [steps]Figures{}, false, c.opts.Now().Add(step)
 		c.figures = Figures{Version: next.Version}
 	}
@@ -161,16 +171,9 @@ func (c *Comparison) denies(l *limiter.Limiter, req *limit.Request) bool {
 	return !b.Decisions[0].Allowed
 }
 
-// count counts a request, and forgets those that are too old. The caller holds mu.
+// count counts a request. The caller holds mu.
 func (c *Comparison) count(deniedBefore, deniedNow bool) {
-	for now := c.opts.Now(); !now.Before(c.until); c.until = c.until.Add(step) {
-		if now.Sub(c.until) > steps*step { // nothing was asked for long
-			c.until = now
-			c.steps = [steps]Figures{}
-		}
-		c.at = (c.at + 1) % steps
-		c.steps[c.at] = Figures{}
-	}
+	c.age()
 	s := &c.steps[c.at]
 	s.Requests++
 	if deniedBefore {
@@ -179,6 +182,23 @@ func (c *Comparison) count(deniedBefore, deniedNow bool) {
 	if deniedNow {
 		s.DeniedNow++
 	}
+	c.sum()
+}
+
+// age forgets what is too old. The caller holds mu.
+func (c *Comparison) age() {
+	for now := c.opts.Now(); !now.Before(c.until); c.until = c.until.Add(step) {
+		if now.Sub(c.until) > steps*step { // nothing was asked for long
+			c.until = now
+			c.steps = [steps]Figures{}
+		}
+		c.at = (c.at + 1) % steps
+		c.steps[c.at] = Figures{}
+	}
+}
+
+// sum adds the steps up. The caller holds mu.
+func (c *Comparison) sum() {
 	f := Figures{Version: c.figures.Version, Threshold: c.figures.Threshold}
 	for i := range c.steps {
 		f.Requests, f.DeniedNow, f.DeniedBefore = f.Requests+c.steps[i].Requests, f.DeniedNow+c.steps[i].DeniedNow, f.DeniedBefore+c.steps[i].DeniedBefore
@@ -190,5 +210,9 @@ func (c *Comparison) count(deniedBefore, deniedNow bool) {
 func (c *Comparison) Figures() Figures {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.now != nil {
+		c.age()
+		c.sum()
+	}
 	return c.figures
 }

@@ -18,8 +18,12 @@ import (
 	"github.com/limitgate/limitgate/table"
 )
 
-// gateTimeout bounds how long a start waits for AppConfig, and a rollback for its veto.
-const gateTimeout = 5 * time.Second
+const (
+	// gateTimeout bounds how long a start waits for AppConfig.
+	gateTimeout = 5 * time.Second
+	// vetoEvery is how often it is looked whether a revision was taken back.
+	vetoEvery = time.Second
+)
 
 // gate says which revision of a table's limits this proxy tries.
 type gate struct {
@@ -32,7 +36,9 @@ type gate struct {
 	said   table.Gate
 	held   int64  // the revision that was taken back here
 	why    string // it was
-	failed error  // why the revision is not tried
+	vetoed bool   // the registry knows
+	broken int64  // the revision that could not be compiled: it is not tried until the gate changes
+	failed error  // why
 	unread error  // why the gate is not known
 }
 
@@ -67,6 +73,9 @@ func (g *gate) apply(body []byte) {
 	g.mu.Lock()
 	changed := said != g.said
 	g.said, g.unread = said, nil
+	if changed {
+		g.broken, g.failed = 0, nil
+	}
 	g.mu.Unlock()
 	if !changed || g.source.Catalog == nil { // of a start
 		return
@@ -87,18 +96,24 @@ func (g *gate) fail(err error) {
 	g.unread = err
 }
 
-// try returns what a set becomes by the gate. What cannot be tried leaves it as it is.
+// try returns what a set becomes by the gate. A revision that cannot be tried leaves it as it
+// is, and is not tried again until the gate changes: else each change of a tenant would find
+// that out anew.
 func (g *gate) try(set *limit.Set, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
-	said, held := g.said, g.held
+	said, off := g.said, g.said.Revision == 0 || g.said.Revision == g.held || g.said.Revision == g.broken
 	g.mu.Unlock()
-	var err error
-	if said.Revision != 0 && said.Revision != held {
-		set, err = try(said) // which takes a while
+	if off {
+		return set
 	}
+	set, err := try(said) // which takes a while
+	if err == nil {
+		return set
+	}
+	g.log.Error("a revision of the limits cannot be tried", "revision", said.Revision, "error", err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.failed = err
+	g.broken, g.failed = said.Revision, err
 	return set
 }
 
@@ -127,25 +142,43 @@ func (t *tableSource) Threshold() float64 {
 	return t.gate.said.Threshold / 100
 }
 
-// TakeBack ends the trial of a revision here, and asks the control plane to end it
+// TakeBack ends the trial of a revision here. Run asks the control plane to end it
 // everywhere.
 func (t *tableSource) TakeBack(version, why string) error {
-	g := t.gate
 	next, _ := t.Set().Trial()
 	if next == nil || version != "" && version != next.Version {
 		return config.ErrNoTrial
 	}
-	g.mu.Lock()
-	g.held, g.why = g.said.Revision, why
-	revision := g.held
-	g.mu.Unlock()
-	err := t.Recompile()
-	if g.registry != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), gateTimeout)
-		defer cancel()
-		err = errors.Join(err, g.registry.Veto(ctx, revision, why))
+	revision, ok := config.RevisionNumber(next.Version)
+	if !ok {
+		return config.ErrNoTrial
 	}
-	return err
+	t.gate.mu.Lock()
+	t.gate.held, t.gate.why, t.gate.vetoed = revision, why, false
+	t.gate.mu.Unlock()
+	return t.Recompile()
+}
+
+// run tells the control plane of a revision that was taken back, until it knows.
+func (g *gate) run(ctx context.Context) error {
+	for pause(ctx, vetoEvery) {
+		g.mu.Lock()
+		revision, why, vetoed := g.held, g.why, g.vetoed
+		g.mu.Unlock()
+		if revision == 0 || vetoed || g.registry == nil {
+			continue
+		}
+		if err := g.registry.Veto(ctx, revision, why); err != nil {
+			if ctx.Err() == nil {
+				g.log.Error("other proxies still try what was taken back here", "revision", revision, "error", err)
+			}
+			continue
+		}
+		g.mu.Lock()
+		g.vetoed = g.vetoed || g.held == revision
+		g.mu.Unlock()
+	}
+	return nil
 }
 
 // Promote is for people with rights on the table.

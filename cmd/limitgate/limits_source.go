@@ -153,7 +153,7 @@ func (t *tableSource) run(ctx context.Context) error {
 		parts = append(parts, t.cell.run)
 	}
 	if t.gate.poller != nil {
-		parts = append(parts, t.gate.poller.Run)
+		parts = append(parts, t.gate.poller.Run, t.gate.run)
 	}
 	return runAll(ctx, append(parts, func(ctx context.Context) error {
 		for {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 	"github.com/limitgate/limitgate/rollout"
@@ -40,7 +42,10 @@ func (p *proxy) watchTrial(ctx context.Context) error {
 			return nil
 		case f := <-p.trial.worse:
 			if err := p.limits.TakeBack(f.Version, f.String()); err != nil {
-				continue // they are not tried any more
+				if !errors.Is(err, config.ErrNoTrial) { // else they are not tried any more
+					p.log.Error("limits that deny too much are still tried", "version", f.Version, "why", f.String(), "error", err)
+				}
+				continue
 			}
 			p.log.Error("limits that were tried are taken back", "version", f.Version, "why", f.String())
 		}
