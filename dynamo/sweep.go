@@ -77,11 +77,11 @@ func (s *Sweeper) isOrphan(ctx context.Context, name string, now time.Time) (orp
 	}
 	url = aws.ToString(found.QueueUrl)
 	out, err := s.queues.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
-	if err != nil && !isGone(err) {
-		return false, url, fmt.Errorf("read tags of queue %s: %w", name, err)
+	if isGone(err) {
+		return true, "", nil
 	}
 	if err != nil {
-		return true, "", nil
+		return false, url, fmt.Errorf("read tags of queue %s: %w", name, err)
 	}
 	alive, err := strconv.ParseInt(out.Tags[tagAlive], 10, 64)
 	return err == nil && out.Tags[tagTopic] == s.topic && now.Sub(time.Unix(alive, 0)) >= orphanAfter, url, nil
