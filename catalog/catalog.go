@@ -109,14 +109,35 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	return c.take(items)
 }
 
-// ApplyAll is Apply with the items of a whole table: what was no item of limits and is not
-// there any more is forgotten.
-func (c *Catalog) ApplyAll(items []table.Item) (fresh []table.Item) {
+// Versions returns the versions of all items that were told.
+func (c *Catalog) Versions() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	versions := make(map[string]int64, len(c.items))
+	for key := range c.items {
+		versions[key] = c.items[key].Version
+	}
+	return versions
+}
+
+// ApplyAll is Apply with the items of a whole table, that was read after there were the
+// versions before: what was known by then and is newer than what the table has is not of the
+// table, but of a backup's future or of somebody who could send messages, and is dropped for
+// what the table has. What was no item of limits and is not there any more is forgotten.
+func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh []table.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	there := map[string]bool{}
 	for i := range items {
-		there[items[i].Key] = true
+		it := &items[i]
+		there[it.Key] = true
+		known, ok := c.items[it.Key]
+		if ok && it.IsLimits() && known.Version > it.Version && before[it.Key] == known.Version {
+			c.opts.Log.Error("an item is older in the table than what was told, and is as there", "key", it.Key, "version", it.Version, "told", known.Version)
+			c.sum.Remove(&known)
+			delete(c.items, it.Key)
+			delete(c.rejected, it.Key)
+		}
 	}
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
 		_, known := c.items[key]

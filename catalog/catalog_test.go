@@ -278,6 +278,31 @@ func TestNoItem(t *testing.T) {
 	}
 }
 
+// TestApplyAll: what is newer than the whole table, and was known before that was read, is not
+// of the table; what came while it was read is.
+func TestApplyAll(t *testing.T) {
+	free2, forged := item("TENANT#acme", 2, `{"plan": "free"}`), item("TENANT#acme", 99, `{"plan": "pro"}`)
+	c := loaded(t, shared, free, pro, free2)
+	want := c.Digest()
+	before := c.Versions()
+	c.Apply([]table.Item{forged})
+	c.ApplyAll([]table.Item{shared, free, pro, free2}, before)
+	wantPlan(t, c, "acme", "pro") // it may have been written since
+	c.ApplyAll([]table.Item{shared, free, pro, free2}, c.Versions())
+	wantPlan(t, c, "acme", "free")
+	if c.Digest() != want || c.Status().Error != "" {
+		t.Errorf("the digest is %v, not %v; %s", c.Digest(), want, c.Status().Error)
+	}
+	c.Apply([]table.Item{item("TENANT#acme", 3, `{"plan": "pro"}`)})
+	wantPlan(t, c, "acme", "pro")
+	c.Apply([]table.Item{item("TENANT#acme", 99, `{"plan": 7}`)}) // cannot be used either
+	c.ApplyAll([]table.Item{shared, free, pro, item("TENANT#acme", 4, `{"plan": "free"}`)}, c.Versions())
+	wantPlan(t, c, "acme", "free")
+	if st := c.Status(); st.Error != "" {
+		t.Errorf("%+v", st)
+	}
+}
+
 // TestOnChange: sets are handed on one at a time, each as it comes into use.
 func TestOnChange(t *testing.T) {
 	c := loaded(t, shared, free, pro)

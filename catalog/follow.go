@@ -180,12 +180,13 @@ func (f *Follower) wantsScan() bool {
 
 // Refresh reads the whole table. Any number of goroutines may call it.
 func (f *Follower) Refresh(ctx context.Context) error {
+	before := f.catalog.Versions()
 	items, err := f.table.Scan(ctx)
 	if err != nil {
 		f.fail(err)
 		return err
 	}
-	if n := len(f.catalog.ApplyAll(items)); n > 0 {
+	if n := len(f.catalog.ApplyAll(items, before)); n > 0 {
 		f.log.Warn("updates of the limits were missed, and read again", "items", n)
 	}
 	f.mu.Lock()
