@@ -105,6 +105,8 @@ func (f *Follower) recall() {
 func (f *Follower) Run(ctx context.Context) error {
 	var saver sync.WaitGroup
 	defer saver.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // also when this panics, which must not wait for the saver for ever
 	saver.Go(func() { f.keepSaving(ctx) })
 	pause, scanPause := pauseLeast, pauseLeast
 	var scanAt time.Time // not before

@@ -1,0 +1,38 @@
+package catalog
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestRunPanics: a panic ends the follower, instead of leaving a proxy that looks well and
+// learns of nothing any more.
+func TestRunPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCatalog()
+		updates := make(fakeUpdates)
+		f := NewFollower(c, newTable(shared, free), updates, "", nil)
+		if err := f.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.opts.Compile = func(map[string]json.RawMessage) (*limit.Set, error) { panic("a mistake") }
+		ended := make(chan any)
+		go func() {
+			defer func() { ended <- recover() }()
+			_ = f.Run(t.Context())
+		}()
+		updates.tell(of(acme))
+		select {
+		case what := <-ended:
+			if what != "a mistake" {
+				t.Errorf("it ends with %v", what)
+			}
+		case <-time.After(time.Hour):
+			t.Error("it does not end")
+		}
+	})
+}
