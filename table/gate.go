@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -46,6 +47,9 @@ func RevisionNumber(key string) (n int64, ok bool) {
 func ReadRevision(body json.RawMessage) (parts map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(body, &parts); err != nil {
 		return nil, fmt.Errorf("read revision: %w", err)
+	}
+	if parts == nil { // the JSON null
+		return nil, errors.New("read revision: it has no parts")
 	}
 	for key := range parts {
 		if !IsPart(key) || IsTenant(key) {
