@@ -34,6 +34,10 @@ const (
 // scanSegments is into how many parts a table is read at the same time.
 const scanSegments = 4
 
+// maxYear is the last year of which an instant can be told as JSON; nor can one with a zone
+// that is a day away, which may stand in a table.
+const maxYear = 9999
+
 // ErrConflict is returned for a write on a version that is not the newest any more.
 var ErrConflict = errors.New("somebody else has changed it meanwhile")
 
@@ -216,7 +220,9 @@ func ItemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	if v, ok := attributes[attrVersion].(*types.AttributeValueMemberN); ok && (it.Version < 1 || it.Version > table.MaxVersion || v.Value != strconv.FormatInt(it.Version, 10)) {
 		it.Version, it.Odd = 0, v.Value
 	}
-	it.At, _ = time.Parse(time.RFC3339Nano, word(attrAt))
+	if at, err := time.Parse(time.RFC3339Nano, word(attrAt)); err == nil && at.UTC().Year() > 0 && at.UTC().Year() <= maxYear {
+		it.At = at.UTC()
+	}
 	if v, ok := attributes[attrDeleted].(*types.AttributeValueMemberBOOL); ok {
 		it.Deleted = v.Value
 	}
