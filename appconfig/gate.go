@@ -23,8 +23,9 @@ const (
 	// pollWanted is how often a configuration is asked for: the shortest that AppConfig
 	// takes, in seconds.
 	pollWanted = 15
-	// pollLeast bounds what AppConfig says of that.
+	// pollLeast and pollMost bound what AppConfig says of that.
 	pollLeast = time.Second
+	pollMost  = time.Hour
 	// maxBody bounds a configuration, in bytes: a gate has three numbers.
 	maxBody = 64 << 10
 )
@@ -91,7 +92,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		return fmt.Errorf("ask AppConfig: %w", err)
 	}
 	p.token = out.NextPollConfigurationToken
-	p.pause = max(pollLeast, time.Duration(out.NextPollIntervalInSeconds)*time.Second)
+	p.pause = min(pollMost, max(pollLeast, time.Duration(out.NextPollIntervalInSeconds)*time.Second))
 	if n := len(out.Configuration); n > maxBody {
 		return fmt.Errorf("ask AppConfig: the configuration has %d bytes, more than %d", n, maxBody)
 	} else if n > 0 { // empty is what was there before

@@ -28,6 +28,8 @@ const (
 	pauseMost  = 5 * time.Second
 	// snapshotEvery is how often a changed catalog is written to disk at the most.
 	snapshotEvery = 5 * time.Second
+	// scanEvery is how often the table is read because something was missed, at the most.
+	scanEvery = 2 * time.Second
 	// repairAfter is after how many digests in a row that differ the table is read again:
 	// what the first one misses may just have been on its way.
 	repairAfter = 2
@@ -41,6 +43,9 @@ type Follower struct {
 	snapshot string // the path, or ""
 	log      *slog.Logger
 	delay    func(time.Duration) // told of the age of new items
+
+	scanning sync.Mutex // guards begun, and that one reads the table
+	begun    time.Time  // when the latest reading of it began
 
 	mu        sync.Mutex // guards what follows
 	confirmed time.Time  // when the catalog was known to be the table's state
@@ -114,6 +119,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		if f.wantsScan() && !time.Now().Before(scanAt) {
 			if f.Refresh(ctx) == nil { // the status tells of what went wrong
 				scanPause = pauseLeast
+				scanAt = time.Now().Add(jitter(scanEvery)) // whoever can send messages cannot have more
 			} else {
 				scanAt = time.Now().Add(jitter(scanPause))
 				scanPause = min(2*scanPause, pauseMost)
@@ -180,8 +186,16 @@ func (f *Follower) wantsScan() bool {
 	return f.confirmed.IsZero() || f.missed || f.differing >= repairAfter
 }
 
-// Refresh reads the whole table. Any number of goroutines may call it.
+// Refresh reads the whole table. Any number of goroutines may call it: of those that wait for
+// each other one reads for all.
 func (f *Follower) Refresh(ctx context.Context) error {
+	asked := f.catalog.opts.Now()
+	f.scanning.Lock()
+	defer f.scanning.Unlock()
+	if f.begun.After(asked) && f.Status().Error == "" {
+		return nil // by one that began after this was asked for
+	}
+	f.begun = f.catalog.opts.Now()
 	before := f.catalog.Versions()
 	items, err := f.table.Scan(ctx)
 	if err != nil {

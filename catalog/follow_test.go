@@ -257,6 +257,7 @@ func TestRepair(t *testing.T) {
 			if st := f.Status(); source.scanned() != 2 || st.Repairs != 1 || !st.Confirmed.After(first) {
 				t.Errorf("%d scans, %+v", source.scanned(), st)
 			}
+			time.Sleep(2 * scanEvery)
 			source.put(item("TENANT#lost", 2, "")) // a deletion that is missed
 			updates.tell(source.digest())
 			updates.tell(source.digest())

@@ -24,6 +24,8 @@ const (
 	alarmAt   = 1.5
 	pageAt    = 3
 	pageAfter = 10 * time.Minute
+	// maxShare bounds what one cell can have admitted of a limit, as a share of it.
+	maxShare = 1e6
 )
 
 // Level says how urgent something is.
@@ -133,7 +135,9 @@ func Sum(window int64, reports []table.Report) OverAdmission {
 	sums := map[string]float64{}
 	for _, r := range reports {
 		for name, share := range r.Shares {
-			sums[name] += share
+			if share >= 0 && share <= maxShare { // what else there is, no proxy has measured
+				sums[name] += share
+			}
 		}
 	}
 	if o.Buckets = len(sums); o.Buckets == 0 {

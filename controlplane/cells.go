@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,10 +86,28 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Members returns the registered cells as they are at an instant.
+const (
+	// maxCells bounds the cells that are named: proxies take no more.
+	maxCells = 1000
+	// maxWeight bounds a weight, and defaultWeight is what a cell has whose own is none.
+	maxWeight     = 1 << 20
+	defaultWeight = 100
+)
+
+// Members returns the registered cells as they are at an instant, in the order of their ids;
+// of too many those that were heard of last.
 func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
+	if len(known) > maxCells {
+		known = slices.Clone(known)
+		slices.SortStableFunc(known, func(a, b table.RegisteredCell) int { return b.Beat.Compare(a.Beat) })
+		known = known[:maxCells]
+		slices.SortFunc(known, func(a, b table.RegisteredCell) int { return cmp.Compare(a.ID, b.ID) })
+	}
 	for _, c := range known {
-		if age := now.Sub(c.Beat); c.Weight > 0 && age < cellForgotten {
+		if c.Weight < 1 || c.Weight > maxWeight {
+			c.Weight = defaultWeight
+		}
+		if age := now.Sub(c.Beat); c.ID != "" && age < cellForgotten {
 			c.Gone = age >= cellGone
 			set.Cells = append(set.Cells, c.Cell)
 		}

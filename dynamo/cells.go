@@ -35,6 +35,9 @@ const (
 	// beatLeast is how old a heartbeat has to be before a later one is written: of all
 	// proxies of a cell one writes.
 	beatLeast = 5 * time.Second
+	// beatAhead is how far ahead one may be: what is further was written by a clock that is
+	// wrong, and would name a cell that is gone.
+	beatAhead = time.Minute
 )
 
 // ErrNoCell is returned for a cell that never came.
@@ -57,10 +60,10 @@ func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.T
 	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &r.name, Key: cellKey(id),
 		UpdateExpression:         aws.String("SET #b = :now, #w = if_not_exists(#w, :weight), #s = if_not_exists(#s, :active)"),
-		ConditionExpression:      aws.String("attribute_not_exists(#b) OR #b < :before"),
+		ConditionExpression:      aws.String("attribute_not_exists(#b) OR #b < :before OR #b > :ahead"),
 		ExpressionAttributeNames: map[string]string{"#b": attrBeat, "#w": attrWeight, "#s": attrState},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":now": number(now.UnixMilli()), ":before": number(now.Add(-beatLeast).UnixMilli()), ":weight": number(weight), ":active": text(stateActive),
+			":now": number(now.UnixMilli()), ":before": number(now.Add(-beatLeast).UnixMilli()), ":ahead": number(now.Add(beatAhead).UnixMilli()), ":weight": number(weight), ":active": text(stateActive),
 		},
 	})
 	var refused *types.ConditionalCheckFailedException

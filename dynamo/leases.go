@@ -16,6 +16,9 @@ const (
 	// leaseTime is how long a shard is somebody's who says nothing more of it: so long
 	// nobody tells of its changes after a sudden death.
 	leaseTime = 10 * time.Second
+	// leaseAhead is how far ahead its end may be: what is further was written by a clock
+	// that is wrong.
+	leaseAhead = time.Minute
 	// leaseRenewal is how long before its end it is prolonged.
 	leaseRenewal = leaseTime / 3
 )
@@ -57,10 +60,10 @@ func (l *Leases) Take(ctx context.Context, shard string) (until time.Time, after
 	out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:         aws.String("SET #o = :me, #u = :until"),
-		ConditionExpression:      aws.String("attribute_not_exists(#o) OR #o = :me OR #u < :now"),
+		ConditionExpression:      aws.String("attribute_not_exists(#o) OR #o = :me OR #u < :now OR #u > :ahead"),
 		ExpressionAttributeNames: map[string]string{"#o": attrOwner, "#u": attrUntil},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":me": text(l.owner), ":until": number(until.UnixMilli()), ":now": number(now.UnixMilli()),
+			":me": text(l.owner), ":until": number(until.UnixMilli()), ":now": number(now.UnixMilli()), ":ahead": number(now.Add(leaseAhead).UnixMilli()),
 		},
 		ReturnValues: types.ReturnValueAllNew,
 	})

@@ -27,7 +27,9 @@ const (
 func (r *Registry) Report(ctx context.Context, report table.Report) error {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if err := json.NewEncoder(w).Encode(report.Shares); err != nil {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // a name that is all < would take six times its size
+	if err := encoder.Encode(report.Shares); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	if err := w.Close(); err != nil {

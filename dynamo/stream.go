@@ -11,6 +11,7 @@ import (
 	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/limitgate/limitgate/table"
 )
@@ -85,7 +86,7 @@ func (s *Stream) Shards(ctx context.Context) (shards []Shard, err error) {
 }
 
 // Start returns where the reading of a shard begins: behind a sequence number, or at its
-// beginning if that is empty or has been forgotten.
+// beginning if that is empty, has been forgotten or is none.
 func (s *Stream) Start(ctx context.Context, shard, after string) (iterator string, err error) {
 	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: s.current(), ShardId: &shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
 	if after != "" {
@@ -93,7 +94,9 @@ func (s *Stream) Start(ctx context.Context, shard, after string) (iterator strin
 	}
 	out, err := s.client.GetShardIterator(ctx, in)
 	var trimmed *types.TrimmedDataAccessException
-	if errors.As(err, &trimmed) && after != "" {
+	var refused smithy.APIError
+	unreadable := errors.As(err, &refused) && refused.ErrorCode() == "ValidationException" // a note that nobody of us wrote
+	if (errors.As(err, &trimmed) || unreadable) && after != "" {
 		return s.Start(ctx, shard, "")
 	}
 	if err != nil {

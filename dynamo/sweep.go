@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ func NewSweeper(config aws.Config, topic string) *Sweeper {
 // Sweep takes queues of the topic away for which no proxy was there for an hour, with their
 // subscriptions, and subscriptions of queues that are gone. It returns how many.
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
+	var errs []error
 	pages := sns.NewListSubscriptionsByTopicPaginator(s.topics, &sns.ListSubscriptionsByTopicInput{TopicArn: &s.topic})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -54,12 +56,10 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err erro
 				err = s.take(ctx, aws.ToString(one.SubscriptionArn), url)
 				swept++
 			}
-			if err != nil {
-				return swept, err
-			}
+			errs = append(errs, err) // one that may not be read keeps no other
 		}
 	}
-	return swept, nil
+	return swept, errors.Join(errs...)
 }
 
 // queueName returns the name of the queue with an ARN.

@@ -131,10 +131,11 @@ func (c *Comparison) side(set *limit.Set) *limiter.Limiter {
 	}, set)
 }
 
-// Observe decides a request by both sides. What holds slots, and what brings limits of its
-// own, is left out.
+// Observe decides a request by both sides. What is held and settled later, what has an id, by
+// which it may be a repetition, and what brings limits of its own is left out: the two sides
+// could not know what became of it.
 func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
-	if req.Own != nil || req.Hold == limit.HoldSlot {
+	if req.Own != nil || req.Hold != limit.HoldNone || req.ID != "" {
 		return
 	}
 	c.mu.Lock()
@@ -164,9 +165,7 @@ func (c *Comparison) denies(l *limiter.Limiter, req *limit.Request) bool {
 	b := c.batches.Get().(*limiter.Batch)
 	defer c.batches.Put(b)
 	b.Reset()
-	alone := *req
-	alone.ID, alone.Hold = "", limit.HoldNone
-	b.Requests = append(b.Requests, alone)
+	b.Requests = append(b.Requests, *req)
 	l.Decide(b)
 	return !b.Decisions[0].Allowed
 }

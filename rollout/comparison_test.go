@@ -136,19 +136,20 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestLeftOut: slots, and limits that come with requests, are not compared; what is held
-// under an id is.
+// TestLeftOut: what is held, may be a repetition, or brings limits of its own is not compared.
 func TestLeftOut(t *testing.T) {
 	b := newBench(t)
 	b.try("20/s", .9)
 	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1, Hold: limit.HoldSlot, ID: "x"})
+	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1, Hold: limit.HoldReservation, ID: "x"})
+	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1, ID: "x"})
 	b.Observe(nil, &limit.Request{Key: "k", Cost: 1, Own: &limit.Limit{}})
 	if n := b.Figures().Requests; n != 0 {
 		t.Errorf("%d requests are compared that cannot be", n)
 	}
-	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1, Hold: limit.HoldReservation, ID: "x"})
+	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1})
 	if n := b.Figures().Requests; n != 1 {
-		t.Errorf("%d of one reservation are compared", n)
+		t.Errorf("%d of one request are compared", n)
 	}
 }
 

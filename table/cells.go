@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,6 +35,9 @@ type CellSet struct {
 func ReadCellSet(body json.RawMessage) (s CellSet, err error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return s, fmt.Errorf("read cells: %w", err)
+	}
+	if len(s.Cells) == 0 {
+		return s, errors.New("read cells: it names none")
 	}
 	for i, c := range s.Cells {
 		if c.ID == "" || c.Weight < 1 || i > 0 && s.Cells[i-1].ID >= c.ID {

@@ -39,7 +39,7 @@ func RevisionKey(n int64) string { return PrefixRevision + strconv.FormatInt(n, 
 // RevisionNumber returns the number of the revision with a key.
 func RevisionNumber(key string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(Name(key), 10, 64)
-	return n, IsRevision(key) && err == nil && n > 0
+	return n, IsRevision(key) && err == nil && n > 0 && n < MaxVersion && key == RevisionKey(n)
 }
 
 // ReadRevision reads the body of a revision: parts of a limits file, the shared one and

@@ -30,7 +30,7 @@ type Item struct {
 // IsLimits reports whether it can be an item of limits: it says who wrote it and when. What
 // else is in a table is not used, and not counted.
 func (it *Item) IsLimits() bool {
-	return IsKey(it.Key) && it.Version > 0 && it.Actor != "" && !it.At.IsZero()
+	return IsKey(it.Key) && it.Version > 0 && it.Version <= MaxVersion && it.Actor != "" && !it.At.IsZero()
 }
 
 // MaxVersion bounds versions, so that there is always a next one.

@@ -227,6 +227,10 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 	if it == nil {
 		return fail(env, errNoRevision)
 	}
+	number, _ := table.RevisionNumber(it.Key)
+	if err := r.check(it.Body, table.Gate{Revision: number}); err != nil {
+		return fail(env, err)
+	}
 	changes := r.compared(it.Body)
 	fmt.Fprintln(env.stdout, "for all tenants:")
 	printChanges(env.stdout, changes, env.coloured())
