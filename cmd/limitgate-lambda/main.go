@@ -92,11 +92,15 @@ type relay struct {
 	sweeper *dynamo.Sweeper
 	swept   time.Time // when queues of dead proxies were looked for last
 	told    time.Time // when changes were told last
+	digest  time.Time // when the digest was
 }
 
 // digestQuiet is how long nothing may have changed when the table's digest is told: what is
 // still on its way to proxies would look missed.
 const digestQuiet = 2 * time.Second
+
+// digestMost is how long it is not told at the most while things change all the time.
+const digestMost = 5 * time.Minute
 
 // sweepEvery is how often that is.
 const sweepEvery = 10 * time.Minute
@@ -119,7 +123,8 @@ func (r *relay) records(ctx context.Context, records []table.Record) (int, error
 // left behind.
 func (r *relay) tick(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(r.told) >= digestQuiet {
+	if now.Sub(r.told) >= digestQuiet || now.Sub(r.digest) >= digestMost {
+		r.digest = now
 		items, err := r.limits.Scan(ctx)
 		if err != nil {
 			return err
