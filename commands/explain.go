@@ -26,7 +26,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	r.pair("source", d.Source.String())
 	r.pair("tenant", req.Tenant)
 	r.pair("plan", set.Plan(req.Tenant))
-	r.pair("version", set.Version)
+	r.pair("version", set.VersionFor(req.Tenant))
 	r.bulk("limits")
 	r.array(len(e.Limits))
 	for i := range e.Limits {
@@ -97,17 +97,17 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		return
 	}
 	set := s.h.opts.Limiter.Limits()
-	limits := set.Limits
+	limits, version := set.Limits, set.Version
 	if len(args) == 2 {
 		if limit.CheckName(string(args[1])) != nil {
 			s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")
 			return
 		}
-		limits = set.TenantLimits(string(args[1]))
+		limits, version = set.TenantLimits(string(args[1])), set.VersionFor(string(args[1]))
 	}
 	r := &s.out
 	r.mapping(3)
-	r.pair("version", set.Version)
+	r.pair("version", version)
 	r.pair("source", set.File)
 	r.bulk("limits")
 	r.array(len(limits))

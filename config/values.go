@@ -77,10 +77,9 @@ func whole(to *int, least, most int) value {
 // percentage reads a share, into hundredths of a percent.
 func percentage(to *int) value {
 	return value{arg: "PERCENT", bounds: "0% to 100%", shape: stringOnly, read: func(text string) error {
-		digits, ok := strings.CutSuffix(text, "%")
-		percent, err := strconv.ParseFloat(digits, 64)
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 		hundredths := math.Round(percent * 100)
-		if !ok || err != nil || !(percent >= 0 && percent <= 100) || math.Abs(hundredths-percent*100) > 1e-6 {
+		if err != nil || !(percent >= 0 && percent <= 100) || math.Abs(hundredths-percent*100) > 1e-6 {
 			return fmt.Errorf("%s is not a share: write 0%% to 100%%, with at most two digits behind the point", show(text))
 		}
 		*to = int(hundredths)

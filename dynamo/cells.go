@@ -135,6 +135,9 @@ func (r *Registry) scan(ctx context.Context, prefix string, found func(name stri
 	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{TableName: &r.name, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
+		if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+			return fmt.Errorf("scan %s: there is no such table in this region", r.name)
+		}
 		if err != nil {
 			return fmt.Errorf("scan %s: %w", r.name, err)
 		}

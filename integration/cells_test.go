@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/limitgate/limitgate/dynamo"
 )
 
 // serving is said by a control plane with an address for health and metrics.
@@ -73,7 +75,14 @@ func TestCells(t *testing.T) {
 	parts(t, "nobody", all, 50, 50, 50) // what b had, for what still comes to it
 	enforce(t, "nobody", 100, outside)
 	_ = all[2].stop(syscall.SIGKILL)
-	s.cells("forget", "--cells", "cells", "c")
+	for id, want := range map[string]string{"c": "it was heard of", "nobody": "there is no such cell"} {
+		if _, stderr, code := runCommand(t, nil, s.command("cells", "forget", "--cells", "cells", id)); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("forgetting %s: %d, %s", id, code, stderr)
+		}
+	}
+	if err := dynamo.NewRegistry(s.Config, "cells").Forget(t.Context(), "c"); err != nil { // as half a minute later
+		t.Fatal(err)
+	}
 	parts(t, "nobody", all[:1], 100)
 	s.cells("join", "--cells", "cells", "b")
 	parts(t, "nobody", all[:2], 33, 67)

@@ -28,6 +28,14 @@ func (s *Set) Try(next *Set, share int) *Set {
 // which they are.
 func (s *Set) Trial() (next *Set, share int) { return s.trial.set, s.trial.share }
 
+// VersionFor names the limits that decide for a tenant.
+func (s *Set) VersionFor(tenant string) string {
+	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
+		return s.trial.set.Version + " (on trial)"
+	}
+	return s.Version
+}
+
 // WithoutTrial returns the set without the limits that are tried.
 func (s *Set) WithoutTrial() *Set {
 	if s.trial.set == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -50,7 +51,7 @@ func runCells(ctx context.Context, env *environment, args []string) int {
 				return r.SetDraining(ctx, id, args[0] == "drain")
 			})
 		case "forget":
-			return runCell(ctx, env, args[0], args[1:], func(r *dynamo.Registry, id, _ string) error { return r.Forget(ctx, id) })
+			return runCell(ctx, env, args[0], args[1:], func(r *dynamo.Registry, id, _ string) error { return forgetCell(ctx, r, id, time.Now()) })
 		}
 	}
 	return runCellsList(ctx, env, args)
@@ -68,7 +69,11 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		wanted = 2
 	}
 	if fs.NArg() != wanted || *name == "" {
-		fmt.Fprintf(env.stderr, "limitgate cells %s: --cells and a cell are needed; limitgate cells --help says more\n", word)
+		needed := "a cell"
+		if wanted == 2 {
+			needed = "a cell and its weight"
+		}
+		fmt.Fprintf(env.stderr, "limitgate cells %s: --cells and %s are needed, nothing else; limitgate cells --help says more\n", word, needed)
 		return exitUsage
 	}
 	aws, err := awsclient.Load(ctx)
@@ -82,6 +87,23 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		return fail(env, err)
 	}
 	return exitOK
+}
+
+// forgetCell forgets a cell that has gone.
+func forgetCell(ctx context.Context, r *dynamo.Registry, id string, now time.Time) error {
+	cells, err := r.Cells(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(cells, func(c table.RegisteredCell) bool { return c.ID == id })
+	if i < 0 {
+		return fmt.Errorf("forget cell %s: %w", id, dynamo.ErrNoCell)
+	}
+	const gone = 30 * time.Second
+	if age := now.Sub(cells[i].Beat); age < gone {
+		return fmt.Errorf("forget cell %s: it was heard of %s ago: drain it and end its proxies first, or it comes back with the weight of their flags", id, age.Round(time.Second))
+	}
+	return r.Forget(ctx, id)
 }
 
 func runCellsList(ctx context.Context, env *environment, args []string) int {

@@ -111,6 +111,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 		p.addAudit()
 	}
 	if o.cells != "" {
+		if _, err := dynamo.NewRegistry(p.aws, o.cells).Cells(ctx); err != nil {
+			return nil, err
+		}
 		p.addCells()
 		p.addAdmission()
 		if err := p.addRollouts(); err != nil {

@@ -48,7 +48,7 @@ func subcommands() []subcommand {
 		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
 		{"check", "ask a running limitgate for one decision", runCheck},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
-		{"limits", "lint a limits file, or explain what it does to a request", runLimits},
+		{"limits", "lint and explain limits files, and bring them into tables and back", runLimits},
 		{"audit", "show every change that was made to a tenant of a table", runAudit},
 		{"cells", "show the cells that share the limits of a table, and change them", runCells},
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
@@ -107,7 +107,7 @@ Commands:
 
 `)
 	for _, c := range subcommands() {
-		fmt.Fprintf(w, "	%-9s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "	%-12s %s\n", c.name, c.summary)
 	}
 	fmt.Fprint(w, `
 Example:

@@ -90,7 +90,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 	}, p.limits.Set())
 	p.limits.OnChange(p.setLimits)
 	p.handler = commands.NewHandler(commands.Options{
-		Limiter: p.limiter, Limits: limitsView{p.limits}, Version: version, Store: p.storeKind(), Shards: p.shards,
+		Limiter: p.limiter, Limits: limitsView{p.limits, p.log}, Version: version, Store: p.storeKind(), Shards: p.shards,
 		Announce: s.ClusterAnnounce, Settings: redisSettings(s),
 	})
 	opts := serverOptions(s)
@@ -352,13 +352,30 @@ or without redis-cli:
 }
 
 // limitsView shows the limits source to the commands.
-type limitsView struct{ source limitsSource }
+type limitsView struct {
+	source limitsSource
+	log    *slog.Logger
+}
 
 func (v limitsView) Reload() error { return v.source.Reload() }
 
-func (v limitsView) Promote() error { return v.source.Promote() }
+func (v limitsView) Promote() error {
+	trial := v.source.Status().Trial
+	err := v.source.Promote()
+	if err == nil {
+		v.log.Warn("limits that were tried are for all tenants, as RL.CONFIG PROMOTE said", "trial", trial)
+	}
+	return err
+}
 
-func (v limitsView) Abort() error { return v.source.TakeBack("", "somebody said RL.CONFIG ABORT") }
+func (v limitsView) Abort() error {
+	trial := v.source.Status().Trial
+	err := v.source.TakeBack("", "somebody said RL.CONFIG ABORT")
+	if err == nil {
+		v.log.Warn("limits that were tried are taken back, as RL.CONFIG ABORT said", "trial", trial)
+	}
+	return err
+}
 
 func (v limitsView) Status() commands.LimitsStatus {
 	st := v.source.Status()

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/appconfig"
@@ -47,6 +49,7 @@ type rolloutArgs struct {
 
 	*tableArgs
 	deployments *appconfig.Deployments
+	state       string // of the gate, for people
 }
 
 func runRollout(ctx context.Context, env *environment, args []string) int {
@@ -92,8 +95,17 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	fs.BoolVar(&r.yes, "yes", false, "write without asking")
 	fs.StringVar(&r.actor, "actor", "", "`name` of who does this; the caller that AWS knows unless given")
 	if word == "start" {
-		fs.Float64Var(&r.percent, "percent", 5, "the share of tenants, 0 to 100")
-		fs.Float64Var(&r.threshold, "threshold", 5, "by how many `points` of all requests the revision may deny more, 0 to 100")
+		r.percent, r.threshold = 5, 5
+		fs.Func("percent", "the `share` of tenants, 0 to 100 (default 5)", percentInto(&r.percent))
+		fs.Func("threshold", "by how many `points` of all requests the revision may deny more, 0 to 100 (default 5)", percentInto(&r.threshold))
+	}
+}
+
+// percentInto reads a number with or without a percent sign.
+func percentInto(to *float64) func(string) error {
+	return func(text string) (err error) {
+		*to, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		return err
 	}
 }
 
@@ -107,7 +119,8 @@ func (r *rolloutArgs) open(ctx context.Context, env *environment, file, name str
 		return err
 	}
 	r.deployments = appconfig.NewDeployments(r.aws, gate)
-	return nil
+	r.state, err = r.deployments.Latest(ctx) // before anything is written
+	return err
 }
 
 // revision returns the revision that is there, nil for none, and the number of the latest one
@@ -194,11 +207,7 @@ func (r *rolloutArgs) compared(body json.RawMessage) []table.Change {
 }
 
 func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
-	state, err := r.deployments.Latest(ctx)
-	if err != nil {
-		return fail(env, err)
-	}
-	fmt.Fprintln(env.stdout, cmp.Or(state, "the gate was never used"))
+	fmt.Fprintln(env.stdout, cmp.Or(r.state, "the gate was never used"))
 	it, latest := r.revision()
 	if r.cells != "" {
 		vetoes, err := dynamo.NewRegistry(r.aws, r.cells).Vetoes(ctx)
@@ -225,7 +234,7 @@ var errNoRevision = errors.New("no revision is there: limitgate rollout start wr
 func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 	it, _ := r.revision()
 	if it == nil {
-		return fail(env, errNoRevision)
+		return r.closeGate(ctx, env)
 	}
 	number, _ := table.RevisionNumber(it.Key)
 	if err := r.check(it.Body, table.Gate{Revision: number}); err != nil {
@@ -244,13 +253,25 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 func rolloutAbort(ctx context.Context, env *environment, r *rolloutArgs) int {
 	it, _ := r.revision()
 	if it == nil {
-		return fail(env, errNoRevision)
+		return r.closeGate(ctx, env)
 	}
 	fmt.Fprintf(env.stdout, "forgets %s, by %s at %s\n", it.Key, it.Actor, it.At.Format(time.RFC3339))
 	if !r.sure(env) {
 		return exitError
 	}
 	return r.do(ctx, env, []table.Change{{Key: it.Key, Before: it}}, &table.Gate{})
+}
+
+// closeGate closes a gate that still names a revision that is gone.
+func (r *rolloutArgs) closeGate(ctx context.Context, env *environment) int {
+	if r.state == "" || strings.Contains(r.state, `"revision":0,`) {
+		return fail(env, errNoRevision)
+	}
+	fmt.Fprintf(env.stdout, "no revision is there, and the gate still names one: %s\n", r.state)
+	if !r.sure(env) {
+		return exitError
+	}
+	return r.do(ctx, env, nil, &table.Gate{})
 }
 
 // sure asks, unless --yes is given.
@@ -279,7 +300,7 @@ func (r *rolloutArgs) do(ctx context.Context, env *environment, changes []table.
 		err = r.deployments.Deploy(ctx, body, r.strategy, "limitgate rollout, by "+actor)
 	}
 	if err != nil {
-		return fail(env, err)
+		return fail(env, fmt.Errorf("%d items are written, and the gate is not told: do the same again, or abort: %w", len(changes), err))
 	}
 	fmt.Fprintf(env.stdout, "%d items written to %s by %s; the gate says %s\n", len(changes), r.name, actor, body)
 	return exitOK
