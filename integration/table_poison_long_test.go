@@ -149,7 +149,8 @@ var halfWritten = tableFault{
 func (s *tableScene) refuse(t *testing.T, snapshot, queue string) {
 	t.Helper()
 	away := s.command(s.followArgs(snapshot, queue)...)
-	away.Env = append(away.Env, "AWS_ENDPOINT_URL=http://127.0.0.1:1") // nobody listens there
+	const nobody = "http://127.0.0.1:1" // listens there
+	away.Env = append(away.Env, "AWS_ENDPOINT_URL="+nobody, "AWS_ENDPOINT_URL_DYNAMODB="+nobody, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS="+nobody)
 	begun := time.Now()
 	_, stderr, code := runCommand(t, nil, away)
 	if code != 1 || !strings.Contains(stderr, "the snapshot is damaged") || !strings.Contains(stderr, snapshot) {
