@@ -58,9 +58,9 @@ func TestLongColdStart(t *testing.T) {
 	}
 
 	// Nothing listens there.
-	away := "http://127.0.0.1:1"
+	away := awstest.Endpoint("http://127.0.0.1:1")
 	for i := range starts {
-		p, starts[i] = s.ready(t, s.serveArgs(snapshot), "AWS_ENDPOINT_URL="+away, "AWS_ENDPOINT_URL_DYNAMODB="+away)
+		p, starts[i] = s.ready(t, s.serveArgs(snapshot), away...)
 	}
 	enforce(t, "t0009998", 10_000, p) // which no plan changes
 	t.Logf("from exec to ready with the snapshot, while AWS refuses connections: %s", rounded(starts))

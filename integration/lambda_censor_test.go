@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/limitgate/limitgate/internal/awstest"
 	tables "github.com/limitgate/limitgate/table" // there is a function of that name
 )
 
@@ -51,7 +52,7 @@ func startCensor(s *site) *censor {
 }
 
 // environment leads a process to the censor, if it comes behind that of the site.
-func (c *censor) environment() string { return "AWS_ENDPOINT_URL=" + c.server.URL }
+func (c *censor) environment() []string { return awstest.Endpoint(c.server.URL) }
 
 // by has calls ruled on: by their operation, of which this is the nth since.
 func (c *censor) by(rule func(operation string, n int) ruling) {

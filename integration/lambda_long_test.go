@@ -42,7 +42,7 @@ func TestLongLambda(t *testing.T) {
 	bucket := s.archive()
 	s.start(lambdaAgain)
 	writes := startCensor(s.site)
-	auditor := s.site.function("audit", writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)
+	auditor := s.site.function("audit", append(writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)...)
 	audit := s.mapStream(auditor, "limits", lambdaBatch, lambdaAgain, s.onward.url)
 	var all []*proxy
 	for range 2 {

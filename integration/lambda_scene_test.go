@@ -46,7 +46,7 @@ func newLambdaScene(t *testing.T) *lambdaScene {
 	s.censor = startCensor(s.site)
 	s.told, s.dead, s.onward = s.letterbox("told"), s.letterbox("dead"), s.letterbox("onward")
 	s.told.listen()
-	s.relay = s.site.function("relay", s.censor.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_TOPIC="+s.topic, "LIMITGATE_DEAD_LETTERS="+s.dead.url)
+	s.relay = s.site.function("relay", append(s.censor.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_TOPIC="+s.topic, "LIMITGATE_DEAD_LETTERS="+s.dead.url)...)
 	s.push(tableLimits(t, ""), "ann")
 	s.changer.made = 3 // the shared limits and two plans
 	return s

@@ -182,7 +182,7 @@ func TestLambdaAudit(t *testing.T) {
 	bucket := s.archive()
 	s.start(lambdaRetries)
 	writes := startCensor(s.site)
-	f := s.site.function("audit", writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)
+	f := s.site.function("audit", append(writes.environment(), "LIMITGATE_AUDIT_BUCKET="+auditBucket)...)
 	writes.by(func(_ string, n int) ruling {
 		switch {
 		case n == 15:

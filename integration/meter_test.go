@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/awstest"
 	tables "github.com/limitgate/limitgate/table" // there is a function of that name
 )
 
@@ -61,7 +62,7 @@ func startMeter(s *site) *meter {
 }
 
 // environment leads a process to the meter, if it comes behind that of the site.
-func (m *meter) environment() string { return "AWS_ENDPOINT_URL=" + m.server.URL }
+func (m *meter) environment() []string { return awstest.Endpoint(m.server.URL) }
 
 // RoundTrip notes a call and its answer.
 func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -23,7 +23,7 @@ func TestLongTableCosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	m := startMeter(s)
-	s.env = []string{m.environment()}
+	s.env = m.environment()
 	s.push(tableLimits(t, ""), "ann")
 	plane := s.controlPlane()
 	var all []*proxy
@@ -90,7 +90,7 @@ func TestLongTableReaders(t *testing.T) {
 	t.Parallel()
 	s := newTableScene(t, 0, nil)
 	m := startMeter(s.site)
-	s.env = []string{m.environment()}
+	s.env = m.environment()
 	bucket := "limits-audit"
 	if _, err := s3.NewFromConfig(s.Config, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(t.Context(), &s3.CreateBucketInput{
 		Bucket: &bucket, ObjectLockEnabledForBucket: new(true),

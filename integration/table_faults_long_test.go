@@ -24,7 +24,7 @@ func hangs() tableFault {
 		name: "AWS hangs for 30 s", lasts: awayTime, beside: true,
 		furnish: func(_ *testing.T, s *tableScene) {
 			m = startMeter(s.site)
-			s.env = append(s.env, m.environment())
+			s.env = append(s.env, m.environment()...)
 		},
 		make: func(t *testing.T, s *tableScene) {
 			m.mute()
@@ -102,7 +102,7 @@ func restored() tableFault {
 		name: "AWS dies, is restored after 30 s", lasts: awayTime, beside: true,
 		furnish: func(_ *testing.T, s *tableScene) {
 			m = startMeter(s.site)
-			s.planeEnv = func() []string { return []string{m.environment()} }
+			s.planeEnv = m.environment
 		},
 		make: func(t *testing.T, s *tableScene) {
 			s.writing.mu.Lock() // what is written behind the backup would be lost
@@ -159,7 +159,7 @@ func killed() tableFault {
 		s.planeEnv = func() []string {
 			m := startMeter(s.site)
 			meters = append(meters, m)
-			return []string{m.environment()}
+			return m.environment()
 		}
 	}
 	f.make = func(t *testing.T, s *tableScene) {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 func word(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -149,8 +150,7 @@ var halfWritten = tableFault{
 func (s *tableScene) refuse(t *testing.T, snapshot, queue string) {
 	t.Helper()
 	away := s.command(s.followArgs(snapshot, queue)...)
-	const nobody = "http://127.0.0.1:1" // listens there
-	away.Env = append(away.Env, "AWS_ENDPOINT_URL="+nobody, "AWS_ENDPOINT_URL_DYNAMODB="+nobody, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS="+nobody)
+	away.Env = append(away.Env, awstest.Endpoint("http://127.0.0.1:1")...) // nobody listens there
 	begun := time.Now()
 	_, stderr, code := runCommand(t, nil, away)
 	if code != 1 || !strings.Contains(stderr, "the snapshot is damaged") || !strings.Contains(stderr, snapshot) {

@@ -134,16 +134,23 @@ func (b *byService) Do(r *http.Request) (*http.Response, error) {
 	return b.Client.Do(r)
 }
 
+// Endpoint returns NAME=value that lead a process to a URL for all of AWS, if they come behind
+// an Environment.
+func Endpoint(url string) []string { return endpoints(url, url) }
+
+// endpoints are of a URL for tables, and one for all else.
+func endpoints(tables, others string) []string {
+	return []string{"AWS_ENDPOINT_URL=" + others, "AWS_ENDPOINT_URL_DYNAMODB=" + tables, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + tables}
+}
+
 // Environment returns NAME=value that lead a process to the emulator, whatever this
 // machine has of AWS.
 func (a *AWS) Environment() []string {
-	return []string{
-		"AWS_ENDPOINT_URL=http://" + a.Addr,
-		"AWS_ENDPOINT_URL_DYNAMODB=http://" + a.tables, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=http://" + a.tables,
-		"AWS_REGION=" + region,
-		"AWS_ACCESS_KEY_ID=" + a.key, "AWS_SECRET_ACCESS_KEY=" + a.key, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
-		"AWS_CONFIG_FILE=" + os.DevNull, "AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull, "AWS_EC2_METADATA_DISABLED=true",
-	}
+	return append(endpoints("http://"+a.tables, "http://"+a.Addr),
+		"AWS_REGION="+region,
+		"AWS_ACCESS_KEY_ID="+a.key, "AWS_SECRET_ACCESS_KEY="+a.key, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
+		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_EC2_METADATA_DISABLED=true",
+	)
 }
 
 // Topic makes an SNS topic and returns its ARN.
