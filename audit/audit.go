@@ -131,9 +131,9 @@ func (w *Writer) write(ctx context.Context) error {
 	return w.Records.Done(ctx)
 }
 
-// Write writes changes, some at the same time. It returns how many of them are done with,
-// from the first on: all, or up to the one of which the error is. Any number of goroutines
-// may call it.
+// Write writes changes, some at the same time, so that one may be there a moment before an
+// older one of the same item. It returns how many of them are done with, from the first on:
+// all, or up to the one of which the error is. Any number of goroutines may call it.
 func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, err error) {
 	errs := make([]error, len(records))
 	next := atomic.Int64{}
