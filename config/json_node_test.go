@@ -46,12 +46,13 @@ func drawJSON(t *rapid.T, depth int) any {
 
 // TestJSONNode: a part is what a YAML parser makes of it.
 func TestJSONNode(t *testing.T) {
+	var nodes jsonNodes
 	rapid.Check(t, func(t *rapid.T) {
 		body, err := json.Marshal(drawJSON(t, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := jsonNode(body)
+		got, err := nodes.read(body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,11 +69,11 @@ func TestJSONNode(t *testing.T) {
 // TestJSONNodeMistakes: what is no JSON, or nests without end, is refused.
 func TestJSONNodeMistakes(t *testing.T) {
 	for _, body := range []string{``, `{`, `{"a"}`, `{"a":1,}`, `[1 2]`, `{} {}`, `]`, `nul`, strings.Repeat("[", 1_000_000), strings.Repeat("[", 101) + strings.Repeat("]", 101)} {
-		if n, err := jsonNode([]byte(body)); err == nil {
+		if n, err := new(jsonNodes).read([]byte(body)); err == nil {
 			t.Errorf("%.40q is read as %s", body, outline(n))
 		}
 	}
-	if n, err := jsonNode([]byte(`{"a":1,"a":2}`)); err != nil || len(n.Content) != 4 {
+	if n, err := new(jsonNodes).read([]byte(`{"a":1,"a":2}`)); err != nil || len(n.Content) != 4 {
 		t.Errorf("a name that is there twice is lost: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,17 +11,16 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// mapping calls fields[key] for each entry of a mapping, and reports the keys
-// that are unknown or there twice.
-func (d *limitsDecoder) mapping(n *yaml.Node, field string, fields map[string]func(*yaml.Node, string)) {
+// fields are the entries that a mapping may have, and how each is read into a T.
+type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field string)
+
+// mapping reads each entry of a mapping, and reports the keys that are unknown or there
+// twice.
+func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
-		read := fields[key.Value]
+		read := known[key.Value]
 		if read == nil {
-			names := make([]string, 0, len(fields))
-			for name := range fields {
-				names = append(names, name)
-			}
-			slices.Sort(names)
+			names := slices.Sorted(maps.Keys(known))
 			hint := "; the keys are " + strings.Join(names, ", ")
 			if near := limit.Nearest(key.Value, names); near != "" {
 				hint = "; did you mean " + near + "?"
@@ -28,7 +28,7 @@ func (d *limitsDecoder) mapping(n *yaml.Node, field string, fields map[string]fu
 			d.fail(key, plain(field), "unknown key%s", hint)
 			return
 		}
-		read(value, field)
+		read(d, to, value, field)
 	})
 }
 
@@ -63,32 +63,38 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 	}
 }
 
+// text returns how the scalar of a T is read.
+func text[T any](of func(*T) *limit.Text) func(*limitsDecoder, *T, *yaml.Node, string) {
+	return func(d *limitsDecoder, to *T, n *yaml.Node, field string) { d.text(of(to), n, field) }
+}
+
+// texts returns how a list of scalars of a T is read.
+func texts[T any](of func(*T) *[]limit.Text) func(*limitsDecoder, *T, *yaml.Node, string) {
+	return func(d *limitsDecoder, to *T, n *yaml.Node, field string) { d.texts(of(to), n, field) }
+}
+
 // text reads a scalar.
-func (d *limitsDecoder) text(to *limit.Text) func(*yaml.Node, string) {
-	return func(n *yaml.Node, field string) {
-		n = resolveAlias(n)
-		if n.Kind != yaml.ScalarNode || isNull(n) {
-			d.fail(n, plain(field), "one value belongs here")
-			return
-		}
-		*to = textOf(n)
+func (d *limitsDecoder) text(to *limit.Text, n *yaml.Node, field string) {
+	n = resolveAlias(n)
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		d.fail(n, plain(field), "one value belongs here")
+		return
 	}
+	*to = textOf(n)
 }
 
 // texts reads a list of scalars.
-func (d *limitsDecoder) texts(to *[]limit.Text) func(*yaml.Node, string) {
-	return func(n *yaml.Node, field string) {
-		n = resolveAlias(n)
-		if n.Kind != yaml.SequenceNode {
-			d.fail(n, plain(field), "a list belongs here: [a, b]")
-			return
-		}
-		for _, item := range n.Content {
-			var t limit.Text
-			d.text(&t)(item, field)
-			if t.Set() {
-				*to = append(*to, t)
-			}
+func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
+	n = resolveAlias(n)
+	if n.Kind != yaml.SequenceNode {
+		d.fail(n, plain(field), "a list belongs here: [a, b]")
+		return
+	}
+	for _, item := range n.Content {
+		var t limit.Text
+		d.text(&t, item, field)
+		if t.Set() {
+			*to = append(*to, t)
 		}
 	}
 }

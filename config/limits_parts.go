@@ -81,38 +81,77 @@ func plainOf(n *yaml.Node) any {
 
 // CompileParts compiles a limits file from its parts. Name is what messages call it.
 func CompileParts(name string, parts map[string]json.RawMessage, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
-	root := &yaml.Node{Kind: yaml.MappingNode, Line: 1}
-	plans, tenants := &yaml.Node{Kind: yaml.MappingNode, Line: 1}, &yaml.Node{Kind: yaml.MappingNode, Line: 1}
+	d := &partsDecoder{limitsDecoder: limitsDecoder{doc: limit.Document{File: name}}, parts: parts}
 	version := sha256.New()
 	for _, part := range sortedNames(parts) {
 		if !table.IsPart(part) {
 			continue
 		}
-		node, err := jsonNode(parts[part])
-		if err != nil {
-			return nil, nil, fmt.Errorf("compile limits: %s: it is not JSON: %w", part, err)
-		}
 		fmt.Fprintf(version, "%s\x00%s\x00", part, parts[part])
-		switch {
-		case table.IsPlan(part):
-			plans.Content = append(plans.Content, textNode(table.Name(part)), node)
-		case table.IsTenant(part):
-			tenants.Content = append(tenants.Content, textNode(table.Name(part)), node)
-		case node.Kind != yaml.MappingNode || hasKey(node, "plans") || hasKey(node, "tenants"):
-			return nil, nil, fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", table.KeyShared)
-		default:
-			root.Content = slices.Clone(node.Content)
+		if table.IsTenant(part) {
+			d.tenants = append(d.tenants, part)
+			continue
+		}
+		if err := d.read(part); err != nil {
+			return nil, nil, err
 		}
 	}
-	for key, node := range map[string]*yaml.Node{"plans": plans, "tenants": tenants} {
-		if len(node.Content) > 0 {
-			root.Content = append(root.Content, textNode(key), node)
-		}
-	}
-	d := &limitsDecoder{doc: limit.Document{File: name}}
-	d.top(root)
+	d.doc.Tenants = d.eachTenant
 	opts.Version = hex.EncodeToString(version.Sum(nil)[:6])
-	return d.compile(name, opts)
+	set, warnings, err := d.compile(name, opts)
+	if d.broken != nil {
+		return nil, nil, d.broken
+	}
+	return set, warnings, err
+}
+
+// partsDecoder reads the parts of a limits file.
+type partsDecoder struct {
+	limitsDecoder
+	parts   map[string]json.RawMessage
+	tenants []string // of parts, in order
+	nodes   jsonNodes
+	broken  error // why a tenant is no JSON
+}
+
+// node returns what a part says.
+func (d *partsDecoder) node(part string) (*yaml.Node, error) {
+	n, err := d.nodes.read(d.parts[part])
+	if err != nil {
+		return nil, fmt.Errorf("compile limits: %s: it is not JSON: %w", part, err)
+	}
+	return n, nil
+}
+
+// read reads a plan, or what is beside plans and tenants.
+func (d *partsDecoder) read(part string) error {
+	n, err := d.node(part)
+	switch {
+	case err != nil:
+		return err
+	case table.IsPlan(part):
+		plan := limit.PlanSpec{Name: limit.Text{Value: table.Name(part), Line: 1}}
+		plan.Limits = d.limits(n, join("plans", plan.Name.Value))
+		d.doc.Plans = append(d.doc.Plans, plan)
+	case n.Kind != yaml.MappingNode || hasKey(n, "plans") || hasKey(n, "tenants"):
+		return fmt.Errorf("compile limits: %s: it is not what a file says beside its plans and tenants, which are parts of their own", table.KeyShared)
+	default:
+		mapping(&d.limitsDecoder, &d.doc, documentFields, n, "")
+	}
+	return nil
+}
+
+// eachTenant reads one tenant after the other, up to one that is no JSON.
+func (d *partsDecoder) eachTenant(each func(*limit.TenantSpec)) {
+	for _, part := range d.tenants {
+		n, err := d.node(part)
+		if err != nil {
+			d.broken = err
+			return
+		}
+		name := limit.Text{Value: table.Name(part), Line: 1}
+		each(d.tenantOf(name, n, join("tenants", name.Value)))
+	}
 }
 
 // hasKey reports whether a mapping has a key.

@@ -55,23 +55,33 @@ func validWord(s string) bool {
 	return len(s) >= 1 && len(s) <= 64
 }
 
+// The words of a limits file.
+var (
+	modes      = map[string]Mode{"enforce": ModeEnforce, "shadow": ModeShadow, "off": ModeOff}
+	actions    = map[string]Action{"deny": ActionDeny, "allow": ActionAllow}
+	onErrors   = map[string]OnError{"open": OnErrorOpen, "closed": OnErrorClosed}
+	places     = map[string]Place{"shared": PlaceShared, "local": PlaceLocal, "auto-local": PlaceAutoLocal}
+	missings   = map[string]Missing{"pass": MissingPass, "deny": MissingDeny, "share": MissingShare}
+	algorithms = map[string]Algorithm{
+		"token_bucket": AlgorithmTokenBucket, "sliding_window": AlgorithmSlidingWindow, "fixed_window": AlgorithmFixedWindow,
+		"sliding_log": AlgorithmSlidingLog, "concurrency": AlgorithmConcurrency,
+	}
+)
+
 func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	l.Group = spec.Group.Value
 	if spec.Group.Set() && !validWord(l.Group) {
 		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", quote(l.Group))
 	}
-	l.Mode = word(c, spec.Mode, "mode", map[string]Mode{"enforce": ModeEnforce, "shadow": ModeShadow, "off": ModeOff})
-	l.Action = word(c, spec.Action, "action", map[string]Action{"deny": ActionDeny, "allow": ActionAllow})
-	l.OnError = word(c, spec.OnError, "on_error", map[string]OnError{"open": OnErrorOpen, "closed": OnErrorClosed})
+	l.Mode = word(c, spec.Mode, "mode", modes)
+	l.Action = word(c, spec.Action, "action", actions)
+	l.OnError = word(c, spec.OnError, "on_error", onErrors)
 	l.onErrSet = spec.OnError.Set()
-	l.Store = word(c, spec.Store, "store", map[string]Place{"shared": PlaceShared, "local": PlaceLocal, "auto-local": PlaceAutoLocal})
-	l.Missing = word(c, spec.Missing, "missing", map[string]Missing{"pass": MissingPass, "deny": MissingDeny, "share": MissingShare})
+	l.Store = word(c, spec.Store, "store", places)
+	l.Missing = word(c, spec.Missing, "missing", missings)
 	l.Params.Algorithm = AlgorithmTokenBucket
 	if spec.Algorithm.Set() {
-		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", map[string]Algorithm{
-			"token_bucket": AlgorithmTokenBucket, "sliding_window": AlgorithmSlidingWindow, "fixed_window": AlgorithmFixedWindow,
-			"sliding_log": AlgorithmSlidingLog, "concurrency": AlgorithmConcurrency,
-		})
+		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", algorithms)
 	}
 }
 

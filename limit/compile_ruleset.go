@@ -20,8 +20,8 @@ func (c *compiler) compileRulesets() {
 			c.fail(d.Line, "default_plan", "there is no plan %s%s", quote(d.Value), suggest(d.Value, keys(c.plans)))
 		}
 	}
-	for i := range c.doc.Tenants {
-		c.compileTenant(&c.doc.Tenants[i])
+	if c.doc.Tenants != nil {
+		c.doc.Tenants(c.compileTenant)
 	}
 	c.checkTenantConditions()
 }

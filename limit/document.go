@@ -14,8 +14,10 @@ type Document struct {
 	MaxLevels   Text
 	Dimensions  []DimensionSpec
 	Plans       []PlanSpec
-	Tenants     []TenantSpec
 	Shared      []RuleSpec
+	// Tenants calls each for one tenant after the other, of which there may be many. What it
+	// is given lives only until it returns. Nil means none.
+	Tenants func(each func(*TenantSpec))
 }
 
 // Text is a scalar and the line it stands on; line 0 means that it is absent.

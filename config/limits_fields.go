@@ -1,0 +1,145 @@
+package config
+
+import (
+	"maps"
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+var documentFields = fields[limit.Document]{
+	"version":      text(func(doc *limit.Document) *limit.Text { return &doc.Version }),
+	"default_plan": text(func(doc *limit.Document) *limit.Text { return &doc.DefaultPlan }),
+	"max_levels":   text(func(doc *limit.Document) *limit.Text { return &doc.MaxLevels }),
+	"dimensions":   readDimensions,
+	"plans":        readPlans,
+	"tenants":      readTenants,
+	"shared": func(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
+		doc.Shared = d.limits(n, field)
+	},
+}
+
+var dimensionFields = fields[limit.DimensionSpec]{
+	"values": texts(func(spec *limit.DimensionSpec) *[]limit.Text { return &spec.Values }),
+}
+
+var tenantFields = fields[limit.TenantSpec]{
+	"plan":      text(func(spec *limit.TenantSpec) *limit.Text { return &spec.Plan }),
+	"overrides": readOverrides,
+}
+
+var limitFields = fields[limit.RuleSpec]{
+	"id":        text(func(spec *limit.RuleSpec) *limit.Text { return &spec.ID }),
+	"group":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Group }),
+	"rate":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Rate }),
+	"slots":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Slots }),
+	"burst":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Burst }),
+	"algorithm": text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Algorithm }),
+	"mode":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Mode }),
+	"action":    text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Action }),
+	"on_error":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.OnError }),
+	"missing":   text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Missing }),
+	"timezone":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Timezone }),
+	"cost":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Cost }),
+	"max_cost":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.MaxCost }),
+	"store":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Store }),
+	"replaces":  texts(func(spec *limit.RuleSpec) *[]limit.Text { return &spec.Replaces }),
+	"by":        readBy,
+	"when":      readWhen,
+	"lease":     readLease,
+}
+
+// overrideFields are those of a limit that has its id already.
+var overrideFields = func() fields[limit.RuleSpec] {
+	some := maps.Clone(limitFields)
+	delete(some, "id")
+	return some
+}()
+
+var leaseFields = fields[limit.LeaseSpec]{
+	"size": text(func(spec *limit.LeaseSpec) *limit.Text { return &spec.Size }),
+	"ttl":  text(func(spec *limit.LeaseSpec) *limit.Text { return &spec.TTL }),
+}
+
+func readDimensions(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
+	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		spec := limit.DimensionSpec{Name: textOf(key)}
+		if !isNull(value) {
+			mapping(d, &spec, dimensionFields, value, field)
+		}
+		doc.Dimensions = append(doc.Dimensions, spec)
+	})
+}
+
+func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
+	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key), Limits: d.limits(value, field)})
+	})
+}
+
+// readTenants leaves tenants to be read one after the other.
+func readTenants(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
+	doc.Tenants = func(each func(*limit.TenantSpec)) {
+		d.entries(n, field, func(key, value *yaml.Node, field string) { each(d.tenantOf(textOf(key), value, field)) })
+	}
+}
+
+// tenantOf reads a tenant, into the place of the one before.
+func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *limit.TenantSpec {
+	d.tenant = limit.TenantSpec{Name: name, Overrides: d.tenant.Overrides[:0]}
+	if !isNull(n) {
+		mapping(d, &d.tenant, tenantFields, n, field)
+	}
+	return &d.tenant
+}
+
+func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field string) {
+	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		spec.Overrides = append(spec.Overrides, limit.RuleSpec{Line: key.Line, ID: textOf(key)})
+		mapping(d, &spec.Overrides[len(spec.Overrides)-1], overrideFields, value, field)
+	})
+}
+
+// limits reads a list of limits.
+func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
+	n = resolveAlias(n)
+	if isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.fail(n, field, "a list of limits belongs here: lines that begin with - id: NAME")
+		return nil
+	}
+	var specs []limit.RuleSpec
+	for i, item := range n.Content {
+		item = resolveAlias(item)
+		spec := limit.RuleSpec{Line: item.Line}
+		mapping(d, &spec, limitFields, item, field+"["+strconv.Itoa(i)+"]")
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
+	spec.BySet = true
+	d.texts(&spec.By, n, field)
+}
+
+func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
+	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		w := limit.WhenSpec{Dim: textOf(key)}
+		d.text(&w.Pattern, value, field)
+		spec.When = append(spec.When, w)
+	})
+}
+
+// readLease reads a word, or a mapping of size and ttl.
+func readLease(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
+	if n.Kind == yaml.MappingNode {
+		mapping(d, &spec.Lease, leaseFields, n, field)
+		return
+	}
+	d.text(&spec.Lease.Word, n, field)
+}
