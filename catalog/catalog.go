@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -37,6 +38,7 @@ type Catalog struct {
 	mu    sync.Mutex            // guards what follows, and that sets are applied one after the other
 	items map[string]table.Item // the newest that were told
 	good  map[string]table.Item // what the set is made of
+	rest  map[string]bool       // which of good are no tenants
 	set   *limit.Set
 	apply func(*limit.Set)
 	grown int          // tenants that were compiled beside the set since all was
@@ -72,7 +74,7 @@ func New(opts Options) *Catalog {
 		opts.Now = time.Now
 	}
 	return &Catalog{
-		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, apply: func(*limit.Set) {},
+		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, rest: map[string]bool{}, apply: func(*limit.Set) {},
 		status: status{rejected: map[string]rejection{}},
 	}
 }
@@ -202,17 +204,18 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 	for key := range next {
 		small = small && table.IsTenant(key)
 	}
-	parts := map[string]json.RawMessage{}
-	var removed, named []string
+	parts, kept := map[string]json.RawMessage{}, maps.Keys(c.good)
 	if small {
-		named = c.set.Named()
+		kept = c.needed()
 	}
-	for key, it := range c.good {
-		if _, changes := next[key]; !changes && !it.Deleted && (!small || !table.IsTenant(key) || slices.Contains(named, table.Name(key))) {
+	for key := range kept {
+		if it, ok := c.good[key]; ok && !it.Deleted {
 			parts[key] = it.Body
 		}
 	}
+	var removed []string
 	for key, it := range next {
+		delete(parts, key)
 		if !it.Deleted {
 			parts[key] = it.Body
 		} else if table.IsTenant(key) {
@@ -233,6 +236,22 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 	}
 	c.grown = 0
 	return set, nil
+}
+
+// needed returns the keys of what tenants are compiled with. The caller holds mu.
+func (c *Catalog) needed() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range c.rest {
+			if !yield(key) {
+				return
+			}
+		}
+		for _, name := range c.set.Named() {
+			if !yield(table.PrefixTenant + name) {
+				return
+			}
+		}
+	}
 }
 
 // Recompile makes the set anew from the same items, for when Compile makes something else

@@ -144,6 +144,9 @@ func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
 		}
 		c.used.Add(&it)
 		c.good[key] = it
+		if !table.IsTenant(key) {
+			c.rest[key] = true
+		}
 		delete(c.rejected, key)
 	}
 	delete(c.rejected, "")

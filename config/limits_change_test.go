@@ -99,7 +99,7 @@ func account(tb rapid.TB, set *limit.Set, tenants []string, reqs []limit.Request
 		}
 	}
 	var all []string
-	for _, l := range set.Limits {
+	for _, l := range set.All() {
 		if set.IDs[l.Ordinal] != l.ID {
 			tb.Fatalf("the ordinal of %s is that of %s", l.ID, set.IDs[l.Ordinal])
 		}

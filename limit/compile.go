@@ -37,9 +37,9 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 		doc: doc, opts: opts,
 		set: &Set{
 			Version: opts.Version, File: doc.File,
-			tenants: map[string]*ruleset{}, byPlan: map[string]*ruleset{},
+			byPlan: map[string]*ruleset{},
 		},
-		plans: map[string]*plan{}, ordinals: map[string]int{}, maxLevels: DefaultMaxLevels,
+		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, maxLevels: DefaultMaxLevels,
 	}
 	for _, id := range opts.IDs {
 		c.ordinal(id)
@@ -63,7 +63,9 @@ type compiler struct {
 	maxLevels  int
 	dimensions map[string]map[string]bool // declared values, nil when the file declares none
 	plans      map[string]*plan
+	tenants    map[string]*ruleset
 	shared     []*Limit
+	limits     []*Limit // of everybody
 	ordinals   map[string]int
 	checked    map[[2]int]bool // pairs of lines already reported as ties
 
@@ -237,8 +239,11 @@ func isFiner(finer, coarser []string) bool {
 
 // register gives a limit its place in the set.
 func (c *compiler) register(l *Limit) {
-	l.Order = len(c.set.Limits)
-	c.set.Limits = append(c.set.Limits, l)
+	l.Order = len(c.limits)
+	c.limits = append(c.limits, l)
+	if l.layer != layerOverride {
+		c.set.Limits = append(c.set.Limits, l)
+	}
 	l.Ordinal = c.ordinal(l.ID)
 }
 
@@ -270,6 +275,10 @@ func keys[V any](m map[string]V) []string {
 	return out
 }
 
+// sortByOrder sorts limits as the file has them. Of tenants that were compiled one by one
+// it knows no order, and takes that of their names.
 func sortByOrder(limits []*Limit) {
-	slices.SortFunc(limits, func(a, b *Limit) int { return cmp.Compare(a.Order, b.Order) })
+	slices.SortFunc(limits, func(a, b *Limit) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Tenant, b.Tenant))
+	})
 }

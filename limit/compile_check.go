@@ -11,7 +11,7 @@ func (c *compiler) checkDefaults() {
 		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits")
 	}
 	unsaid := 0
-	for _, l := range c.set.Limits {
+	for _, l := range c.limits {
 		if l.Action != ActionLimit {
 			continue
 		}
@@ -26,7 +26,7 @@ func (c *compiler) checkDefaults() {
 		c.warnMissing(l)
 	}
 	if unsaid > 0 {
-		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", unsaid, len(c.set.Limits))
+		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", unsaid, len(c.limits))
 	}
 }
 
@@ -63,7 +63,7 @@ type Expect struct {
 // how many there will be.
 func (s *Set) ExpectedKeys() []Expect {
 	var out []Expect
-	for _, l := range s.Limits {
+	for _, l := range s.All() {
 		if l.Action != ActionLimit || l.Mode == ModeOff {
 			continue
 		}
@@ -110,7 +110,7 @@ func (s *Set) MaxEnforced() int {
 	for _, r := range s.byPlan {
 		most = max(most, r.enforced())
 	}
-	for _, r := range s.tenants {
+	for _, r := range s.tenants.all() {
 		most = max(most, r.enforced())
 	}
 	return most

@@ -23,6 +23,7 @@ func (c *compiler) compileRulesets() {
 	if c.doc.Tenants != nil {
 		c.doc.Tenants(c.compileTenant)
 	}
+	c.set.tenants = &roster{base: c.tenants, len: len(c.tenants)}
 	c.checkTenantConditions()
 }
 
@@ -45,14 +46,14 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 		return
 	}
 	if len(spec.Overrides) == 0 {
-		c.set.tenants[spec.Name.Value] = c.set.byPlan[planName]
+		c.tenants[spec.Name.Value] = c.set.byPlan[planName]
 		return
 	}
 	limits := slices.Clone(p.limits)
 	for i := range spec.Overrides {
 		c.override(spec, &spec.Overrides[i], p, limits)
 	}
-	c.set.tenants[spec.Name.Value] = c.ruleset(planName, limits, spec.Name.Line)
+	c.tenants[spec.Name.Value] = c.ruleset(planName, limits, spec.Name.Line)
 }
 
 // override replaces one of limits by what the tenant makes of it.

@@ -1,5 +1,7 @@
 package limit
 
+import "slices"
+
 // Set is a compiled, immutable limits file. Any number of goroutines may use it.
 type Set struct {
 	// Version names the content the set was compiled from.
@@ -8,10 +10,10 @@ type Set struct {
 	File string
 	// IDs lists the ids of all limits; Limit.Ordinal indexes it.
 	IDs []string
-	// Limits lists every limit in file order, overrides included.
+	// Limits lists the limits of the plans and the shared ones, in file order.
 	Limits []*Limit
 
-	tenants     map[string]*ruleset
+	tenants     *roster
 	defaultPlan *ruleset // for tenants not listed
 	byPlan      map[string]*ruleset
 	trial       trial
@@ -35,7 +37,7 @@ func (s *Set) rules(tenant string) *ruleset {
 	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
 		s = s.trial.set
 	}
-	if r, ok := s.tenants[tenant]; ok {
+	if r := s.tenants.get(tenant); r != nil {
 		return r
 	}
 	return s.defaultPlan
@@ -47,11 +49,7 @@ func (s *Set) Plan(tenant string) string { return s.rules(tenant).plan }
 
 // TenantLimits returns the limits that may apply to a tenant, in file order.
 func (s *Set) TenantLimits(tenant string) []*Limit {
-	var out []*Limit
-	for _, g := range s.rules(tenant).groups {
-		out = append(out, g.candidates...)
-	}
-	out = append(out, s.rules(tenant).off...)
+	out := s.rules(tenant).limits()
 	sortByOrder(out)
 	return out
 }
@@ -60,13 +58,33 @@ func (s *Set) TenantLimits(tenant string) []*Limit {
 func (s *Set) Plans() int { return len(s.byPlan) }
 
 // Lists reports whether a tenant is listed.
-func (s *Set) Lists(tenant string) bool {
-	_, ok := s.tenants[tenant]
-	return ok
-}
+func (s *Set) Lists(tenant string) bool { return s.tenants.get(tenant) != nil }
 
 // Tenants returns the number of tenants listed.
-func (s *Set) Tenants() int { return len(s.tenants) }
+func (s *Set) Tenants() int { return s.tenants.len }
+
+// All returns every limit in file order, overrides included.
+func (s *Set) All() []*Limit {
+	all := slices.Clone(s.Limits)
+	for tenant, r := range s.tenants.all() {
+		for _, l := range r.limits() {
+			if l.Tenant == tenant {
+				all = append(all, l)
+			}
+		}
+	}
+	sortByOrder(all)
+	return all
+}
+
+// limits returns all limits of a ruleset, in no order.
+func (r *ruleset) limits() []*Limit {
+	var all []*Limit
+	for _, g := range r.groups {
+		all = append(all, g.candidates...)
+	}
+	return append(all, r.off...)
+}
 
 // LimitByID returns the first limit in file order that has the id, or nil.
 func (s *Set) LimitByID(id string) *Limit {

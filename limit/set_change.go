@@ -1,10 +1,6 @@
 package limit
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-)
+import "slices"
 
 // Change returns a set that differs from s in some tenants: those that part has are as
 // they are there, and removed ones are not listed any more. Part is compiled from the
@@ -21,36 +17,21 @@ func (s *Set) Change(part *Set, removed []string, version string) (changed *Set,
 	if !ok {
 		return nil, false
 	}
-	next := &Set{
-		Version: version, File: s.File, IDs: s.IDs,
-		tenants: maps.Clone(s.tenants), defaultPlan: s.defaultPlan, byPlan: s.byPlan,
-		trial: trial,
-	}
-	gone := map[string]bool{}
+	changes := map[string]*ruleset{}
 	for _, name := range removed {
-		delete(next.tenants, name)
-		gone[name] = true
+		changes[name] = nil
 	}
-	for name, r := range part.tenants {
-		gone[name] = true
-		next.tenants[name] = r
+	for name, r := range part.tenants.all() {
+		changes[name] = r
 		if r == part.byPlan[r.plan] { // it overrides nothing
-			next.tenants[name] = s.byPlan[r.plan]
+			changes[name] = s.byPlan[r.plan]
 		}
 	}
-	for _, l := range s.Limits {
-		if !gone[l.Tenant] {
-			next.Limits = append(next.Limits, l)
-		}
-	}
-	for _, l := range part.Limits {
-		if l.Tenant != "" {
-			next.Limits = append(next.Limits, l)
-		}
-	}
-	// In the order in which all anew would be: tenants by name.
-	slices.SortStableFunc(next.Limits, func(a, b *Limit) int { return cmp.Compare(a.Tenant, b.Tenant) })
-	return next, true
+	return &Set{
+		Version: version, File: s.File, IDs: s.IDs, Limits: s.Limits,
+		tenants: s.tenants.with(changes), defaultPlan: s.defaultPlan, byPlan: s.byPlan,
+		trial: trial,
+	}, true
 }
 
 // Named returns the tenants that a plan's limits have conditions on, as often as they do:

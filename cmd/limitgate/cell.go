@@ -124,7 +124,7 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 	it, ok := t.Item(table.KeyCells)
 	set, err := table.ReadCellSet(it.Body)
 	if !ok || err != nil { // all of each limit, then
-		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: t.Set().Limits}
+		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: t.Set().All()}
 	}
 	m.Version, m.Active = it.Version, len(set.Active())
 	cells, place := set.Sharing(t.cell.id, t.cell.weight)
@@ -133,6 +133,6 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 		total += c.Weight
 	}
 	m.Share = float64(cells[place].Weight) / float64(total)
-	m.Limits, m.Missed = t.Set().Limits, t.cell.admitted.Missed()
+	m.Limits, m.Missed = t.Set().All(), t.cell.admitted.Missed()
 	return m
 }

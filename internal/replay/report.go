@@ -89,7 +89,7 @@ func newTally(set *limit.Set, remote bool) *tally {
 }
 
 func hasShadow(set *limit.Set, id string) bool {
-	return slices.ContainsFunc(set.Limits, func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
+	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
 }
 
 // add counts one request.

@@ -1,0 +1,42 @@
+package limit
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestRoster: whatever changes, a roster lists what a map would, and those before it list
+// what they did.
+func TestRoster(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules := []*ruleset{{plan: "a"}, {plan: "b"}, nil}
+		few := rapid.MapOfN(rapid.IntRange(0, 200), rapid.SampledFrom(rules), 0, 5)
+		many := rapid.MapOfN(rapid.IntRange(0, 200), rapid.SampledFrom(rules), 40, 60)
+		changes := rapid.SliceOfN(rapid.OneOf(few, many), 1, 8).Draw(t, "changes")
+		rosters, models := []*roster{{}}, []map[string]*ruleset{{}}
+		for _, numbers := range changes {
+			last := len(models) - 1
+			model, change := maps.Clone(models[last]), map[string]*ruleset{}
+			for n, r := range numbers {
+				change[fmt.Sprint(n)] = r
+				if model[fmt.Sprint(n)] = r; r == nil {
+					delete(model, fmt.Sprint(n))
+				}
+			}
+			rosters, models = append(rosters, rosters[last].with(change)), append(models, model)
+		}
+		for i, r := range rosters {
+			if got := maps.Collect(r.all()); !maps.Equal(got, models[i]) || r.len != len(models[i]) {
+				t.Fatalf("after %d changes it lists %d (%d), want %d", i, len(got), r.len, len(models[i]))
+			}
+			for n := range 201 {
+				if name := fmt.Sprint(n); r.get(name) != models[i][name] {
+					t.Fatalf("after %d changes %s has %v, want %v", i, name, r.get(name), models[i][name])
+				}
+			}
+		}
+	})
+}
