@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -62,7 +61,7 @@ func (c *canary) next(set, read *limit.Set) *limit.Set {
 // describe tells of a trial.
 func (c *canary) describe(set *limit.Set, st *LimitsStatus) {
 	if trial, share := set.Trial(); trial != nil {
-		st.Trial = fmt.Sprintf("version %s, on %s %% of the tenants", trial.Version, strconv.FormatFloat(float64(share)/100, 'f', -1, 64))
+		st.Trial = fmt.Sprintf("version %s, on %s", trial.Version, limit.DescribeShare(share))
 	}
 	if c.held != "" && st.Error == "" {
 		st.Error = fmt.Sprintf("version %s was taken back, and waits for another file: %s", c.held, c.why)

@@ -1,6 +1,9 @@
 package limit
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // TrialWhole is the share of a trial that all tenants are in: shares are counted in
 // hundredths of a percent.
@@ -27,6 +30,11 @@ func (s *Set) Try(next *Set, share int) *Set {
 // Trial returns the limits that are tried, nil for none, and the share of the tenants on
 // which they are.
 func (s *Set) Trial() (next *Set, share int) { return s.trial.set, s.trial.share }
+
+// DescribeShare says for people on how many tenants something is tried.
+func DescribeShare(share int) string {
+	return strconv.FormatFloat(float64(share)*100/TrialWhole, 'f', -1, 64) + " % of the tenants"
+}
 
 // VersionFor names the limits that decide for a tenant.
 func (s *Set) VersionFor(tenant string) string {

@@ -69,14 +69,13 @@ func (f *Figures) String() string {
 // goroutines may use it.
 type Comparison struct {
 	opts    Options
-	before  *limiter.Limiter
-	now     *limiter.Limiter
 	batches sync.Pool
 	begin   sync.Mutex // has trials begin one after the other
 
-	mu      sync.Mutex // guards what follows
-	set     *limit.Set // that both sides are of
-	figures Figures    // of all steps
+	mu      sync.Mutex       // guards what follows
+	before  *limiter.Limiter // nil while nothing is tried, as now is
+	now     *limiter.Limiter
+	figures Figures // of all steps
 	steps   [steps]Figures
 	at      int // the step that is filled
 	until   time.Time
@@ -99,7 +98,7 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 	defer c.begin.Unlock()
 	next, _ := set.Trial()
 	c.mu.Lock()
-	known := c.set != nil && next != nil && c.figures.Version == next.Version
+	known := c.now != nil && next != nil && c.figures.Version == next.Version
 	c.mu.Unlock()
 	var before, now *limiter.Limiter
 	if next != nil && !known { // which takes a while
@@ -109,8 +108,7 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 	defer c.mu.Unlock()
 	switch {
 	case next == nil:
-		c.before, c.now, c.set = nil, nil, nil
-		c.figures = Figures{}
+		c.before, c.now, c.figures = nil, nil, Figures{}
 		return
 	case known:
 		c.before.SetLimits(set.WithoutTrial())
@@ -120,7 +118,7 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 		c.steps, c.told, c.until = [steps]Figures{}, false, c.opts.Now().Add(step)
 		c.figures = Figures{Version: next.Version}
 	}
-	c.set, c.figures.Threshold = set, threshold
+	c.figures.Threshold = threshold
 }
 
 // side returns a limiter that asks nobody.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -120,7 +119,7 @@ func (g *gate) try(set *limit.Set, try func(table.Gate) (*limit.Set, error)) *li
 // describe tells what is tried, and what is wrong with it.
 func (g *gate) describe(set *limit.Set) (trial, failed string) {
 	if next, share := set.Trial(); next != nil {
-		trial = fmt.Sprintf("%s, on %s %% of the tenants", next.Version, strconv.FormatFloat(float64(share)/100, 'f', -1, 64))
+		trial = fmt.Sprintf("%s, on %s", next.Version, limit.DescribeShare(share))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
