@@ -88,13 +88,13 @@ func (a *Admission) Update(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("measure admission: %w", err)
 	}
 	// What has not ended is of a clock that is ahead.
-	ended := int64(now.Sub(time.Unix(0, 0)) / a.Window)
+	ended := table.WindowAt(now, a.Window)
 	reports = slices.DeleteFunc(slices.Clone(reports), func(r table.Report) bool { return r.Window >= ended })
 	window := int64(0)
 	for _, r := range reports {
 		window = max(window, r.Window)
 	}
-	late := now.Sub(time.Unix(0, 0).Add(time.Duration(window+1)*a.Window)) >= admissionLate
+	late := now.Sub(table.WindowEnd(window, a.Window)) >= admissionLate
 	current := slices.DeleteFunc(slices.Clone(reports), func(r table.Report) bool { return r.Window != window })
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +156,7 @@ const admissionOld = 5 * time.Minute
 func (a *Admission) Latest(now time.Time) OverAdmission {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if now.Sub(time.Unix(0, 0).Add(time.Duration(a.latest.Window+1)*a.Window)) >= admissionOld {
+	if now.Sub(table.WindowEnd(a.latest.Window, a.Window)) >= admissionOld {
 		return OverAdmission{}
 	}
 	return a.latest

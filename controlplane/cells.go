@@ -9,15 +9,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
 
 const (
 	// cellsEvery is how often the registry of cells is looked at.
 	cellsEvery = 2 * time.Second
-	// cellGone is how old the latest heartbeat of a cell may be: three are missed by then,
+	// CellGone is how old the latest heartbeat of a cell may be: three are missed by then,
 	// and clocks may differ a little.
-	cellGone = 30 * time.Second
+	CellGone = 30 * time.Second
 	// cellForgotten is how old it may be for a cell to be named at all.
 	cellForgotten = 24 * time.Hour
 	// Actor is who writes what the control plane writes.
@@ -86,29 +87,24 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-const (
-	// maxCells bounds the cells that are named: proxies take no more.
-	maxCells = 1000
-	// maxWeight bounds a weight, and defaultWeight is what a cell has whose own is none.
-	maxWeight     = 1 << 20
-	defaultWeight = 100
-)
+// defaultWeight is what a cell has whose own weight is none.
+const defaultWeight = 100
 
 // Members returns the registered cells as they are at an instant, in the order of their ids;
 // of too many those that were heard of last.
 func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
-	if len(known) > maxCells {
+	if len(known) > limit.MaxCells {
 		known = slices.Clone(known)
 		slices.SortStableFunc(known, func(a, b table.RegisteredCell) int { return b.Beat.Compare(a.Beat) })
-		known = known[:maxCells]
+		known = known[:limit.MaxCells]
 		slices.SortFunc(known, func(a, b table.RegisteredCell) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	for _, c := range known {
-		if c.Weight < 1 || c.Weight > maxWeight {
+		if c.Weight < 1 || c.Weight > limit.MaxCellWeight {
 			c.Weight = defaultWeight
 		}
 		if age := now.Sub(c.Beat); c.ID != "" && age < cellForgotten {
-			c.Gone = age >= cellGone
+			c.Gone = age >= CellGone
 			set.Cells = append(set.Cells, c.Cell)
 		}
 	}

@@ -70,12 +70,3 @@ func (s *CellSet) Sharing(own string, weight int64) (cells []Cell, place int) {
 	}
 	return cells, place
 }
-
-// Report is what all proxies of a cell admitted in a window.
-type Report struct {
-	Cell   string
-	Window int64 // its number since the epoch
-	// Shares are by the names of buckets: what was admitted, divided by what the limit of
-	// all cells together admits in that time.
-	Shares map[string]float64
-}

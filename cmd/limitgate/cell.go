@@ -58,18 +58,17 @@ func (c *cell) beat(ctx context.Context) error {
 
 // report tells at the end of each window what the cell admitted in it.
 func (c *cell) report(ctx context.Context) error {
-	for counted := (time.Time{}); ; {
+	for counted := int64(-1); ; {
 		now := time.Now()
-		end := now.Truncate(admission.Window).Add(admission.Window)
-		if !pause(ctx, end.Sub(now)) {
+		window := table.WindowAt(now, admission.Window)
+		if !pause(ctx, table.WindowEnd(window, admission.Window).Sub(now)) {
 			return nil
 		}
-		shares, whole := c.admitted.Turn(), counted.Equal(end.Add(-admission.Window))
-		counted = end
+		shares, whole := c.admitted.Turn(), counted == window-1
+		counted = window
 		if !whole { // not counted from its beginning, or together with the one before
 			continue
 		}
-		window := end.Unix()/int64(admission.Window/time.Second) - 1
 		if err := c.tell(ctx, window, shares); err != nil && ctx.Err() == nil {
 			c.log.Warn("what the cell admitted is not told", "cell", c.id, "error", err)
 		}

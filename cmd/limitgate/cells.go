@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
@@ -99,8 +100,7 @@ func forgetCell(ctx context.Context, r *dynamo.Registry, id string, now time.Tim
 	if i < 0 {
 		return fmt.Errorf("forget cell %s: %w", id, dynamo.ErrNoCell)
 	}
-	const gone = 30 * time.Second
-	if age := now.Sub(cells[i].Beat); age < gone {
+	if age := now.Sub(cells[i].Beat); age < controlplane.CellGone {
 		return fmt.Errorf("forget cell %s: it was heard of %s ago: drain it and end its proxies first, or it comes back with the weight of their flags", id, age.Round(time.Second))
 	}
 	return r.Forget(ctx, id)
@@ -146,7 +146,11 @@ func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, v
 	for _, c := range active {
 		total += c.Weight
 	}
-	fmt.Fprintf(w, "%d cells share the limits, version %d\n", len(active), version)
+	share := "cells share"
+	if len(active) == 1 {
+		share = "cell has"
+	}
+	fmt.Fprintf(w, "%d %s the limits, version %d\n", len(active), share, version)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CELL\tWEIGHT\tSTATE\tPART\tLAST HEARD OF")
 	for _, c := range cells {

@@ -127,7 +127,7 @@ var table = map[string]row{
 	},
 	"controlplane": {
 		reason:  "carries changes on, by interfaces to what tells and what is told",
-		imports: []string{"table"},
+		imports: []string{"limit", "table"},
 		settled: true,
 	},
 	"internal/awsclient": {
