@@ -3,6 +3,7 @@ package dynamo
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/limitgate/limitgate/table"
@@ -22,6 +23,7 @@ const (
 type Changes struct {
 	stream *Stream
 	leases *Leases
+	log    *slog.Logger
 	shards map[string]*shardReader
 	looked time.Time
 }
@@ -33,12 +35,14 @@ type shardReader struct {
 	reached                string // the latest that was read
 	read                   bool   // since Done was called
 	ended                  bool
+	sick                   bool      // it could not be read the last time
 	until                  time.Time // the lease ends then
 }
 
-// NewChanges returns the changes of a stream.
-func NewChanges(s *Stream, l *Leases) *Changes {
-	return &Changes{stream: s, leases: l, shards: map[string]*shardReader{}}
+// NewChanges returns the changes of a stream. The log tells of shards that cannot be read
+// while others can.
+func NewChanges(s *Stream, l *Leases, log *slog.Logger) *Changes {
+	return &Changes{stream: s, leases: l, log: log, shards: map[string]*shardReader{}}
 }
 
 // Next waits a moment for changes, and returns all that there are, those of an item in
@@ -60,6 +64,7 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 			records = append(records, found...)
 		}
 		err = cmp.Or(err, failed) // one that is sick holds up no other
+		c.note(ctx, id, sh, failed)
 	}
 	if len(records) == 0 && err != nil {
 		return nil, err
@@ -74,6 +79,19 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 		}
 	}
 	return records, nil
+}
+
+// note tells once of a shard that cannot be read, and once that it can be again.
+func (c *Changes) note(ctx context.Context, id string, sh *shardReader, err error) {
+	switch {
+	case ctx.Err() != nil || sh.sick == (err != nil):
+		return
+	case err != nil:
+		c.log.Error("a shard of the stream cannot be read, and will be", "shard", id, "error", err)
+	default:
+		c.log.Info("a shard of the stream can be read again", "shard", id)
+	}
+	sh.sick = err != nil
 }
 
 // hold takes or prolongs the lease of a shard when it is time, and reports whether it is

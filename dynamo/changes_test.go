@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -28,7 +31,7 @@ func openChanges(t *testing.T, a *awstest.AWS) (c itemChanges, lost *[]string) {
 		t.Fatal(err)
 	}
 	lost = &[]string{}
-	return itemChanges{NewChanges(stream, NewLeases(a.Config, leases, "test")), lost}, lost
+	return itemChanges{NewChanges(stream, NewLeases(a.Config, leases, "test"), slog.New(slog.DiscardHandler)), lost}, lost
 }
 
 // itemChanges tells the items of changes that are signed, and the keys of others apart.
@@ -156,6 +159,38 @@ func TestChangesAreToldAgainAfterAnError(t *testing.T) {
 	got := told(t, "both changes", doneEach(c), atLeast[table.Item](2))
 	if !slices.Equal(names(got), []string{"TENANT#a/1", "TENANT#b/1"}) {
 		t.Errorf("told %v", names(got))
+	}
+}
+
+// TestSickShard: changes of other shards are told while one cannot be read, and it is said
+// once that it cannot.
+func TestSickShard(t *testing.T) {
+	t.Parallel()
+	a := awstest.Start(t)
+	limits := newTable(t, a)
+	c, _ := openChanges(t, a)
+	var log strings.Builder
+	c.log = slog.New(slog.NewTextHandler(&log, nil))
+	if err := c.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.looked = time.Now().Add(time.Hour) // nobody finds out that it is not there
+	c.shards["shardId-none"] = &shardReader{}
+	for n := range 2 {
+		put(t, limits, item(fmt.Sprint("TENANT#", n), 0, `{}`))
+		items, err := c.Next(t.Context())
+		if err != nil || len(items) != 1 {
+			t.Fatalf("told %v, %v", names(items), err)
+		}
+		if err := c.Done(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if items, err := c.Next(t.Context()); err == nil {
+		t.Errorf("nothing is wrong, with %v", names(items))
+	}
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "cannot be read, and will be\" shard=shardId-none error=") {
+		t.Errorf("the log says\n%s", text)
 	}
 }
 

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -119,7 +120,7 @@ func TestTwoControlPlanes(t *testing.T) {
 		}
 		leases := NewLeases(a.Config, "leases", "relay")
 		leases.now = func() time.Time { return time.Now().Add(ahead) }
-		return NewChanges(stream, leases)
+		return NewChanges(stream, leases, slog.New(slog.DiscardHandler))
 	}
 	put(t, limits, item("TENANT#a", 0, `{}`))
 	first, second := open(0), open(0)

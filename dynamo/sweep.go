@@ -53,8 +53,9 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err erro
 			}
 			orphan, url, err := s.isOrphan(ctx, name, now)
 			if err == nil && orphan {
-				err = s.take(ctx, aws.ToString(one.SubscriptionArn), url)
-				swept++
+				if err = s.take(ctx, aws.ToString(one.SubscriptionArn), url); err == nil {
+					swept++
+				}
 			}
 			errs = append(errs, err) // one that may not be read keeps no other
 		}

@@ -130,7 +130,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 }
 
 func (p *plane) addRelay() {
-	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "relay"))
+	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "relay"), p.log)
 	handler := &controlplane.Handler{Publish: dynamo.NewTopic(p.aws, p.options.topic), Items: p.limits, Log: p.log}
 	if p.options.poison != "" {
 		handler.Poison = dynamo.NewDeadLetters(p.aws, p.options.poison).Send
@@ -159,7 +159,7 @@ func (p *plane) addSweeper() {
 }
 
 func (p *plane) addAudit() {
-	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "audit"))
+	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "audit"), p.log)
 	writer := audit.Writer{Records: changes, Archive: audit.NewBucket(p.aws, p.options.bucket), Log: p.log}
 	p.parts, p.release = append(p.parts, writer.Run), append(p.release, changes.Release)
 }

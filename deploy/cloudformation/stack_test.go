@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -285,7 +286,7 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 	check("put", err)
 	changes, err := dynamo.OpenStream(ctx, config, outputs["LimitsTableName"])
 	check("open stream", err)
-	reader := dynamo.NewChanges(changes, dynamo.NewLeases(config, outputs["LeasesTableName"], "relay"))
+	reader := dynamo.NewChanges(changes, dynamo.NewLeases(config, outputs["LeasesTableName"], "relay"), slog.New(slog.DiscardHandler))
 	var items []table.Record
 	for len(items) == 0 {
 		items, err = reader.Next(ctx)
