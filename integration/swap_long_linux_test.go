@@ -152,11 +152,10 @@ func (q runQueues) waited() (sum time.Duration) {
 	return sum
 }
 
-// decideFor makes decisions one after the other on one thread.
+// decideFor makes decisions one after the other, on whichever thread Go has for them: a
+// proxy's are bound to none either, and one that is can wait for its own.
 func decideFor(t *testing.T, l *limiter.Limiter, names []string, d time.Duration, s *stalls) {
 	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	queues := openRunQueues(t)
 	defer queues.close()
 	const lookAgain, slow = 4096, 100 * time.Microsecond
@@ -276,7 +275,7 @@ func compileOnce(t *testing.T, parts map[string]json.RawMessage) {
 	t.Logf("to compile a table of %d tenants takes %s and makes %d MiB of garbage", coldTenants, ms(took), (after.TotalAlloc-before.TotalAlloc)>>20)
 }
 
-// TestLongSwap measures what changes of limits cost decisions, in memory: one thread makes
+// TestLongSwap measures what changes of limits cost decisions, in memory: one goroutine makes
 // one after the other while another one does what is named.
 func TestLongSwap(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(proxyGC))
