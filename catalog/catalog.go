@@ -24,8 +24,9 @@ var ErrEmpty = errors.New("the table has no limits yet: push a file into it")
 // Options configure a Catalog.
 type Options struct {
 	Name string // of the table, for people
-	// Compile makes a set of the parts of a limits file.
-	Compile func(parts map[string]json.RawMessage) (*limit.Set, error)
+	// Compile makes a set of the parts of a limits file: of all that there are, or of some
+	// while others cannot be used, or do not change.
+	Compile func(parts map[string]json.RawMessage, all bool) (*limit.Set, error)
 	Log     *slog.Logger
 	Now     func() time.Time // nil means the clock of this machine
 }
@@ -125,7 +126,9 @@ func (c *Catalog) Versions() map[string]int64 {
 // ApplyAll is Apply with the items of a whole table, that was read after there were the
 // versions before: what was known by then and is newer than what the table has is not of the
 // table, but of a backup's future or of somebody who could send messages, and is dropped for
-// what the table has. What was no item of limits and is not there any more is forgotten.
+// what the table has. What the table has not at all, not even as a tombstone, changes no limit:
+// it stays in use, and counts no more. What was no item of limits and is not there any more is
+// forgotten.
 func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh []table.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,9 +139,13 @@ func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh [
 		known, ok := c.items[it.Key]
 		if ok && it.IsLimits() && known.Version > it.Version && before[it.Key] == known.Version {
 			c.opts.Log.Error("an item is older in the table than what was told, and is as there", "key", it.Key, "version", it.Version, "told", known.Version)
-			c.sum.Remove(&known)
-			delete(c.items, it.Key)
-			delete(c.rejected, it.Key)
+			c.forget(&known)
+		}
+	}
+	for key, it := range c.items {
+		if !there[key] && !it.Deleted && before[key] == it.Version {
+			c.opts.Log.Error("an item is not in the table, and what is used of it stays", "key", key, "version", it.Version)
+			c.forget(&it)
 		}
 	}
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
@@ -146,6 +153,14 @@ func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh [
 		return key != "" && !known && !there[key]
 	})
 	return c.take(items)
+}
+
+// forget has it that an item was never told. What the set is made of stays. The caller holds
+// mu.
+func (c *Catalog) forget(it *table.Item) {
+	c.sum.Remove(it)
+	delete(c.items, it.Key)
+	delete(c.rejected, it.Key)
 }
 
 // take takes items that are newer than what is known. The caller holds mu.
@@ -189,6 +204,8 @@ func (c *Catalog) newer(items []table.Item) map[string]table.Item {
 		case ok && it.Version <= known.Version:
 			if it.Version < known.Version {
 				c.stale++
+			} else if errors.Is(c.rejected[it.Key].why, errNoItem) && c.good[it.Key].Version == it.Version {
+				delete(c.rejected, it.Key) // somebody has put it right
 			}
 		default:
 			next[it.Key] = it
@@ -197,9 +214,9 @@ func (c *Catalog) newer(items []table.Item) map[string]table.Item {
 	return next
 }
 
-// compile makes a set of the items in use and the next ones. Where only tenants change
-// it compiles no others. The caller holds mu.
-func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
+// compile makes a set of the items in use and the next ones; all says that those are all
+// that there are. Where only tenants change it compiles no others. The caller holds mu.
+func (c *Catalog) compile(next map[string]table.Item, all bool) (*limit.Set, error) {
 	small := c.set != nil && c.grown+len(next) <= compactAfter
 	for key := range next {
 		small = small && table.IsTenant(key)
@@ -222,7 +239,7 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 			removed = append(removed, table.Name(key))
 		}
 	}
-	set, err := c.opts.Compile(parts)
+	set, err := c.opts.Compile(parts, all && !small)
 	if err != nil {
 		return nil, err
 	}
@@ -231,12 +248,15 @@ func (c *Catalog) compile(next map[string]table.Item) (*limit.Set, error) {
 			c.grown += len(next)
 			return changed, nil
 		}
-		c.grown = compactAfter // all anew
-		return c.compile(next)
+		c.compact()
+		return c.compile(next, all)
 	}
 	c.grown = 0
 	return set, nil
 }
+
+// compact has the next compilation be of all that there is. The caller holds mu.
+func (c *Catalog) compact() { c.grown = compactAfter + 1 }
 
 // needed returns the keys of what tenants are compiled with. The caller holds mu.
 func (c *Catalog) needed() iter.Seq[string] {
@@ -262,8 +282,8 @@ func (c *Catalog) Recompile() error {
 	if c.set == nil {
 		return nil
 	}
-	c.grown = compactAfter + 1 // all anew
-	set, err := c.compile(nil)
+	c.compact()
+	set, err := c.compile(nil, true)
 	if err != nil {
 		return fmt.Errorf("compile %s anew: %w", c.opts.Name, err)
 	}

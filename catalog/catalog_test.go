@@ -18,7 +18,7 @@ import (
 // epoch is when the first item of a test was written.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func compileParts(parts map[string]json.RawMessage) (*limit.Set, error) {
+func compileParts(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) {
 	set, _, err := config.CompileParts("table", parts, limit.CompileOptions{})
 	return set, err
 }
@@ -213,11 +213,11 @@ func TestBadPlanCostsNoTenant(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	later(c)
 	compiled := 0
-	c.opts.Compile = func(parts map[string]json.RawMessage) (*limit.Set, error) {
+	c.opts.Compile = func(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) {
 		if string(parts["PLAN#pro"]) == "7" {
 			compiled++
 		}
-		return compileParts(parts)
+		return compileParts(parts, true)
 	}
 	c.Apply([]table.Item{item("PLAN#pro", 2, "7")})
 	compiled = 0
@@ -301,6 +301,67 @@ func TestApplyAll(t *testing.T) {
 	if st := c.Status(); st.Error != "" {
 		t.Errorf("%+v", st)
 	}
+}
+
+// TestPutRight: an item that was written by hand, and then again as it was, is nothing to
+// complain of.
+func TestPutRight(t *testing.T) {
+	c := loaded(t, shared, free, pro, acme)
+	byHand := acme
+	byHand.Actor = ""
+	if c.ApplyAll([]table.Item{shared, free, pro, byHand}, c.Versions()); !strings.Contains(c.Status().Error, "TENANT#acme") {
+		t.Fatalf("%+v", c.Status())
+	}
+	c.ApplyAll([]table.Item{shared, free, pro, acme}, c.Versions())
+	if st := c.Status(); st.Error != "" {
+		t.Errorf("%+v", st)
+	}
+	wantPlan(t, c, "acme", "pro")
+}
+
+// TestPlanByHandAtStart: without a plan that was written by hand its tenants would have the
+// limits of another one, as without one that is wrong.
+func TestPlanByHandAtStart(t *testing.T) {
+	byHand := pro
+	byHand.Actor = ""
+	for name, plan := range map[string]table.Item{"by hand": byHand, "wrong": item("PLAN#pro", 1, `[{}]`)} {
+		c := newCatalog()
+		if err := c.Load([]table.Item{shared, free, plan, acme}); err == nil || !strings.Contains(err.Error(), "pro") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := c.Load([]table.Item{shared, free, pro, acme}); err != nil {
+			t.Errorf("%s, and then from a snapshot: %v", name, err)
+		}
+	}
+}
+
+// TestChangeThatIsNoPart: a set that cannot be changed in part is compiled from all parts,
+// also when nothing is new.
+func TestChangeThatIsNoPart(t *testing.T) {
+	c := loaded(t, shared, free, pro, acme)
+	compile, another := c.opts.Compile, true
+	c.opts.Compile = func(parts map[string]json.RawMessage, all bool) (*limit.Set, error) {
+		set, err := compile(parts, all)
+		if another && err == nil {
+			set = set.Try(loadedSet(t, set.IDs), limit.TrialWhole)
+		}
+		return set, err
+	}
+	c.compact()
+	c.grown--
+	if _, err := c.compile(nil, true); err != nil {
+		t.Error(err)
+	}
+}
+
+// loadedSet returns a set that can be tried beside one that has ids.
+func loadedSet(t *testing.T, ids []string) *limit.Set {
+	t.Helper()
+	set, _, err := config.CompileParts("tried", map[string]json.RawMessage{"SHARED": shared.Body, "PLAN#free": free.Body, "PLAN#pro": pro.Body}, limit.CompileOptions{IDs: ids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 // TestOnChange: sets are handed on one at a time, each as it comes into use.

@@ -19,7 +19,7 @@ func TestRunPanics(t *testing.T) {
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		c.opts.Compile = func(map[string]json.RawMessage) (*limit.Set, error) { panic("a mistake") }
+		c.opts.Compile = func(map[string]json.RawMessage, bool) (*limit.Set, error) { panic("a mistake") }
 		ended := make(chan any)
 		go func() {
 			defer func() { ended <- recover() }()

@@ -266,6 +266,33 @@ func TestRepair(t *testing.T) {
 	})
 }
 
+// TestItemThatIsGone: an item that the table does not have at all, as after a restore from a
+// backup, stays in use, and the table is not read again and again for it.
+func TestItemThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
+		f := NewFollower(c, source, updates, "", nil)
+		if err := f.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		following(t, f, func() {
+			updates.tell(of(acme)) // which is nowhere else
+			for range 100 {
+				time.Sleep(10 * time.Second)
+				updates.tell(source.digest())
+			}
+			if source.scanned() != 2 {
+				t.Errorf("%d scans", source.scanned())
+			}
+			wantPlan(t, c, "acme", "pro")
+			again := item("TENANT#acme", 1, `{"plan": "free"}`)
+			source.put(again)
+			updates.tell(of(again))
+			wantPlan(t, c, "acme", "free")
+		})
+	})
+}
+
 // TestTableDownAtStart: what was kept is used until the table answers, which is asked for
 // it now and then, however many messages come.
 func TestTableDownAtStart(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -22,6 +23,9 @@ const retryEvery = 5 * time.Second
 func (c *Catalog) use(next map[string]table.Item) {
 	if c.set == nil {
 		next = maps.Clone(c.items)
+		if c.lacks() {
+			return
+		}
 	}
 	again := c.waiting()
 	if c.set != nil && allTenants(next) && !c.due(again) {
@@ -35,14 +39,15 @@ func (c *Catalog) use(next map[string]table.Item) {
 			next[key] = it
 		}
 	}
-	set, err := c.compile(next)
+	set, err := c.compile(next, true)
 	if err == nil {
 		c.adopt(set, next)
 		return
 	}
 	if c.set == nil {
-		if _, err = c.compile(only(next, func(it table.Item) bool { return table.IsPart(it.Key) && !table.IsTenant(it.Key) })); err != nil {
-			c.reject(table.Item{}, err) // none by itself
+		first := only(next, func(it table.Item) bool { return isFirst(it.Key) })
+		if _, err = c.compile(first, false); err != nil {
+			c.reject(table.Item{}, c.blame(first, err)) // none by itself
 			return
 		}
 	}
@@ -62,6 +67,39 @@ func (c *Catalog) use(next map[string]table.Item) {
 	}
 }
 
+// isFirst reports whether an item is of what has to be usable before there is a set: without
+// a plan its tenants would have the limits of another one.
+func isFirst(key string) bool { return table.IsPart(key) && !table.IsTenant(key) }
+
+// blameMost bounds the items of which one is looked for that is to blame: each of them costs
+// a compilation of all others.
+const blameMost = 200
+
+// blame returns why items cannot be used, with the name of one without which the others can.
+// The caller holds mu.
+func (c *Catalog) blame(items map[string]table.Item, why error) error {
+	if len(items) > blameMost {
+		return why
+	}
+	for _, key := range slices.Sorted(maps.Keys(items)) {
+		if _, err := c.compile(only(items, func(it table.Item) bool { return it.Key != key }), false); err == nil {
+			return fmt.Errorf("%s: %w", key, why)
+		}
+	}
+	return why
+}
+
+// lacks reports whether one of those is none of limits. The caller holds mu.
+func (c *Catalog) lacks() bool {
+	for key, r := range c.rejected {
+		if isFirst(key) && errors.Is(r.why, errNoItem) {
+			c.reject(table.Item{}, fmt.Errorf("%s: %w", key, r.why))
+			return true
+		}
+	}
+	return false
+}
+
 // recall uses items that are older than what is known where that cannot be used, and newer
 // than what is in use instead. The caller holds mu.
 func (c *Catalog) recall(items []table.Item) {
@@ -76,7 +114,7 @@ func (c *Catalog) recall(items []table.Item) {
 		if !it.IsLimits() || !unsigned && it.Version >= newest.version || it.Version <= c.good[it.Key].Version {
 			continue
 		}
-		if set, err := c.compile(map[string]table.Item{it.Key: it}); err == nil {
+		if set, err := c.compile(map[string]table.Item{it.Key: it}, true); err == nil {
 			c.adopt(set, map[string]table.Item{it.Key: it})
 			c.rejected[it.Key] = newest
 			plans = plans || !table.IsTenant(it.Key)
@@ -112,7 +150,7 @@ func (c *Catalog) settle(items map[string]table.Item, why map[string]error) {
 	if len(items) == 0 {
 		return
 	}
-	set, err := c.compile(items)
+	set, err := c.compile(items, false)
 	if err == nil {
 		c.adopt(set, items)
 		return

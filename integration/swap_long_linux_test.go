@@ -245,7 +245,7 @@ func followInMemory(t *testing.T, items map[string]*tables.Item) (*catalog.Catal
 	for _, it := range items {
 		all = append(all, *it)
 	}
-	c := catalog.New(catalog.Options{Name: "crowd", Compile: compileTable, Log: slog.New(slog.DiscardHandler)})
+	c := catalog.New(catalog.Options{Name: "crowd", Compile: func(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) { return compileTable(parts) }, Log: slog.New(slog.DiscardHandler)})
 	if err := c.Load(all); err != nil {
 		t.Fatal(err)
 	}

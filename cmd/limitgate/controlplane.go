@@ -66,6 +66,10 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
+	if o.gate != "" && o.cells == "" {
+		fmt.Fprintln(env.stderr, "limitgate controlplane: --rollout-gate needs --cells, the table in which proxies say that a revision denies too much")
+		return exitUsage
+	}
 	if o.table == "" || o.topic == "" || o.leases == "" || fs.NArg() > 0 {
 		fmt.Fprintln(env.stderr, "limitgate controlplane: --table, --topic and --leases are needed, and nothing else; limitgate controlplane --help says more")
 		return exitUsage

@@ -28,7 +28,7 @@ const (
 type gate struct {
 	source   *tableSource
 	poller   *appconfig.Poller // nil without a gate: then nothing is tried
-	registry *dynamo.Registry  // where a revision is vetoed, nil for nowhere
+	registry *dynamo.Registry  // where a revision is vetoed
 	log      *slog.Logger
 
 	mu     sync.Mutex // guards what follows
@@ -38,6 +38,7 @@ type gate struct {
 	vetoed bool   // the registry knows
 	broken int64  // the revision that could not be compiled: it is not tried until the gate changes
 	failed error  // why
+	missed bool   // a revision could not be tried beside some of the parts: beside all it may be
 	unread error  // why the gate is not known
 }
 
@@ -52,9 +53,7 @@ func openGate(ctx context.Context, config aws.Config, s *config.Settings, t *tab
 	if err != nil {
 		return nil, err
 	}
-	if s.CellsTable != "" {
-		g.registry = dynamo.NewRegistry(config, s.CellsTable)
-	}
+	g.registry = dynamo.NewRegistry(config, s.CellsTable)
 	g.poller = appconfig.NewPoller(config, name, g.apply, g.fail)
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -74,6 +73,9 @@ func (g *gate) apply(body []byte) {
 	g.said, g.unread = said, nil
 	if changed {
 		g.broken, g.failed = 0, nil
+	}
+	if said.Revision != g.held { // its number may come again
+		g.held, g.why, g.vetoed = 0, "", false
 	}
 	g.mu.Unlock()
 	if !changed || g.source.Catalog == nil { // of a start
@@ -95,10 +97,11 @@ func (g *gate) fail(err error) {
 	g.unread = err
 }
 
-// try returns what a set becomes by the gate. A revision that cannot be tried leaves it as it
-// is, and is not tried again until the gate changes: else each change of a tenant would find
-// that out anew.
-func (g *gate) try(set *limit.Set, try func(table.Gate) (*limit.Set, error)) *limit.Set {
+// try returns what a set becomes by the gate. A revision that cannot be tried beside all the
+// parts of a table leaves it as it is, and is not tried again until the gate changes: else
+// each change of a tenant would find that out anew. What fails beside some of them may lack
+// another, and is tried beside all soon.
+func (g *gate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
 	said, off := g.said, g.said.Revision == 0 || g.said.Revision == g.held || g.said.Revision == g.broken
 	g.mu.Unlock()
@@ -109,11 +112,28 @@ func (g *gate) try(set *limit.Set, try func(table.Gate) (*limit.Set, error)) *li
 	if err == nil {
 		return set
 	}
-	g.log.Error("a revision of the limits cannot be tried", "revision", said.Revision, "error", err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.missed = !all; g.missed {
+		return set
+	}
+	g.log.Error("a revision of the limits cannot be tried", "revision", said.Revision, "error", err)
 	g.broken, g.failed = said.Revision, err
 	return set
+}
+
+// retry has a revision tried beside all parts that could not be beside some.
+func (g *gate) retry() {
+	g.mu.Lock()
+	missed := g.missed
+	g.missed = false
+	g.mu.Unlock()
+	if !missed {
+		return
+	}
+	if err := g.source.Recompile(); err != nil {
+		g.log.Error("the limits could not be compiled anew", "error", err)
+	}
 }
 
 // describe tells what is tried, and what is wrong with it.
@@ -158,26 +178,32 @@ func (t *tableSource) TakeBack(version, why string) error {
 	return t.Recompile()
 }
 
-// run tells the control plane of a revision that was taken back, until it knows.
+// run looks after what is tried until ctx ends.
 func (g *gate) run(ctx context.Context) error {
 	for pause(ctx, vetoEvery) {
-		g.mu.Lock()
-		revision, why, vetoed := g.held, g.why, g.vetoed
-		g.mu.Unlock()
-		if revision == 0 || vetoed || g.registry == nil {
-			continue
-		}
-		if err := g.registry.Veto(ctx, revision, why); err != nil {
-			if ctx.Err() == nil {
-				g.log.Error("other proxies still try what was taken back here", "revision", revision, "error", err)
-			}
-			continue
-		}
-		g.mu.Lock()
-		g.vetoed = g.vetoed || g.held == revision
-		g.mu.Unlock()
+		g.retry()
+		g.veto(ctx)
 	}
 	return nil
+}
+
+// veto tells the control plane of a revision that was taken back, unless it knows.
+func (g *gate) veto(ctx context.Context) {
+	g.mu.Lock()
+	revision, why, vetoed := g.held, g.why, g.vetoed
+	g.mu.Unlock()
+	if revision == 0 || vetoed {
+		return
+	}
+	if err := g.registry.Veto(ctx, revision, why); err != nil {
+		if ctx.Err() == nil {
+			g.log.Error("other proxies still try what was taken back here", "revision", revision, "error", err)
+		}
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.vetoed = g.vetoed || g.held == revision
 }
 
 // Promote is for people with rights on the table.

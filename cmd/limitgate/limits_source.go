@@ -58,9 +58,9 @@ func compileOptions(s *config.Settings) limit.CompileOptions {
 	return limit.CompileOptions{IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
 }
 
-// compile compiles the parts of a table, as the cell of the settings enforces them, with
-// what the gate has tried.
-func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessage) (*limit.Set, error) {
+// compile compiles parts of a table, or all of them, as the cell of the settings enforces
+// them, with what the gate has tried.
+func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessage, all bool) (*limit.Set, error) {
 	opts := compileOptions(s)
 	var err error
 	if opts.Cells, err = config.CellsOf(parts, s.Cell, int64(s.CellWeight)); err != nil {
@@ -70,7 +70,7 @@ func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	return t.gate.try(set, func(g table.Gate) (*limit.Set, error) { return config.TryRevision(s.Limits, parts, set, g, opts) }), nil
+	return t.gate.try(set, all, func(g table.Gate) (*limit.Set, error) { return config.TryRevision(s.Limits, parts, set, g, opts) }), nil
 }
 
 // openTable subscribes to the changes of a table and then loads it, so that no change is
@@ -93,7 +93,7 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 	if t.gate, err = openGate(ctx, aws, s, t, log); err != nil {
 		return nil, err
 	}
-	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage) (*limit.Set, error) { return t.compile(s, parts) }})
+	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage, all bool) (*limit.Set, error) { return t.compile(s, parts, all) }})
 	t.cell = newCell(s, dynamo.NewRegistry(aws, s.CellsTable), log)
 	var updates catalog.Updates
 	if s.UpdatesQueue != "" {

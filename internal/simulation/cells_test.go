@@ -125,7 +125,7 @@ func written(key, body string) limits.Item {
 // load returns the limits of a new proxy.
 func (r *cellsRun) load(cell string, weight int64) *catalog.Catalog {
 	r.tb.Helper()
-	compile := func(parts map[string]json.RawMessage) (*limit.Set, error) {
+	compile := func(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) {
 		cells, err := config.CellsOf(parts, cell, weight)
 		if err != nil {
 			return nil, err

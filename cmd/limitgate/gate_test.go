@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// gated returns limits of items in memory, with a gate that says what body does.
+func gated(t *testing.T, body string, items ...table.Item) *tableSource {
+	t.Helper()
+	s, log := &config.Settings{Limits: "dynamodb://limits"}, slog.New(slog.DiscardHandler)
+	src := &tableSource{name: s.Limits, log: log}
+	src.gate = &gate{source: src, log: log}
+	src.gate.apply([]byte(body))
+	src.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage, all bool) (*limit.Set, error) {
+		return src.compile(s, parts, all)
+	}})
+	if err := src.Load(items); err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// gateItem is the first version of an item.
+func gateItem(key, body string) table.Item {
+	return table.Item{Key: key, Version: 1, Body: json.RawMessage(body), Actor: "ann", At: time.Now().UTC()}
+}
+
+// gateItems are those of a table whose first revision has a condition on one tenant.
+func gateItems(more ...table.Item) []table.Item {
+	const revision = `{"SHARED": {"version": 1, "default_plan": "free"}, "PLAN#free": [{"id": "tenant", "by": ["tenant"], "rate": "10/s"}],
+		"PLAN#pro": [{"id": "tenant", "by": ["tenant"], "rate": "100/s"}, {"id": "big", "by": ["tenant"], "when": {"tenant": "acme"}, "rate": "50/s"}]}`
+	return append([]table.Item{
+		gateItem("SHARED", `{"version": 1, "default_plan": "free"}`), gateItem("PLAN#free", `[{"id": "tenant", "by": ["tenant"], "rate": "10/s"}]`),
+		gateItem("PLAN#pro", `[{"id": "tenant", "by": ["tenant"], "rate": "100/s"}]`), gateItem("TENANT#acme", `{"plan": "pro"}`), gateItem("REVISION#1", revision),
+	}, more...)
+}
+
+const gateOpen = `{"revision": 1, "percent": 100, "threshold": 5}`
+
+func wantTrial(t *testing.T, src *tableSource, trial, failed string) {
+	t.Helper()
+	gotTrial, gotFailed := src.gate.describe(src.Set())
+	if gotTrial != trial || !strings.Contains(gotFailed, failed) || failed == "" && gotFailed != "" {
+		t.Errorf("on trial is %q, and wrong %q; want %q and %q", gotTrial, gotFailed, trial, failed)
+	}
+}
+
+const onTrial = "revision 1, on 100 % of the tenants"
+
+// TestRevisionBesideABadTenant: a start with a tenant that cannot be used compiles the others
+// in parts, and a revision that needs all of them is tried all the same.
+func TestRevisionBesideABadTenant(t *testing.T) {
+	src := gated(t, gateOpen, gateItems(gateItem("TENANT#lost", `{"plan": "none"}`))...)
+	src.gate.retry()
+	wantTrial(t, src, onTrial, "")
+	if before := src.Set(); !src.gate.missed {
+		if src.gate.retry(); src.Set() != before {
+			t.Error("it is compiled again for nothing")
+		}
+	}
+}
+
+// TestTenantBeforeItsRevision: a tenant that changes just after the gate did does not end the
+// trial.
+func TestTenantBeforeItsRevision(t *testing.T) {
+	src := gated(t, `{}`, gateItems()...)
+	src.gate.mu.Lock()
+	src.gate.said = table.Gate{Revision: 1, Percent: 100}
+	src.gate.mu.Unlock()
+	src.Apply([]table.Item{gateItem("TENANT#beta", `{"plan": "free"}`)})
+	if err := src.Recompile(); err != nil {
+		t.Fatal(err)
+	}
+	wantTrial(t, src, onTrial, "")
+}
+
+// TestRevisionThatCannotBeTried: it is said, and limits stay as they are until the gate
+// changes.
+func TestRevisionThatCannotBeTried(t *testing.T) {
+	src := gated(t, gateOpen, gateItems(gateItem("TENANT#beta", `{"plan": "pro", "overrides": {"tenant": {"rate": "5/s"}}}`))...)
+	wantTrial(t, src, onTrial, "")
+	bad := gateItem("REVISION#2", `{"SHARED": {"version": 1}, "PLAN#free": []}`)
+	src.Apply([]table.Item{bad})
+	src.gate.apply([]byte(`{"revision": 2, "percent": 100}`))
+	wantTrial(t, src, "", "try revision 2: ")
+	src.gate.apply([]byte(gateOpen))
+	wantTrial(t, src, onTrial, "")
+}
+
+// TestTakenBack: a revision that was taken back is not tried again while the gate names it,
+// and another one of its number is, later.
+func TestTakenBack(t *testing.T) {
+	src := gated(t, gateOpen, gateItems()...)
+	if err := src.TakeBack("revision 9", "no"); err == nil {
+		t.Error("another revision was taken back")
+	}
+	if err := src.TakeBack("revision 1", "it denies"); err != nil {
+		t.Fatal(err)
+	}
+	wantTrial(t, src, "", "revision 1 was taken back: it denies")
+	src.gate.apply([]byte(`{"revision": 1, "percent": 50}`))
+	wantTrial(t, src, "", "revision 1 was taken back: it denies")
+	src.gate.apply([]byte(`{}`))
+	wantTrial(t, src, "", "")
+	src.gate.apply([]byte(gateOpen))
+	wantTrial(t, src, onTrial, "")
+}
