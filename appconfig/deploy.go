@@ -54,6 +54,11 @@ func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, descrip
 	return nil
 }
 
+// Close puts a gate that tries nothing into use, by the default strategy. Why is for people.
+func (d *Deployments) Close(ctx context.Context, gate []byte, why string) error {
+	return d.Deploy(ctx, gate, DefaultStrategy, why)
+}
+
 // Latest says what the latest deployment of this configuration is, for people; empty where
 // there was none.
 func (d *Deployments) Latest(ctx context.Context) (string, error) {

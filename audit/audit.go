@@ -5,6 +5,7 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -158,11 +159,13 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 	if !ok {
 		return nil
 	}
-	body, err := json.Marshal(&e)
-	if err != nil {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // which would write a body of < with six times its size
+	if err := encoder.Encode(&e); err != nil {
 		return fmt.Errorf("write entry: %w", err)
 	}
-	created, err := w.Archive.Create(ctx, e.Name(), body)
+	created, err := w.Archive.Create(ctx, e.Name(), body.Bytes())
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// maxEntryBytes bounds an object that is read: two items of DynamoDB's largest, as JSON.
-const maxEntryBytes = 2 << 20
+// maxEntryBytes bounds an object that is read: two items of DynamoDB's largest, 400 KB, each
+// of bytes that JSON writes with six.
+const maxEntryBytes = 5 << 20
 
 // Bucket is an Archive in Amazon S3. Its Object Lock, which the bucket has by itself, is
 // what keeps objects. Any number of goroutines may use it.
@@ -69,7 +70,10 @@ func (b *Bucket) read(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	defer func() { _ = out.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(out.Body, maxEntryBytes))
+	body, err := io.ReadAll(io.LimitReader(out.Body, maxEntryBytes+1))
+	if err == nil && len(body) > maxEntryBytes {
+		err = fmt.Errorf("it has more than %d bytes", maxEntryBytes)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

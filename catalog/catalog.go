@@ -313,6 +313,13 @@ func (c *Catalog) Item(key string) (it table.Item, ok bool) {
 	return it, ok && !it.Deleted
 }
 
+// uses reports whether the limits in use are made of an item.
+func (c *Catalog) uses(it *table.Item) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.good[it.Key].Version == it.Version
+}
+
 // Items returns what the limits in use are made of, tombstones included.
 func (c *Catalog) Items() []table.Item {
 	c.mu.Lock()

@@ -23,7 +23,8 @@ type Updates interface {
 }
 
 const (
-	// pauseLeast is the pause after an error, and pauseMost bounds it after many in a row.
+	// pauseLeast is the pause after an error, and pauseMost bounds it after many in a row. The
+	// table is asked between the waits for messages, which may take longer.
 	pauseLeast = 100 * time.Millisecond
 	pauseMost  = 5 * time.Second
 	// snapshotEvery is how often a changed catalog is written to disk at the most.
@@ -58,7 +59,7 @@ type Follower struct {
 }
 
 // NewFollower returns a follower, whose snapshot path may be empty. Delay, unless nil, is
-// told of every new item how long ago it was written.
+// told of every new item that came into use how long ago it was written.
 func NewFollower(c *Catalog, t Scanner, u Updates, snapshot string, delay func(time.Duration)) *Follower {
 	if delay == nil {
 		delay = func(time.Duration) {}
@@ -142,6 +143,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		pause = min(2*pause, pauseMost)
 	}
+	saver.Wait() // what it writes is older
 	f.save()
 	return nil
 }
@@ -163,9 +165,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 			digest = m.Digest
 		}
 	}
-	for _, it := range f.catalog.Apply(items) {
-		f.delay(f.catalog.opts.Now().Sub(it.At))
-	}
+	f.age(f.catalog.Apply(items))
 	same := digest != nil && *digest == f.catalog.Digest()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,6 +176,15 @@ func (f *Follower) take(messages []table.Message, bad int) {
 		f.differing, f.confirmed, f.failed = 0, f.catalog.opts.Now(), nil
 	case digest != nil:
 		f.differing++
+	}
+}
+
+// age tells how long ago new items were written, of those that are in use.
+func (f *Follower) age(fresh []table.Item) {
+	for i := range fresh {
+		if f.catalog.uses(&fresh[i]) {
+			f.delay(f.catalog.opts.Now().Sub(fresh[i].At))
+		}
 	}
 }
 
@@ -202,8 +211,11 @@ func (f *Follower) Refresh(ctx context.Context) error {
 		f.fail(err)
 		return err
 	}
-	if n := len(f.catalog.ApplyAll(items, before)); n > 0 {
-		f.log.Warn("updates of the limits were missed, and read again", "items", n)
+	if fresh := f.catalog.ApplyAll(items, before); len(fresh) > 0 {
+		f.log.Warn("updates of the limits were missed, and read again", "items", len(fresh))
+		if !f.Status().Confirmed.IsZero() { // else this process was not there
+			f.age(fresh)
+		}
 	}
 	f.mu.Lock()
 	f.repairs++

@@ -233,7 +233,8 @@ func TestFollow(t *testing.T) {
 func TestRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
-		f := NewFollower(c, source, updates, "", nil)
+		late := 0
+		f := NewFollower(c, source, updates, "", func(time.Duration) { late++ })
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -254,6 +255,9 @@ func TestRepair(t *testing.T) {
 			}
 			updates.tell(source.digest())
 			wantPlan(t, c, "lost", "pro")
+			if late != 2 {
+				t.Errorf("the age of %d items is told, of one that came and one that was missed", late)
+			}
 			if st := f.Status(); source.scanned() != 2 || st.Repairs != 1 || !st.Confirmed.After(first) {
 				t.Errorf("%d scans, %+v", source.scanned(), st)
 			}

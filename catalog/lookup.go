@@ -37,6 +37,7 @@ type Lookup struct {
 	log     *slog.Logger
 	known   *lru.Cache[string, time.Time] // until when a tenant is not looked for
 	wanted  chan string
+	sick    bool // the last one could not be read; Run's alone
 }
 
 // NewLookup returns the lookup of a catalog's tenants in a table.
@@ -84,7 +85,10 @@ func (l *Lookup) Run(ctx context.Context) error {
 // look reads a tenant. Where AWS does not answer it is looked for again when its time is up.
 func (l *Lookup) look(ctx context.Context, tenant string) {
 	it, ok, err := l.table.Get(ctx, table.PrefixTenant+tenant)
-	if err != nil || !ok {
+	if err != nil && !l.sick && ctx.Err() == nil {
+		l.log.Error("tenants that are not known cannot be looked for", "error", err)
+	}
+	if l.sick = err != nil; err != nil || !ok {
 		return
 	}
 	if fresh := l.catalog.Apply([]table.Item{it}); len(fresh) > 0 {

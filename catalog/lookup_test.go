@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +33,13 @@ func (s *shelf) Get(_ context.Context, key string) (table.Item, bool, error) {
 	return it, ok, nil
 }
 
+// fail has later reads fail, or not.
+func (s *shelf) fail(fails bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = fails
+}
+
 // took returns how often it was asked since it was last asked for that.
 func (s *shelf) took() int {
 	s.mu.Lock()
@@ -45,6 +54,8 @@ func (s *shelf) took() int {
 func TestLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := loaded(t, shared, free, pro)
+		var log strings.Builder
+		c.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 		s := &shelf{items: map[string]table.Item{"TENANT#new": item("TENANT#new", 3, `{"plan": "pro"}`)}}
 		l := NewLookup(c, s)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -66,15 +77,28 @@ func TestLookup(t *testing.T) {
 		if n := s.took(); n != 1 {
 			t.Errorf("after its time it is looked for %d times", n)
 		}
-		for i := range 100_000 {
+		for i := range 100_000 { // in ten seconds
 			l.Want(fmt.Sprint("made up ", i))
+			time.Sleep(100 * time.Microsecond)
+		}
+		if n := s.took(); n < 99 || n > 101 || l.known.Len() > lookupKnown {
+			t.Errorf("of those made up are %d looked for in ten seconds, %d known", n, l.known.Len())
 		}
 		time.Sleep(time.Minute)
-		if n := s.took(); n > lookupWaiting+1 || l.known.Len() > lookupKnown {
-			t.Errorf("of those made up are %d looked for, %d known", n, l.known.Len())
+		if n := s.took(); n > lookupWaiting {
+			t.Errorf("of those made up %d waited", n)
 		}
-		s.fails = true
-		l.Want("away")
+		log.Reset()
+		s.fail(true)
+		for i := range 20 {
+			l.Want(fmt.Sprint("away ", i))
+		}
+		time.Sleep(3 * time.Second)
+		if n, text := s.took(), log.String(); n != 20 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "AWS is away") {
+			t.Errorf("asked %d times, the log says\n%s", n, text)
+		}
+		s.fail(false)
+		l.Want("after")
 		time.Sleep(time.Second)
 		cancel()
 		if err := <-ended; err != nil {

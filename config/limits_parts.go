@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -220,17 +221,51 @@ func inOrder(shared, plans, tenants *yaml.Node) (entries []*yaml.Node) {
 	return entries
 }
 
-// partNode reads a part as YAML, of which JSON is a part.
+// partNode reads a part, to be written as YAML.
 func partNode(name string, body []byte) (*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(body, &doc); err != nil {
-		return nil, fmt.Errorf("join limits: %s: %w", name, err)
-	}
-	if len(doc.Content) != 1 {
+	if len(body) == 0 {
 		return &yaml.Node{Kind: yaml.MappingNode}, nil
 	}
-	inBlocks(doc.Content[0])
-	return doc.Content[0], nil
+	n, err := new(jsonNodes).read(body)
+	if err != nil {
+		return nil, fmt.Errorf("join limits: %s: %w", name, err)
+	}
+	inBlocks(n)
+	return n, nil
+}
+
+// PartLines returns a part as people write it, in a line, and of a list in a line for each
+// element. Of what is no part it returns none.
+func PartLines(body json.RawMessage) (lines []string) {
+	n, err := new(jsonNodes).read(body)
+	if err != nil {
+		return nil
+	}
+	elements := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		elements = n.Content
+	}
+	for _, element := range elements {
+		byName(element)
+		element.Style = yaml.FlowStyle
+		if line, err := yaml.Marshal(element); err == nil {
+			lines = append(lines, strings.Join(strings.Fields(string(line)), " "))
+		}
+	}
+	return lines
+}
+
+// byName puts the entries of mappings in the order of their names.
+func byName(n *yaml.Node) {
+	for _, child := range n.Content {
+		byName(child)
+	}
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	entries := slices.Collect(slices.Chunk(n.Content, 2))
+	slices.SortStableFunc(entries, func(a, b []*yaml.Node) int { return strings.Compare(a[0].Value, b[0].Value) })
+	n.Content = slices.Concat(entries...)
 }
 
 // inBlocks has a node written over several lines, but for lists of words.

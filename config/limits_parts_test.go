@@ -110,6 +110,21 @@ shared: null
 	}
 }
 
+// TestJoinJSON: what JSON escapes and YAML does not is the same character in a file.
+func TestJoinJSON(t *testing.T) {
+	parts := map[string]json.RawMessage{
+		"SHARED": json.RawMessage(`{"version": 1}`), "PLAN#p": json.RawMessage(`[{"id": "a", "by": ["tenant"], "when": {"op": "\ud83d\ude00\/x"}, "rate": "1/s"}]`),
+	}
+	joined, err := JoinLimits(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := SplitLimits("joined", joined)
+	if err != nil || !strings.Contains(string(again["PLAN#p"]), "\U0001F600/x") {
+		t.Errorf("%s becomes %s, %v", joined, again, err)
+	}
+}
+
 // TestCompilePartsMistakes: a part of which nothing can be made is an error, whatever it is.
 func TestCompilePartsMistakes(t *testing.T) {
 	const shared, plan = `{"version": 1}`, `[{"id": "a", "by": ["tenant"], "rate": "1/s"}]`

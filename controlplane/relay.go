@@ -32,10 +32,10 @@ type Scanner interface {
 
 const (
 	// digestEvery is how often proxies are told what the whole table is, when nothing has
-	// changed for digestQuiet: what is still on its way to them would look missed. While
+	// changed for DigestQuiet: what is still on its way to them would look missed. While
 	// things change all the time they are told so after digestMost.
 	digestEvery = 10 * time.Second
-	digestQuiet = 2 * time.Second
+	DigestQuiet = 2 * time.Second
 	digestMost  = time.Minute
 	// retryPause is how long nothing is tried after an error.
 	retryPause = time.Second
@@ -82,7 +82,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // digestDue reports whether it is time for a digest, when the last one was told at an
 // instant and something has changed at another.
 func digestDue(told, changed time.Time) bool {
-	quiet := time.Since(changed) >= digestQuiet
+	quiet := time.Since(changed) >= DigestQuiet
 	return quiet && time.Since(told) >= digestEvery || time.Since(told) >= digestMost
 }
 

@@ -21,6 +21,8 @@ const (
 	// orphanAfter is how old that may be: a proxy that cannot tag its queue for so long, and
 	// lives, makes another one.
 	orphanAfter = time.Hour
+	// SweepEvery is how often queues of dead proxies are to be looked for.
+	SweepEvery = 10 * time.Minute
 )
 
 // Sweeper takes away the queues that proxies left behind when they died. Any number of

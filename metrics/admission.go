@@ -33,13 +33,10 @@ func (*admissionCollector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *admissionCollector) Collect(to chan<- prometheus.Metric) {
-	one := func(f family, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
-	}
 	m := c.read()
-	one(overAdmission, m.Max, "1")
-	one(overAdmission, m.P99, "0.99")
-	one(overAdmissionLevel, float64(m.Level))
-	one(overAdmissionCells, float64(m.Cells))
-	one(overAdmissionOf, float64(m.Buckets))
+	overAdmission.send(to, m.Max, "1")
+	overAdmission.send(to, m.P99, "0.99")
+	overAdmissionLevel.send(to, float64(m.Level))
+	overAdmissionCells.send(to, float64(m.Cells))
+	overAdmissionOf.send(to, float64(m.Buckets))
 }

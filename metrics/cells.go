@@ -42,22 +42,19 @@ func (*cellsCollector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *cellsCollector) Collect(to chan<- prometheus.Metric) {
-	one := func(f family, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
-	}
 	m := c.read()
-	one(activeCells, float64(m.Active))
-	one(cellVersion, float64(m.Version))
-	one(cellShare, m.Share)
-	one(uncounted, float64(m.Missed))
+	activeCells.send(to, float64(m.Active))
+	cellVersion.send(to, float64(m.Version))
+	cellShare.send(to, m.Share)
+	uncounted.send(to, float64(m.Missed))
 	raised := 0
 	for _, l := range m.Limits {
 		if l.Raised {
 			raised++
 		}
 		if l.Tenant == "" && l.Action == limit.ActionLimit {
-			one(perCell, float64(l.Rate.Count), l.Plan, l.ID)
+			perCell.send(to, float64(l.Rate.Count), l.Plan, l.ID)
 		}
 	}
-	one(raisedLimits, float64(raised))
+	raisedLimits.send(to, float64(raised))
 }

@@ -35,6 +35,11 @@ type family struct {
 	kind prometheus.ValueType
 }
 
+// send sends the value that the labels have.
+func (f family) send(to chan<- prometheus.Metric, value float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+}
+
 func newFamily(kind prometheus.ValueType, name, help string, labels ...string) family {
 	return family{prometheus.NewDesc(name, help, labels, nil), kind}
 }
@@ -81,7 +86,7 @@ func (*storeCollector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *storeCollector) Collect(to chan<- prometheus.Metric) {
 	one := func(f family, value int64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(value), labels...)
+		f.send(to, float64(value), labels...)
 	}
 	st := c.read()
 	for kind, n := range st.Errors {

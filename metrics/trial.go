@@ -32,15 +32,12 @@ func (*trialCollector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *trialCollector) Collect(to chan<- prometheus.Metric) {
-	one := func(f family, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
-	}
 	m := c.read()
-	one(trialShare, m.Share)
+	trialShare.send(to, m.Share)
 	if m.Version == "" {
 		return
 	}
-	one(trialRequests, float64(m.Requests))
-	one(trialDenied, float64(m.DeniedNow), "new")
-	one(trialDenied, float64(m.DeniedBefore), "old")
+	trialRequests.send(to, float64(m.Requests))
+	trialDenied.send(to, float64(m.DeniedNow), "new")
+	trialDenied.send(to, float64(m.DeniedBefore), "old")
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -91,19 +92,11 @@ type relay struct {
 	handler *controlplane.Handler
 	sweeper *dynamo.Sweeper
 	swept   time.Time // when queues of dead proxies were looked for last
-	told    time.Time // when changes were told last
-	digest  time.Time // when the digest was
+	digest  time.Time // when the table's digest was told last, or might have been first
 }
 
-// digestQuiet is how long nothing may have changed when the table's digest is told: what is
-// still on its way to proxies would look missed.
-const digestQuiet = 2 * time.Second
-
-// digestMost is how long it is not told at the most while things change all the time.
+// digestMost is how long the digest is not told at the most while things change all the time.
 const digestMost = 5 * time.Minute
-
-// sweepEvery is how often that is.
-const sweepEvery = 10 * time.Minute
 
 func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
 	limits := dynamo.NewTable(config, s.table)
@@ -111,11 +104,10 @@ func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
 	if s.deadLetters != "" {
 		h.Poison = dynamo.NewDeadLetters(config, s.deadLetters).Send
 	}
-	return &relay{limits: limits, handler: h, sweeper: dynamo.NewSweeper(config, s.topic)}
+	return &relay{limits: limits, handler: h, sweeper: dynamo.NewSweeper(config, s.topic), digest: time.Now()}
 }
 
 func (r *relay) records(ctx context.Context, records []table.Record) (int, error) {
-	r.told = time.Now()
 	return r.handler.Handle(ctx, records)
 }
 
@@ -123,21 +115,35 @@ func (r *relay) records(ctx context.Context, records []table.Record) (int, error
 // left behind.
 func (r *relay) tick(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(r.told) >= digestQuiet || now.Sub(r.digest) >= digestMost {
-		r.digest = now
-		items, err := r.limits.Scan(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.handler.TellDigest(ctx, controlplane.DigestOf(items)); err != nil {
-			return err
-		}
+	return errors.Join(r.tellDigest(ctx, now), r.sweep(ctx, now))
+}
+
+// tellDigest tells what the whole table is, unless something in it has just changed: other
+// instances of this function may be telling proxies of that.
+func (r *relay) tellDigest(ctx context.Context, now time.Time) error {
+	items, err := r.limits.Scan(ctx)
+	if err != nil {
+		return err
 	}
-	if now.Sub(r.swept) < sweepEvery {
+	busy := slices.ContainsFunc(items, func(it table.Item) bool { return now.Sub(it.At) < controlplane.DigestQuiet })
+	if busy && now.Sub(r.digest) < digestMost {
 		return nil
 	}
-	r.swept = now
+	if err := r.handler.TellDigest(ctx, controlplane.DigestOf(items)); err != nil {
+		return err
+	}
+	r.digest = now
+	return nil
+}
+
+func (r *relay) sweep(ctx context.Context, now time.Time) error {
+	if now.Sub(r.swept) < dynamo.SweepEvery {
+		return nil
+	}
 	_, err := r.sweeper.Sweep(ctx, now)
+	if err == nil {
+		r.swept = now
+	}
 	return err
 }
 
@@ -172,10 +178,7 @@ func newOverseer(config aws.Config, s settings, log *slog.Logger) (*overseer, er
 	if err != nil {
 		return nil, fmt.Errorf("read LIMITGATE_ROLLOUT_GATE: %w", err)
 	}
-	deployments := appconfig.NewDeployments(config, name)
-	o.rollouts.Close = func(ctx context.Context, gate []byte, why string) error {
-		return deployments.Deploy(ctx, gate, appconfig.DefaultStrategy, why)
-	}
+	o.rollouts.Close = appconfig.NewDeployments(config, name).Close
 	return o, nil
 }
 

@@ -110,7 +110,7 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	t, err := openTableArgs(ctx, env, "", fs.Arg(0))
+	t, err := openTableArgs(ctx, env, "", fs.Arg(0), 0)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -121,9 +121,10 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	return t.apply(ctx, env, []table.Change{c}, *yes, *actor)
 }
 
-// rollbackOf returns what makes an item what it was at a version.
+// rollbackOf returns what makes an item what it was at a version: at the latest of that
+// number, since an item whose tombstone is gone begins with the first one again.
 func rollbackOf(entries []audit.Entry, items map[string]table.Item, key string, version int64) (c table.Change, err error) {
-	for i := range entries {
+	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		if e.After == nil || e.Version != version || e.Actor == audit.Unknown {
 			continue

@@ -36,6 +36,9 @@ seconds.
 
 All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong.`
 
+// errNoWeight is of an argument that should be the weight of a cell.
+var errNoWeight = errors.New("no weight")
+
 func runCells(ctx context.Context, env *environment, args []string) int {
 	if len(args) > 0 {
 		switch args[0] {
@@ -43,7 +46,7 @@ func runCells(ctx context.Context, env *environment, args []string) int {
 			return runCell(ctx, env, "weight", args[1:], func(r *dynamo.Registry, id, weight string) error {
 				n, err := strconv.ParseInt(weight, 10, 64)
 				if err != nil || n < 1 || n > limit.MaxCellWeight {
-					return fmt.Errorf("change cell %s: %q is no weight: write a whole number from 1 to %d", id, weight, limit.MaxCellWeight)
+					return fmt.Errorf("change cell %s: %q is %w: write a whole number from 1 to %d", id, weight, errNoWeight, limit.MaxCellWeight)
 				}
 				return r.SetWeight(ctx, id, n)
 			})
@@ -84,7 +87,11 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 	if errors.Is(err, dynamo.ErrNoCell) {
 		err = fmt.Errorf("%w: it comes with its first proxy, limitgate serve --cell %s", err, fs.Arg(0))
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoWeight):
+		fmt.Fprintln(env.stderr, "limitgate cells weight:", err)
+		return exitUsage
+	case err != nil:
 		return fail(env, err)
 	}
 	return exitOK
@@ -100,7 +107,7 @@ func forgetCell(ctx context.Context, r *dynamo.Registry, id string, now time.Tim
 	if i < 0 {
 		return fmt.Errorf("forget cell %s: %w", id, dynamo.ErrNoCell)
 	}
-	if age := now.Sub(cells[i].Beat); age < controlplane.CellGone {
+	if age := now.Sub(cells[i].Beat); age.Abs() < controlplane.CellGone {
 		return fmt.Errorf("forget cell %s: it was heard of %s ago: drain it and end its proxies first, or it comes back with the weight of their flags", id, age.Round(time.Second))
 	}
 	return r.Forget(ctx, id)
@@ -166,7 +173,7 @@ func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, v
 				state, part = "active", fmt.Sprintf("%.1f %%", 100*float64(in.Weight)/float64(total))
 			}
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s ago\n", c.ID, c.Weight, state, part, now.Sub(c.Beat).Round(time.Second))
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s ago\n", table.Printable(c.ID), c.Weight, state, part, now.Sub(c.Beat).Round(time.Second))
 	}
 	_ = tw.Flush()
 }

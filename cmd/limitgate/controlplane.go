@@ -143,13 +143,10 @@ func (p *plane) addRelay() {
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
 }
 
-// sweepEvery is how often queues are looked for that proxies left behind.
-const sweepEvery = 10 * time.Minute
-
 func (p *plane) addSweeper() {
 	sweeper := dynamo.NewSweeper(p.aws, p.options.topic)
 	p.parts = append(p.parts, func(ctx context.Context) error {
-		for pause(ctx, sweepEvery/2+rand.N(sweepEvery/2)) {
+		for pause(ctx, dynamo.SweepEvery/2+rand.N(dynamo.SweepEvery/2)) {
 			swept, err := sweeper.Sweep(ctx, time.Now())
 			if err != nil && ctx.Err() == nil {
 				p.log.Error("queues of dead proxies are left", "error", err)
@@ -212,10 +209,7 @@ func (p *plane) addRollouts() error {
 		if err != nil {
 			return err
 		}
-		deployments := appconfig.NewDeployments(p.aws, name)
-		rollouts.Close = func(ctx context.Context, gate []byte, why string) error {
-			return deployments.Deploy(ctx, gate, appconfig.DefaultStrategy, why)
-		}
+		rollouts.Close = appconfig.NewDeployments(p.aws, name).Close
 	}
 	p.parts = append(p.parts, rollouts.Run)
 	return nil

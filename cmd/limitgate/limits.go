@@ -87,7 +87,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 func runLint(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits lint", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
-	ttl := fs.Duration("privacy-ip-max-ttl", time.Hour, "the longest a hashed address may be kept")
+	ttl := ipMaxTTLFlag(fs)
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
 	if code, done := parseFlags(env, fs, args); done {
 		return code

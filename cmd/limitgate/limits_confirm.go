@@ -9,13 +9,13 @@ import (
 	"github.com/limitgate/limitgate/audit"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
 
 func runConfirm(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits confirm", limitsAbout, "limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme")
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket of the audit")
+	ttl := ipMaxTTLFlag(fs)
 	yes := fs.Bool("yes", false, "write without asking")
 	actor := fs.String("actor", "", "`name` of who confirms this; the caller that AWS knows unless given")
 	if code, done := parseFlags(env, fs, args); done {
@@ -30,7 +30,7 @@ func runConfirm(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	t, err := openTableArgs(ctx, env, "", fs.Arg(0))
+	t, err := openTableArgs(ctx, env, "", fs.Arg(0), *ttl)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -58,7 +58,7 @@ func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 	}
 	e := &entries[last]
 	changed := func(version int64, actor string, at time.Time) error {
-		return fmt.Errorf("%s was changed since it was written by hand: version %d by %s at %s", e.Key, version, actor, at.Format(time.RFC3339))
+		return fmt.Errorf("%s was changed since it was written by hand: version %d by %s at %s", table.Printable(e.Key), version, table.Printable(actor), at.Format(time.RFC3339))
 	}
 	var restored int64
 	for _, later := range entries[last+1:] {
@@ -105,7 +105,7 @@ func (t *tableArgs) confirming(e *audit.Entry) (c table.Change, err error) {
 func (t *tableArgs) usable(c table.Change) error {
 	parts := t.live()
 	compile := func() error {
-		_, _, err := config.CompileParts(t.name, parts, limit.CompileOptions{IPMaxTTL: time.Hour.Microseconds()})
+		_, _, err := config.CompileParts(t.name, parts, t.opts)
 		return err
 	}
 	before := compile()

@@ -42,3 +42,42 @@ func TestPrintHistory(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
+
+// TestRollbackOf: of two versions with one number, since the item was forgotten in between,
+// it is the latest; what nobody signed is none.
+func TestRollbackOf(t *testing.T) {
+	entries := entriesOf(nil, tenant(1, "ann", `"old"`), tenant(2, "ann", ""))
+	entries = append(entries, entriesOf(nil, tenant(1, "bob", `"new"`), tenant(1, "cy", `"by hand"`), tenant(2, "bob", `"newer"`))...)
+	now := map[string]table.Item{"TENANT#a": *tenant(2, "bob", `"newer"`)}
+	for version, want := range map[int64]string{1: `"new"`, 2: `"newer"`} {
+		c, err := rollbackOf(entries, now, "TENANT#a", version)
+		if err != nil || string(c.After) != want || c.Before == nil || c.Before.Version != 2 {
+			t.Errorf("to %d: %s from %+v, %v", version, c.After, c.Before, err)
+		}
+	}
+	if c, err := rollbackOf(entries, now, "TENANT#a", 3); err == nil {
+		t.Errorf("to a version that never was: %+v", c)
+	}
+}
+
+// TestPrintChanges: numbers and words are printed as they are written, and a list of which
+// only the order differs is said to.
+func TestPrintChanges(t *testing.T) {
+	const want = `change TENANT#a, version 1 by ann
+  - {burst: 9007199254740992, plan: "null", rate: 1e3}
+  + {burst: 9007199254740993, plan: "null", rate: 2000000}
+change PLAN#x, version 1 by ann
+  in another order
+add TENANT#b
+  + {plan: free}
+`
+	var b strings.Builder
+	printChanges(&b, []table.Change{
+		{Key: "TENANT#a", Before: tenant(1, "ann", `{"plan":"null","burst":9007199254740992,"rate":1e3}`), After: json.RawMessage(`{"rate":2000000,"burst":9007199254740993,"plan":"null"}`)},
+		{Key: "PLAN#x", Before: tenant(1, "ann", `[{"id":"a"},{"id":"b"}]`), After: json.RawMessage(`[{"id":"b"},{"id":"a"}]`)},
+		{Key: "TENANT#b", After: json.RawMessage(`{"plan":"free"}`)},
+	}, false)
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +16,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"go.yaml.in/yaml/v4"
-
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/internal/accesslog"
@@ -35,17 +34,24 @@ type tableArgs struct {
 	name  string
 	items map[string]table.Item
 	parts map[string]json.RawMessage // of the file
+	opts  limit.CompileOptions
 }
 
-// openTableArgs reads the table, and the file unless its path is empty.
-func openTableArgs(ctx context.Context, env *environment, file, name string) (t *tableArgs, err error) {
-	t = &tableArgs{name: name, items: map[string]table.Item{}}
+// ipMaxTTLFlag adds what limits of addresses are checked against: what proxies have.
+func ipMaxTTLFlag(fs *flag.FlagSet) *time.Duration {
+	return fs.Duration("privacy-ip-max-ttl", time.Hour, "the longest a hashed address may be kept, as proxies have it")
+}
+
+// openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is for
+// limits that are compiled.
+func openTableArgs(ctx context.Context, env *environment, file, name string, ipMaxTTL time.Duration) (t *tableArgs, err error) {
+	t = &tableArgs{name: name, items: map[string]table.Item{}, opts: limit.CompileOptions{IPMaxTTL: ipMaxTTL.Microseconds()}}
 	if file != "" {
 		content, err := readFileOrStdin(env, file)
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := config.ParseLimits(file, content, limit.CompileOptions{IPMaxTTL: time.Hour.Microseconds()}); err != nil {
+		if _, _, err := config.ParseLimits(file, content, t.opts); err != nil {
 			return nil, err
 		}
 		if t.parts, err = config.SplitLimits(file, content); err != nil {
@@ -80,6 +86,7 @@ const tableUsage = "a file and a table are needed: limitgate limits %s limits.ya
 
 func runDiff(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits diff", limitsAbout, "limitgate limits diff limits.yaml dynamodb://limits")
+	ttl := ipMaxTTLFlag(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -87,7 +94,7 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate limits diff: "+tableUsage, "diff")
 		return exitUsage
 	}
-	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1))
+	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -108,7 +115,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate limits pull: a table is needed: limitgate limits pull dynamodb://TABLE > limits.yaml")
 		return exitUsage
 	}
-	t, err := openTableArgs(ctx, env, "", fs.Arg(0))
+	t, err := openTableArgs(ctx, env, "", fs.Arg(0), 0)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -122,6 +129,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 
 func runPush(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits push", limitsAbout, "limitgate limits push limits.yaml dynamodb://limits")
+	ttl := ipMaxTTLFlag(fs)
 	yes := fs.Bool("yes", false, "write without asking")
 	actor := fs.String("actor", "", "`name` of who changes this; the caller that AWS knows unless given")
 	if code, done := parseFlags(env, fs, args); done {
@@ -131,7 +139,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")
 		return exitUsage
 	}
-	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1))
+	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -272,7 +280,7 @@ func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) err
 	if getErr != nil || !ok {
 		return err
 	}
-	return fmt.Errorf("%w: %s is version %d now, by %s at %s; what was written before stays, look at the difference again", err, c.Key, now.Version, now.Actor, now.At.Format(time.RFC3339))
+	return fmt.Errorf("%w: %s is version %d now, by %s at %s; what was written before stays, look at the difference again", err, table.Printable(c.Key), now.Version, table.Printable(now.Actor), now.At.Format(time.RFC3339))
 }
 
 // printChanges prints what becomes of each item, line by line.
@@ -289,44 +297,24 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 		var before []string
 		if c.Before != nil {
 			by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(c.Before.Actor))
-			before = linesOf(c.Before.Body)
+			before = config.PartLines(c.Before.Body)
 		}
-		after := linesOf(c.After)
+		after := config.PartLines(c.After)
 		fmt.Fprintf(w, "%s\n", paint("1", c.Kind()+" "+table.Printable(c.Key)+by))
-		for _, line := range without(before, after) {
+		gone, come := without(before, after), without(after, before)
+		for _, line := range gone {
 			fmt.Fprintf(w, "%s\n", paint("31", "  - "+line))
 		}
-		for _, line := range without(after, before) {
+		for _, line := range come {
 			fmt.Fprintf(w, "%s\n", paint("32", "  + "+line))
+		}
+		if len(gone)+len(come) == 0 {
+			fmt.Fprintln(w, "  in another order")
 		}
 	}
 	if len(changes) == 0 {
 		fmt.Fprintln(w, "no difference")
 	}
-}
-
-// linesOf returns the lines of a body as people write it.
-func linesOf(body json.RawMessage) (lines []string) {
-	var value any
-	if len(body) == 0 || json.Unmarshal(body, &value) != nil {
-		return nil
-	}
-	list, ok := value.([]any)
-	if !ok {
-		list = []any{value}
-	}
-	for _, element := range list {
-		var node yaml.Node
-		if node.Encode(element) != nil {
-			continue
-		}
-		node.Style = yaml.FlowStyle
-		line, err := yaml.Marshal(&node)
-		if err == nil {
-			lines = append(lines, strings.Join(strings.Fields(string(line)), " "))
-		}
-	}
-	return lines
 }
 
 // without returns the lines of a that b does not have.

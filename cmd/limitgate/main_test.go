@@ -50,6 +50,8 @@ func TestBadArguments(t *testing.T) {
 		{"limits lint", "limitgate limits lint: one file is needed"},
 		{"limits explain " + sample + " t - - DIM user", "limitgate limits explain: syntax error: DIM needs a name and a value behind it"},
 		{"limits explain " + sample + " t - - DIM user u region eu", "limitgate limits explain: invalid option 'region': DIM stands before every name and value"},
+		{"rollout status --gate nope dynamodb://limits", "limitgate rollout status: "},
+		{"controlplane --table a --topic b --leases c --rollout-gate d", "limitgate controlplane: --rollout-gate needs --cells"},
 		{"replay --limits " + sample + " --against 127.0.0.1:1 --speed slow -", `limitgate replay: flag --speed: "slow" is not a pace`},
 	} {
 		if _, errs, code := command(strings.Fields(row.args)...); code != exitUsage || !strings.HasPrefix(errs, row.want) {

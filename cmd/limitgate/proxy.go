@@ -65,6 +65,9 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 	if err != nil {
 		return nil, err
 	}
+	if c := p.cell(); c != nil {
+		c.store = p.cluster
+	}
 	addrs, err := p.addrHasher(ctx)
 	if err != nil {
 		return nil, err
@@ -125,10 +128,18 @@ func (p *proxy) unlisted() func(tenant string) {
 // observer returns what counts decisions.
 func (p *proxy) observer() limiter.Observer {
 	o := &decisionObserver{Decisions: metrics.NewDecisions(p.metrics)}
-	if t, ok := p.limits.(*tableSource); ok && t.cell != nil {
-		o.admitted, t.cell.store = t.cell.admitted, p.cluster
+	if c := p.cell(); c != nil {
+		o.admitted = c.admitted
 	}
 	return o
+}
+
+// cell returns the cell that this proxy is in, or nil.
+func (p *proxy) cell() *cell {
+	if t, ok := p.limits.(*tableSource); ok {
+		return t.cell
+	}
+	return nil
 }
 
 func (p *proxy) newSession(peer server.Peer) server.Session {

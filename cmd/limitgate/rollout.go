@@ -14,7 +14,6 @@ import (
 	"github.com/limitgate/limitgate/appconfig"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/table"
 )
 
@@ -46,6 +45,7 @@ type rolloutArgs struct {
 	gate, strategy, actor, cells string
 	percent, threshold           float64
 	yes                          bool
+	ttl                          *time.Duration
 
 	*tableArgs
 	deployments *appconfig.Deployments
@@ -79,7 +79,12 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate rollout %s: --gate and a table are needed, and of start a file; limitgate rollout --help says more\n", word)
 		return exitUsage
 	}
-	if err := r.open(ctx, env, file, fs.Arg(wanted-1)); err != nil {
+	gate, err := appconfig.ParseName(r.gate)
+	if err != nil {
+		fmt.Fprintf(env.stderr, "limitgate rollout %s: %s\n", word, err)
+		return exitUsage
+	}
+	if err := r.open(ctx, env, gate, file, fs.Arg(wanted-1)); err != nil {
 		return fail(env, err)
 	}
 	return words[word](ctx, env, r)
@@ -87,6 +92,7 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 
 func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	fs.StringVar(&r.gate, "gate", "", "the `configuration` in AWS AppConfig that is the gate")
+	r.ttl = ipMaxTTLFlag(fs)
 	if word == "status" {
 		fs.StringVar(&r.cells, "cells", "", "`name` of the DynamoDB table with the vetoes of proxies")
 		return
@@ -110,12 +116,8 @@ func percentInto(to *float64) func(string) error {
 }
 
 // open reads the table, and the file if there is one.
-func (r *rolloutArgs) open(ctx context.Context, env *environment, file, name string) (err error) {
-	gate, err := appconfig.ParseName(r.gate)
-	if err != nil {
-		return err
-	}
-	if r.tableArgs, err = openTableArgs(ctx, env, file, name); err != nil {
+func (r *rolloutArgs) open(ctx context.Context, env *environment, gate appconfig.Name, file, name string) (err error) {
+	if r.tableArgs, err = openTableArgs(ctx, env, file, name, *r.ttl); err != nil {
 		return err
 	}
 	r.deployments = appconfig.NewDeployments(r.aws, gate)
@@ -182,13 +184,12 @@ func (r *rolloutArgs) check(body json.RawMessage, gate table.Gate) error {
 			parts[key] = it.Body
 		}
 	}
-	opts := limit.CompileOptions{IPMaxTTL: time.Hour.Microseconds()}
-	set, _, err := config.CompileParts(r.name, parts, opts)
+	set, _, err := config.CompileParts(r.name, parts, r.opts)
 	if err != nil {
 		return err
 	}
 	gate.Percent = 100
-	_, err = config.TryRevision(r.name, parts, set, gate, opts)
+	_, err = config.TryRevision(r.name, parts, set, gate, r.opts)
 	return err
 }
 
@@ -215,7 +216,7 @@ func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
 			return fail(env, err)
 		}
 		if why := vetoes[latest]; why != "" {
-			fmt.Fprintf(env.stdout, "%s was taken back: %s\n", config.RevisionName(latest), why)
+			fmt.Fprintf(env.stdout, "%s was taken back: %s\n", config.RevisionName(latest), table.Printable(why))
 		}
 	}
 	if it == nil {
@@ -223,7 +224,7 @@ func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
 		return exitOK
 	}
 	number, _ := table.RevisionNumber(it.Key)
-	fmt.Fprintf(env.stdout, "%s, by %s at %s, would change:\n", config.RevisionName(number), it.Actor, it.At.Format(time.RFC3339))
+	fmt.Fprintf(env.stdout, "%s, by %s at %s, would change:\n", config.RevisionName(number), table.Printable(it.Actor), it.At.Format(time.RFC3339))
 	printChanges(env.stdout, r.compared(it.Body), env.coloured())
 	return exitDenied
 }
@@ -255,7 +256,7 @@ func rolloutAbort(ctx context.Context, env *environment, r *rolloutArgs) int {
 	if it == nil {
 		return r.closeGate(ctx, env)
 	}
-	fmt.Fprintf(env.stdout, "forgets %s, by %s at %s\n", it.Key, it.Actor, it.At.Format(time.RFC3339))
+	fmt.Fprintf(env.stdout, "forgets %s, by %s at %s\n", it.Key, table.Printable(it.Actor), it.At.Format(time.RFC3339))
 	if !r.sure(env) {
 		return exitError
 	}

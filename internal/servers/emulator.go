@@ -44,9 +44,12 @@ func (e *emulator) launch(folder string, from portRange, describe func(number in
 }
 
 // run starts the process anew.
-func (e *emulator) run() (err error) {
+func (e *emulator) run() error {
 	e.runs++
-	e.process, err = startProcess(e.what, e.folder, e.runs, e.args)
+	p, err := startProcess(e.what, e.folder, e.runs, e.args)
+	if err == nil {
+		e.process = p
+	}
 	return err
 }
 
