@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/appconfig"
@@ -15,6 +16,12 @@ import (
 // DefaultStrategy is one of AppConfig's own: all proxies at once. How many tenants are tried
 // is what the gate says.
 const DefaultStrategy = "AppConfig.AllAtOnce"
+
+const (
+	// stopPause is how long one that was stopped is waited for, and stopTries how often.
+	stopPause = time.Second
+	stopTries = 10
+)
 
 // Deployments put configurations into use. Any number of goroutines may use them.
 type Deployments struct {
@@ -42,9 +49,15 @@ func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, descrip
 		ConfigurationVersion: aws.String(fmt.Sprint(made.VersionNumber)), DeploymentStrategyId: &strategy, Description: &description,
 	}
 	_, err = d.client.StartDeployment(ctx, in)
-	if conflict := (*types.ConflictException)(nil); errors.As(err, &conflict) {
+	for tries := 0; isConflict(err) && tries < stopTries && ctx.Err() == nil; tries++ {
 		if err := d.stop(ctx); err != nil {
 			return fmt.Errorf("deploy gate: another deployment is in the way: %w", err)
+		}
+		if tries > 0 { // what was stopped is rolled back first
+			select {
+			case <-ctx.Done():
+			case <-time.After(stopPause):
+			}
 		}
 		_, err = d.client.StartDeployment(ctx, in)
 	}
@@ -52,6 +65,12 @@ func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, descrip
 		return fmt.Errorf("deploy gate: %w", err)
 	}
 	return nil
+}
+
+// isConflict reports whether another deployment is in the way.
+func isConflict(err error) bool {
+	var conflict *types.ConflictException
+	return errors.As(err, &conflict)
 }
 
 // Close puts a gate that tries nothing into use, by the default strategy. Why is for people.

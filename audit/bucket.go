@@ -40,9 +40,18 @@ func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created 
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("write %s: %w", name, err)
+		return false, fmt.Errorf("write %s: %w", name, b.plain(err))
 	}
 	return true, nil
+}
+
+// plain returns an error of S3, in a sentence of ours where its own says little.
+func (b *Bucket) plain(err error) error {
+	var refused smithy.APIError
+	if errors.As(err, &refused) && refused.ErrorCode() == "NoSuchBucket" {
+		return fmt.Errorf("there is no bucket %s", b.name)
+	}
+	return err
 }
 
 // Read returns the objects whose names begin with prefix.
@@ -51,7 +60,7 @@ func (b *Bucket) Read(ctx context.Context, prefix string) (bodies [][]byte, err 
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", prefix, err)
+			return nil, fmt.Errorf("list %s: %w", prefix, b.plain(err))
 		}
 		for _, object := range page.Contents {
 			body, err := b.read(ctx, aws.ToString(object.Key))

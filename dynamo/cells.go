@@ -68,7 +68,7 @@ func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.T
 	})
 	var refused *types.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &refused) { // else another proxy was first
-		return fmt.Errorf("register cell %s: %w", id, err)
+		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(err))
 	}
 	return nil
 }
@@ -135,11 +135,8 @@ func (r *Registry) scan(ctx context.Context, prefix string, found func(name stri
 	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{TableName: &r.name, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
-			return fmt.Errorf("scan %s: there is no such table in this region", r.name)
-		}
 		if err != nil {
-			return fmt.Errorf("scan %s: %w", r.name, err)
+			return fmt.Errorf("scan %s: %w", r.name, plain(err))
 		}
 		for _, attributes := range page.Items {
 			if key, ok := attributes[attrKey].(*types.AttributeValueMemberS); ok {

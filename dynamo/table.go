@@ -41,6 +41,17 @@ const maxYear = 9999
 // ErrConflict is returned for a write on a version that is not the newest any more.
 var ErrConflict = errors.New("somebody else has changed it meanwhile")
 
+// errNoTable is of a name that no table has.
+var errNoTable = errors.New("there is no such table in this region")
+
+// plain returns an error of DynamoDB, in a sentence of ours where its own says little.
+func plain(err error) error {
+	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+		return errNoTable
+	}
+	return err
+}
+
 // Table is a DynamoDB table of limits. Any number of goroutines may use it.
 type Table struct {
 	client *dynamodb.Client
@@ -69,11 +80,8 @@ func (t *Table) Scan(ctx context.Context) ([]table.Item, error) {
 	wg.Wait()
 	var items []table.Item
 	for i := range found {
-		if missing := (*types.ResourceNotFoundException)(nil); errors.As(errs[i], &missing) {
-			return nil, fmt.Errorf("scan %s: there is no such table in this region", t.name)
-		}
 		if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
-			return nil, fmt.Errorf("scan %s: %w", t.name, errs[i])
+			return nil, fmt.Errorf("scan %s: %w", t.name, plain(errs[i]))
 		}
 		items = append(items, found[i]...)
 	}
@@ -102,7 +110,7 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 		TableName: &t.name, ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrKey: text(key)},
 	})
 	if err != nil {
-		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, err)
+		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, plain(err))
 	}
 	if out.Item == nil {
 		return it, false, nil
@@ -149,7 +157,7 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 		return fmt.Errorf("put %s: %w", it.Key, ErrConflict)
 	}
 	if err != nil {
-		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, err)
+		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, plain(err))
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type appConfig struct {
 	stopped     []int
 	sessions    map[string]int // deployments that a token has seen
 	running     bool           // the latest deployment is still under way
+	rollingBack bool           // what was stopped is still in the way
 }
 
 // gateName is what the command line calls its configuration.
@@ -62,6 +63,20 @@ func (a *appConfig) live() string {
 	return a.versions[a.deployments[len(a.deployments)-1]-1]
 }
 
+// run has the latest deployment take until somebody stops it.
+func (a *appConfig) run() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running = true
+}
+
+// stops returns how many deployments were stopped.
+func (a *appConfig) stops() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.stopped)
+}
+
 func (a *appConfig) addVersion(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	a.mu.Lock()
@@ -98,7 +113,8 @@ func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case n < 1 || n > len(a.versions):
 		refuse(w, http.StatusBadRequest, "BadRequestException")
-	case a.running && !slices.Contains(a.stopped, len(a.deployments)):
+	case a.running && !slices.Contains(a.stopped, len(a.deployments)), a.rollingBack:
+		a.rollingBack = false // which takes a moment
 		refuse(w, http.StatusConflict, "ConflictException")
 	default:
 		a.deployments = append(a.deployments, n)
@@ -142,7 +158,7 @@ func (a *appConfig) stop(w http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.PathValue("n"))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stopped, a.running = append(a.stopped, n), false
+	a.stopped, a.running, a.rollingBack = append(a.stopped, n), false, true
 	w.WriteHeader(http.StatusAccepted)
 	answer(w, a.describe(n))
 }

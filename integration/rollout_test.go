@@ -90,7 +90,11 @@ tenants: {`+tenants+`}
 
 	s.rollOut(0, "start", "--percent", "50", rate("400/s"), tableURL)
 	enforce(t, in, 400, all...)
+	gate.run() // and is in the way
 	s.rollOut(0, "abort", tableURL)
+	if n := gate.stops(); n != 1 {
+		t.Errorf("%d deployments were stopped", n)
+	}
 	enforce(t, in, 200, all...)
 	if _, stderr, code := s.rollout("promote", tableURL); code != 1 || !strings.Contains(stderr, "no revision is there") {
 		t.Errorf("what was aborted is promoted: %d %s", code, stderr)
