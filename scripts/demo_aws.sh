@@ -18,12 +18,27 @@ until_ready() {
 	exit 1
 }
 
+# free ends this when what a command asks answers already, before its place is taken.
+free() {
+	if "$@" >/dev/null 2>&1; then
+		printf 'something else answers already: %s\nEnd it first.\n' "$*" >&2
+		exit 1
+	fi
+}
+
+emulator=(curl -s "$(sed "$replace" <<<http://127.0.0.1:5566)")
+proxy=(eval "$(sed "$replace" <<<'bin/limitgate check --peek nobody - -')")
+
 while IFS= read -r command <&3; do
 	printf '\n$ %s\n' "$command"
+	case $command in
+	*moto_server*) free "${emulator[@]}" ;;
+	*'limitgate serve'*) free "${proxy[@]}" ;;
+	esac
 	eval "$command"
 	case $command in
-	*moto_server*) until_ready curl -s "$(sed "$replace" <<<http://127.0.0.1:5566)" ;;
-	*'limitgate serve'*) until_ready eval "$(sed "$replace" <<<'bin/limitgate check --peek nobody - -')" ;;
+	*moto_server*) until_ready "${emulator[@]}" ;;
+	*'limitgate serve'*) until_ready "${proxy[@]}" ;;
 	*'push --yes --actor'*) until_ready eval "$(sed "$replace" <<<'bin/limitgate check --peek acme - - | grep "of 20 left"')"
 		until_ready eval "$(sed "$replace" <<<'bin/limitgate audit --bucket limits-audit acme | grep "version 2"')"
 		;;
