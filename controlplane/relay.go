@@ -31,11 +31,12 @@ type Scanner interface {
 }
 
 const (
-	// digestEvery is how often proxies are told what the whole table is, when nothing has
-	// changed for DigestQuiet: what is still on its way to them would look missed. While
-	// things change all the time they are told so after digestMost.
-	digestEvery = 10 * time.Second
+	// DigestQuiet is how long nothing may have changed for a digest to be told: what is still
+	// on its way to proxies would look missed.
 	DigestQuiet = 2 * time.Second
+	// digestEvery is how often proxies are told what the whole table is when nothing changes.
+	// While things change all the time they are told so after digestMost.
+	digestEvery = 10 * time.Second
 	digestMost  = time.Minute
 	// retryPause is how long nothing is tried after an error.
 	retryPause = time.Second

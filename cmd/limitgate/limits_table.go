@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/dynamo"
 	"github.com/limitgate/limitgate/internal/accesslog"
