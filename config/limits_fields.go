@@ -137,7 +137,7 @@ func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string
 
 // readLease reads a word, or a mapping of size and ttl.
 func readLease(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
-	if n.Kind == yaml.MappingNode {
+	if resolveAlias(n).Kind == yaml.MappingNode {
 		mapping(d, &spec.Lease, leaseFields, n, field)
 		return
 	}

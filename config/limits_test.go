@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,25 @@ func TestJSON(t *testing.T) {
 	_, _, err = ParseLimits("limits.json", []byte(strings.Replace(good, "rate", "rat", 1)), strictOptions)
 	if err == nil || !strings.Contains(err.Error(), "limits.json:1: plans.p[0].rat: unknown key; did you mean rate?") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAliases: what stands once may be meant at other places, whatever it is.
+func TestAliases(t *testing.T) {
+	const file = `version: 1
+plans:
+  p:
+    - {id: a, by: &by [tenant], rate: &rate 5/s, lease: &lease {size: 3}}
+    - {id: b, by: [tenant, op], rate: *rate, lease: *lease, when: &when {op: x}}
+    - {id: c, by: *by, rate: *rate, group: g, when: *when}
+`
+	set, _, err := ParseLimits("limits.yaml", []byte(file), strictOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := set.LimitByID("a"), set.LimitByID("b"), set.LimitByID("c")
+	if b.Rate != a.Rate || b.Lease != a.Lease || a.Lease == (limit.Lease{}) || !slices.Equal(c.Level(), a.Level()) || !slices.Equal(c.When(), b.When()) {
+		t.Errorf("%+v\n%+v\n%+v", a, b, c)
 	}
 }
 
