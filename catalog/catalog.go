@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -32,9 +33,10 @@ type Options struct {
 }
 
 // Catalog holds the items of a table, and the set that they make. Any number of
-// goroutines may use it.
+// goroutines may use it; Set, Status and Digest wait for nobody.
 type Catalog struct {
 	opts Options
+	view atomic.Pointer[view] // for those who do not wait while a set is compiled
 
 	mu    sync.Mutex            // guards what follows, and that sets are applied one after the other
 	items map[string]table.Item // the newest that were told
@@ -46,6 +48,13 @@ type Catalog struct {
 	sum   table.Digest // of items
 	used  table.Digest // of good
 	status
+}
+
+// view is what a catalog was after the latest change.
+type view struct {
+	set    *limit.Set
+	status Status
+	digest table.Digest
 }
 
 // status is what there is to tell of a catalog.
@@ -74,17 +83,30 @@ func New(opts Options) *Catalog {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Catalog{
+	c := &Catalog{
 		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, rest: map[string]bool{}, apply: func(*limit.Set) {},
 		status: status{rejected: map[string]rejection{}},
 	}
+	c.publish()
+	return c
 }
+
+// change begins a change of the catalog, and returns what ends it.
+func (c *Catalog) change() (end func()) {
+	c.mu.Lock()
+	return func() {
+		c.publish()
+		c.mu.Unlock()
+	}
+}
+
+// publish shows what the catalog is now. The caller holds mu.
+func (c *Catalog) publish() { c.view.Store(&view{c.set, c.describe(), c.sum}) }
 
 // Load takes the items of a whole table. It fails when no set can be made of them, and
 // then the catalog stays empty.
 func (c *Catalog) Load(items []table.Item) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.change()()
 	c.take(items)
 	if c.set != nil {
 		return nil
@@ -99,16 +121,14 @@ func (c *Catalog) Load(items []table.Item) error {
 
 // Recall takes older versions of items whose newest one cannot be used.
 func (c *Catalog) Recall(items []table.Item) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.change()()
 	c.recall(items)
 }
 
 // Apply takes items that have changed, and returns those that were new. It is to be called
 // now and then also without any: some that could not be used may be by then.
 func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.change()()
 	return c.take(items)
 }
 
@@ -130,8 +150,7 @@ func (c *Catalog) Versions() map[string]int64 {
 // it stays in use, and counts no more. What was no item of limits and is not there any more is
 // forgotten.
 func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh []table.Item) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.change()()
 	there := map[string]bool{}
 	for i := range items {
 		it := &items[i]
@@ -277,8 +296,7 @@ func (c *Catalog) needed() iter.Seq[string] {
 // Recompile makes the set anew from the same items, for when Compile makes something else
 // of them by now. With an error the set stays.
 func (c *Catalog) Recompile() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.change()()
 	if c.set == nil {
 		return nil
 	}
@@ -292,11 +310,7 @@ func (c *Catalog) Recompile() error {
 }
 
 // Set returns the limits in use, nil before there are any.
-func (c *Catalog) Set() *limit.Set {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.set
-}
+func (c *Catalog) Set() *limit.Set { return c.view.Load().set }
 
 // OnChange has later sets handed to apply, one at a time.
 func (c *Catalog) OnChange(apply func(*limit.Set)) {
@@ -333,11 +347,7 @@ func (c *Catalog) Items() []table.Item {
 }
 
 // Digest tells what was told to the catalog, to be compared with the table's.
-func (c *Catalog) Digest() table.Digest {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sum
-}
+func (c *Catalog) Digest() table.Digest { return c.view.Load().digest }
 
 // Status describes a catalog.
 type Status struct {
@@ -349,9 +359,10 @@ type Status struct {
 }
 
 // Status describes the catalog.
-func (c *Catalog) Status() Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *Catalog) Status() Status { return c.view.Load().status }
+
+// describe describes the catalog. The caller holds mu.
+func (c *Catalog) describe() Status {
 	st := Status{Rejections: c.rejections, Stale: c.stale}
 	if c.set != nil {
 		st.Version = c.set.Version

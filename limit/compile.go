@@ -28,6 +28,8 @@ type CompileOptions struct {
 	IDs []string
 	// Cells has a part of each limit enforced, unless it is nil.
 	Cells *Cells
+	// Pause is called now and then while many tenants are compiled, unless it is nil.
+	Pause func()
 }
 
 // Compile turns a document into a set. It lists every mistake, as a *Problems;

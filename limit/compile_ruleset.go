@@ -2,15 +2,12 @@ package limit
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
 	"strings"
 )
 
-// yieldEvery is after how many tenants others get the processor, some tenth of a
-// millisecond: decisions that Go's collector has driven from theirs do not wait for the end
-// of a time slice, which is 10 ms.
-const yieldEvery = 32
+// pauseEvery is after how many tenants there is a pause: some tenths of a millisecond.
+const pauseEvery = 128
 
 // compileRulesets makes what applies to each plan and to each tenant listed.
 func (c *compiler) compileRulesets() {
@@ -30,8 +27,8 @@ func (c *compiler) compileRulesets() {
 		n := 0
 		c.doc.Tenants(func(spec *TenantSpec) {
 			c.compileTenant(spec)
-			if n++; n%yieldEvery == 0 {
-				runtime.Gosched()
+			if n++; n%pauseEvery == 0 && c.opts.Pause != nil {
+				c.opts.Pause()
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,7 +52,13 @@ type tableSource struct {
 	lookup   *catalog.Lookup
 	close    func(context.Context) error // of what tells of changes
 	log      *slog.Logger
+	started  atomic.Bool // decisions are made
 }
+
+// compilePause is how long a compilation rests, again and again, while decisions are made:
+// they then find a processor within tenths of a millisecond, and not only when the system
+// or Go's scheduler takes one away from it.
+const compilePause = time.Millisecond
 
 // compileOptions are what limits are checked against by the settings.
 func compileOptions(s *config.Settings) limit.CompileOptions {
@@ -62,6 +69,9 @@ func compileOptions(s *config.Settings) limit.CompileOptions {
 // them, with what the gate has tried.
 func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessage, all bool) (*limit.Set, error) {
 	opts := compileOptions(s)
+	if t.started.Load() {
+		opts.Pause = func() { time.Sleep(compilePause) }
+	}
 	var err error
 	if opts.Cells, err = config.CellsOf(parts, s.Cell, int64(s.CellWeight)); err != nil {
 		return nil, err
@@ -148,6 +158,7 @@ func (t *tableSource) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	defer t.end()
+	t.started.Store(true)
 	parts := []func(context.Context) error{t.follower.Run, t.lookup.Run}
 	if t.cell != nil {
 		parts = append(parts, t.cell.run)
