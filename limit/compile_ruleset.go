@@ -7,7 +7,7 @@ import (
 )
 
 // pauseEvery is after how many tenants there is a pause: some tenths of a millisecond.
-const pauseEvery = 128
+const pauseEvery = 64
 
 // compileRulesets makes what applies to each plan and to each tenant listed.
 func (c *compiler) compileRulesets() {
