@@ -84,13 +84,15 @@ func (s *LimitsSource) TakeBack(version, why string) error {
 
 // Promote has the limits that are tried decide for all tenants, as the file says them now.
 func (s *LimitsSource) Promote() error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	next, _, err := s.parse(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	trial, _ := s.set.Trial()
 	if trial == nil {
 		return ErrNoTrial
 	}
-	next, _, err := s.parse(nil)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,9 @@ type LimitsSource struct {
 	opts  limit.CompileOptions
 	apply func(*limit.Set)
 
-	mu     sync.Mutex // guards the fields below, and that reloads do not overlap
+	reading sync.Mutex // has the file read once at a time, which may take a second
+
+	mu     sync.Mutex // guards the fields below, and apply
 	set    *limit.Set
 	loaded time.Time
 	failed error // why the last reload changed nothing
@@ -106,9 +108,11 @@ func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
 
 // Reload loads the limits again. When that fails the last good ones stay.
 func (s *LimitsSource) Reload() error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	next, err := s.parseNext()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next, _, err := s.parse(s.canary.ids(s.set))
 	if err != nil {
 		s.failed = err
 		s.rejected++
@@ -117,6 +121,15 @@ func (s *LimitsSource) Reload() error {
 	s.failed, s.loaded = nil, time.Now()
 	s.use(s.canary.next(s.set, next))
 	return nil
+}
+
+// parseNext reads the file for a set that can be tried beside the one in use, if it is to be.
+func (s *LimitsSource) parseNext() (*limit.Set, error) {
+	s.mu.Lock()
+	ids := s.canary.ids(s.set) // a trial that ends meanwhile changes them not
+	s.mu.Unlock()
+	next, _, err := s.parse(ids)
+	return next, err
 }
 
 // use makes a set the one in use. The caller holds mu.
