@@ -50,14 +50,13 @@ func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, descrip
 	}
 	_, err = d.client.StartDeployment(ctx, in)
 	for tries := 0; isConflict(err) && tries < stopTries && ctx.Err() == nil; tries++ {
-		if err := d.stop(ctx); err != nil {
-			return fmt.Errorf("deploy gate: another deployment is in the way: %w", err)
-		}
 		if tries > 0 { // what was stopped is rolled back first
 			select {
 			case <-ctx.Done():
 			case <-time.After(stopPause):
 			}
+		} else if err := d.stop(ctx); err != nil {
+			return fmt.Errorf("deploy gate: another deployment is in the way: %w", err)
 		}
 		_, err = d.client.StartDeployment(ctx, in)
 	}

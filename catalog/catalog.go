@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // Catalog holds the items of a table, and the set that they make. Any number of
-// goroutines may use it; Set, Status and Digest wait for nobody.
+// goroutines may use it; Set, Cells, Status and Digest wait for nobody.
 type Catalog struct {
 	opts Options
 	view atomic.Pointer[view] // for those who do not wait while a set is compiled
@@ -42,6 +42,7 @@ type Catalog struct {
 	items map[string]table.Item // the newest that were told
 	good  map[string]table.Item // what the set is made of
 	rest  map[string]bool       // which of good are no tenants
+	gone  map[string]time.Time  // when what is good was written that the table does not have
 	set   *limit.Set
 	apply func(*limit.Set)
 	grown int          // tenants that were compiled beside the set since all was
@@ -55,6 +56,7 @@ type view struct {
 	set    *limit.Set
 	status Status
 	digest table.Digest
+	cells  table.Item
 }
 
 // status is what there is to tell of a catalog.
@@ -84,7 +86,7 @@ func New(opts Options) *Catalog {
 		opts.Now = time.Now
 	}
 	c := &Catalog{
-		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, rest: map[string]bool{}, apply: func(*limit.Set) {},
+		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, rest: map[string]bool{}, gone: map[string]time.Time{}, apply: func(*limit.Set) {},
 		status: status{rejected: map[string]rejection{}},
 	}
 	c.publish()
@@ -101,7 +103,7 @@ func (c *Catalog) change() (end func()) {
 }
 
 // publish shows what the catalog is now. The caller holds mu.
-func (c *Catalog) publish() { c.view.Store(&view{c.set, c.describe(), c.sum}) }
+func (c *Catalog) publish() { c.view.Store(&view{c.set, c.describe(), c.sum, c.good[table.KeyCells]}) }
 
 // Load takes the items of a whole table. It fails when no set can be made of them, and
 // then the catalog stays empty.
@@ -159,12 +161,14 @@ func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh [
 		if ok && it.IsLimits() && known.Version > it.Version && before[it.Key] == known.Version {
 			c.opts.Log.Error("an item is older in the table than what was told, and is as there", "key", it.Key, "version", it.Version, "told", known.Version)
 			c.forget(&known)
+			delete(c.gone, it.Key)
 		}
 	}
 	for key, it := range c.items {
 		if !there[key] && !it.Deleted && before[key] == it.Version {
 			c.opts.Log.Error("an item is not in the table, and what is used of it stays", "key", key, "version", it.Version)
 			c.forget(&it)
+			c.gone[key] = it.At
 		}
 	}
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
@@ -198,6 +202,7 @@ func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
 		}
 		c.sum.Add(&it)
 		c.items[key] = it
+		delete(c.gone, key)
 	}
 	fresh = slices.Collect(maps.Values(next))
 	c.use(next)
@@ -226,6 +231,8 @@ func (c *Catalog) newer(items []table.Item) map[string]table.Item {
 			} else if errors.Is(c.rejected[it.Key].why, errNoItem) && c.good[it.Key].Version == it.Version {
 				delete(c.rejected, it.Key) // somebody has put it right
 			}
+		case !ok && it.At.Before(c.gone[it.Key]): // a late message about what is gone
+			c.stale++
 		default:
 			next[it.Key] = it
 		}
@@ -319,12 +326,11 @@ func (c *Catalog) OnChange(apply func(*limit.Set)) {
 	c.apply = apply
 }
 
-// Item returns an item of those that the limits in use are made of.
-func (c *Catalog) Item(key string) (it table.Item, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	it, ok = c.good[key]
-	return it, ok && !it.Deleted
+// Cells returns the item that says which cells there are, of those that the limits in use are
+// made of. Ok is false where there is none.
+func (c *Catalog) Cells() (it table.Item, ok bool) {
+	it = c.view.Load().cells
+	return it, it.Version > 0 && !it.Deleted
 }
 
 // uses reports whether the limits in use are made of an item.

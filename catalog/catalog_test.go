@@ -303,6 +303,27 @@ func TestApplyAll(t *testing.T) {
 	}
 }
 
+// TestLateMessageOfWhatIsGone: what the table does not have stays as it was in use, whatever
+// is told of it late, until it is made again.
+func TestLateMessageOfWhatIsGone(t *testing.T) {
+	c := loaded(t, shared, free, pro, item("TENANT#acme", 5, `{"plan": "free"}`))
+	for range 2 {
+		c.ApplyAll([]table.Item{shared, free, pro}, c.Versions())
+		c.Apply([]table.Item{item("TENANT#acme", 3, `{"plan": "pro"}`)})
+		wantPlan(t, c, "acme", "free")
+	}
+	if st := c.Status(); st.Stale != 2 {
+		t.Errorf("%+v", st)
+	}
+	again := item("TENANT#acme", 1, `{"plan": "pro"}`)
+	again.At = again.At.Add(time.Hour)
+	c.Apply([]table.Item{again})
+	wantPlan(t, c, "acme", "pro")
+	if len(c.gone) != 0 {
+		t.Errorf("%d are gone", len(c.gone))
+	}
+}
+
 // TestPutRight: an item that was written by hand, and then again as it was, is nothing to
 // complain of.
 func TestPutRight(t *testing.T) {

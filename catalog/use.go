@@ -190,6 +190,7 @@ func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
 	delete(c.rejected, "")
 	set.Version = hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.used.Sum)[:6])
 	c.set = set
+	c.publish() // before anybody decides by it
 	c.apply(set)
 }
 

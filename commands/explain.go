@@ -97,7 +97,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		return
 	}
 	set := s.h.opts.Limiter.Limits()
-	limits, version := set.Limits, set.Version
+	limits, version := set.All(), set.Version
 	if len(args) == 2 {
 		if limit.CheckName(string(args[1])) != nil {
 			s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")

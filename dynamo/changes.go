@@ -64,7 +64,9 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 			records = append(records, found...)
 		}
 		err = cmp.Or(err, failed) // one that is sick holds up no other
-		c.note(ctx, id, sh, failed)
+		if held || failed != nil {
+			c.note(ctx, id, sh, failed)
+		}
 	}
 	if len(records) == 0 && err != nil {
 		return nil, err

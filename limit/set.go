@@ -77,6 +77,25 @@ func (s *Set) All() []*Limit {
 	return all
 }
 
+// Raised returns how many limits are Raised, overrides included.
+func (s *Set) Raised() (n int) {
+	count := func(limits []*Limit, tenant string) {
+		for _, l := range limits {
+			if l.Raised && l.Tenant == tenant {
+				n++
+			}
+		}
+	}
+	count(s.Limits, "")
+	for tenant, r := range s.tenants.all() {
+		for i := range r.groups {
+			count(r.groups[i].candidates, tenant)
+		}
+		count(r.off, tenant)
+	}
+	return n
+}
+
 // limits returns all limits of a ruleset, in no order.
 func (r *ruleset) limits() []*Limit {
 	var all []*Limit

@@ -8,11 +8,12 @@ import (
 
 // Cells is what is told of the cells that share the limits when metrics are read.
 type Cells struct {
-	Version int64   // of the set of cells, 0 while nobody has said which there are
-	Active  int     // cells that share the limits
-	Share   float64 // this cell's part of each limit, 0 to 1
-	Missed  int64   // decisions that were not counted for the over-admission
-	Limits  []*limit.Limit
+	Version int64          // of the set of cells, 0 while nobody has said which there are
+	Active  int            // cells that share the limits
+	Share   float64        // this cell's part of each limit, 0 to 1
+	Missed  int64          // decisions that were not counted for the over-admission
+	Limits  []*limit.Limit // of plans and shared ones
+	Raised  int            // limits, overrides included, with Limit.Raised
 }
 
 var (
@@ -47,14 +48,10 @@ func (c *cellsCollector) Collect(to chan<- prometheus.Metric) {
 	cellVersion.send(to, float64(m.Version))
 	cellShare.send(to, m.Share)
 	uncounted.send(to, float64(m.Missed))
-	raised := 0
 	for _, l := range m.Limits {
-		if l.Raised {
-			raised++
-		}
-		if l.Tenant == "" && l.Action == limit.ActionLimit {
+		if l.Action == limit.ActionLimit {
 			perCell.send(to, float64(l.Rate.Count), l.Plan, l.ID)
 		}
 	}
-	raisedLimits.send(to, float64(raised))
+	raisedLimits.send(to, float64(m.Raised))
 }

@@ -120,10 +120,11 @@ func (o *decisionObserver) Observe(set *limit.Set, d *limit.Decision, items []li
 
 // cellMetrics are what the limits in use say of the cells, as they are scraped.
 func (t *tableSource) cellMetrics() (m metrics.Cells) {
-	it, ok := t.Item(table.KeyCells)
+	it, ok := t.Cells()
+	limits := t.Set()
 	set, err := table.ReadCellSet(it.Body)
 	if !ok || err != nil { // all of each limit, then
-		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: t.Set().All()}
+		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: limits.Limits}
 	}
 	m.Version, m.Active = it.Version, len(set.Active())
 	cells, place := set.Sharing(t.cell.id, t.cell.weight)
@@ -132,6 +133,6 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 		total += c.Weight
 	}
 	m.Share = float64(cells[place].Weight) / float64(total)
-	m.Limits, m.Missed = t.Set().All(), t.cell.admitted.Missed()
+	m.Limits, m.Raised, m.Missed = limits.Limits, limits.Raised(), t.cell.admitted.Missed()
 	return m
 }

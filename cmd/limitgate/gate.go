@@ -35,11 +35,17 @@ type gate struct {
 	said   table.Gate
 	held   int64  // the revision that was taken back here
 	why    string // it was
-	vetoed bool   // the registry knows
+	veto   veto   // that the registry does not know of yet
 	broken int64  // the revision that could not be compiled: it is not tried until the gate changes
 	failed error  // why
 	missed bool   // a revision could not be tried beside some of the parts: beside all it may be
 	unread error  // why the gate is not known
+}
+
+// veto says that a revision must not be tried, and why.
+type veto struct {
+	revision int64
+	why      string
 }
 
 // openGate asks for the gate of the settings. Where nobody answers nothing is tried, until
@@ -75,7 +81,7 @@ func (g *gate) apply(body []byte) {
 		g.broken, g.failed = 0, nil
 	}
 	if said.Revision != g.held { // its number may come again
-		g.held, g.why, g.vetoed = 0, "", false
+		g.held, g.why = 0, ""
 	}
 	g.mu.Unlock()
 	if !changed || g.source.Catalog == nil { // of a start
@@ -103,18 +109,23 @@ func (g *gate) fail(err error) {
 // another, and is tried beside all soon.
 func (g *gate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
-	said, off := g.said, g.said.Revision == 0 || g.said.Revision == g.held || g.said.Revision == g.broken
+	said := g.said
+	off := said.Revision == 0 || said.Revision == g.held || said.Revision == g.veto.revision || said.Revision == g.broken
 	g.mu.Unlock()
 	if off {
 		return set
 	}
 	set, err := try(said) // which takes a while
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if all {
+		g.missed = false
+	}
 	if err == nil {
 		return set
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.missed = !all; g.missed {
+	if !all {
+		g.missed = true
 		return set
 	}
 	g.log.Error("a revision of the limits cannot be tried", "revision", said.Revision, "error", err)
@@ -173,7 +184,7 @@ func (t *tableSource) TakeBack(version, why string) error {
 		return config.ErrNoTrial
 	}
 	t.gate.mu.Lock()
-	t.gate.held, t.gate.why, t.gate.vetoed = revision, why, false
+	t.gate.held, t.gate.why, t.gate.veto = revision, why, veto{revision, why}
 	t.gate.mu.Unlock()
 	return t.Recompile()
 }
@@ -182,28 +193,30 @@ func (t *tableSource) TakeBack(version, why string) error {
 func (g *gate) run(ctx context.Context) error {
 	for pause(ctx, vetoEvery) {
 		g.retry()
-		g.veto(ctx)
+		g.tell(ctx)
 	}
 	return nil
 }
 
-// veto tells the control plane of a revision that was taken back, unless it knows.
-func (g *gate) veto(ctx context.Context) {
+// tell tells the control plane of a revision that was taken back, unless it knows.
+func (g *gate) tell(ctx context.Context) {
 	g.mu.Lock()
-	revision, why, vetoed := g.held, g.why, g.vetoed
+	untold := g.veto
 	g.mu.Unlock()
-	if revision == 0 || vetoed {
+	if untold.revision == 0 {
 		return
 	}
-	if err := g.registry.Veto(ctx, revision, why); err != nil {
+	if err := g.registry.Veto(ctx, untold.revision, untold.why); err != nil {
 		if ctx.Err() == nil {
-			g.log.Error("other proxies still try what was taken back here", "revision", revision, "error", err)
+			g.log.Error("other proxies still try what was taken back here", "revision", untold.revision, "error", err)
 		}
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.vetoed = g.vetoed || g.held == revision
+	if g.veto == untold {
+		g.veto = veto{}
+	}
 }
 
 // Promote is for people with rights on the table.

@@ -310,7 +310,9 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 			fmt.Fprintf(w, "%s\n", paint("32", "  + "+line))
 		}
 		if len(gone)+len(come) == 0 {
-			fmt.Fprintln(w, "  in another order")
+			for _, difference := range table.Differences(c.Before.Body, c.After) {
+				fmt.Fprintf(w, "  %s\n", difference)
+			}
 		}
 	}
 	if len(changes) == 0 {

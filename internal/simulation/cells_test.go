@@ -285,7 +285,7 @@ func (r *cellsRun) ask(c *simulatedCell) (part float64, units int64) {
 
 // partOf returns which part of the limit a proxy should enforce by what it was told.
 func (c *simulatedCell) partOf(p *proxyOfCell) float64 {
-	if it, told := p.Item(limits.KeyCells); told && it.Version != p.version {
+	if it, told := p.Cells(); told && it.Version != p.version {
 		p.version, p.part = it.Version, c.workOut(it.Body)
 	}
 	return p.part
