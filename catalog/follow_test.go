@@ -120,6 +120,17 @@ func following(t *testing.T, f *Follower, test func()) {
 
 var errDown = errors.New("the table is down")
 
+// started returns a follower without a snapshot that has read a table, and all that it has.
+func started(t *testing.T, delay func(time.Duration)) (*fakeTable, fakeUpdates, *Catalog, *Follower) {
+	t.Helper()
+	source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
+	f := NewFollower(c, source, updates, "", delay)
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return source, updates, c, f
+}
+
 // TestStartFromTable: what the table holds is used, and kept for the next start.
 func TestStartFromTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
@@ -232,12 +243,8 @@ func TestFollow(t *testing.T) {
 // one, because that may have overtaken what it counts.
 func TestRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
 		late := 0
-		f := NewFollower(c, source, updates, "", func(time.Duration) { late++ })
-		if err := f.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		source, updates, c, f := started(t, func(time.Duration) { late++ })
 		following(t, f, func() {
 			source.put(acme)
 			updates.tell(source.digest())
@@ -274,11 +281,7 @@ func TestRepair(t *testing.T) {
 // backup, stays in use, and the table is not read again and again for it.
 func TestItemThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
-		f := NewFollower(c, source, updates, "", nil)
-		if err := f.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		source, updates, c, f := started(t, nil)
 		following(t, f, func() {
 			updates.tell(of(acme)) // which is nowhere else
 			for range 100 {
@@ -334,11 +337,7 @@ func TestTableDownAtStart(t *testing.T) {
 // it tells in between is used.
 func TestReceiveErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
-		f := NewFollower(c, source, updates, "", nil)
-		if err := f.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, updates, c, f := started(t, nil)
 		following(t, f, func() {
 			begin, asked := time.Now(), 0
 			for ; time.Since(begin) < time.Minute; asked++ {
