@@ -84,6 +84,9 @@ func (s *LimitsSource) TakeBack(version, why string) error {
 
 // Promote has the limits that are tried decide for all tenants, as the file says them now.
 func (s *LimitsSource) Promote() error {
+	if trial, _ := s.Set().Trial(); trial == nil { // and nothing is read for nothing
+		return ErrNoTrial
+	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	next, _, err := s.parse(nil)

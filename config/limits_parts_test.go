@@ -125,6 +125,16 @@ func TestJoinJSON(t *testing.T) {
 	}
 }
 
+// TestPause: who compiles many tenants rests now and then, and for few never.
+func TestPause(t *testing.T) {
+	for tenants, want := range map[int]int{0: 0, 63: 0, 64: 1, 1000: 15} {
+		pauses := 0
+		if _, _, err := CompileParts("crowd", crowdedParts(tenants), limit.CompileOptions{Pause: func() { pauses++ }}); err != nil || pauses != want {
+			t.Errorf("%d tenants: %d pauses, want %d: %v", tenants, pauses, want, err)
+		}
+	}
+}
+
 // TestCompilePartsMistakes: a part of which nothing can be made is an error, whatever it is.
 func TestCompilePartsMistakes(t *testing.T) {
 	const shared, plan = `{"version": 1}`, `[{"id": "a", "by": ["tenant"], "rate": "1/s"}]`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pauseEvery is after how many tenants there is a pause: some tenths of a millisecond.
+// pauseEvery is after how many tenants there is a pause: a tenth of a millisecond or two.
 const pauseEvery = 64
 
 // compileRulesets makes what applies to each plan and to each tenant listed.
