@@ -92,7 +92,9 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 
 func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	fs.StringVar(&r.gate, "gate", "", "the `configuration` in AWS AppConfig that is the gate")
-	r.ttl = ipMaxTTLFlag(fs)
+	if r.ttl = new(time.Duration); word == "start" || word == "promote" { // which check a revision
+		r.ttl = ipMaxTTLFlag(fs)
+	}
 	if word == "status" {
 		fs.StringVar(&r.cells, "cells", "", "`name` of the DynamoDB table with the vetoes of proxies")
 		return
