@@ -84,6 +84,7 @@ func TestLongHostile(t *testing.T) {
 			o := runHostileRow(t, by, r, *hostileClients, hostileTime)
 			broken := append(o.broken(), o.slow()...)
 			fmt.Fprintln(table, o.line(broken))
+			t.Log(o.line(broken))
 			for _, what := range broken {
 				t.Errorf("beside %d hostile clients: %s", o.clients, what)
 			}
