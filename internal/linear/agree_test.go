@@ -11,6 +11,9 @@ import (
 func drawHistory(random *rand.Rand, wrong int) *History {
 	h := &History{Tenant: "acme", Plan: quotas}
 	m := h.model(0, 1<<40, excuse{})
+	for _, id := range []string{"x", "y", "z", "r", "rx", "ry", "rz", "a", "ax", "ay", "az"} {
+		m.ids[id] = idUse{2, 1 << 40} // what it will be asked for is not known yet
+	}
 	s := m.first()
 	unanswered := 0
 	for at := int64(1000); len(h.Operations) < 30; at += 1 + random.Int64N(400) {

@@ -13,11 +13,25 @@ type model struct {
 	forgets bool
 	tracks  bool // there is a failover, and a budget
 	paced   bool // some limit is Paced: else it makes no difference when a call was decided
+	ids     map[string]idUse
+}
+
+// idUse is how often calls have an ID, and until when one can have its effect.
+type idUse struct {
+	calls int
+	until int64
 }
 
 // model returns that of a history with an excuse.
 func (h *History) model(begin, horizon int64, x excuse) *model {
+	ids := map[string]idUse{}
+	for i := range h.Operations {
+		o := &h.Operations[i]
+		use := ids[o.ID]
+		ids[o.ID] = idUse{use.calls + 1, max(use.until, o.ends(horizon))}
+	}
 	return &model{
+		ids:  ids,
 		plan: h.Plan, begin: begin, horizon: horizon, budget: x.lost, forgets: x.forgot, tracks: x.lost > 0 && h.has(Failover),
 		paced: slices.ContainsFunc(h.Plan, func(l Limit) bool { return l.Rule == Paced }),
 	}
@@ -43,6 +57,7 @@ func (m *model) decided(b *buckets, at int64) {
 // impossible there.
 func (m *model) step(s *state, o *Operation) []*state {
 	var next []*state
+	s = m.outlived(s, o.Sent)
 	switch {
 	case o.Kind == Emptied:
 		empty := m.first()
@@ -64,6 +79,18 @@ func (m *model) step(s *state, o *Operation) []*state {
 		next = append(next, s)
 	}
 	return next
+}
+
+// outlived returns the state without the records that no call at an instant or later can
+// ask for: without them, more states are the same.
+func (m *model) outlived(s *state, at int64) *state {
+	gone := func(r record) bool { return m.ids[r.id].until < at }
+	if !slices.ContainsFunc(s.records, gone) {
+		return s
+	}
+	next := *s
+	next.records = slices.DeleteFunc(slices.Clone(s.records), gone)
+	return &next
 }
 
 // failOver returns s and the states before it, back to where more acknowledged changes
@@ -94,7 +121,7 @@ func (m *model) at(s *state, o *Operation) span {
 // decide returns the states after a call that is granted or denied. Of one without an
 // answer that is without the state in which it changes nothing.
 func (m *model) decide(s *state, o *Operation) (next []*state) {
-	keeps := o.ID != "" && !o.Unrecorded && o.Kind != Peek
+	keeps := o.ID != "" && !o.Unrecorded && m.ids[o.ID].calls > 1
 	forgets := o.Unrecorded || m.forgets && o.ID != "" && (o.Kind == Check || o.Kind == Reserve && !o.Known)
 	if i, found := s.find(o.ID, o.Kind); o.ID != "" && found && s.records[i].status != cancelled {
 		if again := m.repeat(s, o, i); again != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // maxLimits bounds the limits of a plan, so that states are values.
-const maxLimits = 4
+const maxLimits = 5
 
 // Rule is how a limit counts.
 type Rule uint8
@@ -35,7 +35,7 @@ type Limit struct {
 func (l *Limit) every() int64 { return l.Every.Microseconds() }
 
 // Plan is the limits of a tenant in the order of their file, each in a group of its
-// own. There are at most four.
+// own. There are at most maxLimits.
 type Plan []Limit
 
 // applies reports whether limit i decides a call.
@@ -46,6 +46,9 @@ func (p Plan) applies(i int, c *Call) bool {
 	}
 	return len(l.Ops) == 0 || slices.Contains(l.Ops, c.Op)
 }
+
+// Has reports whether there is a limit with an id.
+func (p Plan) Has(id string) bool { return p.index(id) >= 0 }
 
 // index returns the place of the limit with an id, -1 if there is none.
 func (p Plan) index(id string) int {

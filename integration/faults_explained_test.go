@@ -1,0 +1,113 @@
+package integration
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/linear"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// orderTimeout bounds porcupine's search for an order of one history.
+const orderTimeout = 5 * time.Second
+
+// explained is what the histories of a run come to.
+type explained struct {
+	histories, calls, unanswered, lost int
+	forgot                             int // histories in which the store kept nothing of a check
+}
+
+func (e *explained) cell() string {
+	if e.histories == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d / %d / %d / %d", e.histories, e.calls, e.unanswered, e.lost)
+}
+
+// happened returns what the fault did to a shard's store, as operations: between its
+// beginning and its end a replica was promoted, or everything was lost.
+func (o *outcome) happened(shard int, promoted bool) []linear.Operation {
+	happening := linear.Operation{Answer: linear.Answer{Known: true}, Sent: o.made.UnixMicro(), Received: o.closed.UnixMicro()}
+	switch {
+	case o.fault.emptied != nil && o.fault.emptied(shard, promoted):
+		happening.Kind = linear.Emptied
+	case promoted:
+		happening.Kind = linear.Failover
+	default:
+		return nil
+	}
+	return []linear.Operation{happening}
+}
+
+// promotions returns for each shard whether its master is another one now.
+func (s *scene) promotions(t *testing.T) (promoted [shards]bool) {
+	t.Helper()
+	masters := s.Masters(t)
+	for i := range promoted {
+		promoted[i] = !slices.Contains(masters, s.Nodes[i])
+	}
+	return promoted
+}
+
+// explain fails the test if a history has no order of whole decisions.
+func (o *outcome) explain(t *testing.T, hs *historians) {
+	t.Helper()
+	promoted := o.scene.promotions(t)
+	for _, h := range hs.all {
+		all := h.history()
+		shard := o.scene.FirstOwner(limit.Slot([]byte(h.tenant)))
+		all.Operations = append(all.Operations, o.happened(shard, promoted[shard])...)
+		all.SlotsMove = o.fault.moves || promoted[shard]
+		o.explained.add(all, o.explainOne(t, all))
+	}
+	if o.explained.calls == 0 {
+		t.Error("the store answered nobody whose history is checked")
+	}
+	if o.explained.forgot > 0 {
+		o.note("in %d histories the store kept nothing of a check with an ID while slots moved, and charged it again", o.explained.forgot)
+	}
+}
+
+// explainOne searches an order for a history. One that has none is saved.
+func (o *outcome) explainOne(t *testing.T, h *linear.History) linear.Result {
+	t.Helper()
+	r := linear.FindOrder(h, orderTimeout)
+	if r.Verdict == linear.Explained {
+		return r
+	}
+	folder := filepath.Join("..", ".cache", "histories", notWord.ReplaceAllString(o.fault.name, "-"))
+	path, summary, err := h.Save(folder)
+	switch {
+	case err != nil:
+		t.Error(err)
+	case r.Verdict == linear.Undecided:
+		t.Errorf("tenant %s: the search for an order of its history took too long: all of it is in %s", h.Tenant, path)
+	default:
+		t.Errorf("tenant %s: %s(all of it is in %s, drawn beside it)", h.Tenant, summary, path)
+	}
+	return r
+}
+
+var notWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+func (e *explained) add(h *linear.History, r linear.Result) {
+	e.histories++
+	e.lost += r.Lost
+	if r.Forgot {
+		e.forgot++
+	}
+	for i := range h.Operations {
+		switch o := &h.Operations[i]; {
+		case o.Kind == linear.Failover || o.Kind == linear.Emptied:
+		case o.Known:
+			e.calls++
+		case o.Kind != linear.Peek:
+			e.calls++
+			e.unanswered++
+		}
+	}
+}
