@@ -25,6 +25,7 @@ const historyLimits = `
     - {id: total, by: [tenant], group: total, rate: 1000/366d, algorithm: fixed_window, on_error: open}
     - {id: slow, by: [tenant], group: slow, when: {op: call}, rate: 1/h, burst: 200, on_error: open}
     - {id: log, by: [tenant], group: log, when: {op: call}, rate: 150/366d, algorithm: sliding_log, on_error: open}
+    - {id: other, by: [tenant], group: other, when: {op: other}, rate: 400/366d, algorithm: sliding_log, on_error: open}
     - {id: paced, by: [tenant], group: paced, when: {op: paced}, rate: 20/s, burst: 20, on_error: open}
     - {id: slots, by: [tenant], when: {op: work}, algorithm: concurrency, slots: 2, on_error: open}
   closedhistory:
@@ -41,6 +42,7 @@ var (
 		{ID: "total", Capacity: 1000},
 		{ID: "slow", Capacity: 200, Ops: []string{"call"}},
 		{ID: "log", Capacity: 150, Ops: []string{"call"}},
+		{ID: "other", Capacity: 400, Ops: []string{"other"}},
 		{ID: "paced", Rule: linear.Paced, Capacity: 20, Every: pacedEvery, Ops: []string{"paced"}},
 		{ID: "slots", Rule: linear.Slots, Capacity: 2, Ops: []string{"work"}},
 	}
@@ -186,7 +188,7 @@ type historyCaller struct {
 
 // run asks until it is stopped.
 func (c *historyCaller) run() {
-	acts := []func(){c.check, c.check, c.check, c.reserve, c.reserve, c.peek}
+	acts := []func(){c.check, c.check, c.pipeline, c.reserve, c.reserve, c.peek}
 	if c.h.plan.Has("slots") {
 		acts = append(acts, c.acquire, c.acquire)
 	}
@@ -232,6 +234,23 @@ func (c *historyCaller) check() {
 
 func (c *historyCaller) peek() {
 	c.ask(linear.Call{Kind: linear.Peek, Op: c.op(), Units: 1 + c.random.Int64N(3)}, false)
+}
+
+// pipeline checks several times at once.
+func (c *historyCaller) pipeline() {
+	if !c.h.bold() {
+		return
+	}
+	calls := make([]linear.Call, 2+c.random.IntN(2))
+	for i := range calls {
+		calls[i] = linear.Call{Kind: linear.Check, Op: c.op(), Units: 1 + c.random.Int64N(3)}
+	}
+	for _, a := range c.askAll(calls, false) {
+		if !a.Known {
+			c.awaitStore()
+			return
+		}
+	}
 }
 
 // reserve reserves, and later settles.
@@ -303,25 +322,29 @@ func (c *historyCaller) awaitStore() bool {
 // ask makes a call and notes it. Doubtful says of a settlement that the proxy may hold
 // what it settles by itself: then only that it was settled before is of the store.
 func (c *historyCaller) ask(call linear.Call, doubtful bool) linear.Answer {
-	c.h.calls.Add(1)
-	o := linear.Operation{Client: c.n, Call: call, Sent: time.Now().UnixMicro()}
-	reply := c.redis.Do(context.Background(), c.words(&call)...)
-	o.Received = time.Now().UnixMicro()
-	if call.Kind >= linear.Commit {
-		outcome, err := reply.Int64()
-		o.Known = err == nil && (outcome == 2 || outcome == 1 && !doubtful)
-		o.Outcome = outcome
-	} else {
-		o.Answer = answerOf(reply)
+	return c.askAll([]linear.Call{call}, doubtful)[0]
+}
+
+// askAll makes calls in one pipeline, and notes them as made at the same time.
+func (c *historyCaller) askAll(calls []linear.Call, doubtful bool) (answers []linear.Answer) {
+	pipe := c.redis.Pipeline()
+	var replies []*redis.Cmd
+	for i := range calls {
+		replies = append(replies, pipe.Do(context.Background(), c.words(&calls[i])...))
 	}
-	if !o.Known {
-		o.Answer = linear.Answer{}
-		if call.Kind != linear.Peek {
+	sent := time.Now().UnixMicro()
+	_, _ = pipe.Exec(context.Background()) // each reply has its own error
+	received := time.Now().UnixMicro()
+	for i, call := range calls {
+		a := answerOf(&call, replies[i], doubtful)
+		c.h.calls.Add(1)
+		if !a.Known && call.Kind != linear.Peek {
 			c.h.unanswered.Add(1)
 		}
+		c.saw = append(c.saw, linear.Operation{Client: c.n, Call: call, Answer: a, Sent: sent, Received: received})
+		answers = append(answers, a)
 	}
-	c.saw = append(c.saw, o)
-	return o.Answer
+	return answers
 }
 
 // words returns the command of a call.
@@ -346,8 +369,15 @@ func (c *historyCaller) words(call *linear.Call) []any {
 	return words
 }
 
-// answerOf returns the decision in a reply, if it is the store's.
-func answerOf(reply *redis.Cmd) linear.Answer {
+// answerOf returns the decision or the outcome in a reply, if it is the store's.
+func answerOf(call *linear.Call, reply *redis.Cmd, doubtful bool) linear.Answer {
+	if call.Kind >= linear.Commit {
+		outcome, err := reply.Int64()
+		if err != nil || outcome != 2 && (outcome != 1 || doubtful) {
+			return linear.Answer{}
+		}
+		return linear.Answer{Known: true, Outcome: outcome}
+	}
 	f, err := reply.Slice()
 	if err != nil || len(f) < 7 || f[6] != "store" {
 		return linear.Answer{}

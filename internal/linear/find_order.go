@@ -32,10 +32,9 @@ type Result struct {
 const MostLost = 8
 
 // FindOrder searches an order of whole decisions that explains a history, first one in
-// which nothing was lost. It walks through the history, which takes no time where few calls
-// have no answer, and has porcupine confirm what that comes to, or find it out where there
-// is too much to walk through. The timeout is porcupine's. Where the two contradict each
-// other the history is undecided.
+// which nothing was lost. Porcupine searches it. It is fast where there is an order; where
+// it takes longer than the timeout the history is walked through instead, which is fast
+// where there is none. That there is none at all both have to find, if they can.
 func FindOrder(h *History, timeout time.Duration) Result {
 	ops, horizon := h.ordered()
 	if len(ops) == 0 {
@@ -55,35 +54,29 @@ func FindOrder(h *History, timeout time.Duration) Result {
 	return Result{Verdict: verdict}
 }
 
-// search searches an order by a model. That there is none need not be confirmed unless it
-// is the last word.
+// search searches an order by a model. Unless that there is none is the last word, one
+// way to find that is enough.
 func (m *model) search(ops []Operation, timeout time.Duration, last bool) Verdict {
-	w := &walk{m: m, now: []situation{{state: m.first()}}}
-	walked := Explained
-	if w.run(moments(ops), func(int) {}) != nil {
-		walked = Unexplained
-	}
-	if w.full {
-		walked = Undecided
-	}
-	if walked == Unexplained && !last {
-		return walked
-	}
 	searched := Undecided
 	switch porcupine.CheckOperationsTimeout(m.porcupine(), m.operations(ops), timeout) {
 	case porcupine.Ok:
-		searched = Explained
+		return Explained
 	case porcupine.Illegal:
 		searched = Unexplained
 	}
-	switch {
-	case walked == Undecided:
+	if searched == Unexplained && !last {
 		return searched
-	case searched == Undecided || searched == walked:
-		return walked
-	default:
+	}
+	w := &walk{m: m, now: []situation{{state: m.first()}}}
+	switch stuck := w.run(moments(ops), func(int) {}); {
+	case w.full:
+		return searched
+	case stuck != nil:
+		return Unexplained
+	case searched == Unexplained: // one of the two is wrong
 		return Undecided
 	}
+	return Explained
 }
 
 func boolToInt(b bool) int {

@@ -6,7 +6,7 @@ import (
 )
 
 // maxLimits bounds the limits of a plan, so that states are values.
-const maxLimits = 5
+const maxLimits = 6
 
 // Rule is how a limit counts.
 type Rule uint8

@@ -114,8 +114,9 @@ func (w *walk) receive(o *Operation) bool {
 			if p == nil || x.done>>i&1 != 0 {
 				continue
 			}
-			for _, next := range w.m.step(x.state, p) {
-				if p.Known || next != x.state { // what is never executed has its effect never
+			was := w.m.outlived(x.state, p.Sent)
+			for _, next := range w.m.step(was, p) {
+				if p.Known || next != was { // what is never executed has its effect never
 					visit(situation{next, x.done | 1<<i})
 				}
 			}
