@@ -30,7 +30,8 @@ func (e *explained) cell() string {
 }
 
 // happened returns what the fault did to a shard's store, as operations: between its
-// beginning and its end a replica was promoted, or everything was lost.
+// beginning and its end a replica was promoted, everything was lost, or the clock stepped
+// back.
 func (o *outcome) happened(shard int, promoted bool) []linear.Operation {
 	happening := linear.Operation{Answer: linear.Answer{Known: true}, Sent: o.made.UnixMicro(), Received: o.closed.UnixMicro()}
 	switch {
@@ -38,6 +39,8 @@ func (o *outcome) happened(shard int, promoted bool) []linear.Operation {
 		happening.Kind = linear.Emptied
 	case promoted:
 		happening.Kind = linear.Failover
+	case o.fault.clocked:
+		happening.Kind = linear.SetBack
 	default:
 		return nil
 	}
@@ -116,7 +119,7 @@ func (e *explained) add(h *linear.History, r linear.Result) {
 	}
 	for i := range h.Operations {
 		switch o := &h.Operations[i]; {
-		case o.Kind == linear.Failover || o.Kind == linear.Emptied:
+		case !o.Kind.IsCall():
 		case o.Known:
 			e.calls++
 		case o.Kind != linear.Peek:

@@ -11,7 +11,8 @@ import (
 type Kind uint8
 
 // The calls, by their commands, and what happens to a store: a Failover promotes a
-// replica, which may lack the last writes; one that is Emptied has lost everything.
+// replica, which may lack the last writes; one that is Emptied has lost everything; the
+// clock of one that is SetBack has stepped back.
 const (
 	Check Kind = iota
 	Peek
@@ -22,12 +23,16 @@ const (
 	Release
 	Failover
 	Emptied
+	SetBack
 )
 
 // String returns the name of the command, or of what happens.
 func (k Kind) String() string {
-	return [...]string{"CHECK", "PEEK", "RESERVE", "ACQUIRE", "COMMIT", "CANCEL", "RELEASE", "failover", "emptied"}[k]
+	return [...]string{"CHECK", "PEEK", "RESERVE", "ACQUIRE", "COMMIT", "CANCEL", "RELEASE", "failover", "emptied", "clock set back"}[k]
 }
+
+// IsCall reports whether a client makes it: else it happens to a store.
+func (k Kind) IsCall() bool { return k < Failover }
 
 // settles reports whether a call changes what an earlier one was granted.
 func (k Kind) settles() bool { return k == Commit || k == Cancel || k == Release }
@@ -76,7 +81,7 @@ func (o *Operation) acknowledged() bool {
 
 // reads reports whether the operation changes nothing.
 func (o *Operation) reads() bool {
-	return o.Kind == Peek || o.Known && !o.acknowledged() && o.Kind != Failover && o.Kind != Emptied
+	return o.Kind == Peek || o.Known && !o.acknowledged() && o.Kind.IsCall()
 }
 
 // ends returns when the operation has had its effect at the latest.
@@ -89,7 +94,7 @@ func (o *Operation) ends(horizon int64) int64 {
 
 // String returns the operation without its times.
 func (o *Operation) String() string {
-	if o.Kind == Failover || o.Kind == Emptied {
+	if !o.Kind.IsCall() {
 		return "the store: " + o.Kind.String()
 	}
 	var b strings.Builder

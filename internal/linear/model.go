@@ -65,6 +65,10 @@ func (m *model) step(s *state, o *Operation) []*state {
 		return []*state{empty}
 	case o.Kind == Failover:
 		return m.failOver(s)
+	case o.Kind == SetBack:
+		b := s.buckets
+		b.setBack = true
+		return []*state{s.with(b, nil)}
 	case o.Kind.settles():
 		next = m.settle(s, o)
 	default:
@@ -116,6 +120,16 @@ func (m *model) failOver(s *state) (next []*state) {
 // at returns when an operation can be decided.
 func (m *model) at(s *state, o *Operation) span {
 	return span{max(o.Sent, s.since), o.ends(m.horizon)}
+}
+
+// pace returns what is known of a Paced bucket when it is asked. After the clock stepped
+// back that is only that no unit came of it, and that it owes no more than it can hold.
+func (m *model) pace(b *buckets, i int, at span) pace {
+	l, full := &m.plan[i], b.full[i]
+	if b.setBack {
+		full.hi = max(full.hi, at.hi+2*l.Capacity*l.every())
+	}
+	return l.pace(full, at)
 }
 
 // decide returns the states after a call that is granted or denied. Of one without an
@@ -177,11 +191,11 @@ func (m *model) grant(s *state, o *Operation, keeps bool) *state {
 			r.left[i] = span{l.Capacity - b.used[i], l.Capacity - b.used[i]}
 			continue
 		}
-		p := l.pace(b.full[i], at)
+		p := m.pace(&b, i, at)
 		if at.lo > at.hi || !l.admits(&p, units, o.Known && o.Limit == l.ID, o.Left) {
 			return nil
 		}
-		b.full[i], at, r.left[i] = p.full, p.at, l.left(p.lack)
+		b.full[i], b.setBack, at, r.left[i] = p.full, false, p.at, l.left(p.lack)
 	}
 	m.decided(&b, at.lo)
 	if o.Known && !m.binds(o, &r.left) {
@@ -241,11 +255,13 @@ func (m *model) deny(s *state, o *Operation) *state {
 		return s.changed(b)
 	}
 	at := m.at(s, o)
-	p := l.pace(b.full[i], at)
+	p := m.pace(&b, i, at)
 	if at.lo > at.hi || !l.refuses(&p, o.cost(), o.Left) {
 		return nil
 	}
-	b.full[i] = p.full
+	if o.Kind != Peek {
+		b.full[i], b.setBack = p.full, false
+	}
 	m.decided(&b, p.at.lo)
 	return s.changed(b)
 }

@@ -27,14 +27,42 @@ func TestPaced(t *testing.T) {
 		"more than full again": {900, admitted("paced", 5), Unexplained},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := empty()
-			h.at += c.after * 1000
-			h.check("-", 1, c.a)
+			h := empty().wait(c.after).check("-", 1, c.a)
 			if got := FindOrder(&h.History, time.Minute); got.Verdict != c.want {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
+}
+
+// TestSetBack: a bucket whose clock stepped back earns nothing until it is written, and
+// then at its rate: nothing more than if the clock had not stepped.
+func TestSetBack(t *testing.T) {
+	begin := func() *told { return tell(fast).check("-", 4, admitted("paced", 1)).over(SetBack) }
+	peek := Call{Kind: Peek, Op: "-", Units: 1}
+	for name, c := range map[string]struct {
+		h    *told
+		want Verdict
+	}{
+		"earned nothing":           {begin().add(peek, admitted("paced", 0)), Explained},
+		"minted":                   {begin().add(peek, admitted("paced", 1)), Unexplained},
+		"peeked again":             {begin().wait(250).add(peek, admitted("paced", 0)).wait(250).add(peek, admitted("paced", 0)), Explained},
+		"earned nothing for once":  {begin().wait(250).check("-", 1, admitted("paced", 0)).wait(150).check("-", 1, admitted("paced", 0)), Explained},
+		"earned nothing for ever":  {begin().wait(250).check("-", 1, admitted("paced", 0)).wait(150).check("-", 1, denied("paced", 0)), Unexplained},
+		"more than without a step": {begin().wait(150).check("-", 2, admitted("paced", 0)).check("-", 1, admitted("paced", 0)), Unexplained},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := FindOrder(&c.h.History, time.Minute); got.Verdict != c.want {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// wait lets some milliseconds pass.
+func (h *told) wait(ms int64) *told {
+	h.at += ms * 1000
+	return h
 }
 
 // TestPacedBuckets: whatever a bucket answers that is kept by itself is explained, when

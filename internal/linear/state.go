@@ -31,6 +31,9 @@ type record struct {
 type buckets struct {
 	used [maxLimits]int64 // of limits that are not Paced
 	full [maxLimits]span  // of those that are
+	// setBack says that the store's clock stepped back, and that no Paced bucket was
+	// written since. Until it is, it earns nothing.
+	setBack bool
 	// since is the earliest instant at which the last decision can have been made.
 	since int64
 }
