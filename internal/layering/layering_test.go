@@ -163,6 +163,11 @@ var table = map[string]row{
 		imports:  []string{"limit", "limiter"},
 		forTests: true,
 	},
+	"internal/linear": {
+		reason:   "a model of limits written from their documentation: it shares no maths with what it judges",
+		forTests: true,
+		settled:  true,
+	},
 	"internal/load": {
 		reason:  "sends bytes and counts replies; of Redis it knows which slot a key has",
 		imports: []string{"limit"},
