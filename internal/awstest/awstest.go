@@ -3,7 +3,8 @@
 // are gone when the test is over.
 //
 // The emulator is the file named by LIMITGATE_MOTO, or moto_server from PATH. Where there
-// is none tests fail and say how to get it. Tests of what is done at the same time have
+// is none tests fail and say how to get it; they are left out where LIMITGATE_WITHOUT_AWS
+// gives the reason. Tests of what is done at the same time have
 // DynamoDB Local beside it, AWS's own, from the folder named by LIMITGATE_DYNAMODB; they
 // run without it, too, and say so.
 package awstest
@@ -41,6 +42,7 @@ type AWS struct {
 // Start starts an emulator, and ends it when the test is over.
 func Start(tb testing.TB) *AWS {
 	tb.Helper()
+	Need(tb)
 	moto, err := servers.StartMoto(tb.TempDir())
 	if err != nil {
 		tb.Fatalf("start an emulator of AWS: %v", err)

@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -60,6 +61,26 @@ func TestWithoutAnEmulator(t *testing.T) {
 	_, err := servers.StartMoto(t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "pip install 'moto[server]==5.2.1'") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// skips is a test that notes for what reason it is skipped.
+type skips struct {
+	testing.TB
+	reason string
+}
+
+// Skipf notes the reason.
+func (s *skips) Skipf(format string, values ...any) { s.reason = fmt.Sprintf(format, values...) }
+
+// TestNeed: tests are left out for a reason that is given, and for no other.
+func TestNeed(t *testing.T) {
+	for reason, want := range map[string]string{"": "", "no pip": "left out: tests of AWS (no pip)"} {
+		t.Setenv(WithoutVariable, reason)
+		on := &skips{TB: t}
+		if Need(on); on.reason != want {
+			t.Errorf("for %q a test is skipped for %q", reason, on.reason)
+		}
 	}
 }
 
