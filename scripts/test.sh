@@ -69,8 +69,13 @@ reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/
 # the test cache: it knows no servers.
 check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" -race -count=1 -timeout=10m "${@:2}"; }
 
-# allocations counts them without the race detector, which makes pools forget.
-allocations() { "$results/testreport" run "$results" allocations -count=1 -timeout=2m -run=TestAllocs ./integration; }
+# plain runs without the race detector what it says nothing of: it makes pools forget, so
+# that allocations cannot be counted, and simulations make up their time, one event after
+# the other.
+plain() {
+	"$results/testreport" run "$results" simulations -count=1 -timeout=5m ./internal/simulation &&
+		"$results/testreport" run "$results" allocations -count=1 -timeout=2m -run=TestAllocs ./integration
+}
 
 # fuzz looks for a moment for what clients could do harm with: framing, the commands
 # that decide, and all others. `make fuzz` looks longer, and at more.
@@ -89,13 +94,13 @@ part provision provision
 [ -z "$failed" ] || exit 1
 go build -o "$results/testreport" ./internal/testreport
 part vet go vet ./...
-packages=$(go list ./... | grep -v '/integration$')
+packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$')
 # Word splitting is meant.
 # shellcheck disable=SC2086
 part packages check packages $packages
 # These come last and alone: they measure time.
 part integration check integration ./integration
-part allocations allocations
+part plain plain
 part fuzz fuzz
 
 printf '\n%s%-12s %4d s  of a budget of %d s\n' "$times" total "$SECONDS" "$budget"
