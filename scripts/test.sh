@@ -66,8 +66,9 @@ may_lack_it() { [ "${LIMITGATE_ALL:-}" != 1 ]; }
 reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/:.*//'; }
 
 # check runs go test on packages. The race detector needs cgo. Nothing comes from
-# the test cache: it knows no servers.
-check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" -race -count=1 -timeout=10m "${@:2}"; }
+# the test cache: it knows no servers. All is vetted before, and no debugger reads what is
+# linked here.
+check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" -race -count=1 -timeout=10m -vet=off -ldflags=-w "${@:2}"; }
 
 # plain runs without the race detector what it says nothing of: it makes pools forget, so
 # that allocations cannot be counted, and simulations make up their time, one event after
@@ -99,7 +100,7 @@ packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$'
 # shellcheck disable=SC2086
 part packages check packages $packages
 # These come last and alone: they measure time.
-part integration check integration ./integration
+part integration check integration -parallel=4 ./integration
 part plain plain
 part fuzz fuzz
 
