@@ -22,6 +22,7 @@ import (
 // TestEmulatorDiesAndComesBack: it answers, is gone when killed, is there again on the
 // same port with nothing in it, and leaves nothing behind.
 func TestEmulatorDiesAndComesBack(t *testing.T) {
+	Need(t)
 	var pid int
 	before := goleak.IgnoreCurrent()
 	t.Run("run", func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestDynamoDBLocalIsWanted(t *testing.T) {
 // TestShare: tests have one emulator, and nothing of each other; it stays while it is
 // kept, and no longer.
 func TestShare(t *testing.T) {
+	Need(t)
 	if err := sharedMoto.keep(true); err != nil {
 		t.Fatal(err)
 	}
