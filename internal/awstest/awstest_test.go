@@ -2,7 +2,6 @@ package awstest
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -16,13 +15,14 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
+	"github.com/limitgate/limitgate/internal/leftout"
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
 // TestEmulatorDiesAndComesBack: it answers, is gone when killed, is there again on the
 // same port with nothing in it, and leaves nothing behind.
 func TestEmulatorDiesAndComesBack(t *testing.T) {
-	Need(t)
+	leftout.WithoutAWS(t)
 	var pid int
 	before := goleak.IgnoreCurrent()
 	t.Run("run", func(t *testing.T) {
@@ -63,26 +63,6 @@ func TestWithoutAnEmulator(t *testing.T) {
 	_, err := servers.StartMoto(t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "pip install 'moto[server]==5.2.1'") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// skips is a test that notes for what reason it is skipped.
-type skips struct {
-	testing.TB
-	reason string
-}
-
-// Skipf notes the reason.
-func (s *skips) Skipf(format string, values ...any) { s.reason = fmt.Sprintf(format, values...) }
-
-// TestNeed: tests are left out for a reason that is given, and for no other.
-func TestNeed(t *testing.T) {
-	for reason, want := range map[string]string{"": "", "no pip": "left out: tests of AWS (no pip)"} {
-		t.Setenv(WithoutVariable, reason)
-		on := &skips{TB: t}
-		if Need(on); on.reason != want {
-			t.Errorf("for %q a test is skipped for %q", reason, on.reason)
-		}
 	}
 }
 
@@ -154,7 +134,7 @@ func TestDynamoDBLocalIsWanted(t *testing.T) {
 // TestShare: tests have one emulator, and nothing of each other; it stays while it is
 // kept, and no longer.
 func TestShare(t *testing.T) {
-	Need(t)
+	leftout.WithoutAWS(t)
 	if err := sharedMoto.keep(true); err != nil {
 		t.Fatal(err)
 	}

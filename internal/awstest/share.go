@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/limitgate/limitgate/internal/leftout"
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
@@ -24,7 +25,7 @@ var (
 // it. The test must not kill the emulator.
 func Share(tb testing.TB) *AWS {
 	tb.Helper()
-	Need(tb)
+	leftout.WithoutAWS(tb)
 	moto, number := sharedMoto.use(tb)
 	return lead(tb, &AWS{Moto: moto, Tables: "moto", tables: moto.Addr, key: "awstest", account: fmt.Sprintf("%012d", number)})
 }

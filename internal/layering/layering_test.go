@@ -186,7 +186,11 @@ var table = map[string]row{
 	},
 	"internal/awstest": {
 		reason:   "starts a real emulator of AWS for the tests of any package",
-		imports:  []string{"internal/servers"},
+		imports:  []string{"internal/leftout", "internal/servers"},
+		forTests: true,
+	},
+	"internal/leftout": {
+		reason:   "the one reason for which a test may be skipped",
 		forTests: true,
 	},
 	"internal/faultnet": {
