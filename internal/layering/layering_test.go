@@ -190,8 +190,7 @@ var table = map[string]row{
 		forTests: true,
 	},
 	"internal/leftout": {
-		reason:   "the one reason for which a test may be skipped",
-		forTests: true,
+		reason: "the one reason for which a test may be skipped",
 	},
 	"internal/faultnet": {
 		reason: "forwards bytes badly, no matter whose they are",
