@@ -79,14 +79,12 @@ func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
 		refused, never := false, false
 		for j := range items {
 			it := &items[j]
-			switch {
-			case !deny.refuse(it, now):
-				never = never || it.Enforced() && it.Cost > it.Limit.Params.Capacity
-			case b.mayTake(i, it) || it.Limit.Lease.On && held.holds(it, now):
-				it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
-			default:
-				refused = true
+			fits, hit := it.Cost <= it.Limit.Params.Capacity, deny.refuse(it, now)
+			if hit && fits && (b.mayTake(i, it) || it.Limit.Lease.On && held.holds(it, now)) {
+				it.Source, it.Verdict, hit = limit.SourceNone, limit.Verdict{}, false
 			}
+			refused = refused || hit
+			never = never || !hit && !fits && it.Enforced()
 		}
 		if refused && never { // another limit denies for ever, and binds
 			refused = false

@@ -248,7 +248,8 @@ func (l *Limiter) learn(b *Batch, calls []limit.Call, at limit.Moment) {
 	known := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
 	for _, c := range calls {
 		items := b.buf.Items[c.First:c.Last]
-		refused, leased := known || l.deny != nil && refuses(items), items[0].Limit.Lease.On
+		known = known || l.deny != nil && refuses(items) // by this call, for those behind it
+		refused, leased := known, items[0].Limit.Lease.On
 		if !refused && !leased {
 			continue
 		}

@@ -270,6 +270,9 @@ local function is_state(l, s)
   return s[1] >= 0 and s[2] > s[1] and s[3] >= 0 and s[4] >= 0 and s[5] >= 0 and s[6] >= 0 and max(s[3], s[4], s[5]) <= 2 ^ 46
 end
 
+-- MAX_VALUE is longer, in bytes, than any stored state.
+local MAX_VALUE = 256
+
 local function unpack_tokens(raw)
   local count, period, capacity, at = string.match(raw, '^(%d+)/(%d+)/(%d+);()', 2)
   if not count then
@@ -289,7 +292,9 @@ end
 
 local function unpack_state(l, raw)
   local format, s = string.byte(raw), nil
-  if format == 1 and l.algorithm == TOKEN_BUCKET then
+  if #raw > MAX_VALUE then
+    return nil, nil
+  elseif format == 1 and l.algorithm == TOKEN_BUCKET then
     s = unpack_tokens(raw)
   elseif format == 1 and #raw == 49 then
     local _, a, b, c, d, e, f = unpack_struct('<Bdddddd', raw)

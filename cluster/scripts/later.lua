@@ -34,11 +34,28 @@ local function is_record(was)
     return false
   end
   for i = 2, #was do
-    if i ~= 6 and i ~= 7 and (type(was[i]) ~= 'number' or not (was[i] >= -EXACT and was[i] <= EXACT)) then
+    local n = was[i]
+    if i ~= 6 and i ~= 7 and (type(n) ~= 'number' or n ~= floor(n) or n < (i < ANSWER and 0 or -EXACT) or n > EXACT) then
       return false
     end
   end
   return #was >= 8
+end
+
+-- numbers returns how many numbers the states of the limits have in a reply.
+local function numbers(limits)
+  local n = 0
+  for i = 1, #limits do
+    local l = limits[i]
+    if l.levels then
+      n = n + 1
+    elseif l.algorithm == TOKEN_BUCKET then
+      n = n + 2
+    else
+      n = n + (l.algorithm >= SLIDING_LOG and 4 or 6)
+    end
+  end
+  return n
 end
 
 -- read_record returns the record under a key, nil if there is none, and an error text
@@ -200,8 +217,8 @@ end
 -- repeated repeats what a call was granted when it was made before, if it was the same
 -- one, and says so. What was given back is decided anew, and after a while so is what
 -- was settled: that is somebody else's with the same id.
-local function repeated(record, was, shape)
-  if not was or was[1] ~= shape or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
+local function repeated(record, was, limits, shape)
+  if not was or was[1] ~= shape or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
     return false
   end
   was[8] = was[8] + 1
@@ -234,7 +251,7 @@ local function kept_call(limits, is_held)
   end
   local shape = table.concat(texts)
   local was, err = read_record(record)
-  if repeated(record, was, shape) then
+  if repeated(record, was, limits, shape) then
     return
   end
   reply(0)
