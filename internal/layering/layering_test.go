@@ -163,6 +163,11 @@ var table = map[string]row{
 		imports:  []string{"limit", "limiter"},
 		forTests: true,
 	},
+	"internal/reference": {
+		reason:   "decides by the documents alone, so that no mistake of the maths is in it too",
+		forTests: true,
+		settled:  true,
+	},
 	"internal/load": {
 		reason:  "sends bytes and counts replies; of Redis it knows which slot a key has",
 		imports: []string{"limit"},
