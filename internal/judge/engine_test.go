@@ -13,13 +13,6 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// engine answers histories, one after the other.
-type engine interface {
-	// run answers the steps of a history. Behind an answer that says that the store did
-	// not answer there may be none.
-	run(h *history) []answer
-}
-
 // way is how a limiter is asked.
 type way struct {
 	cache bool // it remembers refusals
@@ -41,8 +34,9 @@ func (w way) String() string {
 // plain is the way that has no tolerance.
 var plain = way{batch: 1}
 
-// patience is how long a store may take for an answer, in real time.
-const patience = 2 * time.Second
+// defaultPatience is how long a store may take for an answer, in real time, on a machine that
+// has other things to do.
+const defaultPatience = 20 * time.Second
 
 var addrs = func() *limit.AddrHasher {
 	h, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
@@ -60,7 +54,8 @@ type limiterEngine struct {
 	// set stops the store's clock at an instant.
 	set func(now time.Time)
 	// failed is called when the store has left a decision undecided.
-	failed func()
+	failed   func()
+	patience time.Duration
 
 	limiter   *limiter.Limiter
 	now       int64
@@ -120,7 +115,7 @@ func (e *limiterEngine) start(h *history, set *limit.Set) error {
 	e.undecided.Store(false)
 	e.kept = map[heldID]bool{}
 	opts := limiter.Options{
-		Store: realTime{store}, Backstop: absent{&e.undecided}, Addrs: addrs, Timeout: patience,
+		Store: realTime{store, e.patience}, Backstop: absent{&e.undecided}, Addrs: addrs, Timeout: e.patience,
 		Now: func() time.Time { return time.UnixMicro(e.now) },
 	}
 	if e.way.cache {
@@ -217,7 +212,7 @@ func (e *limiterEngine) beginAndEnd() {
 		return
 	}
 	e.limiter.Flush()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(e.patience)
 	defer late.Stop()
 	for waiting := true; waiting; {
 		select {
@@ -305,29 +300,32 @@ func (e *limiterEngine) read(a *answer, i int) {
 
 // realTime has a store keep its deadlines by the real clock. The requests' own clock is
 // the history's.
-type realTime struct{ limiter.Store }
+type realTime struct {
+	limiter.Store
+	patience time.Duration
+}
 
-func now(at limit.Moment) limit.Moment {
-	at.Start, at.Timeout = time.Now(), patience
+func (s realTime) now(at limit.Moment) limit.Moment {
+	at.Start, at.Timeout = time.Now(), s.patience
 	return at
 }
 
 func (s realTime) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
-	s.Store.Take(now(at), items, calls)
+	s.Store.Take(s.now(at), items, calls)
 }
 
 func (s realTime) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
-	return s.Store.Ask(now(at), items, calls, done, token)
+	return s.Store.Ask(s.now(at), items, calls, done, token)
 }
 
 func (s realTime) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
-	s.Store.Peek(now(at), items, calls)
+	s.Store.Peek(s.now(at), items, calls)
 }
 
-func (s realTime) Refund(at limit.Moment, items []limit.Item) { s.Store.Refund(now(at), items) }
+func (s realTime) Refund(at limit.Moment, items []limit.Item) { s.Store.Refund(s.now(at), items) }
 
 func (s realTime) Settle(at limit.Moment, what *limit.Settlement) (limit.Outcome, []string) {
-	return s.Store.Settle(now(at), what)
+	return s.Store.Settle(s.now(at), what)
 }
 
 // absent is the backstop of stores that are well: what is left to it was not decided.

@@ -4,61 +4,177 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
-	"github.com/limitgate/limitgate/internal/storetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// lab is a set of stores that histories run on.
-type lab struct {
-	single, cluster *servers
-}
+const (
+	// labs is how many histories run at a time.
+	labs = 2
+	// historyDecisions is how many decisions a history asks for.
+	historyDecisions = 400
+	// mostWrong is after how many wrong histories a test gives up.
+	mostWrong = 3
+	// shrinkTime bounds how long a wrong history is made smaller.
+	shrinkTime = 30 * time.Second
+)
 
-func newLab(tb testing.TB) *lab {
-	tb.Helper()
-	return &lab{startServers(tb, 1), startServers(tb, 3)}
-}
-
-type named struct {
-	name   string
-	way    way
-	engine engine
-}
-
-// engines draws in what ways the stores are asked.
-func (l *lab) engines(r *rand.Rand) []named {
-	if l == nil {
-		return nil
+// TestHistories runs random histories on all stores for JUDGE_TIME (40s), or until
+// JUDGE_DECISIONS were compared. JUDGE_SEED repeats a run, or one history of it.
+func TestHistories(t *testing.T) {
+	j := newJudge(t)
+	var wg sync.WaitGroup
+	for range labs {
+		l := newLab(t)
+		wg.Go(func() {
+			for n := j.begin(); n > 0; n = j.begin() {
+				j.history(l, n)
+			}
+		})
 	}
-	draw := func() way {
-		return way{cache: chance(r, 3), batch: one(r, []int{1, 2, 8, 64}), begin: chance(r, 2)}
-	}
-	m, s, c := draw(), draw(), draw()
-	return []named{
-		{"memory", m, memoryEngine(m)},
-		{"redis", s, l.single.engine(s)},
-		{"cluster", c, l.cluster.engine(c)},
-	}
+	wg.Wait()
+	j.summarize()
 }
 
-// truth returns the answers of the reference, with the buckets that the memory store saw.
-func truth(h *history) []answer {
-	plain := memoryEngine(plain).run(h)
-	answers := referenceEngine{}.run(h)
-	for i := range min(len(plain), len(answers)) {
-		answers[i].buckets = plain[i].buckets
-	}
-	return answers
+// judge is a run of many histories. Any number of goroutines may use it.
+type judge struct {
+	t         *testing.T
+	seed      uint64
+	only      int64 // the history to run, 0 for all
+	decisions int64 // to compare, 0 for no end
+	began     time.Time
+	end       time.Time
+
+	begun, compared, denied, cached, settled atomic.Int64
+	mu                                       sync.Mutex       // guards the rest
+	byStore                                  map[string]int64 // decisions
+	wrong                                    int              // histories
+	reported                                 time.Time        // progress
 }
 
-// report returns a history with what was answered wrongly.
-func report(h *history, n named) string {
-	want, got := truth(h), n.engine.run(h)
-	m := compare(h, want, got, n.way)
+func newJudge(t *testing.T) *judge {
+	t.Helper()
+	now := time.Now()
+	j := &judge{t: t, seed: uint64(now.UnixNano()), began: now, reported: now, byStore: map[string]int64{}}
+	if s := os.Getenv("JUDGE_SEED"); s != "" {
+		seed, only, _ := strings.Cut(s, "/")
+		j.seed = uint64(number(t, "JUDGE_SEED", seed))
+		if only != "" {
+			j.only = number(t, "JUDGE_SEED", only)
+		}
+	}
+	length := 40 * time.Second
+	if s := os.Getenv("JUDGE_TIME"); s != "" {
+		var err error
+		if length, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := os.Getenv("JUDGE_DECISIONS"); s != "" {
+		j.decisions = number(t, "JUDGE_DECISIONS", s)
+		length = 24 * time.Hour
+	}
+	j.end = now.Add(length)
+	t.Logf("JUDGE_SEED=%d", j.seed)
+	return j
+}
+
+func number(t *testing.T, name, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatalf("read %s: %v", name, err)
+	}
+	return n
+}
+
+// begin returns the number of the next history, 0 when there is none.
+func (j *judge) begin() int64 {
+	n := j.begun.Add(1)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.wrong >= mostWrong || j.decisions > 0 && j.compared.Load() >= j.decisions || time.Now().After(j.end):
+		return 0
+	case j.only == 0:
+		return n
+	case n > 1:
+		return 0
+	}
+	return j.only
+}
+
+// history draws a history, runs it on all stores and compares the answers.
+func (j *judge) history(l *lab, n int64) {
+	r := rand.New(rand.NewPCG(j.seed, uint64(n)))
+	h, err := drawHistory(r, historyDecisions)
+	if err != nil {
+		j.t.Error(err)
+		return
+	}
+	if cut := undecided(&h.history, h.answers); cut >= 0 {
+		h.steps, h.answers = h.steps[:cut], h.answers[:cut]
+	}
+	want := withBuckets(referenceEngine{}.run(&h.history), h.answers)
+	for _, run := range l.draw(r) {
+		got := run.answers(&h.history)
+		j.count(run.store, h, got)
+		if m := compare(&h.history, want, got, run.engine.way); m != nil {
+			j.report(h, run, n, m)
+			return
+		}
+	}
+	j.compared.Add(h.decisions())
+	j.progress()
+}
+
+func (j *judge) count(store string, h *drawn, got []answer) {
+	decisions := int64(0)
+	for i := range got {
+		switch {
+		case !got[i].decided:
+			if h.steps[i].kind != advance && h.steps[i].kind != reload {
+				j.settled.Add(1)
+			}
+			continue
+		case got[i].source.String() == "cache":
+			j.cached.Add(1)
+		case !got[i].allowed:
+			j.denied.Add(1)
+		}
+		decisions++
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.byStore[store] += decisions
+}
+
+// report makes a wrong history small, keeps it, and fails the test.
+func (j *judge) report(h *drawn, r run, n int64, m *mismatch) {
+	j.mu.Lock()
+	j.wrong++
+	j.mu.Unlock()
+	small, repeats := smallest(h, r, shrinkTime)
+	if !repeats {
+		j.t.Errorf("JUDGE_SEED=%d/%d, %s, and not when it was run again: step %d, %s: %s", j.seed, n, r, m.step, h.steps[m.step].String(), m.text)
+		return
+	}
+	text := describe(small, r)
+	j.t.Errorf("JUDGE_SEED=%d/%d, kept in %s:\n%s", j.seed, n, keep(j.t, text), text)
+}
+
+// describe returns a history with what a run answers and, in parentheses, what it should.
+func describe(h *history, r run) string {
+	want, got := truth(h), r.answers(h)
+	m := compare(h, want, got, r.engine.way)
 	note := func(i int) string {
 		switch {
 		case i >= len(got) || h.steps[i].kind == advance || h.steps[i].kind == reload:
@@ -68,48 +184,31 @@ func report(h *history, n named) string {
 		}
 		return got[i].String() + " (" + want[i].String() + ")"
 	}
-	text := fmt.Sprintf("# %s, %s\n", n.name, n.way)
+	text := fmt.Sprintf("# %s\n", r)
 	if m != nil {
 		text += fmt.Sprintf("# %s: %s\n", h.steps[m.step].String(), m.text)
 	}
 	return text + h.text(note)
 }
 
-func TestHistories(t *testing.T) {
-	seed := storetest.Seed(t)
-	var l *lab
-	if os.Getenv("JUDGE_ONLY") == "" {
-		l = newLab(t)
+// progress logs now and then how far the run is.
+func (j *judge) progress() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if time.Since(j.reported) < 15*time.Second {
+		return
 	}
-	end := time.Now().Add(30 * time.Second)
-	decisions, histories, wrong := int64(0), 0, 0
-	for time.Now().Before(end) && wrong < 6 {
-		histories++
-		r := rand.New(rand.NewPCG(seed, uint64(histories)))
-		h, err := drawHistory(r, 300)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if cut := undecided(&h.history, h.answers); cut >= 0 {
-			h.steps, h.answers = h.steps[:cut], h.answers[:cut]
-		}
-		decisions += h.decisions()
-		want := referenceEngine{}.run(&h.history)
-		for i := range want {
-			want[i].buckets = h.answers[i].buckets
-		}
-		for _, e := range append([]named{{"memory", plain, memoryEngine(plain)}}, l.engines(r)...) {
-			got := e.engine.run(&h.history)
-			if m := compare(&h.history, want, got, e.way); m != nil {
-				wrong++
-				small := shrink(h, 10*time.Second, func(h *history) bool {
-					want := truth(h)
-					return undecided(h, want) < 0 && compare(h, want, e.engine.run(h), e.way) != nil
-				})
-				t.Errorf("history %d:\n%s", histories, report(small, e))
-				break
-			}
-		}
+	j.reported = time.Now()
+	compared := j.compared.Load()
+	j.t.Logf("%s: %d decisions compared, %.0f a second, %d wrong histories", time.Since(j.began).Round(time.Second), compared, float64(compared)/time.Since(j.began).Seconds(), j.wrong)
+}
+
+func (j *judge) summarize() {
+	j.t.Logf("JUDGE_SEED=%d: %d decisions in %d histories compared with the reference in %s, %d wrong histories",
+		j.seed, j.compared.Load(), j.begun.Load()-labs, time.Since(j.began).Round(time.Second), j.wrong)
+	j.t.Logf("answered: %d by memory (twice each), %d by redis, %d by the cluster; %d of them denied by a store, %d by the deny cache; %d settlements, refunds and resets",
+		j.byStore["memory"], j.byStore["redis"], j.byStore["cluster"], j.denied.Load(), j.cached.Load(), j.settled.Load())
+	if j.compared.Load() == 0 && j.only == 0 {
+		j.t.Error("nothing was compared")
 	}
-	t.Logf("%d decisions in %d histories", decisions, histories)
 }

@@ -22,7 +22,7 @@ func memoryEngine(w way) *limiterEngine {
 		way:    w,
 		open:   func() (limiter.Store, error) { return memory.New(memory.Options{Buckets: 100_000}), nil },
 		set:    func(time.Time) {},
-		failed: func() {},
+		failed: func() {}, patience: defaultPatience,
 	}
 }
 
@@ -59,7 +59,7 @@ func startServers(tb testing.TB, masters int) *servers {
 
 // engine asks the servers.
 func (s *servers) engine(w way) *limiterEngine {
-	return &limiterEngine{way: w, open: s.empty, set: s.clock.Set, failed: s.close}
+	return &limiterEngine{way: w, open: s.empty, set: s.clock.Set, failed: s.close, patience: defaultPatience}
 }
 
 // empty returns the store, without any bucket.

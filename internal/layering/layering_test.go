@@ -158,6 +158,10 @@ var table = map[string]row{
 		reason:    "a fleet of the real parts in made up time, for its tests alone",
 		testsOnly: true,
 	},
+	"internal/judge": {
+		reason:    "random histories on all stores, held to the reference, for its tests alone",
+		testsOnly: true,
+	},
 	"internal/storetest": {
 		reason:   "the contract of every store, stated through the limiter that uses it",
 		imports:  []string{"limit", "limiter"},
