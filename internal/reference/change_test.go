@@ -142,6 +142,20 @@ func TestAFullBucketIsAsGoodAsUntouched(t *testing.T) {
 	expect(t, m, m.Peek(start+400*ms, cost(10)), allowed("tenant", 100, 90, 1_000))
 }
 
+func TestWindowsThatBeginTogetherAreNotTheSame(t *testing.T) {
+	limits := func(rate string) string {
+		return plan(`{id: tenant, by: [tenant], rate: ` + rate + `, algorithm: fixed_window}`)
+	}
+	const hour = start - 13*60*sec // the start of an hour and of a minute
+	m := newModel(t, limits("10/h"))
+	m.Reserve(hour, named("a", 4), 0)
+	setLimits(t, m, limits("10/m"))
+	m.Check(hour, cost(2))
+	expectAnswer(t, m.Cancel(hour, "acme", "a"), 1)
+	expect(t, m, m.Check(hour, cost(4)), allowed("tenant", 10, 0, 3_600_000))
+	expect(t, m, m.Peek(hour+60*sec, cost(6)), allowed("tenant", 10, 0, 3_540_000))
+}
+
 func TestAChangedPeriodOfASlidingWindow(t *testing.T) {
 	limits := func(rate string) string {
 		return plan(`{id: tenant, by: [tenant], rate: ` + rate + `, algorithm: sliding_window}`)

@@ -55,14 +55,14 @@ plans:
     - {id: b, by: [tenant], rate: 10/s}
     - {id: a, by: [tenant, op], rate: 100/s, burst: 10}
 tenants:
-  acme: {overrides: {a: {rate: 10/s, burst: 100}}}
+  acme: {overrides: {a: {rate: 10/s}}}
 shared:
   - {id: aa, by: [ip], rate: 10/s}
 `
 	m := newModel(t, file)
 	r := reference.Request{Tenant: "globex", Op: "GET", IP: "192.0.2.1", Cost: 1}
 	expect(t, m, m.Check(start, r), allowed("b", 10, 9, 100))
-	// 10 of 10 and 100 of 100 are taken by the same share; both deny for 100 ms.
+	// Nothing is left of either, and both deny for 100 ms.
 	r = reference.Request{Tenant: "acme", Op: "GET", Cost: 10}
 	expect(t, m, m.Check(start, r), allowed("b", 10, 0, 1000))
 	r.Cost = 1

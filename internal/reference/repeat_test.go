@@ -36,3 +36,24 @@ func TestAnIDNamesOneRequest(t *testing.T) {
 	expect(t, m, m.Reserve(start, named("a", 1), 0), allowed("tenant", 10, 4, 600))
 	expect(t, m, m.Reserve(start+50*ms, named("a", 1), 0), allowed("tenant", 10, 4, 600))
 }
+
+func TestTheCostIsPartOfARepeatedRequest(t *testing.T) {
+	m := newModel(t, plan(`{id: requests, by: [tenant], rate: 10/s, cost: 1}`))
+	expect(t, m, m.Check(start, named("a", 5)), allowed("requests", 10, 9, 100))
+	expect(t, m, m.Check(start, named("a", 5)), allowed("requests", 10, 9, 100))
+	expect(t, m, m.Check(start, named("a", 6)), allowed("requests", 10, 8, 200))
+}
+
+func TestAShadowIsNoPartOfARepeatedRequest(t *testing.T) {
+	limits := func(mode string) string {
+		return plan(
+			`{id: tenant, by: [tenant], rate: 10/s}`,
+			`{id: trial, by: [tenant, op], missing: share, rate: 3/m, mode: `+mode+`}`)
+	}
+	m := newModel(t, limits("shadow"))
+	expect(t, m, m.Check(start, named("a", 1)), allowed("tenant", 10, 9, 100))
+	setLimits(t, m, limits("off"))
+	expect(t, m, m.Check(start, named("a", 1)), allowed("tenant", 10, 9, 100))
+	setLimits(t, m, limits("enforce"))
+	expect(t, m, m.Check(start, named("a", 1)), allowed("trial", 3, 1, 40_000))
+}
