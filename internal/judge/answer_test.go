@@ -28,6 +28,7 @@ type bucket struct {
 	id        string
 	cost      int64
 	remaining int64
+	wait      int64 // 0 where it admits
 	reset     int64
 	params    *limit.Params
 	shared    bool

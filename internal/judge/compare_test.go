@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math/big"
 	"math/bits"
 
 	"github.com/limitgate/limitgate/limit"
@@ -17,9 +18,10 @@ type mismatch struct {
 // asking, or nil. Truth was asked one request at a time.
 //
 //   - Allowed, and every settlement, agree.
-//   - A decision of source cache is a denial. Its retry_after is not before the true wait,
-//     and at most 1 ms behind it, since both are rounded up from different instants; -1 if
-//     and only if the true one is.
+//   - A decision of source cache is a denial by a limit that denies the request; another one
+//     may deny it for longer. Its retry_after is not before that limit's true wait, and at
+//     most 1 ms behind it, since both are rounded up from different instants. It is -1 if
+//     and only if the true one of all limits is.
 //   - Any other decision agrees in every field, but for tolerated.
 func compare(h *history, truth, got []answer, w way) *mismatch {
 	first := 0 // of the pipeline
@@ -41,7 +43,7 @@ func compare(h *history, truth, got []answer, w way) *mismatch {
 			if problem := checkCached(a, want); problem != "" {
 				return &mismatch{i, fmt.Sprintf("%s: got %s, want %s", problem, a, want)}
 			}
-		case !tolerated(h, truth, first, i, a):
+		case !tolerated(h, truth, first, i, a) && !repeated(h, truth, got, i):
 			return &mismatch{i, fmt.Sprintf("got %s, want %s", a, want)}
 		}
 	}
@@ -86,18 +88,28 @@ func same(a, b *answer) bool {
 		a.reset_ == b.reset_ && a.id == b.id && a.source == b.source
 }
 
+// checkCached returns what is wrong with a decision of source cache, or "".
 func checkCached(a, want *answer) string {
-	switch {
-	case a.allowed || want.allowed:
+	if a.allowed || want.allowed {
 		return "the cache denies what the store admits"
-	case (a.retry == limit.Never) != (want.retry == limit.Never):
-		return "the cache takes what may succeed for what never does, or the other way round"
-	case a.retry < want.retry:
-		return fmt.Sprintf("the cache asks back %d ms too early", want.retry-a.retry)
-	case a.retry > want.retry+1:
-		return fmt.Sprintf("the cache asks back %d ms too late", a.retry-want.retry)
 	}
-	return ""
+	if (a.retry == limit.Never) != (want.retry == limit.Never) {
+		return "the cache takes what may succeed for what never does, or the other way round"
+	}
+	for _, b := range want.buckets {
+		switch {
+		case b.id != a.id || !b.enforced || b.params.Capacity != a.limit:
+		case b.wait == 0:
+			return "the cache names a limit that admits"
+		case a.retry < b.wait:
+			return fmt.Sprintf("the cache asks back %d ms too early", b.wait-a.retry)
+		case a.retry > b.wait+1:
+			return fmt.Sprintf("the cache asks back %d ms too late", a.retry-b.wait)
+		default:
+			return ""
+		}
+	}
+	return "the cache names a limit that the request does not meet"
 }
 
 // tolerated reports whether an answer may differ from the true one because earlier requests
@@ -125,9 +137,28 @@ func tolerated(h *history, truth []answer, first, i int, a *answer) bool {
 		}
 		latest := b.reset
 		if b.params.Algorithm == limit.AlgorithmTokenBucket {
-			latest += (b.params.RefillTime(held) + 999) / 1000
+			latest += refillMillis(b.params, held)
 		}
 		if a.reset_ >= b.reset && a.reset_ <= latest && !moreLeft(a.remaining, a.limit, want.remaining, want.limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// refillMillis returns how long units take to come back, in ms, rounded up.
+func refillMillis(p *limit.Params, units int64) int64 {
+	micros := new(big.Int).Mul(big.NewInt(units), big.NewInt(p.Period))
+	each := new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(1000))
+	return micros.Add(micros, each).Div(micros, each).Int64()
+}
+
+// repeated reports whether an answer repeats the one that was given to the same ID before, as
+// the true one does.
+func repeated(h *history, truth, got []answer, i int) bool {
+	o := &h.steps[i]
+	for j := i - 1; j >= 0 && o.id != ""; j-- {
+		if before := &h.steps[j]; before.words() == o.words() && got[j].allowed && same(&got[i], &got[j]) && same(&truth[i], &truth[j]) {
 			return true
 		}
 	}

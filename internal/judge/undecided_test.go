@@ -97,12 +97,12 @@ func changedOpenly(a, b *limit.Set) bool {
 				continue
 			}
 			switch l.Params.Algorithm {
-			case limit.AlgorithmSlidingWindow, limit.AlgorithmSlidingLog:
-				if old.Params.Period != l.Params.Period {
+			case limit.AlgorithmTokenBucket: // a part of a unit is rounded down
+				if l.Params.Period%old.Params.Period != 0 {
 					return true
 				}
-			case limit.AlgorithmTokenBucket:
-				if old.Params.Capacity < l.Params.Capacity {
+			case limit.AlgorithmSlidingWindow, limit.AlgorithmSlidingLog:
+				if old.Params.Period != l.Params.Period {
 					return true
 				}
 			}
