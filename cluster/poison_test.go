@@ -173,36 +173,34 @@ func (w *ward) id(r limit.Request, h limit.Hold) limit.Request {
 	return r
 }
 
-// exercise has the tenants of a limit asked for all that there is, between bystanders.
-func (w *ward) exercise(tenants ...string) {
+// exercise has a tenant asked for all that there is, between bystanders.
+func (w *ward) exercise(tenant string) {
 	w.t.Helper()
-	for i, tenant := range tenants {
-		v := victim(tenant)
-		dear := v
-		dear.Cost = 3
-		held, slot := w.id(v, limit.HoldReservation), w.id(v, limit.HoldSlot)
-		// The victims are more than half of all calls.
-		w.decide(i == 0, bystander(0), v, bystander(1), v, v, dear, w.id(v, limit.HoldNone), bystander(2), held, slot, w.id(bystander(3), limit.HoldReservation), v, bystander(0))
-		w.decide(i == 1, v)
-		w.do("a peek", func() {
-			w.batch.Reset()
-			w.batch.Requests = append(w.batch.Requests, bystander(4), v, bystander(5))
-			w.limiter.Peek(&w.batch)
-			for _, at := range []int{0, 2} {
-				if s := w.batch.Decisions[at].Source; s != limit.SourceStore {
-					w.t.Errorf("%s: a bystander's peek is decided by %s", w.now, s)
-				}
+	v := victim(tenant)
+	dear := v
+	dear.Cost = 3
+	held, slot := w.id(v, limit.HoldReservation), w.id(v, limit.HoldSlot)
+	// The victim's are more than half of all calls.
+	w.decide(w.n%2 == 0, bystander(0), v, bystander(1), v, v, dear, w.id(v, limit.HoldNone), bystander(2), held, slot, w.id(bystander(3), limit.HoldReservation), v, bystander(0))
+	w.decide(w.n%3 == 0, v)
+	w.do("a peek", func() {
+		w.batch.Reset()
+		w.batch.Requests = append(w.batch.Requests, bystander(4), v, bystander(5))
+		w.limiter.Peek(&w.batch)
+		for _, at := range []int{0, 2} {
+			if s := w.batch.Decisions[at].Source; s != limit.SourceStore {
+				w.t.Errorf("%s: a bystander's peek is decided by %s", w.now, s)
 			}
-		})
-		w.do("a refund", func() { w.limiter.Credit(&w.batch, &v) })
-		for _, what := range []*limit.Settlement{
-			{Hold: limit.HoldReservation, Change: limit.ChangeCommit, Tenant: tenant, ID: held.ID, Units: 5},
-			{Hold: limit.HoldReservation, Change: limit.ChangeCancel, Tenant: tenant, ID: held.ID},
-			{Hold: limit.HoldSlot, Change: limit.ChangeRenew, Tenant: tenant, ID: slot.ID},
-			{Hold: limit.HoldSlot, Change: limit.ChangeRelease, Tenant: tenant, ID: slot.ID},
-		} {
-			w.do(what.Change.String(), func() { w.limiter.Settle(what, true) })
 		}
+	})
+	w.do("a refund", func() { w.limiter.Credit(&w.batch, &v) })
+	for _, what := range []*limit.Settlement{
+		{Hold: limit.HoldReservation, Change: limit.ChangeCommit, Tenant: tenant, ID: held.ID, Units: int64(w.n % 6)},
+		{Hold: limit.HoldReservation, Change: limit.ChangeCancel, Tenant: tenant, ID: held.ID},
+		{Hold: limit.HoldSlot, Change: limit.ChangeRenew, Tenant: tenant, ID: slot.ID},
+		{Hold: limit.HoldSlot, Change: limit.ChangeRelease, Tenant: tenant, ID: slot.ID},
+	} {
+		w.do(what.Change.String(), func() { w.limiter.Settle(what, true) })
 	}
 }
 
@@ -224,17 +222,42 @@ func (w *ward) healthy() {
 // bucket is where one is kept: under a key of its own, or in a field of a hash.
 type bucket struct{ key, field string }
 
+// items returns what a request resolves to.
+func (w *ward) items(req limit.Request) []limit.Item {
+	var b limit.Buffer
+	w.set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
+	return b.Items
+}
+
 // bucketOf returns the bucket that a tenant has of a limit, of a store that keeps it.
 func (w *ward) bucketOf(tenant, id string) bucket {
 	w.t.Helper()
-	var b limit.Buffer
-	req := w.id(victim(tenant), limit.HoldSlot)
-	w.set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
-	for i := range b.Items {
-		if it := &b.Items[i]; it.Limit.ID == id {
+	for _, it := range w.items(w.id(victim(tenant), limit.HoldSlot)) {
+		if it.Limit.ID == id {
 			return bucket{string(it.Name[:it.KeyLen]), string(it.Name[it.KeyLen:])}
 		}
 	}
 	w.t.Fatalf("tenant %s has no limit %s", tenant, id)
 	return bucket{}
+}
+
+// empty deletes the buckets of tenants and of all bystanders.
+func (w *ward) empty(tenants ...string) {
+	w.t.Helper()
+	var requests []limit.Request
+	for _, tenant := range tenants {
+		requests = append(requests, victim(tenant))
+	}
+	for n := range 6 {
+		requests = append(requests, bystander(n))
+	}
+	var keys []string
+	for _, r := range requests {
+		for _, it := range w.items(w.id(r, limit.HoldSlot)) {
+			keys = append(keys, string(it.Name[:it.KeyLen]))
+		}
+	}
+	if err := w.client.Unlink(w.t.Context(), keys...).Err(); err != nil {
+		w.t.Fatal(err)
+	}
 }

@@ -94,8 +94,8 @@ func planted(name string, words ...any) plant {
 var types = []plant{
 	planted("a string", "SET", "KEY", "hello"), planted("a list", "RPUSH", "KEY", "a", "b"), planted("a set", "SADD", "KEY", "a", "b"),
 	planted("a hash", "HSET", "KEY", "a", "b"), planted("a sorted set", "ZADD", "KEY", "1", "a"), planted("a stream", "XADD", "KEY", "*", "a", "b"),
-	planted("a large hash", "EVAL", "for i = 1, 100000 do redis.call('HSET', KEYS[1], 'f' .. i, i) end", "1", "KEY"),
-	planted("a large sorted set", "EVAL", "for i = 1, 100000 do redis.call('ZADD', KEYS[1], 4102444800000000, i) end", "1", "KEY"),
+	planted("a large hash", "EVAL", "for i = 1, 20000 do redis.call('HSET', KEYS[1], 'f' .. i, i) end", "1", "KEY"),
+	planted("a large sorted set", "EVAL", "for i = 1, 20000 do redis.call('ZADD', KEYS[1], 4102444800000000, i) end", "1", "KEY"),
 }
 
 // sets are sorted sets that hold no units.
