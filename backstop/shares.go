@@ -69,7 +69,6 @@ type rate struct{ count, period int64 }
 
 // pending is what becomes of a bucket by the call being decided.
 type pending struct {
-	known *bucket // nil of a new one
 	bucket
 	// from is what a new one draws start units from, nil when it starts full.
 	from  *missed
@@ -136,7 +135,7 @@ func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params)
 	p := it.Limit.Params.Share(n)
 	var next pending
 	if b, ok := sh.buckets.Peek(name(it)); ok {
-		next = pending{known: b, bucket: *b}
+		next = pending{bucket: *b}
 	} else {
 		content := p.Capacity
 		if next.from = sh.missed(&p, now); next.from != nil {
@@ -181,15 +180,15 @@ func earned(p *limit.Params, micros int64) int64 {
 	return min(p.Capacity, max(1, p.Count*micros/p.Period))
 }
 
-// keep keeps what has become of a bucket.
+// keep keeps what has become of a bucket. Another bucket of the call may have taken its
+// place meanwhile: it is a new one then.
 func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
-	if next.known != nil {
-		*next.known = next.bucket
-		sh.buckets.Get(name(it)) // it was asked for last
+	if known, ok := sh.buckets.Get(name(it)); ok { // it was asked for last
+		*known = next.bucket
 		return
 	}
 	if next.from != nil {
-		next.from.state = limit.Refund(&asTokenBucket, next.from.state, -next.start, 0)
+		next.from.state = limit.Refund(&asTokenBucket, next.from.state, -next.start, 0, now)
 	}
 	for sh.buckets.Len() > 0 && (sh.buckets.Len() >= sh.bound || sh.names+len(it.Name) > sh.bound*nameBytes) {
 		name, oldest, _ := sh.buckets.RemoveOldest()
@@ -231,7 +230,7 @@ func (s *shares) refund(it *limit.Item) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if b, ok := sh.buckets.Peek(name(it)); ok {
-		b.state = limit.Refund(&asTokenBucket, b.state, it.Cost, 0)
+		b.state = limit.Refund(&asTokenBucket, b.state, it.Cost, 0, 0)
 	}
 }
 

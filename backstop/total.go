@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/limitgate/limitgate/limit"
@@ -104,7 +105,7 @@ func (t *total) demand(tenant string) *demand {
 	}
 	if d == nil {
 		d = &demand{served: t.least}
-		t.tenants[tenant] = d
+		t.tenants[strings.Clone(tenant)] = d // the request's names are its connection's memory
 	}
 	return d
 }

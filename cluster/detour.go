@@ -209,7 +209,7 @@ func (s *Store) unite(deadline time.Time, v verb, items []limit.Item, c limit.Ca
 	if undecided {
 		for i := range items[c.First:c.Last] {
 			it := &items[c.First+i]
-			it.Verdict, it.Source, it.More = limit.Verdict{}, limit.SourceNone, 0
+			it.Verdict, it.Source, it.More, it.Repeated, it.Kept = limit.Verdict{}, limit.SourceNone, 0, false, false
 		}
 	}
 }

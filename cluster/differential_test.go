@@ -245,7 +245,7 @@ func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wai
 
 func (d *differential) refund(items []limit.Item) {
 	d.refunds++
-	d.twin.Refund(items)
+	d.twin.Refund(items, d.now)
 	for i := range items {
 		d.send(verbRefund, items[i:i+1], 1, "")
 	}

@@ -45,7 +45,11 @@ type flight struct {
 	// calls that were decided after their callers had left, see Options.Late.
 	finish func(*ticket)
 	late   func(call []limit.Item, sent time.Time)
-	inTime int // calls that were answered while their callers waited
+	// returned is called with the names of buckets that units came back to after their
+	// callers had left, see Options.Returned.
+	returned func(names []string)
+	inTime   int   // calls that were answered while their callers waited
+	now      int64 // the store's time of the answer being settled
 	// repeated says that the answer being settled was given before.
 	repeated bool
 	sentAt   time.Time
@@ -54,6 +58,7 @@ type flight struct {
 	// them.
 	missing []int
 	heal    []byte
+	heals   int // how often
 }
 
 // flightOptions say how calls are put together.
@@ -120,7 +125,7 @@ func (p place) before(q place) bool {
 }
 
 func newFlight() *flight {
-	return &flight{finish: (*ticket).finished, late: func([]limit.Item, time.Time) {}}
+	return &flight{finish: (*ticket).finished, late: func([]limit.Item, time.Time) {}, returned: func([]string) {}}
 }
 
 var hashSeed = maphash.MakeSeed()
@@ -128,7 +133,7 @@ var hashSeed = maphash.MakeSeed()
 // reset empties the flight.
 func (f *flight) reset() {
 	f.commands, f.runs, f.groups = f.commands[:0], f.runs[:0], f.groups[:0]
-	f.missing, f.inTime = nil, 0
+	f.missing, f.inTime, f.heals = nil, 0, 0
 	clear(f.members) // lets go of tickets
 	clear(f.tickets)
 	f.members, f.tickets = f.members[:0], f.tickets[:0]

@@ -13,11 +13,11 @@ type settlement struct {
 	*limit.Settlement
 	keys    []string // that the script must declare, beside the record's
 	outcome limit.Outcome
-	back    []string // the names of buckets that units came back to
+	back    []string // the names of buckets that changed
 }
 
 // undeclaredText begins what the script replies when it must declare keys, and doneText
-// when units came back to buckets.
+// when buckets changed.
 const (
 	undeclaredText = "LGKEYS "
 	doneText       = "LGDONE "
@@ -82,6 +82,7 @@ func (f *flight) settled(g *group, outcome int64) (ok bool) {
 // settledText notes what the script replied in words, and reports whether it did.
 func (f *flight) settledText(g *group, text replyError, tell func(error, []limit.Item)) bool {
 	back, done := strings.CutPrefix(string(text), doneText)
+	names, late := strings.Split(back, "\n"), false
 	if !done && !strings.HasPrefix(string(text), undeclaredText) {
 		return false
 	}
@@ -89,12 +90,16 @@ func (f *flight) settledText(g *group, text replyError, tell func(error, []limit
 	f.each(g, func(t *ticket, call limit.Call) {
 		switch {
 		case t.left:
+			late = done
 		case done:
-			t.settlement.outcome, t.settlement.back = limit.OutcomeDone, strings.Split(back, "\n")
+			t.settlement.outcome, t.settlement.back = limit.OutcomeDone, names
 		case !t.askWithKeys(call, text):
 			tell(errUndeclared, t.items[call.First:call.Last])
 		}
 	})
+	if late {
+		f.returned(names)
+	}
 	return true
 }
 

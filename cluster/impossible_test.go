@@ -21,7 +21,7 @@ func TestImpossibleLevels(t *testing.T) {
 		"one":     compile(t, tenant),
 		"several": compile(t, tenant, spec{ID: "op", By: []string{"tenant", "op"}, Rate: "100/d"}),
 	} {
-		for i, level := range []float64{math.Inf(-1), math.NaN(), -1e300, 0.5, -(1 << 52)} {
+		for i, level := range []float64{math.Inf(-1), math.NaN(), -1e300, 0.5} {
 			var b limit.Buffer
 			for _, who := range []string{"before", "bad", "behind"} {
 				req := limit.Request{Tenant: fmt.Sprint(name, who, i), Op: "x", Cost: 1}

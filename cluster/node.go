@@ -25,6 +25,7 @@ type node struct {
 	addr   string
 	client *redis.Client
 	lane   *lane
+	late   chan []limit.Item // refunds whose callers have left
 	// breaker keeps calls away while the node does not answer. It counts changes.
 	breaker *breaker.Breaker
 	changes [3]atomic.Int64 // by the state that began
@@ -61,7 +62,7 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 func (s *Store) newNode(addr string, cluster bool) *node {
 	opts := s.opts.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.countRole(assertMaster(ctx, c, addr)) }
-	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log}
+	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds)}
 	n.lane = &lane{
 		free:   make([]*flight, 0, maxAway),
 		why:    errDown,
@@ -81,7 +82,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.lane.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxAway {
 		f := newFlight()
-		f.late = s.opts.Late
+		f.late, f.returned = s.opts.Late, s.opts.Returned
 		n.lane.free = append(n.lane.free, f)
 	}
 	return n

@@ -41,7 +41,10 @@ type Options struct {
 	// left, with verdicts and what was granted ahead, and when they were sent. It is
 	// called on any goroutine and must not keep the items.
 	Late func(call []limit.Item, sent time.Time)
-	Log  *slog.Logger
+	// Returned, unless nil, is called with the names of buckets that units came back to
+	// after Store.Refund, or Store.Settle, had returned; on any goroutine.
+	Returned func(names []string)
+	Log      *slog.Logger
 }
 
 // The defaults of Options.
@@ -78,6 +81,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Late == nil {
 		o.Late = func([]limit.Item, time.Time) {}
+	}
+	if o.Returned == nil {
+		o.Returned = func([]string) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -65,6 +65,10 @@ func (l *lane) tellAnswered() {
 	l.answered = l.answered[:0]
 }
 
+// maxHeals is how often a flight is sent again because its script was flushed: each time
+// it takes one more flush in the fraction of a millisecond between two commands.
+const maxHeals = 8
+
 // settle reads the replies to a flight. Commands that found no script did not
 // run: they are to be sent once more, behind the script.
 func (l *lane) settle(f *flight, in *replies) error {
@@ -74,8 +78,11 @@ func (l *lane) settle(f *flight, in *replies) error {
 	failed := 0
 	f.inTime = 0
 	tell := func(err error, items []limit.Item) {
-		last = err
-		if kindOf(err).sick() {
+		kind := kindOf(err)
+		if !kind.ofBucket() {
+			last = err
+		}
+		if kind.sick() {
 			failed++
 		} else {
 			f.inTime++
@@ -102,7 +109,7 @@ func (l *lane) settle(f *flight, in *replies) error {
 		if err != nil {
 			return err
 		}
-		if none && again == nil {
+		if none && f.heals < maxHeals {
 			f.missing = append(f.missing, i)
 			_, err = in.line()
 		} else {
@@ -113,6 +120,7 @@ func (l *lane) settle(f *flight, in *replies) error {
 		}
 	}
 	if f.missing != nil {
+		f.heals++
 		l.loads()
 		f.heal = appendCommand(f.heal[:0], "SCRIPT", "LOAD", l.script.text)
 		for _, i := range f.missing {

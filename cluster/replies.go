@@ -11,9 +11,15 @@ import (
 const (
 	// replyBuffer is what is read at once: the reply to a full flight fits.
 	replyBuffer = 16 << 10
-	// maxReplyLine bounds a line of a reply, and maxReplyBulk a text of one.
+	// keepBuffer is how large the buffer may stay.
+	keepBuffer = 256 << 10
+	// maxReplyLine bounds a line of a reply. Of an error's line the rest is dropped, up to
+	// maxErrorLine: it may name a key, which takes at most 16 KiB.
 	maxReplyLine = 4 << 10
-	maxReplyBulk = 64 << 10
+	maxErrorLine = 64 << 10
+	// maxReplyBulk bounds a text of a reply. The longest names the keys of a request's
+	// buckets: at most 64, of 16 KiB each.
+	maxReplyBulk = 2 << 20
 	// maxReplyWords and maxReplyDepth bound what else than decisions is replied:
 	// the longest is that to ROLE, of three words for each replica.
 	maxReplyWords = 4096
@@ -38,6 +44,9 @@ func (in *replies) fill() error {
 	switch {
 	case in.r == in.w:
 		in.r, in.w = 0, 0
+		if len(in.buf) > keepBuffer { // a rare long text is no reason to keep its room
+			in.buf = make([]byte, replyBuffer)
+		}
 	case in.w == len(in.buf):
 		if in.r == 0 {
 			in.buf = append(in.buf, make([]byte, len(in.buf))...)
@@ -84,12 +93,33 @@ func (in *replies) line() ([]byte, error) {
 		}
 		from = in.w - in.r
 		if from > maxReplyLine {
+			if in.buf[in.r] == '-' {
+				return in.longError()
+			}
 			return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxReplyLine)
 		}
 		if err := in.fill(); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// longError returns the beginning of an error's line and drops the rest of it: the names in
+// it may be long.
+func (in *replies) longError() ([]byte, error) {
+	line := bytes.Clone(in.buf[in.r : in.r+maxReplyLine])
+	for dropped := 0; dropped <= maxErrorLine; {
+		if i := bytes.IndexByte(in.buf[in.r:in.w], '\n'); i >= 0 {
+			in.r += i + 1
+			return line, nil
+		}
+		dropped += in.w - in.r
+		in.r = in.w
+		if err := in.fill(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxErrorLine)
 }
 
 // array reads the length of an array. An error that was replied instead is
@@ -113,6 +143,10 @@ func (in *replies) array() (int, error) {
 	}
 }
 
+// errNumber is returned for a number that no decision has: it says nothing of other
+// calls, which go on to be read.
+const errNumber = replyError("LGFORMAT a number that the script does not reply")
+
 // integer reads an integer. A text that was replied instead is returned as a
 // replyError.
 func (in *replies) integer() (int64, error) {
@@ -124,7 +158,7 @@ func (in *replies) integer() (int64, error) {
 	case ':':
 		n, ok := parseNumber(line[1:])
 		if !ok {
-			return 0, errReply
+			return 0, errNumber
 		}
 		return n, nil
 	case '$', '-':

@@ -10,6 +10,10 @@ import (
 // errReply is returned for a reply that no script of ours makes.
 var errReply = errors.New("decode reply: not what the script replies")
 
+// errState is why a call stayed undecided for which the script replied what no bucket of
+// its limits can be.
+var errState = errors.New("decode reply: no state of the limit")
+
 // errJump is why a call stayed undecided whose clock was outside the calendar
 // boundaries twice.
 var errJump = errors.New("decide call: the store's clock jumps")
@@ -64,7 +68,7 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 	}
 	for r := c.first; r >= 0; r = f.runs[r].next {
 		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
-			used, err := f.settleGroup(&f.runs[r], &f.groups[g], now, in, tell)
+			used, err := f.settleGroup(&f.runs[r], &f.groups[g], now, n, in, tell)
 			if err != nil {
 				return err
 			}
@@ -77,9 +81,12 @@ func (f *flight) settle(c *command, in *replies, tell func(error, []limit.Item))
 	return nil
 }
 
-// settleGroup reads the part of a reply that is about a group, and returns how
-// many elements that was.
-func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func(error, []limit.Item)) (used int, err error) {
+// settleGroup reads the part of a reply that is about a group, of which left elements are
+// there, and returns how many elements that was.
+func (f *flight) settleGroup(r *run, g *group, now int64, left int, in *replies, tell func(error, []limit.Item)) (used int, err error) {
+	if left <= 0 {
+		return 0, fmt.Errorf("%w: too few elements", errReply)
+	}
 	first, err := in.integer()
 	refused, ok := refusal(err)
 	switch {
@@ -99,8 +106,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 	case err != nil:
 		return 0, err
 	case r.verb == verbRefund:
-		f.inTime++
-		f.each(g, func(t *ticket, _ limit.Call) { t.refunds++ })
+		f.refunded(g)
 		return 1, nil
 	case r.verb == verbSettle:
 		if !f.settled(g, first) {
@@ -108,26 +114,9 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 		}
 		return 1, nil
 	}
-	f.states = f.states[:0]
-	var impossible error
-	for i := range g.items {
-		p := &g.items[i].Limit.Params
-		numbers := [6]int64{first}
-		n := stateNumbers(p)
-		for j := range n {
-			if i+j == 0 {
-				continue // it told that this is no error
-			}
-			if numbers[j], err = in.integer(); err != nil {
-				return 0, err
-			}
-		}
-		used += n
-		state := stateOf(p, &numbers, now)
-		if !isState(p, &state, now) {
-			impossible = fmt.Errorf("%w: %v is no state of %s", errReply, numbers[:n], g.items[i].Limit.ID)
-		}
-		f.states = append(f.states, state)
+	used, impossible, err := f.readStates(g, first, now, left, in)
+	if err != nil {
+		return 0, err
 	}
 	if impossible != nil {
 		f.fail(g, impossible, true, tell)
@@ -135,6 +124,51 @@ func (f *flight) settleGroup(r *run, g *group, now int64, in *replies, tell func
 	}
 	f.grant(r.verb, g, now)
 	return used, nil
+}
+
+// readStates reads the states of a group's buckets into f.states, the first number of which
+// is there, and returns how many elements they took. Impossible says why the call cannot
+// be decided by them.
+func (f *flight) readStates(g *group, first, now int64, left int, in *replies) (used int, impossible, err error) {
+	f.states = f.states[:0]
+	for i := range g.items {
+		p := &g.items[i].Limit.Params
+		numbers := [6]int64{first}
+		n := stateNumbers(p)
+		if used += n; used > left {
+			return 0, nil, fmt.Errorf("%w: too few elements", errReply)
+		}
+		for j := range n {
+			if i+j == 0 {
+				continue // it is there
+			}
+			numbers[j], err = in.integer()
+			if refused, ok := refusal(err); ok {
+				impossible = refused
+			} else if err != nil {
+				return 0, nil, err
+			}
+		}
+		state := stateOf(p, &numbers, now)
+		if impossible == nil && !isState(p, &state, now) {
+			impossible = fmt.Errorf("%w: %v is none of %s", errState, numbers[:n], g.items[i].Limit.ID)
+		}
+		f.states = append(f.states, state)
+	}
+	return used, impossible, nil
+}
+
+// refunded answers a refund.
+func (f *flight) refunded(g *group) {
+	f.inTime++
+	late := false
+	f.each(g, func(t *ticket, _ limit.Call) {
+		t.refunds++
+		late = late || t.left
+	})
+	if late {
+		f.returned(names(g.items))
+	}
 }
 
 // stateNumbers returns how many numbers the script replies for a bucket.
@@ -178,8 +212,7 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 		if content > p.Capacity || remainder < 0 || remainder >= p.Period {
 			return false
 		}
-		// A debt is one that is paid back some day.
-		return content >= -p.Capacity || p.RefillTime(-content) < limit.MaxPeriod
+		return content >= -p.Capacity
 	}
 	for _, n := range s {
 		if n < 0 || n > maxNumber {
@@ -199,6 +232,7 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 // for is not kept for later.
 func (f *flight) grant(v verb, g *group, now int64) {
 	g.answered = true
+	f.now = now
 	f.more = append(f.more[:0], make([]int64, len(g.items))...)
 	f.wishers, f.held = f.wishers[:0], f.held[:0]
 	granted := false
@@ -224,15 +258,12 @@ func (f *flight) grant(v verb, g *group, now int64) {
 
 // decided hands a member of a group its verdicts.
 func (f *flight) decided(v verb, g *group, m *member, verdicts []limit.Verdict) {
-	last, inTime := m.ticket.decided(m.call, verdicts, f.more, f.repeated)
+	last, inTime := f.hand(m, verdicts)
 	switch {
 	case inTime:
 		f.inTime++
 	case v == verbTake:
-		for i := range g.items {
-			it := &g.items[i]
-			it.Verdict, it.Source, it.More, it.Repeated = verdicts[i], limit.SourceStore, f.more[i], f.repeated
-		}
+		f.decideItems(g.items, verdicts, m.call.Once != nil)
 		f.late(g.items, f.sentAt)
 	}
 	if last {
@@ -281,20 +312,30 @@ func (f *flight) checkMore(g *group, wish, now int64) {
 	}
 }
 
-// decided hands a call its verdicts, unless its caller has left. It reports whether
-// that was the last one of the ticket, and whether the caller was there.
-func (t *ticket) decided(c limit.Call, verdicts []limit.Verdict, more []int64, repeated bool) (last, inTime bool) {
+// hand hands a member its verdicts, unless its caller has left. It reports whether
+// that was the last call of the ticket, and whether the caller was there.
+func (f *flight) hand(m *member, verdicts []limit.Verdict) (last, inTime bool) {
+	t, c := m.ticket, &m.call
 	t.mu.Lock()
 	if inTime = !t.left; inTime {
-		items := t.items[c.First:c.Last]
-		for i := range items {
-			items[i].Verdict, items[i].Source, items[i].More = verdicts[i], limit.SourceStore, more[i]
-			items[i].Repeated, items[i].Kept = repeated, c.Once != nil
-		}
+		f.decideItems(t.items[c.First:c.Last], verdicts, c.Once != nil)
 	}
 	last = t.answered()
 	t.mu.Unlock()
 	return last, inTime
+}
+
+// decideItems gives the items of a call their verdicts. Kept says that the store keeps the
+// answer.
+func (f *flight) decideItems(items []limit.Item, verdicts []limit.Verdict, kept bool) {
+	for i := range items {
+		it := &items[i]
+		it.Verdict, it.Source, it.More = verdicts[i], limit.SourceStore, f.more[i]
+		it.Repeated, it.Kept = f.repeated, kept
+		if !it.Allowed {
+			it.State, it.At = f.states[i], f.now
+		}
+	}
 }
 
 // each answers the members of a group with do, under their tickets' locks.

@@ -14,17 +14,18 @@ import (
 // Store decides on a Redis Cluster or a single Redis. Any number of goroutines
 // may use it.
 type Store struct {
-	opts      Options
-	script    script
-	top       atomic.Pointer[topology]
-	topErr    atomic.Pointer[error] // why it could not be learnt the last time, nil when it could
-	reload    chan struct{}         // one slot: a reload that is wanted already covers the next wish
-	late      chan []limit.Item
-	counts    counters
-	met       met
-	instances atomic.Int64    // by the last heartbeat; 0 before
-	counted   atomic.Bool     // that has changed, and the marks do not say so yet
-	marks     map[string]bool // that were seen, by key; only Run uses it
+	opts   Options
+	script script
+	top    atomic.Pointer[topology]
+	topErr atomic.Pointer[error] // why it could not be learnt the last time, nil when it could
+	reload chan struct{}         // one slot: a reload that is wanted already covers the next wish
+	counts counters
+	// badBuckets logs keys that hold something else than a bucket.
+	badBuckets bucketLog
+	met        met
+	instances  atomic.Int64    // by the last heartbeat; 0 before
+	counted    atomic.Bool     // that has changed, and the marks do not say so yet
+	marks      map[string]bool // that were seen, by key; only Run uses it
 	// unlearnt and unkept part the log's lines on the topology and on the secret.
 	unlearnt, unkept seldom
 
@@ -43,7 +44,7 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), late: make(chan []limit.Item, lateRefunds), marks: map[string]bool{}}
+	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]bool{}}
 	t, err := s.discover(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -71,7 +72,6 @@ func (t *topology) connect(ctx context.Context, old *topology) {
 func (s *Store) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { s.refundLate(ctx) })
 	s.runLanes(ctx, &wg, nil)
 	tick, soon := time.NewTicker(s.opts.ReloadInterval), time.NewTicker(openReload)
 	defer tick.Stop()
@@ -107,6 +107,7 @@ func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology)
 			lane, stop := context.WithCancel(ctx)
 			n.stop = stop
 			wg.Go(func() { n.lane.run(lane) })
+			wg.Go(func() { s.refundLate(lane, n) })
 		}
 	}
 	if old == nil {
@@ -184,12 +185,8 @@ func (s *Store) trouble(n *node, err error, items []limit.Item) {
 	if n != nil {
 		n.trouble[k].Add(1)
 	}
-	if k == KindWrongType || k == KindFormat {
-		var keys []string
-		for i := range items {
-			keys = append(keys, string(items[i].Name[:items[i].KeyLen]))
-		}
-		s.opts.Log.Error("one of these keys holds something that is not a bucket", "keys", keys, "error", err)
+	if k.ofBucket() {
+		s.badBuckets.report(s.opts.Log, items, err)
 	}
 	if k.callsForReload() {
 		s.wantReload()

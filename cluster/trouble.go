@@ -55,18 +55,20 @@ const (
 	KindNoReplicas              // NOREPLICAS
 	KindAuth                    // NOAUTH, WRONGPASS, NOPERM
 	KindWrongType               // somebody else's value under our key
-	KindFormat                  // a bucket in a format of the future
+	KindFormat                  // a value that is no bucket, or in a format of the future
 	KindRole                    // the node is not a master
 	KindNoNode                  // nobody is known to own the slot
 	KindOverload                // never sent, because its turn did not come in time
 	KindBreaker                 // never sent, because the shard's breaker is open
+	KindNoScript                // the script was flushed again and again
+	KindMisconf                 // MISCONF: it cannot save its data, and writes nothing
 	KindOther                   // anything else
 	numKinds
 )
 
 var kindNames = [numKinds]string{
 	"timeout", "network", "moved", "ask", "tryagain", "clusterdown", "readonly", "loading", "masterdown",
-	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "breaker", "other",
+	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "breaker", "noscript", "misconf", "other",
 }
 
 // String returns the word used in metrics.
@@ -88,6 +90,7 @@ var prefixes = map[string]Kind{
 	"READONLY": KindReadOnly, "LOADING": KindLoading, "MASTERDOWN": KindMasterDown, "OOM": KindOOM,
 	"BUSY": KindBusy, "NOREPLICAS": KindNoReplicas, "NOAUTH": KindAuth, "WRONGPASS": KindAuth,
 	"NOPERM": KindAuth, "WRONGTYPE": KindWrongType, "LGFORMAT": KindFormat,
+	"NOSCRIPT": KindNoScript, "MISCONF": KindMisconf,
 }
 
 // kindOf classifies an error.
@@ -106,6 +109,8 @@ func kindOf(err error) Kind {
 		return KindBreaker
 	case errors.Is(err, errNoNode):
 		return KindNoNode
+	case errors.Is(err, errState):
+		return KindFormat
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout):
 		return KindTimeout
 	case errors.As(err, &network) && network.Timeout():
@@ -168,15 +173,21 @@ func (k Kind) callsForReload() bool {
 }
 
 // sick reports whether trouble of this kind says that the node itself is not well,
-// so that it counts against its breaker.
+// so that it counts against its breaker: its transport, or its own state. A reply about
+// one bucket says nothing of the others, and a node that replies what is not known here
+// does reply.
 func (k Kind) sick() bool {
 	switch k {
-	case KindMoved, KindAsk, KindTryAgain, KindWrongType, KindFormat, KindNoNode, KindBreaker:
-		return false
-	default:
+	case KindTimeout, KindNetwork, KindClusterDown, KindReadOnly, KindLoading, KindMasterDown, KindOOM, KindBusy,
+		KindNoReplicas, KindAuth, KindRole, KindOverload, KindMisconf:
 		return true
+	default:
+		return false
 	}
 }
+
+// ofBucket reports whether trouble of this kind is that of one bucket's value.
+func (k Kind) ofBucket() bool { return k == KindWrongType || k == KindFormat }
 
 // counters count what happened to calls.
 type counters struct {

@@ -63,7 +63,7 @@ func TestTryRevision(t *testing.T) {
 		t.Errorf("they have\n%s, not\n%s", got, want)
 	}
 	for name, gate := range map[string]table.Gate{"closed": {}, "of nobody": {Revision: 3}, "of what is gone": {Revision: 4, Percent: 100}} {
-		if set, err := compileTrial(parts, gate); err != nil || tell(set, "nobody") != "nobody on free: ip=1000/m burst 1000 at ip tenant=100/s burst 100 at tenant\n" {
+		if set, err := compileTrial(parts, gate); err != nil || tell(set, "nobody") != "nobody on free: tenant=100/s burst 100 at tenant ip=1000/m burst 1000 at ip\n" {
 			t.Errorf("a gate that is %s: %v, %s", name, err, tell(set, "nobody"))
 		}
 	}

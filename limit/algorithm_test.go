@@ -278,11 +278,11 @@ func TestRefund(t *testing.T) {
 			p = tokenParams(t, "10/m", 10)
 		}
 		r, _ := decide(&p, nil, State{}, testEpoch, 4)
-		s := Refund(&p, r.Next, 4, r.Window)
+		s := Refund(&p, r.Next, 4, r.Window, testEpoch)
 		if r, _ = decide(&p, nil, s, testEpoch, 10); !r.Allowed {
 			t.Errorf("%s: after the refund %+v, want all 10", a, r.Verdict)
 		}
-		s = Refund(&p, Refund(&p, r.Next, 10, r.Window), 10, r.Window)
+		s = Refund(&p, Refund(&p, r.Next, 10, r.Window, testEpoch), 10, r.Window, testEpoch)
 		if r, _ = decide(&p, nil, s, testEpoch, 10); !r.Allowed || r.Remaining != 0 {
 			t.Errorf("%s: refunded twice: %+v, want 10 and no more", a, r.Verdict)
 		}
@@ -290,7 +290,7 @@ func TestRefund(t *testing.T) {
 			continue
 		}
 		next, _ := decide(&p, nil, r.Next, testEpoch+120e6, 10)
-		s = Refund(&p, next.Next, 10, r.Window)
+		s = Refund(&p, next.Next, 10, r.Window, testEpoch+120e6)
 		if r, _ = decide(&p, nil, s, testEpoch+120e6, 1); r.Allowed {
 			t.Errorf("%s: a refund for a window that has passed was credited", a)
 		}

@@ -91,13 +91,13 @@ func (c *compiler) warn(line int, field, format string, args ...any) {
 func (c *compiler) compile() {
 	c.compileHead()
 	c.compileDimensions()
+	for i := range c.doc.Plans {
+		c.compilePlan(&c.doc.Plans[i])
+	}
 	for i := range c.doc.Shared {
 		if l := c.compileLimit(&c.doc.Shared[i], "", layerShared); l != nil {
 			c.shared = append(c.shared, l)
 		}
-	}
-	for i := range c.doc.Plans {
-		c.compilePlan(&c.doc.Plans[i])
 	}
 	c.checkIDs()
 	c.checkReplaces()

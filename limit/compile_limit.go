@@ -351,6 +351,9 @@ func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 		return n
 	}
 	l.FixedCost, l.MaxCost = read(spec.Cost, "cost"), read(spec.MaxCost, "max_cost")
+	if l.Action == ActionLimit && spec.Cost.Set() && spec.MaxCost.Set() {
+		c.fail(spec.MaxCost.Line, "max_cost", "the limit charges every request the same cost, so no request can cost more: remove max_cost or cost")
+	}
 	if l.Params.Capacity == 0 {
 		return
 	}

@@ -89,7 +89,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if l.Action == ActionLimit && l.slots != limits[i].slots {
 		c.fail(o.Line, field+"."+o.ID.Value, "a limit of concurrency stays one, and no other becomes one, for a tenant: give it an id of its own")
 	}
-	l.Tenant, l.slots = tenant.Name.Value, limits[i].slots
+	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
 }
 
@@ -102,12 +102,12 @@ func merge(base, o *RuleSpec) RuleSpec {
 		m.Lease, m.Store = LeaseSpec{}, Text{}
 	} else if o.Rate.Set() {
 		m.Action = Text{}
-		if !o.Burst.Set() { // the burst of another rate means nothing here
-			m.Burst = Text{}
-		}
 		if r, err := ParseRate(o.Rate.Value); err == nil && r.Calendar == NotCalendar {
 			m.Timezone = Text{}
 		}
+	}
+	if o.Algorithm.Set() && o.Algorithm.Value != AlgorithmTokenBucket.String() { // only a token bucket has one
+		m.Burst = Text{}
 	}
 	for _, f := range []struct{ to, from *Text }{
 		{&m.Rate, &o.Rate},

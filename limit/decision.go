@@ -64,6 +64,10 @@ type Item struct {
 
 	Verdict
 	Source Source // SourceNone until the item is decided
+	// State is the bucket of an item that the store denied, and At the store's time of it,
+	// in microseconds since the epoch.
+	State State
+	At    int64
 }
 
 // Enforced reports whether the item's verdict counts for the answer.
@@ -113,7 +117,7 @@ func (d *Decision) LimitID() string {
 
 // Merge makes the decision out of a request's items: all enforced ones must
 // admit. When they do, the one with the least left binds, else the denying one
-// with the longest wait; ties go to the first in the file. RetryAfter is the
+// with the longest wait; ties go to the first by Limit.Order. RetryAfter is the
 // true wait, without jitter.
 func Merge(items []Item) Decision {
 	d := Decision{Allowed: true, Limit: -1, Remaining: -1, Source: SourcePolicy, Item: -1}

@@ -12,7 +12,7 @@ type Considered struct {
 	Reason  string
 }
 
-// Explain lists every limit that the request's tenant has, in file order
+// Explain lists every limit that the request's tenant has, by Limit.Order
 // within each group, and says why each applies or was passed over.
 func (s *Set) Explain(req *Request) []Considered {
 	rules := s.rules(req.Tenant)

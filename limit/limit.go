@@ -9,7 +9,7 @@ type Limit struct {
 	Plan      string // the plan it was written in; "" for shared limits
 	Tenant    string // the tenant that overrides it, or ""
 	Line      int    // where it stands in the limits file
-	Order     int    // file order over the whole set: breaks ties between verdicts
+	Order     int    // breaks ties between verdicts: that of the plans, an override's limit's own, then of the shared limits
 	Ordinal   int    // index of ID in Set.IDs
 	Group     string // limits of one level and group compete
 	Mode      Mode
@@ -171,6 +171,15 @@ func (l *Limit) CountsAddresses() bool {
 		}
 	}
 	return false
+}
+
+// RefundCost returns the units that a refund of req's cost gives back: a cost above what is
+// ever admitted too, but never more than a bucket holds.
+func (l *Limit) RefundCost(req *Request) int64 {
+	if l.FixedCost > 0 {
+		return l.FixedCost
+	}
+	return min(req.Cost, l.Params.Capacity)
 }
 
 // cost returns what req costs in this limit. A cost above the declared maximum

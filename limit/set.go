@@ -10,7 +10,7 @@ type Set struct {
 	File string
 	// IDs lists the ids of all limits; Limit.Ordinal indexes it.
 	IDs []string
-	// Limits lists the limits of the plans and the shared ones, in file order.
+	// Limits lists the limits of the plans and the shared ones, by Limit.Order.
 	Limits []*Limit
 
 	tenants     *roster
@@ -47,7 +47,7 @@ func (s *Set) rules(tenant string) *ruleset {
 // has only the shared limits.
 func (s *Set) Plan(tenant string) string { return s.rules(tenant).plan }
 
-// TenantLimits returns the limits that may apply to a tenant, in file order.
+// TenantLimits returns the limits that may apply to a tenant, by Limit.Order.
 func (s *Set) TenantLimits(tenant string) []*Limit {
 	out := s.rules(tenant).limits()
 	sortByOrder(out)
@@ -63,7 +63,7 @@ func (s *Set) Lists(tenant string) bool { return s.tenants.get(tenant) != nil }
 // Tenants returns the number of tenants listed.
 func (s *Set) Tenants() int { return s.tenants.len }
 
-// All returns every limit in file order, overrides included.
+// All returns every limit by Limit.Order, overrides included.
 func (s *Set) All() []*Limit {
 	all := slices.Clone(s.Limits)
 	for tenant, r := range s.tenants.all() {
@@ -105,7 +105,7 @@ func (r *ruleset) limits() []*Limit {
 	return append(all, r.off...)
 }
 
-// LimitByID returns the first limit in file order that has the id, or nil.
+// LimitByID returns the first limit by Limit.Order that has the id, or nil.
 func (s *Set) LimitByID(id string) *Limit {
 	for _, l := range s.Limits {
 		if l.ID == id {

@@ -77,6 +77,21 @@ func slideWindow(s *State, period, now int64) {
 	}
 }
 
+// refundSlidingWindow gives units back to the current window, or to the one before.
+func refundSlidingWindow(s State, units, window, now int64) State {
+	moved, period := s, s[wEnd]-s[wStart]
+	slideWindow(&moved, period, now)
+	switch {
+	case window == moved[wStart] && moved[wUsed] > 0:
+		moved[wUsed] = max(0, moved[wUsed]-units)
+	case window == moved[wStart]-period && moved[wPrev] > 0:
+		moved[wPrev] = max(0, moved[wPrev]-units)
+	default:
+		return s
+	}
+	return moved
+}
+
 // slidingWindowFits returns the instant at which no more than room units
 // count, the carried ones included. It is asked only while more do.
 func slidingWindowFits(room int64, s *State, now int64) int64 {

@@ -98,17 +98,19 @@ func Untake(p *Params, s *State, units int64) {
 	}
 }
 
-// Refund gives units back to the bucket. Window names the window in which they
-// were charged (Verdict.Window): the refund is void when that window has
-// passed. The content never exceeds the capacity.
-func Refund(p *Params, s State, units, window int64) State {
-	if !s.Touched() {
+// Refund gives units back to the bucket at now. Window names the window in which they
+// were charged (Verdict.Window): the refund is void when they no longer weigh, which for
+// a sliding window is a period after its end. The content never exceeds the capacity.
+func Refund(p *Params, s State, units, window, now int64) State {
+	switch {
+	case !s.Touched():
 		return s
-	}
-	if p.Algorithm == AlgorithmTokenBucket {
+	case p.Algorithm == AlgorithmTokenBucket:
 		return refundTokenBucket(s, units)
+	case p.Algorithm == AlgorithmSlidingWindow:
+		return refundSlidingWindow(s, units, window, now)
 	}
-	if s[wStart] == window {
+	if s[wStart] == window && now < s[wEnd] {
 		s[wUsed] = max(0, s[wUsed]-units)
 	}
 	return s

@@ -24,7 +24,8 @@ func decideTokenBucket(p *Params, s *State, now, cost int64) (v Verdict, rewritt
 }
 
 // refillTokenBucket brings s to now, first at the rate it was written with,
-// then converts it to p: the content carries over, up to the new capacity.
+// then converts it to p: the content carries over, up to the new capacity, and a debt
+// down to it.
 func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	if !s.Touched() {
 		*s = State{p.Capacity, 0, now, p.Count, p.Period, p.Capacity}
@@ -40,10 +41,14 @@ func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	if s[tbCount] != p.Count || s[tbPeriod] != p.Period || s[tbCapacity] != p.Capacity {
 		rewritten = true
 		s[tbRemainder], _ = mulDiv(s[tbRemainder], p.Period, s[tbPeriod])
-		if s[tbContent] >= p.Capacity {
+		// A bucket that is full is as good as untouched: its key may be gone already.
+		if s[tbContent] >= min(p.Capacity, s[tbCapacity]) {
 			s[tbContent], s[tbRemainder] = p.Capacity, 0
 		}
 		s[tbCount], s[tbPeriod], s[tbCapacity] = p.Count, p.Period, p.Capacity
+	}
+	if s[tbContent] < -p.Capacity { // it can owe no more
+		s[tbContent], s[tbRemainder], rewritten = -p.Capacity, 0, true
 	}
 	return rewritten
 }

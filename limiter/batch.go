@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -75,9 +76,21 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 			continue // it may have been answered before
 		}
 		items := b.Items(i)
-		refused := false
+		refused, never := false, false
 		for j := range items {
-			refused = deny.refuse(&items[j], now) || refused
+			it := &items[j]
+			switch {
+			case !deny.refuse(it, now):
+				never = never || it.Enforced() && it.Cost > it.Limit.Params.Capacity
+			case b.mayTake(i, it):
+				it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
+			default:
+				refused = true
+			}
+		}
+		if refused && never { // another limit denies for ever, and binds
+			refused = false
+			forget(items)
 		}
 		if refused && renew {
 			refused = !deny.renewAll(items, now)
@@ -86,6 +99,32 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 			b.Decisions[i].Source = limit.SourceCache
 		}
 	}
+}
+
+// forget makes the items undecided that the cache refused.
+func forget(items []limit.Item) {
+	for i := range items {
+		if items[i].Source == limit.SourceCache {
+			items[i].Source, items[i].Verdict = limit.SourceNone, limit.Verdict{}
+		}
+	}
+}
+
+// mayTake reports whether a request before the nth, one that is not refused, has the
+// bucket of an item: its units may be gone then.
+func (b *Batch) mayTake(n int, it *limit.Item) bool {
+	for i := range n {
+		if b.Decisions[i].Source == limit.SourceCache {
+			continue
+		}
+		items := b.Items(i)
+		for j := range items {
+			if bytes.Equal(items[j].Name, it.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // merge makes the decisions of the pending requests.

@@ -21,6 +21,7 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	var items []limit.Item
 	for _, c := range owned {
 		for _, it := range b.buf.Items[c.First:c.Last] {
+			it.Cost = it.Limit.RefundCost(&b.Requests[0])
 			if it.Limit.Params.Algorithm == limit.AlgorithmSlidingLog {
 				it.Window = limit.LatestUnits
 			}

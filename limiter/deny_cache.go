@@ -19,10 +19,10 @@ const DefaultDenyTTL = time.Second
 // it must be longer than a decision takes, and what it cuts off is asked in vain.
 const renewPart = 50
 
-// denyCache remembers refusals of the store: until the wait that came with one is
-// over, the same bucket refuses the same cost again, whoever asks. It never
-// denies what the store would admit, but for units that came back through
-// another proxy. It is bounded by its size.
+// denyCache keeps what buckets were when the store refused something: what they refuse
+// still, by the maths of package limit, needs no call. It never denies what the store
+// would admit, but for units that came back through another proxy, and never returns a
+// wait that is too short, but for units that another proxy took. It is bounded by its size.
 type denyCache struct {
 	entries *lru.Cache[string, refusal]
 	ttl     int64      // microseconds
@@ -34,21 +34,20 @@ type denyCache struct {
 	forgotten atomic.Int64
 }
 
-// refusal is what is remembered of a denied bucket. Instants are microseconds by
-// this machine's clock.
+// refusal is the state of a bucket that denied a cost. Instants are microseconds by
+// this machine's clock, but for at.
 type refusal struct {
-	params    limit.Params // of the limit that refused: another one may admit
-	cost      int64
-	until     int64 // it counts until then
-	due       int64 // cost fits again then, at the earliest; limit.Never
-	full      int64 // the bucket is as good as untouched then
-	remaining int64
-	window    int64
+	params limit.Params // of the limit that refused: another one may admit
+	state  limit.State
+	at     int64 // the store's time of the state, which lay between sent and received
+	cost   int64
+	sent   int64
+	// received is when the reply was there, and until when the entry ends.
+	received, until int64
 	// renewable says that the bucket will still refuse when the entry ends, so that
-	// the store has to be asked again, and that nobody does yet.
+	// the store has to be asked again, and that no request does yet.
 	renewable bool
-	// returned says that units came back then: refusals that were asked for before
-	// are not believed.
+	// returned is when units came back: refusals that were asked for before are void.
 	returned int64
 }
 
@@ -72,20 +71,35 @@ func (c *denyCache) refuse(it *limit.Item, now int64) bool {
 	}
 	// The key is only compared with: Peek does not keep it.
 	r, ok := c.entries.Peek(unsafe.String(&it.Name[0], len(it.Name)))
-	if !ok || r.until <= now || it.Cost < r.cost || r.params != it.Limit.Params {
+	if !ok || r.until <= now || r.params != it.Limit.Params {
 		return false
 	}
-	it.Source = limit.SourceCache
-	it.Verdict = limit.Verdict{
-		Remaining: r.remaining, Wait: r.wait(it, now), Reset: millis(r.full - now), Window: r.window,
+	v, denied := r.decide(it, now)
+	if denied {
+		it.Source, it.Verdict = limit.SourceCache, v
 	}
-	return true
+	return denied
+}
+
+// decide decides an item by the state, and reports whether the bucket denies it whatever
+// the store's clock says: that may be ahead of its earliest time by as long as the reply
+// was under way. The wait counts from the earliest time, so that it is never too short.
+func (r *refusal) decide(it *limit.Item, now int64) (v limit.Verdict, denied bool) {
+	if r.params.Algorithm.OneByOne() && it.Cost != r.cost {
+		return v, false // the state is one for a cost
+	}
+	state := r.state
+	v, _, ok := limit.Decide(&r.params, it.Bounds, &state, r.at+max(0, now-r.received), it.Cost)
+	if !ok || v.Allowed {
+		return v, false
+	}
+	return v, v.Wait == limit.Never || (v.Wait-1)*1000 > r.received-r.sent
 }
 
 // ending returns the entry of an item if it is to be renewed.
 func (c *denyCache) ending(it *limit.Item, now int64) (refusal, bool) {
 	r, ok := c.entries.Peek(unsafe.String(&it.Name[0], len(it.Name)))
-	return r, ok && r.renewable && r.until-now < c.ttl/renewPart && it.Cost == r.cost
+	return r, ok && r.renewable && r.until-now < c.ttl/renewPart && it.Cost >= r.cost
 }
 
 // renew reports whether an item that was refused should be asked for all the same,
@@ -127,56 +141,52 @@ func (c *denyCache) renewAll(items []limit.Item, now int64) bool {
 	return true
 }
 
-// wait returns in how many ms the item's cost fits, or a little later.
-func (r *refusal) wait(it *limit.Item, now int64) int64 {
-	p := &r.params
-	switch {
-	case it.Cost > p.Capacity:
-		return limit.Never
-	case it.Cost == r.cost:
-		return millis(r.due - now)
-	case p.Algorithm == limit.AlgorithmTokenBucket:
-		return millis(r.due + p.RefillTime(it.Cost-r.cost) + 1 - now)
-	default:
-		return millis(r.full - now)
+// learn keeps the refusals among items, which the store was asked for at sent
+// and answered by received. What it admitted changes what is known of other costs: that
+// is dropped.
+func (c *denyCache) learn(items []limit.Item, sent, received int64) {
+	for i := range items {
+		it := &items[i]
+		switch {
+		case it.Source != limit.SourceStore || it.Repeated || len(it.Name) == 0 || len(it.Name) >= longName:
+		case it.Allowed:
+			c.drop(it, received)
+		case !it.Enforced() || it.Limit.Params.Algorithm == limit.AlgorithmConcurrency:
+			// A slot may be given back at any moment.
+		default:
+			c.keep(it, sent, received)
+		}
 	}
 }
 
-// millis turns microseconds into milliseconds, rounded up, and at least one: a
-// refusal that still counts is not over yet.
-func millis(micros int64) int64 { return max(1, (micros+999)/1000) }
-
-// learn remembers the refusals among items, which the store was asked for at sent
-// and answered by received.
-func (c *denyCache) learn(items []limit.Item, sent, received int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if sent <= c.forgotten.Load() {
+// drop forgets what is known of a bucket that units were taken from.
+func (c *denyCache) drop(it *limit.Item, now int64) {
+	if c.latest.Load() <= now {
 		return
 	}
-	for i := range items {
-		it := &items[i]
-		if it.Source != limit.SourceStore || it.Allowed || it.Repeated || !it.Enforced() || len(it.Name) >= longName {
-			continue
-		}
-		if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
-			continue // a slot may be given back at any moment
-		}
-		known, _ := c.entries.Peek(string(it.Name))
-		if sent <= known.returned {
-			continue
-		}
-		r := refusal{
-			params: it.Limit.Params, cost: it.Cost, remaining: it.Remaining, window: it.Window, returned: known.returned,
-			until: sent + c.ttl, due: limit.Never, full: received + it.Reset*1000, renewable: true,
-		}
-		if it.Wait != limit.Never {
-			r.renewable = it.Wait*1000 > c.ttl
-			r.until, r.due = min(r.until, sent+it.Wait*1000), received+it.Wait*1000
-		}
-		c.entries.Add(string(it.Name), r)
-		raise(&c.latest, r.until)
+	if r, ok := c.entries.Peek(unsafe.String(&it.Name[0], len(it.Name))); !ok || r.until <= now {
+		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.entries.Peek(string(it.Name)); ok && r.until > 0 {
+		c.entries.Add(string(it.Name), refusal{returned: r.returned})
+	}
+}
+
+// keep keeps a refusal.
+func (c *denyCache) keep(it *limit.Item, sent, received int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, _ := c.entries.Peek(string(it.Name))
+	if sent <= c.forgotten.Load() || sent <= known.returned {
+		return
+	}
+	c.entries.Add(string(it.Name), refusal{
+		params: it.Limit.Params, state: it.State, at: it.At, cost: it.Cost, sent: sent, received: received, until: sent + c.ttl,
+		renewable: it.Wait == limit.Never || it.Wait*1000 > c.ttl, returned: known.returned,
+	})
+	raise(&c.latest, sent+c.ttl)
 }
 
 // giveBack forgets the refusals of buckets that units come back to at now.

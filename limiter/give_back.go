@@ -63,14 +63,15 @@ func (b *Batch) anyGrantDenied() bool {
 	return false
 }
 
-// granted reports whether a call took units: no enforced item of it denies.
+// granted reports whether a call took units, or was given an answer of the store again
+// that counts those who rely on it: no enforced item of it denies.
 func granted(call []limit.Item) bool {
 	taken := false
 	for i := range call {
 		if call[i].Denies() && call[i].Enforced() {
 			return false
 		}
-		taken = taken || call[i].Allowed && !call[i].Repeated
+		taken = taken || call[i].Allowed
 	}
 	return taken
 }
@@ -88,11 +89,13 @@ func mustDecideAgain(items []limit.Item, held map[string]bucketUse) bool {
 
 func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]bucketUse) []limit.Item {
 	for i := range call {
-		if it := &call[i]; it.Allowed && !it.Repeated {
+		if it := &call[i]; it.Allowed {
 			refunds = append(refunds, *it)
 			last := &refunds[len(refunds)-1]
 			last.Wish, last.More = 0, 0 // what was taken ahead is the lease's
-			last.Once = once
+			if last.Once = once; it.Source == limit.SourceStore && !it.Kept {
+				last.Once = nil // it was granted without an answer being kept
+			}
 			held[string(it.Name)] = max(held[string(it.Name)], returned)
 		}
 	}
@@ -103,7 +106,8 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
-			it.Verdict, it.Source, it.Wish, it.More, it.Local = limit.Verdict{}, limit.SourceNone, 0, 0, false
+			it.Verdict, it.Source, it.Wish, it.More = limit.Verdict{}, limit.SourceNone, 0, 0
+			it.Local, it.Again, it.Repeated, it.Kept = false, false, false, false
 			held[string(it.Name)] = undecided
 		}
 	}
@@ -118,6 +122,8 @@ func (l *Limiter) refund(at limit.Moment, items []limit.Item) {
 			backstop = append(backstop, it)
 		case it.Source != limit.SourceLease || !l.leases.giveBack(&it):
 			store = append(store, it)
+		case l.deny != nil: // what the lease holds again is to be had here
+			l.deny.giveBack([]limit.Item{it}, l.instant(l.opts.Now()))
 		}
 	}
 	if len(store) > 0 {

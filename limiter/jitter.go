@@ -11,7 +11,7 @@ import (
 
 // queuesTracked is how many buckets' queues are kept at a time. A bucket that shares
 // its place with another one loses its queue to it now and then, and has its callers
-// come back together. At 24 bytes each this is less than half a megabyte.
+// come back together. At 32 bytes each this is half a megabyte.
 const queuesTracked = 1 << 14
 
 // jitter spreads the retries of the callers that one bucket denied. Each is told to
@@ -29,10 +29,12 @@ type jitter struct {
 	queues    []queue // none without jitter
 }
 
-// queue is what the callers wait for that one bucket denied.
+// queue is what the callers wait for that one bucket denied. It ends when the parameters of
+// the limit change, for then its callers wait for something else, and on RESET.
 type queue struct {
 	mu     sync.Mutex // guards the rest
-	bucket uint64     // hash of its name
+	bucket uint64     // hash of its name and the limit's parameters
+	owner  uint64     // hash of what is reset together with it
 	free   int64      // when the units are there for all of them, in microseconds since the epoch
 }
 
@@ -74,12 +76,14 @@ func (j *jitter) add(it *limit.Item, now int64) int64 {
 	if j.most == 0 || it.Source == limit.SourcePolicy { // nobody waits for units there
 		return j.upTo(tenth)
 	}
+	// After its full time a limit has all its units again, however many wait for them.
+	most := min(j.most, max(1, it.Limit.Params.FullTime()/1000))
 	own := it.Limit.Params.RefillTime(it.Cost)
-	turn := j.enqueue(it, (now+it.Wait)*1000, own) / 1000
-	if spread := max(tenth, own/1000); turn+spread <= j.most {
+	turn := j.enqueue(it, (now+it.Wait)*1000, own, most) / 1000
+	if spread := max(tenth, own/1000); turn+spread <= most {
 		return turn + j.upTo(spread)
 	}
-	return j.upTo(j.most)
+	return j.upTo(most)
 }
 
 // peek returns a wait with the jitter that one caller alone would see.
@@ -92,18 +96,50 @@ func (j *jitter) peek(d *limit.Decision) int64 {
 
 // enqueue adds a caller to a bucket's queue that could be admitted at first if there
 // was none, and needs what comes in own microseconds. It returns how much later than
-// first its turn is. The queue is not longer than the largest jitter, whoever floods the
+// first its turn is. The queue is not longer than most, in ms, whoever floods the
 // bucket.
-func (j *jitter) enqueue(it *limit.Item, first, own int64) int64 {
-	bucket := maphash.Bytes(j.seed, it.Name)
+func (j *jitter) enqueue(it *limit.Item, first, own, most int64) int64 {
+	bucket := j.hash(it)
 	q := &j.queues[bucket%queuesTracked]
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.bucket != bucket || q.free < first {
-		q.bucket, q.free = bucket, first
+		q.bucket, q.owner, q.free = bucket, j.owner(it), first
 	}
 	turn := q.free - first
 	own *= int64(max(1, j.instances()))
-	q.free = min(q.free+own, first+j.most*1000+own)
+	q.free = min(q.free+own, first+most*1000+own)
 	return turn
+}
+
+// hash returns the hash of an item's bucket and of the parameters of its limit.
+func (j *jitter) hash(it *limit.Item) uint64 {
+	const prime = 0x9E3779B97F4A7C15
+	p, h := &it.Limit.Params, maphash.Bytes(j.seed, it.Name)
+	for _, n := range [...]int64{int64(p.Algorithm), p.Count, p.Period, p.Capacity} {
+		h = (h ^ uint64(n)) * prime
+	}
+	return h
+}
+
+// owner returns the hash of an item's tenant, or of its limit where that spans tenants.
+func (j *jitter) owner(it *limit.Item) uint64 {
+	if it.Limit.Shared() {
+		return maphash.String(j.seed, limit.SharedKeyPrefix(it.Limit.ID))
+	}
+	return maphash.Bytes(j.seed, it.Name[:it.TagLen])
+}
+
+// forget ends the queues of a tenant's buckets, or of those of a shared limit: key is
+// limit.TenantKey or limit.SharedKeyPrefix.
+func (j *jitter) forget(key string) {
+	owner := maphash.String(j.seed, key)
+	for i := range j.queues {
+		q := &j.queues[i]
+		q.mu.Lock()
+		if q.owner == owner {
+			q.bucket, q.owner, q.free = 0, 0, 0
+		}
+		q.mu.Unlock()
+	}
 }

@@ -34,8 +34,8 @@ type Store interface {
 	Refund(at limit.Moment, items []limit.Item)
 	// Settle changes what is kept of a request that is held. Where the store does not
 	// answer before the deadline the outcome is OutcomeUnknown.
-	// It returns the names of buckets that units came back to.
-	Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string)
+	// It returns the names of buckets that it changed: what is cached of them is void.
+	Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, changed []string)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Forget forgets the bucket with a name, which is all of its key, and reports
@@ -241,13 +241,14 @@ func (l *Limiter) outgrown(items []limit.Item) bool {
 	return l.opts.Store.Saturated(&items[0])
 }
 
-// learn remembers what the store refused, and keeps the units that it granted
-// ahead.
+// learn keeps what the store refused, drops what is known of buckets that it took from,
+// and keeps the units that it granted ahead.
 func (l *Limiter) learn(b *Batch, calls []limit.Call, at limit.Moment) {
 	received := int64(0)
+	known := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
 	for _, c := range calls {
 		items := b.buf.Items[c.First:c.Last]
-		refused, leased := l.deny != nil && refuses(items), items[0].Limit.Lease.On
+		refused, leased := known || l.deny != nil && refuses(items), items[0].Limit.Lease.On
 		if !refused && !leased {
 			continue
 		}
@@ -331,6 +332,7 @@ func (l *Limiter) forget(tenant, id string) {
 	if tenant != "" {
 		key = limit.TenantKey(tenant)
 	}
+	l.jitter.forget(key)
 	l.leases.forget(func(it *limit.Item) bool {
 		return strings.HasPrefix(string(it.Name), key) && (id == "" || it.Limit.ID == id)
 	})

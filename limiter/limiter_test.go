@@ -154,10 +154,10 @@ func (silent) Helper() {}
 // TestJitter: waits are never early; who was denied later comes back later, when all
 // before it can have been served, and at most as much later as allowed.
 func TestJitter(t *testing.T) {
-	spec := storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m"}
+	spec := storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m", Burst: "10"}
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 10*time.Minute, spec)
-	req := limit.Request{Tenant: "t", Cost: 1}
-	decide(l, req)
+	req, all := limit.Request{Tenant: "t", Cost: 1}, limit.Request{Tenant: "t", Cost: 10}
+	decide(l, all)
 	const wait = 60_000
 	for i := range int64(8) {
 		if d := decide(l, req)[0]; d.RetryAfter < (i+1)*wait || d.RetryAfter > (i+2)*wait {
@@ -165,7 +165,7 @@ func TestJitter(t *testing.T) {
 		}
 	}
 	l, _ = newLimiter(t, memory.New(memory.Options{}), time.Second, spec)
-	decide(l, req)
+	decide(l, all)
 	early := 0
 	for range 50 {
 		if d := decide(l, req)[0]; d.RetryAfter < wait || d.RetryAfter > wait+1000 {
@@ -178,7 +178,7 @@ func TestJitter(t *testing.T) {
 		t.Errorf("%d of 50 callers who can have no turn come back in the first half of a second", early)
 	}
 	l, _ = newLimiter(t, memory.New(memory.Options{}), 0, spec)
-	decide(l, req)
+	decide(l, all)
 	if d := decide(l, req)[0]; d.RetryAfter != wait {
 		t.Errorf("retry after %d ms without jitter, want %d", d.RetryAfter, wait)
 	}

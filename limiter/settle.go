@@ -18,19 +18,27 @@ func (l *Limiter) settle(what *limit.Settlement, kept bool) limit.Outcome {
 	at := l.moment()
 	outcome := limit.OutcomeUnknown
 	if kept || what.Hold == limit.HoldSlot { // the store may have given a slot too late for its answer
-		var back []string
-		outcome, back = l.opts.Store.Settle(at, what)
-		for _, name := range back {
-			if l.deny != nil {
-				l.deny.forgetOne(name, l.instant(l.opts.Now()))
-			}
-		}
+		var changed []string
+		outcome, changed = l.opts.Store.Settle(at, what)
+		l.Returned(changed)
 	}
 	here := l.opts.Backstop != nil && l.opts.Backstop.Settle(at, what)
 	if outcome == limit.OutcomeUnknown && (here || !kept && what.Change != limit.ChangeRenew) {
 		return limit.OutcomeDone
 	}
 	return outcome
+}
+
+// Returned voids what is known of the buckets with the names: their content changed
+// otherwise than by a decision. Any number of goroutines may call it.
+func (l *Limiter) Returned(names []string) {
+	if l.deny == nil {
+		return
+	}
+	now := l.instant(l.opts.Now())
+	for _, name := range names {
+		l.deny.forgetOne(name, now)
+	}
 }
 
 // Held reports whether the store keeps something of request i, which was admitted and

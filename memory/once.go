@@ -133,9 +133,9 @@ func holder(once []byte, now int64) string {
 	return string(limit.Holder(once)) + "@" + strconv.FormatInt(now, 10)
 }
 
-// revoke forgets the answer under a key, whose units are given back, and returns who holds
-// its slots. Where somebody else was told the same since, it is theirs: revoked is false
-// then, and nothing is given back.
+// revoke takes an answer back that was given under a key. It returns revoked = true for
+// the last one: the answer is forgotten then, its units are to be given back, and holder
+// holds its slots. What was settled is not given back.
 func (sh *shard) revoke(key []byte) (holder string, revoked bool) {
 	for _, a := range []*answers{&sh.answers, &sh.holds} {
 		was := a.kept[string(key)]
@@ -146,7 +146,7 @@ func (sh *shard) revoke(key []byte) (holder string, revoked bool) {
 			return "", false
 		default:
 			a.forget(was.key)
-			return was.holder, true
+			return was.holder, was.state == holdOpen
 		}
 	}
 	return "", true

@@ -7,7 +7,7 @@ import (
 )
 
 // Settle changes what is kept of a request, see limiter.Store.
-func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string) {
+func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, changed []string) {
 	sh := &s.shards[maphash.String(s.seed, limit.TenantKey(what.Tenant))%shardCount]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -29,10 +29,10 @@ func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.O
 	sh.holds.keepUntil(was, now+was.keep)
 	for i := range was.answered {
 		if w := &was.answered[i]; sh.settle(w, what, was.holder, now) {
-			back = append(back, w.name)
+			changed = append(changed, w.name)
 		}
 	}
-	return limit.OutcomeDone, back
+	return limit.OutcomeDone, changed
 }
 
 // renew has the slots of a call last from now on.
@@ -61,25 +61,25 @@ func (sh *shard) renew(was *answer, what *limit.Settlement, now int64) limit.Out
 	return limit.OutcomeDone
 }
 
-// settle changes what one bucket was charged, and reports whether units came back to it.
+// settle changes what one bucket was charged, and reports whether the bucket changed.
 // One that was charged nothing, for it only watches, stays as it is.
-func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now int64) (back bool) {
+func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now int64) (changed bool) {
 	units := w.cost
 	switch slot := w.params.Algorithm == limit.AlgorithmConcurrency; {
 	case !w.verdict.Allowed, what.Change == limit.ChangeRelease && !slot, what.Change == limit.ChangeCommit && !w.follows:
 		return false
 	case what.Change == limit.ChangeCommit && what.Units > units:
 		sh.owe(w, what.Units-units, now)
-		return false
+		return true
 	case what.Change == limit.ChangeCommit:
 		units -= what.Units
 	}
-	return units > 0 && sh.give([]byte(w.name), &w.params, units, w.verdict.Window, holder)
+	return units > 0 && sh.give([]byte(w.name), &w.params, units, w.verdict.Window, now, holder)
 }
 
-// give gives units back to a bucket that it was charged in a window, or for a holder, and
-// reports whether it took any.
-func (sh *shard) give(name []byte, p *limit.Params, units, window int64, holder string) (took bool) {
+// give gives units back at now to a bucket that it was charged in a window, or for a
+// holder, and reports whether it took any.
+func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, holder string) (took bool) {
 	if p.Algorithm.OneByOne() {
 		return sh.giveUnits(name, units, window, holder)
 	}
@@ -88,7 +88,7 @@ func (sh *shard) give(name []byte, p *limit.Params, units, window int64, holder 
 		return false
 	}
 	was := sh.slot(at).state
-	state := limit.Refund(p, was, units, window)
+	state := limit.Refund(p, was, units, window, now)
 	sh.update(at, &state, true)
 	return state != was
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"hash/maphash"
 	"time"
 
@@ -183,6 +182,9 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	it.Verdict, p.rewritten, _ = limit.Decide(p.params, it.Bounds, &p.state, now, it.Cost)
 	p.rewritten = p.rewritten || rewritten
 	it.Source, it.Repeated, it.Kept = limit.SourceStore, false, call.Once != nil
+	if !it.Allowed {
+		it.State, it.At = p.state, now
+	}
 }
 
 // store keeps what the item's bucket has become.
@@ -214,21 +216,19 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 // Refund gives the units of items back to their buckets, in the windows in
 // which they were charged. Items behind each other whose answer is kept under the same
 // key are given back together.
-func (s *Store) Refund(_ limit.Moment, items []limit.Item) {
+func (s *Store) Refund(at limit.Moment, items []limit.Item) {
 	for first := 0; first < len(items); {
-		last := first + 1
-		for once := items[first].Once; once != nil && last < len(items) && bytes.Equal(once, items[last].Once); {
-			last++
-		}
-		s.refund(items[first:last])
+		last := first + limit.RefundCall(items[first:])
+		s.refund(at.Now, items[first:last])
 		first = last
 	}
 }
 
-func (s *Store) refund(items []limit.Item) {
+func (s *Store) refund(now int64, items []limit.Item) {
 	sh := s.shardOf(&items[0])
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	now = limit.Monotonic(&sh.last, now)
 	holder := ""
 	if once := items[0].Once; once != nil {
 		var revoked bool
@@ -238,7 +238,7 @@ func (s *Store) refund(items []limit.Item) {
 	}
 	for i := range items {
 		it := &items[i]
-		sh.give(it.Name, &it.Limit.Params, it.Cost, it.Window, holder)
+		sh.give(it.Name, &it.Limit.Params, it.Cost, it.Window, now, holder)
 	}
 }
 

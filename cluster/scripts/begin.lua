@@ -10,6 +10,9 @@ local TOKEN_BUCKET, SLIDING_WINDOW, FIXED_WINDOW, CALENDAR_WINDOW, SLIDING_LOG, 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local pack, unpack_struct, sub = struct.pack, struct.unpack, string.sub
 
+local EXACT = 9007199254740992 -- 2^53: up to here numbers are exact
+local NO_STATE = 'LGFORMAT the bucket is in a format this release does not know'
+
 -- Where the keys and arguments are that come next, and the replies so far.
 local keys, key_at = KEYS, 0
 local at = 1
@@ -52,7 +55,7 @@ end
 -- is_level reports whether a bucket can have had a level at the instant last. What
 -- cannot be used at sight is examined in call.lua.
 local function is_level(l, last, level)
-  return last >= 0 and last <= now and level <= l.full and level > -4503599627370496 and level % 1 == 0
+  return last >= 0 and last <= now and level <= l.full and level >= -l.full and level % 1 == 0
 end
 
 -- failure returns the error of a reply, or nil.

@@ -91,10 +91,14 @@ local function token_enter(l, state)
   if s[4] ~= l.count or s[5] ~= l.period or s[6] ~= l.capacity then
     rewritten = true
     s[2] = muldiv(s[2], l.period, s[5])
-    if s[1] >= l.capacity then
+    -- A bucket that is full is as good as untouched: its key may be gone already.
+    if s[1] >= min(l.capacity, s[6]) then
       s[1], s[2] = l.capacity, 0
     end
     s[4], s[5], s[6] = l.count, l.period, l.capacity
+  end
+  if s[1] < -l.capacity then -- it can owe no more
+    s[1], s[2], rewritten = -l.capacity, 0, true
   end
   return s, rewritten
 end
@@ -247,9 +251,10 @@ end
 
 -- Storing --------------------------------------------------------------------
 
--- is_state reports whether s is six numbers that the maths can take: a value
--- that somebody else wrote must not keep the server busy for ever.
-local function is_state(s)
+-- is_state reports whether s is six numbers that the maths of the limit can take: a
+-- value that somebody else wrote must neither keep the server busy nor make numbers
+-- that cannot be replied.
+local function is_state(l, s)
   if type(s) ~= 'table' or #s ~= 6 then
     return false
   end
@@ -259,7 +264,10 @@ local function is_state(s)
       return false
     end
   end
-  return s[4] <= 2 ^ 46 and s[5] <= 2 ^ 46
+  if l.algorithm == TOKEN_BUCKET then
+    return s[1] <= s[6] and s[2] >= 0 and s[2] < s[5] and s[3] >= 0 and s[4] >= 1 and s[4] <= 2 ^ 46 and s[5] <= 2 ^ 46 and s[6] >= 1
+  end
+  return s[1] >= 0 and s[2] > s[1] and s[3] >= 0 and s[4] >= 0 and s[5] >= 0 and s[6] >= 0 and max(s[3], s[4], s[5]) <= 2 ^ 46
 end
 
 local function unpack_tokens(raw)
@@ -290,7 +298,7 @@ local function unpack_state(l, raw)
     local ok, numbers = pcall(cmsgpack.unpack, sub(raw, 2))
     s = ok and numbers
   end
-  if is_state(s) then
+  if is_state(l, s) then
     return s, format
   end
   return nil, nil

@@ -35,7 +35,7 @@
 -- equal ones would have taken one after the other. Of a refund it replies the
 -- number of buckets that took units back; of "once" and "hold" first whether it repeats
 -- itself, 1 or 0, and then the time is that of the first answer. Of what settles it
--- replies 1, or "LGDONE " and lines of names of buckets that units came back to; 2 if it
+-- replies 1, or "LGDONE " and lines of names of buckets that changed; 2 if it
 -- was settled already, and 0 if nothing is held; or, having done nothing, "LGKEYS " and
 -- lines of keys that have to be declared. A call that could not
 -- be decided is replied an error text, and took nothing: so has a key that is not here,

@@ -11,15 +11,16 @@
 local OPEN, SETTLED, CANCELLED = 1, 2, 3
 local REPEATS = 10000000 -- for so long, in us, what was settled is repeated
 local ANSWER = 9 -- where in a record the answer begins
+local LONG_NAME = 512 -- from this length in bytes a bucket's refusals are not cached, see package limiter
 
--- window_of returns the window in which bucket i has been charged.
-local function window_of(i, l)
+-- window_of returns the window in which a bucket has been charged.
+local function window_of(b, l)
   if l.algorithm == SLIDING_LOG then
     return now
   elseif l.algorithm >= SLIDING_LOG or l.algorithm == TOKEN_BUCKET then
     return 0
   end
-  return state[i][1]
+  return b.state[1]
 end
 
 -- holder returns the name that the call of a record has in sets of slots: one for each
@@ -27,10 +28,33 @@ end
 -- not reach it.
 local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) .. string.format('@%.0f', now) end
 
+-- is_record reports whether was is a record.
+local function is_record(was)
+  if type(was) ~= 'table' or type(was[1]) ~= 'string' or type(was[6]) ~= 'table' or type(was[7]) ~= 'string' then
+    return false
+  end
+  for i = 2, #was do
+    if i ~= 6 and i ~= 7 and (type(was[i]) ~= 'number' or not (was[i] >= -EXACT and was[i] <= EXACT)) then
+      return false
+    end
+  end
+  return #was >= 8
+end
+
+-- read_record returns the record under a key, nil if there is none, and an error text
+-- where something else is kept there.
 local function read_record(record)
   local kept = redis.pcall('GET', record)
+  if not kept then
+    return nil
+  elseif kept.err then
+    return nil, kept.err
+  end
   local ok, was = pcall(cmsgpack.unpack, kept)
-  return type(kept) == 'string' and ok and type(was) == 'table' and was or nil
+  if ok and is_record(was) then
+    return was
+  end
+  return nil, NO_STATE
 end
 
 local function write_record(record, was)
@@ -38,7 +62,8 @@ local function write_record(record, was)
 end
 
 -- give_back returns a state with units back in it, or nil when they no longer
--- weigh: a window that has passed takes nothing back.
+-- weigh: a window that has passed takes nothing back. The units of a sliding window
+-- weigh for one period more after its end.
 local function give_back(l, s, units, window)
   s = {s[1], s[2], s[3], s[4], s[5], s[6]}
   if l.algorithm == TOKEN_BUCKET then
@@ -47,7 +72,17 @@ local function give_back(l, s, units, window)
       s[1], s[2] = s[6], 0
     end
     return s
-  elseif s[1] ~= window then
+  elseif l.algorithm == SLIDING_WINDOW then
+    local period = s[2] - s[1]
+    sliding_move(s, period)
+    if window == s[1] - period and s[4] > 0 then
+      s[4] = max(0, s[4] - units)
+      return s
+    end
+  elseif s[2] <= now then
+    return nil
+  end
+  if s[1] ~= window or s[3] == 0 then
     return nil
   end
   s[3] = max(0, s[3] - units)
@@ -118,32 +153,48 @@ local function owe(l, k, f, units)
   return save(l, k, f, s, form, false)
 end
 
-local function refund_call(limits, by)
-  local windows = at
-  at = at + #limits
-  local done = 0
+-- refund_call gives the units of a call back to its buckets. One that cannot take them
+-- leaves the others theirs; its error is the reply.
+local function refund_call(limits, buckets, windows, by)
+  local done, err = 0, nil
   for i = 1, #limits do
-    local l = limits[i]
-    local took = give(l, key[i], field[i], l.cost, tonumber(ARGV[windows + i - 1]), by)
+    local took = give(limits[i], buckets[i].key, buckets[i].field, limits[i].cost, windows[i], by)
     if type(took) == 'string' then
-      return reply(took)
+      err = took
+    else
+      done = done + took
     end
-    done = done + took
   end
-  reply(done)
+  reply(err or done)
 end
 
--- revoke_call gives back what a call was granted whose answer is kept, and forgets that,
--- unless somebody else was told the same since: then it is theirs.
+-- read_windows reads for each bucket of a call the window that was charged.
+local function read_windows(limits)
+  local windows = {}
+  for i = 1, #limits do
+    windows[i] = tonumber(ARGV[at])
+    at = at + 1
+  end
+  return windows
+end
+
+-- revoke_call gives back what a call was granted whose answer is kept, and forgets that.
+-- Where the answer was given more than once this takes one of them back: the units go
+-- back with the last. What was settled is not given back.
 local function revoke_call(limits, record)
-  local was = read_record(record)
-  if was and was[8] > 0 then
+  local buckets, windows = address(limits), read_windows(limits)
+  local was, err = read_record(record)
+  if err then
+    return reply(err)
+  elseif was and was[8] > 0 then
     was[8] = was[8] - 1
-    at = at + #limits
     return reply(failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL')) or 0)
   end
   redis.pcall('DEL', record)
-  refund_call(limits, was and was[7])
+  if was and was[4] ~= OPEN then
+    return reply(0)
+  end
+  refund_call(limits, buckets, windows, was and was[7])
 end
 
 -- repeated repeats what a call was granted when it was made before, if it was the same
@@ -170,36 +221,38 @@ end
 -- kept is of the same limits and costs.
 local function kept_call(limits, is_held)
   key_at = key_at + 1
-  local record, ttl, follows = keys[key_at], tonumber(ARGV[at]), ''
+  local record, ttl, follows, hold = keys[key_at], tonumber(ARGV[at]), '', nil
   at = at + 1
-  held.ttl, held.by = nil, nil
   if is_held then
     follows = ARGV[at]
     at = at + 1
-    held.ttl, held.by = ttl, holder(record)
+    hold = {ttl = ttl, by = holder(record)}
   end
-  address(limits)
-  local texts = {}
+  local buckets, texts = address(limits), {}
   for i = 1, #limits do
     texts[i] = sub(limits[i].text, 1, 42) -- without boundaries of windows, which move on
   end
   local shape = table.concat(texts)
-  if repeated(record, read_record(record), shape) then
+  local was, err = read_record(record)
+  if repeated(record, was, shape) then
     return
   end
   reply(0)
+  if err then
+    return reply(err)
+  end
   local before = n_out
-  local granted = decide_call(limits, 1, 'take')
+  local granted = decide_call(limits, buckets, 1, 'take', hold)
   if not granted or granted == 0 then
     return
   end
-  local buckets = {}
+  local charged = {}
   for i = 1, is_held and #limits or 0 do
-    local l = limits[i]
-    local units = fits[i] > 0 and l.cost or 0
-    buckets[i] = {key[i], field[i] or false, l.text, sub(follows, i, i) == '1', units, units > 0 and window_of(i, l) or 0}
+    local l, b = limits[i], buckets[i]
+    local units = b.fits > 0 and l.cost or 0
+    charged[i] = {b.key, b.field or false, l.text, sub(follows, i, i) == '1', units, units > 0 and window_of(b, l) or 0}
   end
-  local note = {shape, now, ttl, OPEN, now + ttl * 1000, buckets, held.by or '', 0}
+  local note = {shape, now, ttl, OPEN, now + ttl * 1000, charged, hold and hold.by or '', 0}
   for i = before + 1, n_out do
     note[#note + 1] = out[i]
   end
@@ -243,14 +296,13 @@ end
 
 -- settle_bucket changes what a bucket was charged: "commit" to what was used, "cancel"
 -- to nothing; "release" gives the slot back only. A bucket that was charged nothing, for
--- it only watches, stays as it is. It reports whether units came back to it.
+-- it only watches, stays as it is. It reports whether the bucket changed.
 local function settle_bucket(b, verb, used, by)
   local l, units = read_limit(b[3]), b[5]
   if units == 0 or verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
     return false
   elseif verb == 'commit' and used > units then
-    owe(l, b[1], b[2], used - units)
-    return false
+    return not owe(l, b[1], b[2], used - units)
   elseif verb == 'commit' then
     units = units - used
   end
@@ -258,12 +310,14 @@ local function settle_bucket(b, verb, used, by)
 end
 
 -- settle_call settles what is held. It says so before it does it: what it could not do
--- then stays as it was granted. It replies which buckets units came back to.
+-- then stays as it was granted. It replies which buckets changed.
 local function settle_call(verb)
   local record, used, ttl, free = keys[key_at + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
   at = at + 3
-  local was = read_record(record)
-  if not was or was[5] <= now then
+  local was, err = read_record(record)
+  if err then
+    return reply(err)
+  elseif not was or was[5] <= now then
     return reply(0)
   elseif was[4] ~= OPEN then
     return reply(2)
@@ -276,40 +330,44 @@ local function settle_call(verb)
   end
   local buckets = was[6]
   for i = 1, #buckets do -- while their slot moves they may be elsewhere
-    local err = failure(redis.pcall('EXISTS', buckets[i][1]))
+    err = failure(redis.pcall('EXISTS', buckets[i][1]))
     if err then
       return reply(err)
     end
   end
   was[4], was[5], was[6] = verb == 'commit' and SETTLED or CANCELLED, now + was[3] * 1000, {}
-  local err = write_record(record, was)
+  err = write_record(record, was)
   if err then
     return reply(err)
   end
   local back = {}
   for i = 1, #buckets do
     local b = buckets[i]
-    if settle_bucket(b, verb, used, was[7]) then
-      back[#back + 1] = b[1] .. (b[2] or '')
+    local name = b[1] .. (b[2] or '')
+    if settle_bucket(b, verb, used, was[7]) and #name < LONG_NAME then
+      back[#back + 1] = name
     end
   end
   reply(#back > 0 and 'LGDONE ' .. table.concat(back, '\n') or 1)
 end
 
+-- finish does what the verb says with one call.
+local function finish(verb, limits)
+  if verb == 'once' or verb == 'hold' then
+    kept_call(limits, verb == 'hold')
+  elseif verb == 'revoke' then
+    key_at = key_at + 1
+    revoke_call(limits, keys[key_at])
+  elseif verb == 'refund' then
+    local buckets = address(limits)
+    refund_call(limits, buckets, read_windows(limits))
+  else
+    settle_call(verb)
+  end
+end
+
 return function(verb, limits, n_calls)
   for _ = 1, n_calls do
-    if verb == 'once' or verb == 'hold' then
-      kept_call(limits, verb == 'hold')
-    elseif verb == 'revoke' then
-      key_at = key_at + 1
-      local record = keys[key_at]
-      address(limits)
-      revoke_call(limits, record)
-    elseif verb == 'refund' then
-      address(limits)
-      refund_call(limits)
-    else
-      settle_call(verb)
-    end
+    finish(verb, limits)
   end
 end

@@ -32,16 +32,16 @@ local function score(k, l, n)
   return m and l.algorithm == SLIDING_LOG and min(m, now) or m
 end
 
-local function load_units(i, l)
-  local k = key[i]
+local function load_units(b, l, hold)
+  local k = b.key
   local used = redis.pcall('ZCOUNT', k, '(' .. text(now - span(l)), '+inf')
   if failure(used) then
     return nil, used.err
   end
   local last = redis.pcall('ZREVRANGE', k, 0, 0, 'WITHSCORES')
   last = used > 0 and tonumber(last[2]) or 0
-  stored[i], format[i], rewritten[i] = used, 0, l.algorithm == SLIDING_LOG and last > now
-  if rewritten[i] then
+  b.stored, b.format, b.rewritten = used, 0, l.algorithm == SLIDING_LOG and last > now
+  if b.rewritten then
     last = now
   end
   local granted = max(0, floor((l.capacity - used) / l.cost)) * l.cost
@@ -52,9 +52,9 @@ local function load_units(i, l)
     fits = max(score(k, l, n - granted) or 0, mine)
   end
   if l.algorithm == CONCURRENCY then
-    mine = now + (held.ttl or 0) * 1000
+    mine = now + (hold and hold.ttl or 0) * 1000
   end
-  state[i] = {used, (fits or 0) + span(l), used > 0 and last + span(l) or 0, mine + span(l)}
+  b.state = {used, (fits or 0) + span(l), used > 0 and last + span(l) or 0, mine + span(l)}
   return l.capacity - used
 end
 
@@ -81,9 +81,12 @@ local function add(k, units)
   return err or nil
 end
 
+-- MAX_BACK bounds the units that set_back moves: a log has at most 1,000, and owes as many.
+local MAX_BACK = 2000
+
 -- set_back makes units of a clock that was set back ones of now.
 local function set_back(k)
-  local later = redis.pcall('ZRANGEBYSCORE', k, '(' .. text(now), '+inf')
+  local later = redis.pcall('ZRANGEBYSCORE', k, '(' .. text(now), '+inf', 'LIMIT', 0, MAX_BACK)
   if later.err or #later == 0 then
     return later.err
   end
@@ -91,21 +94,21 @@ local function set_back(k)
   return err or add(k, #later)
 end
 
--- take takes the units of n checks from bucket i, for the holder and the time that
+-- take takes the units of n checks from a bucket, for the holder and the time that
 -- the call has, see later.lua. No set is left without an expiry.
-local function take_units(i, l, n)
-  local k = key[i]
+local function take_units(b, l, n, hold)
+  local k = b.key
   local err = failure(redis.pcall('ZREMRANGEBYSCORE', k, '-inf', text(now - span(l))))
-  if not err and rewritten[i] then
+  if not err and b.rewritten then
     err = set_back(k)
   end
   if not err and n > 0 then
     if l.algorithm == SLIDING_LOG then
       err = add(k, n * l.cost)
-    elseif not held.by then
-      err = 'LGHOLDER a slot is for somebody'
+    elseif not hold then
+      err = 'LGHOLDER a slot needs a holder'
     else
-      err = failure(redis.pcall('ZADD', k, text(now + held.ttl * 1000), held.by))
+      err = failure(redis.pcall('ZADD', k, text(now + hold.ttl * 1000), hold.by))
     end
   end
   if err then
@@ -119,10 +122,11 @@ local function take_units(i, l, n)
 end
 
 -- give takes units out of a log that were taken at an instant, or the latest for -1,
--- or the slot of a holder, and returns how many there were, or an error text.
+-- or the slot of a holder, and returns how many there were, or an error text. Without a
+-- holder the slot has ended.
 local function give_units(k, l, units, window, holder)
   if l.algorithm == CONCURRENCY then
-    local n = redis.pcall('ZREM', k, holder)
+    local n = holder and redis.pcall('ZREM', k, holder) or 0
     return failure(n) or n
   end
   local from, to = text(window), text(window)

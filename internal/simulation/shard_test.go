@@ -39,6 +39,7 @@ func (s *shard) take(it *limit.Item, epoch, now int64) {
 	it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, it.Cost)
 	it.Source, it.More = limit.SourceStore, 0
 	if !it.Allowed {
+		it.State, it.At = state, epoch+now
 		return
 	}
 	if more := min(it.Wish, it.Remaining/it.Cost); more > 0 {
@@ -49,9 +50,9 @@ func (s *shard) take(it *limit.Item, epoch, now int64) {
 }
 
 // refund gives units back.
-func (s *shard) refund(it *limit.Item, now int64) {
+func (s *shard) refund(it *limit.Item, epoch, now int64) {
 	was := s.buckets[string(it.Name)]
-	s.write(it, was, limit.Refund(&it.Limit.Params, was, it.Cost, it.Window), now)
+	s.write(it, was, limit.Refund(&it.Limit.Params, was, it.Cost, it.Window, epoch+now), now)
 }
 
 func (s *shard) write(it *limit.Item, was, is limit.State, now int64) {

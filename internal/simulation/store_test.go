@@ -144,7 +144,7 @@ func (s *store) Refund(_ limit.Moment, items []limit.Item) {
 			}
 		}
 		if allowed && f.shards[n].health == well {
-			f.shards[n].refund(&items[i], f.now)
+			f.shards[n].refund(&items[i], f.epoch.UnixMicro(), f.now)
 		}
 	}
 }

@@ -56,15 +56,15 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	}
 }
 
-// Refund gives back what Decide took for the items.
-func (w Twin) Refund(items []limit.Item) {
+// Refund gives back at now what Decide took for the items.
+func (w Twin) Refund(items []limit.Item, now int64) {
 	for i := range items {
 		it := &items[i]
 		b := w[string(it.Name)]
 		if it.Limit.Params.Algorithm.OneByOne() {
 			b.Units.Give(it.Cost, it.Window, "")
 		} else {
-			b.State = limit.Refund(&it.Limit.Params, b.State, it.Cost, it.Window)
+			b.State = limit.Refund(&it.Limit.Params, b.State, it.Cost, it.Window, now)
 		}
 		w[string(it.Name)] = b
 	}

@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// bucketLogPause is the least time between two lines about the same key.
+	bucketLogPause = time.Minute
+	// bucketLogKeys bounds the keys that are logged in a bucketLogPause: every check of
+	// such a bucket meets its value again.
+	bucketLogKeys = 100
+	// loggedKeyBytes bounds how much of a key a line holds.
+	loggedKeyBytes = 256
+)
+
+// bucketLog logs buckets whose values cannot be read, each seldom. Any number of
+// goroutines may use it.
+type bucketLog struct {
+	mu     sync.Mutex // guards what follows
+	since  time.Time
+	logged map[string]bool // since then
+}
+
+// report logs that one of the items' keys holds something else than a bucket.
+func (b *bucketLog) report(log *slog.Logger, items []limit.Item, err error) {
+	if !b.isNew(items) {
+		return
+	}
+	var keys []string
+	for i := range items {
+		key := items[i].Name[:items[i].KeyLen]
+		keys = append(keys, string(key[:min(len(key), loggedKeyBytes)]))
+	}
+	log.Error("one of these keys holds a value that is no bucket", "keys", keys, "error", err)
+}
+
+// isNew reports whether one of the items' keys is to be logged.
+func (b *bucketLog) isNew(items []limit.Item) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); now.Sub(b.since) >= bucketLogPause {
+		b.since, b.logged = now, map[string]bool{}
+	}
+	found := false
+	for i := range items {
+		key := items[i].Name[:items[i].KeyLen]
+		if !b.logged[string(key)] && len(b.logged) < bucketLogKeys {
+			b.logged[string(key)] = true
+			found = true
+		}
+	}
+	return found
+}
