@@ -98,7 +98,7 @@ func changedOpenly(a, b *limit.Set) bool {
 			}
 			switch l.Params.Algorithm {
 			case limit.AlgorithmTokenBucket: // a part of a unit is rounded down
-				if l.Params.Period%old.Params.Period != 0 {
+				if old.Params.Period > 0 && l.Params.Period%old.Params.Period != 0 {
 					return true
 				}
 			case limit.AlgorithmSlidingWindow, limit.AlgorithmSlidingLog:
