@@ -23,31 +23,31 @@ var headers = []string{
 }
 
 // poisonValues returns what may stand in the place of the value of a bucket, by name.
-func poisonValues(real string) map[string]string {
+func poisonValues(healthy string) map[string]string {
 	values := map[string]string{
 		"empty": "", "a word": "hello", "a number": "17", "24 NULs": strings.Repeat("\x00", 24), "49 NULs": strings.Repeat("\x00", 49),
 		"no period": "\x011/0/5;" + strings.Repeat("\x00", 24), "no period, short": "\x011/0/5;" + strings.Repeat("\x00", 16),
 		"huge": strings.Repeat("x", 10<<20), "huge of format 1": "\x01" + strings.Repeat("1", 10<<20), "huge of format 2": "\x02" + strings.Repeat("\x93", 1<<20),
-		"format 3": "\x03" + real[1:], "format 255": "\xff" + real[1:], "format 0": "\x00" + real[1:],
+		"format 3": "\x03" + healthy[1:], "format 255": "\xff" + healthy[1:], "format 0": "\x00" + healthy[1:],
 		"format 2, nothing": "\x02", "format 2, nil": "\x02\xc0", "format 2, empty": "\x02\x90", "format 2, words": "\x02\x96\xa1a\xa1a\xa1a\xa1a\xa1a\xa1a",
 		"format 2, zeros": "\x02\x96\x00\x00\x00\x00\x00\x00", "format 2, negative": "\x02\x96\xff\xff\xff\xff\xff\xff", "format 2, deep": "\x02" + strings.Repeat("\x91", 5000) + "\xc0",
 		"format 2, NaN": "\x02\x96" + strings.Repeat("\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", 6), "format 2, wide": "\x02\xdd\xff\xff\xff\xff",
-		"twice": real + real,
+		"twice": healthy + healthy,
 	}
-	for n := range len(real) {
-		values[fmt.Sprintf("cut to %d", n)] = real[:n]
+	for n := range len(healthy) {
+		values[fmt.Sprintf("cut to %d", n)] = healthy[:n]
 	}
-	begin := max(strings.IndexByte(real, ';')+1, 1)
-	for at := begin; at+8 <= len(real); at += 8 {
+	begin := max(strings.IndexByte(healthy, ';')+1, 1)
+	for at := begin; at+8 <= len(healthy); at += 8 {
 		for _, n := range extremes {
-			b := []byte(real)
+			b := []byte(healthy)
 			binary.LittleEndian.PutUint64(b[at:], math.Float64bits(n))
 			values[fmt.Sprintf("%g at %d", n, at)] = string(b)
 		}
 	}
 	if begin > 1 {
 		for _, h := range headers {
-			values["header "+h[:min(len(h), 24)]] = "\x01" + h + real[begin-1:]
+			values["header "+h[:min(len(h), 24)]] = "\x01" + h + healthy[begin-1:]
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -31,7 +31,7 @@ func TestPoison(t *testing.T) {
 					w.exercise(tenants[i])
 				}
 				w.healthy()
-				if t.Failed() {
+				if len(w.harmful) > mostPoisoned {
 					t.Fatalf("after %d plants", n+1)
 				}
 			}
@@ -70,11 +70,11 @@ func plantsFor(w *ward, tenant, id string, b bucket) []plant {
 	if b.field != "" {
 		get = w.client.HGet(w.t.Context(), b.key, b.field)
 	}
-	real, err := get.Result()
+	healthy, err := get.Result()
 	if err != nil {
 		w.t.Fatalf("read the bucket of %s: %v", tenant, err)
 	}
-	values := poisonValues(real)
+	values := poisonValues(healthy)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		plants = append(plants, plant{name, func(tb testing.TB, c *redis.Client, key string) {
 			tb.Helper()

@@ -9,11 +9,11 @@ import (
 // answer is what a store answered to an operation.
 type answer struct {
 	// Of decisions.
-	decided                         bool
-	allowed                         bool
-	limit, remaining, retry, reset_ int64
-	id                              string
-	source                          limit.Source
+	decided                       bool
+	allowed                       bool
+	limit, remaining, retry, full int64
+	id                            string
+	source                        limit.Source
 	// outcome is that of a settlement, or 1 for a refund that was given.
 	outcome int
 	err     string
@@ -51,5 +51,5 @@ func (a *answer) String() string {
 	if id == "" {
 		id = "-"
 	}
-	return fmt.Sprintf("%d %d %d %d %d %s %s", allowed, a.limit, a.remaining, a.retry, a.reset_, id, a.source)
+	return fmt.Sprintf("%d %d %d %d %d %s %s", allowed, a.limit, a.remaining, a.retry, a.full, id, a.source)
 }

@@ -85,7 +85,7 @@ func sameSlots(a, want *answer) bool {
 
 func same(a, b *answer) bool {
 	return a.allowed == b.allowed && a.limit == b.limit && a.remaining == b.remaining && a.retry == b.retry &&
-		a.reset_ == b.reset_ && a.id == b.id && a.source == b.source
+		a.full == b.full && a.id == b.id && a.source == b.source
 }
 
 // checkCached returns what is wrong with a decision of source cache, or "".
@@ -139,7 +139,7 @@ func tolerated(h *history, truth []answer, first, i int, a *answer) bool {
 		if b.params.Algorithm == limit.AlgorithmTokenBucket {
 			latest += refillMillis(b.params, held)
 		}
-		if a.reset_ >= b.reset && a.reset_ <= latest && !moreLeft(a.remaining, a.limit, want.remaining, want.limit) {
+		if a.full >= b.reset && a.full <= latest && !moreLeft(a.remaining, a.limit, want.remaining, want.limit) {
 			return true
 		}
 	}

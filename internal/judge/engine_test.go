@@ -275,7 +275,7 @@ func (e *limiterEngine) overwrite() {
 func (e *limiterEngine) read(a *answer, i int) {
 	d := &e.batch.Decisions[i]
 	*a = answer{
-		decided: true, allowed: d.Allowed, limit: d.Limit, remaining: d.Remaining, retry: d.RetryAfter, reset_: d.ResetAfter,
+		decided: true, allowed: d.Allowed, limit: d.Limit, remaining: d.Remaining, retry: d.RetryAfter, full: d.ResetAfter,
 		id: d.LimitID(), source: d.Source,
 	}
 	if e.way != plain {

@@ -68,7 +68,7 @@ func askReference(m *reference.Model, now int64, o *operation) answer {
 
 func ofDecision(d reference.Decision) answer {
 	a := answer{
-		decided: true, allowed: d.Allowed, limit: d.Limit, remaining: d.Remaining, retry: d.RetryAfter, reset_: d.ResetAfter,
+		decided: true, allowed: d.Allowed, limit: d.Limit, remaining: d.Remaining, retry: d.RetryAfter, full: d.ResetAfter,
 		id: d.LimitID, source: limit.SourceStore,
 	}
 	if d.Policy {
