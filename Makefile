@@ -72,6 +72,12 @@ crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a s
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongCrowds -count=1 -timeout=10m -v ./integration
 
+.PHONY: hostile
+hostile: CLIENTS ?= 1000
+hostile: ## Clients that read nothing, send rubbish or leave, under limits; 7 minutes; prints a table (CLIENTS=300)
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags long -run LongHostile -count=1 -timeout=30m -v ./integration -hostile-clients $(CLIENTS)
+
 .PHONY: demo-aws
 demo-aws: build ## Walk through docs/limits-as-data.md on the AWS emulator
 	@scripts/demo_aws.sh

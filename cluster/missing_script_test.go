@@ -3,14 +3,17 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // openThrough returns a store that runs until the test ends, whose lanes talk
@@ -92,5 +95,53 @@ func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed u
 	}
 	if n, st := ld.backstop.total(), s.Stats(); n > 0 || st.ScriptLoads == 0 {
 		t.Errorf("%d calls were left undecided: %+v", n, st)
+	}
+}
+
+// flushed makes a node not know the script in so many batches, those among them that load it.
+type flushed struct {
+	net.Conn
+	times *atomic.Int64
+}
+
+func (c flushed) Write(b []byte) (int, error) {
+	const command = "\r\nEVALSHA\r\n$40\r\n"
+	if !bytes.Contains(b, []byte(command)) || c.times.Add(-1) < 0 {
+		return c.Conn.Write(b)
+	}
+	sent := bytes.Clone(b)
+	for rest := sent; ; {
+		i := bytes.Index(rest, []byte(command))
+		if i < 0 {
+			return c.Conn.Write(sent)
+		}
+		rest = rest[i+len(command):]
+		copy(rest, strings.Repeat("0", 40))
+	}
+}
+
+// TestScriptFlushedAgain: a script that is flushed between its loading and the call is loaded
+// once more, a few times, and then the calls stay undecided: the node is well.
+func TestScriptFlushedAgain(t *testing.T) {
+	var times atomic.Int64
+	node := redistest.SharedNode(t)
+	s := openThrough(t, Options{}, func(c net.Conn) net.Conn { return flushed{c, &times} }, node.Addr)
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d"})
+	for flushes, want := range map[int64]limit.Source{1: limit.SourceStore, 3: limit.SourceStore, maxHeals: limit.SourceStore, maxHeals + 1: limit.SourceNone} {
+		times.Store(flushes)
+		var b limit.Buffer
+		set.Resolve(&limit.Request{Tenant: fmt.Sprint("flushed-", flushes), Cost: 1}, testAddrs, 0, &b)
+		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		if got := b.Items[0].Source; got != want {
+			t.Errorf("%d flushes: decided by %s, want %s", flushes, got, want)
+		}
+	}
+	if st := s.Stats(); st.Trouble[KindNoScript] != 1 || st.Trouble[KindOther] != 0 {
+		t.Errorf("counted: %v", st.Trouble)
+	}
+	for _, n := range s.top.Load().nodes {
+		if n.breaker.Status().Err != nil {
+			t.Errorf("the breaker counts %v", n.breaker.Status().Err)
+		}
 	}
 }

@@ -54,6 +54,19 @@ func (s *Set) TenantLimits(tenant string) []*Limit {
 	return out
 }
 
+// CountsTenant reports whether any limit may keep a bucket of a tenant's own.
+func (s *Set) CountsTenant(tenant string) bool {
+	r := s.rules(tenant)
+	for i := range r.groups {
+		if slices.ContainsFunc(r.groups[i].candidates, keepsOwn) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.off, keepsOwn)
+}
+
+func keepsOwn(l *Limit) bool { return l.byTenant && l.Action == ActionLimit }
+
 // Plans returns the number of plans.
 func (s *Set) Plans() int { return len(s.byPlan) }
 

@@ -66,8 +66,8 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 
 // refuse decides the requests that the cache, if there is one, knows to be denied.
 // Their other items stay undecided. With renew some of them are asked for all the
-// same, see denyCache.renew.
-func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
+// same, see denyCache.renew. Units that leases hold are to be had whatever the store denied.
+func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
 	if deny == nil || deny.latest.Load() <= now {
 		return
 	}
@@ -82,7 +82,7 @@ func (b *Batch) refuse(deny *denyCache, now int64, renew bool) {
 			switch {
 			case !deny.refuse(it, now):
 				never = never || it.Enforced() && it.Cost > it.Limit.Params.Capacity
-			case b.mayTake(i, it):
+			case b.mayTake(i, it) || it.Limit.Lease.On && held.holds(it, now):
 				it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
 			default:
 				refused = true

@@ -14,7 +14,7 @@ func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), toke
 		b.at.Timeout -= b.at.Start.Sub(since)
 	}
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
-	b.refuse(l.deny, l.instant(b.at.Start), true)
+	b.refuse(l.deny, l.leases, l.instant(b.at.Start), true)
 	calls := l.callsForStore(b.at, b, true)
 	b.end, b.learnt = nil, false
 	if len(calls) > 0 {

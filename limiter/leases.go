@@ -86,7 +86,7 @@ func (ls *leases) take(call []limit.Item, now int64) bool {
 	enough := true
 	for i := range call {
 		l := sh.leases[string(call[i].Name)]
-		enough = enough && l != nil && l.units >= call[i].Cost && now < l.expires && l.fits(&call[i])
+		enough = enough && l.suffices(&call[i], now)
 	}
 	if !enough {
 		ls.wish(sh, call, now)
@@ -104,6 +104,20 @@ func (ls *leases) take(call []limit.Item, now int64) bool {
 		}
 	}
 	return true
+}
+
+// holds reports whether there are units for an item.
+func (ls *leases) holds(it *limit.Item, now int64) bool {
+	sh := ls.shard(it)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	l := sh.leases[string(it.Name)]
+	return l.suffices(it, now)
+}
+
+// suffices reports whether the lease, if there is one, has the units of an item.
+func (l *lease) suffices(it *limit.Item, now int64) bool {
+	return l != nil && l.units >= it.Cost && now < l.expires && l.fits(it)
 }
 
 // fits reports whether the lease was made for the same limit.

@@ -177,7 +177,7 @@ func (l *Limiter) Decide(b *Batch) {
 	b.resolve(set, l.opts.Addrs, at.Now)
 
 	// 2. Known refusals end here: nothing is spent on them.
-	b.refuse(l.deny, l.instant(at.Start), true)
+	b.refuse(l.deny, l.leases, l.instant(at.Start), true)
 
 	l.decide(b, set, at)
 }
@@ -280,7 +280,7 @@ func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
-	b.refuse(deny, l.instant(at.Start), false)
+	b.refuse(deny, l.leases, l.instant(at.Start), false)
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
 	l.fallBack(b, at, Backstop.Peek)
@@ -294,8 +294,12 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 
 // Reset forgets the buckets of a tenant, or of one of its limits when id is
 // not empty; without a tenant those of the shared limit id. It returns how many
-// there were, and with an error how many of them are gone.
+// there were, and with an error how many of them are gone. The store walks all keys of a
+// node for it, which a tenant without limits is not worth.
 func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
+	if tenant != "" && !l.set.Load().CountsTenant(tenant) {
+		return 0, nil
+	}
 	defer l.forget(tenant, id)
 	l.forget(tenant, id)
 	n, err := l.opts.Store.Reset(ctx, tenant, id)

@@ -11,7 +11,7 @@ import (
 // Spec is one limit of a test plan, each in a group of its own.
 type Spec struct {
 	ID, Rate, Burst, Slots, Cost, MaxCost, Algorithm, Mode, Zone, OnError string
-	By                                                           []string
+	By                                                                    []string
 }
 
 // Compile makes a set whose default plan has the limits; those that do not
