@@ -28,7 +28,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(built) }()
-	if out, err := exec.Command("go", "build", "-o", built, "../cmd/limitgate").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", built, "../cmd/limitgate").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build limitgate: %v\n%s", err, out)
 		return 1
 	}

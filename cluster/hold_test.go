@@ -16,14 +16,14 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// holdSteps is how many steps of histories with holds are compared.
-const holdSteps = 20_000
+func TestHoldDifferential(t *testing.T) { compareHolds(t, 5000) }
 
-// TestHoldDifferential drives random histories of reservations and slots through the
+// compareHolds drives random histories of reservations and slots through the
 // scripts and through the memory store, on one injected clock: they must say the same
 // to the unit and the millisecond, through settlements in time and too late, debts
 // and renewals.
-func TestHoldDifferential(t *testing.T) {
+func compareHolds(t *testing.T, steps int) {
+	t.Helper()
 	node := redistest.Start(t)
 	s, err := openWith(t.Context(), Options{Addrs: []string{node.Addr}, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second}, onFakeClock(t))
 	if err != nil {
@@ -31,7 +31,7 @@ func TestHoldDifferential(t *testing.T) {
 	}
 	running(t, s)
 	h := &holdHistory{t: t, store: s, client: client(t, node.Addr), random: rand.New(rand.NewPCG(storetest.Seed(t), 7))}
-	for h.steps < holdSteps && !t.Failed() {
+	for h.steps < steps && !t.Failed() {
 		h.run()
 	}
 	t.Logf("%d steps compared; outcomes of %d settlements: %v; %d decisions, %d of them repeated, %d denied", h.steps, h.settled, h.outcomes, h.decisions, h.repeated, h.denied)

@@ -46,12 +46,12 @@ func eachStore(t *testing.T, test func(t *testing.T, s *Store)) {
 
 func TestSerialOrder(t *testing.T) {
 	seed := storetest.Seed(t)
-	eachStore(t, func(t *testing.T, s *Store) { storetest.SerialOrder(t, s, seed, 30) })
+	eachStore(t, func(t *testing.T, s *Store) { storetest.SerialOrder(t, s, seed, 10) })
 }
 
 func TestManySlots(t *testing.T) {
 	seed := storetest.Seed(t)
-	eachStore(t, func(t *testing.T, s *Store) { manySlots(t, s, seed, 8) })
+	eachStore(t, func(t *testing.T, s *Store) { manySlots(t, s, seed, 3) })
 }
 
 func manySlots(t *testing.T, s *Store, seed uint64, histories int) {

@@ -12,7 +12,9 @@ import (
 const envPrefix = "LIMITGATE_"
 
 // buildVariables are for building and testing limitgate.
-var buildVariables = []string{"LIMITGATE_APT", "LIMITGATE_BREW", "LIMITGATE_DYNAMODB", "LIMITGATE_MOTO", "LIMITGATE_REDIS_BIN", "LIMITGATE_SEED"}
+var buildVariables = []string{
+	"LIMITGATE_ALL", "LIMITGATE_APT", "LIMITGATE_BREW", "LIMITGATE_DYNAMODB", "LIMITGATE_MOTO", "LIMITGATE_REDIS_BIN", "LIMITGATE_SEED", "LIMITGATE_WITHOUT_AWS",
+}
 
 // serviceVariable matches what Kubernetes sets in every pod of a namespace with
 // a Service called limitgate, or limitgate-anything: nobody wrote those, and a

@@ -68,7 +68,7 @@ func doneEach(c itemChanges) func(context.Context) ([]table.Item, error) {
 // order, with none missing, tombstones among them. What was written before is told, too.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
-	a := awstest.StartAtomic(t)
+	a := awstest.ShareAtomic(t)
 	limits := newTable(t, a)
 	before := put(t, limits, item("SHARED", 0, `{}`))
 	c, lost := openChanges(t, a)
@@ -117,7 +117,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 // afterwards.
 func TestChangesAreToldAgain(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
@@ -145,7 +145,7 @@ func TestChangesAreToldAgain(t *testing.T) {
 // nothing.
 func TestChangesAreToldAgainAfterAnError(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
@@ -166,7 +166,7 @@ func TestChangesAreToldAgainAfterAnError(t *testing.T) {
 // once that it cannot.
 func TestSickShard(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	var log strings.Builder
@@ -198,7 +198,7 @@ func TestSickShard(t *testing.T) {
 // time is up is neither.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, lost := openChanges(t, a)
 	put(t, limits, item("TENANT#kept", 0, `{}`))
@@ -226,7 +226,7 @@ func TestLost(t *testing.T) {
 // no digest would tell.
 func TestWriteThatKeepsTheVersion(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, lost := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
@@ -251,7 +251,7 @@ func TestWriteThatKeepsTheVersion(t *testing.T) {
 // all others.
 func TestBodyThatIsNoJSON(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	newTable(t, a)
 	c, _ := openChanges(t, a)
 	writeByHand(t, a, map[string]types.AttributeValue{

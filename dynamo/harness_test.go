@@ -21,7 +21,7 @@ import (
 const late = 20 * time.Second
 
 // TestMain checks at the end that nothing keeps running.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(awstest.Sharing{M: m}) }
 
 // newTable makes an empty table.
 func newTable(t *testing.T, a *awstest.AWS) *Table {

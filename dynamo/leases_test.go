@@ -18,7 +18,7 @@ import (
 // comes next goes on where it was told. Each use has leases of its own.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	a := awstest.StartAtomic(t)
+	a := awstest.ShareAtomic(t)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestLeases(t *testing.T) {
 // one dies the others wait for its time to be up, and then one of them does.
 func TestLeaseOfManyAtOnce(t *testing.T) {
 	t.Parallel()
-	a := awstest.StartAtomic(t)
+	a := awstest.ShareAtomic(t)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestLeaseOfManyAtOnce(t *testing.T) {
 // or dies and its time is up, the other goes on behind what was told.
 func TestTwoControlPlanes(t *testing.T) {
 	t.Parallel()
-	a := awstest.StartAtomic(t)
+	a := awstest.ShareAtomic(t)
 	limits := newTable(t, a)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func toldOf(t *testing.T, c *Changes, key string) []table.Item {
 // or none, by whatever hand that came.
 func TestReplace(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	good := put(t, limits, item("TENANT#a", 0, `{"plan":"p"}`))
 	next := good

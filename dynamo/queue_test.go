@@ -43,7 +43,7 @@ func messages(q *Queue, bad *int) func(context.Context) ([]table.Message, error)
 // the others stay.
 func TestEveryQueueGetsEveryMessage(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	arn := a.Topic(t, "limits")
 	queues := []*Queue{subscribe(t, a, arn), subscribe(t, a, arn)}
 	var sent []table.Message
@@ -107,7 +107,7 @@ func waiting(t *testing.T, a *awstest.AWS, url string) string {
 // TestQueueIsMadeForOneTopic: its name, its policy and how long it keeps messages.
 func TestQueueIsMadeForOneTopic(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	arn := a.Topic(t, "limits")
 	q := subscribe(t, a, arn)
 	if !strings.Contains(q.url, "/"+queuePrefix) {
@@ -145,7 +145,7 @@ func TestQueueIsMadeForOneTopic(t *testing.T) {
 // it is received.
 func TestGarbageIsCounted(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	arn := a.Topic(t, "limits")
 	q := subscribe(t, a, arn)
 	garbage := []string{"no JSON", `{"item":7}`, `[]`, `{"item":{"version":"x"}}`}
@@ -174,7 +174,7 @@ func TestGarbageIsCounted(t *testing.T) {
 // TestSubscribeToNothing: without its topic a queue doesn't stay.
 func TestSubscribeToNothing(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	arn := strings.Replace(a.Topic(t, "limits"), ":limits", ":other", 1)
 	if q, err := Subscribe(t.Context(), a.Config, arn); err == nil {
 		t.Errorf("subscribed to a topic that is not there: %+v", q)
@@ -191,7 +191,7 @@ func TestSubscribeToNothing(t *testing.T) {
 // TestReceiveEnds with its context, in the middle of the long wait.
 func TestReceiveEnds(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	q := subscribe(t, a, a.Topic(t, "limits"))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -259,7 +259,7 @@ func receivesAnew(t *testing.T, a *awstest.AWS, s *Subscription, topic string) {
 // TestQueueThatSomebodyDeleted: another one is made.
 func TestQueueThatSomebodyDeleted(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	arn := a.Topic(t, "limits")
 	s := NewSubscription(a.Config, arn)
 	if err := s.Open(t.Context()); err != nil {
@@ -283,7 +283,7 @@ func TestQueueThatSomebodyDeleted(t *testing.T) {
 // TestOpenQueueIsNotClosed: one that was made elsewhere is not ours to delete.
 func TestOpenQueueIsNotClosed(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	owner := subscribe(t, a, a.Topic(t, "limits"))
 	if err := OpenQueue(a.Config, owner.url).Close(t.Context()); err != nil {
 		t.Error(err)

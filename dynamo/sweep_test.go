@@ -14,7 +14,7 @@ import (
 // subscription; others, of other topics and of other programs stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	topic, other := a.Topic(t, "limits"), a.Topic(t, "others")
 	dead, err := Subscribe(t.Context(), a.Config, topic)
 	if err != nil {

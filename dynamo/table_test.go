@@ -23,7 +23,7 @@ import (
 // TestPutAndGet: what is written is read, as the next version, and only on the newest.
 func TestPutAndGet(t *testing.T) {
 	t.Parallel()
-	limits := newTable(t, awstest.Start(t))
+	limits := newTable(t, awstest.Share(t))
 	if _, ok, err := limits.Get(t.Context(), "TENANT#a"); ok || err != nil {
 		t.Fatalf("an item that was never written: %v, %v", ok, err)
 	}
@@ -53,7 +53,7 @@ func TestPutAndGet(t *testing.T) {
 // TestOneOfManyWritersWins: of those who write on the same version, in each of many rounds.
 func TestOneOfManyWritersWins(t *testing.T) {
 	t.Parallel()
-	a := awstest.StartAtomic(t)
+	a := awstest.ShareAtomic(t)
 	limits := newTable(t, a)
 	read := item("PLAN#p", 0, `{}`)
 	const rounds, writers = 20, 16
@@ -117,7 +117,7 @@ func recordsOf(t *testing.T, s *Stream, n int) []table.Record {
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	relay := &awstest.Relay{Lose: .5}
-	a := awstest.StartAtomic(t)
+	a := awstest.ShareAtomic(t)
 	newTable(t, a)
 	through := a.Through(t, relay)
 	through.Config.Retryer = func() aws.Retryer {
@@ -155,7 +155,7 @@ func TestLostReply(t *testing.T) {
 // up, and what is made again goes on from there.
 func TestTombstone(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	limits := newTable(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
 	gone := put(t, limits, tombstone("TENANT#a", 1))
@@ -186,7 +186,7 @@ func TestTombstone(t *testing.T) {
 // TestScan reads every item once, also when a segment has more than one page of 1 MiB.
 func TestScan(t *testing.T) {
 	t.Parallel()
-	limits := newTable(t, awstest.Start(t))
+	limits := newTable(t, awstest.Share(t))
 	if items, err := limits.Scan(t.Context()); len(items) != 0 || err != nil {
 		t.Fatalf("an empty table: %v, %v", items, err)
 	}
@@ -231,7 +231,7 @@ func TestScan(t *testing.T) {
 // another reason.
 func TestTableThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	a := awstest.Start(t)
+	a := awstest.Share(t)
 	nowhere := NewTable(a.Config, "nowhere")
 	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in this region" {
 		t.Errorf("scan: %v", err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/leftout"
 )
 
 // freePorts returns ports that nobody listens on at the moment.
@@ -29,6 +31,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 // TestDemoAWS runs the commands of docs/limits-as-data.md as `make demo-aws` does, and
 // compares what they print with the page, up to what changes from run to run.
 func TestDemoAWS(t *testing.T) {
+	leftout.WithoutAWS(t)
 	ports := freePorts(t, 3)
 	demo := exec.Command("bash", "scripts/demo_aws.sh")
 	demo.Dir = ".."

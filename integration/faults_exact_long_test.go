@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"fmt"
 	"testing"
 	"time"
 )
@@ -22,6 +21,7 @@ const (
 // darkShard is a master that is gone with its replica.
 var darkShard = fault{
 	name: "a primary and its replica, dark", lasts: 4 * time.Second, timeout: patient,
+	emptied: func(shard int, _ bool) bool { return shard == 0 },
 	make: func(_ *testing.T, s *scene) {
 		s.Nodes[shards].Kill()
 		s.Nodes[0].Kill()
@@ -45,11 +45,6 @@ var darkShard = fault{
 			t.Errorf("p99 of the other shards is %s while one is dark, it was %s before", got, was)
 		}
 	},
-}
-
-// note adds a line below the table.
-func (o *outcome) note(format string, args ...any) {
-	o.notes = append(o.notes, o.fault.name+": "+fmt.Sprintf(format, args...))
 }
 
 // unstalled is between, without the time for which the machine stood still.

@@ -38,7 +38,8 @@ var overtaken = fault{
 
 var empty = fault{
 	name: "kill all nodes, back empty", lasts: 2 * time.Second,
-	make: func(_ *testing.T, s *scene) { each(s.Nodes, (*redistest.Node).Kill) },
+	emptied: func(int, bool) bool { return true },
+	make:    func(_ *testing.T, s *scene) { each(s.Nodes, (*redistest.Node).Kill) },
 	heal: func(t *testing.T, s *scene) {
 		each(s.Nodes, (*redistest.Node).Restart)
 		s.WaitHealthy(t)
@@ -49,30 +50,6 @@ var failover = fault{
 	name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
 	make: func(t *testing.T, s *scene) { tell(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
 	heal: nothing,
-}
-
-var migration = fault{
-	name: "a slot moves there and back",
-	make: func(t *testing.T, s *scene) {
-		slot := s.KeySlot(t, "lg:t:{t1}")
-		from := s.NodeForSlot(t, slot)
-		to := s.Nodes[0]
-		if from == to {
-			to = s.Nodes[1]
-		}
-		for range 5 {
-			s.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
-			s.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
-		}
-	},
-	heal: nothing,
-	// Moving slots is everyday work: limits that fail closed follow the slot.
-	timeout: 2 * time.Second,
-	also: func(t *testing.T, o *outcome) {
-		if n := o.count((*sample).failedClosed); n > 0 {
-			t.Errorf("%d checks of limits that fail closed were denied:%s", n, o.first((*sample).failedClosed))
-		}
-	},
 }
 
 var paused = fault{
@@ -121,7 +98,7 @@ func TestLongFaults(t *testing.T) {
 	allDark := covered(darkShard)
 	allDark.timeout = 0 // nothing to count exactly
 	runFaults(t,
-		hang, covered(hang), die, covered(die), overtaken, empty, failover, migration, paused, flushed, full, slow,
+		hang, covered(hang), die, covered(die), overtaken, reset, empty, failover, migration(5), paused, flushed, full, slow,
 		late, torn, swallowed, asleep, darkShard, allDark, clockStep,
 	)
 }

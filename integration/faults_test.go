@@ -36,6 +36,11 @@ type fault struct {
 	// timeout is the proxies' --decision-timeout, if not the default: where counts
 	// must be exact, a slow machine must not turn an exact answer into a degraded one.
 	timeout time.Duration
+	// moves says that slots move to other masters.
+	moves bool
+	// emptied reports whether a shard's master comes back with nothing, by whether another
+	// one has taken its place; it may be nil.
+	emptied func(shard int, promoted bool) bool
 	make    func(t *testing.T, s *scene)
 	heal    func(t *testing.T, s *scene)
 	// also is checked beyond what every fault must keep, and may be nil.
@@ -75,7 +80,7 @@ func setScene(t *testing.T, f fault) *scene {
 			addrs[i] = l.Addr()
 		}
 	}
-	limits := writeLimits(t, faultLimits)
+	limits := writeLimits(t, faultLimits+historyLimits+historyTenantLimits(s.FirstOwner))
 	for range proxies {
 		s.proxies = append(s.proxies, serve(t, limits, "--redis", strings.Join(addrs[:shards], ","),
 			"--instances", fmt.Sprint(proxies), "--decision-timeout", f.deadline().String(),
@@ -103,16 +108,22 @@ func runFault(t *testing.T, f fault) *outcome {
 	s := setScene(t, f)
 	stalls := watchStalls(t)
 	b := startBarrage(s.clients)
+	hs := startHistories(s)
 	pause(2 * time.Second)
 	o := &outcome{fault: f, scene: s, made: time.Now()}
+	hs.enter(whileFault)
 	f.make(t, s)
 	pause(f.lasts)
 	f.heal(t, s)
 	o.healed = time.Now()
 	s.awaitClosed(t)
+	o.closed = time.Now()
+	hs.enter(afterFault)
 	pause(3 * time.Second)
 	o.samples = b.end()
+	hs.end()
 	o.stalls = stalls()
+	o.explain(t, hs)
 	o.ok = normalSince(o.samples, o.made)
 	return o
 }
@@ -168,8 +179,50 @@ var die = fault{
 	heal: nothing,
 }
 
+// movingTenant is in the slot that moves.
+const movingTenant = "t1"
+
+// migration is what operators do every day: a slot moves there and back, so many times.
+func migration(times int) fault {
+	return fault{
+		name: "a slot moves there and back", moves: true,
+		make: func(t *testing.T, s *scene) {
+			slot := s.KeySlot(t, "lg:t:{"+movingTenant+"}")
+			from := s.NodeForSlot(t, slot)
+			to := s.Nodes[0]
+			if from == to {
+				to = s.Nodes[1]
+			}
+			for range times {
+				s.MoveSlot(t, slot, to, func() { pause(50 * time.Millisecond) })
+				s.MoveSlot(t, slot, from, func() { pause(50 * time.Millisecond) })
+			}
+		},
+		heal: nothing,
+		// Limits that fail closed follow the slot.
+		timeout: 2 * time.Second,
+		also: func(t *testing.T, o *outcome) {
+			if n := o.count((*sample).failedClosed); n > 0 {
+				t.Errorf("%d checks of limits that fail closed were denied:%s", n, o.first((*sample).failedClosed))
+			}
+		},
+	}
+}
+
+// reset is a master that is back before its replica has taken its place: with nothing,
+// which the replica then takes over.
+var reset = fault{
+	name: "kill -9 a primary, back empty at once",
+	make: func(_ *testing.T, s *scene) { s.Nodes[0].Kill() },
+	heal: func(t *testing.T, s *scene) {
+		s.Nodes[0].Restart()
+		s.WaitHealthy(t)
+	},
+	emptied: func(shard int, promoted bool) bool { return shard == 0 && !promoted },
+}
+
 // TestFaults is the quick part of the fault suite: `make faults` runs all of it.
-func TestFaults(t *testing.T) { runFaults(t, hang, die) }
+func TestFaults(t *testing.T) { runFaults(t, hang, die, reset, migration(1)) }
 
 // runFaults makes faults one after another, and prints a table of what they came to.
 func runFaults(t *testing.T, faults ...fault) {

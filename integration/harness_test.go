@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -48,18 +49,32 @@ func testMain(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binaries.release, binaries.next, binaries.lambda = filepath.Join(dir, "limitgate"), filepath.Join(dir, "limitgate-next"), filepath.Join(dir, "bootstrap")
-	for _, b := range []struct{ path, tags, from string }{
+	if err := build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return redistest.Main(m)
+}
+
+// build builds the programs, all at once: most of it is linking, which takes one processor.
+func build() error {
+	programs := []struct{ path, tags, from string }{
 		{binaries.release, "", "../cmd/limitgate"},
 		{binaries.next, "limitgate_next_format", "../cmd/limitgate"},
 		{binaries.lambda, "lambda.norpc", "../cmd/limitgate-lambda"},
-	} {
-		out, err := exec.Command("go", "build", "-tags", b.tags, "-o", b.path, b.from).CombinedOutput()
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", b.from, err, out)
-			return 1
-		}
 	}
-	return redistest.Main(m)
+	errs := make([]error, len(programs))
+	var wg sync.WaitGroup
+	for i, b := range programs {
+		wg.Go(func() {
+			out, err := exec.Command("go", "build", "-ldflags=-w", "-tags", b.tags, "-o", b.path, b.from).CombinedOutput()
+			if err != nil {
+				errs[i] = fmt.Errorf("build %s: %w\n%s", b.from, err, out)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // startTimeout bounds waiting for a process to say that it listens.

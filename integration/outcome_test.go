@@ -21,7 +21,14 @@ type outcome struct {
 	samples          []sample
 	stalls           []stall
 	made, healed, ok time.Time // ok is since when all is normal
-	notes            []string  // for below the table
+	closed           time.Time // when no proxy left a master alone any more
+	explained        explained
+	notes            []string // for below the table
+}
+
+// note adds a line below the table.
+func (o *outcome) note(format string, args ...any) {
+	o.notes = append(o.notes, o.fault.name+": "+fmt.Sprintf(format, args...))
 }
 
 func (o *outcome) begin() time.Time { return o.samples[0].at }
@@ -154,6 +161,7 @@ func (o *outcome) cells() []string {
 		milliseconds(o.between(maxTime(o.ok, o.healed), o.end(), anySample), 0.5, 0.99),
 		fmt.Sprintf("%.1f s", max(0, o.ok.Sub(o.healed).Seconds())),
 		fmt.Sprintf("%.0f", o.longestStall().Seconds()*1e3),
+		o.explained.cell(),
 	}
 }
 
@@ -172,6 +180,7 @@ func newTable() *table {
 	return &table{titles: []string{
 		"fault", "checks", "errors", "wrong denials", "closed denied", "by the backstop", "admitted / allowed",
 		"ms before: p50 / p99", "during: p50 / p99 / p99.9 / max", "after: p50 / p99", "normal after", "machine stood still, ms",
+		"histories / calls / unanswered / lost",
 	}}
 }
 

@@ -32,17 +32,24 @@ func (h *holder) end(kind limit.Hold, tenant, id string, c limit.Change) limit.O
 // TestAllSlotsOfATenant: all slots that a limit may have can be held, and given back.
 func TestAllSlotsOfATenant(t *testing.T) {
 	h := &holder{memory.New(memory.Options{}), storetest.Compile(t, storetest.Spec{ID: "slots", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "10000"}), 1_800_000_000e6}
-	for round := range 2 {
-		for i := range limit.MaxSlots {
-			if id := fmt.Sprint(round, "-", i); !h.hold(limit.HoldSlot, "t", "", id, time.Hour) {
-				t.Fatalf("slot %s is denied", id)
-			}
+	for i := range limit.MaxSlots {
+		if !h.hold(limit.HoldSlot, "t", "", fmt.Sprint(i), time.Hour) {
+			t.Fatalf("slot %d is denied", i)
 		}
-		for i := range limit.MaxSlots {
-			if got := h.end(limit.HoldSlot, "t", fmt.Sprint(round, "-", i), limit.ChangeRelease); got != limit.OutcomeDone {
-				t.Fatalf("slot %d-%d: outcome %d", round, i, got)
-			}
+	}
+	if h.hold(limit.HoldSlot, "t", "", "one more", time.Hour) {
+		t.Errorf("slot %d is given", limit.MaxSlots+1)
+	}
+	for i := range limit.MaxSlots {
+		if got := h.end(limit.HoldSlot, "t", fmt.Sprint(i), limit.ChangeRelease); got != limit.OutcomeDone {
+			t.Fatalf("slot %d: outcome %d", i, got)
 		}
+	}
+	var b limit.Buffer
+	h.set.Resolve(&limit.Request{Tenant: "t", Cost: 1, ID: "again", Hold: limit.HoldSlot, HoldFor: time.Hour}, nil, h.now, &b)
+	h.store.Take(limit.Moment{Now: h.now}, b.Items, b.Calls)
+	if it := b.Items[0]; !it.Allowed || it.Remaining != limit.MaxSlots-1 {
+		t.Errorf("after all were given back: %+v", it.Verdict)
 	}
 	if h.store.Forgotten() > 0 {
 		t.Errorf("%d are forgotten", h.store.Forgotten())

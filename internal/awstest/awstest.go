@@ -3,9 +3,13 @@
 // are gone when the test is over.
 //
 // The emulator is the file named by LIMITGATE_MOTO, or moto_server from PATH. Where there
-// is none tests fail and say how to get it. Tests of what is done at the same time have
+// is none tests fail and say how to get it; they are left out where LIMITGATE_WITHOUT_AWS
+// gives the reason. Tests of what is done at the same time have
 // DynamoDB Local beside it, AWS's own, from the folder named by LIMITGATE_DYNAMODB; they
 // run without it, too, and say so.
+//
+// To start an emulator takes a second of a processor or two. Tests that neither end it nor
+// lead processes to it share one, see [Share].
 package awstest
 
 import (
@@ -14,13 +18,13 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/limitgate/limitgate/internal/leftout"
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
@@ -36,11 +40,14 @@ type AWS struct {
 
 	tables string // host and port of what keeps the tables
 	key    string // stands for both parts of a key that is none
+	// account is that of a test which shares moto with others.
+	account string
 }
 
 // Start starts an emulator, and ends it when the test is over.
 func Start(tb testing.TB) *AWS {
 	tb.Helper()
+	leftout.WithoutAWS(tb)
 	moto, err := servers.StartMoto(tb.TempDir())
 	if err != nil {
 		tb.Fatalf("start an emulator of AWS: %v", err)
@@ -58,7 +65,12 @@ func Start(tb testing.TB) *AWS {
 // one request at a time, since it does it in two. The test's log says which.
 func StartAtomic(tb testing.TB) *AWS {
 	tb.Helper()
-	a := Start(tb)
+	return Start(tb).atomic(tb)
+}
+
+// atomic returns the same AWS with such tables.
+func (a *AWS) atomic(tb testing.TB) *AWS {
+	tb.Helper()
 	if os.Getenv(servers.DynamoDBVariable) == "" {
 		a = a.Through(tb, &Relay{OneByOne: true})
 		a.Tables = "moto, one request at a time"
@@ -66,42 +78,8 @@ func StartAtomic(tb testing.TB) *AWS {
 		return a
 	}
 	tb.Logf("the tables are those of DynamoDB Local")
-	return lead(tb, &AWS{Moto: a.Moto, Tables: "DynamoDB Local", tables: shareDynamoDBLocal(tb), key: rand.Text()})
-}
-
-// shared is a DynamoDB Local for all tests that want one at the same time: to start one
-// takes seconds of a processor. Each test has a key, and so tables, of its own.
-var shared struct {
-	mutex sync.Mutex // guards what follows
-	users int
-	local *servers.DynamoDBLocal
-}
-
-// shareDynamoDBLocal returns its host and port. It ends with the last test that uses it.
-func shareDynamoDBLocal(tb testing.TB) string {
-	tb.Helper()
-	shared.mutex.Lock()
-	defer shared.mutex.Unlock()
-	if shared.users == 0 {
-		// The folder, which has nothing but the log, may go before it does.
-		local, err := servers.StartDynamoDBLocal(tb.TempDir())
-		if err != nil {
-			tb.Fatalf("start DynamoDB Local: %v", err)
-		}
-		shared.local = local
-	}
-	shared.users++
-	tb.Cleanup(func() {
-		shared.mutex.Lock()
-		defer shared.mutex.Unlock()
-		if shared.users--; shared.users > 0 {
-			return
-		}
-		if err := shared.local.Close(); err != nil {
-			tb.Errorf("end DynamoDB Local: %v", err)
-		}
-	})
-	return shared.local.Addr
+	local, _ := sharedTables.use(tb) // to start one takes seconds of a processor
+	return lead(tb, &AWS{Moto: a.Moto, Tables: "DynamoDB Local", tables: local.Addr, key: rand.Text(), account: a.account})
 }
 
 // lead makes the configuration of clients.
@@ -111,7 +89,7 @@ func lead(tb testing.TB, a *AWS) *AWS {
 	a.Config = aws.Config{
 		Region:       region,
 		BaseEndpoint: aws.String("http://" + a.Addr),
-		HTTPClient:   &byService{&http.Client{Transport: conns}, a.tables},
+		HTTPClient:   &byService{&http.Client{Transport: conns}, a.tables, a.account},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: a.key, SecretAccessKey: a.key}, nil
 		}),
@@ -123,13 +101,17 @@ func lead(tb testing.TB, a *AWS) *AWS {
 // a service's own would depend on the environment of the tests.
 type byService struct {
 	*http.Client
-	tables string
+	tables  string
+	account string
 }
 
 // Do sends a request.
 func (b *byService) Do(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), "DynamoDB") {
 		r.URL.Host = b.tables
+	}
+	if b.account != "" {
+		r.Header.Set(accountHeader, b.account)
 	}
 	return b.Client.Do(r)
 }
@@ -144,8 +126,12 @@ func endpoints(tables, others string) []string {
 }
 
 // Environment returns NAME=value that lead a process to the emulator, whatever this
-// machine has of AWS.
+// machine has of AWS. It panics for an emulator that is shared: a process cannot name its
+// account.
 func (a *AWS) Environment() []string {
+	if a.account != "" {
+		panic("awstest: the environment of a process leads to no account of a shared emulator")
+	}
 	return append(endpoints("http://"+a.tables, "http://"+a.Addr),
 		"AWS_REGION="+region,
 		"AWS_ACCESS_KEY_ID="+a.key, "AWS_SECRET_ACCESS_KEY="+a.key, "AWS_SESSION_TOKEN=", "AWS_PROFILE=",

@@ -11,15 +11,18 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
+	"github.com/limitgate/limitgate/internal/leftout"
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
 // TestEmulatorDiesAndComesBack: it answers, is gone when killed, is there again on the
 // same port with nothing in it, and leaves nothing behind.
 func TestEmulatorDiesAndComesBack(t *testing.T) {
+	leftout.WithoutAWS(t)
 	var pid int
 	before := goleak.IgnoreCurrent()
 	t.Run("run", func(t *testing.T) {
@@ -125,5 +128,39 @@ func TestDynamoDBLocalIsWanted(t *testing.T) {
 	}
 	if a := StartAtomic(t); !strings.HasPrefix(a.Tables, "moto") {
 		t.Errorf("the tables are those of %s", a.Tables)
+	}
+}
+
+// TestShare: tests have one emulator, and nothing of each other; it stays while it is
+// kept, and no longer.
+func TestShare(t *testing.T) {
+	leftout.WithoutAWS(t)
+	if err := sharedMoto.keep(true); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for range 2 {
+		t.Run("test", func(t *testing.T) {
+			a, b := Share(t), Share(t)
+			pids = append(pids, a.PID(), b.PID())
+			if n := len(a.Queues(t)) + len(b.Queues(t)); n != 0 {
+				t.Errorf("new accounts have %d queues", n)
+			}
+			if _, err := sqs.NewFromConfig(a.Config).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q")}); err != nil {
+				t.Fatal(err)
+			}
+			if own, others := len(a.Queues(t)), len(b.Queues(t)); own != 1 || others != 0 {
+				t.Errorf("after one has made a queue there are %d and %d", own, others)
+			}
+		})
+	}
+	if len(slices.Compact(pids)) != 1 || syscall.Kill(pids[0], 0) != nil {
+		t.Errorf("four tests had processes %d", pids)
+	}
+	if err := errors.Join(sharedMoto.keep(false), sharedMoto.keep(false)); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Kill(pids[0], 0); err != syscall.ESRCH {
+		t.Errorf("in the end there is a process %d: %v", pids[0], err)
 	}
 }

@@ -42,7 +42,7 @@ func (a *AWS) Through(tb testing.TB, r *Relay) *AWS {
 	r.next = proxy
 	server := httptest.NewServer(r)
 	tb.Cleanup(server.Close)
-	return lead(tb, &AWS{Moto: a.Moto, Tables: a.Tables, tables: server.Listener.Addr().String(), key: a.key})
+	return lead(tb, &AWS{Moto: a.Moto, Tables: a.Tables, tables: server.Listener.Addr().String(), key: a.key, account: a.account})
 }
 
 // throttles are what DynamoDB says when it is asked too much: of a table, and of all.

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/leftout"
 )
 
 func TestServerThatCannotStartTellsItsLog(t *testing.T) {
@@ -55,12 +57,22 @@ func TestTakenPortIsToldFromOtherTroubles(t *testing.T) {
 	if _, err := startProcess(redis, folder, 1, baseArgs(folder, taken)); !errors.Is(err, errPortTaken) {
 		t.Errorf("start on a taken port = %v, want %v", err, errPortTaken)
 	}
+}
+
+// TestTakenPortOfAnEmulator is told from other troubles, too.
+func TestTakenPortOfAnEmulator(t *testing.T) {
+	leftout.WithoutAWS(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
 	binary, err := motoBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &emulator{folder: t.TempDir()}
-	m.what, m.args = motoCommand(binary, taken)
+	m.what, m.args = motoCommand(binary, listener.Addr().(*net.TCPAddr).Port)
 	if err := m.run(); !errors.Is(err, errPortTaken) {
 		t.Errorf("start an emulator on a taken port = %v, want %v", err, errPortTaken)
 	}
