@@ -48,6 +48,13 @@ faults: ## Break a real cluster under load in every way, some 5 minutes; prints 
 	scripts/provision.sh compiler && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration
 
+# JUDGE_SEED=SEED repeats a run, JUDGE_SEED=SEED/NUMBER one history of it.
+.PHONY: judge
+judge: export JUDGE_DECISIONS ?= 10000000
+judge: ## Compare 10^7 decisions of all stores with the reference, on random limits files and histories
+	scripts/provision.sh compiler && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -run 'TestHistories$$' -count=1 -timeout=6h -v ./internal/judge
+
 .PHONY: simulate
 simulate: ## Simulate 500 proxies over shards that fail, clients that come back, cells; prints tables
 	@go test -C internal/simulation -count=1 -run 'TestFleet$$|TestProbes$$|TestClients$$|TestCells$$' -show

@@ -158,10 +158,19 @@ var table = map[string]row{
 		reason:    "a fleet of the real parts in made up time, for its tests alone",
 		testsOnly: true,
 	},
+	"internal/judge": {
+		reason:    "random histories on all stores, held to the reference, for its tests alone",
+		testsOnly: true,
+	},
 	"internal/storetest": {
 		reason:   "the contract of every store, stated through the limiter that uses it",
 		imports:  []string{"limit", "limiter"},
 		forTests: true,
+	},
+	"internal/reference": {
+		reason:   "decides by the documents alone, so that no mistake of the maths is in it too",
+		forTests: true,
+		settled:  true,
 	},
 	"internal/linear": {
 		reason:   "a model of limits written from their documentation: it shares no maths with what it judges",

@@ -36,7 +36,7 @@ func UseClock(tb testing.TB) *Clock {
 	source, library := filepath.Join(folder, "clock.c"), filepath.Join(folder, "clock.so")
 	offset := filepath.Join(folder, "offset")
 	write(tb, source, string(clockSource), 0o600)
-	write(tb, offset, strings.Repeat("\x00", 8), 0o600)
+	write(tb, offset, strings.Repeat("\x00", 16), 0o600)
 	compile(tb, source, library)
 	bin := filepath.Join(folder, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {
@@ -62,6 +62,15 @@ func (c *Clock) Step(by time.Duration) {
 	bytes := binary.NativeEndian.AppendUint64(nil, uint64(int64(c.now/time.Second)))
 	if _, err := c.offset.WriteAt(bytes, 0); err != nil {
 		c.tb.Fatal(err)
+	}
+}
+
+// Set stops the clock of all servers at now, which is after the epoch, until the next Set.
+// It is cheap: a test may call it before every command.
+func (c *Clock) Set(now time.Time) {
+	bytes := binary.NativeEndian.AppendUint64(nil, uint64(now.UnixMicro()))
+	if _, err := c.offset.WriteAt(bytes, 8); err != nil {
+		c.tb.Error(err)
 	}
 }
 

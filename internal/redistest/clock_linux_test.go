@@ -26,6 +26,25 @@ func TestClockStepsWhileServersRun(t *testing.T) {
 	}
 }
 
+func TestClockStandsWhereItIsSet(t *testing.T) {
+	clock := UseClock(t)
+	node := Start(t)
+	for _, now := range []time.Time{time.UnixMicro(2_208_988_800_123_456), time.UnixMicro(2_208_988_800_123_457), time.UnixMicro(1)} {
+		clock.Set(now)
+		if got := node.Time(t); !got.Equal(now) {
+			t.Errorf("the clock is set to %s, and the server's time is %s", now, got)
+		}
+	}
+	clock.Set(time.UnixMicro(2_208_988_800_000_000))
+	node.CLI(t, "SET", "k", "1", "PX", "60000")
+	for i, at := range []int64{2_208_988_859_999_000, 2_208_988_860_001_000} {
+		clock.Set(time.UnixMicro(at))
+		if got, want := node.CLI(t, "EXISTS", "k"), []string{"1", "0"}[i]; got != want {
+			t.Errorf("EXISTS = %s at %d, want %s", got, at, want)
+		}
+	}
+}
+
 func unix(t *testing.T, seconds string) time.Time {
 	t.Helper()
 	d, err := time.ParseDuration(seconds + "s")

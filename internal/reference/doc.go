@@ -1,0 +1,12 @@
+// Package reference decides requests by a limits file, as docs/limits.md
+// describes it. Tests hold the other implementations to it.
+//
+// The package is a specification: it favours text close to the page over speed.
+// Contents are exact rationals, waits are found by search, and nothing bounds
+// its memory. It imports no other package of this module, so a mistake in their
+// arithmetic cannot be repeated here.
+//
+// Leases and the local stores are decided as if their limits were shared
+// exactly. A comment that begins with "Not documented:" marks a reading that the
+// documents leave open.
+package reference
