@@ -28,6 +28,13 @@ func (h *Handler) open() []*Session {
 	return out
 }
 
+// count returns how many connections are open.
+func (h *Handler) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions)
+}
+
 // has reports whether a connection is open.
 func (h *Handler) has(id int64) bool {
 	h.mu.Lock()

@@ -11,12 +11,16 @@ import (
 // ponger answers PING and allocates nothing.
 type ponger struct{}
 
-func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, bool) {
+func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, int, bool) {
 	for range cmds {
 		out = append(out, "+PONG\r\n"...)
 	}
-	return out, false
+	return out, len(cmds), false
 }
+
+func (ponger) Weigh([][]byte) (waits, long bool) { return true, false }
+
+func (ponger) Held() int { return 0 }
 
 func (ponger) Close() {}
 

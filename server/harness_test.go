@@ -53,24 +53,53 @@ type clerk struct {
 	desk    *desk
 	peer    Peer
 	serving bool
+	held    int
 }
 
-func (c *clerk) Serve(ctx context.Context, cmds [][][]byte, out []byte) ([]byte, bool) {
+// Weigh: all commands wait, but for those whose names say otherwise.
+func (c *clerk) Weigh(cmd [][]byte) (waits, long bool) {
+	switch strings.ToUpper(string(cmd[0])) {
+	case "LIGHT":
+		return false, false
+	case "LONG", "WALK":
+		return true, true
+	}
+	return true, false
+}
+
+func (c *clerk) Held() int { return c.held }
+
+func (c *clerk) Serve(ctx context.Context, cmds [][][]byte, out []byte) ([]byte, int, bool) {
 	if c.serving {
 		panic("used concurrently")
 	}
 	c.serving = true
 	defer func() { c.serving = false }()
+	cmds = c.stretch(cmds)
 	c.desk.mu.Lock()
 	c.desk.calls = append(c.desk.calls, len(cmds))
 	c.desk.mu.Unlock()
-	for _, cmd := range cmds {
+	for i, cmd := range cmds {
+		if i > 0 && len(out) >= largeReply {
+			return out, i, false
+		}
 		var quit bool
 		if out, quit = c.answer(ctx, cmd, out); quit {
-			return out, true
+			return out, i + 1, true
 		}
 	}
-	return out, false
+	return out, len(cmds), false
+}
+
+// stretch returns the commands that are answered together with the first.
+func (c *clerk) stretch(cmds [][][]byte) [][][]byte {
+	first := weigh(c, cmds[0])
+	for i := range cmds {
+		if i > 0 && (first == long || weigh(c, cmds[i]) > first) {
+			return cmds[:i]
+		}
+	}
+	return cmds
 }
 
 func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, bool) {

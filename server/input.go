@@ -14,16 +14,20 @@ const smallBuffer = 4 << 10
 type input struct {
 	buf       []byte
 	next, end int   // buf[next:end] holds commands that were not collected
+	size      int   // of the buffer that park gave away
 	full      bool  // the last read filled buf: more is likely to wait
 	frame     frame // of the command at next
 	err       error // why nothing after the collected commands can be read
+	spare     *bufferCache
 }
 
 // pending says whether bytes wait to be collected, or to be completed.
 func (in *input) pending() bool { return in.next < in.end }
 
-// large says whether the buffer is one that a quiet connection should not keep.
-func (in *input) large() bool { return len(in.buf) > smallBuffer }
+// large says whether the input has room that a quiet connection should not keep.
+func (in *input) large() bool {
+	return max(len(in.buf), in.size) > smallBuffer || cap(in.frame.words) > smallWords
+}
 
 // collect moves the complete commands to b until it is full. An error comes
 // after the commands before it, which are in b, and comes again when called
@@ -84,8 +88,9 @@ func (in *input) fill(r io.Reader) (int, error) {
 // grow makes room. Up to a batch's size in big steps: it is a pipeline. Beyond
 // that only for one command that fills the buffer, whose length frame bounds.
 func (in *input) grow() {
-	size := len(in.buf)
+	size := max(len(in.buf), in.size)
 	switch {
+	case in.buf == nil && size > 0 && (!in.full || size == batchBytes):
 	case size < batchBytes:
 		size = min(max(4*size, smallBuffer), batchBytes)
 	case in.end == size:
@@ -93,8 +98,9 @@ func (in *input) grow() {
 	default:
 		return
 	}
-	buf := make([]byte, size)
+	buf := in.spare.take(size)
 	copy(buf, in.buf[:in.end])
+	in.spare.give(in.buf)
 	in.buf = buf
 }
 
@@ -105,5 +111,66 @@ func (in *input) settle() {
 	}
 }
 
-// drop gives back the buffer of an input that has nothing pending.
-func (in *input) drop() { *in = input{frame: in.frame} }
+// park gives the buffer of an input that has nothing pending to others, until the
+// next read. It must not be called while a batch aliases the buffer.
+func (in *input) park() {
+	in.size = min(len(in.buf), batchBytes)
+	in.spare.give(in.buf)
+	in.buf, in.next, in.end = nil, 0, 0
+}
+
+// drop gives back the room of an input that has nothing pending.
+func (in *input) drop() {
+	in.frame.reset()
+	if cap(in.frame.words) > smallWords {
+		in.frame.words = nil
+	}
+	in.spare.give(in.buf)
+	*in = input{frame: in.frame, spare: in.spare}
+}
+
+// keepBuffers is how many buffers of each size a bufferCache keeps: enough for the
+// connections of one round of a loop, and 2.6 MiB at most.
+const keepBuffers = 32
+
+// bufferCache has the read buffers that no connection of a loop needs just now. Its
+// methods work on nil, as a cache that never has any.
+type bufferCache struct {
+	small, medium, large [][]byte
+}
+
+// list returns the buffers of a size, or nil if such are not kept.
+func (s *bufferCache) list(size int) *[][]byte {
+	switch {
+	case s == nil:
+		return nil
+	case size == smallBuffer:
+		return &s.small
+	case size == 4*smallBuffer:
+		return &s.medium
+	case size == batchBytes:
+		return &s.large
+	default:
+		return nil
+	}
+}
+
+// take returns a buffer.
+func (s *bufferCache) take(size int) []byte {
+	list := s.list(size)
+	if list == nil || len(*list) == 0 {
+		return make([]byte, size)
+	}
+	last := len(*list) - 1
+	buf := (*list)[last]
+	(*list)[last] = nil
+	*list = (*list)[:last]
+	return buf
+}
+
+// give takes a buffer back that nothing aliases.
+func (s *bufferCache) give(buf []byte) {
+	if list := s.list(len(buf)); list != nil && len(*list) < keepBuffers {
+		*list = append(*list, buf)
+	}
+}
