@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type desk struct {
 	mu    sync.Mutex // guards the following
 	calls []int      // how many commands each call of Serve got
 
+	walks   atomic.Int64  // WALKs that were begun
 	closed  chan int64    // gets the ID of each session that is closed
 	busy    chan struct{} // BLOCK says here that it is being answered
 	proceed chan struct{} // BLOCK waits for this to be closed, or its context
@@ -122,6 +124,25 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 		case <-ctx.Done():
 			return append(out, "+CANCELLED\r\n"...), false
 		}
+	case "WALK": // takes as long as it may
+		if ctx.Err() != nil {
+			return append(out, "-ERR not run\r\n"...), false
+		}
+		c.desk.walks.Add(1)
+		c.desk.busy <- struct{}{}
+		select {
+		case <-c.desk.proceed:
+			return append(out, "+DONE\r\n"...), false
+		case <-ctx.Done():
+			return append(out, "-ERR ended\r\n"...), false
+		}
+	case "KEEP":
+		c.held, _ = strconv.Atoi(string(cmd[1]))
+		return append(out, "+QUEUED\r\n"...), false
+	case "BIG": // as COMMAND DOCS
+		return append(out, bigReply...), false
+	case "LIGHT":
+		return append(out, "+LIGHT\r\n"...), false
 	case "STUCK":
 		c.desk.busy <- struct{}{}
 		<-c.desk.proceed
@@ -137,6 +158,8 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 	}
 	return append(out, "-ERR unknown command\r\n"...), false
 }
+
+var bigReply = appendWords(nil, [][]byte{make([]byte, 30<<10)})
 
 func (c *clerk) Close() {
 	if c.serving {
