@@ -34,14 +34,17 @@ func commandInfo(ctx context.Context, s *Session, args [][]byte) {
 		commandCommand(ctx, s, args)
 		return
 	}
-	s.out.array(len(args) - 2)
-	for _, a := range args[2:] {
-		if c := s.h.byFullName(a); c != nil {
-			s.out.raw(s.rendered().info[c])
+	null := reply{resp3: s.out.resp3}
+	null.null()
+	parts := make([][]byte, 0, len(args)-2)
+	for _, name := range args[2:] {
+		if c := s.h.byFullName(name); c != nil {
+			parts = append(parts, s.rendered().info[c])
 		} else {
-			s.out.null()
+			parts = append(parts, null.buf)
 		}
 	}
+	s.out.parts(parts, s.out.array)
 }
 
 func commandDocs(_ context.Context, s *Session, args [][]byte) {
@@ -50,16 +53,13 @@ func commandDocs(_ context.Context, s *Session, args [][]byte) {
 		s.out.raw(made.allDocs)
 		return
 	}
-	var found [][]byte
+	var parts [][]byte
 	for _, name := range args[2:] {
 		if c := s.h.byFullName(name); c != nil {
-			found = append(found, made.docs[c])
+			parts = append(parts, made.docs[c])
 		}
 	}
-	s.out.mapping(len(found))
-	for _, doc := range found {
-		s.out.raw(doc)
-	}
+	s.out.parts(parts, s.out.mapping)
 }
 
 func commandGetKeys(_ context.Context, s *Session, args [][]byte) {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -29,6 +30,22 @@ func (s *Session) rendered() *rendered {
 
 // raw appends what is RESP already.
 func (r *reply) raw(b []byte) { r.buf = append(r.buf, b...) }
+
+// parts appends an aggregate of parts behind its header, unless that is too long.
+func (r *reply) parts(parts [][]byte, header func(n int)) {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	if size > maxReply {
+		r.error("ERR the reply exceeds " + strconv.Itoa(maxReply) + " bytes: ask for fewer commands at once")
+		return
+	}
+	header(len(parts))
+	for _, p := range parts {
+		r.raw(p)
+	}
+}
 
 // infos appends what COMMAND says of commands.
 func (r *reply) infos(all []*command) {

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -152,6 +153,10 @@ func (s *Session) Close() {
 // continued: what waits for a client that does not read is this and one reply more.
 const largeReply = 64 << 10
 
+// maxReply bounds the reply to one command that is made of parts, as that to EXEC is:
+// some answer much more than they take. Decisions are small and always given.
+const maxReply = 256 << 10
+
 // Serve answers cmds in order, appending to out, and returns how many. Checks that
 // follow each other are decided as one batch. It stops before a command that is heavier
 // than the first, behind a long one, and where the reply is large before one that
@@ -163,8 +168,13 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 	s.note(cmds)
 	first := s.weigh(cmds[0])
 	for _, args := range cmds {
-		if served > 0 && s.stopsBefore(first, args) {
-			break
+		if served > 0 {
+			if s.stopsBefore(first, args) {
+				break
+			}
+			if first != light && !isDecision(args) {
+				runtime.Gosched() // others may have less to do
+			}
 		}
 		switch {
 		case len(args) == 0:

@@ -19,9 +19,6 @@ const (
 	// cost beside their bytes: slices, and what the allocator rounds up.
 	wordOverhead    = 32
 	commandOverhead = 64
-	// maxExecReply bounds the reply to EXEC, which comes as one, in bytes: some
-	// commands answer much more than they take. Decisions are small and always given.
-	maxExecReply = 1 << 20
 )
 
 // execAborted is what Redis says when EXEC itself is malformed.
@@ -29,8 +26,11 @@ const execAborted = "EXECABORT Transaction discarded because of: "
 
 // transaction is what came since MULTI.
 type transaction struct {
-	cmds   [][][]byte
-	bytes  int
+	cmds  [][][]byte
+	bytes int
+	// others are the commands that are not about limits: few are called for in a
+	// transaction, and many make EXEC long.
+	others int
 	weight weight // of EXEC
 	broken bool   // one of them could not be kept: EXEC will refuse
 }
@@ -50,7 +50,7 @@ func (t *transaction) breakOff() { *t = transaction{broken: true} }
 
 // keep keeps a command for EXEC, and reports false when there is no room. What args
 // alias is only there until this batch is answered.
-func (t *transaction) keep(args [][]byte, w weight) bool {
+func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
 	size := 0
 	for _, a := range args {
 		size += len(a)
@@ -68,6 +68,12 @@ func (t *transaction) keep(args [][]byte, w weight) bool {
 	}
 	t.cmds = append(t.cmds, kept)
 	t.bytes += cost
+	if c.group != groupLimit {
+		t.others++
+	}
+	if t.others > manyWords {
+		w = long
+	}
 	t.weight = max(t.weight, w)
 	return true
 }
@@ -92,7 +98,7 @@ func (s *Session) queue(args [][]byte) bool {
 		s.out.error("ERR Command not allowed inside a transaction")
 	case t.broken:
 		s.out.simple("QUEUED") // as Redis says, which keeps it no more
-	case !t.keep(args, s.h.weigh(args)):
+	case !t.keep(c, args, s.h.weigh(args)):
 		t.breakOff()
 		s.out.error("ERR too many commands in a transaction")
 	default:
@@ -128,9 +134,9 @@ func (s *Session) exec(ctx context.Context, cmds [][][]byte) {
 	begin := len(s.out.buf)
 	s.out.array(len(cmds))
 	for _, args := range cmds {
-		if len(s.out.buf)-begin > maxExecReply && !isDecision(args) {
+		if len(s.out.buf)-begin > maxReply && !isDecision(args) {
 			s.decide()
-			s.out.error("ERR the reply to this transaction exceeds " + strconv.Itoa(maxExecReply) + " bytes: send fewer such commands at once")
+			s.out.error("ERR the reply to this transaction exceeds " + strconv.Itoa(maxReply) + " bytes: send fewer such commands at once")
 			continue
 		}
 		s.answer(ctx, args)

@@ -59,12 +59,12 @@ func (c *conn) answer(b *batch) (more bool) {
 // turn.
 func (c *conn) serve(b *batch) (quit bool, err error) {
 	if !c.nextIsLong(b) {
-		return c.call(b)
+		return c.call(b, false)
 	}
 	done := make(chan struct{})
 	turn := &task{run: func() {
 		defer close(done)
-		quit, err = c.call(b)
+		quit, err = c.call(b, true)
 	}}
 	c.listener.long.add(turn)
 	select {
@@ -85,9 +85,16 @@ func (c *conn) nextIsLong(b *batch) (yes bool) {
 	return weigh(c.session, b.left()[0]) == long
 }
 
-func (c *conn) call(b *batch) (quit bool, err error) {
+func (c *conn) call(b *batch, long bool) (quit bool, err error) {
 	defer c.survive("serve", &err)
-	reply, served, quit := c.session.Serve(c.ctx, b.left(), b.reply)
+	serve := func(out []byte) ([]byte, int, bool) { return c.session.Serve(c.ctx, b.left(), out) }
+	var reply []byte
+	served := 0
+	if long {
+		reply, served, quit = b.serveLong(serve)
+	} else {
+		reply, served, quit = serve(b.reply)
+	}
 	if served == 0 && !quit {
 		return false, errPanic
 	}

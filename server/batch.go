@@ -70,3 +70,22 @@ func (b *batch) add(command []byte, words []span) {
 	b.cmds = append(b.cmds, b.words[first:len(b.words):len(b.words)])
 	b.bytes += len(command)
 }
+
+// keepLong is how much room for the reply to a long command is kept: there are few of
+// them at a time.
+const keepLong = 4 << 20
+
+// longReplies have room for the replies to long commands, which are copied from there:
+// to grow one to megabytes costs several times as much garbage as it has bytes.
+var longReplies = sync.Pool{New: func() any { return new([]byte) }}
+
+// serveLong has a session serve a long command.
+func (b *batch) serveLong(serve func(out []byte) (reply []byte, served int, quit bool)) (reply []byte, served int, quit bool) {
+	room := longReplies.Get().(*[]byte)
+	made, served, quit := serve((*room)[:0])
+	reply = append(b.reply, made...)
+	if *room = made; cap(made) <= keepLong {
+		longReplies.Put(room)
+	}
+	return reply, served, quit
+}

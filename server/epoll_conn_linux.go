@@ -204,12 +204,15 @@ func (c *epollConn) limits() *limits {
 	return &c.loop.server.limits
 }
 
-// pause waits for input. A connection that has nothing pending keeps no buffer.
+// pause waits for input. A connection keeps no buffer, or one for what has arrived of a
+// command.
 func (c *epollConn) pause() {
-	if !c.in.pending() {
+	if c.in.pending() {
+		c.in.shrink()
+	} else {
 		c.in.park()
 	}
-	if c.counted != 0 || len(c.in.buf) > batchBytes {
+	if c.counted != 0 || len(c.in.buf) > mediumBuffer {
 		c.settle()
 	}
 }
@@ -219,7 +222,7 @@ func (c *epollConn) settle() {
 	held := c.kept
 	if c.state == stateWriting {
 		held += int64(cap(c.rest) + len(c.in.buf))
-	} else if len(c.in.buf) > batchBytes {
+	} else if c.state == stateReading && len(c.in.buf) > mediumBuffer {
 		held += int64(len(c.in.buf))
 	}
 	if held != c.counted {

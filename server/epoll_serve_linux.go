@@ -126,10 +126,10 @@ func (c *epollConn) dispatch() {
 		ctx, c.endLong = context.WithCancel(c.ctx)
 		if c.halfway {
 			c.endLong() // so it does not take long, and needs not queue
-			c.offload(&lanes.waiting, ctx, c.runServe)
+			c.offload(&lanes.waiting, ctx, c.runLong)
 			return
 		}
-		c.offload(&lanes.long, ctx, c.runServe)
+		c.offload(&lanes.long, ctx, c.runLong)
 	}
 }
 
@@ -154,6 +154,16 @@ func (c *epollConn) runTask() {
 func (c *epollConn) runServe(ctx context.Context) (o outcome) {
 	defer c.survive("serve", &o.ok)
 	o.reply, o.served, o.quit = c.session.Serve(ctx, c.batch.left(), c.batch.reply)
+	o.held = c.session.Held()
+	o.ok = o.served > 0 || o.quit
+	return o
+}
+
+func (c *epollConn) runLong(ctx context.Context) (o outcome) {
+	defer c.survive("serve", &o.ok)
+	o.reply, o.served, o.quit = c.batch.serveLong(func(out []byte) ([]byte, int, bool) {
+		return c.session.Serve(ctx, c.batch.left(), out)
+	})
 	o.held = c.session.Held()
 	o.ok = o.served > 0 || o.quit
 	return o

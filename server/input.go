@@ -9,12 +9,16 @@ import (
 // there may be ten thousand of them.
 const smallBuffer = 4 << 10
 
+// mediumBuffer is the second size. What a connection holds beyond it, for a command that
+// has not arrived completely, counts.
+const mediumBuffer = 4 * smallBuffer
+
 // input is what has arrived on a connection and is not yet answered. Its buffer
 // grows with what has arrived, never with what was announced.
 type input struct {
 	buf       []byte
 	next, end int   // buf[next:end] holds commands that were not collected
-	size      int   // of the buffer that park gave away
+	size      int   // of the buffer that park or shrink gave away
 	full      bool  // the last read filled buf: more is likely to wait
 	frame     frame // of the command at next
 	err       error // why nothing after the collected commands can be read
@@ -76,7 +80,7 @@ func (in *input) fill(r io.Reader) (int, error) {
 		in.end = copy(in.buf, in.buf[in.next:in.end])
 		in.next = 0
 	}
-	if in.end == len(in.buf) || in.full {
+	if in.end == len(in.buf) || in.full || len(in.buf) < in.size {
 		in.grow()
 	}
 	n, err := r.Read(in.buf[in.end:])
@@ -90,7 +94,7 @@ func (in *input) fill(r io.Reader) (int, error) {
 func (in *input) grow() {
 	size := max(len(in.buf), in.size)
 	switch {
-	case in.buf == nil && size > 0 && (!in.full || size == batchBytes):
+	case len(in.buf) < in.size && (!in.full || size == batchBytes):
 	case size < batchBytes:
 		size = min(max(4*size, smallBuffer), batchBytes)
 	case in.end == size:
@@ -101,7 +105,7 @@ func (in *input) grow() {
 	buf := in.spare.take(size)
 	copy(buf, in.buf[:in.end])
 	in.spare.give(in.buf)
-	in.buf = buf
+	in.buf, in.size = buf, 0
 }
 
 // settle gives back room that only one huge command needed.
@@ -117,6 +121,22 @@ func (in *input) park() {
 	in.size = min(len(in.buf), batchBytes)
 	in.spare.give(in.buf)
 	in.buf, in.next, in.end = nil, 0, 0
+}
+
+// shrink moves the beginning of a command to a buffer of its size, until the next read.
+// It must not be called while a batch aliases the buffer.
+func (in *input) shrink() {
+	rest := in.buf[in.next:in.end]
+	for _, size := range [...]int{smallBuffer, mediumBuffer} {
+		if len(rest) < size && size < len(in.buf) {
+			buf := in.spare.take(size)
+			in.size = min(len(in.buf), batchBytes)
+			in.next, in.end = 0, copy(buf, rest)
+			in.spare.give(in.buf)
+			in.buf = buf
+			return
+		}
+	}
 }
 
 // drop gives back the room of an input that has nothing pending.
@@ -146,7 +166,7 @@ func (s *bufferCache) list(size int) *[][]byte {
 		return nil
 	case size == smallBuffer:
 		return &s.small
-	case size == 4*smallBuffer:
+	case size == mediumBuffer:
 		return &s.medium
 	case size == batchBytes:
 		return &s.large

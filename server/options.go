@@ -59,9 +59,10 @@ type Options struct {
 	// length. Default 64 KiB.
 	MaxInline int
 	// MaxBuffered is how many bytes all connections together may hold of replies that
-	// their clients have not read, of commands longer than 64 KiB that have not arrived
+	// their clients have not read, of commands longer than 16 KiB that have not arrived
 	// completely, and of what sessions keep. Beyond it those that hold most are closed.
-	// It is at least twice MaxRequest. Default 128 MiB.
+	// It is at least twice MaxRequest. With a GOGC of 400 the process may grow by five
+	// times as much. Default 64 MiB.
 	MaxBuffered int
 	// RequireAuth sets stricter bounds until a client has authenticated: 10 words
 	// and 16 KiB a word.
@@ -85,7 +86,7 @@ func DefaultOptions() Options {
 		MaxArgs:         1024,
 		MaxRequest:      1 << 20,
 		MaxInline:       64 << 10,
-		MaxBuffered:     128 << 20,
+		MaxBuffered:     64 << 20,
 		ShutdownTimeout: 10 * time.Second,
 	}
 }
