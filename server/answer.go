@@ -89,7 +89,7 @@ func (c *conn) call(b *batch, long bool) (quit bool, err error) {
 	defer c.survive("serve", &err)
 	serve := func(out []byte) ([]byte, int, bool) { return c.session.Serve(c.ctx, b.left(), out) }
 	var reply []byte
-	served := 0
+	var served int
 	if long {
 		reply, served, quit = b.serveLong(serve)
 	} else {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ponger answers PING and allocates nothing.
-type ponger struct{}
+// ponger answers PING and allocates nothing. It may be taken for one that waits.
+type ponger struct{ waits bool }
 
 func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, int, bool) {
 	for range cmds {
@@ -18,7 +18,7 @@ func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, int
 	return out, len(cmds), false
 }
 
-func (ponger) Weigh([][]byte) (waits, long bool) { return true, false }
+func (p ponger) Weigh([][]byte) (waits, long bool) { return p.waits, false }
 
 func (ponger) Held() int { return 0 }
 
@@ -26,9 +26,11 @@ func (ponger) Close() {}
 
 // BenchmarkPing measures one command over loopback, client included.
 func BenchmarkPing(b *testing.B) {
-	for _, depth := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("P%d", depth), func(b *testing.B) {
-			s := New(Options{}, func(Peer) Session { return ponger{} })
+	for _, depth := range []int{1, 16, 64, -1} {
+		waits := depth < 0
+		depth = max(1, depth)
+		b.Run(fmt.Sprintf("P%d waits=%t", depth, waits), func(b *testing.B) {
+			s := New(Options{}, func(Peer) Session { return ponger{waits} })
 			r := startWith(b, s, nil, listen(b))
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -114,7 +114,7 @@ func (c *epollConn) onHalfClose() {
 	}
 	c.endLong()
 	if long := &c.loop.listener.long; c.lane == long && long.withdraw(&c.task) {
-		c.offload(&c.loop.listener.waiting, c.taskCtx, c.ask)
+		c.offload(c.taskCtx, &c.loop.listener.waiting, c.ask)
 	}
 }
 

@@ -220,10 +220,11 @@ func (c *epollConn) pause() {
 // settle records what the connection holds.
 func (c *epollConn) settle() {
 	held := c.kept
-	if c.state == stateWriting {
-		held += int64(cap(c.rest) + len(c.in.buf))
-	} else if c.state == stateReading && len(c.in.buf) > mediumBuffer {
+	if len(c.in.buf) > mediumBuffer {
 		held += int64(len(c.in.buf))
+	}
+	if c.state == stateWriting {
+		held += int64(cap(c.rest))
 	}
 	if held != c.counted {
 		c.counted = held

@@ -88,7 +88,7 @@ func (c *epollConn) end() {
 	case finished:
 		c.finished(reply)
 	default:
-		c.offload(&c.loop.listener.waiting, c.ctx, c.runResume)
+		c.offload(c.ctx, &c.loop.listener.waiting, c.runResume)
 	}
 }
 
@@ -120,16 +120,16 @@ func (c *epollConn) dispatch() {
 		c.result = c.runServe(c.ctx)
 		c.onServed()
 	case w == waits:
-		c.offload(&lanes.waiting, c.ctx, c.runServe)
+		c.offload(c.ctx, &lanes.waiting, c.runServe)
 	default:
 		var ctx context.Context
 		ctx, c.endLong = context.WithCancel(c.ctx)
 		if c.halfway {
 			c.endLong() // so it does not take long, and needs not queue
-			c.offload(&lanes.waiting, ctx, c.runLong)
+			c.offload(ctx, &lanes.waiting, c.runLong)
 			return
 		}
-		c.offload(&lanes.long, ctx, c.runLong)
+		c.offload(ctx, &lanes.long, c.runLong)
 	}
 }
 
@@ -139,8 +139,11 @@ func (c *epollConn) weigh() (w weight, ok bool) {
 }
 
 // offload has a lane do what may block.
-func (c *epollConn) offload(l *lane, ctx context.Context, ask func(context.Context) outcome) {
+func (c *epollConn) offload(ctx context.Context, l *lane, ask func(context.Context) outcome) {
 	c.state = stateServing
+	if len(c.in.buf) > mediumBuffer {
+		c.settle() // the queue may be long
+	}
 	c.lane, c.taskCtx, c.ask = l, ctx, ask
 	l.add(&c.task)
 }

@@ -67,11 +67,13 @@ func (l *lane) withdraw(t *task) bool {
 
 // work runs tasks until there are none.
 func (l *lane) work() {
-	for t := l.take(); t != nil; t = l.take() {
+	for t := l.take(); t != nil; {
 		t.run()
-		// The loops are behind the other goroutines of the lane in the scheduler's
-		// queue; without this each of those would keep its processor for 10 ms.
-		runtime.Gosched()
+		if t = l.take(); t != nil {
+			// The loops stand behind the other goroutines of the lane in the scheduler's
+			// queue; without this each of those would keep its processor for 10 ms.
+			runtime.Gosched()
+		}
 	}
 }
 
