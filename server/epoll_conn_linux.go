@@ -33,6 +33,7 @@ type epollConn struct {
 	// not listened to.
 	seq    uint64
 	state  connState
+	bulk   bool   // moves much at once: others go first
 	events uint32 // that epoll reports
 	timer  timer
 	// arrived is since when input has been waiting for the session to be done with
@@ -186,6 +187,7 @@ func (c *epollConn) onReadable() {
 	n, err := c.in.fill(c)
 	switch {
 	case n > 0:
+		c.bulk = n >= mediumBuffer
 		if !waiting {
 			c.since = time.Time{}
 		}
@@ -223,8 +225,12 @@ func (c *epollConn) settle() {
 	if len(c.in.buf) > mediumBuffer {
 		held += int64(len(c.in.buf))
 	}
-	if c.state == stateWriting {
+	switch c.state {
+	case stateReplying:
+		held += int64(cap(c.batch.reply))
+	case stateWriting:
 		held += int64(cap(c.rest))
+	default:
 	}
 	if held != c.counted {
 		c.counted = held

@@ -40,6 +40,7 @@ type eventLoop struct {
 	// in this round.
 	unsent, spare []*epollConn
 	begun         bool
+	bulk          bulk
 
 	mu     sync.Mutex // guards what follows, and that wakeup is open
 	posted []posted   // by other goroutines
@@ -122,7 +123,7 @@ func (p *eventLoop) run() {
 		if p.over() {
 			return
 		}
-		n, err := unix.EpollWait(p.epoll, events[:], p.timeout(len(posts) > 0))
+		n, err := unix.EpollWait(p.epoll, events[:], p.timeout(len(posts)+len(p.unsent)+len(p.bulk.unsent) > 0))
 		p.awake()
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			panic(err) // the descriptor is ours
@@ -132,26 +133,33 @@ func (p *eventLoop) run() {
 		}
 		p.expire()
 		p.flush()
+		p.serveBulk()
 	}
 }
 
 // flush ends a round: the store gets what was begun, the clients what is answered.
+// Replies to what follows on their connections are left for the next round, as there
+// may be others to serve.
 func (p *eventLoop) flush() {
-	for {
-		if p.begun && p.server.opts.Flush != nil {
-			p.server.opts.Flush()
-		}
-		p.begun = false
-		if len(p.unsent) == 0 {
-			return
-		}
-		round := p.unsent
-		p.unsent, p.spare = p.spare[:0], round
-		for _, c := range round {
-			c.send()
-		}
-		clear(round)
+	p.begin()
+	if len(p.unsent) == 0 {
+		return
 	}
+	round := p.unsent
+	p.unsent, p.spare = p.spare[:0], round
+	for _, c := range round {
+		c.send()
+	}
+	clear(round)
+	p.begin()
+}
+
+// begin sends what sessions have begun to the store.
+func (p *eventLoop) begin() {
+	if p.begun && p.server.opts.Flush != nil {
+		p.server.opts.Flush()
+	}
+	p.begun = false
 }
 
 // take takes what was posted, and puts the loop to sleep if there is nothing.
@@ -212,7 +220,12 @@ func (p *eventLoop) ready(e *unix.EpollEvent) {
 		_, _ = unix.Read(p.wakeup, count[:])
 		return
 	}
-	if c := p.conns[e.Fd]; c != nil {
+	c := p.conns[e.Fd]
+	switch {
+	case c == nil:
+	case c.delays():
+		p.bulk.events = append(p.bulk.events, bulkEvent{c, e.Events})
+	default:
 		c.onEvent(e.Events)
 	}
 }

@@ -216,5 +216,11 @@ func (c *epollConn) nextIsLong() bool {
 // reply has the reply sent when the round ends.
 func (c *epollConn) reply() {
 	c.state = stateReplying
+	c.bulk = c.bulk || len(c.batch.reply) >= mediumBuffer
+	if c.bulk {
+		c.settle()
+		c.loop.bulk.unsent = append(c.loop.bulk.unsent, c)
+		return
+	}
 	c.loop.unsent = append(c.loop.unsent, c)
 }

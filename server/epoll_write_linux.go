@@ -55,10 +55,11 @@ func (c *epollConn) written() {
 	c.rest = nil
 	if c.state == stateWriting {
 		c.loop.timers.set(c, time.Time{})
-		c.state = stateReading
-		c.settle()
 	}
 	c.state = stateReading
+	if c.counted != 0 {
+		c.settle()
+	}
 	if b := c.batch; b != nil {
 		b.reply = b.reply[:0]
 		if len(b.left()) > 0 && !c.quit {
