@@ -140,15 +140,4 @@ func topCommand(_ context.Context, s *Session, args [][]byte) {
 }
 
 // helpCommand answers one line per command.
-func helpCommand(_ context.Context, s *Session, _ [][]byte) {
-	var lines []string
-	for _, c := range s.h.sorted() {
-		if c.group == groupLimit {
-			lines = append(lines, strings.TrimSpace(strings.ToUpper(c.name)+" "+c.usage)+" -- "+c.summary)
-		}
-	}
-	s.out.array(len(lines))
-	for _, l := range lines {
-		s.out.bulk(l)
-	}
-}
+func helpCommand(_ context.Context, s *Session, _ [][]byte) { s.out.raw(s.rendered().help) }

@@ -11,7 +11,12 @@ import (
 // having done nothing, for any other. Done is called with the token when the store
 // has answered.
 func (s *Session) Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
-	if s.tx != nil || s.hush != hushNone || len(cmds) > maxBatch || !s.parseChecks(cmds) {
+	if s.tx != nil || s.hush != hushNone || len(cmds) > maxBatch || !isDecision(cmds[0]) {
+		return out, false, false
+	}
+	s.takeScratch()
+	if !s.parseChecks(cmds) {
+		s.giveScratch()
 		return out, false, false
 	}
 	s.out.buf = out
@@ -41,6 +46,7 @@ func (s *Session) Resume() (reply []byte) {
 
 func (s *Session) replies() []byte {
 	s.writeDecisions(&s.batch)
+	s.giveScratch()
 	reply := s.out.buf
 	s.out.buf = nil
 	return reply

@@ -59,7 +59,7 @@ func ParseRequest(words []string) (limit.Request, error) {
 	if len(args) < 4 {
 		return req, errors.New("tenant, op and ip are needed")
 	}
-	var s Session // for the memory of the dimensions
+	s := Session{scratch: new(scratch)} // for the memory of the dimensions
 	if complaint := s.parseCheck(args, &req, nil); complaint != "" {
 		return req, errors.New(strings.TrimPrefix(complaint, "ERR "))
 	}

@@ -21,7 +21,7 @@ func validClientName(name []byte) bool {
 
 func clientID(_ context.Context, s *Session, _ [][]byte) { s.out.integer(s.id) }
 
-func clientInfo(_ context.Context, s *Session, _ [][]byte) { s.out.text(s.describe() + "\n") }
+func clientInfo(_ context.Context, s *Session, _ [][]byte) { s.out.text(string(s.describe(nil))) }
 
 func clientGetName(_ context.Context, s *Session, _ [][]byte) {
 	s.mu.Lock()

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// describe returns the session's line in CLIENT LIST.
-func (s *Session) describe() string {
+// describe appends the session's line in CLIENT LIST.
+func (s *Session) describe(to []byte) []byte {
 	now := s.h.opts.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=0 cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d",
+	return fmt.Appendf(to, "id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=0 cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
 		s.id, s.addr, s.local, s.name, int64(now.Sub(s.created).Seconds()), int64(now.Sub(s.lastAt).Seconds()),
 		strings.ToLower(s.last), defaultUser, s.libName, s.libVer, protocol(s.resp3))
 }
@@ -26,6 +26,13 @@ func (h *Handler) open() []*Session {
 	h.mu.Unlock()
 	slices.SortFunc(out, func(a, b *Session) int { return int(a.id - b.id) })
 	return out
+}
+
+// count returns how many connections are open.
+func (h *Handler) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions)
 }
 
 // has reports whether a connection is open.
@@ -63,14 +70,13 @@ func clientList(_ context.Context, s *Session, args [][]byte) {
 		s.out.error(syntaxError)
 		return
 	}
-	var b strings.Builder
+	begin := len(s.out.buf)
 	for _, other := range s.h.open() {
 		if !none && (wanted == nil || wanted[other.id]) {
-			b.WriteString(other.describe())
-			b.WriteByte('\n')
+			s.out.buf = other.describe(s.out.buf)
 		}
 	}
-	s.out.text(b.String())
+	s.out.frame(begin)
 }
 
 // typeNormal is what all clients are.

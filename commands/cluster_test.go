@@ -21,7 +21,7 @@ func clusterSession(t *testing.T, announce string, local net.Addr) *commands.Ses
 }
 
 func serve(s *commands.Session, line string) string {
-	reply, _ := s.Serve(context.Background(), words(line), nil)
+	reply, _, _ := s.Serve(context.Background(), words(line), nil)
 	return string(reply)
 }
 

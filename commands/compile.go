@@ -21,6 +21,7 @@ func compile(rows []row, subs map[string][]row) map[string]*command {
 		help := newCommand(helpRow(r.group), c)
 		c.subs[help.name] = help
 	}
+	weighAll(table)
 	return table
 }
 
@@ -101,9 +102,11 @@ func (h *Handler) names(wanted func(*command) bool) []string {
 
 // byFullName finds a command, or a subcommand by its container's name, | and its
 // own.
-func (h *Handler) byFullName(name []byte) *command {
+func (h *Handler) byFullName(name []byte) *command { return byFullName(h.table, name) }
+
+func byFullName(table map[string]*command, name []byte) *command {
 	container, sub, found := strings.Cut(string(name), "|")
-	c := h.lookup([]byte(container))
+	c := named(table, []byte(container))
 	if !found || c == nil {
 		return c
 	}

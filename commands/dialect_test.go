@@ -39,7 +39,7 @@ func newDialect(t *testing.T) *dialect {
 // numbers of an array, or the line of an error.
 func (d *dialect) at(ms int64, line string) string {
 	d.now = dialectStart.Add(time.Duration(ms) * time.Millisecond)
-	reply, _ := d.s.Serve(context.Background(), words(line), nil)
+	reply, _, _ := d.s.Serve(context.Background(), words(line), nil)
 	text := strings.ReplaceAll(strings.TrimSuffix(string(reply), "\r\n"), "\r\n", " ")
 	text = strings.TrimPrefix(text, "*5 ")
 	return strings.ReplaceAll(text, ":", "")
@@ -174,7 +174,7 @@ func TestDialectDefects(t *testing.T) {
 	}
 	// Any bytes are a key, and different ones are different buckets.
 	for _, key := range []string{"a", "{a}", "%7Ba%7D", "\xff\x00 x", strings.Repeat("k", 1024)} {
-		reply, _ := d.s.Serve(context.Background(), [][][]byte{{[]byte("cl.throttle"), []byte(key), []byte("0"), []byte("1"), []byte("60")}}, nil)
+		reply, _, _ := d.s.Serve(context.Background(), [][][]byte{{[]byte("cl.throttle"), []byte(key), []byte("0"), []byte("1"), []byte("60")}}, nil)
 		if !bytes.HasPrefix(reply, []byte("*5\r\n:0\r\n")) {
 			t.Errorf("key %q: %q", key, reply)
 		}

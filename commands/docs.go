@@ -3,13 +3,7 @@ package commands
 import "context"
 
 // commandCommand describes the whole table.
-func commandCommand(_ context.Context, s *Session, _ [][]byte) {
-	all := s.h.sorted()
-	s.out.array(len(all))
-	for _, c := range all {
-		s.out.commandInfo(c)
-	}
-}
+func commandCommand(_ context.Context, s *Session, _ [][]byte) { s.out.raw(s.rendered().allInfo) }
 
 func commandCount(_ context.Context, s *Session, _ [][]byte) {
 	s.out.integer(int64(len(s.h.table)))
@@ -40,27 +34,32 @@ func commandInfo(ctx context.Context, s *Session, args [][]byte) {
 		commandCommand(ctx, s, args)
 		return
 	}
-	s.out.array(len(args) - 2)
-	for _, a := range args[2:] {
-		if c := s.h.byFullName(a); c != nil {
-			s.out.commandInfo(c)
+	null := reply{resp3: s.out.resp3}
+	null.null()
+	parts := make([][]byte, 0, len(args)-2)
+	for _, name := range args[2:] {
+		if c := s.h.byFullName(name); c != nil {
+			parts = append(parts, s.rendered().info[c])
 		} else {
-			s.out.null()
+			parts = append(parts, null.buf)
 		}
 	}
+	s.out.parts(parts, s.out.array)
 }
 
 func commandDocs(_ context.Context, s *Session, args [][]byte) {
-	docs := s.h.sorted()
-	if len(args) > 2 {
-		docs = docs[:0]
-		for _, name := range args[2:] {
-			if c := s.h.byFullName(name); c != nil {
-				docs = append(docs, c)
-			}
+	made := s.rendered()
+	if len(args) == 2 {
+		s.out.raw(made.allDocs)
+		return
+	}
+	var parts [][]byte
+	for _, name := range args[2:] {
+		if c := s.h.byFullName(name); c != nil {
+			parts = append(parts, made.docs[c])
 		}
 	}
-	s.out.docs(docs)
+	s.out.parts(parts, s.out.mapping)
 }
 
 func commandGetKeys(_ context.Context, s *Session, args [][]byte) {
@@ -179,9 +178,13 @@ func (r *reply) keySpec(c *command) {
 func (r *reply) docs(docs []*command) {
 	r.mapping(len(docs))
 	for _, c := range docs {
-		r.bulk(c.full)
-		r.doc(c)
+		r.namedDoc(c)
 	}
+}
+
+func (r *reply) namedDoc(c *command) {
+	r.bulk(c.full)
+	r.doc(c)
 }
 
 func (r *reply) doc(c *command) {

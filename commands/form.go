@@ -33,6 +33,15 @@ func formOf(name []byte) (form, bool) {
 	return 0, false
 }
 
+// isDecision reports whether a command asks for a decision.
+func isDecision(args [][]byte) bool {
+	if len(args) == 0 {
+		return false
+	}
+	_, ok := formOf(args[0])
+	return ok
+}
+
 // isName reports whether a word is a name in lower case, in any case of letters.
 func isName(word []byte, name string) bool {
 	if len(word) != len(name) {

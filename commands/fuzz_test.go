@@ -37,11 +37,11 @@ func FuzzDecisions(f *testing.F) {
 		s := newSession(t, false)
 		cmd := [][]byte{[]byte(decisions[int(kind)%len(decisions)])}
 		cmd = append(cmd, bytes.Split([]byte(words), []byte{0})...)
-		alone, quit := s.Serve(context.Background(), [][][]byte{cmd}, nil)
+		alone, _, quit := s.Serve(context.Background(), [][][]byte{cmd}, nil)
 		if quit || len(alone) == 0 || bytes.IndexByte([]byte("*:-"), alone[0]) < 0 {
 			t.Fatalf("%q is answered %q", cmd, alone)
 		}
-		both, _ := s.Serve(context.Background(), [][][]byte{check, cmd}, nil)
+		both, _ := serveAll(t, s, [][][]byte{check, cmd})
 		rest := replyBehind(both)
 		if !bytes.HasPrefix(both, []byte("*7\r\n:")) || len(rest) == 0 || bytes.IndexByte([]byte("*:-"), rest[0]) < 0 {
 			t.Fatalf("behind a check %q is answered %q", cmd, both)

@@ -174,7 +174,7 @@ func (r *reference) serve(tb testing.TB, protocol int, cmds [][][]byte) (all []a
 	defer s.Close()
 	s.Serve(context.Background(), words("HELLO "+strconv.Itoa(protocol)), nil)
 	for _, cmd := range cmds {
-		reply, _ := s.Serve(context.Background(), [][][]byte{cmd}, nil)
+		reply, _, _ := s.Serve(context.Background(), [][][]byte{cmd}, nil)
 		in := bufio.NewReader(strings.NewReader(string(reply)))
 		a, err := readAnswer(in)
 		if _, more := in.ReadByte(); err != nil || more != io.EOF {

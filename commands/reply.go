@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strconv"
 )
 
@@ -55,6 +56,20 @@ func (r *reply) text(s string) {
 	r.number('=', int64(len(s)+4))
 	r.buf = append(r.buf, "txt:"...)
 	r.buf = append(r.buf, s...)
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+// frame makes a text of what was appended since the buffer had a length.
+func (r *reply) frame(begin int) {
+	n := len(r.buf) - begin
+	header := reply{resp3: r.resp3}
+	if r.resp3 {
+		header.number('=', int64(n+4))
+		header.buf = append(header.buf, "txt:"...)
+	} else {
+		header.number('$', int64(n))
+	}
+	r.buf = slices.Insert(r.buf, begin, header.buf...)
 	r.buf = append(r.buf, '\r', '\n')
 }
 

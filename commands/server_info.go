@@ -70,7 +70,7 @@ var infoSections = []struct {
 		fmt.Fprintf(b, "tcp_port:%d\r\nuptime_in_seconds:%d\r\nuptime_in_days:%d\r\n", port, up, up/86400)
 	}},
 	{"Clients", func(s *Session, b *strings.Builder) {
-		fmt.Fprintf(b, "connected_clients:%d\r\nblocked_clients:0\r\n", len(s.h.open()))
+		fmt.Fprintf(b, "connected_clients:%d\r\nblocked_clients:0\r\n", s.h.count())
 		if most := s.h.settings["maxclients"]; most != "" {
 			fmt.Fprintf(b, "maxclients:%s\r\n", most)
 		}

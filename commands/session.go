@@ -3,11 +3,10 @@ package commands
 import (
 	"context"
 	"net"
-	"strconv"
+	"runtime"
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -73,6 +72,8 @@ type Handler struct {
 	sessions map[int64]*Session
 
 	own *ownLimits
+
+	resp2, resp3 func() *rendered
 }
 
 // NewHandler returns a handler.
@@ -83,30 +84,30 @@ func NewHandler(opts Options) *Handler {
 	if opts.Shards == nil {
 		opts.Shards = func() []Shard { return nil }
 	}
-	return &Handler{
+	h := &Handler{
 		opts: opts, table: newTable(), settings: newSettings(opts.Settings), started: opts.Now(), runID: newRunID(),
 		sessions: map[int64]*Session{}, own: newOwnLimits(),
 	}
+	h.resp2, h.resp3 = h.newRendered(false), h.newRendered(true)
+	return h
 }
 
 // Session answers the commands of one connection. It belongs to one goroutine;
 // the fields under mu may be read by others.
 type Session struct {
-	h       *Handler
-	id      int64
-	addr    string
-	local   string
-	kill    func()
-	created time.Time
-	batch   limiter.Batch
-	dims    []limit.Dim // the dimensions of the batch's requests
-	forms   []form      // how they are answered
-	out     reply
-	quit    bool
-	tx      *transaction // between MULTI and EXEC, else nil
-	hush    hush
-	heard   bool // the command that is answered is answered in spite of hush
-	tracked tracking
+	h        *Handler
+	id       int64
+	addr     string
+	local    string
+	kill     func()
+	created  time.Time
+	*scratch // nil while nothing is answered
+	out      reply
+	quit     bool
+	tx       *transaction // between MULTI and EXEC, else nil
+	hush     hush
+	heard    bool // the command that is answered is answered in spite of hush
+	tracked  tracking
 
 	mu      sync.Mutex // guards what CLIENT LIST tells of a session
 	name    string
@@ -148,12 +149,33 @@ func (s *Session) Close() {
 	s.h.mu.Unlock()
 }
 
-// Serve answers cmds in order, appending to out. Checks that follow each other
-// are decided as one batch. Quit says that the connection ends with the reply.
-func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, quit bool) {
+// largeReply is the size from which the reply to a pipeline is sent before it is
+// continued: what waits for a client that does not read is this and one reply more.
+const largeReply = 64 << 10
+
+// maxReply bounds the reply to one command that is made of parts, as that to EXEC is:
+// some answer much more than they take. Decisions are small and always given.
+const maxReply = 256 << 10
+
+// Serve answers cmds in order, appending to out, and returns how many. Checks that
+// follow each other are decided as one batch. It stops before a command that is heavier
+// than the first, behind a long one, and where the reply is large before one that
+// is no decision, since decisions are small. Quit says that the connection ends with
+// the reply.
+func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, served int, quit bool) {
 	s.out.buf = out
+	s.takeScratch()
 	s.note(cmds)
+	first := s.weigh(cmds[0])
 	for _, args := range cmds {
+		if served > 0 {
+			if s.stopsBefore(first, args) {
+				break
+			}
+			if first != light && !isDecision(args) {
+				runtime.Gosched() // others may have less to do
+			}
+		}
 		switch {
 		case len(args) == 0:
 		case s.hush != hushNone:
@@ -161,14 +183,22 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 		default:
 			s.serve(ctx, args)
 		}
+		served++
 		if s.quit {
 			break
 		}
 	}
 	s.decide()
+	s.giveScratch()
 	reply = s.out.buf
 	s.out.buf = nil
-	return reply, s.quit
+	return reply, served, s.quit
+}
+
+// stopsBefore reports whether a command is for another call of Serve than one that
+// began with a command of a weight.
+func (s *Session) stopsBefore(first weight, args [][]byte) bool {
+	return first == long || s.weigh(args) > first || len(s.out.buf) >= largeReply && !isDecision(args)
 }
 
 // serve answers one command, or keeps it for EXEC.
@@ -203,20 +233,18 @@ func (s *Session) note(cmds [][][]byte) {
 	s.mu.Unlock()
 }
 
-// maxOutput bounds the replies to one pipeline, in bytes: some commands answer
-// much more than they take, and the client may not be reading. Decisions are
-// small and always given.
-const maxOutput = 1 << 20
+// errHungUp answers a command that is not begun for a client that may have gone.
+const errHungUp = "ERR not run: the client has closed its side of the connection"
 
-// run answers any command but RL.CHECK.
+// run answers any command but those that ask for decisions.
 func (s *Session) run(ctx context.Context, args [][]byte) {
-	if len(s.out.buf) > maxOutput {
-		s.out.error("ERR the replies to this pipeline exceed " + strconv.Itoa(maxOutput) + " bytes: send fewer such commands at once")
-		return
-	}
 	c, complaint := s.h.find(args)
 	if complaint != "" {
 		s.out.error(complaint)
+		return
+	}
+	if ctx.Err() != nil && s.h.weigh(args) == long {
+		s.out.error(errHungUp)
 		return
 	}
 	c.run(ctx, s, args)

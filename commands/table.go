@@ -26,6 +26,8 @@ type command struct {
 	subs      map[string]*command // of a container, else nil
 	arguments []argument
 	keys      keyRange
+	weight    weight
+	grows     bool // see growingCommands
 }
 
 func (c *command) takes(args int) bool {

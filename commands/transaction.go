@@ -1,8 +1,8 @@
 package commands
 
 import (
-	"bytes"
 	"context"
+	"strconv"
 	"strings"
 )
 
@@ -15,9 +15,10 @@ const (
 	// and EXEC.
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
-	// wordOverhead is what a word that is kept costs beside its bytes: a slice, and
-	// what the allocator rounds up.
-	wordOverhead = 32
+	// wordOverhead and commandOverhead are what a word and a command that are kept
+	// cost beside their bytes: slices, and what the allocator rounds up.
+	wordOverhead    = 32
+	commandOverhead = 64
 )
 
 // execAborted is what Redis says when EXEC itself is malformed.
@@ -25,17 +26,56 @@ const execAborted = "EXECABORT Transaction discarded because of: "
 
 // transaction is what came since MULTI.
 type transaction struct {
-	cmds   [][][]byte
-	bytes  int
-	broken bool // one of them could not be kept: EXEC will refuse
+	cmds  [][][]byte
+	bytes int
+	// others are the commands that are not about limits: few are called for in a
+	// transaction, and many make EXEC long.
+	others int
+	weight weight // of EXEC
+	broken bool   // one of them could not be kept: EXEC will refuse
 }
 
-// fits reports whether a command may be kept as well, and counts it.
-func (t *transaction) fits(args [][]byte) bool {
-	for _, a := range args {
-		t.bytes += len(a) + wordOverhead
+// Held returns how many bytes are kept between MULTI and EXEC. The server bounds them,
+// and not how long: it closes the connections that hold most when all together hold too
+// much.
+func (s *Session) Held() int {
+	if s.tx == nil {
+		return 0
 	}
-	return t.bytes <= maxQueuedBytes
+	return s.tx.bytes
+}
+
+// breakOff has EXEC refuse, which needs nothing kept.
+func (t *transaction) breakOff() { *t = transaction{broken: true} }
+
+// keep keeps a command for EXEC, and reports false when there is no room. What args
+// alias is only there until this batch is answered.
+func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
+	size := 0
+	for _, a := range args {
+		size += len(a)
+	}
+	cost := size + len(args)*wordOverhead + commandOverhead
+	if len(t.cmds) == maxQueued || t.bytes+cost > maxQueuedBytes {
+		return false
+	}
+	bytes := make([]byte, 0, size)
+	kept := make([][]byte, len(args))
+	for i, a := range args {
+		begin := len(bytes)
+		bytes = append(bytes, a...)
+		kept[i] = bytes[begin:len(bytes):len(bytes)]
+	}
+	t.cmds = append(t.cmds, kept)
+	t.bytes += cost
+	if c.group != groupLimit {
+		t.others++
+	}
+	if t.others > manyWords {
+		w = long
+	}
+	t.weight = max(t.weight, w)
+	return true
 }
 
 // queue answers a command between MULTI and EXEC; it returns false for those
@@ -48,24 +88,20 @@ func (s *Session) queue(args [][]byte) bool {
 		s.tx = nil
 		s.out.error(complaint)
 	case complaint != "":
-		t.broken = true
+		t.breakOff()
 		s.out.error(complaint)
 	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "watch" || c.full == "reset" || c.full == "quit":
 		return false
 	case c.full == "client|reply":
 		// It would leave a hole in the array that EXEC answers.
-		t.broken = true
+		t.breakOff()
 		s.out.error("ERR Command not allowed inside a transaction")
-	case len(t.cmds) == maxQueued || !t.fits(args):
-		t.broken = true
+	case t.broken:
+		s.out.simple("QUEUED") // as Redis says, which keeps it no more
+	case !t.keep(c, args, s.h.weigh(args)):
+		t.breakOff()
 		s.out.error("ERR too many commands in a transaction")
 	default:
-		// What args alias is only there until this batch is answered.
-		kept := make([][]byte, len(args))
-		for i, a := range args {
-			kept[i] = bytes.Clone(a)
-		}
-		t.cmds = append(t.cmds, kept)
 		s.out.simple("QUEUED")
 	}
 	return true
@@ -89,12 +125,23 @@ func execCommand(ctx context.Context, s *Session, _ [][]byte) {
 	case t.broken:
 		s.out.error("EXECABORT Transaction discarded because of previous errors.")
 	default:
-		s.out.array(len(t.cmds))
-		for _, args := range t.cmds {
-			s.answer(ctx, args)
-		}
-		s.decide()
+		s.exec(ctx, t.cmds)
 	}
+}
+
+// exec answers what was kept.
+func (s *Session) exec(ctx context.Context, cmds [][][]byte) {
+	begin := len(s.out.buf)
+	s.out.array(len(cmds))
+	for _, args := range cmds {
+		if len(s.out.buf)-begin > maxReply && !isDecision(args) {
+			s.decide()
+			s.out.error("ERR the reply to this transaction exceeds " + strconv.Itoa(maxReply) + " bytes: send fewer such commands at once")
+			continue
+		}
+		s.answer(ctx, args)
+	}
+	s.decide()
 }
 
 func discardCommand(_ context.Context, s *Session, _ [][]byte) {

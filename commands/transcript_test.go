@@ -50,6 +50,15 @@ func (f *fixedLimits) Abort() error { return errors.New("no limits are on trial"
 
 func newSession(tb testing.TB, fail bool) *commands.Session {
 	tb.Helper()
+	s := newHandler(tb, fail).NewSession(commands.Peer{
+		ID: 7, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1234}, Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6380},
+	})
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func newHandler(tb testing.TB, fail bool) *commands.Handler {
+	tb.Helper()
 	content, err := os.ReadFile("testdata/limits.yaml")
 	if err != nil {
 		tb.Fatal(err)
@@ -64,12 +73,7 @@ func newSession(tb testing.TB, fail bool) *commands.Session {
 	}
 	now := func() time.Time { return clock }
 	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: now}, set)
-	h := commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{fail}, Version: "test", Store: "memory", Now: now})
-	s := h.NewSession(commands.Peer{
-		ID: 7, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1234}, Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6380},
-	})
-	tb.Cleanup(s.Close)
-	return s
+	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{fail}, Version: "test", Store: "memory", Now: now})
 }
 
 // TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares
@@ -113,8 +117,8 @@ func replay(t *testing.T, transcript []byte, fail bool) []byte {
 			fmt.Fprintln(&out, line)
 		case strings.HasPrefix(line, "> "):
 			fmt.Fprintln(&out, line)
-			two, quit := resp2.Serve(context.Background(), words(line[2:]), nil)
-			three, _ := resp3.Serve(context.Background(), words(line[2:]), nil)
+			two, quit := serveAll(t, resp2, words(line[2:]))
+			three, _ := serveAll(t, resp3, words(line[2:]))
 			if bytes.Equal(two, three) {
 				writeReply(&out, "2 3", two)
 			} else {
@@ -186,7 +190,7 @@ func FuzzServe(f *testing.F) {
 		}
 		for _, protocol := range []string{"2", "3"} {
 			s.Serve(context.Background(), words("HELLO "+protocol), nil)
-			reply, _ := s.Serve(context.Background(), cmds[:1], nil)
+			reply, _, _ := s.Serve(context.Background(), cmds[:1], nil)
 			if rest, ok := skipReply(reply); !ok || len(rest) > 0 {
 				t.Fatalf("%q is not one reply to %q", reply, line)
 			}
@@ -231,21 +235,75 @@ func skipReply(b []byte) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// TestOutputIsBounded: a pipeline whose replies are far larger than itself ends
-// in errors, not in memory.
+// serveAll answers a pipeline in as many calls as it takes.
+func serveAll(tb testing.TB, s *commands.Session, cmds [][][]byte) (replies []byte, quit bool) {
+	tb.Helper()
+	for len(cmds) > 0 {
+		reply, served, quit := s.Serve(context.Background(), cmds, nil)
+		if replies = append(replies, reply...); quit {
+			return replies, true
+		}
+		if served < 1 || served > len(cmds) {
+			tb.Fatalf("%d of %d commands served", served, len(cmds))
+		}
+		cmds = cmds[served:]
+	}
+	return replies, false
+}
+
+// TestOutputIsBounded: a pipeline whose replies are far larger than itself is answered
+// a piece at a time, and a transaction, whose reply is one, ends in errors.
 func TestOutputIsBounded(t *testing.T) {
 	s := newSession(t, false)
-	var cmds [][][]byte
-	for range 1000 {
-		cmds = append(cmds, words("RL.LIMITS")[0])
+	const most = 2 * 64 << 10
+	for _, line := range []string{"RL.LIMITS", "COMMAND DOCS", "INFO"} {
+		one, _ := serveAll(t, s, words(line))
+		var cmds [][][]byte
+		for range 1000 {
+			cmds = append(cmds, words(line)[0])
+		}
+		answered := 0
+		for len(cmds) > 0 {
+			reply, served, _ := s.Serve(context.Background(), cmds, nil)
+			if len(reply) > most || served > 1 && len(reply) < len(one) {
+				t.Fatalf("%d bytes of replies to %d %s", len(reply), served, line)
+			}
+			cmds = cmds[served:]
+			answered += len(reply)
+		}
+		if answered < 990*len(one) {
+			t.Errorf("%d bytes for 1,000 %s of %d", answered, line, len(one))
+		}
 	}
-	cmds = append(cmds, words("RL.CHECK t - -")[0])
-	reply, _ := s.Serve(context.Background(), cmds, nil)
+	cmds := words("MULTI")
+	for range 1000 {
+		cmds = append(cmds, words("COMMAND DOCS")[0])
+	}
+	cmds = append(cmds, words("RL.CHECK t - -")[0], words("EXEC")[0])
+	reply, _ := serveAll(t, s, cmds)
 	if len(reply) > 2<<20 {
 		t.Errorf("%d bytes of replies", len(reply))
 	}
-	if !bytes.Contains(reply, []byte("-ERR the replies to this pipeline exceed")) || !bytes.HasSuffix(reply, []byte("store\r\n")) {
+	if !bytes.Contains(reply, []byte("-ERR the reply to this transaction exceeds")) || !bytes.HasSuffix(reply, []byte("store\r\n")) {
 		t.Errorf("the end is %q", reply[max(0, len(reply)-300):])
+	}
+}
+
+// TestLongAfterHangUp: what takes long is not begun for a client that may have gone;
+// the rest of its pipeline is answered.
+func TestLongAfterHangUp(t *testing.T) {
+	s := newSession(t, false)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, line := range []string{"RL.RESET t", "RL.LIMITS", "CLIENT LIST"} {
+		if got, _, _ := s.Serve(ctx, words(line), nil); !bytes.HasPrefix(got, []byte("-ERR not run")) {
+			t.Errorf("%s: %q", line, got)
+		}
+	}
+	for _, line := range []string{"PING", "RL.CHECK t - -", "RL.PEEK t - -", "DEL k", "INFO", "COMMAND DOCS ping"} {
+		if got, _, _ := s.Serve(ctx, words(line), nil); len(got) == 0 || got[0] == '-' {
+			t.Errorf("%s: %q", line, got)
+		}
 	}
 }
 

@@ -28,30 +28,80 @@ func (c *conn) run() {
 	}
 }
 
-// answer has the session answer the batch and sends the reply in one write. It
-// returns whether the connection goes on.
+// answer has the session answer the batch and sends the replies: in one write, unless
+// they are large. It returns whether the connection goes on.
 func (c *conn) answer(b *batch) (more bool) {
-	reply, quit, err := c.serve(b)
-	if err != nil {
-		// b is not released: the session may have left it in any state.
-		return false
+	for len(b.left()) > 0 {
+		quit, err := c.serve(b)
+		if err != nil {
+			// b is not released: the session may have left it in any state.
+			return false
+		}
+		if more := len(b.left()) > 0; more && !quit && len(b.reply) < largeReply && (len(b.reply) == 0 || !c.nextIsLong(b)) {
+			continue
+		}
+		if c.write(b.reply) != nil {
+			b.release()
+			return false
+		}
+		b.reply = b.reply[:0]
+		if quit {
+			b.release()
+			c.hangUp()
+			return false
+		}
 	}
-	b.reply = reply
-	err = c.write(reply)
 	b.release()
-	if err != nil {
-		return false
-	}
-	if quit {
-		c.hangUp()
-	}
-	return !quit
+	return true
 }
 
-func (c *conn) serve(b *batch) (reply []byte, quit bool, err error) {
+// serve has the session serve a part of the batch. A long command waits for its
+// turn.
+func (c *conn) serve(b *batch) (quit bool, err error) {
+	if !c.nextIsLong(b) {
+		return c.call(b, false)
+	}
+	done := make(chan struct{})
+	turn := &task{run: func() {
+		defer close(done)
+		quit, err = c.call(b, true)
+	}}
+	c.listener.long.add(turn)
+	select {
+	case <-done:
+		return quit, err
+	case <-c.ctx.Done():
+	}
+	if c.listener.long.withdraw(turn) {
+		return false, c.ctx.Err()
+	}
+	<-done
+	return quit, err
+}
+
+func (c *conn) nextIsLong(b *batch) (yes bool) {
+	var err error // of a session that panics: it will do so again
+	defer c.survive("weigh", &err)
+	return weigh(c.session, b.left()[0]) == long
+}
+
+func (c *conn) call(b *batch, long bool) (quit bool, err error) {
 	defer c.survive("serve", &err)
-	reply, quit = c.session.Serve(c.ctx, b.cmds, b.reply[:0])
-	return reply, quit, nil
+	serve := func(out []byte) ([]byte, int, bool) { return c.session.Serve(c.ctx, b.left(), out) }
+	var reply []byte
+	var served int
+	if long {
+		reply, served, quit = b.serveLong(serve)
+	} else {
+		reply, served, quit = serve(b.reply)
+	}
+	if served == 0 && !quit {
+		return false, errPanic
+	}
+	b.reply = reply
+	b.served += served
+	c.kept = int64(c.session.Held())
+	return quit, nil
 }
 
 // open runs the TLS handshake, if there is one, and makes the session. It is

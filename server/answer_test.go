@@ -36,7 +36,11 @@ func TestPanic(t *testing.T) {
 // badSession panics where it can.
 type badSession struct{ closed chan struct{} }
 
-func (badSession) Serve(context.Context, [][][]byte, []byte) ([]byte, bool) { panic(1) }
+func (badSession) Serve(context.Context, [][][]byte, []byte) ([]byte, int, bool) { panic(1) }
+
+func (badSession) Weigh([][]byte) (waits, long bool) { return true, false }
+
+func (badSession) Held() int { return 0 }
 
 func (s badSession) Close() {
 	s.closed <- struct{}{}

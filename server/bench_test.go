@@ -8,23 +8,29 @@ import (
 	"testing"
 )
 
-// ponger answers PING and allocates nothing.
-type ponger struct{}
+// ponger answers PING and allocates nothing. It may be taken for one that waits.
+type ponger struct{ waits bool }
 
-func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, bool) {
+func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, int, bool) {
 	for range cmds {
 		out = append(out, "+PONG\r\n"...)
 	}
-	return out, false
+	return out, len(cmds), false
 }
+
+func (p ponger) Weigh([][]byte) (waits, long bool) { return p.waits, false }
+
+func (ponger) Held() int { return 0 }
 
 func (ponger) Close() {}
 
 // BenchmarkPing measures one command over loopback, client included.
 func BenchmarkPing(b *testing.B) {
-	for _, depth := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("P%d", depth), func(b *testing.B) {
-			s := New(Options{}, func(Peer) Session { return ponger{} })
+	for _, depth := range []int{1, 16, 64, -1} {
+		waits := depth < 0
+		depth = max(1, depth)
+		b.Run(fmt.Sprintf("P%d waits=%t", depth, waits), func(b *testing.B) {
+			s := New(Options{}, func(Peer) Session { return ponger{waits} })
 			r := startWith(b, s, nil, listen(b))
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -30,11 +30,24 @@ type conn struct {
 	cancel   context.CancelFunc
 	member   atomic.Bool // has authenticated
 
-	in    input
-	since time.Time // when the present wait for input began; zero if none
-	armed time.Time // the read deadline that is set
+	in      input
+	account account
+	counted int64     // in account
+	kept    int64     // by the session
+	since   time.Time // when the present wait for input began; zero if none
+	armed   time.Time // the read deadline that is set
 	// retires is when the connection is old enough to be closed; zero is never.
 	retires time.Time
+}
+
+func newConn(l *listener, nc net.Conn) *conn {
+	s := l.server
+	c := &conn{Conn: nc, listener: l, server: s, retires: s.opts.retirement(time.Now())}
+	c.account.evict = func() {
+		s.count.evicted.Add(1)
+		c.kill()
+	}
+	return c
 }
 
 // await returns the next commands, at least one.
@@ -72,11 +85,32 @@ func (c *conn) write(reply []byte) error {
 	}
 	// An error here is one that Write would return as well.
 	_ = c.SetWriteDeadline(time.Now().Add(c.server.opts.WriteTimeout))
+	if len(reply) > smallReply {
+		c.settle(int64(cap(reply)))
+	}
 	_, err := c.Write(reply)
+	c.settle(0)
 	if isTimeout(err) {
 		c.server.count.slowReaders.Add(1)
 	}
 	return err
+}
+
+// smallReply is the size up to which a reply does not count as held while it is
+// written: as much as ten thousand connections may hold.
+const smallReply = 4 << 10
+
+// settle records what the connection holds, the part of a reply that is being written
+// included.
+func (c *conn) settle(unsent int64) {
+	held := c.kept + unsent
+	if len(c.in.buf) > batchBytes {
+		held += int64(len(c.in.buf))
+	}
+	if held != c.counted {
+		c.counted = held
+		c.server.ledger.set(&c.account, held)
+	}
 }
 
 // part says goodbye as the reason for it demands.
@@ -124,6 +158,8 @@ func (c *conn) hangUp() {
 func (c *conn) end() {
 	_ = c.Conn.Close()
 	c.cancel()
+	c.in, c.kept = input{}, 0
+	c.settle(0)
 	if c.session != nil {
 		c.closeSession()
 	}

@@ -16,6 +16,9 @@ type span struct{ start, end int }
 // 16 KiB, enough for the longest that the default options allow.
 const keepWords = 1024
 
+// smallWords is how many words' room a quiet connection keeps.
+const smallWords = 32
+
 // frame is how far one command has been checked. Its first byte is always at
 // the start of what advance is given, so the bytes may move between calls. No
 // byte is looked at twice, however small the pieces a command arrives in.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type desk struct {
 	mu    sync.Mutex // guards the following
 	calls []int      // how many commands each call of Serve got
 
+	walks   atomic.Int64  // WALKs that were begun
 	closed  chan int64    // gets the ID of each session that is closed
 	busy    chan struct{} // BLOCK says here that it is being answered
 	proceed chan struct{} // BLOCK waits for this to be closed, or its context
@@ -53,24 +55,53 @@ type clerk struct {
 	desk    *desk
 	peer    Peer
 	serving bool
+	held    int
 }
 
-func (c *clerk) Serve(ctx context.Context, cmds [][][]byte, out []byte) ([]byte, bool) {
+// Weigh: all commands wait, but for those whose names say otherwise.
+func (c *clerk) Weigh(cmd [][]byte) (waits, long bool) {
+	switch strings.ToUpper(string(cmd[0])) {
+	case "LIGHT":
+		return false, false
+	case "LONG", "WALK":
+		return true, true
+	}
+	return true, false
+}
+
+func (c *clerk) Held() int { return c.held }
+
+func (c *clerk) Serve(ctx context.Context, cmds [][][]byte, out []byte) ([]byte, int, bool) {
 	if c.serving {
 		panic("used concurrently")
 	}
 	c.serving = true
 	defer func() { c.serving = false }()
+	cmds = c.stretch(cmds)
 	c.desk.mu.Lock()
 	c.desk.calls = append(c.desk.calls, len(cmds))
 	c.desk.mu.Unlock()
-	for _, cmd := range cmds {
+	for i, cmd := range cmds {
+		if i > 0 && len(out) >= largeReply {
+			return out, i, false
+		}
 		var quit bool
 		if out, quit = c.answer(ctx, cmd, out); quit {
-			return out, true
+			return out, i + 1, true
 		}
 	}
-	return out, false
+	return out, len(cmds), false
+}
+
+// stretch returns the commands that are answered together with the first.
+func (c *clerk) stretch(cmds [][][]byte) [][][]byte {
+	first := weigh(c, cmds[0])
+	for i := range cmds {
+		if i > 0 && (first == long || weigh(c, cmds[i]) > first) {
+			return cmds[:i]
+		}
+	}
+	return cmds
 }
 
 func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, bool) {
@@ -93,6 +124,25 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 		case <-ctx.Done():
 			return append(out, "+CANCELLED\r\n"...), false
 		}
+	case "WALK": // takes as long as it may
+		if ctx.Err() != nil {
+			return append(out, "-ERR not run\r\n"...), false
+		}
+		c.desk.walks.Add(1)
+		c.desk.busy <- struct{}{}
+		select {
+		case <-c.desk.proceed:
+			return append(out, "+DONE\r\n"...), false
+		case <-ctx.Done():
+			return append(out, "-ERR ended\r\n"...), false
+		}
+	case "KEEP":
+		c.held, _ = strconv.Atoi(string(cmd[1]))
+		return append(out, "+QUEUED\r\n"...), false
+	case "BIG": // as COMMAND DOCS
+		return append(out, bigReply...), false
+	case "LIGHT":
+		return append(out, "+LIGHT\r\n"...), false
 	case "STUCK":
 		c.desk.busy <- struct{}{}
 		<-c.desk.proceed
@@ -108,6 +158,8 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 	}
 	return append(out, "-ERR unknown command\r\n"...), false
 }
+
+var bigReply = appendWords(nil, [][]byte{make([]byte, 30<<10)})
 
 func (c *clerk) Close() {
 	if c.serving {

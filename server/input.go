@@ -9,21 +9,29 @@ import (
 // there may be ten thousand of them.
 const smallBuffer = 4 << 10
 
+// mediumBuffer is the second size. What a connection holds beyond it, for a command that
+// has not arrived completely, counts.
+const mediumBuffer = 4 * smallBuffer
+
 // input is what has arrived on a connection and is not yet answered. Its buffer
 // grows with what has arrived, never with what was announced.
 type input struct {
 	buf       []byte
 	next, end int   // buf[next:end] holds commands that were not collected
+	size      int   // of the buffer that park or shrink gave away
 	full      bool  // the last read filled buf: more is likely to wait
 	frame     frame // of the command at next
 	err       error // why nothing after the collected commands can be read
+	spare     *bufferCache
 }
 
 // pending says whether bytes wait to be collected, or to be completed.
 func (in *input) pending() bool { return in.next < in.end }
 
-// large says whether the buffer is one that a quiet connection should not keep.
-func (in *input) large() bool { return len(in.buf) > smallBuffer }
+// large says whether the input has room that a quiet connection should not keep.
+func (in *input) large() bool {
+	return max(len(in.buf), in.size) > smallBuffer || cap(in.frame.words) > smallWords
+}
 
 // collect moves the complete commands to b until it is full. An error comes
 // after the commands before it, which are in b, and comes again when called
@@ -72,7 +80,7 @@ func (in *input) fill(r io.Reader) (int, error) {
 		in.end = copy(in.buf, in.buf[in.next:in.end])
 		in.next = 0
 	}
-	if in.end == len(in.buf) || in.full {
+	if in.end == len(in.buf) || in.full || len(in.buf) < in.size {
 		in.grow()
 	}
 	n, err := r.Read(in.buf[in.end:])
@@ -84,8 +92,9 @@ func (in *input) fill(r io.Reader) (int, error) {
 // grow makes room. Up to a batch's size in big steps: it is a pipeline. Beyond
 // that only for one command that fills the buffer, whose length frame bounds.
 func (in *input) grow() {
-	size := len(in.buf)
+	size := max(len(in.buf), in.size)
 	switch {
+	case len(in.buf) < in.size && (!in.full || size == batchBytes):
 	case size < batchBytes:
 		size = min(max(4*size, smallBuffer), batchBytes)
 	case in.end == size:
@@ -93,9 +102,10 @@ func (in *input) grow() {
 	default:
 		return
 	}
-	buf := make([]byte, size)
+	buf := in.spare.take(size)
 	copy(buf, in.buf[:in.end])
-	in.buf = buf
+	in.spare.give(in.buf)
+	in.buf, in.size = buf, 0
 }
 
 // settle gives back room that only one huge command needed.
@@ -105,5 +115,82 @@ func (in *input) settle() {
 	}
 }
 
-// drop gives back the buffer of an input that has nothing pending.
-func (in *input) drop() { *in = input{frame: in.frame} }
+// park gives the buffer of an input that has nothing pending to others, until the
+// next read. It must not be called while a batch aliases the buffer.
+func (in *input) park() {
+	in.size = min(len(in.buf), batchBytes)
+	in.spare.give(in.buf)
+	in.buf, in.next, in.end = nil, 0, 0
+}
+
+// shrink moves the beginning of a command to a buffer of its size, until the next read.
+// It must not be called while a batch aliases the buffer.
+func (in *input) shrink() {
+	rest := in.buf[in.next:in.end]
+	for _, size := range [...]int{smallBuffer, mediumBuffer} {
+		if len(rest) < size && size < len(in.buf) {
+			buf := in.spare.take(size)
+			in.size = min(len(in.buf), batchBytes)
+			in.next, in.end = 0, copy(buf, rest)
+			in.spare.give(in.buf)
+			in.buf = buf
+			return
+		}
+	}
+}
+
+// drop gives back the room of an input that has nothing pending.
+func (in *input) drop() {
+	in.frame.reset()
+	if cap(in.frame.words) > smallWords {
+		in.frame.words = nil
+	}
+	in.spare.give(in.buf)
+	*in = input{frame: in.frame, spare: in.spare}
+}
+
+// keepBuffers is how many buffers of each size a bufferCache keeps: enough for the
+// connections of one round of a loop, and 2.6 MiB at most.
+const keepBuffers = 32
+
+// bufferCache has the read buffers that no connection of a loop needs just now. Its
+// methods work on nil, as a cache that never has any.
+type bufferCache struct {
+	small, medium, large [][]byte
+}
+
+// list returns the buffers of a size, or nil if such are not kept.
+func (s *bufferCache) list(size int) *[][]byte {
+	switch {
+	case s == nil:
+		return nil
+	case size == smallBuffer:
+		return &s.small
+	case size == mediumBuffer:
+		return &s.medium
+	case size == batchBytes:
+		return &s.large
+	default:
+		return nil
+	}
+}
+
+// take returns a buffer.
+func (s *bufferCache) take(size int) []byte {
+	list := s.list(size)
+	if list == nil || len(*list) == 0 {
+		return make([]byte, size)
+	}
+	last := len(*list) - 1
+	buf := (*list)[last]
+	(*list)[last] = nil
+	*list = (*list)[:last]
+	return buf
+}
+
+// give takes a buffer back that nothing aliases.
+func (s *bufferCache) give(buf []byte) {
+	if list := s.list(len(buf)); list != nil && len(*list) < keepBuffers {
+		*list = append(*list, buf)
+	}
+}

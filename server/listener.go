@@ -19,6 +19,9 @@ const (
 	// rejectTime bounds the farewell to a client too many: it is written in the
 	// accept loop.
 	rejectTime = 100 * time.Millisecond
+	// sendBuffer is how much of a reply the kernel keeps for a client that does not
+	// read. By itself it would take 4 MiB, which a container has to pay for.
+	sendBuffer = 128 << 10
 )
 
 // keepAlive notices a peer that vanished without a word after twice as long as
@@ -43,7 +46,11 @@ type listener struct {
 	mu   sync.Mutex // guards the rest, and draining against additions to it
 	open map[*conn]struct{}
 	// loops have the connections that are plain TCP, where there are loops.
-	loops []*loop
+	loops []*eventLoop
+
+	// waiting and long have the commands of those weights that the loops do not serve;
+	// long has those of the other connections too.
+	waiting, long lane
 }
 
 func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
@@ -55,6 +62,8 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 		open:     make(map[*conn]struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	l.waiting = lane{most: waitingTasks, group: &l.conns}
+	l.long = lane{most: longTasks(), group: &l.conns}
 	return l
 }
 
@@ -105,12 +114,13 @@ func (l *listener) admit(nc net.Conn) *conn {
 	if tcp, ok := rawConn(nc).(*net.TCPConn); ok {
 		// It fails only on a connection that is already gone.
 		_ = tcp.SetKeepAliveConfig(keepAlive(s.opts.KeepAlive))
+		_ = tcp.SetWriteBuffer(sendBuffer)
 		if rawConn(nc) == nc && l.adopt(tcp) {
 			s.count.total.Add(1)
 			return nil
 		}
 	}
-	c := &conn{Conn: nc, listener: l, server: s, retires: s.opts.retirement(time.Now())}
+	c := newConn(l, nc)
 	c.ctx, c.cancel = context.WithCancel(l.ctx)
 	c.peer = Peer{
 		ID:               s.lastID.Add(1),
@@ -136,7 +146,7 @@ func (l *listener) adopt(tcp *net.TCPConn) bool {
 		return false
 	}
 	if len(l.loops) < loopsWanted() {
-		p, err := newLoop(l.server)
+		p, err := newLoop(l)
 		if err != nil {
 			return false
 		}
@@ -144,7 +154,7 @@ func (l *listener) adopt(tcp *net.TCPConn) bool {
 		l.conns.Go(p.run)
 	}
 	id := l.server.lastID.Add(1)
-	return l.loops[id%int64(len(l.loops))].adopt(l, tcp, id)
+	return l.loops[id%int64(len(l.loops))].adopt(tcp, id)
 }
 
 // loopsWanted returns how many loops a listener has: with one for each core they

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -11,6 +12,8 @@ const (
 	maxMaxConns = 1 << 20
 	maxMaxArgs  = 1 << 20
 	maxMaxBytes = 512 << 20 // Redis' own proto-max-bulk-len
+	// Below this a single connection with a large reply could be one too many.
+	minMaxBuffered = 1 << 20
 )
 
 // Before a client has authenticated it may send no more than AUTH and HELLO
@@ -55,6 +58,12 @@ type Options struct {
 	// MaxInline is the longest line in bytes: of an inline command, and of a
 	// length. Default 64 KiB.
 	MaxInline int
+	// MaxBuffered is how many bytes all connections together may hold of replies that
+	// their clients have not read, of commands longer than 16 KiB that have not arrived
+	// completely, and of what sessions keep. Beyond it those that hold most are closed.
+	// It is at least twice MaxRequest. With a GOGC of 400 the process may grow by five
+	// times as much. Default 64 MiB.
+	MaxBuffered int
 	// RequireAuth sets stricter bounds until a client has authenticated: 10 words
 	// and 16 KiB a word.
 	RequireAuth bool
@@ -77,6 +86,7 @@ func DefaultOptions() Options {
 		MaxArgs:         1024,
 		MaxRequest:      1 << 20,
 		MaxInline:       64 << 10,
+		MaxBuffered:     64 << 20,
 		ShutdownTimeout: 10 * time.Second,
 	}
 }
@@ -90,6 +100,7 @@ func (o Options) Validate() error {
 		checkRange("MaxBulk", o.MaxBulk, 1, maxMaxBytes),
 		checkRange("MaxRequest", o.MaxRequest, o.MaxBulk, maxMaxBytes),
 		checkRange("MaxInline", o.MaxInline, 1, maxMaxBytes),
+		checkRange("MaxBuffered", o.MaxBuffered, max(minMaxBuffered, 2*o.MaxRequest), math.MaxInt),
 		checkTime("IdleTimeout", o.IdleTimeout),
 		checkTime("MaxAge", o.MaxAge),
 		checkTime("KeepAlive", o.KeepAlive),
@@ -134,6 +145,7 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxArgs, d.MaxArgs)
 	set(&o.MaxRequest, max(d.MaxRequest, o.MaxBulk))
 	set(&o.MaxInline, d.MaxInline)
+	set(&o.MaxBuffered, max(d.MaxBuffered, 4*o.MaxRequest))
 	setTime(&o.RequestTimeout, d.RequestTimeout)
 	setTime(&o.WriteTimeout, d.WriteTimeout)
 	setTime(&o.ShutdownTimeout, d.ShutdownTimeout)

@@ -21,7 +21,7 @@ func TestDefaultOptionsAreValid(t *testing.T) {
 func TestValidateNamesEveryField(t *testing.T) {
 	o := Options{
 		MaxConns: -1, IdleTimeout: -1, MaxAge: -1, KeepAlive: -1, RequestTimeout: -1, WriteTimeout: -1,
-		MaxBulk: 1 << 30, MaxArgs: 1 << 30, MaxRequest: 5, MaxInline: -1, ShutdownTimeout: -time.Second,
+		MaxBulk: 1 << 30, MaxArgs: 1 << 30, MaxRequest: 5, MaxInline: -1, MaxBuffered: 1, ShutdownTimeout: -time.Second,
 	}
 	err := o.Validate()
 	if err == nil || !strings.HasPrefix(err.Error(), "check server options: ") {
@@ -29,7 +29,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 	for _, field := range []string{
 		"MaxConns", "IdleTimeout", "MaxAge", "KeepAlive", "RequestTimeout", "WriteTimeout",
-		"MaxBulk", "MaxArgs", "MaxRequest", "MaxInline", "ShutdownTimeout",
+		"MaxBulk", "MaxArgs", "MaxRequest", "MaxInline", "MaxBuffered", "ShutdownTimeout",
 	} {
 		if !strings.Contains(err.Error(), field+" must ") {
 			t.Errorf("error does not name %s: %v", field, err)

@@ -19,6 +19,7 @@ type Server struct {
 	newSession          func(Peer) Session
 	lastID              atomic.Int64
 	count               counters
+	ledger              ledger
 }
 
 // New returns a server that answers each connection with a session of its own.
@@ -29,6 +30,7 @@ func New(opts Options, newSession func(Peer) Session) *Server {
 	lim := limits{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
 	s := &Server{opts: opts, limits: lim, guestLimits: lim, newSession: newSession}
 	s.guestLimits.guest = true
+	s.ledger = ledger{most: int64(opts.MaxBuffered), open: map[*account]struct{}{}}
 	return s
 }
 

@@ -8,12 +8,25 @@ import (
 
 // Session answers the commands of one connection. It is not used concurrently.
 type Session interface {
+	// Weigh returns what a command costs in the present state of the session: whether
+	// it may wait for the store, and whether it takes long, because it needs much of a
+	// processor or walks the store. One that does neither is light, and a loop serves
+	// it itself. Few long ones run at a time, and the context of each ends when its
+	// client hangs up.
+	Weigh(cmd [][]byte) (waits, long bool)
 	// Serve answers cmds in order, appending RESP to out and returning it. There
 	// is at least one command and each has at least one word. The words alias
-	// private memory that is valid only during the call. When quit is true the
+	// private memory that is valid only during the call. It returns how many it has
+	// answered, at least one. It answers no more than the first if that takes long, and
+	// stops before one that is heavier than the first, and before one that could make
+	// a large reply when the reply is large already. When quit is true the
 	// reply is written and the connection closed. ctx ends when the connection
-	// is killed or a drain runs out of time.
-	Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, quit bool)
+	// is killed or a drain runs out of time, and for a long command when the client
+	// hangs up.
+	Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, served int, quit bool)
+	// Held returns how many bytes the session keeps between calls that its client
+	// made it keep.
+	Held() int
 	// Close is called once when the connection has ended.
 	Close()
 }

@@ -12,13 +12,14 @@ type Stats struct {
 	TimedOut       int64 // closed because of what they did not send
 	Retired        int64 // closed because they were old
 	SlowReaders    int64 // closed because they did not read their replies
+	Evicted        int64 // closed because all together held Options.MaxBuffered
 	Panics         int64 // closed because their session panicked
 	AcceptErrors   int64 // failures to accept, each followed by a pause
 }
 
 type counters struct {
 	connections, total, rejected, protocolErrors,
-	timedOut, retired, slowReaders, panics, acceptErrors atomic.Int64
+	timedOut, retired, slowReaders, evicted, panics, acceptErrors atomic.Int64
 }
 
 // Stats returns the counts of now. Any number of goroutines may call it.
@@ -31,6 +32,7 @@ func (s *Server) Stats() Stats {
 		TimedOut:       s.count.timedOut.Load(),
 		Retired:        s.count.retired.Load(),
 		SlowReaders:    s.count.slowReaders.Load(),
+		Evicted:        s.count.evicted.Load(),
 		Panics:         s.count.panics.Load(),
 		AcceptErrors:   s.count.acceptErrors.Load(),
 	}

@@ -14,6 +14,9 @@ func (c *conn) receive() error {
 	}
 	waiting := c.in.pending()
 	n, err := c.in.fill(c.Conn)
+	if len(c.in.buf) > batchBytes || c.counted != c.kept {
+		c.settle(0)
+	}
 	switch {
 	case n > 0:
 		if !waiting {

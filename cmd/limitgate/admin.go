@@ -119,6 +119,7 @@ func (p *proxy) registerMetrics() {
 	gauge := func(name, help string, read func() float64) { metrics.Gauge(r, name, help, read) }
 	counter := func(name, help string, read func() int64) { metrics.Counter(r, name, help, read) }
 	gauge("limitgate_connections", "Open client connections.", func() float64 { return float64(p.server.Stats().Connections) })
+	counter("limitgate_connections_evicted_total", "Connections closed because all together held too much memory.", func() int64 { return p.server.Stats().Evicted })
 	gauge("limitgate_config_stale", "1 while a newer limits file could not be loaded.", func() float64 {
 		if p.limits.Status().Error != "" {
 			return 1

@@ -21,80 +21,44 @@ const (
 	sweepEvery = 250 * time.Millisecond
 )
 
-// loop reads and answers many connections in one goroutine. A session that has to
-// wait is left alone until it is done; one that would block gets a goroutine for
-// as long as it does.
-type loop struct {
+// eventLoop reads, answers and writes many connections in one goroutine. A session
+// that has to wait is left alone until it is done; one that would block runs in a lane.
+// No other goroutine uses the descriptors of the loop and of its connections, but for
+// post.
+type eventLoop struct {
 	server   *Server
+	listener *listener
 	epoll    int
 	wakeup   int // an eventfd
-	conns    map[int32]*polled
-	expiring expiries // of the connections whose sessions wait
+	conns    map[int32]*epollConn
+	timers   timerHeap
 	swept    time.Time
+	buffers  bufferCache
+	discard  []byte // what closing connections still send
 	// unsent are the connections with a reply to send. They are sent at the end of a
 	// round, so that clients wake up to many; begun says that sessions have begun
 	// in this round.
-	unsent, spare []*polled
+	unsent, spare []*epollConn
 	begun         bool
+	bulk          bulk
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows, and that wakeup is open
 	posted []posted   // by other goroutines
 	asleep bool       // the loop waits, and must be woken
-	open   map[*polled]struct{}
+	ended  bool       // the descriptors are closed
+	open   map[*epollConn]struct{}
 
 	draining atomic.Bool
 }
 
 // posted is what another goroutine has to say of a connection.
 type posted struct {
-	c    *polled
-	what func(*polled)
+	c    *epollConn
+	what func(*epollConn)
 	seq  uint64
 }
 
-// polled is a connection of a loop. What is not said otherwise belongs to the
-// loop's goroutine.
-type polled struct {
-	loop     *loop
-	listener *listener
-	fd       int
-	peer     Peer
-	session  Session
-	async    AsyncSession // session, if it is one
-	ctx      context.Context
-	cancel   context.CancelFunc
-	member   atomic.Bool // has authenticated
-	// retires is when the connection is old enough to be closed; zero is never.
-	retires time.Time
-
-	in    input
-	since time.Time
-	batch *batch
-	// seq numbers what the session is asked: late words about an earlier one are
-	// not listened to.
-	seq   uint64
-	state polledState
-	muted bool // epoll does not tell of input
-	// arrived is since when input has been waiting for the session to be done with
-	// what came before.
-	arrived time.Time
-	quit    bool // ends with what it is doing
-	done    func(token uint64)
-
-	mu   sync.Mutex // guards gone
-	gone bool       // the descriptor is closed
-}
-
-type polledState uint8
-
-const (
-	stateReading  polledState = iota
-	stateWaiting              // for its session
-	stateReplying             // until the round ends
-	stateAway                 // with a goroutine of its own
-)
-
-func newLoop(s *Server) (*loop, error) {
+func newLoop(l *listener) (*eventLoop, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -104,26 +68,45 @@ func newLoop(s *Server) (*loop, error) {
 		_ = unix.Close(epoll)
 		return nil, err
 	}
-	p := &loop{server: s, epoll: epoll, wakeup: wakeup, conns: map[int32]*polled{}, open: map[*polled]struct{}{}}
-	return p, unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wakeup, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wakeup)})
+	p := &eventLoop{
+		server: l.server, listener: l, epoll: epoll, wakeup: wakeup, discard: make([]byte, smallBuffer),
+		conns: map[int32]*epollConn{}, open: map[*epollConn]struct{}{},
+	}
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wakeup, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wakeup)}); err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
 }
 
-// post has the loop's goroutine call what with c.
-func (p *loop) post(c *polled, seq uint64, what func(*polled)) {
+// end closes the descriptors.
+func (p *eventLoop) end() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	_ = unix.Close(p.epoll)
+	_ = unix.Close(p.wakeup)
+}
+
+// post has the loop's goroutine call what with c, unless the loop has ended. The
+// mutex is held for the write, so that the descriptor is not that of another file.
+func (p *eventLoop) post(c *epollConn, seq uint64, what func(*epollConn)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
 	p.posted = append(p.posted, posted{c, what, seq})
-	wake := p.asleep
-	p.asleep = false
-	p.mu.Unlock()
-	if wake {
+	if p.asleep {
+		p.asleep = false
 		one := [8]byte{1}
 		_, _ = unix.Write(p.wakeup, one[:])
 	}
 }
 
 // run runs the loop until it has drained.
-func (p *loop) run() {
-	defer func() { _ = unix.Close(p.epoll); _ = unix.Close(p.wakeup) }()
+func (p *eventLoop) run() {
+	defer p.end()
 	var events [loopEvents]unix.EpollEvent
 	var posts []posted
 	for {
@@ -140,7 +123,7 @@ func (p *loop) run() {
 		if p.over() {
 			return
 		}
-		n, err := unix.EpollWait(p.epoll, events[:], p.timeout(len(posts) > 0))
+		n, err := unix.EpollWait(p.epoll, events[:], p.timeout(len(posts)+len(p.unsent)+len(p.bulk.unsent) > 0))
 		p.awake()
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			panic(err) // the descriptor is ours
@@ -150,30 +133,37 @@ func (p *loop) run() {
 		}
 		p.expire()
 		p.flush()
+		p.serveBulk()
 	}
 }
 
 // flush ends a round: the store gets what was begun, the clients what is answered.
-func (p *loop) flush() {
-	for {
-		if p.begun && p.server.opts.Flush != nil {
-			p.server.opts.Flush()
-		}
-		p.begun = false
-		if len(p.unsent) == 0 {
-			return
-		}
-		round := p.unsent
-		p.unsent, p.spare = p.spare[:0], round
-		for _, c := range round {
-			c.send()
-		}
-		clear(round)
+// Replies to what follows on their connections are left for the next round, as there
+// may be others to serve.
+func (p *eventLoop) flush() {
+	p.begin()
+	if len(p.unsent) == 0 {
+		return
 	}
+	round := p.unsent
+	p.unsent, p.spare = p.spare[:0], round
+	for _, c := range round {
+		c.send()
+	}
+	clear(round)
+	p.begin()
+}
+
+// begin sends what sessions have begun to the store.
+func (p *eventLoop) begin() {
+	if p.begun && p.server.opts.Flush != nil {
+		p.server.opts.Flush()
+	}
+	p.begun = false
 }
 
 // take takes what was posted, and puts the loop to sleep if there is nothing.
-func (p *loop) take(into []posted) []posted {
+func (p *eventLoop) take(into []posted) []posted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	into, p.posted = p.posted, into
@@ -181,43 +171,30 @@ func (p *loop) take(into []posted) []posted {
 	return into
 }
 
-func (p *loop) over() bool {
+func (p *eventLoop) over() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.draining.Load() && len(p.open) == 0
 }
 
 // timeout returns how long to wait for events, in ms.
-func (p *loop) timeout(busy bool) int {
+func (p *eventLoop) timeout(busy bool) int {
 	if busy {
 		return 0
 	}
-	e := p.expiring.first()
-	for e != nil && e.c.seq != e.seq {
-		p.expiring.drop()
-		e = p.expiring.first()
-	}
 	wait := sweepEvery
-	if e != nil {
-		wait = min(wait, max(0, time.Until(e.at))+time.Millisecond-1)
+	if at := p.timers.next(); !at.IsZero() {
+		wait = min(wait, max(0, time.Until(at))+time.Millisecond-1)
 	}
 	return int(wait / time.Millisecond)
 }
 
-// expire ends the waits that have lasted too long, and looks at who keeps us
-// waiting now and then.
-func (p *loop) expire() {
+// expire ends the waits that have lasted too long, and looks at the connections that
+// keep us waiting now and then.
+func (p *eventLoop) expire() {
 	now := time.Now()
-	for e := p.expiring.first(); e != nil; e = p.expiring.first() {
-		current := e.c.seq == e.seq
-		if current && now.Before(e.at) {
-			break
-		}
-		c := e.c
-		p.expiring.drop()
-		if current {
-			c.end()
-		}
+	for c := p.timers.pop(now); c != nil; c = p.timers.pop(now) {
+		c.expired(now)
 	}
 	if now.Sub(p.swept) < sweepEvery {
 		return
@@ -231,13 +208,13 @@ func (p *loop) expire() {
 }
 
 // awake says that the loop will look at what is posted by itself.
-func (p *loop) awake() {
+func (p *eventLoop) awake() {
 	p.mu.Lock()
 	p.asleep = false
 	p.mu.Unlock()
 }
 
-func (p *loop) ready(e *unix.EpollEvent) {
+func (p *eventLoop) ready(e *unix.EpollEvent) {
 	if int(e.Fd) == p.wakeup {
 		var count [8]byte
 		_, _ = unix.Read(p.wakeup, count[:])
@@ -246,18 +223,15 @@ func (p *loop) ready(e *unix.EpollEvent) {
 	c := p.conns[e.Fd]
 	switch {
 	case c == nil:
-	case c.state == stateReading:
-		c.receive()
-	case !c.muted:
-		if c.state == stateWaiting {
-			c.arrived = time.Now()
-		}
-		c.mute()
+	case c.delays():
+		p.bulk.events = append(p.bulk.events, bulkEvent{c, e.Events})
+	default:
+		c.onEvent(e.Events)
 	}
 }
 
 // adopt takes over a connection, or reports false.
-func (p *loop) adopt(l *listener, tcp *net.TCPConn, id int64) bool {
+func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
 	raw, err := tcp.SyscallConn()
 	if err != nil {
 		return false
@@ -267,27 +241,26 @@ func (p *loop) adopt(l *listener, tcp *net.TCPConn, id int64) bool {
 	if err != nil || fd < 0 {
 		return false
 	}
-	c := &polled{loop: p, listener: l, fd: fd, retires: p.server.opts.retirement(time.Now())}
-	c.done = func(token uint64) { p.post(c, token, (*polled).end) }
-	c.ctx, c.cancel = context.WithCancel(l.ctx)
+	c := newEpollConn(p, fd)
+	c.ctx, c.cancel = context.WithCancel(p.listener.ctx)
 	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.member.Store}
 	_ = tcp.Close()
 	p.mu.Lock()
 	p.open[c] = struct{}{}
 	p.mu.Unlock()
-	p.post(c, 0, (*polled).begin)
+	p.post(c, 0, (*epollConn).begin)
 	return true
 }
 
 // drain ends the connections that do nothing, and the others when they have
 // answered. Nothing is adopted any more.
-func (p *loop) drain() {
+func (p *eventLoop) drain() {
 	p.draining.Store(true)
-	p.post(nil, 0, func(*polled) {
+	p.post(nil, 0, func(*epollConn) {
 		for _, c := range p.conns {
 			switch {
 			case c.state != stateReading:
-			case c.unsent():
+			case c.undelivered():
 				c.part(errDraining)
 			default:
 				c.close()
@@ -298,7 +271,7 @@ func (p *loop) drain() {
 
 // killAll ends all connections, and returns how many there were. Any goroutine
 // may call it.
-func (p *loop) killAll() int {
+func (p *eventLoop) killAll() int {
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()

@@ -50,6 +50,8 @@ func (w *waiter) Begin(since time.Time, cmds [][][]byte, out []byte, done func(u
 		}
 		w.front.asked <- question{done, token, since}
 		return nil, true, false
+	case "BROKEN":
+		panic("in Begin")
 	default:
 		return nil, false, false
 	}

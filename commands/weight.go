@@ -1,0 +1,106 @@
+package commands
+
+// weight is what a command costs, the lightest first.
+type weight uint8
+
+const (
+	light weight = iota
+	waits
+	long
+)
+
+// lightCommands neither wait nor compute much, and their replies are short or made
+// already. Others wait, unless they are long.
+var lightCommands = []string{
+	"acl|users", "acl|whoami", "asking", "auth",
+	"client|caching", "client|getname", "client|getredir", "client|id", "client|info", "client|no-evict", "client|no-touch",
+	"client|reply", "client|setinfo", "client|setname", "client|tracking", "client|trackinginfo", "client|unblock", "client|unpause",
+	"cluster|countkeysinslot", "cluster|getkeysinslot", "cluster|info", "cluster|keyslot", "cluster|links", "cluster|myid",
+	"cluster|nodes", "cluster|replicas", "cluster|shards", "cluster|slaves", "cluster|slots",
+	"command", "command|count", "command|docs", "command|info",
+	"dbsize", "discard", "echo", "exec", "hello", "latency|latest", "multi", "ping", "quit", "readonly", "readwrite", "reset",
+	"rl.help", "role", "select", "slowlog|get", "slowlog|len", "slowlog|reset", "time", "unwatch", "watch",
+}
+
+// longCommands need much of a processor, or walk the store, or read files.
+var longCommands = []string{
+	"client|kill", "client|list", "rl.config", "rl.explain", "rl.limits", "rl.reset", "rl.top",
+}
+
+// growingCommands take longer the more arguments they have, and make longer replies.
+var growingCommands = []string{
+	"acl|cat", "command|docs", "command|getkeys", "command|getkeysandflags", "command|info", "command|list", "config|get", "config|set", "del", "unlink",
+}
+
+// With more words than manyWords, or more bytes than manyBytes, a growing command is
+// long: clients send a few.
+const (
+	manyWords = 16
+	manyBytes = 1024
+)
+
+// weighAll sets the weights of the commands in a table.
+func weighAll(table map[string]*command) {
+	set := func(names []string, change func(c *command)) {
+		for _, name := range names {
+			change(byFullName(table, []byte(name)))
+		}
+	}
+	for _, c := range table {
+		c.weight = waits
+		for _, sub := range c.subs {
+			sub.weight = waits
+		}
+	}
+	set(lightCommands, func(c *command) { c.weight = light })
+	set(longCommands, func(c *command) { c.weight = long })
+	set(growingCommands, func(c *command) { c.grows = true })
+}
+
+// Weigh returns what a command costs in the present state of the session: whether it
+// may wait for the store, and whether it takes long.
+func (s *Session) Weigh(args [][]byte) (mayWait, takesLong bool) {
+	w := s.weigh(args)
+	return w >= waits, w == long
+}
+
+// weigh returns the weight of a command, which between MULTI and EXEC is only kept.
+func (s *Session) weigh(args [][]byte) weight {
+	if len(args) == 0 {
+		return light
+	}
+	if s.tx == nil {
+		return s.h.weigh(args)
+	}
+	if c := s.h.lookup(args[0]); c != nil && c.full == "exec" {
+		return s.tx.weight
+	}
+	return light
+}
+
+// weigh returns the weight of a command that is answered. An unknown one is light.
+func (h *Handler) weigh(args [][]byte) weight {
+	if _, ok := formOf(args[0]); ok {
+		return waits
+	}
+	c := h.lookup(args[0])
+	if c != nil && c.subs != nil && len(args) > 1 {
+		c = named(c.subs, args[1])
+	}
+	switch {
+	case c == nil:
+		return light
+	case c.grows && isMany(args):
+		return long
+	default:
+		return c.weight
+	}
+}
+
+func isMany(args [][]byte) bool {
+	bytes := 0
+	for _, a := range args {
+		bytes += len(a)
+	}
+	return len(args) > manyWords || bytes > manyBytes
+}

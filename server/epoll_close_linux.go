@@ -1,0 +1,182 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lingerStep is how often a closing connection is looked at whose client has yet to
+// get replies.
+const lingerStep = 100 * time.Millisecond
+
+// part says goodbye as the reason for it demands, and closes.
+func (c *epollConn) part(reason error) {
+	count := &c.loop.server.count
+	var breach protocolError
+	switch {
+	case errors.As(reason, &breach):
+		count.protocolErrors.Add(1)
+		c.quit = true
+		c.rest = []byte("-ERR " + breach.Error() + "\r\n")
+		c.write()
+		return
+	case errors.Is(reason, errBrowser):
+		count.protocolErrors.Add(1)
+		c.close()
+		return
+	case errors.Is(reason, errTimeout):
+		count.timedOut.Add(1)
+		c.close()
+		return
+	case errors.Is(reason, errRetired):
+		count.retired.Add(1)
+	}
+	c.hangUp()
+}
+
+// hangUp ends our side and waits, a little, for the client to end its own; and as
+// long as for a reply while it has not got all of ours. Closing with input unread would
+// make the kernel throw those away.
+func (c *epollConn) hangUp() {
+	if unix.Shutdown(c.fd, unix.SHUT_WR) != nil {
+		c.close()
+		return
+	}
+	c.state = stateClosing
+	c.in.drop()
+	c.settle()
+	c.halfway = true // both ends at once would be reported again and again
+	c.watch(unix.EPOLLIN)
+	c.closing = time.Now()
+	c.loop.timers.set(c, c.closing.Add(c.linger(lingerTime)))
+}
+
+// linger bounds a wait for the client in the end.
+func (c *epollConn) linger(wait time.Duration) time.Duration {
+	return min(wait, c.loop.server.opts.ShutdownTimeout/2)
+}
+
+// onDiscard reads what the client sends to a connection that is closing.
+func (c *epollConn) onDiscard() {
+	n, err := unix.Read(c.fd, c.loop.discard)
+	if n > 0 || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+		return
+	}
+	c.close()
+}
+
+// expired acts on a deadline.
+func (c *epollConn) expired(now time.Time) {
+	switch c.state {
+	case stateWaiting:
+		c.end()
+	case stateWriting:
+		c.loop.server.count.slowReaders.Add(1)
+		c.close()
+	case stateClosing:
+		if c.undelivered() && now.Before(c.closing.Add(c.linger(c.loop.server.opts.WriteTimeout))) {
+			c.loop.timers.set(c, now.Add(c.linger(lingerStep)))
+			return
+		}
+		c.close()
+	default: // none is set
+	}
+}
+
+// undelivered reports whether the client has yet to get a part of what was written.
+func (c *epollConn) undelivered() bool {
+	n, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ)
+	return err == nil && n > 0
+}
+
+// retired reports whether the connection is old, and nothing has arrived that is
+// not answered.
+func (c *epollConn) retired(now time.Time) bool {
+	if c.in.pending() || !isPast(c.retires, now) {
+		return false
+	}
+	n, err := unix.IoctlGetInt(c.fd, unix.SIOCINQ)
+	return err != nil || n == 0
+}
+
+// onHalfClose notes that the client has ended its side. It may still read: its
+// commands are answered, but not such as take long.
+func (c *epollConn) onHalfClose() {
+	c.halfway = true
+	c.watch(c.events)
+	if c.state != stateWriting {
+		c.watch(0)
+	}
+	if c.state != stateServing || c.endLong == nil {
+		return
+	}
+	c.endLong()
+	if long := &c.loop.listener.long; c.lane == long && long.withdraw(&c.task) {
+		c.offload(c.taskCtx, &c.loop.listener.waiting, c.ask)
+	}
+}
+
+// onGone ends a connection whose client reads no more, when its session is done.
+func (c *epollConn) onGone() {
+	if c.state == stateServing && c.lane.withdraw(&c.task) {
+		c.close()
+		return
+	}
+	c.doomed = true
+	c.cancel()
+	// What epoll reports of a connection without a client it reports all the time.
+	_ = unix.EpollCtl(c.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+}
+
+// kill ends the connection. Any goroutine may call it.
+func (c *epollConn) kill() {
+	c.cancel()
+	c.loop.post(c, 0, (*epollConn).onKill)
+}
+
+// onKill ends the connection without a reply, at once or when its session is done.
+func (c *epollConn) onKill() {
+	switch c.state {
+	case stateWaiting:
+		c.doomed = true
+		c.end()
+	case stateServing:
+		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
+		c.onGone()
+	default:
+		c.close()
+	}
+}
+
+// close ends the connection and its session, which must not be at work.
+func (c *epollConn) close() {
+	if c.state == stateGone {
+		return
+	}
+	c.state = stateGone
+	c.seq++
+	delete(c.loop.conns, int32(c.fd))
+	c.loop.timers.remove(c)
+	c.cancel()
+	if c.session != nil {
+		c.closeSession()
+	}
+	if c.batch == nil {
+		c.in.drop() // else a batch aliases the buffer
+	}
+	c.in, c.batch, c.rest, c.kept = input{}, nil, nil, 0
+	c.settle()
+	_ = unix.Close(c.fd)
+	c.loop.server.count.connections.Add(-1)
+	c.loop.mu.Lock()
+	delete(c.loop.open, c)
+	c.loop.mu.Unlock()
+}
+
+func (c *epollConn) closeSession() {
+	ok := true
+	defer c.survive("close", &ok)
+	c.session.Close()
+}

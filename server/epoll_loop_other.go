@@ -1,0 +1,18 @@
+//go:build !linux
+
+package server
+
+import (
+	"errors"
+	"net"
+)
+
+// eventLoop is only there on Linux: elsewhere each connection has a goroutine.
+type eventLoop struct{}
+
+func newLoop(*listener) (*eventLoop, error) { return nil, errors.ErrUnsupported }
+
+func (*eventLoop) run()                           {}
+func (*eventLoop) adopt(*net.TCPConn, int64) bool { return false }
+func (*eventLoop) drain()                         {}
+func (*eventLoop) killAll() int                   { return 0 }

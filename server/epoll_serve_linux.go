@@ -1,0 +1,226 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// outcome is what the session made of a batch, or of a part of it.
+type outcome struct {
+	reply  []byte
+	served int
+	quit   bool
+	held   int
+	ok     bool // the session did not panic
+}
+
+// serve answers the commands that are complete, until one has to wait.
+func (c *epollConn) serve() {
+	for c.state == stateReading && c.in.pending() {
+		b := takeBatch()
+		if c.async != nil {
+			b.most = asyncCommands
+		}
+		err := c.in.collect(b, c.limits())
+		if b.empty() || errors.Is(err, errBrowser) {
+			b.release()
+			// For the rest of a command it is the client who is waited for.
+			c.arrived = time.Time{}
+			if err != nil {
+				c.part(err)
+			}
+			break
+		}
+		c.since = time.Time{}
+		c.batch = b
+		c.answer()
+	}
+	switch {
+	case c.state != stateReading:
+	case c.loop.draining.Load():
+		c.part(errDraining)
+	default:
+		c.pause()
+	}
+}
+
+// answer has the session answer what is left of the batch.
+func (c *epollConn) answer() {
+	c.seq++
+	reply, begun, answered, ok := c.start()
+	c.arrived = time.Time{}
+	switch {
+	case !ok:
+		c.close()
+	case answered:
+		c.finished(reply)
+	case begun:
+		c.state = stateWaiting
+		c.loop.begun = true
+		c.loop.timers.set(c, c.async.Until())
+	default:
+		c.dispatch()
+	}
+}
+
+// start has the session begin to answer, if it can.
+func (c *epollConn) start() (reply []byte, begun, answered, ok bool) {
+	defer c.survive("begin", &ok)
+	if c.async == nil {
+		return nil, false, false, true
+	}
+	reply, begun, answered = c.async.Begin(c.arrived, c.batch.left(), c.batch.reply, c.done, c.seq)
+	return reply, begun, answered, true
+}
+
+// end ends what the session has begun.
+func (c *epollConn) end() {
+	if c.state != stateWaiting {
+		return
+	}
+	c.seq++
+	c.loop.timers.set(c, time.Time{})
+	reply, finished, ok := c.finish()
+	switch {
+	case !ok:
+		c.close()
+	case finished:
+		c.finished(reply)
+	default:
+		c.offload(c.ctx, &c.loop.listener.waiting, c.runResume)
+	}
+}
+
+func (c *epollConn) finish() (reply []byte, finished, ok bool) {
+	defer c.survive("end", &ok)
+	reply, finished = c.async.End()
+	return reply, finished, true
+}
+
+// finished takes the reply to all that was left of the batch.
+func (c *epollConn) finished(reply []byte) {
+	if c.doomed {
+		c.close()
+		return
+	}
+	c.batch.reply, c.batch.served = reply, len(c.batch.cmds)
+	c.reply()
+}
+
+// dispatch has the commands served that the session does not begin: here, or in the
+// lane of the first one's weight.
+func (c *epollConn) dispatch() {
+	w, ok := c.weigh()
+	lanes := c.loop.listener
+	switch {
+	case !ok:
+		c.close()
+	case w == light:
+		c.result = c.runServe(c.ctx)
+		c.onServed()
+	case w == waits:
+		c.offload(c.ctx, &lanes.waiting, c.runServe)
+	default:
+		var ctx context.Context
+		ctx, c.endLong = context.WithCancel(c.ctx)
+		if c.halfway {
+			c.endLong() // so it does not take long, and needs not queue
+			c.offload(ctx, &lanes.waiting, c.runLong)
+			return
+		}
+		c.offload(ctx, &lanes.long, c.runLong)
+	}
+}
+
+func (c *epollConn) weigh() (w weight, ok bool) {
+	defer c.survive("weigh", &ok)
+	return weigh(c.session, c.batch.left()[0]), true
+}
+
+// offload has a lane do what may block.
+func (c *epollConn) offload(ctx context.Context, l *lane, ask func(context.Context) outcome) {
+	c.state = stateServing
+	if len(c.in.buf) > mediumBuffer {
+		c.settle() // the queue may be long
+	}
+	c.lane, c.taskCtx, c.ask = l, ctx, ask
+	l.add(&c.task)
+}
+
+// runTask runs in the lane.
+func (c *epollConn) runTask() {
+	c.result = c.ask(c.taskCtx)
+	c.loop.post(c, 0, (*epollConn).onServed)
+}
+
+func (c *epollConn) runServe(ctx context.Context) (o outcome) {
+	defer c.survive("serve", &o.ok)
+	o.reply, o.served, o.quit = c.session.Serve(ctx, c.batch.left(), c.batch.reply)
+	o.held = c.session.Held()
+	o.ok = o.served > 0 || o.quit
+	return o
+}
+
+func (c *epollConn) runLong(ctx context.Context) (o outcome) {
+	defer c.survive("serve", &o.ok)
+	o.reply, o.served, o.quit = c.batch.serveLong(func(out []byte) ([]byte, int, bool) {
+		return c.session.Serve(ctx, c.batch.left(), out)
+	})
+	o.held = c.session.Held()
+	o.ok = o.served > 0 || o.quit
+	return o
+}
+
+func (c *epollConn) runResume(context.Context) (o outcome) {
+	defer c.survive("serve", &o.ok)
+	o.reply, o.served, o.ok = c.async.Resume(), len(c.batch.left()), true
+	o.held = c.session.Held()
+	return o
+}
+
+// onServed goes on when the session is done with a part of the batch.
+func (c *epollConn) onServed() {
+	o := c.result
+	c.result, c.lane, c.ask, c.taskCtx = outcome{}, nil, nil, nil
+	if c.endLong != nil {
+		c.endLong()
+		c.endLong = nil
+	}
+	c.state = stateReading
+	if !o.ok || c.doomed {
+		c.close()
+		return
+	}
+	b := c.batch
+	b.reply, c.quit = o.reply, o.quit
+	b.served += o.served
+	if kept := int64(o.held); kept != c.kept {
+		c.kept = kept
+		c.settle()
+	}
+	if c.quit || len(b.left()) == 0 || len(b.reply) >= largeReply || len(b.reply) > 0 && c.nextIsLong() {
+		c.reply()
+		return
+	}
+	c.answer()
+}
+
+// nextIsLong reports whether the client had better have its replies before the next
+// command of the batch is served.
+func (c *epollConn) nextIsLong() bool {
+	w, ok := c.weigh()
+	return !ok || w == long
+}
+
+// reply has the reply sent when the round ends.
+func (c *epollConn) reply() {
+	c.state = stateReplying
+	c.bulk = c.bulk || len(c.batch.reply) >= mediumBuffer
+	if c.bulk {
+		c.settle()
+		c.loop.bulk.unsent = append(c.loop.bulk.unsent, c)
+		return
+	}
+	c.loop.unsent = append(c.loop.unsent, c)
+}
