@@ -23,6 +23,7 @@ func undecided(h *history, plain []answer) int {
 	reserved := map[string][]bucket{}
 	owed := map[string]int64{} // by buckets, if nothing had come back
 	used := map[int]bool{0: true}
+	now, changes := 0, map[string]int{} // how often a fixed window's period was changed
 	for i := range min(len(h.steps), len(plain)) {
 		o := &h.steps[i]
 		id := o.tenant + " " + o.id
@@ -66,6 +67,12 @@ func undecided(h *history, plain []answer) int {
 				}
 			}
 			used[o.file] = true
+			for _, id := range changedWindows(sets[now], sets[o.file]) {
+				if changes[id]++; changes[id] > 1 { // what counts is bounded, not exact
+					return i
+				}
+			}
+			now = o.file
 		}
 	}
 	return -1
@@ -87,6 +94,23 @@ func makeStale(ids map[string]int, state int) {
 	for id := range ids {
 		ids[id] = max(ids[id], state)
 	}
+}
+
+// changedWindows returns the ids of the limits whose fixed windows are others.
+func changedWindows(a, b *limit.Set) (ids []string) {
+	fixed := func(l *limit.Limit) bool {
+		return l.Params.Algorithm == limit.AlgorithmFixedWindow || l.Params.Algorithm == limit.AlgorithmCalendarWindow
+	}
+	seen := map[string]bool{}
+	for _, old := range a.All() {
+		for _, l := range b.All() {
+			if old.ID == l.ID && fixed(old) && fixed(l) && (old.Params.Period != l.Params.Period || old.Zone != l.Zone) && !seen[l.ID] {
+				seen[l.ID] = true
+				ids = append(ids, l.ID)
+			}
+		}
+	}
+	return ids
 }
 
 // changedOpenly reports whether a limit was changed in a way whose effect is left open.
