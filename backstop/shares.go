@@ -151,6 +151,7 @@ func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params)
 		next.largest, next.until = it.Cost, now+2*p.RefillTime(it.Cost)
 	}
 	p.Capacity = max(p.Capacity, min(next.largest, it.Limit.Params.Capacity))
+	next.state = limit.WithCapacity(next.state, p.Capacity, now)
 	return next, p
 }
 

@@ -53,6 +53,18 @@ func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	return rewritten
 }
 
+// WithCapacity returns the state of a token bucket at now with another capacity. Unlike a
+// bucket whose limit changes, one that is full does not hold more at once.
+func WithCapacity(s State, capacity, now int64) State {
+	own := Params{Algorithm: AlgorithmTokenBucket, Count: s[tbCount], Period: s[tbPeriod], Capacity: s[tbCapacity]}
+	refillTokenBucket(&own, &s, now)
+	s[tbCapacity] = capacity
+	if s[tbContent] >= capacity {
+		s[tbContent], s[tbRemainder] = capacity, 0
+	}
+	return s
+}
+
 // addTokens refills s by what elapsed microseconds bring.
 func addTokens(s *State, elapsed int64) {
 	hi, lo := bits.Mul64(uint64(elapsed), uint64(s[tbCount]))
