@@ -18,20 +18,13 @@ import (
 func specialFiles(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	pipe, link, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "socket")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(pipe, link); err != nil {
 		t.Fatal(err)
 	}
-	// The name of a socket is short on every system.
-	sockets, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	socket := filepath.Join(sockets, "s")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +72,9 @@ func TestOnlyRegularFiles(t *testing.T) {
 // link to a regular file, as a ConfigMap has it, is followed.
 func TestReloadOfPipe(t *testing.T) {
 	dir := t.TempDir()
-	real, path := filepath.Join(dir, "..data"), filepath.Join(dir, "limits.yaml")
-	write(t, real, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 1/s}]}}")
-	if err := os.Symlink(real, path); err != nil {
+	target, path := filepath.Join(dir, "..data"), filepath.Join(dir, "limits.yaml")
+	write(t, target, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 1/s}]}}")
+	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
 	s, _, err := OpenLimits(path, nil, limit.CompileOptions{})
@@ -89,10 +82,10 @@ func TestReloadOfPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	version := s.Status().Version
-	if err := os.Remove(real); err != nil {
+	if err := os.Remove(target); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(real, 0o600); err != nil {
+	if err := syscall.Mkfifo(target, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	soon(t, "Reload", func() {

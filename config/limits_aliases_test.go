@@ -35,8 +35,10 @@ func nested(levels int) string {
 // that is too much is refused with the place, in bounded memory.
 func TestAliasesBounded(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"plans": {repeatedPlan(500, 2000),
-			"f:666: aliases repeat more than 1048576 values, *p here 6501 of them: write fewer out, for example by giving tenants one plan instead of equal ones"},
+		"plans": {
+			repeatedPlan(500, 2000),
+			"f:666: aliases repeat more than 1048576 values, *p here 6501 of them: write fewer out, for example by giving tenants one plan instead of equal ones",
+		},
 		"nested": {nested(30), "f:9: aliases repeat more than 1048576 values, *d5 here 411111 of them"},
 		"itself": {"version: 1\nplans: &p {a: *p}", "f:2: *p stands for what it is part of: write out what it should be"},
 	} {
