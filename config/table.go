@@ -186,6 +186,10 @@ func storeSettings(s *Settings) settings {
 			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
 		},
 		{
+			name: "ready_without_store", group: groupStore, initial: "true",
+			usage: "call a proxy ready that has not reached its Redis since the start", value: toggle(&s.ReadyWithoutStore),
+		},
+		{
 			name: "breaker.cooldown", group: groupStore, initial: "1s",
 			usage: "how long a master of Redis that does not answer is left alone, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
 		},

@@ -59,7 +59,8 @@ type shard struct {
 
 // readyz answers 200 while the proxy decides, which it does with stale limits
 // and a sick store too; it says so. While it drains it answers 503, and while the
-// store forbids what it needs: nobody but an operator mends that.
+// store forbids what it needs: nobody but an operator mends that. Before it has reached
+// its store a setting decides.
 func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
 	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.storeKind()}
@@ -71,7 +72,7 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		defer cancel()
 		if err := p.cluster.Ping(ctx); err != nil {
 			a.Detail = err.Error()
-			a.Ready = a.Ready && !cluster.Forbidden(err)
+			a.Ready = a.Ready && !cluster.Forbidden(err) && (p.settings.ReadyWithoutStore || p.reached())
 		}
 		for _, sh := range p.cluster.Shards() {
 			d := describeShard(sh, time.Now())

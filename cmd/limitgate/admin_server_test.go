@@ -63,6 +63,7 @@ func adminClient(t *testing.T, addr, send string) net.Conn {
 			t.Fatal(err)
 		}
 		_, _ = io.Copy(io.Discard, reply.Body)
+		_ = reply.Body.Close()
 	}
 	return c
 }
