@@ -83,20 +83,21 @@ func TestStartWithoutMistakes(t *testing.T) {
 			}
 		})
 	}
-	t.Run("not allowed", func(t *testing.T) {
-		if _, err := Open(t.Context(), Options{Addrs: []string{"127.0.0.1:1"}}); err == nil {
-			t.Error("it is opened")
-		}
-	})
-	t.Run("one of two", func(t *testing.T) {
-		s, err := openWithout(t, Options{}, "127.0.0.1:1", master.Addr)
-		if err != nil || !s.Answers() {
-			t.Fatalf("opened with %v", err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+}
+
+// TestStartWithoutUnless: a store is not started without unless that is allowed, nor where
+// one of its addresses can be used.
+func TestStartWithoutUnless(t *testing.T) {
+	if _, err := Open(t.Context(), Options{Addrs: []string{"127.0.0.1:1"}}); err == nil {
+		t.Error("it is opened, which was not allowed")
+	}
+	s, err := openWithout(t, Options{}, "127.0.0.1:1", redistest.Start(t).Addr)
+	if err != nil || !s.Answers() {
+		t.Fatalf("opened with %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestEmptyTopology: a store of which no master is known leaves everything undecided, with an

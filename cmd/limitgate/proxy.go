@@ -173,7 +173,7 @@ func (p *proxy) run(ctx context.Context) error {
 		front = append(front, p.watchOverflow)
 	}
 	if p.cluster != nil {
-		front = append(front, func(ctx context.Context) error { return p.watchStore(ctx, without) })
+		front = append(front, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
 	}
 	stages := []func(context.Context) error{
 		func(ctx context.Context) error { return runAll(ctx, front...) },
