@@ -73,6 +73,6 @@ func (p *proxy) adviseCeiling(ctx context.Context) error {
 	if p.count.Status().Err == nil {
 		proxies = p.count.Healthy()
 	}
-	p.log.Warn(ceilingAdvice(p.limits.Set().TotalRate(), proxies))
+	p.log.Warn("the backstop has no ceiling", "advice", ceilingAdvice(p.limits.Set().TotalRate(), proxies))
 	return nil
 }
