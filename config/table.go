@@ -186,8 +186,8 @@ func storeSettings(s *Settings) settings {
 			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
 		},
 		{
-			name: "ready_without_store", group: groupStore, initial: "true",
-			usage: "call a proxy ready that has not reached its Redis since the start", value: toggle(&s.ReadyWithoutStore),
+			name: "ready_needs_store", group: groupStore, initial: "false",
+			usage: "do not call a proxy ready before it has reached its Redis once", value: toggle(&s.ReadyNeedsStore),
 		},
 		{
 			name: "breaker.cooldown", group: groupStore, initial: "1s",

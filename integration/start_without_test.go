@@ -54,7 +54,7 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	flags := []string{"--redis", strings.Join(addrs, ","), "--decision-timeout", "1s", "--retry-jitter", "0"}
 	path := writeLimits(t, limits)
 	willing := serve(t, path, flags...)
-	choosy := serve(t, path, append(flags, "--ready-without-store=false")...)
+	choosy := serve(t, path, append(flags, "--ready-needs-store")...)
 	for _, p := range []*proxy{willing, choosy} {
 		if log := p.output(); !strings.Contains(log, text) || !strings.Contains(log, "say --instances N") {
 			t.Errorf("it does not say %q, or not what follows:\n%s", text, log)

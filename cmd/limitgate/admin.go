@@ -72,7 +72,7 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		defer cancel()
 		if err := p.cluster.Ping(ctx); err != nil {
 			a.Detail = err.Error()
-			a.Ready = a.Ready && !cluster.Forbidden(err) && (p.settings.ReadyWithoutStore || p.reached())
+			a.Ready = a.Ready && !cluster.Forbidden(err) && (p.reached() || !p.settings.ReadyNeedsStore)
 		}
 		for _, sh := range p.cluster.Shards() {
 			d := describeShard(sh, time.Now())
