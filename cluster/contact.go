@@ -43,9 +43,9 @@ func (in *inspection) learnFrom(ctx context.Context, a *AddressReport) error {
 	t, err := in.store.learn(ctx, a.Addr, in.top)
 	switch {
 	case errors.Is(err, ErrNotMaster) && a.Master != "":
-		return fmt.Errorf("it is a replica, and decisions are never read from one: give the address of its master, %s", a.Master)
+		return mistake("it is a replica, and decisions are never read from one: give the address of its master, " + a.Master)
 	case errors.Is(err, ErrNotMaster) && a.Role == "sentinel":
-		return errors.New("it is a Sentinel, which keeps no buckets: give the address of the master that it watches")
+		return mistake("it is a Sentinel, which keeps no buckets: give the address of the master that it watches")
 	case err != nil:
 		return err
 	}
@@ -96,10 +96,10 @@ func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) erro
 	}
 	switch {
 	case speaksTLS(ctx, a.Addr):
-		return errors.New("it speaks TLS, which limitgate cannot do yet: give the address of a port without TLS")
+		return mistake("it speaks TLS, which limitgate cannot do yet: give the address of a port without TLS")
 	case err == nil:
 		line, _, _ := bytes.Cut(answer[:min(len(answer), 60)], []byte("\r"))
-		return fmt.Errorf("it is no Redis: it answers %q", line)
+		return mistake(fmt.Sprintf("it is no Redis: it answers %q", line))
 	case kindOf(err) == KindTimeout:
 		return errors.New("it takes connections and does not answer: it hangs, or is no Redis")
 	default:
@@ -112,7 +112,7 @@ func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) erro
 func (a *AddressReport) readAnswers(in *replies) error {
 	_, pinged := in.words()
 	if pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
-		return errors.New("it wants a password, which limitgate cannot give yet: let its default user do without one (NOAUTH)")
+		return mistake("it wants a password, which limitgate cannot give yet: let its default user do without one (NOAUTH)")
 	}
 	role, err := in.words()
 	if _, refused := refusal(err); err != nil && !refused {
@@ -153,7 +153,7 @@ func explain(err error) string {
 		return "its name is not known here (" + name.Err + "): correct it, or the resolver"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nobody listens there: start Redis, or correct the address"
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET):
 		return "the connection was ended"
 	case kindOf(err) == KindTimeout:
 		return "it does not answer in time: it is down, overloaded, or a firewall is in the way"

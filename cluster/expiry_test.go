@@ -296,17 +296,27 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// agreeSecret has a store agree on a secret as it does when it is opened, and returns it.
+func agreeSecret(tb testing.TB, s *Store, proposal []byte) ([]byte, error) {
+	tb.Helper()
+	secret, err := s.agree(tb.Context(), s.top.Load(), proposal)
+	if err == nil {
+		s.adopt(secret)
+	}
+	return secret, err
+}
+
 // TestAgreeSecret: proxies of one store hash alike, the secret expires unless
 // it is prolonged, and it comes back when the store lost it.
 func TestAgreeSecret(t *testing.T) {
 	node := redistest.Start(t)
 	a, b, c := open(t, node.Addr), open(t, node.Addr), client(t, node.Addr)
 	mine := []byte("0123456789abcdef0123456789abcdef")
-	first, err := a.AgreeSecret(t.Context(), mine)
+	first, err := agreeSecret(t, a, mine)
 	if err != nil || string(first) != string(mine) {
 		t.Fatalf("the first proxy got %q, %v", first, err)
 	}
-	second, err := b.AgreeSecret(t.Context(), []byte("another secret of enough bytes.."))
+	second, err := agreeSecret(t, b, []byte("another secret of enough bytes.."))
 	if err != nil || string(second) != string(mine) {
 		t.Errorf("the second proxy got %q, %v", second, err)
 	}
@@ -314,11 +324,11 @@ func TestAgreeSecret(t *testing.T) {
 	c.FlushAll(t.Context())
 	a.secretKept.Store(0)
 	a.keepSecret(t.Context())
-	if third, err := b.AgreeSecret(t.Context(), []byte("a third secret of enough bytes...")); err != nil || string(third) != string(mine) {
+	if third, err := agreeSecret(t, b, []byte("a third secret of enough bytes...")); err != nil || string(third) != string(mine) {
 		t.Errorf("after the store lost it: %q, %v", third, err)
 	}
 	c.Set(t.Context(), secretKey, "!", 0)
-	if _, err := b.AgreeSecret(t.Context(), mine); err == nil {
+	if _, err := agreeSecret(t, b, mine); err == nil {
 		t.Error("something else under the key is taken for a secret")
 	}
 }

@@ -119,7 +119,7 @@ func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.O
 	key := what.Key()
 	items := []limit.Item{{Name: key, KeyLen: len(key), TagLen: len(limit.TenantKey(what.Tenant))}}
 	st := &settlement{Settlement: what}
-	d := detour{call: limit.Call{Last: 1, Once: key}}
+	d := detour{call: limit.Call{Last: 1, Once: key}, why: errNoNode}
 	for again := []detour{d}; len(again) > 0; {
 		tr := trips.Get().(*trip)
 		now := time.Now()

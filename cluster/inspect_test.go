@@ -189,7 +189,7 @@ func TestInspectWithTheRightsItNames(t *testing.T) {
 			}
 			s := open(t, node.Addr)
 			storetest.Run(t, s)
-			if _, err := s.AgreeSecret(t.Context(), []byte(strings.Repeat("secret ", 8))); err != nil {
+			if _, err := agreeSecret(t, s, []byte(strings.Repeat("secret ", 8))); err != nil {
 				t.Error(err)
 			}
 			h := s.NewHeartbeat()

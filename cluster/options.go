@@ -13,6 +13,14 @@ type Options struct {
 	// Addrs are the addresses to begin with, host:port. One that answers is
 	// enough.
 	Addrs []string
+	// StartWithout opens a store that cannot be reached: it leaves every call undecided until
+	// Run has reached it. What only a person can mend fails even so, see Open.
+	StartWithout bool
+	// Secret is what this proxy proposes to hash addresses with, nil where that is not agreed
+	// on through the store. Adopt gets the secret that was agreed on, once and before the
+	// store decides anything: from Open, or from Run where Open did not reach the store.
+	Secret []byte
+	Adopt  func(secret []byte)
 	// IOTimeout bounds how long a connection may wait for a reply before it is
 	// given up; decisions have deadlines of their own, which it should not be
 	// shorter than. Zero, here and below, means the default.
@@ -75,6 +83,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.ReloadInterval <= 0 {
 		o.ReloadInterval = DefaultReloadInterval
+	}
+	if o.Adopt == nil {
+		o.Adopt = func([]byte) {}
 	}
 	if o.OnOutage == nil {
 		o.OnOutage = func(time.Duration) {}

@@ -120,7 +120,7 @@ func TestPoisonedMarks(t *testing.T) {
 		secret := []byte(strings.Repeat("s", 32))
 		for what, f := range map[string]func() error{
 			"a heartbeat":   func() error { _, err := h.Beat(ctx); return err },
-			"the secret":    func() error { _, err := w.store.AgreeSecret(ctx, secret); return err },
+			"the secret":    func() error { _, err := w.store.agree(ctx, w.store.top.Load(), secret); return err },
 			"what to admit": func() error { return w.store.AddAdmitted(ctx, n, map[string]float64{"a": 1}) },
 			"who admitted":  func() error { _, _, err := w.store.Admitted(ctx, n, 5); return err },
 		} {

@@ -23,6 +23,9 @@ const (
 // people, not for traffic.
 func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	t := s.top.Load()
+	if len(t.nodes) == 0 {
+		return 0, fmt.Errorf("reset buckets: %w", errNoMaster)
+	}
 	if tenant == "" {
 		n := int64(0)
 		for _, node := range t.nodes {

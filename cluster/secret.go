@@ -3,8 +3,11 @@ package cluster
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -19,26 +22,77 @@ const (
 	secretRefresh = 2 * time.Second
 )
 
-// AgreeSecret returns the secret that all proxies of this store share: the one
-// that is there, or else proposal, which all others will get from then on.
-// Run keeps it there from then on.
-func (s *Store) AgreeSecret(ctx context.Context, proposal []byte) ([]byte, error) {
-	secret, err := s.agree(ctx, proposal)
-	if err == nil {
-		s.secret.Store(&secret)
+// errNoSecret is why the store decides nothing yet for a proxy that started without it.
+var errNoSecret = errors.New("agree on secret: the store has none, and proxies that know one are waited for")
+
+// errSecret is why a secret cannot be agreed on.
+var errSecret = errors.New("agree on secret: " + secretKey + " holds something else")
+
+// agreeAtOnce agrees on the secret on a topology, unless there is none to agree on.
+func (s *Store) agreeAtOnce(ctx context.Context, t *topology) error {
+	if s.opts.Secret == nil {
+		return nil
 	}
-	return secret, err
+	secret, err := s.agree(ctx, t, s.opts.Secret)
+	if err == nil {
+		s.adopt(secret)
+	}
+	return err
+}
+
+// agreeLate agrees on the secret once the store has been reached that was out of reach at
+// the start. A store that came back empty gets the secret of a proxy that knows it: this one
+// proposes its own only when all others have had the time for that. Only Run calls it.
+func (s *Store) agreeLate(ctx context.Context, t *topology) error {
+	if s.opts.Secret == nil || s.secret.Load() != nil {
+		return nil
+	}
+	secret, err := s.readSecret(ctx, t)
+	if errors.Is(err, redis.Nil) {
+		if s.secretless.IsZero() {
+			s.secretless = time.Now()
+		}
+		if time.Since(s.secretless) < s.opts.ReloadInterval+secretRefresh {
+			return errNoSecret
+		}
+		secret, err = s.agree(ctx, t, s.opts.Secret)
+	}
+	s.secretless = time.Time{}
+	if err != nil {
+		return err
+	}
+	s.adopt(secret)
+	// No decision that is under way with the addresses hashed as before may reach the
+	// store. None lasts longer.
+	wait(ctx, s.opts.IOTimeout)
+	return nil
+}
+
+// adopt hands on the secret that was agreed on. Run keeps it in the store from then on.
+func (s *Store) adopt(secret []byte) {
+	s.secret.Store(&secret)
+	s.opts.Adopt(secret)
 }
 
 // agree returns the secret in the store, and puts proposal there if it has none.
-func (s *Store) agree(ctx context.Context, proposal []byte) ([]byte, error) {
-	n := s.top.Load().owner(limit.Slot([]byte(secretKey)))
+func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte, error) {
+	n := t.owner(limit.Slot([]byte(secretKey)))
 	if n == nil {
-		return nil, fmt.Errorf("agree on secret: no node owns its slot")
+		return nil, fmt.Errorf("agree on secret: %w", errNoNode)
 	}
 	text := base64.RawStdEncoding.EncodeToString(proposal)
 	if _, err := n.client.SetNX(ctx, secretKey, text, secretTTL).Result(); err != nil {
 		return nil, fmt.Errorf("agree on secret: %w", err)
+	}
+	return s.readSecret(ctx, t)
+}
+
+// readSecret returns the secret in the store, and prolongs it. The error is redis.Nil where
+// it has none.
+func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
+	n := t.owner(limit.Slot([]byte(secretKey)))
+	if n == nil {
+		return nil, fmt.Errorf("agree on secret: %w", errNoNode)
 	}
 	agreed, err := n.client.GetEx(ctx, secretKey, secretTTL).Result()
 	if err != nil {
@@ -46,7 +100,7 @@ func (s *Store) agree(ctx context.Context, proposal []byte) ([]byte, error) {
 	}
 	secret, err := base64.RawStdEncoding.DecodeString(agreed)
 	if err != nil || len(secret) < limit.MinSecretBytes {
-		return nil, fmt.Errorf("agree on secret: %s holds something else", secretKey)
+		return nil, errSecret
 	}
 	return secret, nil
 }
@@ -58,7 +112,7 @@ func (s *Store) keepSecret(ctx context.Context) {
 	if secret == nil || time.Since(time.Unix(s.secretKept.Load(), 0)) < secretRefresh {
 		return
 	}
-	agreed, err := s.agree(ctx, *secret)
+	agreed, err := s.agree(ctx, s.top.Load(), *secret)
 	switch {
 	case err != nil:
 		if s.unkept.now() {

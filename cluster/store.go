@@ -29,12 +29,17 @@ type Store struct {
 	// unlearnt and unkept part the log's lines on the topology and on the secret.
 	unlearnt, unkept seldom
 
-	secret     atomic.Pointer[[]byte] // agreed on, see AgreeSecret
+	secret     atomic.Pointer[[]byte] // agreed on
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
+	secretless time.Time              // since when the store is seen without one; only Run uses it
+	// reached is closed once a topology has been learnt.
+	reached chan struct{}
 }
 
-// Open connects to the store and finds out what it is. It fails when no
-// address answers, and when the only Redis that can be reached is a replica.
+// Open connects to the store and finds out what it is. It fails when no address answers,
+// unless Options.StartWithout is set, and in any case when a node that can be reached is none
+// that may decide: a replica where there is no master, one that wants a password or forbids
+// what is needed, or another kind of server. The error has a sentence for each address.
 // Decisions are made while Run runs; Close ends what is left behind.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	return openWith(ctx, opts, decideScript(writeFormat))
@@ -44,15 +49,32 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]bool{}}
-	t, err := s.discover(ctx, nil)
+	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]bool{}, reached: make(chan struct{})}
+	t, err := s.discover(ctx, nil, s.agreeAtOnce)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		if t, err = s.startWithout(ctx, err); err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
 	}
-	s.top.Store(t)
+	s.publish(t)
 	t.connect(ctx, nil)
 	return s, nil
 }
+
+// publish makes a topology the one in use.
+func (s *Store) publish(t *topology) {
+	s.top.Store(t)
+	select {
+	case <-s.reached:
+	default:
+		if len(t.nodes) > 0 {
+			close(s.reached)
+		}
+	}
+}
+
+// Reached is closed once the store has been reached: by Open, or by Run later.
+func (s *Store) Reached() <-chan struct{} { return s.reached }
 
 // connect makes the lanes' connections to the nodes that old does not have, all
 // at the same time. What fails is left to the lanes themselves.
@@ -87,14 +109,14 @@ func (s *Store) Run(ctx context.Context) error {
 			if s.counted.Swap(false) {
 				s.lookForResets(ctx)
 			}
-			if !s.anyOpen() {
+			if !s.anyOpen() && !s.isEmpty() {
 				continue
 			}
 		case <-s.reload:
 		}
 		s.reloadTopology(ctx, &wg)
 		s.keepSecret(ctx)
-		wait(ctx, reloadPause)
+		wait(ctx, s.pauseOfReloads())
 	}
 }
 
@@ -127,10 +149,14 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	asking, cancel := context.WithTimeout(ctx, s.opts.ReloadInterval)
 	defer cancel()
 	old := s.top.Load()
-	t, err := s.discover(asking, old)
-	s.topErr.Store(nil)
-	if err != nil {
+	t, err := s.discover(asking, old, s.agreeLate)
+	if err == nil {
+		s.topErr.Store(nil)
+	} else {
 		s.topErr.Store(&err)
+		if !errors.Is(err, errNoSecret) {
+			s.secretless = time.Time{}
+		}
 		if s.unlearnt.now() {
 			s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
 		}
@@ -142,7 +168,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		t = &topology{nodes: map[string]*node{}}
 	}
 	t.connect(asking, old)
-	s.top.Store(t)
+	s.publish(t)
 	s.runLanes(ctx, wg, old)
 	if t.slots != old.slots {
 		s.assertMasters(asking, t, old)

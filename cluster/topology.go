@@ -34,21 +34,34 @@ func (t *topology) nodeOf(it *limit.Item) *node {
 	return t.owner(it.Slot())
 }
 
-// discover asks the nodes in turn until one answers. Nodes known to old keep
-// their connections.
-func (s *Store) discover(ctx context.Context, old *topology) (*topology, error) {
-	var errs []error
+// discover asks the nodes in turn until one answers, and agrees then on what decisions on it
+// need. Nodes known to old keep their connections.
+func (s *Store) discover(ctx context.Context, old *topology, agree func(context.Context, *topology) error) (*topology, error) {
+	var errs unlearnts
 	for _, addr := range s.opts.askOrder(old) {
 		t, err := s.learn(ctx, addr, old)
 		if err == nil {
+			if err = agree(ctx, t); err != nil {
+				t.abandon(old)
+				return nil, err
+			}
 			return t, nil
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", addr, err))
+		errs = append(errs, unlearnt{addr, err})
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, fmt.Errorf("learn topology: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("learn topology: %w", errs)
+}
+
+// abandon ends the connections of a topology that is not used, but for those of old.
+func (t *topology) abandon(old *topology) {
+	for addr, n := range t.nodes {
+		if old == nil || old.nodes[addr] != n {
+			_ = n.client.Close()
+		}
+	}
 }
 
 // askOrder returns the nodes that are known to work, and those to begin with.

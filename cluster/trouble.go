@@ -16,7 +16,7 @@ import (
 var errNoNode = errors.New("send call: no node owns its slot")
 
 // errNoMaster is why there is nobody to ask at all.
-var errNoMaster = errors.New("no master of the store is known: a single Redis may have become a replica")
+var errNoMaster = errors.New("no master of the store is known: it has not been reached yet, or a single Redis has become a replica")
 
 // errBreaker is why a call was never sent: its shard has not answered for a while.
 var errBreaker = errors.New("send call: the breaker of its shard is open")

@@ -16,12 +16,14 @@ import (
 // MaxLimitsFileBytes bounds a limits file: 100,000 tenants with overrides fit.
 const MaxLimitsFileBytes = 64 << 20
 
+var limitsBounds = bounds{kind: "limits", most: MaxLimitsFileBytes}
+
 // ParseLimits compiles a limits file, YAML or JSON of the same shape. Name is
 // what messages call it. All mistakes are listed at once, as a
 // *limit.Problems; warnings name what is allowed and seldom meant.
 func ParseLimits(name string, content []byte, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	if len(content) > MaxLimitsFileBytes {
-		return nil, nil, fmt.Errorf("read limits: %s has %d bytes: the largest limits file is %d", name, len(content), MaxLimitsFileBytes)
+		return nil, nil, fmt.Errorf("read limits: %w", limitsBounds.tooLarge(name, int64(len(content))))
 	}
 	d := &limitsDecoder{doc: limit.Document{File: name}}
 	d.decode(content)
@@ -32,15 +34,15 @@ func ParseLimits(name string, content []byte, opts limit.CompileOptions) (*limit
 
 // compile compiles what was decoded. All mistakes of both are listed at once.
 func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
+	if d.unreadable {
+		return nil, nil, &limit.Problems{File: name, List: d.problems}
+	}
 	set, warnings, err := limit.Compile(&d.doc, opts)
 	if len(d.problems) == 0 {
 		return set, warnings, err
 	}
 	// What could not be read is reported with what could not be compiled.
 	all := &limit.Problems{File: name, List: d.problems}
-	if d.unreadable {
-		return nil, nil, all
-	}
 	var compiled *limit.Problems
 	if errors.As(err, &compiled) {
 		all.List = mergeProblems(d.problems, compiled.List)
@@ -54,11 +56,24 @@ type limitsDecoder struct {
 	doc      limit.Document
 	problems []limit.Problem
 	tenant   limit.TenantSpec // the one that is compiled
-	// unreadable says that the file is not YAML at all.
+	// unreadable says that the file is not YAML at all, or has too many mistakes.
 	unreadable bool
 }
 
+// maxProblems bounds the mistakes that are listed of what could not be read: more are not
+// mended at once, and each takes more memory than it takes in the file.
+const maxProblems = 1000
+
+// fail notes a mistake. The last of maxProblems is followed by one that says that there may
+// be more.
 func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
+	switch len(d.problems) {
+	case maxProblems + 1:
+		return
+	case maxProblems:
+		d.unreadable = true // nothing is made of it
+		field, format, args = "", "more mistakes follow: mend these first", nil
+	}
 	d.problems = append(d.problems, limit.Problem{Line: n.Line, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -87,7 +102,7 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		d.fail(&yaml.Node{Line: max(more.Line, 1)}, "", "a second YAML document begins: one file is one document")
 	}
-	if len(doc.Content) != 1 {
+	if len(doc.Content) != 1 || !d.checkAliases(doc.Content[0]) {
 		return nil, false
 	}
 	return doc.Content[0], true

@@ -117,6 +117,9 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		item = resolveAlias(item)
 		spec := limit.RuleSpec{Line: item.Line}
 		mapping(d, &spec, limitFields, item, field+"["+strconv.Itoa(i)+"]")
+		if d.unreadable {
+			return nil
+		}
 		specs = append(specs, spec)
 	}
 	return specs

@@ -43,7 +43,7 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		return
 	}
 	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !d.unreadable; i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
 			d.fail(key, field, "a name belongs here, not a list or a mapping")
@@ -93,6 +93,9 @@ func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 	for _, item := range n.Content {
 		var t limit.Text
 		d.text(&t, item, field)
+		if d.unreadable {
+			return
+		}
 		if t.Set() {
 			*to = append(*to, t)
 		}

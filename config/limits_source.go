@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -61,18 +60,18 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	return s, warnings, nil
 }
 
-// ReadLimitsFile reads a limits file for ParseLimits. Of one that is too large it
-// reads no more than ParseLimits needs to say so.
+// ReadLimitsFile reads a limits file for ParseLimits. The file must be a regular one, or a
+// link to one, and no larger than MaxLimitsFileBytes.
 func ReadLimitsFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	content, err := readRegular(path, limitsBounds)
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	return ReadLimits(file)
+	return content, nil
 }
 
-// ReadLimits is ReadLimitsFile for what is open already.
+// ReadLimits reads limits for ParseLimits from what is open already. Of what is too large
+// it reads no more than ParseLimits needs to refuse it.
 func ReadLimits(r io.Reader) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(r, MaxLimitsFileBytes+1))
 	if err != nil {

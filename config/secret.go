@@ -1,12 +1,10 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"strings"
-	"syscall"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -19,13 +17,12 @@ const maxSecretBytes = 4 << 10
 // a regular one that others may neither read, write nor execute. Errors name the
 // path and never the content.
 func ReadSecret(path string) ([]byte, error) {
-	// Without O_NONBLOCK a named pipe would hold up the start.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	if err := checkSecretFile(f); err != nil {
+	if err := checkSecretMode(info); err != nil {
 		return nil, fmt.Errorf("read secret: %s %w", path, err)
 	}
 	// Two bytes more than allowed: a newline, and one that is too much.
@@ -44,15 +41,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return []byte(secret), nil
 }
 
-// checkSecretFile checks what can be told without reading.
-func checkSecretFile(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("cannot be examined: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("is not a regular file: name the file that holds the secret")
-	}
+// checkSecretMode returns an error for a file that every user may use.
+func checkSecretMode(info fs.FileInfo) error {
 	const others = 0o007
 	if mode := info.Mode().Perm(); mode&others != 0 {
 		return fmt.Errorf("is open to every user of this machine (mode %04o): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400", mode)

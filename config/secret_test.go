@@ -52,9 +52,9 @@ func TestReadSecretRefuses(t *testing.T) {
 		{writeSecret(t, strings.Repeat("s", 1<<20), 0o600), "read secret: PATH holds more than 4096 bytes: is it the right file?"},
 		{writeSecret(t, sixteen, 0o644), "read secret: PATH is open to every user of this machine (mode 0644): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400"},
 		{writeSecret(t, sixteen, 0o602), "read secret: PATH is open to every user of this machine (mode 0602): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400"},
-		{t.TempDir(), "read secret: PATH is not a regular file: name the file that holds the secret"},
-		{pipe, "read secret: PATH is not a regular file: name the file that holds the secret"},
-		{missing, "read secret: open PATH: no such file or directory"},
+		{t.TempDir(), "read secret: PATH is a directory: name a regular file, or a link to one"},
+		{pipe, "read secret: PATH is a named pipe: name a regular file, or a link to one"},
+		{missing, "read secret: stat PATH: no such file or directory"},
 	} {
 		_, err := ReadSecret(c.path)
 		if err == nil {

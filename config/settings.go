@@ -79,6 +79,8 @@ type Settings struct {
 	// Redis holds the addresses, host:port, of a Redis Cluster or of one Redis;
 	// empty means that buckets are kept in memory.
 	Redis []string
+	// ReadyNeedsStore has a proxy not called ready before it has reached its Redis once.
+	ReadyNeedsStore bool
 	// StoreIOTimeout bounds one read or write on a connection to Redis, 1 ms to
 	// 60 s.
 	StoreIOTimeout time.Duration

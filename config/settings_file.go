@@ -16,6 +16,12 @@ import (
 // maxSettingsFileBytes bounds a settings file; what is longer is another file.
 const maxSettingsFileBytes = 1 << 20
 
+var settingsBounds = bounds{kind: "settings", most: maxSettingsFileBytes, hint: "; is it the limits file?"}
+
+// ReadSettingsFile reads a settings file for Load. The file must be a regular one, or a link
+// to one, and no larger than 1 MiB.
+func ReadSettingsFile(path string) ([]byte, error) { return readRegular(path, settingsBounds) }
+
 // settingsFile is a settings file that is being read.
 type settingsFile struct {
 	source
@@ -35,8 +41,7 @@ func readSettingsFile(t settings, at given, readFile func(string) ([]byte, error
 	case err != nil:
 		f.source.fail(0, "%s: read settings file: %w", at.place, err)
 	case len(content) > maxSettingsFileBytes:
-		f.source.fail(0, "%s: read settings file: %s has %d bytes, and the largest settings file %d; is it the limits file?",
-			at.place, f.path, len(content), maxSettingsFileBytes)
+		f.source.fail(0, "%s: read settings file: %w", at.place, settingsBounds.tooLarge(f.path, int64(len(content))))
 	default:
 		f.read(content)
 	}

@@ -186,6 +186,10 @@ func storeSettings(s *Settings) settings {
 			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
 		},
 		{
+			name: "ready_needs_store", group: groupStore, initial: "false",
+			usage: "do not call a proxy ready before it has reached its Redis once", value: toggle(&s.ReadyNeedsStore),
+		},
+		{
 			name: "breaker.cooldown", group: groupStore, initial: "1s",
 			usage: "how long a master of Redis that does not answer is left alone, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
 		},

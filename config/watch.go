@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -114,10 +114,17 @@ func (w *Watcher) look() {
 	w.reload()
 }
 
-func (w *Watcher) sum() ([sha256.Size]byte, error) {
-	content, err := os.ReadFile(w.path)
+// sum returns the checksum of as much of the file as a limits file may have.
+func (w *Watcher) sum() (sum [sha256.Size]byte, err error) {
+	f, _, err := openRegular(w.path)
 	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("read %s: %w", w.path, err)
+		return sum, err
 	}
-	return sha256.Sum256(content), nil
+	defer func() { _ = f.Close() }()
+	content := sha256.New()
+	if _, err := io.Copy(content, io.LimitReader(f, MaxLimitsFileBytes+1)); err != nil {
+		return sum, fmt.Errorf("read %s: %w", w.path, err)
+	}
+	content.Sum(sum[:0])
+	return sum, nil
 }

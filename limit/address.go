@@ -33,7 +33,12 @@ const (
 // names: the HMAC-SHA-256 of the address, cut to 96 bits. No raw address leaves
 // it. Any number of goroutines may use it.
 type AddrHasher struct {
-	ipv6 int
+	ipv6  int
+	keyed atomic.Pointer[keyedHasher]
+}
+
+// keyedHasher hashes with one secret.
+type keyedHasher struct {
 	seed maphash.Seed
 	macs sync.Pool // of hash.Hash, ready to be written to
 	// cache is direct-mapped: an address evicts whichever one shared its place.
@@ -61,9 +66,17 @@ func NewAddrHasher(secret []byte, ipv6Bits int) (*AddrHasher, error) {
 	if ipv6Bits < 1 || ipv6Bits > 128 {
 		return nil, errors.New("make address hasher: the IPv6 prefix must have 1 to 128 bits")
 	}
-	h := &AddrHasher{ipv6: ipv6Bits, seed: maphash.MakeSeed()}
-	h.macs.New = func() any { return hmac.New(sha256.New, secret) }
+	h := &AddrHasher{ipv6: ipv6Bits}
+	h.Rekey(secret)
 	return h, nil
+}
+
+// Rekey makes later calls of Append hash with another secret, which must be as long as that
+// of NewAddrHasher and must not be changed any more.
+func (h *AddrHasher) Rekey(secret []byte) {
+	k := &keyedHasher{seed: maphash.MakeSeed()}
+	k.macs.New = func() any { return hmac.New(sha256.New, secret) }
+	h.keyed.Store(k)
 }
 
 // Append appends the text that stands for addr. The address must be valid.
@@ -74,18 +87,19 @@ func (h *AddrHasher) Append(dst []byte, addr netip.Addr) []byte {
 			addr = prefix.Addr()
 		}
 	}
-	slot := &h.cache[maphash.Comparable(h.seed, addr)%addrCacheSize]
+	k := h.keyed.Load()
+	slot := &k.cache[maphash.Comparable(k.seed, addr)%addrCacheSize]
 	known := slot.Load()
 	if known == nil || known.addr != addr {
-		known = h.hash(addr)
+		known = k.hash(addr)
 		slot.Store(known)
 	}
 	return append(dst, known.text[:]...)
 }
 
-func (h *AddrHasher) hash(addr netip.Addr) *hashedAddr {
-	mac, _ := h.macs.Get().(hash.Hash)
-	defer h.macs.Put(mac)
+func (k *keyedHasher) hash(addr netip.Addr) *hashedAddr {
+	mac, _ := k.macs.Get().(hash.Hash)
+	defer k.macs.Put(mac)
 	raw := addr.As16()
 	if addr.Is4() {
 		mac.Write(raw[12:])

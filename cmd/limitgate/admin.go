@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -27,32 +25,13 @@ func (p *proxy) runAdmin(ctx context.Context) error {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { p.readyz(ctx, w, r) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 	if p.settings.Pprof {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/", takingLong(pprof.Index))
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/profile", takingLong(pprof.Profile))
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/trace", takingLong(pprof.Trace))
 	}
 	return serveAdmin(ctx, p.admin, mux, p.settings.ShutdownTimeout)
-}
-
-// serveAdmin serves what handler does until ctx ends, and drains then for at most grace.
-func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: adminTimeout, MaxHeaderBytes: 16 << 10}
-	done := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
-		defer close(done)
-		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		defer cancel()
-		if s.Shutdown(drained) != nil {
-			_ = s.Close()
-		}
-	})()
-	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve admin: %w", err)
-	}
-	<-done
-	return nil
 }
 
 // readiness is the answer of /readyz.
@@ -80,7 +59,8 @@ type shard struct {
 
 // readyz answers 200 while the proxy decides, which it does with stale limits
 // and a sick store too; it says so. While it drains it answers 503, and while the
-// store forbids what it needs: nobody but an operator mends that.
+// store forbids what it needs: nobody but an operator mends that. Before it has reached
+// its store a setting decides.
 func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
 	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.storeKind()}
@@ -92,7 +72,7 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		defer cancel()
 		if err := p.cluster.Ping(ctx); err != nil {
 			a.Detail = err.Error()
-			a.Ready = a.Ready && !cluster.Forbidden(err)
+			a.Ready = a.Ready && !cluster.Forbidden(err) && (p.reached() || !p.settings.ReadyNeedsStore)
 		}
 		for _, sh := range p.cluster.Shards() {
 			d := describeShard(sh, time.Now())

@@ -36,6 +36,9 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
 	declared := fs.Bool("store-declared-keys", false, "as serve is given it")
+	limits := fs.String("limits", "", "the `file` that serve is given, to say which --backstop-total-rate would fit")
+	var ceiling ceilingFlags
+	ceiling.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -49,6 +52,8 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 		err = fmt.Errorf("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
 	case *timeout <= 0 || *decision <= 0:
 		err = fmt.Errorf("--timeout and --decision-timeout must be above zero")
+	default:
+		err = ceiling.check()
 	}
 	if err != nil {
 		fmt.Fprintf(env.stderr, "limitgate doctor: %s; limitgate doctor --help says more\n", err)
@@ -64,6 +69,9 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	if err := ceiling.find(env, report, *limits); err != nil {
+		return fail(env, err)
+	}
 	if report.Verdict == cluster.SeverityFail {
 		for _, addr := range addrs {
 			if isLimitgate(ctx, addr) {
@@ -71,7 +79,13 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 			}
 		}
 	}
-	if *asJSON {
+	return printReport(env, report, *asJSON)
+}
+
+// printReport prints a report, and returns how the program exits.
+func printReport(env *environment, report *cluster.Report, asJSON bool) int {
+	var err error
+	if asJSON {
 		err = writeJSON(env.stdout, report)
 	} else {
 		err = writeReport(env.stdout, report, env.coloured())

@@ -20,7 +20,7 @@ const limitsAbout = `Works on limits files, and on tables of limits.
 
 Usage:
 
-	limitgate limits lint [--strict] FILE
+	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 	limitgate limits diff FILE dynamodb://TABLE
 	limitgate limits push [--yes] [--actor NAME] FILE dynamodb://TABLE
@@ -32,7 +32,8 @@ Usage:
 
 lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
 right, warns of what is seldom meant, and prints what each limit costs the
-store.
+store. With --strict it also asks for a --backstop-total-rate of serve, and says
+which would fit.
 
 explain says which limits one request would meet, and why. DIM stands before
 every dimension.
@@ -89,8 +90,14 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
 	ttl := ipMaxTTLFlag(fs)
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
+	var ceiling ceilingFlags
+	ceiling.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
+	}
+	if err := ceiling.check(); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate limits lint: %s\n", err)
+		return exitUsage
 	}
 	if fs.NArg() != 1 {
 		fmt.Fprintln(env.stderr, "limitgate limits lint: one file is needed: limitgate limits lint limits.yaml")
@@ -110,6 +117,9 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		fmt.Fprintln(env.stderr, err)
 		return exitError
+	}
+	if *strict && ceiling.totalRate == 0 {
+		fmt.Fprintf(env.stdout, "%s: %s (warning)\n", fs.Arg(0), ceilingAdvice(set.TotalRate(), ceiling.instances))
 	}
 	printExpectations(env.stdout, set)
 	return exitOK

@@ -19,15 +19,11 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/instances"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"
 	"github.com/limitgate/limitgate/server"
 )
-
-// openTimeout bounds finding the store at the start.
-const openTimeout = 10 * time.Second
 
 // proxy is a running limitgate.
 type proxy struct {
@@ -61,16 +57,16 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 			t.end()
 		}
 	}()
-	store, err := p.openStore(ctx)
+	addrs, agree, err := p.addrHasher()
+	if err != nil {
+		return nil, err
+	}
+	store, err := p.openStore(ctx, agree)
 	if err != nil {
 		return nil, err
 	}
 	if c := p.cell(); c != nil {
 		c.store = p.cluster
-	}
-	addrs, err := p.addrHasher(ctx)
-	if err != nil {
-		return nil, err
 	}
 	p.count = p.newCount()
 	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
@@ -153,69 +149,14 @@ func (p *proxy) denyCacheSize() int {
 	return p.settings.DenyCacheSize
 }
 
-func (p *proxy) openStore(ctx context.Context) (limiter.Store, error) {
-	s := p.settings
-	if len(s.Redis) == 0 {
-		p.memory = memory.New(memory.Options{Buckets: s.MemoryBuckets})
-		return p.memory, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	outages := newOutages(p.metrics)
-	var err error
-	p.cluster, err = cluster.Open(ctx, cluster.Options{
-		Addrs:          s.Redis,
-		IOTimeout:      max(s.StoreIOTimeout, s.DecisionTimeout),
-		SeparateChecks: s.StoreSeparateChecks,
-		DeclaredKeys:   s.StoreDeclaredKeys,
-		Cooldown:       s.BreakerCooldown,
-		OnOutage:       func(d time.Duration) { outages.Observe(d.Seconds()) },
-		Late:           func(call []limit.Item, sent time.Time) { p.limiter.LearnLate(call, sent) },
-		Log:            p.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, sentence := range p.cluster.Advice(ctx) {
-		p.log.Warn("the store may forget", "advice", sentence)
-	}
-	return p.cluster, nil
-}
-
-func (p *proxy) storeKind() string {
-	switch {
-	case p.cluster == nil:
-		return "memory"
-	case p.cluster.IsCluster():
-		return "cluster"
-	default:
-		return "redis"
-	}
-}
-
-// addrHasher returns the hasher of addresses, with the secret of the file, or
-// one agreed through the store, or one of this process alone.
-func (p *proxy) addrHasher(ctx context.Context) (*limit.AddrHasher, error) {
-	s := p.settings
-	secret := limit.RandomSecret()
-	var err error
-	switch {
-	case s.PrivacyIPSecretFile != "":
-		secret, err = config.ReadSecret(s.PrivacyIPSecretFile)
-	case p.cluster != nil:
-		p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")
-		secret, err = p.cluster.AgreeSecret(ctx, secret)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
-}
-
 // run serves until ctx ends, and drains then: what serves ends before the limiter
 // hands back what it holds, then this proxy counts no more, and then the store's
 // connections end.
 func (p *proxy) run(ctx context.Context) error {
+	without := !p.reached()
+	if without {
+		p.warnWithout(ctx)
+	}
 	p.printBanner()
 	front := []func(context.Context) error{
 		func(ctx context.Context) error {
@@ -230,6 +171,9 @@ func (p *proxy) run(ctx context.Context) error {
 	}
 	if p.memory != nil {
 		front = append(front, p.watchOverflow)
+	}
+	if p.cluster != nil {
+		front = append(front, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
 	}
 	stages := []func(context.Context) error{
 		func(ctx context.Context) error { return runAll(ctx, front...) },

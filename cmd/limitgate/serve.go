@@ -22,7 +22,7 @@ import (
 const gcPercent = 400
 
 func runServe(ctx context.Context, env *environment, args []string) int {
-	settings, origins, rest, err := config.Load(args, env.environ, os.ReadFile)
+	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		config.Usage(env.stdout)

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// late are the options of stores that are opened while they are down: they agree on a secret
+// in times that a test can wait for.
+func late(adopt func([]byte), proposal string, reload time.Duration) Options {
+	return Options{
+		Secret: []byte(strings.Repeat(proposal, 32)), Adopt: adopt,
+		IOTimeout: 100 * time.Millisecond, DialTimeout: time.Second, ReloadInterval: reload,
+	}
+}
+
+// adopted is what a store adopted, and whether it could decide anything before.
+type adopted struct {
+	mu      sync.Mutex // guards all
+	secrets []string
+	decides bool
+	store   *Store
+}
+
+func (a *adopted) adopt(secret []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.secrets = append(a.secrets, string(secret[:1]))
+	a.decides = a.decides || a.store != nil && !a.store.isEmpty()
+}
+
+// openLate opens a store that is down.
+func openLate(tb testing.TB, addr, proposal string, reload time.Duration) *adopted {
+	tb.Helper()
+	a := &adopted{}
+	s, err := openWithout(tb, late(a.adopt, proposal, reload), addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a.store = s
+	running(tb, s)
+	return a
+}
+
+// expect waits until the store has been reached, and compares what was adopted.
+func (a *adopted) expect(tb testing.TB, want string) {
+	tb.Helper()
+	select {
+	case <-a.store.Reached():
+	case <-time.After(20 * time.Second):
+		tb.Fatalf("the store is not reached: %v", a.store.Ping(tb.Context()))
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if got := strings.Join(a.secrets, " "); got != want || a.decides {
+		tb.Errorf("adopted %q, want %q once; it could decide before: %v", got, want, a.decides)
+	}
+}
+
+// TestSecretAgreedLate: a proxy that starts without its store decides nothing on it before
+// it hashes as the others do. Where the store has a secret that is at once, and where it came
+// back empty the secret is that of those who ran before, however late they look.
+func TestSecretAgreedLate(t *testing.T) {
+	t.Run("kept", func(t *testing.T) {
+		node := redistest.Start(t)
+		first := openWithOptions(t, Options{}, node.Addr)
+		if _, err := agreeSecret(t, first, []byte(strings.Repeat("a", 32))); err != nil {
+			t.Fatal(err)
+		}
+		node.Stop()
+		second := openLate(t, node.Addr, "b", time.Second)
+		node.Cont()
+		second.expect(t, "a")
+	})
+	t.Run("lost", func(t *testing.T) {
+		node := redistest.Start(t)
+		opts := late(nil, "a", time.Second)
+		first, err := openWithout(t, opts, node.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.Kill()
+		second := openLate(t, node.Addr, "b", 8*time.Second) // which waits for ten
+		node.Restart()
+		// Here the second proxy sees the empty store before the first one does.
+		eventually(t, 10*time.Second, "a look at the empty store", func() bool {
+			return errors.Is(second.store.Ping(t.Context()), errNoSecret)
+		})
+		running(t, first)
+		second.expect(t, "a")
+	})
+	t.Run("none", func(t *testing.T) {
+		node, addr := downAddr(t)
+		second, third := openLate(t, addr, "b", time.Second), openLate(t, addr, "c", time.Second)
+		node.Restart()
+		<-second.store.Reached()
+		<-third.store.Reached()
+		second.mu.Lock()
+		agreed := second.secrets[0]
+		second.mu.Unlock()
+		second.expect(t, agreed)
+		third.expect(t, agreed)
+	})
+}
+
+// TestSecretImpossible: a store with something else in place of a secret is a mistake.
+func TestSecretImpossible(t *testing.T) {
+	node := redistest.Start(t)
+	client(t, node.Addr).Set(t.Context(), secretKey, "!", time.Minute)
+	s, err := openWithout(t, Options{Secret: []byte(strings.Repeat("a", 32))}, node.Addr)
+	if err == nil || !strings.Contains(err.Error(), "lg:secret holds something else") {
+		t.Errorf("opened as %v with %v", s, err)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// adminBounds bound what clients of an admin address may take.
+type adminBounds struct {
+	// conns is how many connections there may be: probes and scrapers need a few, and
+	// the descriptors of the process are for clients.
+	conns int
+	// read is how long a request may take to arrive, write how long a reply may take
+	// from then on, and idle how long a connection may wait for the next request.
+	read, write, idle time.Duration
+}
+
+var defaultAdminBounds = adminBounds{conns: 64, read: adminTimeout, write: 10 * time.Second, idle: 5 * time.Second}
+
+// maxAdminHeader bounds the headers of a request, in bytes.
+const maxAdminHeader = 16 << 10
+
+// serveAdmin serves what handler does until ctx ends, and drains then for at most grace.
+func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
+	s := newAdminServer(handler, defaultAdminBounds)
+	done := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		defer close(done)
+		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		if s.Shutdown(drained) != nil {
+			_ = s.Close()
+		}
+	})()
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve admin: %w", err)
+	}
+	<-done
+	return nil
+}
+
+// newAdminServer returns a server that keeps to bounds.
+func newAdminServer(handler http.Handler, bounds adminBounds) *http.Server {
+	conns := newAdminConns(bounds.conns)
+	return &http.Server{
+		Handler: withoutBody(handler), ConnState: conns.changed, MaxHeaderBytes: maxAdminHeader,
+		ReadTimeout: bounds.read, WriteTimeout: bounds.write, IdleTimeout: bounds.idle,
+	}
+}
+
+// withoutBody refuses requests with a body: nothing here takes one.
+func withoutBody(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close")
+			http.Error(w, "no body belongs here", http.StatusBadRequest)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// takingLong lets a handler work for longer than a request may take to arrive: the end of
+// that time would end the request's context. Profiles extend the time to write by themselves.
+func takingLong(handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		handler(w, r)
+	}
+}

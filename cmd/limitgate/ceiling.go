@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// ceilingFlags are what a command has to know of a proxy to advise on --backstop-total-rate.
+type ceilingFlags struct{ totalRate, instances int }
+
+func (f *ceilingFlags) define(fs *flag.FlagSet) {
+	fs.IntVar(&f.totalRate, "backstop-total-rate", 0, "the `number` that serve is given: without one it is asked for")
+	fs.IntVar(&f.instances, "instances", 0, "how many proxies share the limits, to say which `number` would fit")
+}
+
+// check returns an error for numbers that cannot be.
+func (f *ceilingFlags) check() error {
+	if f.totalRate < 0 || f.instances < 0 {
+		return fmt.Errorf("--backstop-total-rate and --instances must not be below zero")
+	}
+	return nil
+}
+
+const ceilingOff = "--backstop-total-rate is off: while the store is away nothing bounds what all tenants together are admitted"
+
+// ceilingAdvice asks for --backstop-total-rate, and names the number that would fit for each
+// of so many proxies, or of an unknown number if that is 0.
+func ceilingAdvice(fits limit.TotalRate, proxies int) string {
+	const less = "less, if what stands behind bears less"
+	n := int64(proxies)
+	switch {
+	case fits.Units == 0:
+		return fmt.Sprintf("%s; %s, so that no number follows from the limits: choose what stands behind bears, divided by the number of proxies", ceilingOff, fits.Why)
+	case n == 0:
+		return fmt.Sprintf("%s; %d divided by the number of proxies would fit, since %s; %s", ceilingOff, fits.Units, fits.Why, less)
+	case n == 1:
+		return fmt.Sprintf("%s; %d would fit, since %s; %s", ceilingOff, fits.Units, fits.Why, less)
+	default:
+		return fmt.Sprintf("%s; %d would fit, that is %d divided by %d proxies, since %s; %s", ceilingOff, (fits.Units+n-1)/n, fits.Units, n, fits.Why, less)
+	}
+}
+
+// find adds to a report of doctor that serve is given no ceiling, with the number that would
+// fit the limits file at path, unless that is empty.
+func (f *ceilingFlags) find(env *environment, r *cluster.Report, path string) error {
+	if f.totalRate > 0 {
+		return nil
+	}
+	text := ceilingOff + ", unless serve is given it; --limits FILE has doctor say which number would fit"
+	if path != "" {
+		set, _, err := loadLimits(env, path, limit.CompileOptions{})
+		if err != nil {
+			return err
+		}
+		text = ceilingAdvice(set.TotalRate(), f.instances)
+	}
+	r.Findings = append(r.Findings, cluster.Finding{Severity: cluster.SeverityNote, Check: "backstop", Text: text})
+	r.Verdict = max(r.Verdict, cluster.SeverityNote)
+	return nil
+}
+
+// adviseCeiling logs that there is none, once it is known how many proxies there are.
+func (p *proxy) adviseCeiling(ctx context.Context) error {
+	if p.settings.BackstopTotalRate > 0 {
+		return nil
+	}
+	p.count.Await(ctx)
+	proxies := 0
+	if p.count.Status().Err == nil {
+		proxies = p.count.Healthy()
+	}
+	p.log.Warn("the backstop has no ceiling", "advice", ceilingAdvice(p.limits.Set().TotalRate(), proxies))
+	return nil
+}

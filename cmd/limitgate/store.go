@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// openTimeout bounds finding the store at the start.
+const openTimeout = 10 * time.Second
+
+// agreement is the secret that a proxy proposes to the others of its store, and what is called
+// with the one that they agree on. The zero agreement is about none.
+type agreement struct {
+	secret []byte
+	adopt  func(secret []byte)
+}
+
+// openStore opens the store of the settings. A Redis that cannot be reached is gone without.
+func (p *proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, error) {
+	s := p.settings
+	if len(s.Redis) == 0 {
+		p.memory = memory.New(memory.Options{Buckets: s.MemoryBuckets})
+		return p.memory, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	outages := newOutages(p.metrics)
+	var err error
+	p.cluster, err = cluster.Open(ctx, cluster.Options{
+		Addrs:          s.Redis,
+		StartWithout:   true,
+		Secret:         agree.secret,
+		Adopt:          agree.adopt,
+		IOTimeout:      max(s.StoreIOTimeout, s.DecisionTimeout),
+		SeparateChecks: s.StoreSeparateChecks,
+		DeclaredKeys:   s.StoreDeclaredKeys,
+		Cooldown:       s.BreakerCooldown,
+		OnOutage:       func(d time.Duration) { outages.Observe(d.Seconds()) },
+		Late:           func(call []limit.Item, sent time.Time) { p.limiter.LearnLate(call, sent) },
+		Returned:       func(names []string) { p.limiter.Returned(names) },
+		Log:            p.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.cluster, nil
+}
+
+// addrHasher returns the hasher of addresses, with the secret of the file or one of this
+// process alone, and how another one is agreed on through the store.
+func (p *proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
+	s := p.settings
+	if s.PrivacyIPSecretFile != "" {
+		secret, err := config.ReadSecret(s.PrivacyIPSecretFile)
+		if err != nil {
+			return nil, agreement{}, err
+		}
+		h, err := limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
+		return h, agreement{}, err
+	}
+	secret := limit.RandomSecret()
+	h, err := limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
+	if err != nil || len(s.Redis) == 0 {
+		return h, agreement{}, err
+	}
+	p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")
+	return h, agreement{secret, h.Rekey}, nil
+}
+
+// reached reports whether the store has been reached since the start.
+func (p *proxy) reached() bool {
+	if p.cluster == nil {
+		return true
+	}
+	select {
+	case <-p.cluster.Reached():
+		return true
+	default:
+		return false
+	}
+}
+
+// watchStore logs that the store has been reached that this proxy started without, and what
+// operators should know of it.
+func (p *proxy) watchStore(ctx context.Context, without bool) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.cluster.Reached():
+	}
+	if without {
+		p.log.Info("the store has been reached, and decides from now on", "store", p.storeKind())
+	}
+	asking, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	for _, sentence := range p.cluster.Advice(asking) {
+		p.log.Warn("the store may forget", "advice", sentence)
+	}
+	return nil
+}
+
+// warnWithout logs that this proxy starts without its store, and what follows from that.
+func (p *proxy) warnWithout(ctx context.Context) {
+	p.log.Error("the store cannot be reached: this proxy starts without it, and decides by the backstop until it can", "error", p.cluster.Ping(ctx))
+	if p.settings.Instances.Source == config.InstancesHeartbeat {
+		p.log.Warn("nothing says how many proxies there are while the store is away, so that this one admits whole limits: say --instances N or dns:NAME")
+	}
+}
+
+// storeKind names the kind of store, as far as it is known.
+func (p *proxy) storeKind() string {
+	switch {
+	case p.cluster == nil:
+		return "memory"
+	case !p.reached():
+		return "unreached"
+	case p.cluster.IsCluster():
+		return "cluster"
+	default:
+		return "redis"
+	}
+}

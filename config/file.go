@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openRegular opens the file at path, which must be a regular one or a link to one: anything
+// else may block for ever or never end. The caller closes it.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkRegular(path, info); err != nil {
+		return nil, nil, err
+	}
+	// Another file may have taken its place since. Opening a named pipe must not block.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = checkRegular(path, info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// checkRegular returns an error that says what a file is if it is not a regular one.
+func checkRegular(path string, info fs.FileInfo) error {
+	kind := "no file that can be read"
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		kind = "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return fmt.Errorf("%s is %s: name a regular file, or a link to one", path, kind)
+}
+
+// bounds are how large a kind of file may be, and the hint for a larger one.
+type bounds struct {
+	kind string
+	most int64
+	hint string
+}
+
+// tooLarge returns the error of a file with so many bytes.
+func (b bounds) tooLarge(path string, size int64) error {
+	return fmt.Errorf("%s has %d bytes, and the largest %s file %d%s", path, size, b.kind, b.most, b.hint)
+}
+
+// readRegular reads the regular file at path. It reads nothing of one that is too large, and
+// one byte too much of one that grows meanwhile.
+func readRegular(path string, b bounds) ([]byte, error) {
+	f, info, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if info.Size() > b.most {
+		return nil, b.tooLarge(path, info.Size())
+	}
+	content, err := io.ReadAll(io.LimitReader(f, b.most+1))
+	if err == nil && int64(len(content)) > b.most {
+		err = b.tooLarge(path, int64(len(content)))
+	}
+	return content, err
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// specialFiles returns paths that are no regular files, by what they are.
+func specialFiles(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	pipe, link, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "socket")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return map[string]string{"a named pipe": pipe, "a link to a named pipe": link, "a socket": socket, "a directory": dir, "a device": "/dev/zero"}
+}
+
+// soon fails the test when do does not return: reading a pipe waits for a writer.
+func soon(t *testing.T, what string, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("%s does not return", what)
+	}
+}
+
+// TestOnlyRegularFiles: limits and settings are read from regular files only. All others are
+// refused at once, with a sentence about what they are.
+func TestOnlyRegularFiles(t *testing.T) {
+	for what, path := range specialFiles(t) {
+		t.Run(what, func(t *testing.T) {
+			kind := strings.TrimPrefix(what, "a link to ")
+			want := path + " is " + kind + ": name a regular file, or a link to one"
+			soon(t, "reading limits", func() {
+				if _, err := ReadLimitsFile(path); err == nil || err.Error() != "read limits: "+want {
+					t.Errorf("limits: %v, want %s", err, want)
+				}
+			})
+			soon(t, "reading settings", func() {
+				_, _, _, err := Load([]string{"--config", path}, nil, ReadSettingsFile)
+				if err == nil || err.Error() != "flag --config: read settings file: "+want {
+					t.Errorf("settings: %v, want %s", err, want)
+				}
+			})
+			soon(t, "a watcher", func() { NewWatcher(path, func() {}) })
+		})
+	}
+}
+
+// TestReloadOfPipe: a limits file that becomes a named pipe keeps the last good limits, and a
+// link to a regular file, as a ConfigMap has it, is followed.
+func TestReloadOfPipe(t *testing.T) {
+	dir := t.TempDir()
+	target, path := filepath.Join(dir, "..data"), filepath.Join(dir, "limits.yaml")
+	write(t, target, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 1/s}]}}")
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := OpenLimits(path, nil, limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := s.Status().Version
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(target, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "Reload", func() {
+		if err := s.Reload(); err == nil || !strings.Contains(err.Error(), "is a named pipe") {
+			t.Errorf("got %v", err)
+		}
+	})
+	if st := s.Status(); st.Version != version || !strings.Contains(st.Error, "is a named pipe") {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// allocated returns how many bytes do allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestHugeFiles: of a file that is larger than allowed no more is read than it takes to say
+// so, by the watcher too.
+func TestHugeFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge")
+	write(t, path, "version: 1\n")
+	const huge = 2 << 30
+	if err := os.Truncate(path, huge); err != nil { // it takes no room
+		t.Fatal(err)
+	}
+	n := allocated(func() {
+		NewWatcher(path, func() {})
+		_, err := ReadLimitsFile(path)
+		if want := fmt.Sprintf("read limits: %s has %d bytes, and the largest limits file %d", path, huge, MaxLimitsFileBytes); err == nil || err.Error() != want {
+			t.Errorf("limits: %v, want %s", err, want)
+		}
+		_, _, _, err = Load([]string{"--config", path}, nil, ReadSettingsFile)
+		if want := fmt.Sprintf("flag --config: read settings file: %s has %d bytes, and the largest settings file %d; is it the limits file?", path, huge, maxSettingsFileBytes); err == nil || err.Error() != want {
+			t.Errorf("settings: %v, want %s", err, want)
+		}
+	})
+	if n > 1<<20 {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}

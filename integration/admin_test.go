@@ -1,0 +1,42 @@
+package integration
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// TestAdminHeld: clients that hold connections to the admin address take no descriptors from
+// those who ask for decisions, and none of them keeps a probe away.
+func TestAdminHeld(t *testing.T) {
+	const clients = 600 // more than there are descriptors
+	script := `ulimit -n 512 && exec "$0" serve --listen 127.0.0.1:0 --admin 127.0.0.1:0`
+	p, found := launch(t, exec.Command("sh", "-c", script, binaries.release), listening)
+	p.addr, p.admin = found[1], found[2]
+	for range clients {
+		c, err := net.Dial("tcp", p.admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(startTimeout))
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply.Body.Close()
+	}
+	if got, err := check(p.client(), "t", "-", "-"); err != nil {
+		t.Errorf("a check beside them gets %+v, %v", got, err)
+	}
+	if ready := p.get("/readyz"); ready == "" {
+		t.Error("a probe beside them gets no answer")
+	}
+}

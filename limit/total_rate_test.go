@@ -1,0 +1,56 @@
+package limit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestTotalRate: the rate for all tenants together is that of a bucket for everybody, the sum
+// of the tenants that are listed, or the largest of one, and it says which.
+func TestTotalRate(t *testing.T) {
+	const (
+		head   = "version: 1\ndefault_plan: free\n"
+		plans  = "plans:\n  free: [{id: t, by: [tenant], rate: 10/s}, {id: op, by: [tenant, op], rate: 1/s}]\n  pro: [{id: t, by: [tenant], rate: 600/m}, {id: day, by: [tenant], rate: 50000/s, group: g}]\n"
+		listed = "tenants:\n  a: {plan: free}\n  b: {plan: pro}\n  c: {plan: free, overrides: {t: {rate: 5/2s}}}\n"
+	)
+	for name, c := range map[string]struct {
+		file  string
+		units int64
+		why   string
+	}{
+		"listed":          {head + plans + listed, 23, "the limits of the tenants that are listed, 3, admit as much"},
+		"one bucket":      {head + plans + listed + "shared: [{id: all, by: [], rate: 90/m}]\n", 2, "all counts all tenants in one bucket"},
+		"only watched":    {head + plans + listed + "shared: [{id: all, by: [], rate: 90/m, mode: shadow}]\n", 23, "the limits of the tenants"},
+		"of some":         {head + plans + listed + "shared: [{id: all, by: [], when: {op: x}, rate: 90/m}]\n", 23, "the limits of the tenants"},
+		"none listed":     {head + plans, 10, "plan free gives one tenant as much, and how many tenants there are is not known"},
+		"one unheld":      {head + plans + "  open: [{id: op, by: [tenant, op], rate: 1/s}]\n" + listed + "  d: {plan: open}\n", 10, "plan free gives one tenant as much"},
+		"default unheld":  {strings.Replace(head, "free", "open", 1) + plans + "  open: [{id: op, by: [tenant, op], rate: 1/s}]\n", 10, "and some tenants have no limit that holds all their requests"},
+		"few listed":      {head + plans + "tenants: {c: {plan: free, overrides: {t: {rate: 1/s}}}}\n", 10, "the limits of the tenants that are listed, 1"},
+		"nobody held":     {head + "plans: {free: [{id: op, by: [tenant, op], rate: 1/s}]}\n", 0, "no limit holds all requests of a tenant"},
+		"an exception":    {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant], when: {op: x}, rate: 5/s}]}\n", 15, "plan free"},
+		"a free passage":  {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant], when: {op: x}, action: allow}]}\n", 0, "no limit"},
+		"replaced":        {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant, op], when: {op: x}, rate: 500/s, replaces: [t]}]}\n", 0, "no limit"},
+		"its own cost":    {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s, cost: 2}]}\n", 0, "no limit"},
+		"slots":           {head + "plans: {free: [{id: t, by: [tenant], algorithm: concurrency, slots: 5}]}\n", 0, "no limit"},
+		"in hundredths":   {head + "plans: {free: [{id: t, by: [tenant], rate: 1/7m}]}\n", 1, "plan free"},
+		"summed exactly":  {head + "plans: {free: [{id: t, by: [tenant], rate: 1/10s}]}\ntenants: {" + strings.TrimSuffix(strings.Repeat("x#: {plan: free}, ", 10), ", ") + "}\n", 1, "the limits of the tenants that are listed, 10"},
+		"without default": {"version: 1\n" + plans + listed, 23, "any others come on top"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := c.file
+			for i := 0; strings.Contains(file, "#"); i++ {
+				file = strings.Replace(file, "#", string(rune('a'+i)), 1)
+			}
+			set, _, err := config.ParseLimits("f", []byte(file), limit.CompileOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := set.TotalRate(); got.Units != c.units || !strings.Contains(got.Why, c.why) {
+				t.Errorf("%d because %s, want %d because %s", got.Units, got.Why, c.units, c.why)
+			}
+		})
+	}
+}
