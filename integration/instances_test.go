@@ -47,7 +47,7 @@ plans: {p: [{id: near, by: [tenant], rate: 1200/h, store: local}]}
 `)
 	var all []*proxy
 	for range 4 {
-		all = append(all, serve(t, limits, "--redis", node.Addr))
+		all = append(all, serve(t, limits, append([]string{"--redis", node.Addr}, exact...)...))
 	}
 	eachCounts(t, 4, all...)
 	explained := fmt.Sprint(all[0].client().Do(t.Context(), "RL.EXPLAIN", "t", "-", "-").Val())

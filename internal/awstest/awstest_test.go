@@ -135,9 +135,7 @@ func TestDynamoDBLocalIsWanted(t *testing.T) {
 // kept, and no longer.
 func TestShare(t *testing.T) {
 	leftout.WithoutAWS(t)
-	if err := sharedMoto.keep(true); err != nil {
-		t.Fatal(err)
-	}
+	sharedMoto.keep()
 	var pids []int
 	for range 2 {
 		t.Run("test", func(t *testing.T) {
@@ -157,7 +155,7 @@ func TestShare(t *testing.T) {
 	if len(slices.Compact(pids)) != 1 || syscall.Kill(pids[0], 0) != nil {
 		t.Errorf("four tests had processes %d", pids)
 	}
-	if err := errors.Join(sharedMoto.keep(false), sharedMoto.keep(false)); err != nil {
+	if err := sharedMoto.endKeeping(); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Kill(pids[0], 0); err != syscall.ESRCH {

@@ -42,10 +42,10 @@ type Sharing struct{ *testing.M }
 
 // Run runs the tests, ends the shared emulators and returns the exit code.
 func (s Sharing) Run() int {
-	sharedMoto.keep(true)
-	sharedTables.keep(true)
+	sharedMoto.keep()
+	sharedTables.keep()
 	code := s.M.Run()
-	if err := errors.Join(sharedMoto.keep(false), sharedTables.keep(false)); err != nil {
+	if err := errors.Join(sharedMoto.endKeeping(), sharedTables.endKeeping()); err != nil {
 		fmt.Fprintln(os.Stderr, "end shared emulators:", err)
 		return 1
 	}
@@ -113,10 +113,17 @@ func (s *sharing[T]) endUnused() error {
 	return err
 }
 
-// keep sets whether the emulator stays without users, and ends it if not.
-func (s *sharing[T]) keep(kept bool) error {
+// keep has the emulator stay without users from now on.
+func (s *sharing[T]) keep() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.kept = kept
+	s.kept = true
+}
+
+// endKeeping ends the emulator with its last user, at once if there is none.
+func (s *sharing[T]) endKeeping() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.kept = false
 	return s.endUnused()
 }
