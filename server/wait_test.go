@@ -123,6 +123,7 @@ func TestSlowReader(t *testing.T) {
 		if took := time.Since(before); took != 10*time.Second {
 			t.Errorf("closed after %v", took)
 		}
+		synctest.Wait() // the connection ends behind its session
 		if got := r.server.Stats(); got.SlowReaders != 1 || got.Connections != 0 {
 			t.Errorf("stats %+v", got)
 		}
