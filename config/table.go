@@ -71,7 +71,7 @@ func listenSettings(s *Settings) settings {
 		},
 		{
 			name: "max_conns", group: groupListen, initial: "10000",
-			usage: "how many clients may be connected at once", value: whole(&s.MaxConns, 1, 1<<20),
+			usage: "how many clients may be connected at once, if open files allow", value: whole(&s.MaxConns, 1, 1<<20),
 		},
 		{
 			name: "idle_timeout", group: groupListen, initial: "0",

@@ -48,6 +48,7 @@ type proxy struct {
 // newProxy builds a proxy from the bottom up. It listens when it returns.
 func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *proxy, err error) {
 	p = &proxy{env: env, settings: s, log: newLog(env, s), metrics: prometheus.NewRegistry()}
+	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
 	if p.limits, err = p.openLimits(ctx); err != nil {
 		return nil, err
 	}

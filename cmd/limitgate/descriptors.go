@@ -1,0 +1,34 @@
+package main
+
+import (
+	"log/slog"
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownDescriptors is how many descriptors a proxy needs beside those of its clients: 64 for
+// the admin address, five for each of a dozen masters, and some for files and listeners.
+const ownDescriptors = 160
+
+// boundConns returns how many clients may be connected at once where a process may have so
+// many descriptors: a client for which there is none would wait in the backlog, and is
+// refused in a sentence instead.
+func boundConns(maxConns int, descriptors uint64) int {
+	room := max(descriptors/2, descriptors-min(descriptors, ownDescriptors))
+	return max(1, min(maxConns, int(min(room, math.MaxInt32))))
+}
+
+// boundConnsByLimit returns max_conns, or fewer where this process may not have as many
+// descriptors.
+func boundConnsByLimit(maxConns int, log *slog.Logger) int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return maxConns // there is no such limit here
+	}
+	bound := boundConns(maxConns, limit.Cur)
+	if bound < maxConns {
+		log.Warn("lowering max_conns to what the limit of open files allows", "max_conns", bound, "open_files", limit.Cur)
+	}
+	return bound
+}
