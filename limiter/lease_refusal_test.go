@@ -59,7 +59,8 @@ func TestLeasedUnitsBeforeRefusals(t *testing.T) {
 	}
 	decide(l, limit.Request{Tenant: "u", Op: "op", Cost: 1})
 	for cost := int64(64); cost > 0; cost /= 2 { // until the store has nothing
-		for d := decide(l, limit.Request{Tenant: "t", Cost: 5 + cost})[0]; d.Allowed; d = decide(l, limit.Request{Tenant: "t", Cost: 5 + cost})[0] {
+		for allowed := true; allowed; {
+			allowed = decide(l, limit.Request{Tenant: "t", Cost: 5 + cost})[0].Allowed
 		}
 	}
 	for name, req := range map[string]limit.Request{"alone": plain, "denied elsewhere": {Tenant: "t", Op: "op", Cost: 1}} {
