@@ -33,6 +33,7 @@ type eventLoop struct {
 	conns    map[int32]*epollConn
 	timers   timerHeap
 	swept    time.Time
+	trimmed  time.Time // buffers
 	buffers  bufferCache
 	discard  []byte // what closing connections still send
 	// unsent are the connections with a reply to send. They are sent at the end of a
@@ -200,6 +201,10 @@ func (p *eventLoop) expire() {
 		return
 	}
 	p.swept = now
+	if now.Sub(p.trimmed) >= quietTime {
+		p.trimmed = now
+		p.buffers.trim()
+	}
 	for _, c := range p.conns {
 		if c.state == stateReading {
 			c.sweep(now)
