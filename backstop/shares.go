@@ -168,6 +168,9 @@ func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
 
 // offer returns what a new bucket may start with.
 func (m *missed) offer(p *limit.Params, now int64) int64 {
+	if m.state.Touched() { // by buckets of the rate that hold more, or less
+		m.state = limit.WithCapacity(m.state, p.Capacity, now)
+	}
 	v, _, _ := limit.Decide(p, nil, &m.state, now, 0)
 	return min(earned(p, second), v.Remaining)
 }

@@ -205,6 +205,7 @@ func (s *Store) unite(deadline time.Time, v verb, items []limit.Item, c limit.Ca
 	}
 	if v == verbTake && (undecided || denied) && len(granted) > 0 {
 		s.refundBy(deadline, granted)
+		s.opts.Returned(names(granted))
 	}
 	if undecided {
 		for i := range items[c.First:c.Last] {

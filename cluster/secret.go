@@ -82,9 +82,21 @@ func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte
 	}
 	text := base64.RawStdEncoding.EncodeToString(proposal)
 	if _, err := n.client.SetNX(ctx, secretKey, text, secretTTL).Result(); err != nil {
-		return nil, fmt.Errorf("agree on secret: %w", err)
+		return nil, fmt.Errorf("agree on secret: %w", withoutArguments(err))
 	}
 	return s.readSecret(ctx, t)
+}
+
+// errSet is why a secret cannot be agreed on with a node that refuses to keep it.
+const errSet = mistake("the node does not know SET as Redis does: it may be a limitgate, or have renamed it")
+
+// withoutArguments returns the error of a SET without what it was to keep: a node may repeat
+// the arguments of a command that it does not know.
+func withoutArguments(err error) error {
+	if reply := redis.Error(nil); errors.As(err, &reply) && kindOf(err) == KindOther {
+		return errSet
+	}
+	return err
 }
 
 // readSecret returns the secret in the store, and prolongs it. The error is redis.Nil where

@@ -100,10 +100,10 @@ func (f *flight) settleGroup(r *run, g *group, now int64, left int, in *replies,
 		return 1, nil
 	case ok && r.verb == verbSettle && f.settledText(g, refused, tell):
 		return 1, nil
-	case ok:
+	case ok && (refused != errNumber || r.verb > verbPeek):
 		f.fail(g, refused, false, tell)
 		return 1, nil
-	case err != nil:
+	case err != nil && !ok:
 		return 0, err
 	case r.verb == verbRefund:
 		f.refunded(g)
@@ -114,7 +114,7 @@ func (f *flight) settleGroup(r *run, g *group, now int64, left int, in *replies,
 		}
 		return 1, nil
 	}
-	used, impossible, err := f.readStates(g, first, now, left, in)
+	used, impossible, err := f.readStates(g, first, err, now, left, in)
 	if err != nil {
 		return 0, err
 	}
@@ -127,10 +127,10 @@ func (f *flight) settleGroup(r *run, g *group, now int64, left int, in *replies,
 }
 
 // readStates reads the states of a group's buckets into f.states, the first number of which
-// is there, and returns how many elements they took. Impossible says why the call cannot
-// be decided by them.
-func (f *flight) readStates(g *group, first, now int64, left int, in *replies) (used int, impossible, err error) {
-	f.states = f.states[:0]
+// is there unless odd is the error in its place, and returns how many elements they took.
+// Impossible is why the call cannot be decided by them.
+func (f *flight) readStates(g *group, first int64, odd error, now int64, left int, in *replies) (used int, impossible, err error) {
+	f.states, impossible = f.states[:0], odd
 	for i := range g.items {
 		p := &g.items[i].Limit.Params
 		numbers := [6]int64{first}

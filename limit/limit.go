@@ -174,12 +174,12 @@ func (l *Limit) CountsAddresses() bool {
 }
 
 // RefundCost returns the units that a refund of req's cost gives back: a cost above what is
-// ever admitted too, but never more than a bucket holds.
+// ever admitted too, but never more than a bucket holds and owes.
 func (l *Limit) RefundCost(req *Request) int64 {
 	if l.FixedCost > 0 {
 		return l.FixedCost
 	}
-	return min(req.Cost, l.Params.Capacity)
+	return min(req.Cost, 2*l.Params.Capacity)
 }
 
 // cost returns what req costs in this limit. A cost above the declared maximum

@@ -170,7 +170,7 @@ func (c *denyCache) drop(it *limit.Item, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r, ok := c.entries.Peek(string(it.Name)); ok && r.until > 0 {
-		c.entries.Add(string(it.Name), refusal{returned: r.returned})
+		c.entries.Add(string(it.Name), refusal{returned: max(r.returned, now)})
 	}
 }
 

@@ -14,7 +14,7 @@ func (l *Limiter) LearnLate(call []limit.Item, sent time.Time) {
 		return
 	}
 	received := l.instant(l.opts.Now())
-	if l.deny != nil && refuses(call) {
+	if l.deny != nil {
 		l.deny.learn(call, l.instant(sent), received)
 	}
 	if call[0].Limit.Lease.On {

@@ -136,11 +136,13 @@ func holder(once []byte, now int64) string {
 // revoke takes an answer back that was given under a key. It returns revoked = true for
 // the last one: the answer is forgotten then, its units are to be given back, and holder
 // holds its slots. What was settled is not given back.
-func (sh *shard) revoke(key []byte) (holder string, revoked bool) {
+func (sh *shard) revoke(key []byte, now int64) (holder string, revoked bool) {
 	for _, a := range []*answers{&sh.answers, &sh.holds} {
 		was := a.kept[string(key)]
 		switch {
 		case was == nil:
+		case was.until <= now: // as if it were forgotten
+			a.forget(was.key)
 		case was.repeats > 0:
 			was.repeats--
 			return "", false

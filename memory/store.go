@@ -232,7 +232,7 @@ func (s *Store) refund(now int64, items []limit.Item) {
 	holder := ""
 	if once := items[0].Once; once != nil {
 		var revoked bool
-		if holder, revoked = sh.revoke(once); !revoked {
+		if holder, revoked = sh.revoke(once, now); !revoked {
 			return
 		}
 	}

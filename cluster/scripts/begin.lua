@@ -55,7 +55,7 @@ end
 -- is_level reports whether a bucket can have had a level at the instant last. What
 -- cannot be used at sight is examined in call.lua.
 local function is_level(l, last, level)
-  return last >= 0 and last <= now and level <= l.full and level >= -l.full and level % 1 == 0
+  return last >= 0 and last <= now and last % 1 == 0 and level <= l.full and level >= -l.full and level % 1 == 0
 end
 
 -- failure returns the error of a reply, or nil.

@@ -32,7 +32,7 @@ local function muldiv(x, m, w)
     return (product - rem) / w, rem
   end
   local _, bits = math.frexp(max(m, w))
-  local base = 2 ^ (51 - bits)
+  local base = max(2, 2 ^ (51 - bits)) -- or it would never end
   local digits, n = {}, 0
   while x > 0 do
     local digit = x % base
@@ -267,7 +267,7 @@ local function is_state(l, s)
   if l.algorithm == TOKEN_BUCKET then
     return s[1] <= s[6] and s[2] >= 0 and s[2] < s[5] and s[3] >= 0 and s[4] >= 1 and s[4] <= 2 ^ 46 and s[5] <= 2 ^ 46 and s[6] >= 1
   end
-  return s[1] >= 0 and s[2] > s[1] and s[3] >= 0 and s[4] >= 0 and s[5] >= 0 and s[6] >= 0 and max(s[3], s[4], s[5]) <= 2 ^ 46
+  return s[1] >= 0 and s[2] > s[1] and s[3] >= 0 and s[4] >= 0 and s[5] >= 0 and s[6] >= 0 and max(s[2] - s[1], s[3], s[4], s[5]) <= 2 ^ 46
 end
 
 -- MAX_VALUE is longer, in bytes, than any stored state.

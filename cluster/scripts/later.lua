@@ -39,6 +39,12 @@ local function is_record(was)
       return false
     end
   end
+  for i = 1, #was[6] do
+    local b = was[6][i]
+    if type(b) ~= 'table' or type(b[1]) ~= 'string' or type(b[3]) ~= 'string' or type(b[5]) ~= 'number' or type(b[6]) ~= 'number' then
+      return false
+    end
+  end
   return #was >= 8
 end
 
@@ -195,14 +201,31 @@ local function read_windows(limits)
   return windows
 end
 
+-- shape returns what a record has of a limit: its text without boundaries of windows, which
+-- move on.
+local function shape(l) return sub(l.text, 1, 42) end
+
+-- is_of reports whether a record is of a call of the limits, and perhaps of others.
+local function is_of(was, limits)
+  for i = 1, #limits do
+    if not string.find(was[1], shape(limits[i]), 1, true) then
+      return false
+    end
+  end
+  return true
+end
+
 -- revoke_call gives back what a call was granted whose answer is kept, and forgets that.
 -- Where the answer was given more than once this takes one of them back: the units go
--- back with the last. What was settled is not given back.
+-- back with the last. What was settled is not given back. The record of another call with
+-- the same id, which took the place of this one's, stays.
 local function revoke_call(limits, record)
   local buckets, windows = address(limits), read_windows(limits)
   local was, err = read_record(record)
   if err then
     return reply(err)
+  elseif was and not is_of(was, limits) then
+    return refund_call(limits, buckets, windows)
   elseif was and was[8] > 0 then
     was[8] = was[8] - 1
     return reply(failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL')) or 0)
@@ -217,8 +240,8 @@ end
 -- repeated repeats what a call was granted when it was made before, if it was the same
 -- one, and says so. What was given back is decided anew, and after a while so is what
 -- was settled: that is somebody else's with the same id.
-local function repeated(record, was, limits, shape)
-  if not was or was[1] ~= shape or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
+local function repeated(record, was, limits, shapes)
+  if not was or was[1] ~= shapes or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
     return false
   end
   was[8] = was[8] + 1
@@ -247,11 +270,11 @@ local function kept_call(limits, is_held)
   end
   local buckets, texts = address(limits), {}
   for i = 1, #limits do
-    texts[i] = sub(limits[i].text, 1, 42) -- without boundaries of windows, which move on
+    texts[i] = shape(limits[i])
   end
-  local shape = table.concat(texts)
+  local shapes = table.concat(texts)
   local was, err = read_record(record)
-  if repeated(record, was, limits, shape) then
+  if repeated(record, was, limits, shapes) then
     return
   end
   reply(0)
@@ -269,7 +292,7 @@ local function kept_call(limits, is_held)
     local units = b.fits > 0 and l.cost or 0
     charged[i] = {b.key, b.field or false, l.text, sub(follows, i, i) == '1', units, units > 0 and window_of(b, l) or 0}
   end
-  local note = {shape, now, ttl, OPEN, now + ttl * 1000, charged, hold and hold.by or '', 0}
+  local note = {shapes, now, ttl, OPEN, now + ttl * 1000, charged, hold and hold.by or '', 0}
   for i = before + 1, n_out do
     note[#note + 1] = out[i]
   end

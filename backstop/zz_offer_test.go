@@ -1,0 +1,35 @@
+package backstop
+
+import (
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+func TestOfferMints(t *testing.T) {
+	a := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 100_000, Capacity: 10}
+	b := a
+	b.Capacity = 1000
+	now := int64(1_800_000_000_000_000)
+	m := &missed{until: now + 1e9}
+	// B draws all it may.
+	for m.offer(&b, now) > 0 {
+		n := m.offer(&b, now)
+		m.state = limit.Refund(&asTokenBucket, m.state, -n, 0, now)
+	}
+	total := int64(0)
+	now += 1_000_000 // one second: one bucket earns 10
+	m.offer(&a, now) // a peek of a new bucket of A
+	for {
+		n := m.offer(&b, now)
+		if n <= 0 || total > 5000 {
+			break
+		}
+		m.state = limit.Refund(&asTokenBucket, m.state, -n, 0, now)
+		total += n
+	}
+	t.Logf("units offered one second later: %d, one bucket earns 10", total)
+	if total > 11 {
+		t.Fail()
+	}
+}

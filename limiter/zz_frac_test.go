@@ -1,0 +1,36 @@
+package limiter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// a denial decided before an admission is learnt after it
+func TestOldRefusalLearntLast(t *testing.T) {
+	p := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
+	l := New(Options{DenyCacheSize: 10}, nil)
+	lim := &limit.Limit{ID: "x", Params: p}
+	start := time.Now()
+	at := start.UnixMicro()
+	mk := func(cost, content int64, off time.Duration, ok bool) limit.Item {
+		it := limit.Item{Limit: lim, Name: []byte("{t}x"), Cost: cost, TagLen: 3, KeyLen: 3, Source: limit.SourceStore}
+		it.State, it.At = p.StateAtLevel(content*1_000_000, at+off.Microseconds()), at+off.Microseconds()
+		it.Allowed = ok
+		if !ok {
+			it.Wait = (cost - content) * 1000
+		}
+		return it
+	}
+	s := l.instant(start)
+	l.deny.learn([]limit.Item{mk(4, 3, 0, false)}, s, s+100)       // known
+	old := mk(4, 3, time.Millisecond, false)                        // decided first
+	l.deny.learn([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, learnt first: 2 left
+	l.deny.learn([]limit.Item{old}, s+1000, s+2600)
+	it := mk(4, 0, 0, false)
+	it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
+	if l.deny.refuse(&it, s+3000) && it.Wait < 1990 {
+		t.Errorf("wait of %d ms told, the true one is about 1998", it.Wait)
+	}
+}
