@@ -88,7 +88,7 @@ func (c *epollConn) end() {
 	case finished:
 		c.finished(reply)
 	default:
-		c.offload(c.ctx, &c.loop.listener.waiting, c.runResume)
+		c.offload(c.ctx, &c.loop.listener.resuming, c.runResume)
 	}
 }
 

@@ -51,6 +51,9 @@ type listener struct {
 	// waiting and long have the commands of those weights that the loops do not serve;
 	// long has those of the other connections too.
 	waiting, long lane
+	// resuming has what an AsyncSession has begun and must wait for: it is not kept back by
+	// commands that were never begun.
+	resuming lane
 }
 
 func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
@@ -63,6 +66,7 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.waiting = lane{most: waitingTasks, group: &l.conns}
+	l.resuming = lane{most: waitingTasks, group: &l.conns}
 	l.long = lane{most: longTasks(), group: &l.conns}
 	return l
 }

@@ -16,6 +16,9 @@ const (
 	// how many of them a second there are units for.
 	crowd     = 10_000
 	crowdRate = "1000/s"
+	// crowdBurst makes the limit's full time as long as all of them need: turns are not
+	// later than that.
+	crowdBurst = "10000"
 	crowdFull = 10 * time.Second // the least time in which all can be admitted
 	// backoffFirst and backoffMost bound the pauses of clients that wait as long as
 	// they think fit.
@@ -68,7 +71,7 @@ type crowdRun struct {
 func runCrowd(tb testing.TB, seed uint64, wait patience) crowdResult {
 	tb.Helper()
 	c := &crowdRun{random: rand.New(rand.NewPCG(seed, 1)), wait: wait, left: crowd, ends: [2]int64{enough.Microseconds(), 0}}
-	set := storetest.Compile(tb, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: crowdRate})
+	set := storetest.Compile(tb, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: crowdRate, Burst: crowdBurst})
 	jitter := rand.New(rand.NewPCG(seed, 2))
 	epoch := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c.gate = limiter.New(limiter.Options{

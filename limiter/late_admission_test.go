@@ -7,7 +7,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-func TestLateGrantLeavesRefusal(t *testing.T) {
+// TestLateAdmissionVoidsRefusal: units that the store gave to a caller who had left are gone
+// for those that the cache answers.
+func TestLateAdmissionVoidsRefusal(t *testing.T) {
 	p := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
 	l := New(Options{DenyCacheSize: 10}, nil)
 	lim := &limit.Limit{ID: "x", Params: p}

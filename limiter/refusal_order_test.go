@@ -7,7 +7,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// a denial decided before an admission is learnt after it
+// TestOldRefusalLearntLast: a denial that was decided before an admission, and learnt after
+// it, is not kept.
 func TestOldRefusalLearntLast(t *testing.T) {
 	p := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
 	l := New(Options{DenyCacheSize: 10}, nil)
@@ -24,8 +25,8 @@ func TestOldRefusalLearntLast(t *testing.T) {
 		return it
 	}
 	s := l.instant(start)
-	l.deny.learn([]limit.Item{mk(4, 3, 0, false)}, s, s+100)       // known
-	old := mk(4, 3, time.Millisecond, false)                        // decided first
+	l.deny.learn([]limit.Item{mk(4, 3, 0, false)}, s, s+100)                       // known
+	old := mk(4, 3, time.Millisecond, false)                                       // decided first
 	l.deny.learn([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, learnt first: 2 left
 	l.deny.learn([]limit.Item{old}, s+1000, s+2600)
 	it := mk(4, 0, 0, false)
