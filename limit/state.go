@@ -129,16 +129,17 @@ func Owe(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok b
 		s[tbContent] -= max(0, min(units, s[tbContent]+by.Capacity))
 		return s, true
 	case AlgorithmSlidingWindow:
-		enterSlidingWindow(p.Period, &s, now)
-	case AlgorithmCalendarWindow:
-		start, end, ok := bounds.window(now)
+		period := p.Period
+		if s.Touched() && s[wStart] <= now { // it may be another limit's now
+			period = s[wEnd] - s[wStart]
+		}
+		enterSlidingWindow(period, &s, now)
+	default:
+		start, end, ok := p.windowToOwe(bounds, &s, now)
 		if !ok {
 			return s, false
 		}
 		enterFixedWindow(&s, start, end, now)
-	default:
-		start := now - now%p.Period
-		enterFixedWindow(&s, start, start+p.Period, now)
 	}
 	used := s[wUsed] + s[wCarry]
 	if p.Algorithm == AlgorithmSlidingWindow {
@@ -146,6 +147,22 @@ func Owe(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok b
 	}
 	s[wUsed] += max(0, min(units, 2*p.Capacity-used))
 	return s, true
+}
+
+// windowToOwe returns the fixed window that units are owed in: the one that runs, or the next
+// of its length, since the limit may have become another one.
+func (p *Params) windowToOwe(bounds *Bounds, s *State, now int64) (start, end int64, ok bool) {
+	length := s[wEnd] - s[wStart]
+	switch {
+	case s.Touched() && s[wStart] <= now && now < s[wEnd]:
+		return s[wStart], s[wEnd], true
+	case p.Algorithm == AlgorithmCalendarWindow:
+		return bounds.window(now)
+	case !s.Touched() || s[wStart] > now || s[wStart]%length > 0:
+		length = p.Period
+	}
+	start = now - now%length
+	return start, start + length, true
 }
 
 // Expires returns the instant from which the state means the same as an

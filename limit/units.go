@@ -184,10 +184,14 @@ func (u *Units) Give(units, window int64, holder string) (given int64) {
 	return given
 }
 
-// Owe takes units from a log that may not have them: at most so many as it holds more.
+// Owe takes units from a log that may not have them: at most so many as it holds more. The
+// log may be one of a longer period now: what has ended by p stays.
 func (u *Units) Owe(p *Params, now, units int64) {
 	s, _ := u.State(p, now, 1, 0)
-	u.Take(p, now, max(0, min(units, 2*p.Capacity-s[uUsed])), &s, "")
+	u.setBack(now)
+	if units = min(units, 2*p.Capacity-s[uUsed]); units > 0 {
+		u.add(unit{at: now, n: units})
+	}
 }
 
 // Renew has the slot of a holder end at an instant, and reports whether it had one.

@@ -28,6 +28,10 @@ end
 -- not reach it.
 local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) .. string.format('@%.0f', now) end
 
+-- MAX_RECORD is longer, in bytes, than a record of eight buckets of the longest names: what
+-- somebody else put there must not keep the server busy.
+local MAX_RECORD = 262144
+
 -- is_record reports whether was is a record.
 local function is_record(was)
   if type(was) ~= 'table' or type(was[1]) ~= 'string' or type(was[6]) ~= 'table' or type(was[7]) ~= 'string' then
@@ -67,6 +71,12 @@ end
 -- read_record returns the record under a key, nil if there is none, and an error text
 -- where something else is kept there.
 local function read_record(record)
+  local size = redis.pcall('STRLEN', record)
+  if failure(size) then
+    return nil, size.err
+  elseif size > MAX_RECORD then
+    return nil, NO_STATE
+  end
   local kept = redis.pcall('GET', record)
   if not kept then
     return nil
@@ -148,6 +158,26 @@ local function give(l, k, f, units, window, by)
   return write(k, f, pack_state(l, s, form), 0, true) or 1
 end
 
+-- move brings the state of a window to now by its own length: the limit may have become
+-- another one since it was charged. It returns nil where that has no window for now.
+local function move(l, s)
+  local length = s[2] - s[1]
+  if s[1] > now or l.algorithm ~= SLIDING_WINDOW and now >= s[2] and (l.bounds or s[1] % length > 0) then
+    return enter(l, s)
+  end
+  s = {s[1], s[2], s[3], s[4], s[5], s[6]}
+  if l.algorithm == SLIDING_WINDOW then
+    sliding_move(s, length)
+  elseif now >= s[2] then
+    s[1], s[3], s[4] = now - now % length, 0, 0
+    s[2] = s[1] + length
+  end
+  if s[6] <= now then
+    s[5], s[6] = 0, 0
+  end
+  return s
+end
+
 -- owe takes units from a bucket that may not have them: at most so many that it owes
 -- as much as it can hold. It returns what went wrong, or nil.
 local function owe(l, k, f, units)
@@ -168,7 +198,12 @@ local function owe(l, k, f, units)
   if was and l.algorithm == TOKEN_BUCKET then
     l = written_by(was)
   end
-  local s = enter(l, was)
+  local s
+  if was and l.algorithm ~= TOKEN_BUCKET then
+    s = move(l, was)
+  else
+    s = enter(l, was)
+  end
   if not s then
     return 'LGCLOCK'
   end

@@ -141,14 +141,20 @@ local function give_units(k, l, units, window, holder)
   return failure(n) or n
 end
 
--- owe takes units from a log that may not have them: at most so many as it holds more.
+-- owe takes units from a log that may not have them: at most so many as it holds more. The
+-- log may be one of a longer period now: what has ended by this one stays, and so does an
+-- expiry that is later.
 local function owe_units(k, l, units)
-  local err = failure(redis.pcall('ZREMRANGEBYSCORE', k, '-inf', text(now - span(l)))) or set_back(k)
-  local used = err or redis.pcall('ZCARD', k)
+  local err = set_back(k)
+  local used = err or redis.pcall('ZCOUNT', k, '(' .. text(now - span(l)), '+inf')
   err = err or failure(used)
   units = err and 0 or min(units, 2 * l.capacity - used)
   if units > 0 then
-    err = add(k, units) or arm(k, l)
+    local ttl = redis.pcall('PTTL', k)
+    err = failure(ttl) or add(k, units)
+    if not err and ttl * 1000 < span(l) then
+      err = arm(k, l)
+    end
   end
   return err
 end
