@@ -16,7 +16,7 @@ import (
 // Rights are the ACL rules of a user that may do all that limitgate does, and
 // nothing else.
 const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
-	" +get +set +getex +exists +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
+	" +get +set +getex +strlen +exists +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
 	" +zadd +zcard +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
 
 const (

@@ -64,7 +64,9 @@ func (c *conn) serve(b *batch) (quit bool, err error) {
 	done := make(chan struct{})
 	turn := &task{run: func() {
 		defer close(done)
-		quit, err = c.call(b, true)
+		if err = c.ctx.Err(); err == nil {
+			quit, err = c.call(b, true)
+		}
 	}}
 	c.listener.long.add(turn)
 	select {

@@ -212,6 +212,7 @@ func (l *listener) drain() {
 func (l *listener) killAll() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.cancel() // none gets the turn of another that is killed before it
 	for c := range l.open {
 		c.kill()
 	}
