@@ -19,7 +19,7 @@ const (
 	// crowdBurst makes the limit's full time as long as all of them need: turns are not
 	// later than that.
 	crowdBurst = "10000"
-	crowdFull = 10 * time.Second // the least time in which all can be admitted
+	crowdFull  = 10 * time.Second // the least time in which all can be admitted
 	// backoffFirst and backoffMost bound the pauses of clients that wait as long as
 	// they think fit.
 	backoffFirst = 100 * time.Millisecond
