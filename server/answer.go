@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -64,7 +65,8 @@ func (c *conn) serve(b *batch) (quit bool, err error) {
 	done := make(chan struct{})
 	turn := &task{run: func() {
 		defer close(done)
-		if err = c.ctx.Err(); err == nil {
+		// The listener's context ends before those of its connections, which end one by one.
+		if err = errors.Join(c.listener.ctx.Err(), c.ctx.Err()); err == nil {
 			quit, err = c.call(b, true)
 		}
 	}}
