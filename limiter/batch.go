@@ -81,14 +81,15 @@ func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
 			it := &items[j]
 			fits, hit := it.Cost <= it.Limit.Params.Capacity, deny.refuse(it, now)
 			if hit && fits && (b.mayTake(i, it) || it.Limit.Lease.On && held.holds(it, now)) {
-				it.Source, it.Verdict, hit = limit.SourceNone, limit.Verdict{}, false
+				undecide(it)
+				hit = false
 			}
 			refused = refused || hit
 			never = never || !hit && !fits && it.Enforced()
 		}
 		if refused && never { // another limit denies for ever, and binds
 			refused = false
-			forget(items)
+			undecideCached(items)
 		}
 		if refused && renew {
 			refused = !deny.renewAll(items, now)
@@ -99,11 +100,14 @@ func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
 	}
 }
 
-// forget makes the items undecided that the cache refused.
-func forget(items []limit.Item) {
+// undecide makes an item undecided.
+func undecide(it *limit.Item) { it.Source, it.Verdict = limit.SourceNone, limit.Verdict{} }
+
+// undecideCached makes the items undecided that the cache refused.
+func undecideCached(items []limit.Item) {
 	for i := range items {
 		if items[i].Source == limit.SourceCache {
-			items[i].Source, items[i].Verdict = limit.SourceNone, limit.Verdict{}
+			undecide(&items[i])
 		}
 	}
 }

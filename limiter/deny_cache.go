@@ -135,7 +135,7 @@ func (c *denyCache) renewAll(items []limit.Item, now int64) bool {
 			if !c.renew(&items[i], now) {
 				return false // somebody else was first
 			}
-			items[i].Source, items[i].Verdict = limit.SourceNone, limit.Verdict{}
+			undecide(&items[i])
 		}
 	}
 	return true

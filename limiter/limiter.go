@@ -245,18 +245,19 @@ func (l *Limiter) outgrown(items []limit.Item) bool {
 // and keeps the units that it granted ahead.
 func (l *Limiter) learn(b *Batch, calls []limit.Call, at limit.Moment) {
 	received := int64(0)
-	known := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
+	// What the store took is of interest only where a refusal is kept.
+	caching := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
 	for _, c := range calls {
 		items := b.buf.Items[c.First:c.Last]
-		known = known || l.deny != nil && refuses(items) // by this call, for those behind it
-		refused, leased := known, items[0].Limit.Lease.On
-		if !refused && !leased {
+		caching = caching || l.deny != nil && refuses(items)
+		leased := items[0].Limit.Lease.On
+		if !caching && !leased {
 			continue
 		}
 		if received == 0 {
 			received = l.instant(l.opts.Now())
 		}
-		if refused {
+		if caching {
 			l.deny.learn(items, l.instant(at.Start), received)
 		}
 		if leased {
