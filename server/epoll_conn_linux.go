@@ -226,8 +226,10 @@ func (c *epollConn) settle() {
 		held += int64(len(c.in.buf))
 	}
 	switch c.state {
-	case stateReplying:
-		held += int64(cap(c.batch.reply))
+	case stateReplying, stateServing: // of the latter only before its task is queued
+		if len(c.batch.reply) > mediumBuffer || c.state == stateReplying {
+			held += int64(cap(c.batch.reply))
+		}
 	case stateWriting:
 		held += int64(cap(c.rest))
 	default:

@@ -141,7 +141,7 @@ func (c *epollConn) weigh() (w weight, ok bool) {
 // offload has a lane do what may block.
 func (c *epollConn) offload(ctx context.Context, l *lane, ask func(context.Context) outcome) {
 	c.state = stateServing
-	if len(c.in.buf) > mediumBuffer {
+	if len(c.in.buf) > mediumBuffer || len(c.batch.reply) > mediumBuffer {
 		c.settle() // the queue may be long
 	}
 	c.lane, c.taskCtx, c.ask = l, ctx, ask

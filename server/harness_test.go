@@ -61,7 +61,7 @@ type clerk struct {
 // Weigh: all commands wait, but for those whose names say otherwise.
 func (c *clerk) Weigh(cmd [][]byte) (waits, long bool) {
 	switch strings.ToUpper(string(cmd[0])) {
-	case "LIGHT":
+	case "LIGHT", "LIGHTBIG":
 		return false, false
 	case "LONG", "WALK":
 		return true, true
@@ -139,7 +139,7 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 	case "KEEP":
 		c.held, _ = strconv.Atoi(string(cmd[1]))
 		return append(out, "+QUEUED\r\n"...), false
-	case "BIG": // as COMMAND DOCS
+	case "BIG", "LIGHTBIG": // as COMMAND DOCS
 		return append(out, bigReply...), false
 	case "LIGHT":
 		return append(out, "+LIGHT\r\n"...), false

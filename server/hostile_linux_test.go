@@ -142,6 +142,32 @@ func TestKeptIsBounded(t *testing.T) {
 	}
 }
 
+// TestRepliesInALaneCount: a reply that waits for the next command of its batch counts.
+func TestRepliesInALaneCount(t *testing.T) {
+	r := start(t, Options{})
+	clients := r.dialMany(2 * waitingTasks)
+	for _, c := range clients {
+		c.send("LIGHTBIG\r\nBLOCK\r\n")
+	}
+	want := int64(len(clients) * len(bigReply))
+	await(t, "all replies count", func() bool {
+		l := &r.server.ledger
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.total >= want
+	})
+	close(r.desk.proceed)
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	if total := r.server.ledger.total; total != 0 {
+		t.Errorf("%d bytes are left", total)
+	}
+}
+
 // TestWaitingIsBounded: commands that wait are served by a bounded number of goroutines,
 // all of them in the end; light ones do not wait for them.
 func TestWaitingIsBounded(t *testing.T) {
