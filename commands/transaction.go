@@ -15,10 +15,6 @@ const (
 	// and EXEC.
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
-	// wordOverhead and commandOverhead are what a word and a command that are kept
-	// cost beside their bytes: slices, and what the allocator rounds up.
-	wordOverhead    = 32
-	commandOverhead = 64
 )
 
 // execAborted is what Redis says when EXEC itself is malformed.
@@ -26,8 +22,7 @@ const execAborted = "EXECABORT Transaction discarded because of: "
 
 // transaction is what came since MULTI.
 type transaction struct {
-	cmds  [][][]byte
-	bytes int
+	queued queuedCommands
 	// others are the commands that are not about limits: few are called for in a
 	// transaction, and many make EXEC long.
 	others int
@@ -42,32 +37,17 @@ func (s *Session) Held() int {
 	if s.tx == nil {
 		return 0
 	}
-	return s.tx.bytes
+	return s.tx.queued.size()
 }
 
 // breakOff has EXEC refuse, which needs nothing kept.
 func (t *transaction) breakOff() { *t = transaction{broken: true} }
 
-// keep keeps a command for EXEC, and reports false when there is no room. What args
-// alias is only there until this batch is answered.
+// keep keeps a copy of a command for EXEC, and reports false when there is no room.
 func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
-	size := 0
-	for _, a := range args {
-		size += len(a)
-	}
-	cost := size + len(args)*wordOverhead + commandOverhead
-	if len(t.cmds) == maxQueued || t.bytes+cost > maxQueuedBytes {
+	if !t.queued.add(args) {
 		return false
 	}
-	bytes := make([]byte, 0, size)
-	kept := make([][]byte, len(args))
-	for i, a := range args {
-		begin := len(bytes)
-		bytes = append(bytes, a...)
-		kept[i] = bytes[begin:len(bytes):len(bytes)]
-	}
-	t.cmds = append(t.cmds, kept)
-	t.bytes += cost
 	if c.group != groupLimit {
 		t.others++
 	}
@@ -125,15 +105,15 @@ func execCommand(ctx context.Context, s *Session, _ [][]byte) {
 	case t.broken:
 		s.out.error("EXECABORT Transaction discarded because of previous errors.")
 	default:
-		s.exec(ctx, t.cmds)
+		s.exec(ctx, &t.queued)
 	}
 }
 
 // exec answers what was kept.
-func (s *Session) exec(ctx context.Context, cmds [][][]byte) {
+func (s *Session) exec(ctx context.Context, queued *queuedCommands) {
 	begin := len(s.out.buf)
-	s.out.array(len(cmds))
-	for _, args := range cmds {
+	s.out.array(queued.count)
+	for args := range queued.all() {
 		if len(s.out.buf)-begin > maxReply && !isDecision(args) {
 			s.decide()
 			s.out.error("ERR the reply to this transaction exceeds " + strconv.Itoa(maxReply) + " bytes: send fewer such commands at once")

@@ -30,7 +30,7 @@ func TestTransactionBound(t *testing.T) {
 		}
 		queued++
 	}
-	if queued == 0 || queued > 40 || kept > 2<<20 {
+	if queued == 0 || kept > 3<<19 {
 		t.Errorf("%d commands of 1,024 words were kept, in %d bytes", queued, kept)
 	}
 	s.Serve(context.Background(), [][][]byte{long}, nil)
