@@ -5,24 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limiter"
-	"github.com/limitgate/limitgate/memory"
 )
 
 // TestCommitAfterAChange: what a commit takes beyond its estimate counts in the window of the
 // limit that is in force, not of the one that the reservation was made under.
 func TestCommitAfterAChange(t *testing.T) {
-	node := redistest.Start(t)
-	redis, err := openWith(t.Context(), Options{Addrs: []string{node.Addr}, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second}, onFakeClock(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	running(t, redis)
-	c := client(t, node.Addr)
+	stores := openTimedStores(t)
 	const start = 2_208_988_800_000_000 // 2040: nothing expires while the test runs
-	for name, store := range map[string]limiter.Store{"redis": redis, "memory": memory.New(memory.Options{})} {
+	for name, store := range stores.byName {
 		for _, algorithm := range []string{"fixed_window", "sliding_window", "sliding_log"} {
 			for _, tc := range []struct {
 				before, after string
@@ -34,25 +25,19 @@ func TestCommitAfterAChange(t *testing.T) {
 				{"100/h", "100/s", 3_000_000, true}, // what was used in that second is over
 			} {
 				now := int64(start)
-				at := func() limit.Moment {
-					if err := c.Do(t.Context(), toAny(clockArgs(now))...).Err(); err != nil {
-						t.Fatal(err)
-					}
-					return limit.Moment{Now: now, Start: time.Now(), Timeout: 5 * time.Second}
-				}
 				tenant := fmt.Sprint("change-", algorithm, tc.before, tc.after)
 				take := func(rate string, req limit.Request) limit.Item {
 					var b limit.Buffer
 					req.Tenant = tenant
 					compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: rate, Algorithm: algorithm}).Resolve(&req, testAddrs, now, &b)
-					store.Take(at(), b.Items, b.Calls)
+					store.Take(stores.at(t, now), b.Items, b.Calls)
 					return b.Items[0]
 				}
 				take(tc.before, limit.Request{Cost: 1, ID: "x", Hold: limit.HoldReservation, HoldFor: time.Hour})
 				now += 2_500_000
 				take(tc.after, limit.Request{Cost: 1})
 				what := limit.Settlement{Hold: limit.HoldReservation, Tenant: tenant, ID: "x", Change: limit.ChangeCommit, Units: 61}
-				if got, _ := store.Settle(at(), &what); got != limit.OutcomeDone {
+				if got, _ := store.Settle(stores.at(t, now), &what); got != limit.OutcomeDone {
 					t.Fatalf("%s: outcome %d", name, got)
 				}
 				now += tc.later

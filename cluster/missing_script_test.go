@@ -62,15 +62,23 @@ func (c forgetful) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("\r\nLOAD\r\n")) {
 		return c.Conn.Write(b)
 	}
-	const command = "\r\nEVALSHA\r\n$40\r\n"
-	sent := bytes.Clone(b)
+	return c.Conn.Write(withoutScript(b, func() bool { return rand.IntN(3) == 0 }))
+}
+
+// evalSHA begins a call of a script, before its hash.
+const evalSHA = "\r\nEVALSHA\r\n$40\r\n"
+
+// withoutScript returns a copy of sent in which the calls that are chosen name a script that
+// Redis does not have.
+func withoutScript(sent []byte, chosen func() bool) []byte {
+	sent = bytes.Clone(sent)
 	for rest := sent; ; {
-		i := bytes.Index(rest, []byte(command))
+		i := bytes.Index(rest, []byte(evalSHA))
 		if i < 0 {
-			return c.Conn.Write(sent)
+			return sent
 		}
-		rest = rest[i+len(command):]
-		if rand.IntN(3) == 0 {
+		rest = rest[i+len(evalSHA):]
+		if chosen() {
 			copy(rest, strings.Repeat("0", 40))
 		}
 	}
@@ -105,19 +113,10 @@ type flushed struct {
 }
 
 func (c flushed) Write(b []byte) (int, error) {
-	const command = "\r\nEVALSHA\r\n$40\r\n"
-	if !bytes.Contains(b, []byte(command)) || c.times.Add(-1) < 0 {
-		return c.Conn.Write(b)
+	if bytes.Contains(b, []byte(evalSHA)) && c.times.Add(-1) >= 0 {
+		b = withoutScript(b, func() bool { return true })
 	}
-	sent := bytes.Clone(b)
-	for rest := sent; ; {
-		i := bytes.Index(rest, []byte(command))
-		if i < 0 {
-			return c.Conn.Write(sent)
-		}
-		rest = rest[i+len(command):]
-		copy(rest, strings.Repeat("0", 40))
-	}
+	return c.Conn.Write(b)
 }
 
 // TestScriptFlushedAgain: a script that is flushed between its loading and the call is loaded

@@ -325,8 +325,8 @@ func (f *flight) hand(m *member, verdicts []limit.Verdict) (last, inTime bool) {
 	return last, inTime
 }
 
-// decideItems gives the items of a call their verdicts. Kept says that the store keeps the
-// answer.
+// decideItems gives the items of a call their verdicts. Kept reports whether the store keeps
+// the answer.
 func (f *flight) decideItems(items []limit.Item, verdicts []limit.Verdict, kept bool) {
 	for i := range items {
 		it := &items[i]

@@ -5,24 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limiter"
-	"github.com/limitgate/limitgate/memory"
 )
 
 // TestSettleAcrossABoundary: units come back to a sliding window while it weighs, whether or
 // not another check came first since it ended, and to a fixed window while it runs.
 func TestSettleAcrossABoundary(t *testing.T) {
-	node := redistest.Start(t)
-	redis, err := openWith(t.Context(), Options{Addrs: []string{node.Addr}, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second}, onFakeClock(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	running(t, redis)
-	c := client(t, node.Addr)
+	stores := openTimedStores(t)
 	const start = 2_208_988_800_000_000 // 2040: nothing expires while the test runs
-	for name, store := range map[string]limiter.Store{"redis": redis, "memory": memory.New(memory.Options{})} {
+	for name, store := range stores.byName {
 		for _, tc := range []struct {
 			algorithm string
 			after     int64 // microseconds
@@ -37,19 +28,13 @@ func TestSettleAcrossABoundary(t *testing.T) {
 		} {
 			set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "10/m", Algorithm: tc.algorithm})
 			for _, checked := range []bool{false, true} {
-				at := func(now int64) limit.Moment {
-					if err := c.Do(t.Context(), toAny(clockArgs(now))...).Err(); err != nil {
-						t.Fatal(err)
-					}
-					return limit.Moment{Now: now, Start: time.Now(), Timeout: 5 * time.Second}
-				}
 				tenant := fmt.Sprint("boundary-", tc.algorithm, tc.after, checked)
 				var b limit.Buffer
 				take := func(now int64, req limit.Request) limit.Item {
 					b.Reset()
 					req.Tenant = tenant
 					set.Resolve(&req, testAddrs, now, &b)
-					store.Take(at(now), b.Items, b.Calls)
+					store.Take(stores.at(t, now), b.Items, b.Calls)
 					return b.Items[0]
 				}
 				take(start, limit.Request{Cost: 6, ID: "x", Hold: limit.HoldReservation, HoldFor: time.Hour})
@@ -59,7 +44,7 @@ func TestSettleAcrossABoundary(t *testing.T) {
 					want--
 				}
 				what := limit.Settlement{Hold: limit.HoldReservation, Tenant: tenant, ID: "x", Change: limit.ChangeCommit, Units: 2}
-				if got, _ := store.Settle(at(start+tc.after), &what); got != limit.OutcomeDone {
+				if got, _ := store.Settle(stores.at(t, start+tc.after), &what); got != limit.OutcomeDone {
 					t.Fatalf("%s: outcome %d", name, got)
 				}
 				if it := take(start+tc.after, limit.Request{Cost: 1}); it.Remaining+1 != want {
@@ -68,12 +53,4 @@ func TestSettleAcrossABoundary(t *testing.T) {
 			}
 		}
 	}
-}
-
-func toAny(words []string) []any {
-	all := make([]any, len(words))
-	for i, w := range words {
-		all[i] = w
-	}
-	return all
 }

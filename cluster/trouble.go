@@ -172,10 +172,9 @@ func (k Kind) callsForReload() bool {
 	}
 }
 
-// sick reports whether trouble of this kind says that the node itself is not well,
-// so that it counts against its breaker: its transport, or its own state. A reply about
-// one bucket says nothing of the others, and a node that replies what is not known here
-// does reply.
+// sick reports whether trouble of this kind counts against the node's breaker: the trouble of
+// its transport, or of its own state. A reply about one bucket is no evidence about the
+// others, and a node that sends an unknown reply does reply.
 func (k Kind) sick() bool {
 	switch k {
 	case KindTimeout, KindNetwork, KindClusterDown, KindReadOnly, KindLoading, KindMasterDown, KindOOM, KindBusy,

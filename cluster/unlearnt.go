@@ -95,9 +95,9 @@ var errAnswersNow = errors.New("it did not answer, and does now")
 // isEmpty reports whether no master of the store is known.
 func (s *Store) isEmpty() bool { return len(s.top.Load().nodes) == 0 }
 
-// pauseOfReloads is the least time to the next reload. While there is nobody to ask, every
-// call asks for one: then it is by chance a little longer than that of other reloads, so that
-// a fleet that started together does not dial a store that comes back at one moment.
+// pauseOfReloads is the least time to the next reload. While no master is known,
+// every call asks for one: then a random part is added to the pause, so that a fleet that
+// started together does not dial a store that comes back at one moment.
 func (s *Store) pauseOfReloads() time.Duration {
 	if s.isEmpty() {
 		return openReload + rand.N(openReload/2)

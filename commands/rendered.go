@@ -15,7 +15,7 @@ type rendered struct {
 	help       []byte
 }
 
-// newRendered returns what makes the replies when they are first needed.
+// newRendered returns a function that makes the replies at its first call.
 func (h *Handler) newRendered(resp3 bool) func() *rendered {
 	return sync.OnceValue(func() *rendered { return h.render(resp3) })
 }
@@ -28,7 +28,7 @@ func (s *Session) rendered() *rendered {
 	return s.h.resp2()
 }
 
-// raw appends what is RESP already.
+// raw appends encoded RESP.
 func (r *reply) raw(b []byte) { r.buf = append(r.buf, b...) }
 
 // parts appends an aggregate of parts behind its header, unless that is too long.

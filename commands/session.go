@@ -160,8 +160,8 @@ const maxReply = 256 << 10
 // Serve answers cmds in order, appending to out, and returns how many. Checks that
 // follow each other are decided as one batch. It stops before a command that is heavier
 // than the first, behind a long one, and where the reply is large before one that
-// is no decision, since decisions are small. Quit says that the connection ends with
-// the reply.
+// is no decision, since decisions are small. With quit the connection ends after the
+// reply.
 func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, served int, quit bool) {
 	s.out.buf = out
 	s.takeScratch()

@@ -56,7 +56,7 @@ type limitsDecoder struct {
 	doc      limit.Document
 	problems []limit.Problem
 	tenant   limit.TenantSpec // the one that is compiled
-	// unreadable says that the file is not YAML at all, or has too many mistakes.
+	// unreadable is true of a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }
 
@@ -64,8 +64,7 @@ type limitsDecoder struct {
 // mended at once, and each takes more memory than it takes in the file.
 const maxProblems = 1000
 
-// fail notes a mistake. The last of maxProblems is followed by one that says that there may
-// be more.
+// fail notes a mistake. One line behind the last of maxProblems asks to mend these first.
 func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
 	switch len(d.problems) {
 	case maxProblems + 1:

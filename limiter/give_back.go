@@ -63,8 +63,8 @@ func (b *Batch) anyGrantDenied() bool {
 	return false
 }
 
-// granted reports whether a call took units, or was given an answer of the store again
-// that counts those who rely on it: no enforced item of it denies.
+// granted reports whether a call took units, or repeats an answer of the store that counts its
+// callers: no enforced item of it denies.
 func granted(call []limit.Item) bool {
 	taken := false
 	for i := range call {

@@ -96,8 +96,8 @@ func (j *jitter) peek(d *limit.Decision) int64 {
 
 // enqueue adds a caller to a bucket's queue that could be admitted at first if there
 // was none, and needs what comes in own microseconds. It returns how much later than
-// first its turn is. The queue is not longer than most, in ms, whoever floods the
-// bucket.
+// first its turn is. The queue is not longer than most, in ms, however many
+// callers one bucket has.
 func (j *jitter) enqueue(it *limit.Item, first, own, most int64) int64 {
 	bucket := j.hash(it)
 	q := &j.queues[bucket%queuesTracked]

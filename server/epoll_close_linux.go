@@ -126,7 +126,7 @@ func (c *epollConn) onGone() {
 	}
 	c.doomed = true
 	c.cancel()
-	// What epoll reports of a connection without a client it reports all the time.
+	// Epoll reports the end of the client again and again.
 	_ = unix.EpollCtl(c.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 }
 

@@ -59,7 +59,7 @@ type epollConn struct {
 	kept    int64 // by the session
 }
 
-// connState says what a connection waits for.
+// connState is the state of a connection, by the event that moves it on.
 type connState uint8
 
 const (
@@ -72,7 +72,7 @@ const (
 	stateGone                      // nothing: the descriptor is closed
 )
 
-// What epoll reports beside errors and hang-ups, which it always does. A connection
+// Events that epoll reports beside errors and hang-ups, which it always does. A connection
 // that is not read is still watched for its client's end.
 const (
 	readEvents  = unix.EPOLLIN | unix.EPOLLRDHUP

@@ -59,7 +59,7 @@ type shard struct {
 
 // readyz answers 200 while the proxy decides, which it does with stale limits
 // and a sick store too; it says so. While it drains it answers 503, and while the
-// store forbids what it needs: nobody but an operator mends that. Before it has reached
+// store forbids commands that it needs: only an operator can mend that. Before it has reached
 // its store a setting decides.
 func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()

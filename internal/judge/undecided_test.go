@@ -9,75 +9,116 @@ import (
 // undecided returns the first step from which on the documentation leaves open what is right,
 // or -1.
 func undecided(h *history, plain []answer) int {
-	sets := make([]*limit.Set, len(h.files))
-	for i, f := range h.files {
+	p := past{
+		held: map[heldID]bool{}, ids: map[string]int{}, asked: map[string]string{}, reserved: map[string][]bucket{},
+		owed: map[string]int64{}, used: map[int]bool{0: true}, changes: map[string]int{},
+	}
+	for _, f := range h.files {
 		set, err := compile(f)
 		if err != nil {
 			return 0
 		}
-		sets[i] = set
+		p.sets = append(p.sets, set)
 	}
-	held := map[heldID]bool{}
-	old := map[string]int{} // ids that were used before the last reset or reload, or settled
-	asked := map[string]string{}
-	reserved := map[string][]bucket{}
-	owed := map[string]int64{} // by buckets, if nothing had come back
-	used := map[int]bool{0: true}
-	now, changes := 0, map[string]int{} // how often a fixed window's period was changed
 	for i := range min(len(h.steps), len(plain)) {
 		o := &h.steps[i]
-		id := o.tenant + " " + o.id
-		if o.kind.pipelined() && o.id != "" {
-			if old[id] >= stale || asked[id] != "" && asked[id] != o.words() {
-				return i
-			}
-			old[id], asked[id] = fresh, o.words()
-		}
-		settles := o.kind == commit || o.kind == cancel || o.kind == release || o.kind == renew
-		if settles && old[id] == gone {
+		if p.reuses(o) || p.owesTooMuch(o) || p.holdsAgain(o, plain[i].buckets) || o.kind == reload && p.changesOpenly(o.file) {
 			return i
 		}
-		if o.kind == commit {
-			for _, b := range reserved[id] {
-				owed[b.name] += max(0, o.units-b.cost)
-				if b.params.Algorithm == limit.AlgorithmTokenBucket && owed[b.name] > b.params.Capacity {
-					return i
-				}
-			}
-		}
-		switch o.kind {
-		case release, commit, cancel:
-			old[id] = stale
-		case reset:
-			makeStale(old, gone)
-		case reserve, acquire:
-			reserved[id] = plain[i].buckets
-			id := heldID{o.settlement().Hold, o.tenant, o.id}
-			if slices.ContainsFunc(plain[i].buckets, func(b bucket) bool { return b.shared }) {
-				if held[id] {
-					return i
-				}
-				held[id] = true
-			}
-		case reload:
-			makeStale(old, stale)
-			for before := range used {
-				if changedOpenly(sets[before], sets[o.file]) {
-					return i
-				}
-			}
-			used[o.file] = true
-			for _, id := range changedWindows(sets[now], sets[o.file]) {
-				if changes[id]++; changes[id] > 1 { // what counts is bounded, not exact
-					return i
-				}
-			}
-			now = o.file
-		}
+		p.settle(o)
 	}
 	return -1
 }
 
+// past is what the steps of a history before the next one did.
+type past struct {
+	sets     []*limit.Set
+	held     map[heldID]bool
+	ids      map[string]int    // fresh, stale or gone, by tenant and ID
+	asked    map[string]string // the words of a request, by tenant and ID
+	reserved map[string][]bucket
+	owed     map[string]int64 // by buckets, if nothing had come back
+	used     map[int]bool     // files
+	file     int              // the one in use
+	changes  map[string]int   // of the period of a fixed window, by limit
+}
+
+func (o *operation) fullID() string { return o.tenant + " " + o.id }
+
+// reuses reports whether a step has the ID of one that was settled, or that asked for something
+// else. It notes its own.
+func (p *past) reuses(o *operation) bool {
+	id := o.fullID()
+	switch {
+	case o.kind.pipelined() && o.id != "":
+		if p.ids[id] >= stale || p.asked[id] != "" && p.asked[id] != o.words() {
+			return true
+		}
+		p.ids[id], p.asked[id] = fresh, o.words()
+	case o.kind == commit || o.kind == cancel || o.kind == release || o.kind == renew:
+		return p.ids[id] == gone
+	}
+	return false
+}
+
+// owesTooMuch reports whether a commit may exceed the debt of a token bucket.
+func (p *past) owesTooMuch(o *operation) bool {
+	if o.kind != commit {
+		return false
+	}
+	for _, b := range p.reserved[o.fullID()] {
+		p.owed[b.name] += max(0, o.units-b.cost)
+		if b.params.Algorithm == limit.AlgorithmTokenBucket && p.owed[b.name] > b.params.Capacity {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsAgain reports whether a request that meets a shared limit is held twice.
+func (p *past) holdsAgain(o *operation, met []bucket) bool {
+	if o.kind != reserve && o.kind != acquire {
+		return false
+	}
+	p.reserved[o.fullID()] = met
+	if !slices.ContainsFunc(met, func(b bucket) bool { return b.shared }) {
+		return false
+	}
+	id := heldID{o.settlement().Hold, o.tenant, o.id}
+	again := p.held[id]
+	p.held[id] = true
+	return again
+}
+
+// changesOpenly reports whether a file changes limits in a way whose effect is left open.
+func (p *past) changesOpenly(file int) bool {
+	for before := range p.used {
+		if changedOpenly(p.sets[before], p.sets[file]) {
+			return true
+		}
+	}
+	for _, id := range changedWindows(p.sets[p.file], p.sets[file]) {
+		if p.changes[id]++; p.changes[id] > 1 { // what counts is bounded, not exact
+			return true
+		}
+	}
+	p.used[file], p.file = true, file
+	return false
+}
+
+// settle notes the IDs that a step makes old.
+func (p *past) settle(o *operation) {
+	switch o.kind {
+	case release, commit, cancel:
+		p.ids[o.fullID()] = stale
+	case reset:
+		makeStale(p.ids, gone)
+	case reload:
+		makeStale(p.ids, stale)
+	}
+}
+
+// States of an ID, each older than the one before.
 const (
 	fresh = iota + 1
 	stale
