@@ -30,7 +30,7 @@ func compare(h *history, truth, got []answer, w way) *mismatch {
 	first := 0 // of the pipeline
 	for i := range got {
 		a, want := &got[i], &truth[i]
-		if i-first >= w.batch || !h.steps[i].joined || !h.steps[i].kind.pipelined() {
+		if i-first >= w.batch || !h.steps[i].joined || !h.steps[i].kind.pipelined() || !h.steps[first].kind.pipelined() {
 			first = i
 		}
 		switch {
@@ -149,18 +149,23 @@ func tolerated(h *history, truth []answer, first, i int, a *answer) bool {
 		if b.id != a.id || b.params.Capacity != a.limit {
 			continue
 		}
-		held := int64(0)
+		held, until := int64(0), int64(0)
 		for j := first; j < i; j++ {
 			if h.steps[j].kind.pipelined() && !truth[j].allowed {
-				held += heldIn(&truth[j], b.name)
+				if units := heldIn(&truth[j], b.name); units > 0 {
+					held, until = held+units, max(until, h.steps[j].ttl)
+				}
 			}
 		}
 		if held == 0 || a.remaining > b.remaining || a.remaining < b.remaining-held {
 			continue
 		}
 		latest := b.reset
-		if b.params.Algorithm == limit.AlgorithmTokenBucket {
+		switch b.params.Algorithm {
+		case limit.AlgorithmTokenBucket:
 			latest += refillMillis(b.params, held)
+		case limit.AlgorithmConcurrency:
+			latest = max(latest, until)
 		}
 		if a.full >= b.reset && a.full <= latest && !moreLeft(a.remaining, a.limit, want.remaining, want.limit) {
 			return true
