@@ -168,7 +168,7 @@ func (s *slots) give(key string) (held bool) {
 	h, _ := s.holders.Peek(key)
 	for _, name := range h.names {
 		if b, ok := s.buckets.Peek(name); ok {
-			held = b.Give(1, 0, string(limit.Holder([]byte(key)))) > 0 || held
+			held = b.Give(0, 1, 0, string(limit.Holder([]byte(key)))) > 0 || held
 		}
 	}
 	s.forget(key)

@@ -167,9 +167,13 @@ func (u *Units) add(one unit) {
 // LatestUnits stands for the instant of the latest units of a log, in Give.
 const LatestUnits = -1
 
-// Give gives units of a log back that were taken at the instant window, or the latest,
-// or the slot of a holder, and returns how many there were.
-func (u *Units) Give(units, window int64, holder string) (given int64) {
+// Give gives units of a log back at now that were taken at the instant window, or the latest,
+// or the slot of a holder, and returns how many there were. Where the clock was set back since
+// they were taken, they are the latest: a check may have made all units ones of its own time.
+func (u *Units) Give(now, units, window int64, holder string) (given int64) {
+	if window > now {
+		window = LatestUnits
+	}
 	for i := len(u.units) - 1; i >= 0 && given < units; i-- {
 		x := &u.units[i]
 		if holder != x.holder || holder == "" && x.at != window && window != LatestUnits {

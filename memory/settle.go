@@ -81,7 +81,7 @@ func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now 
 // holder, and reports whether it took any.
 func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, holder string) (took bool) {
 	if p.Algorithm.OneByOne() {
-		return sh.giveUnits(name, units, window, holder)
+		return sh.giveUnits(now, name, units, window, holder)
 	}
 	at := sh.find(maphash.Bytes(sh.seed, name), name)
 	if at == none {

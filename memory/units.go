@@ -24,9 +24,9 @@ func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call 
 	sh.account(string(it.Name), u)
 }
 
-// giveUnits gives units back to a bucket, see limit.Units.Give, and reports whether it
+// giveUnits gives units back to a bucket at now, see limit.Units.Give, and reports whether it
 // took any.
-func (sh *shard) giveUnits(name []byte, units, window int64, holder string) bool {
+func (sh *shard) giveUnits(now int64, name []byte, units, window int64, holder string) bool {
 	u := sh.units[string(name)]
 	if u == nil {
 		return false
@@ -34,7 +34,7 @@ func (sh *shard) giveUnits(name []byte, units, window int64, holder string) bool
 	if u.params.Algorithm != limit.AlgorithmConcurrency {
 		holder = ""
 	}
-	given := u.Give(units, window, holder)
+	given := u.Give(now, units, window, holder)
 	sh.account(string(name), u)
 	return given > 0
 }

@@ -123,14 +123,15 @@ end
 
 -- give takes units out of a log that were taken at an instant, or the latest for -1,
 -- or the slot of a holder, and returns how many there were, or an error text. Without a
--- holder the slot has ended.
+-- holder the slot has ended. Where the clock was set back since they were taken they are the
+-- latest, too: a check may have made all units ones of its own time.
 local function give_units(k, l, units, window, holder)
   if l.algorithm == CONCURRENCY then
     local n = holder and redis.pcall('ZREM', k, holder) or 0
     return failure(n) or n
   end
   local from, to = text(window), text(window)
-  if window == -1 then
+  if window == -1 or window > now then
     from, to = '-inf', '+inf'
   end
   local taken = redis.pcall('ZREVRANGEBYSCORE', k, to, from, 'LIMIT', 0, units)

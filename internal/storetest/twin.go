@@ -62,7 +62,7 @@ func (w Twin) Refund(items []limit.Item, now int64) {
 		it := &items[i]
 		b := w[string(it.Name)]
 		if it.Limit.Params.Algorithm.OneByOne() {
-			b.Units.Give(it.Cost, it.Window, "")
+			b.Units.Give(now, it.Cost, it.Window, "")
 		} else {
 			b.State = limit.Refund(&it.Limit.Params, b.State, it.Cost, it.Window, now)
 		}
