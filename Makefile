@@ -55,6 +55,11 @@ judge: ## Compare 10^7 decisions of all stores with the reference, on random lim
 	scripts/provision.sh compiler && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -run 'TestHistories$$' -count=1 -timeout=6h -v ./internal/judge
 
+.PHONY: table-model
+table-model: CHECKS ?= 5000
+table-model: ## What proxies make of 100,000 random steps with a table of limits, in made up time; minutes (CHECKS=400)
+	go test -count=1 -timeout=6h -v -run 'TestTable$$' ./internal/tablemodel -rapid.checks=$(CHECKS)
+
 .PHONY: simulate
 simulate: ## Simulate 500 proxies over shards that fail, clients that come back, cells; prints tables
 	@go test -C internal/simulation -count=1 -run 'TestFleet$$|TestProbes$$|TestClients$$|TestCells$$' -show

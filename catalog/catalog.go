@@ -33,21 +33,24 @@ type Options struct {
 }
 
 // Catalog holds the items of a table, and the set that they make. Any number of
-// goroutines may use it; Set, Cells, Status and Digest wait for nobody.
+// goroutines may use it; Set, Cells, Status and Digest never block.
 type Catalog struct {
 	opts Options
-	view atomic.Pointer[view] // for those who do not wait while a set is compiled
+	view atomic.Pointer[view] // for readers that do not wait while a set is compiled
 
-	mu    sync.Mutex            // guards what follows, and that sets are applied one after the other
-	items map[string]table.Item // the newest that were told
-	good  map[string]table.Item // what the set is made of
-	rest  map[string]bool       // which of good are no tenants
-	gone  map[string]time.Time  // when what is good was written that the table does not have
-	set   *limit.Set
-	apply func(*limit.Set)
-	grown int          // tenants that were compiled beside the set since all was
-	sum   table.Digest // of items
-	used  table.Digest // of good
+	mu      sync.Mutex            // guards the fields below, and orders the calls of apply
+	items   map[string]table.Item // as the table has them, as far as is known
+	told    map[string]telling    // the keys of items that only a message named
+	turn    uint64                // of the latest messages
+	missing map[string]time.Time  // since when a confirmed item is not in the table
+	dropped bool                  // a message was dropped since the table was read
+	good    map[string]table.Item // the parts of the set
+	rest    map[string]bool       // the keys of good that are not of tenants
+	set     *limit.Set
+	apply   func(*limit.Set)
+	grown   int          // tenants that were compiled beside the set since all was
+	sum     table.Digest // of items
+	used    table.Digest // of good
 	status
 }
 
@@ -77,8 +80,8 @@ type rejection struct {
 // anew: until then what they replaced is kept, a kilobyte or so for each.
 const compactAfter = 2000
 
-// maxTold bounds the items that a status lists.
-const maxTold = 20
+// maxListed bounds the items that a status lists.
+const maxListed = 20
 
 // New returns an empty catalog.
 func New(opts Options) *Catalog {
@@ -86,11 +89,17 @@ func New(opts Options) *Catalog {
 		opts.Now = time.Now
 	}
 	c := &Catalog{
-		opts: opts, items: map[string]table.Item{}, good: map[string]table.Item{}, rest: map[string]bool{}, gone: map[string]time.Time{}, apply: func(*limit.Set) {},
-		status: status{rejected: map[string]rejection{}},
+		opts: opts, good: map[string]table.Item{}, rest: map[string]bool{}, apply: func(*limit.Set) {},
 	}
+	c.clear()
 	c.publish()
 	return c
+}
+
+// clear forgets all items. The caller holds mu.
+func (c *Catalog) clear() {
+	c.items, c.told, c.missing, c.sum = map[string]table.Item{}, map[string]telling{}, map[string]time.Time{}, table.Digest{}
+	c.rejected = map[string]rejection{}
 }
 
 // change begins a change of the catalog, and returns what ends it.
@@ -104,141 +113,6 @@ func (c *Catalog) change() (end func()) {
 
 // publish shows what the catalog is now. The caller holds mu.
 func (c *Catalog) publish() { c.view.Store(&view{c.set, c.describe(), c.sum, c.good[table.KeyCells]}) }
-
-// Load takes the items of a whole table. It fails when no set can be made of them, and
-// then the catalog stays empty.
-func (c *Catalog) Load(items []table.Item) error {
-	defer c.change()()
-	c.take(items)
-	if c.set != nil {
-		return nil
-	}
-	why := c.rejected[""].why
-	if why == nil || !slices.ContainsFunc(items, func(it table.Item) bool { return table.IsPart(it.Key) && !it.Deleted }) {
-		why = ErrEmpty
-	}
-	c.items, c.sum, c.rejected = map[string]table.Item{}, table.Digest{}, map[string]rejection{}
-	return fmt.Errorf("load %s: %w", c.opts.Name, why)
-}
-
-// Recall takes older versions of items whose newest one cannot be used.
-func (c *Catalog) Recall(items []table.Item) {
-	defer c.change()()
-	c.recall(items)
-}
-
-// Apply takes items that have changed, and returns those that were new. It is to be called
-// now and then also without any: some that could not be used may be by then.
-func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
-	defer c.change()()
-	return c.take(items)
-}
-
-// Versions returns the versions of all items that were told.
-func (c *Catalog) Versions() map[string]int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	versions := make(map[string]int64, len(c.items))
-	for key := range c.items {
-		versions[key] = c.items[key].Version
-	}
-	return versions
-}
-
-// ApplyAll is Apply with the items of a whole table, that was read after there were the
-// versions before: what was known by then and is newer than what the table has is not of the
-// table, but of a backup's future or of somebody who could send messages, and is dropped for
-// what the table has. What the table has not at all, not even as a tombstone, changes no limit:
-// it stays in use, and counts no more. What was no item of limits and is not there any more is
-// forgotten.
-func (c *Catalog) ApplyAll(items []table.Item, before map[string]int64) (fresh []table.Item) {
-	defer c.change()()
-	there := map[string]bool{}
-	for i := range items {
-		it := &items[i]
-		there[it.Key] = true
-		known, ok := c.items[it.Key]
-		if ok && it.IsLimits() && known.Version > it.Version && before[it.Key] == known.Version {
-			c.opts.Log.Error("an item is older in the table than what was told, and is as there", "key", it.Key, "version", it.Version, "told", known.Version)
-			c.forget(&known)
-			delete(c.gone, it.Key)
-		}
-	}
-	for key, it := range c.items {
-		if !there[key] && !it.Deleted && before[key] == it.Version {
-			c.opts.Log.Error("an item is not in the table, and what is used of it stays", "key", key, "version", it.Version)
-			c.forget(&it)
-			c.gone[key] = it.At
-		}
-	}
-	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
-		_, known := c.items[key]
-		return key != "" && !known && !there[key]
-	})
-	return c.take(items)
-}
-
-// forget has it that an item was never told. What the set is made of stays. The caller holds
-// mu.
-func (c *Catalog) forget(it *table.Item) {
-	c.sum.Remove(it)
-	delete(c.items, it.Key)
-	delete(c.rejected, it.Key)
-}
-
-// take takes items that are newer than what is known. The caller holds mu.
-func (c *Catalog) take(items []table.Item) (fresh []table.Item) {
-	next := c.newer(items)
-	if len(next) == 0 {
-		if c.set != nil && c.due(c.waiting()) {
-			c.use(next)
-		}
-		c.recall(items)
-		return nil
-	}
-	for key, it := range next {
-		if was, ok := c.items[key]; ok {
-			c.sum.Remove(&was)
-		}
-		c.sum.Add(&it)
-		c.items[key] = it
-		delete(c.gone, key)
-	}
-	fresh = slices.Collect(maps.Values(next))
-	c.use(next)
-	c.recall(items)
-	return fresh
-}
-
-// newer returns the newest of the items, where they are newer than what is known. The
-// caller holds mu.
-func (c *Catalog) newer(items []table.Item) map[string]table.Item {
-	next := map[string]table.Item{}
-	for _, it := range items {
-		known, ok := c.items[it.Key]
-		if known.Deleted && c.opts.Now().Sub(known.At) > table.TombstoneTTL {
-			ok = false // the table has forgotten it, and begins anew
-		}
-		if newer, seen := next[it.Key]; seen {
-			known, ok = newer, true
-		}
-		switch {
-		case !it.IsLimits():
-			c.refuse(it)
-		case ok && it.Version <= known.Version:
-			if it.Version < known.Version {
-				c.stale++
-			} else if errors.Is(c.rejected[it.Key].why, errNoItem) && c.good[it.Key].Version == it.Version {
-				delete(c.rejected, it.Key) // somebody has put it right
-			}
-		case !ok && it.At.Before(c.gone[it.Key]): // a late message about what is gone
-			c.stale++
-		default:
-			next[it.Key] = it
-		}
-	}
-	return next
-}
 
 // compile makes a set of the items in use and the next ones; all says that those are all
 // that there are. Where only tenants change it compiles no others. The caller holds mu.
@@ -374,7 +248,7 @@ func (c *Catalog) describe() Status {
 		st.Version = c.set.Version
 	}
 	for i, key := range slices.Sorted(maps.Keys(c.rejected)) {
-		if i == maxTold {
+		if i == maxListed {
 			st.Error += fmt.Sprintf("; and %d more", len(c.rejected)-i)
 			break
 		}

@@ -278,68 +278,6 @@ func TestNoItem(t *testing.T) {
 	}
 }
 
-// TestApplyAll: what is newer than the whole table, and was known before that was read, is not
-// of the table; what came while it was read is.
-func TestApplyAll(t *testing.T) {
-	free2, forged := item("TENANT#acme", 2, `{"plan": "free"}`), item("TENANT#acme", 99, `{"plan": "pro"}`)
-	c := loaded(t, shared, free, pro, free2)
-	want := c.Digest()
-	before := c.Versions()
-	c.Apply([]table.Item{forged})
-	c.ApplyAll([]table.Item{shared, free, pro, free2}, before)
-	wantPlan(t, c, "acme", "pro") // it may have been written since
-	c.ApplyAll([]table.Item{shared, free, pro, free2}, c.Versions())
-	wantPlan(t, c, "acme", "free")
-	if c.Digest() != want || c.Status().Error != "" {
-		t.Errorf("the digest is %v, not %v; %s", c.Digest(), want, c.Status().Error)
-	}
-	c.Apply([]table.Item{item("TENANT#acme", 3, `{"plan": "pro"}`)})
-	wantPlan(t, c, "acme", "pro")
-	c.Apply([]table.Item{item("TENANT#acme", 99, `{"plan": 7}`)}) // cannot be used either
-	c.ApplyAll([]table.Item{shared, free, pro, item("TENANT#acme", 4, `{"plan": "free"}`)}, c.Versions())
-	wantPlan(t, c, "acme", "free")
-	if st := c.Status(); st.Error != "" {
-		t.Errorf("%+v", st)
-	}
-}
-
-// TestLateMessageOfWhatIsGone: what the table does not have stays as it was in use, whatever
-// is told of it late, until it is made again.
-func TestLateMessageOfWhatIsGone(t *testing.T) {
-	c := loaded(t, shared, free, pro, item("TENANT#acme", 5, `{"plan": "free"}`))
-	for range 2 {
-		c.ApplyAll([]table.Item{shared, free, pro}, c.Versions())
-		c.Apply([]table.Item{item("TENANT#acme", 3, `{"plan": "pro"}`)})
-		wantPlan(t, c, "acme", "free")
-	}
-	if st := c.Status(); st.Stale != 2 {
-		t.Errorf("%+v", st)
-	}
-	again := item("TENANT#acme", 1, `{"plan": "pro"}`)
-	again.At = again.At.Add(time.Hour)
-	c.Apply([]table.Item{again})
-	wantPlan(t, c, "acme", "pro")
-	if len(c.gone) != 0 {
-		t.Errorf("%d are gone", len(c.gone))
-	}
-}
-
-// TestPutRight: an item that was written by hand, and then again as it was, is nothing to
-// complain of.
-func TestPutRight(t *testing.T) {
-	c := loaded(t, shared, free, pro, acme)
-	byHand := acme
-	byHand.Actor = ""
-	if c.ApplyAll([]table.Item{shared, free, pro, byHand}, c.Versions()); !strings.Contains(c.Status().Error, "TENANT#acme") {
-		t.Fatalf("%+v", c.Status())
-	}
-	c.ApplyAll([]table.Item{shared, free, pro, acme}, c.Versions())
-	if st := c.Status(); st.Error != "" {
-		t.Errorf("%+v", st)
-	}
-	wantPlan(t, c, "acme", "pro")
-}
-
 // TestPlanByHandAtStart: without a plan that was written by hand its tenants would have the
 // limits of another one, as without one that is wrong.
 func TestPlanByHandAtStart(t *testing.T) {

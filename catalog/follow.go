@@ -22,18 +22,22 @@ type Updates interface {
 	Receive(ctx context.Context) (messages []table.Message, bad int, err error)
 }
 
+// Renewer is implemented by Updates that can be set up anew.
+type Renewer interface {
+	// Renew has the next Receive set up what delivers messages, a queue and its subscription.
+	Renew(ctx context.Context)
+}
+
 const (
-	// pauseLeast is the pause after an error, and pauseMost bounds it after many in a row. The
-	// table is asked between the waits for messages, which may take longer.
+	// pauseLeast is the pause after an error, and pauseMost bounds it after many in a row.
 	pauseLeast = 100 * time.Millisecond
 	pauseMost  = 5 * time.Second
 	// snapshotEvery is how often a changed catalog is written to disk at the most.
 	snapshotEvery = 5 * time.Second
-	// scanEvery is how often the table is read because something was missed, at the most.
-	scanEvery = 2 * time.Second
-	// repairAfter is after how many digests in a row that differ the table is read again:
-	// what the first one misses may just have been on its way.
-	repairAfter = 2
+	// renewEvery is how often updates are set up anew while no digest comes.
+	renewEvery = 5 * time.Minute
+	// lookEvery is how often a follower looks whether the table is to be read.
+	lookEvery = time.Second
 )
 
 // Follower keeps a catalog up to date with a table. Run does the work.
@@ -43,28 +47,32 @@ type Follower struct {
 	updates  Updates
 	snapshot string // the path, or ""
 	log      *slog.Logger
-	delay    func(time.Duration) // told of the age of new items
+	delay    func(time.Duration) // is called with the age of new items
+	wake     chan struct{}       // of size 1: the table may be due
 
-	scanning sync.Mutex // guards begun, and that one reads the table
+	scanning sync.Mutex // guards begun; while it is held the table is read
 	begun    time.Time  // when the latest reading of it began
 
-	mu        sync.Mutex // guards what follows
-	confirmed time.Time  // when the catalog was known to be the table's state
-	missed    bool       // whether nobody was told of changes for a while
-	differing int        // digests in a row that differed
-	failed    error      // of the last exchange with AWS
-	bad       int64      // messages that could not be read
-	repairs   int64      // scans because of digests
-	saved     string     // the version that the snapshot has
+	mu      sync.Mutex // guards the fields below
+	reread  rereading
+	fresh   time.Time // when the latest new item came
+	failed  error     // of the last exchange with AWS
+	bad     int64     // messages that could not be read
+	repairs int64     // readings of the table after the start
+	renewed time.Time // when updates were set up anew
+	saved   string    // the version that the snapshot has
 }
 
 // NewFollower returns a follower, whose snapshot path may be empty. Delay, unless nil, is
-// told of every new item that came into use how long ago it was written.
+// called with the age of every new item that came into use.
 func NewFollower(c *Catalog, t Scanner, u Updates, snapshot string, delay func(time.Duration)) *Follower {
 	if delay == nil {
 		delay = func(time.Duration) {}
 	}
-	return &Follower{catalog: c, table: t, updates: u, snapshot: snapshot, log: c.opts.Log, delay: delay}
+	return &Follower{
+		catalog: c, table: t, updates: u, snapshot: snapshot, log: c.opts.Log, delay: delay,
+		wake: make(chan struct{}, 1), reread: newRereading(c.opts.Now()),
+	}
 }
 
 // Start loads the catalog: from the table or, where that does not answer, from the
@@ -74,7 +82,7 @@ func (f *Follower) Start(ctx context.Context) error {
 	if err == nil {
 		if err = f.catalog.Load(items); err == nil {
 			f.recall()
-			f.confirm()
+			f.confirm(true)
 			f.save()
 			return nil
 		}
@@ -83,11 +91,11 @@ func (f *Follower) Start(ctx context.Context) error {
 	if f.snapshot == "" {
 		return err
 	}
-	items, cold := ReadSnapshot(f.snapshot)
+	items, cold := ReadSnapshot(f.snapshot, f.catalog.opts.Name)
 	if cold != nil {
 		return errors.Join(err, cold)
 	}
-	if cold := f.catalog.Load(items); cold != nil {
+	if cold := f.catalog.LoadSnapshot(items); cold != nil {
 		return errors.Join(err, cold)
 	}
 	f.log.Warn("the limits could not be read, so those of the snapshot are used", "error", err, "snapshot", f.snapshot)
@@ -99,7 +107,7 @@ func (f *Follower) recall() {
 	if f.snapshot == "" || f.catalog.Status().Error == "" {
 		return
 	}
-	items, err := ReadSnapshot(f.snapshot)
+	items, err := ReadSnapshot(f.snapshot, f.catalog.opts.Name)
 	if err != nil {
 		f.log.Warn("the last good versions of some limits are not known", "error", err)
 		return
@@ -107,25 +115,25 @@ func (f *Follower) recall() {
 	f.catalog.Recall(items)
 }
 
-// Run receives updates until ctx ends.
+// Run receives updates, and reads the table when it is due, until ctx ends.
 func (f *Follower) Run(ctx context.Context) error {
-	var saver sync.WaitGroup
-	defer saver.Wait()
+	var others sync.WaitGroup
+	defer others.Wait()
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // also when this panics, which must not wait for the saver for ever
-	saver.Go(func() { f.keepSaving(ctx) })
-	pause, scanPause := pauseLeast, pauseLeast
-	var scanAt time.Time // not before
+	defer stop() // also when this panics, or Wait would not return
+	others.Go(func() { f.keepSaving(ctx) })
+	others.Go(func() { f.keepReading(ctx) })
+	f.receive(ctx)
+	others.Wait() // both write older limits
+	f.save()
+	return nil
+}
+
+// receive receives updates until ctx ends.
+func (f *Follower) receive(ctx context.Context) {
+	pause := pauseLeast
 	for ctx.Err() == nil {
-		if f.wantsScan() && !time.Now().Before(scanAt) {
-			if f.Refresh(ctx) == nil { // the status tells of what went wrong
-				scanPause = pauseLeast
-				scanAt = time.Now().Add(jitter(scanEvery)) // whoever can send messages cannot have more
-			} else {
-				scanAt = time.Now().Add(jitter(scanPause))
-				scanPause = min(2*scanPause, pauseMost)
-			}
-		}
+		f.renew(ctx)
 		messages, bad, err := f.updates.Receive(ctx)
 		f.take(messages, bad)
 		if err == nil {
@@ -143,56 +151,113 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		pause = min(2*pause, pauseMost)
 	}
-	saver.Wait() // what it writes is older
-	f.save()
-	return nil
+}
+
+// renew has updates set up anew if no digest comes: somebody may have ended the subscription.
+func (f *Follower) renew(ctx context.Context) {
+	updates, ok := f.updates.(Renewer)
+	if !ok {
+		return
+	}
+	now := f.catalog.opts.Now()
+	f.mu.Lock()
+	due := f.reread.silent && now.Sub(f.renewed) >= renewEvery
+	if due {
+		f.renewed = now
+	}
+	f.mu.Unlock()
+	if due {
+		updates.Renew(ctx)
+	}
+}
+
+// keepReading reads the table when it is due, until ctx ends.
+func (f *Follower) keepReading(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.wake:
+		case <-tick.C:
+		}
+		if f.due() {
+			_ = f.Refresh(ctx) // the status has the error
+		}
+	}
+}
+
+// due reports whether the table is to be read now, and logs why if messages failed.
+func (f *Follower) due() bool {
+	now, missing := f.catalog.opts.Now(), f.catalog.RereadAt()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	begins := f.reread.fallSilent(now)
+	if begins {
+		f.log.Error("no digest of the limits comes, and the table is read instead", "since", f.reread.heard)
+	}
+	return f.reread.due(now, missing)
 }
 
 // jitter keeps proxies from asking all at once.
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
-// take takes what was received.
+// take takes received messages.
 func (f *Follower) take(messages []table.Message, bad int) {
 	var items []table.Item
-	var digest *table.Digest
-	reread := false
-	for _, m := range messages {
-		reread = reread || m.Reread
+	var digest *table.Message
+	missed := false
+	for i := range messages {
+		m := &messages[i]
+		missed = missed || m.Reread
 		if m.Item != nil {
 			items = append(items, *m.Item)
 		}
 		if m.Digest != nil {
-			digest = m.Digest
+			digest = m
 		}
 	}
-	f.age(f.catalog.Apply(items))
-	same := digest != nil && *digest == f.catalog.Digest()
+	fresh := f.catalog.Apply(items)
+	f.age(fresh)
+	same := digest != nil && *digest.Digest == f.catalog.Digest()
+	if same {
+		f.catalog.Agree()
+	}
+	now := f.catalog.opts.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bad += int64(bad)
-	f.missed = f.missed || reread
-	switch {
-	case same:
-		f.differing, f.confirmed, f.failed = 0, f.catalog.opts.Now(), nil
-	case digest != nil:
-		f.differing++
+	f.reread.missed = f.reread.missed || missed
+	if len(fresh) > 0 {
+		f.fresh = now
+	}
+	if same {
+		f.failed = nil
+	}
+	if digest != nil {
+		if f.reread.hear(now, same, time.Duration(digest.Every)*time.Second, now.Sub(f.fresh) < settleTime) {
+			f.log.Error("the digest still differs from the table that was read: another table's digests come, or forged ones", "next read", f.reread.notBefore)
+		}
+	}
+	f.wakeUp()
+}
+
+// wakeUp has keepReading look. It never blocks.
+func (f *Follower) wakeUp() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
 	}
 }
 
-// age tells how long ago new items were written, of those that are in use.
+// age passes on the age of new items that are in use.
 func (f *Follower) age(fresh []table.Item) {
 	for i := range fresh {
 		if f.catalog.uses(&fresh[i]) {
 			f.delay(f.catalog.opts.Now().Sub(fresh[i].At))
 		}
 	}
-}
-
-// wantsScan reports whether something was missed.
-func (f *Follower) wantsScan() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.confirmed.IsZero() || f.missed || f.differing >= repairAfter
 }
 
 // Refresh reads the whole table. Any number of goroutines may call it: of those that wait for
@@ -205,35 +270,54 @@ func (f *Follower) Refresh(ctx context.Context) error {
 		return nil // by one that began after this was asked for
 	}
 	f.begun = f.catalog.opts.Now()
-	before := f.catalog.Versions()
+	mark := f.catalog.Mark()
 	items, err := f.table.Scan(ctx)
+	changed := false
+	if err == nil {
+		var fresh []table.Item
+		var removed int
+		fresh, removed, err = f.catalog.ApplyAll(items, mark)
+		f.missedItems(fresh)
+		changed = len(fresh)+removed > 0
+	}
 	if err != nil {
 		f.fail(err)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.reread.fail(f.catalog.opts.Now())
 		return err
-	}
-	if fresh := f.catalog.ApplyAll(items, before); len(fresh) > 0 {
-		f.log.Warn("updates of the limits were missed, and read again", "items", len(fresh))
-		if !f.Status().Confirmed.IsZero() { // else this process was not there
-			f.age(fresh)
-		}
 	}
 	f.mu.Lock()
 	f.repairs++
 	f.mu.Unlock()
-	f.confirm()
+	f.confirm(changed)
 	return nil
 }
 
-func (f *Follower) confirm() {
+// missedItems notes the items that a reading of the table brought.
+func (f *Follower) missedItems(fresh []table.Item) {
+	if len(fresh) == 0 {
+		return
+	}
+	f.log.Warn("updates of the limits were missed, and read again", "items", len(fresh))
+	if !f.Status().Confirmed.IsZero() { // else this process was not there
+		f.age(fresh)
+	}
+}
+
+// confirm notes that the table was read, and whether that changed the catalog.
+func (f *Follower) confirm(changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.confirmed, f.missed, f.differing, f.failed = f.catalog.opts.Now(), false, 0, nil
+	f.reread.succeed(f.catalog.opts.Now(), changed)
+	f.failed = nil
 }
 
 func (f *Follower) miss() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.missed = true
+	f.reread.missed = true
+	f.wakeUp()
 }
 
 func (f *Follower) fail(err error) {
@@ -263,7 +347,7 @@ func (f *Follower) save() {
 		return
 	}
 	saved := f.catalog.Status().Version
-	if err := WriteSnapshot(f.snapshot, f.catalog.Items()); err != nil {
+	if err := WriteSnapshot(f.snapshot, f.catalog.opts.Name, f.catalog.Items()); err != nil {
 		f.log.Error("the limits could not be kept for the next start", "error", err)
 		return
 	}
@@ -282,18 +366,21 @@ func (f *Follower) lastSaved() string {
 // FollowStatus describes a follower.
 type FollowStatus struct {
 	Confirmed time.Time // when the catalog was known to be the table's state, zero for never
-	Error     string    // of the last exchange, or ""
+	Error     string    // of the last exchange, or why the catalog may be stale, or ""
 	Bad       int64     // messages that could not be read
-	Repairs   int64     // scans because something was missed
+	Repairs   int64     // readings of the table after the start
 }
 
 // Status describes the follower. Any number of goroutines may call it.
 func (f *Follower) Status() FollowStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := FollowStatus{Confirmed: f.confirmed, Bad: f.bad, Repairs: f.repairs}
-	if f.failed != nil {
+	st := FollowStatus{Confirmed: f.reread.confirmed, Bad: f.bad, Repairs: f.repairs}
+	switch {
+	case f.failed != nil:
 		st.Error = f.failed.Error()
+	case f.reread.silent:
+		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read once a minute instead"
 	}
 	return st
 }

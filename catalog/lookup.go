@@ -91,7 +91,7 @@ func (l *Lookup) look(ctx context.Context, tenant string) {
 	if l.sick = err != nil; err != nil || !ok {
 		return
 	}
-	if fresh := l.catalog.Apply([]table.Item{it}); len(fresh) > 0 {
+	if fresh := l.catalog.Confirm([]table.Item{it}); len(fresh) > 0 {
 		l.log.Warn("a tenant was not known, and is read", "tenant", tenant, "version", it.Version)
 	}
 }

@@ -10,25 +10,31 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/table"
 )
 
-// A snapshot is a text file that people can read: a line that says what it is, an item of
-// JSON on each line, and at the end the SHA-256 of all that. It holds no secrets.
+// A snapshot is a text file that people can read: a line with its format and the name of the
+// table, an item of JSON on each line, and at the end the SHA-256 of all that. It holds no
+// secrets.
 const (
-	snapshotHead = "limitgate limits, snapshot 1"
+	snapshotHead = "limitgate limits, snapshot 2 of "
 	snapshotEnd  = "sha256 "
 )
 
-// ErrDamaged is returned for a snapshot that was not written whole.
-var ErrDamaged = errors.New("the snapshot is damaged")
+var (
+	// ErrDamaged is returned for a snapshot that was not written whole.
+	ErrDamaged = errors.New("the snapshot is damaged")
+	// ErrOtherTable is returned for a snapshot of another table.
+	ErrOtherTable = errors.New("the snapshot is of another table")
+)
 
-// WriteSnapshot writes items to a file, all or nothing.
-func WriteSnapshot(path string, items []table.Item) error {
+// WriteSnapshot writes the items of the table with a name to a file, all or nothing.
+func WriteSnapshot(path, name string, items []table.Item) error {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, snapshotHead)
+	fmt.Fprintf(&b, "%s%q\n", snapshotHead, name)
 	for i := range items {
 		line, err := json.Marshal(&items[i])
 		if err != nil {
@@ -53,8 +59,9 @@ func WriteSnapshot(path string, items []table.Item) error {
 	return nil
 }
 
-// ReadSnapshot reads what WriteSnapshot wrote. Of what is damaged it returns nothing.
-func ReadSnapshot(path string) (items []table.Item, err error) {
+// ReadSnapshot reads a file of WriteSnapshot, which must be of the table with a name. Of a damaged
+// one it returns nothing.
+func ReadSnapshot(path, name string) (items []table.Item, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
@@ -67,8 +74,12 @@ func ReadSnapshot(path string) (items []table.Item, err error) {
 	lines.Buffer(nil, len(body)+1)
 	for n := 0; lines.Scan(); n++ {
 		if n == 0 {
-			if lines.Text() != snapshotHead {
+			of, ok := strings.CutPrefix(lines.Text(), snapshotHead)
+			if !ok {
 				return nil, fmt.Errorf("read snapshot %s: this release reads %q", path, snapshotHead)
+			}
+			if of != strconv.Quote(name) {
+				return nil, fmt.Errorf("read snapshot %s: %w: %s, and this proxy has %q", path, ErrOtherTable, of, name)
 			}
 			continue
 		}

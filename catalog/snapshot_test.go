@@ -15,7 +15,7 @@ import (
 func written(tb testing.TB, items ...table.Item) (path string, content []byte) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "snapshot")
-	if err := WriteSnapshot(path, items); err != nil {
+	if err := WriteSnapshot(path, "table", items); err != nil {
 		tb.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
@@ -33,7 +33,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	for n := range len(want) + 1 {
 		path, _ := written(t, want[:n]...)
-		got, err := ReadSnapshot(path)
+		got, err := ReadSnapshot(path, "table")
 		if err != nil || len(got) != n {
 			t.Fatalf("%d items of %d: %v", len(got), n, err)
 		}
@@ -52,7 +52,7 @@ func TestSnapshotIsText(t *testing.T) {
 	_, content := written(t, shared, item("TENANT#acme", 2, ""))
 	lines := strings.Split(string(content), "\n")
 	want := []string{
-		"limitgate limits, snapshot 1",
+		`limitgate limits, snapshot 2 of "table"`,
 		`{"key":"SHARED","body":{"version":1,"default_plan":"free"},"version":1,"actor":"test","at":"2026-01-01T00:00:01Z"}`,
 		`{"key":"TENANT#acme","version":2,"actor":"test","at":"2026-01-01T00:00:02Z","deleted":true}`,
 	}
@@ -69,7 +69,7 @@ func TestSnapshotDamaged(t *testing.T) {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if items, err := ReadSnapshot(path); !errors.Is(err, ErrDamaged) || items != nil || !strings.Contains(err.Error(), path) {
+		if items, err := ReadSnapshot(path, "table"); !errors.Is(err, ErrDamaged) || items != nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %d items, %v", what, len(items), err)
 		}
 	}
@@ -91,18 +91,21 @@ func TestSnapshotDamaged(t *testing.T) {
 func TestSnapshotOfAnotherRelease(t *testing.T) {
 	path, content := written(t, shared)
 	for name, body := range map[string]string{
-		"another head": strings.Replace(string(content), "snapshot 1", "snapshot 2", 1),
+		"another head": strings.Replace(string(content), "snapshot 2", "snapshot 3", 1),
 		"no item":      strings.Replace(string(content), `{"key"`, `["key"`, 1),
 	} {
 		body = body[:strings.LastIndex(body, snapshotEnd)]
 		if err := os.WriteFile(path, []byte(body+checksum([]byte(body))+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if items, err := ReadSnapshot(path); err == nil || errors.Is(err, ErrDamaged) || items != nil {
+		if items, err := ReadSnapshot(path, "table"); err == nil || errors.Is(err, ErrDamaged) || items != nil {
 			t.Errorf("%s: %d items, %v", name, len(items), err)
 		}
 	}
-	if _, err := ReadSnapshot(path + "-not"); !errors.Is(err, os.ErrNotExist) {
+	if items, err := ReadSnapshot(path, "another"); err == nil || items != nil {
+		t.Errorf("of another table: %d items, %v", len(items), err)
+	}
+	if _, err := ReadSnapshot(path+"-not", "table"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -110,7 +113,7 @@ func TestSnapshotOfAnotherRelease(t *testing.T) {
 // TestSnapshotNotWritten: a write that fails leaves what was there, and nothing else.
 func TestSnapshotNotWritten(t *testing.T) {
 	path, content := written(t, shared, free)
-	if err := WriteSnapshot(path, []table.Item{shared, {Key: "TENANT#a", Body: json.RawMessage("no JSON")}}); err == nil {
+	if err := WriteSnapshot(path, "table", []table.Item{shared, {Key: "TENANT#a", Body: json.RawMessage("no JSON")}}); err == nil {
 		t.Error("an item without JSON was written")
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != string(content) {
@@ -121,12 +124,21 @@ func TestSnapshotNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []string{folder, filepath.Join(folder, "not", "there")} {
-		if err := WriteSnapshot(to, []table.Item{shared}); err == nil {
+		if err := WriteSnapshot(to, "table", []table.Item{shared}); err == nil {
 			t.Errorf("written to %s", to)
 		}
 	}
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	if err != nil || len(names) != 2 {
 		t.Errorf("left behind: %v, %v", names, err)
+	}
+}
+
+// TestSnapshotOfAnotherTable: the limits of another table are refused, with both names.
+func TestSnapshotOfAnotherTable(t *testing.T) {
+	path, _ := written(t, shared, free)
+	if items, err := ReadSnapshot(path, "dynamodb://staging"); !errors.Is(err, ErrOtherTable) || items != nil ||
+		!strings.Contains(err.Error(), `"table"`) || !strings.Contains(err.Error(), `"dynamodb://staging"`) {
+		t.Errorf("%d items, %v", len(items), err)
 	}
 }

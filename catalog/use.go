@@ -126,11 +126,11 @@ func (c *Catalog) recall(items []table.Item) {
 	}
 }
 
-// waiting returns the items that could not be used. The caller holds mu.
+// waiting returns the items that could not be used and may be later. The caller holds mu.
 func (c *Catalog) waiting() map[string]table.Item {
 	again := map[string]table.Item{}
 	for key, r := range c.rejected {
-		if it, ok := c.items[key]; ok && it.Version == r.version {
+		if it, ok := c.items[key]; ok && it.Version == r.version && !errors.Is(r.why, errNoItem) {
 			again[key] = it
 		}
 	}
@@ -204,8 +204,13 @@ func (c *Catalog) refuse(it table.Item) {
 		c.reject(it, errNoItem)
 		return
 	}
+	c.ignore(&it)
+}
+
+// ignore counts an item that is none of limits. The caller holds mu.
+func (c *Catalog) ignore(it *table.Item) {
 	c.rejections++
-	c.opts.Log.Warn("what is no item of limits is not used", "key", it.Key, "version", it.Version)
+	c.opts.Log.Warn("an item is none of limits, and is not used", "key", it.Key, "version", it.Version)
 }
 
 // reject notes that an item cannot be used, and tells it once. The caller holds mu.

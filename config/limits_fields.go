@@ -14,6 +14,7 @@ var documentFields = fields[limit.Document]{
 	"default_plan": text(func(doc *limit.Document) *limit.Text { return &doc.DefaultPlan }),
 	"max_levels":   text(func(doc *limit.Document) *limit.Text { return &doc.MaxLevels }),
 	"dimensions":   readDimensions,
+	completeFor:    readCompleteFor,
 	"plans":        readPlans,
 	"tenants":      readTenants,
 	"shared": func(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {

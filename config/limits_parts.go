@@ -21,6 +21,51 @@ import (
 // file, so that a file can be taken apart and put together again, in any order. It is
 // named as the item of a table is that holds it.
 
+// The kinds of parts that complete_for names.
+const (
+	PartShared  = "shared"
+	PartPlans   = "plans"
+	PartTenants = "tenants"
+)
+
+// completeFor is the key of a limits file that lists the kinds of parts of which the file has
+// all that there are to be.
+const completeFor = "complete_for"
+
+// CompleteFor returns the kinds of parts for which a limits file says that it is complete: all,
+// if it says nothing. It must be one that ParseLimits takes.
+func CompleteFor(name string, content []byte) (kinds []string, err error) {
+	d := &limitsDecoder{}
+	root, ok := d.document(content)
+	if !ok || root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("split limits: %s is not a limits file", name)
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value != completeFor {
+			continue
+		}
+		for _, kind := range resolveAlias(root.Content[i+1]).Content {
+			kinds = append(kinds, resolveAlias(kind).Value)
+		}
+		return kinds, nil
+	}
+	return []string{PartShared, PartPlans, PartTenants}, nil
+}
+
+// readCompleteFor checks the kinds of parts that complete_for lists.
+func readCompleteFor(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field string) {
+	n = resolveAlias(n)
+	if n.Kind != yaml.SequenceNode {
+		d.fail(n, field, "say a list: of shared, plans and tenants those of which this file has all")
+		return
+	}
+	for _, kind := range n.Content {
+		if kind = resolveAlias(kind); !slices.Contains([]string{PartShared, PartPlans, PartTenants}, kind.Value) {
+			d.fail(kind, field, "say shared, plans or tenants, not %q", kind.Value)
+		}
+	}
+}
+
 // SplitLimits takes a limits file apart. Name is what messages call it. It must be one
 // that ParseLimits takes.
 func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error) {
@@ -33,6 +78,9 @@ func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error
 	shared := map[string]any{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i].Value, resolveAlias(root.Content[i+1])
+		if key == completeFor {
+			continue
+		}
 		prefix := map[string]string{"plans": table.PrefixPlan, "tenants": table.PrefixTenant}[key]
 		if prefix == "" {
 			shared[key] = plainOf(value)

@@ -19,6 +19,9 @@ const (
 	// CellGone is how old the latest heartbeat of a cell may be: three are missed by then,
 	// and clocks may differ a little.
 	CellGone = 30 * time.Second
+	// CellAhead is how far ahead of this clock the latest heartbeat of a cell may be. A cell
+	// whose clock is further ahead is gone: it would be there for as long after its end.
+	CellAhead = time.Minute
 	// cellForgotten is how old it may be for a cell to be named at all.
 	cellForgotten = 24 * time.Hour
 	// Actor is who writes what the control plane writes.
@@ -84,6 +87,11 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("update cells: %w", err)
 	}
 	c.Log.Info("the cells have changed", "version", written.Version, "cells", string(body))
+	for _, cell := range known {
+		if ahead := cell.Beat.Sub(now); ahead > CellAhead {
+			c.Log.Error("the clock of a cell is too far ahead, and it counts as gone", "cell", cell.ID, "ahead", ahead.Round(time.Second))
+		}
+	}
 	return nil
 }
 
@@ -104,7 +112,7 @@ func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
 			c.Weight = defaultWeight
 		}
 		if age := now.Sub(c.Beat); c.ID != "" && age < cellForgotten {
-			c.Gone = age >= CellGone
+			c.Gone = age >= CellGone || age < -CellAhead
 			set.Cells = append(set.Cells, c.Cell)
 		}
 	}

@@ -52,6 +52,8 @@ func TestCellsUpdate(t *testing.T) {
 		{[]table.RegisteredCell{cell("a", false, 20*time.Second)}, `{"cells":[{"id":"a","weight":2}]}`, 1},
 		{[]table.RegisteredCell{cell("a", false, 0), cell("b", true, 0)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"draining":true}]}`, 2},
 		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, time.Minute)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"gone":true}]}`, 3},
+		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, -365*24*time.Hour)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"gone":true}]}`, 3}, // a clock a year ahead
+		{[]table.RegisteredCell{cell("a", false, -CellAhead/2), cell("b", false, -2*CellAhead)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"gone":true}]}`, 3},
 		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, 25*time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 4},
 		{[]table.RegisteredCell{cell("a", false, time.Hour), cell("b", false, time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 4},
 		{[]table.RegisteredCell{cell("a", true, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 4}, // nobody else has its part

@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -50,9 +49,10 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 			break
 		}
 	}
-	sent, failed := h.Publish.Publish(ctx, messages)
-	if failed != nil {
-		return of[sent], failed
+	if len(messages) > 0 {
+		if sent, failed := h.Publish.Publish(ctx, messages); failed != nil {
+			return of[sent], failed
+		}
 	}
 	for _, i := range poison { // when nothing else has to be told again
 		if failed := h.bury(ctx, &records[i]); failed != nil {
@@ -82,22 +82,4 @@ func (h *Handler) mend(ctx context.Context, r *table.Record) error {
 		h.Log.Error("an item was deleted or written by hand, and is as it was before", "key", written.Key, "version", written.Version)
 	}
 	return nil
-}
-
-// TellDigest tells what a whole table is.
-func (h *Handler) TellDigest(ctx context.Context, digest table.Digest) error {
-	if _, err := h.Publish.Publish(ctx, []table.Message{{Digest: &digest, At: time.Now().UTC()}}); err != nil {
-		return fmt.Errorf("tell digest: %w", err)
-	}
-	return nil
-}
-
-// DigestOf returns what a table of items is.
-func DigestOf(items []table.Item) (d table.Digest) {
-	for i := range items {
-		if items[i].IsLimits() {
-			d.Add(&items[i])
-		}
-	}
-	return d
 }

@@ -17,13 +17,6 @@ import (
 
 var errDown = errors.New("it is down")
 
-type fakeTable struct {
-	items []table.Item
-	err   error
-}
-
-func (f *fakeTable) Scan(context.Context) ([]table.Item, error) { return f.items, f.err }
-
 // fakeStream tells of changes, and of the same ones again until they are done.
 type fakeStream struct {
 	mu       sync.Mutex
@@ -61,9 +54,6 @@ func (f *fakeStream) Next(ctx context.Context) ([]table.Record, error) {
 	}
 	return f.batches[0], nil
 }
-
-// Whole says that nobody else tells.
-func (f *fakeStream) Whole() bool { return true }
 
 func (f *fakeStream) Done(context.Context) error {
 	f.mu.Lock()
@@ -133,18 +123,11 @@ func tombstone(key string, version int64) table.Item {
 	return it
 }
 
-func sum(items ...table.Item) (d table.Digest) {
-	for _, it := range items {
-		d.Add(&it)
-	}
-	return d
-}
-
 // relaying runs a relay in a bubble of its own time.
-func relaying(t *testing.T, items []table.Item, test func(*fakeStream, *fakeTopic)) {
+func relaying(t *testing.T, test func(*fakeStream, *fakeTopic)) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, topic := &fakeStream{}, &fakeTopic{}
-		r := &Relay{Table: &fakeTable{items: items}, Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
+		r := &Relay{Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
@@ -162,7 +145,7 @@ func sameItems(a, b []table.Item) bool {
 
 // TestTells: changes are told in their order, and each once while all goes well.
 func TestTells(t *testing.T) {
-	relaying(t, nil, func(stream *fakeStream, topic *fakeTopic) {
+	relaying(t, func(stream *fakeStream, topic *fakeTopic) {
 		want := []table.Item{item("PLAN#a", 1), item("TENANT#a", 1), item("TENANT#a", 2), item("PLAN#a", 2)}
 		stream.add(want[:3]...)
 		stream.add(want[3])
@@ -192,7 +175,7 @@ func TestToldAgain(t *testing.T) {
 		"publish": {0, 3, 0, []table.Item{first, second}},
 		"done":    {0, 0, 2, []table.Item{first, first, first, second}},
 	} {
-		relaying(t, nil, func(stream *fakeStream, topic *fakeTopic) {
+		relaying(t, func(stream *fakeStream, topic *fakeTopic) {
 			time.Sleep(time.Second)
 			stream.mu.Lock()
 			stream.nextErrs, stream.doneErrs = c.next, c.done
@@ -213,76 +196,6 @@ func TestToldAgain(t *testing.T) {
 	}
 }
 
-// TestDigestTold: what the table is, is told at once and now and then, with each change
-// counted once, in whatever versions they come, and again after it could not be told.
-func TestDigestTold(t *testing.T) {
-	a, b, gone := item("TENANT#a", 3), item("TENANT#b", 1), tombstone("TENANT#c", 2)
-	relaying(t, []table.Item{a, b, gone}, func(stream *fakeStream, topic *fakeTopic) {
-		want := []table.Digest{sum(a, b)}
-		check := func(what string) {
-			t.Helper()
-			time.Sleep(digestEvery + retryPause)
-			want = append(want, want[len(want)-1])
-			_, got := topic.got()
-			if len(got) == 0 || got[len(got)-1] != want[len(want)-1] {
-				t.Errorf("%s: %v, not %v", what, got, want[len(want)-1])
-			}
-		}
-		time.Sleep(time.Second)
-		if _, got := topic.got(); !slices.Equal(got, want) {
-			t.Errorf("at the start: %v", got)
-		}
-		stream.add(item("TENANT#a", 2), item("TENANT#a", 3)) // known already
-		check("old versions")
-		stream.add(item("TENANT#a", 4), item("TENANT#c", 3))
-		want = append(want, sum(item("TENANT#a", 4), b, item("TENANT#c", 3)))
-		check("changes")
-		stream.add(tombstone("TENANT#b", 2))
-		want = append(want, sum(item("TENANT#a", 4), item("TENANT#c", 3)))
-		check("a deletion")
-		_, before := topic.got()
-		time.Sleep(10 * digestEvery)
-		if _, after := topic.got(); len(after)-len(before) < 9 || len(after)-len(before) > 11 {
-			t.Errorf("%d digests in %s", len(after)-len(before), 10*digestEvery)
-		}
-		topic.failing(1)
-		_, before = topic.got()
-		time.Sleep(digestEvery + 3*retryPause)
-		if _, after := topic.got(); len(after) == len(before) {
-			t.Error("a digest that could not be told is forgotten")
-		}
-	})
-}
-
-// TestDigestCountsLimits: what is no item of limits is in no digest, as proxies count none.
-func TestDigestCountsLimits(t *testing.T) {
-	a := item("TENANT#a", 1)
-	relaying(t, []table.Item{a, item("note", 1), item("TENANT#zero", 0), item("TENANT#", 4)}, func(_ *fakeStream, topic *fakeTopic) {
-		time.Sleep(time.Second)
-		if _, got := topic.got(); !slices.Equal(got, []table.Digest{sum(a)}) {
-			t.Errorf("%v, not %v", got, sum(a))
-		}
-	})
-}
-
-// TestNoTable: changes are told while the table cannot be read whole, and digests when it
-// can be again.
-func TestNoTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stream, topic := &fakeStream{}, &fakeTopic{}
-		r := &Relay{Table: &fakeTable{err: errDown}, Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		stream.add(item("TENANT#a", 1))
-		if err := r.Run(ctx); err != nil {
-			t.Error(err)
-		}
-		if items, digests := topic.got(); len(items) != 1 || len(digests) > 0 {
-			t.Errorf("told %v and digests %v", items, digests)
-		}
-	})
-}
-
 // TestRelayEnds: it ends with its context, while it tells and while it waits after errors.
 func TestRelayEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -290,7 +203,7 @@ func TestRelayEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			stream, topic := &fakeStream{}, &fakeTopic{fails: fails}
 			stream.add(item("TENANT#a", 1))
-			r := &Relay{Table: &fakeTable{}, Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
+			r := &Relay{Stream: stream, Handler: &Handler{Publish: topic, Log: slog.New(slog.DiscardHandler)}, Log: slog.New(slog.DiscardHandler)}
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 			defer cancel()
 			begin := time.Now()

@@ -53,7 +53,7 @@ func mend(good table.Item, now *table.Item, removed bool, at time.Time) (next ta
 	next = good
 	next.Odd = ""
 	next.Actor, next.At = Actor, at.UTC()
-	next.Version++
+	next.Version = after(good.Version)
 	switch {
 	case now == nil:
 	case now.IsLimits() && now.Version > good.Version:
@@ -64,9 +64,18 @@ func mend(good table.Item, now *table.Item, removed bool, at time.Time) (next ta
 		// Somebody has made it again who did not know that it was there: it goes on from
 		// its version, or nobody would notice.
 		next = *now
-		next.Version = good.Version + 1
-	default:
-		next.Version = max(good.Version, now.Version) + 1
+		next.Version = after(good.Version)
+	case now.Version < table.MaxVersion:
+		next.Version = after(max(good.Version, now.Version))
 	}
 	return next, true
+}
+
+// after returns the version that follows: 1 after the largest, which only a write by hand can
+// have made. Proxies find such a change by the digest.
+func after(version int64) int64 {
+	if version >= table.MaxVersion {
+		return 1
+	}
+	return version + 1
 }

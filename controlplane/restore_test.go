@@ -46,6 +46,9 @@ func TestMend(t *testing.T) {
 		{"its actor removed", good, at(by("", 5, `{"plan":"free"}`)), false, Actor, 6, `{"plan":"free"}`}, // a proxy that starts would not know it
 		{"made again", good, at(by("bob", 1, `{"plan":"gold"}`)), true, "bob", 6, `{"plan":"gold"}`},
 		{"mended by an older change", good, at(by(Actor, 4, `{"plan":"old"}`)), true, Actor, 6, `{"plan":"free"}`},
+		{"removed at the largest version", by("ann", table.MaxVersion, `{"plan":"free"}`), nil, true, Actor, 1, `{"plan":"free"}`},
+		{"nobody's largest version", good, at(by("", table.MaxVersion, `{"plan":"gold"}`)), false, Actor, 6, `{"plan":"free"}`},
+		{"somebody's largest version", good, at(by("bob", table.MaxVersion, `{"plan":"gold"}`)), false, "", 0, ""},
 		{"a tombstone written over", by("ann", 5, ""), at(by("", 0, `{"plan":"gold"}`)), false, Actor, 6, ""},
 	} {
 		now := time.Now()

@@ -35,8 +35,8 @@ const (
 	// beatLeast is how old a heartbeat has to be before a later one is written: of all
 	// proxies of a cell one writes.
 	beatLeast = 5 * time.Second
-	// beatAhead is how far ahead one may be: what is further was written by a clock that is
-	// wrong, and would name a cell that is gone.
+	// beatAhead is how far ahead one may be: a later one is from a clock that is wrong, and
+	// another proxy of the cell writes over it. It is not more than controlplane.CellAhead.
 	beatAhead = time.Minute
 )
 

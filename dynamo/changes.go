@@ -119,17 +119,6 @@ func (c *Changes) hold(ctx context.Context, id string, sh *shardReader) (held bo
 	return true, nil
 }
 
-// Whole reports whether all shards are this process's.
-func (c *Changes) Whole() bool {
-	now := time.Now()
-	for _, sh := range c.shards {
-		if !sh.ended && !sh.until.After(now) {
-			return false
-		}
-	}
-	return len(c.shards) > 0
-}
-
 // Release gives the shards to whoever comes next.
 func (c *Changes) Release(ctx context.Context) error {
 	for id, sh := range c.shards {

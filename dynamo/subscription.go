@@ -46,6 +46,14 @@ func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, b
 	return messages, bad, err
 }
 
+// Renew deletes the queue, so that the next Receive makes another one and subscribes it.
+func (s *Subscription) Renew(ctx context.Context) {
+	if s.queue != nil {
+		_ = s.queue.Close(ctx) // a queue that stays is deleted by a control plane
+		s.queue = nil
+	}
+}
+
 // Close ends the subscription, if there is one.
 func (s *Subscription) Close(ctx context.Context) error {
 	if s.queue == nil {

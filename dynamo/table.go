@@ -41,6 +41,10 @@ const maxYear = 9999
 // ErrConflict is returned for a write on a version that is not the newest any more.
 var ErrConflict = errors.New("somebody else has changed it meanwhile")
 
+// ErrLastVersion is returned for a write over an item of the largest version, which only a write
+// by hand can have given it.
+var ErrLastVersion = errors.New("its version is the largest that there is, as only a write by hand can have made it: delete the item by hand, and write it again when the control plane has restored it")
+
 // errNoTable is of a name that no table has.
 var errNoTable = errors.New("there is no such table in this region")
 
@@ -120,8 +124,11 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 
 // Put writes an item as the next version of the one that was read, whose Version is 0
 // where there was none, or none that was a version, and Odd what stood there. Where that is
-// not the newest it returns ErrConflict.
+// not the newest it returns ErrConflict, and after the largest version ErrLastVersion.
 func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err error) {
+	if it.Version >= table.MaxVersion {
+		return it, fmt.Errorf("put %s: %w", it.Key, ErrLastVersion)
+	}
 	was := it
 	it.Version++
 	it.Odd = ""

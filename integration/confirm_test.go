@@ -59,6 +59,9 @@ func TestConfirm(t *testing.T) {
 	enforce(t, "beta", 1000, p)
 
 	const shown = `written by hand, found at T, and put back as version 2
+This loosens:
+  tenant acme, plan free -> gold: tenant 100/s burst 100 -> 1000/s burst 1000
+
 change TENANT#acme, version 2 by control-plane
   - {plan: free}
   + {plan: gold}

@@ -2,9 +2,12 @@ package integration
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/dynamo"
 )
 
 // rollout runs a subcommand of rollout to its end.
@@ -67,7 +70,10 @@ tenants: {`+tenants+`}
 	if stdout, stderr, code := s.rollout("start", rate("300/s"), tableURL); code != 1 || !strings.Contains(stderr, "REVISION#1 is there: promote or abort it first") {
 		t.Errorf("another one is started beside it: %d\n%s%s", code, stdout, stderr)
 	}
-	s.rollOut(0, "promote", tableURL)
+	if _, stderr, code := s.rollout("promote", tableURL); code != 64 || !strings.Contains(stderr, "--cells is needed") {
+		t.Errorf("promoted without a look at vetoes: %d %s", code, stderr)
+	}
+	s.rollOut(0, "promote", "--cells", "cells", tableURL)
 	enforce(t, out, 200, all...)
 	eventually(t, "the trial is over", func() bool {
 		return !strings.Contains(asText(all[0].client().Do(context.Background(), "RL.CONFIG", "VERSION").Val()), "revision 1")
@@ -98,5 +104,33 @@ tenants: {`+tenants+`}
 	enforce(t, in, 200, all...)
 	if _, stderr, code := s.rollout("promote", tableURL); code != 1 || !strings.Contains(stderr, "no revision is there") {
 		t.Errorf("what was aborted is promoted: %d %s", code, stderr)
+	}
+}
+
+// TestPromoteAfterAVeto: a revision that a proxy has found to deny too much is not promoted, also
+// while no control plane runs to end its trial, unless that is said.
+func TestPromoteAfterAVeto(t *testing.T) {
+	t.Parallel()
+	s, gate := newSite(t), newAppConfig(t)
+	s.env = gate.environment()
+	s.push(tableLimits(t, "acme: {plan: gold}"), "ann")
+	content, err := os.ReadFile(tableLimits(t, "acme: {plan: gold}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict := strings.Replace(string(content), "100/s", "1/s", 1)
+	s.rollOut(0, "start", writeLimits(t, strict), tableURL)
+	if err := dynamo.NewRegistry(s.Config, "cells").Veto(t.Context(), 1, "of acme 97 % are denied"); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := s.rollout("promote", "--cells", "cells", tableURL); code != 1 || !strings.Contains(stderr, "revision 1 is not promoted: it was taken back: of acme 97 % are denied") {
+		t.Errorf("in spite of a veto: %d\n%s%s", code, stdout, stderr)
+	}
+	if stdout, _, code := s.limits("diff", tableLimits(t, "acme: {plan: gold}"), tableURL); code != 0 {
+		t.Errorf("the table has changed: %s", stdout)
+	}
+	s.rollOut(0, "promote", "--cells", "cells", "--despite-veto", tableURL)
+	if stdout, _, code := s.limits("diff", writeLimits(t, strict), tableURL); code != 0 {
+		t.Errorf("it is not promoted: %s", stdout)
 	}
 }

@@ -180,7 +180,7 @@ func (s *tableScene) killWhileWriting(t *testing.T, snapshot, queue string) {
 		}
 		_ = victim.Process.Kill()
 		_ = victim.Wait()
-		if _, err := catalog.ReadSnapshot(snapshot); err != nil {
+		if _, err := catalog.ReadSnapshot(snapshot, tableURL); err != nil {
 			t.Errorf("after %d times: %v", i+1, err)
 		}
 	}

@@ -190,7 +190,7 @@ func TestPushInItsOrder(t *testing.T) {
 		return writeLimits(t, b.String())
 	}
 	throttled.push(many(0), "ann")
-	throttled.push(many(n), "ann") // all of it is new, and the old is deleted
+	throttled.push(many(n), "ann", "--removes", fmt.Sprint(2*n)) // all of it is new, and the old is deleted
 	turn := func(r tables.Record) string {
 		kind, _, _ := strings.Cut(r.After.Key, "#")
 		if r.After.Deleted {

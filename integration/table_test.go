@@ -81,9 +81,10 @@ func (s *site) limits(args ...string) (stdout, stderr string, code int) {
 }
 
 // push writes a file into the table.
-func (s *site) push(file, actor string) {
+func (s *site) push(file, actor string, flags ...string) {
 	s.tb.Helper()
-	if stdout, stderr, code := s.limits("push", "--yes", "--actor", actor, file, tableURL); code != 0 {
+	args := append([]string{"push", "--yes", "--actor", actor}, flags...)
+	if stdout, stderr, code := s.limits(append(args, file, tableURL)...); code != 0 {
 		s.tb.Fatalf("push: %d\n%s%s", code, stdout, stderr)
 	}
 }

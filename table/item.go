@@ -4,6 +4,7 @@
 package table
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -33,15 +34,33 @@ func (it *Item) IsLimits() bool {
 	return IsKey(it.Key) && it.Version > 0 && it.Version <= MaxVersion && it.Actor != "" && !it.At.IsZero()
 }
 
-// MaxVersion bounds versions, so that there is always a next one.
+// MaxVersion is the largest version of an item: JSON readers lose digits of larger numbers.
+// Only a write by hand has it, and no version follows.
 const MaxVersion = 1 << 53
+
+// Same reports whether two items of a key make the same limits: in version, body and whether
+// they are deleted. Bodies are the same in spite of spaces, which messages do not carry.
+func Same(a, b *Item) bool {
+	return a.Version == b.Version && a.Deleted == b.Deleted && (bytes.Equal(a.Body, b.Body) || bytes.Equal(compact(a.Body), compact(b.Body)))
+}
+
+// compact returns a body as encoding/json writes it into a message: without spaces, and with
+// <, > and & escaped. A body that is not JSON stays as it is.
+func compact(body json.RawMessage) []byte {
+	var without, escaped bytes.Buffer
+	if json.Compact(&without, body) != nil {
+		return body
+	}
+	json.HTMLEscape(&escaped, without.Bytes())
+	return escaped.Bytes()
+}
 
 // TombstoneTTL is how long a deleted item is kept, so that everybody learns of it. An item
 // that is made again after that begins with version 1.
 const TombstoneTTL = 30 * 24 * time.Hour
 
-// Digest tells a table's content: how many items it has that are not deleted, and a sum
-// over the versions of all that is the same in whatever order they were seen.
+// Digest is of a table's content: how many items it has that are not deleted, and a sum over
+// the keys, versions and bodies of all, which is the same in any order.
 type Digest struct {
 	Count int64  `json:"count"`
 	Sum   uint64 `json:"sum"`
@@ -61,9 +80,9 @@ func (d *Digest) change(it *Item, sign int64) {
 	d.Sum += uint64(sign) * it.hash()
 }
 
-// hash is of the key and the version.
+// hash is of the key, the version and the body.
 func (it *Item) hash() uint64 {
 	b := binary.BigEndian.AppendUint64([]byte(it.Key+"\x00"), uint64(it.Version))
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(append(b, compact(it.Body)...))
 	return binary.BigEndian.Uint64(sum[:])
 }

@@ -12,8 +12,9 @@ var ErrMissed = errors.New("changes of the limits may have been missed")
 // Message is what proxies are told: an item that has changed, or what the whole table is.
 type Message struct {
 	Item *Item `json:"item,omitempty"`
-	// Digest is of the whole table, at a moment.
+	// Digest is of the whole table, at a moment, and the next one follows in Every seconds.
 	Digest *Digest `json:"digest,omitempty"`
+	Every  int64   `json:"every,omitempty"`
 	// Reread says that something has changed that is too large for a message: the table has
 	// to be read.
 	Reread bool      `json:"reread,omitempty"`

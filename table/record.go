@@ -17,10 +17,10 @@ func (r *Record) Key() string {
 	return ""
 }
 
-// Signed reports whether the change is one of limits that says who made it, and is of a new
-// version: no other changes limits.
+// Signed reports whether the change is one of limits that says who made it, and is of a newer
+// version than the item of limits before, if there was one: no other changes limits.
 func (r *Record) Signed() bool {
-	return r.After != nil && r.After.IsLimits() && (r.Before == nil || r.After.Version > r.Before.Version)
+	return r.After != nil && r.After.IsLimits() && (r.Before == nil || !r.Before.IsLimits() || r.After.Version > r.Before.Version)
 }
 
 // Expired reports whether it is a tombstone whose time was up.

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -88,52 +87,31 @@ func newHandler(ctx context.Context, s settings, log *slog.Logger) (handler, err
 
 // relay tells proxies of changes.
 type relay struct {
-	limits  *dynamo.Table
 	handler *controlplane.Handler
+	digests *controlplane.Digests
 	sweeper *dynamo.Sweeper
 	swept   time.Time // when queues of dead proxies were looked for last
-	digest  time.Time // when the table's digest was told last, or might have been first
 }
 
-// digestMost is how long the digest is not told at the most while things change all the time.
-const digestMost = 5 * time.Minute
+// digestEvery is how often the schedule has a digest published.
+const digestEvery = time.Minute
 
 func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
-	limits := dynamo.NewTable(config, s.table)
-	h := &controlplane.Handler{Publish: dynamo.NewTopic(config, s.topic), Items: limits, Log: log}
+	limits, topic := dynamo.NewTable(config, s.table), dynamo.NewTopic(config, s.topic)
+	h := &controlplane.Handler{Publish: topic, Items: limits, Log: log}
 	if s.deadLetters != "" {
 		h.Poison = dynamo.NewDeadLetters(config, s.deadLetters).Send
 	}
-	return &relay{limits: limits, handler: h, sweeper: dynamo.NewSweeper(config, s.topic), digest: time.Now()}
+	return &relay{handler: h, digests: &controlplane.Digests{Table: limits, Publish: topic, Log: log}, sweeper: dynamo.NewSweeper(config, s.topic)}
 }
 
 func (r *relay) records(ctx context.Context, records []table.Record) (int, error) {
 	return r.handler.Handle(ctx, records)
 }
 
-// tick tells what the whole table is, and now and then takes queues away that dead proxies
-// left behind.
+// tick publishes a digest, and now and then deletes the queues that dead proxies left behind.
 func (r *relay) tick(ctx context.Context) error {
-	now := time.Now()
-	return errors.Join(r.tellDigest(ctx, now), r.sweep(ctx, now))
-}
-
-// tellDigest tells what the whole table is, unless something in it has just changed: other
-// instances of this function may be telling proxies of that.
-func (r *relay) tellDigest(ctx context.Context, now time.Time) error {
-	items, err := r.limits.Scan(ctx)
-	if err != nil {
-		return err
-	}
-	busy := slices.ContainsFunc(items, func(it table.Item) bool { return now.Sub(it.At) < controlplane.DigestQuiet })
-	if busy && now.Sub(r.digest) < digestMost {
-		return nil
-	}
-	if err := r.handler.TellDigest(ctx, controlplane.DigestOf(items)); err != nil {
-		return err
-	}
-	r.digest = now
-	return nil
+	return errors.Join(r.digests.Update(ctx, digestEvery), r.sweep(ctx, time.Now()))
 }
 
 func (r *relay) sweep(ctx context.Context, now time.Time) error {

@@ -118,7 +118,7 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	return t.apply(ctx, env, []table.Change{c}, *yes, *actor)
+	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
 }
 
 // rollbackOf returns what makes an item what it was at a version: at the latest of that

@@ -173,7 +173,11 @@ func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, v
 				state, part = "active", fmt.Sprintf("%.1f %%", 100*float64(in.Weight)/float64(total))
 			}
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s ago\n", table.Printable(c.ID), c.Weight, state, part, now.Sub(c.Beat).Round(time.Second))
+		heard := now.Sub(c.Beat).Round(time.Second).String() + " ago"
+		if ahead := c.Beat.Sub(now); ahead > controlplane.CellAhead {
+			heard = "its clock is " + ahead.Round(time.Second).String() + " ahead"
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", table.Printable(c.ID), c.Weight, state, part, heard)
 	}
 	_ = tw.Flush()
 }

@@ -110,6 +110,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	}
 	p.limits = dynamo.NewTable(p.aws, o.table)
 	p.addRelay()
+	p.addDigests()
 	p.addSweeper()
 	if o.bucket != "" {
 		p.addAudit()
@@ -139,8 +140,26 @@ func (p *plane) addRelay() {
 	if p.options.poison != "" {
 		handler.Poison = dynamo.NewDeadLetters(p.aws, p.options.poison).Send
 	}
-	relay := controlplane.Relay{Table: p.limits, Stream: changes, Handler: handler, Log: p.log}
+	relay := controlplane.Relay{Stream: changes, Handler: handler, Log: p.log}
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
+}
+
+func (p *plane) addDigests() {
+	alone, release := p.alone("digest")
+	digests := controlplane.Digests{Table: p.limits, Publish: dynamo.NewTopic(p.aws, p.options.topic), Alone: alone, Log: p.log}
+	p.parts, p.release = append(p.parts, digests.Run), append(p.release, release)
+}
+
+// alone returns what takes or prolongs the lease of a use that one control plane has at a time,
+// and what releases it.
+func (p *plane) alone(use string) (take func(context.Context) (bool, error), release func(context.Context) error) {
+	const one = "all"
+	leases := dynamo.NewLeases(p.aws, p.options.leases, use)
+	take = func(ctx context.Context) (bool, error) {
+		until, _, err := leases.Take(ctx, one)
+		return !until.IsZero(), err
+	}
+	return take, func(ctx context.Context) error { return leases.Release(ctx, one) }
 }
 
 func (p *plane) addSweeper() {
@@ -166,16 +185,9 @@ func (p *plane) addAudit() {
 }
 
 func (p *plane) addCells() {
-	const one = "all" // a single lease, for all cells
-	leases := dynamo.NewLeases(p.aws, p.options.leases, "cells")
-	cells := controlplane.Cells{
-		Registry: dynamo.NewRegistry(p.aws, p.options.cells), Items: p.limits, Log: p.log,
-		Alone: func(ctx context.Context) (bool, error) {
-			until, _, err := leases.Take(ctx, one)
-			return !until.IsZero(), err
-		},
-	}
-	p.parts, p.release = append(p.parts, cells.Run), append(p.release, func(ctx context.Context) error { return leases.Release(ctx, one) })
+	alone, release := p.alone("cells")
+	cells := controlplane.Cells{Registry: dynamo.NewRegistry(p.aws, p.options.cells), Items: p.limits, Alone: alone, Log: p.log}
+	p.parts, p.release = append(p.parts, cells.Run), append(p.release, release)
 }
 
 func (p *plane) addAdmission() {

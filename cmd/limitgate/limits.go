@@ -23,7 +23,7 @@ Usage:
 	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 	limitgate limits diff FILE dynamodb://TABLE
-	limitgate limits push [--yes] [--actor NAME] FILE dynamodb://TABLE
+	limitgate limits push [--yes] [--actor NAME] [--removes NUMBER] FILE dynamodb://TABLE
 	limitgate limits pull dynamodb://TABLE
 	limitgate limits history --bucket BUCKET [--json] ITEM
 	limitgate limits watch --updates-topic ARN | --updates-queue URL [--json] dynamodb://TABLE
@@ -38,9 +38,11 @@ which would fit.
 explain says which limits one request would meet, and why. DIM stands before
 every dimension.
 
-diff says what push would write, item by item: the tenants, the plans and all the
-rest. push asks first, unless --yes is given, and writes each item only if nobody
-else has changed it since it was read. pull prints the table as a file.
+diff prints what push would write: first the limits that it loosens, then item by
+item the tenants, the plans and all the rest. push asks first, unless --yes is given,
+and writes each item only if it is still the one that was shown. A file that removes
+the default plan, all plans, a shared limit or more than a tenth of the tenants is
+written only if --removes names how many it removes. pull prints the table as a file.
 
 history prints a line for each change of one item, the newest last, as the audit
 has them; limitgate audit prints them whole. rollback makes one item what it was at

@@ -43,7 +43,7 @@ func runConfirm(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	fmt.Fprintf(env.stdout, "written by hand, found at %s, and put back as version %d\n", e.At.Format(time.RFC3339), t.items[key].Version)
-	return t.apply(ctx, env, []table.Change{c}, *yes, *actor)
+	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
 }
 
 // putBack returns the latest change of an item that nobody had signed, where the control

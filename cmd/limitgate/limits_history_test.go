@@ -70,12 +70,18 @@ change PLAN#x, version 1 by ann
   in another order
 add TENANT#b
   + {plan: free}
+add PLAN#unlimited
+  +body: []
+delete PLAN#none, version 1 by ann
+  -body: []
 `
 	var b strings.Builder
 	printChanges(&b, []table.Change{
 		{Key: "TENANT#a", Before: tenant(1, "ann", `{"plan":"null","burst":9007199254740992,"rate":1e3}`), After: json.RawMessage(`{"rate":2000000,"burst":9007199254740993,"plan":"null"}`)},
 		{Key: "PLAN#x", Before: tenant(1, "ann", `[{"id":"a"},{"id":"b"}]`), After: json.RawMessage(`[{"id":"b"},{"id":"a"}]`)},
 		{Key: "TENANT#b", After: json.RawMessage(`{"plan":"free"}`)},
+		{Key: "PLAN#unlimited", After: json.RawMessage(`[]`)},
+		{Key: "PLAN#none", Before: tenant(1, "ann", `[]`)},
 	}, false)
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)

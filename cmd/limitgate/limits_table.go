@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,9 +23,6 @@ import (
 	"github.com/limitgate/limitgate/table"
 )
 
-// pushWriters is how many items are written at the same time.
-const pushWriters = 8
-
 // tableArgs are what limits diff, push and pull work on.
 type tableArgs struct {
 	aws   aws.Config
@@ -35,7 +30,9 @@ type tableArgs struct {
 	name  string
 	items map[string]table.Item
 	parts map[string]json.RawMessage // of the file
-	opts  limit.CompileOptions
+	// complete lists the kinds of parts of which the file has all that there are to be.
+	complete []string
+	opts     limit.CompileOptions
 }
 
 // ipMaxTTLFlag adds what limits of addresses are checked against: what proxies have.
@@ -46,7 +43,7 @@ func ipMaxTTLFlag(fs *flag.FlagSet) *time.Duration {
 // openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is for
 // limits that are compiled.
 func openTableArgs(ctx context.Context, env *environment, file, name string, ipMaxTTL time.Duration) (t *tableArgs, err error) {
-	t = &tableArgs{name: name, items: map[string]table.Item{}, opts: limit.CompileOptions{IPMaxTTL: ipMaxTTL.Microseconds()}}
+	t = &tableArgs{name: name, opts: limit.CompileOptions{IPMaxTTL: ipMaxTTL.Microseconds()}}
 	if file != "" {
 		content, err := readFileOrStdin(env, file)
 		if err != nil {
@@ -58,19 +55,45 @@ func openTableArgs(ctx context.Context, env *environment, file, name string, ipM
 		if t.parts, err = config.SplitLimits(file, content); err != nil {
 			return nil, err
 		}
+		if t.complete, err = config.CompleteFor(file, content); err != nil {
+			return nil, err
+		}
 	}
 	if t.aws, err = awsclient.Load(ctx); err != nil {
 		return nil, err
 	}
 	t.table = dynamo.NewTable(t.aws, strings.TrimPrefix(name, config.LimitsTablePrefix))
+	t.items, err = t.read(ctx)
+	return t, err
+}
+
+// read reads the whole table.
+func (t *tableArgs) read(ctx context.Context) (map[string]table.Item, error) {
 	items, err := t.table.Scan(ctx)
 	if err != nil {
 		return nil, err
 	}
+	byKey := make(map[string]table.Item, len(items))
 	for _, it := range items {
-		t.items[it.Key] = it
+		byKey[it.Key] = it
 	}
-	return t, nil
+	return byKey, nil
+}
+
+// changes returns what makes the table the file, as far as the file is complete.
+func (t *tableArgs) changes() []table.Change {
+	kind := func(key string) string {
+		switch {
+		case table.IsTenant(key):
+			return config.PartTenants
+		case table.IsPlan(key):
+			return config.PartPlans
+		}
+		return config.PartShared
+	}
+	return slices.DeleteFunc(table.Diff(t.items, t.parts), func(c table.Change) bool {
+		return (c.After == nil || c.Key == table.KeyShared) && c.Before != nil && !slices.Contains(t.complete, kind(c.Key))
+	})
 }
 
 func readFileOrStdin(env *environment, path string) ([]byte, error) {
@@ -99,8 +122,8 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	changes := table.Diff(t.items, t.parts)
-	printChanges(env.stdout, changes, env.coloured())
+	changes := t.changes()
+	t.show(env, changes)
 	if len(changes) > 0 {
 		return exitDenied
 	}
@@ -128,64 +151,6 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-func runPush(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits push", limitsAbout, "limitgate limits push limits.yaml dynamodb://limits")
-	ttl := ipMaxTTLFlag(fs)
-	yes := fs.Bool("yes", false, "write without asking")
-	actor := fs.String("actor", "", "`name` of who changes this; the caller that AWS knows unless given")
-	if code, done := parseFlags(env, fs, args); done {
-		return code
-	}
-	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
-		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")
-		return exitUsage
-	}
-	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)
-	if err != nil {
-		return fail(env, err)
-	}
-	return t.apply(ctx, env, table.Diff(t.items, t.parts), *yes, *actor)
-}
-
-// apply shows changes, asks unless yes is set, and writes them.
-func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table.Change, yes bool, actor string) (code int) {
-	printChanges(env.stdout, changes, env.coloured())
-	if len(changes) == 0 {
-		return exitOK
-	}
-	if !yes && !confirmed(env, len(changes)) {
-		fmt.Fprintln(env.stderr, "limitgate limits: nothing is written")
-		return exitError
-	}
-	if actor == "" {
-		var err error
-		if actor, err = caller(ctx, t.aws); err != nil {
-			return fail(env, err)
-		}
-	}
-	if err := t.push(ctx, env, changes, actor); err != nil {
-		return fail(env, err)
-	}
-	written := fmt.Sprintf("%d items", len(changes))
-	if len(changes) == 1 {
-		written = "1 item"
-	}
-	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", written, t.name, actor)
-	return exitOK
-}
-
-// confirmed asks whether to write.
-func confirmed(env *environment, n int) bool {
-	return asked(env, fmt.Sprintf("Write these %d items?", n))
-}
-
-// asked asks a question, and reports whether the answer is yes.
-func asked(env *environment, question string) bool {
-	fmt.Fprintf(env.stdout, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(env.stdin).ReadString('\n')
-	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
-}
-
 // caller returns the name that AWS has for who asks.
 func caller(ctx context.Context, config aws.Config) (string, error) {
 	who, err := sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -193,48 +158,6 @@ func caller(ctx context.Context, config aws.Config) (string, error) {
 		return "", fmt.Errorf("find out who writes (--actor says it, too): %w", err)
 	}
 	return aws.ToString(who.Arn), nil
-}
-
-// push writes changes, those of a kind at the same time, and each on the version that was
-// read. A kind is done before the next begins: it may need what comes before it.
-func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.Change, actor string) error {
-	progress := newItemProgress(env.stderr, len(changes))
-	defer progress.finish()
-	for _, turn := range table.Turns(changes) {
-		if err := t.pushTurn(ctx, turn, actor, progress); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pushTurn writes changes at the same time. After a failure it begins no other one, and
-// leaves those that are on their way: nobody would know what became of them.
-func (t *tableArgs) pushTurn(ctx context.Context, changes []table.Change, actor string, progress *itemProgress) error {
-	work := make(chan table.Change)
-	errs := make([]error, pushWriters)
-	var failed atomic.Bool
-	var wg sync.WaitGroup
-	for i := range pushWriters {
-		wg.Go(func() {
-			for c := range work {
-				if failed.Load() {
-					continue
-				}
-				if errs[i] = t.write(ctx, c, actor); errs[i] != nil {
-					failed.Store(true)
-					continue
-				}
-				progress.add()
-			}
-		})
-	}
-	for _, c := range changes {
-		work <- c
-	}
-	close(work)
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // itemProgress shows on a terminal how many items are written.
@@ -270,18 +193,27 @@ func (p *itemProgress) finish() {
 	}
 }
 
-// write writes one change. Whoever was late is told what has changed.
-func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
-	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Odd: t.items[c.Key].Odd, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
-	_, err := t.table.Put(ctx, it)
-	if !errors.Is(err, dynamo.ErrConflict) {
-		return err
+// mostLoosened bounds the loosened limits that are printed.
+const mostLoosened = 20
+
+// printLoosened prints which limits changes loosen.
+func printLoosened(w io.Writer, lines []string, colour bool) {
+	if len(lines) == 0 {
+		return
 	}
-	now, ok, getErr := t.table.Get(ctx, c.Key)
-	if getErr != nil || !ok {
-		return err
+	begin, end := "", ""
+	if colour {
+		begin, end = "\x1b[33m", "\x1b[0m"
 	}
-	return fmt.Errorf("%w: %s is version %d now, by %s at %s; what was written before stays, look at the difference again", err, table.Printable(c.Key), now.Version, table.Printable(now.Actor), now.At.Format(time.RFC3339))
+	fmt.Fprintf(w, "%sThis loosens:%s\n", begin, end)
+	for i, line := range lines {
+		if i == mostLoosened {
+			fmt.Fprintf(w, "%s  ... and %d more%s\n", begin, len(lines)-i, end)
+			break
+		}
+		fmt.Fprintf(w, "%s  %s%s\n", begin, line, end)
+	}
+	fmt.Fprintln(w)
 }
 
 // printChanges prints what becomes of each item, line by line.
@@ -310,7 +242,11 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 			fmt.Fprintf(w, "%s\n", paint("32", "  + "+line))
 		}
 		if len(gone)+len(come) == 0 {
-			for _, difference := range table.Differences(c.Before.Body, c.After) {
+			var body json.RawMessage
+			if c.Before != nil {
+				body = c.Before.Body
+			}
+			for _, difference := range table.Differences(body, c.After) {
 				fmt.Fprintf(w, "  %s\n", difference)
 			}
 		}

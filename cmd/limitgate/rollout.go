@@ -23,7 +23,7 @@ Usage:
 
 	limitgate rollout start --gate CONFIGURATION [--percent 5] [--threshold 5] FILE dynamodb://TABLE
 	limitgate rollout status --gate CONFIGURATION [--cells TABLE] dynamodb://TABLE
-	limitgate rollout promote --gate CONFIGURATION dynamodb://TABLE
+	limitgate rollout promote --gate CONFIGURATION --cells TABLE dynamodb://TABLE
 	limitgate rollout abort --gate CONFIGURATION dynamodb://TABLE
 
 start writes a revision into the table, and has the gate, a configuration in AWS
@@ -32,7 +32,8 @@ those of a share are in each larger one: start again with a larger --percent. A
 proxy that finds the revision to deny more than --threshold points more of the
 requests of a minute than what it is to replace takes it back, and the control
 plane then does so everywhere. promote makes the revision the limits of all
-tenants, abort forgets it. The file's tenants are not written: push does that.
+tenants, unless a proxy has found it to deny too much: --cells is the table in which proxies
+say so, and --despite-veto promotes without looking there. abort forgets the revision. The file's tenants are not written: push does that.
 
 CONFIGURATION is appconfig://APPLICATION/ENVIRONMENT/PROFILE, by their ids. start,
 promote and abort ask first, unless --yes is given.
@@ -44,7 +45,7 @@ status exits with 2 while a revision is tried.`
 type rolloutArgs struct {
 	gate, strategy, actor, cells string
 	percent, threshold           float64
-	yes                          bool
+	yes, despiteVeto             bool
 	ttl                          *time.Duration
 
 	*tableArgs
@@ -95,8 +96,13 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	if r.ttl = new(time.Duration); word == "start" || word == "promote" { // which check a revision
 		r.ttl = ipMaxTTLFlag(fs)
 	}
-	if word == "status" {
+	if word == "status" || word == "promote" {
 		fs.StringVar(&r.cells, "cells", "", "`name` of the DynamoDB table with the vetoes of proxies")
+	}
+	if word == "promote" {
+		fs.BoolVar(&r.despiteVeto, "despite-veto", false, "promote a revision without looking whether a proxy has found it to deny too much")
+	}
+	if word == "status" {
 		return
 	}
 	fs.StringVar(&r.strategy, "strategy", appconfig.DefaultStrategy, "`id` of the deployment strategy of the gate")
@@ -212,14 +218,12 @@ func (r *rolloutArgs) compared(body json.RawMessage) []table.Change {
 func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
 	fmt.Fprintln(env.stdout, cmp.Or(r.state, "the gate was never used"))
 	it, latest := r.revision()
-	if r.cells != "" {
-		vetoes, err := dynamo.NewRegistry(r.aws, r.cells).Vetoes(ctx)
-		if err != nil {
-			return fail(env, err)
-		}
-		if why := vetoes[latest]; why != "" {
-			fmt.Fprintf(env.stdout, "%s was taken back: %s\n", config.RevisionName(latest), table.Printable(why))
-		}
+	why, err := r.veto(ctx, latest)
+	if err != nil {
+		return fail(env, err)
+	}
+	if why != "" {
+		fmt.Fprintf(env.stdout, "%s was taken back: %s\n", config.RevisionName(latest), table.Printable(why))
 	}
 	if it == nil {
 		fmt.Fprintln(env.stdout, "no revision is there")
@@ -231,6 +235,16 @@ func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
 	return exitDenied
 }
 
+// veto returns why a proxy has found a revision to deny too much, "" where none has or no table
+// of cells is named.
+func (r *rolloutArgs) veto(ctx context.Context, revision int64) (why string, err error) {
+	if r.cells == "" {
+		return "", nil
+	}
+	vetoes, err := dynamo.NewRegistry(r.aws, r.cells).Vetoes(ctx)
+	return vetoes[revision], err
+}
+
 // errNoRevision is returned to who ends the trial of nothing.
 var errNoRevision = errors.New("no revision is there: limitgate rollout start writes one")
 
@@ -240,12 +254,23 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 		return r.closeGate(ctx, env)
 	}
 	number, _ := table.RevisionNumber(it.Key)
+	if r.cells == "" && !r.despiteVeto {
+		fmt.Fprintln(env.stderr, "limitgate rollout promote: --cells is needed, the table in which proxies say that a revision denies too much, or --despite-veto")
+		return exitUsage
+	}
+	why, err := r.veto(ctx, number)
+	if err != nil {
+		return fail(env, err)
+	}
+	if why != "" && !r.despiteVeto {
+		return fail(env, fmt.Errorf("%s is not promoted: it was taken back: %s; abort it, or say --despite-veto", config.RevisionName(number), table.Printable(why)))
+	}
 	if err := r.check(it.Body, table.Gate{Revision: number}); err != nil {
 		return fail(env, err)
 	}
 	changes := r.compared(it.Body)
 	fmt.Fprintln(env.stdout, "for all tenants:")
-	printChanges(env.stdout, changes, env.coloured())
+	r.show(env, changes)
 	if !r.sure(env) {
 		return exitError
 	}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// pushWriters is how many items are written at the same time.
+const pushWriters = 8
+
+// pushOptions are the flags of a command that writes.
+type pushOptions struct {
+	yes     bool
+	actor   string
+	removes int
+}
+
+func runPush(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits push", limitsAbout, "limitgate limits push limits.yaml dynamodb://limits")
+	ttl := ipMaxTTLFlag(fs)
+	var o pushOptions
+	fs.BoolVar(&o.yes, "yes", false, "write without asking")
+	fs.StringVar(&o.actor, "actor", "", "`name` of who changes this; the caller that AWS knows unless given")
+	fs.IntVar(&o.removes, "removes", 0, "the `number` of tenants, plans and shared limits to remove, where they are many")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
+		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")
+		return exitUsage
+	}
+	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)
+	if err != nil {
+		return fail(env, err)
+	}
+	changes := t.changes()
+	if r := table.RemovalOf(t.items, changes); r.IsLarge() && r.Count() != o.removes {
+		t.show(env, changes)
+		fmt.Fprintf(env.stderr, "limitgate limits push: nothing is written: the file would remove %s; if that is meant, say --removes %d\n", &r, r.Count())
+		return exitError
+	}
+	return t.apply(ctx, env, changes, o)
+}
+
+// apply shows changes, asks unless that was said, and writes them.
+func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table.Change, o pushOptions) (code int) {
+	t.show(env, changes)
+	if len(changes) == 0 {
+		return exitOK
+	}
+	if !o.yes && !confirmed(env, len(changes)) {
+		fmt.Fprintln(env.stderr, "limitgate limits: nothing is written")
+		return exitError
+	}
+	if o.actor == "" {
+		var err error
+		if o.actor, err = caller(ctx, t.aws); err != nil {
+			return fail(env, err)
+		}
+	}
+	if err := t.push(ctx, env, changes, o.actor); err != nil {
+		return fail(env, err)
+	}
+	written := fmt.Sprintf("%d items", len(changes))
+	if len(changes) == 1 {
+		written = "1 item"
+	}
+	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", written, t.name, o.actor)
+	return exitOK
+}
+
+// confirmed asks whether to write.
+func confirmed(env *environment, n int) bool {
+	return asked(env, fmt.Sprintf("Write these %d items?", n))
+}
+
+// asked asks a question, and reports whether the answer is yes.
+func asked(env *environment, question string) bool {
+	fmt.Fprintf(env.stdout, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(env.stdin).ReadString('\n')
+	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
+}
+
+// show prints changes, those first that loosen limits.
+func (t *tableArgs) show(env *environment, changes []table.Change) {
+	printLoosened(env.stdout, t.loosened(changes), env.coloured())
+	printChanges(env.stdout, changes, env.coloured())
+}
+
+// loosened returns what changes loosen, a line each; none where the limits before or after cannot
+// be used.
+func (t *tableArgs) loosened(changes []table.Change) []string {
+	before, _, err := config.CompileParts(t.name, t.live(), t.opts)
+	if err != nil {
+		return nil
+	}
+	after, _, err := config.CompileParts(t.name, t.after(changes), t.opts)
+	if err != nil {
+		return nil
+	}
+	var tenants []string
+	for i := range changes {
+		if table.IsTenant(changes[i].Key) {
+			tenants = append(tenants, table.Name(changes[i].Key))
+		}
+	}
+	return limit.Loosened(before, after, tenants)
+}
+
+// after returns the bodies of the table's items after changes.
+func (t *tableArgs) after(changes []table.Change) map[string]json.RawMessage {
+	parts := t.live()
+	for _, c := range changes {
+		if delete(parts, c.Key); c.After != nil && table.IsPart(c.Key) {
+			parts[c.Key] = c.After
+		}
+	}
+	return parts
+}
+
+// push writes changes: those of a kind at the same time, each on the version that was shown, and
+// a kind is done before the next begins, which may need it. Before that it reads the table
+// again, and after that once more: writers of other items may have made one of these useless.
+// An interrupt ends it between two items.
+func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.Change, actor string) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	usable, err := t.recheck(ctx, changes)
+	if err != nil {
+		return err
+	}
+	stopped, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w := &itemWriter{tableArgs: t, actor: actor, stopped: stopped, progress: newItemProgress(env.stderr, len(changes))}
+	for _, turn := range table.Turns(changes) {
+		if err = w.turn(ctx, turn); err != nil {
+			break
+		}
+	}
+	w.progress.finish()
+	if err != nil {
+		return fmt.Errorf("%d of %d items are written, and the same command writes the others: %w", w.progress.done, len(changes), err)
+	}
+	if usable {
+		return t.verify(ctx, changes, actor)
+	}
+	return nil
+}
+
+// recheck reads the table again, and returns an error if an item that is to be changed is not
+// the one that was shown, or the limits could not be used with the changes. Usable reports
+// whether they can be used without them.
+func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable bool, err error) {
+	items, err := t.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range changes {
+		if now, was := items[c.Key], t.items[c.Key]; now.Version != was.Version || now.Odd != was.Odd {
+			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, c.Key))
+		}
+	}
+	t.items = items
+	if _, _, err := config.CompileParts(t.name, t.live(), t.opts); err != nil {
+		return false, nil // the changes may be what mends it
+	}
+	if _, _, err := config.CompileParts(t.name, t.after(changes), t.opts); err != nil {
+		return true, fmt.Errorf("nothing is written: with what other items are by now the limits could not be used: %w", err)
+	}
+	return true, nil
+}
+
+// conflict says by whom an item was changed.
+func conflict(now table.Item, key string) error {
+	return fmt.Errorf("%w: %s is version %d now, by %s at %s", dynamo.ErrConflict, table.Printable(key), now.Version, table.Printable(now.Actor), now.At.Format(time.RFC3339))
+}
+
+// verify reads the table, and returns an error if its limits cannot be used any more: items that
+// need each other were written at the same time. It writes deleted plans again then.
+func (t *tableArgs) verify(ctx context.Context, changes []table.Change, actor string) error {
+	items, err := t.read(ctx)
+	if err != nil {
+		return fmt.Errorf("all is written, and was not verified: %w", err)
+	}
+	t.items = items
+	_, _, broken := config.CompileParts(t.name, t.live(), t.opts)
+	if broken == nil {
+		return nil
+	}
+	var restored []string
+	for _, c := range changes {
+		if c.After != nil || !table.IsPlan(c.Key) || !items[c.Key].Deleted {
+			continue
+		}
+		if err := t.write(ctx, table.Change{Key: c.Key, After: c.Before.Body}, actor); err != nil {
+			return errors.Join(broken, err)
+		}
+		restored = append(restored, c.Key)
+	}
+	if len(restored) > 0 {
+		return fmt.Errorf("other items were written at the same time, so that %s is there again: %w", strings.Join(restored, ", "), broken)
+	}
+	return fmt.Errorf("all is written, but other items were at the same time, and the limits cannot be used as they are now: %w", broken)
+}
+
+// itemWriter writes items.
+type itemWriter struct {
+	*tableArgs
+	actor    string
+	stopped  context.Context // ends when no other item is to be begun
+	progress *itemProgress
+}
+
+// errInterrupted is returned for a push that a signal has ended.
+var errInterrupted = errors.New("interrupted")
+
+// turn writes changes at the same time. After a failure it begins no other one, and waits for
+// those that are on their way: what became of them is known then.
+func (w *itemWriter) turn(ctx context.Context, changes []table.Change) error {
+	work := make(chan table.Change)
+	errs := make([]error, pushWriters)
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	for i := range pushWriters {
+		wg.Go(func() {
+			for c := range work {
+				if failed.Load() {
+					continue
+				}
+				if errs[i] = w.write(ctx, c, w.actor); errs[i] != nil {
+					failed.Store(true)
+					continue
+				}
+				w.progress.add()
+			}
+		})
+	}
+	interrupted := false
+	for _, c := range changes {
+		if interrupted = w.stopped.Err() != nil; interrupted {
+			break
+		}
+		work <- c
+	}
+	close(work)
+	wg.Wait()
+	if interrupted {
+		errs = append(errs, errInterrupted)
+	}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+}
+
+// write writes one change. The error of a conflict says who was faster.
+func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
+	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Odd: t.items[c.Key].Odd, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
+	_, err := t.table.Put(ctx, it)
+	if !errors.Is(err, dynamo.ErrConflict) {
+		return err
+	}
+	now, ok, getErr := t.table.Get(ctx, c.Key)
+	if getErr != nil || !ok {
+		return err
+	}
+	return fmt.Errorf("%w; what was written before stays, look at the difference again", conflict(now, c.Key))
+}

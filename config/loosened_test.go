@@ -1,0 +1,50 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestLoosened: a change that lets more through is said first, and one that lets less through
+// is not.
+func TestLoosened(t *testing.T) {
+	const before = `
+version: 1
+default_plan: free
+plans:
+  free: [{id: tenant, by: [tenant], rate: 10/s}, {id: op, by: [tenant, op], rate: 5/s, burst: 5}]
+  gold: [{id: tenant, by: [tenant], rate: 100/s}]
+tenants:
+  acme: {plan: free}
+  beta: {plan: gold, overrides: {tenant: {rate: 50/s}}}
+shared: [{id: ip, by: [ip], rate: 1000/m}]
+`
+	for _, c := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{"rate: 10/s", "rate: 9/s", ""},
+		{"rate: 10/s", "rate: 11/s", "plan free: tenant 10/s burst 10 -> 11/s burst 11"},
+		{"rate: 10/s", "rate: 600/m, burst: 20", "plan free: tenant 10/s burst 10 -> 600/m burst 20"},
+		{", {id: op, by: [tenant, op], rate: 5/s, burst: 5}", "", "plan free: op 5/s burst 5 -> none"},
+		{"rate: 5/s, burst: 5", "rate: 5/s, burst: 5, mode: shadow", "plan free: op enforce -> shadow"},
+		{"rate: 1000/m", "rate: 1001/m", "ip 1000/m burst 1000 -> 1001/m burst 1001"},
+		{"default_plan: free\n", "", "default_plan free -> none: a tenant that is not listed has only the shared limits"},
+		{"acme: {plan: free}", "acme: {plan: gold}", "tenant acme, plan free -> gold: tenant 10/s burst 10 -> 100/s burst 100; tenant acme, plan free -> gold: op 5/s burst 5 -> none"},
+		{"overrides: {tenant: {rate: 50/s}}", "overrides: {tenant: {rate: 60/s}}", "tenant beta: tenant 50/s burst 50 -> 60/s burst 60"},
+		{"  acme: {plan: free}\n", "", ""},
+		{"  beta: {plan: gold, overrides: {tenant: {rate: 50/s}}}\n", "", ""}, // the default plan is stricter
+	} {
+		sets := [2]*limit.Set{}
+		for i, content := range []string{before, strings.Replace(before, c.old, c.new, 1)} {
+			set, _, err := ParseLimits("f", []byte(content), limit.CompileOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", c.new, err)
+			}
+			sets[i] = set
+		}
+		if got := strings.Join(limit.Loosened(sets[0], sets[1], []string{"acme", "beta"}), "; "); got != c.want {
+			t.Errorf("%q to %q: %q, want %q", c.old, c.new, got, c.want)
+		}
+	}
+}

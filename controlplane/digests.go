@@ -1,0 +1,70 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/limitgate/limitgate/table"
+)
+
+// Scanner reads a whole table.
+type Scanner interface {
+	Scan(ctx context.Context) ([]table.Item, error)
+}
+
+// DigestEvery is how often a control plane that runs all the time publishes a digest.
+const DigestEvery = 10 * time.Second
+
+// Digests publishes the digest of a table, each time of a new reading: proxies find out by it
+// that they have missed a change or believed a forged one, and by its absence that changes do
+// not reach them. It is alone to do so.
+type Digests struct {
+	Table   Scanner
+	Publish Publisher
+	// Alone reports whether this control plane is the one that publishes digests now.
+	Alone func(ctx context.Context) (bool, error)
+	Log   *slog.Logger
+}
+
+// Run publishes digests until ctx ends.
+func (d *Digests) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		began := time.Now()
+		alone, err := d.Alone(ctx)
+		if err == nil && alone {
+			err = d.Update(ctx, DigestEvery)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.Log.Error("no digest is published, and will be", "error", err)
+		}
+		wait(ctx, DigestEvery-time.Since(began))
+	}
+	return nil
+}
+
+// Update reads the table and publishes its digest. Every is when the next one follows, in whole
+// seconds: proxies wait for three.
+func (d *Digests) Update(ctx context.Context, every time.Duration) error {
+	items, err := d.Table.Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("publish digest: %w", err)
+	}
+	digest := DigestOf(items)
+	message := table.Message{Digest: &digest, Every: int64(every / time.Second), At: time.Now().UTC()}
+	if _, err := d.Publish.Publish(ctx, []table.Message{message}); err != nil {
+		return fmt.Errorf("publish digest: %w", err)
+	}
+	return nil
+}
+
+// DigestOf returns the digest of the items of a table.
+func DigestOf(items []table.Item) (d table.Digest) {
+	for i := range items {
+		if items[i].IsLimits() {
+			d.Add(&items[i])
+		}
+	}
+	return d
+}

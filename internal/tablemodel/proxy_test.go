@@ -1,0 +1,101 @@
+package tablemodel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/table"
+)
+
+// tableName is the name of the table, for snapshots.
+const tableName = "dynamodb://limits"
+
+// proxy follows the table, or does not run.
+type proxy struct {
+	table    *model
+	queue    *queue
+	snapshot string
+	skew     time.Duration // of its clock
+
+	*catalog.Catalog
+	follower *catalog.Follower // nil while it does not run
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+}
+
+func compile(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) {
+	set, _, err := config.CompileParts(tableName, parts, limit.CompileOptions{})
+	return set, err
+}
+
+// start starts the proxy, which without limits ends again.
+func (p *proxy) start() {
+	if p.follower != nil {
+		return
+	}
+	p.Catalog = catalog.New(catalog.Options{
+		Name: tableName, Compile: compile, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(p.skew) },
+	})
+	follower := catalog.NewFollower(p.Catalog, p.table, p.queue, p.snapshot, nil)
+	if follower.Start(context.Background()) != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.follower, p.stop = follower, stop
+	p.done.Go(func() { _ = follower.Run(ctx) })
+}
+
+func (p *proxy) end() {
+	if p.follower == nil {
+		return
+	}
+	p.stop()
+	p.done.Wait()
+	p.follower = nil
+}
+
+// stale returns why the proxy says that its limits may not be the table's, or "".
+func (p *proxy) stale() string {
+	return p.Catalog.Status().Error + p.follower.Status().Error
+}
+
+// account says what a set does for tenants: their plans and their limits.
+func account(set *limit.Set) string {
+	var b strings.Builder
+	for _, tenant := range append(tenants, "not listed") {
+		fmt.Fprintf(&b, "%s on %q:", tenant, set.Plan(tenant))
+		for _, l := range set.TenantLimits(tenant) {
+			fmt.Fprintf(&b, " %s=%s", l.ID, l.Describe())
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// truth returns what the items of limits of a table do. Compiles reports whether they can be
+// used at all, and clean whether, beside that, nothing else stands in the place of one.
+func truth(items map[string]table.Item) (said string, compiles, clean bool) {
+	parts := map[string]json.RawMessage{}
+	clean = true
+	for key, it := range items {
+		switch {
+		case !it.IsLimits():
+			clean = false
+		case !it.Deleted:
+			parts[key] = it.Body
+		}
+	}
+	set, err := compile(parts, true)
+	if err != nil {
+		return "", false, false
+	}
+	return account(set), true, clean
+}

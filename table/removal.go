@@ -1,0 +1,103 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Removal is what changes take away that is easily meant otherwise, as by a file that was cut.
+type Removal struct {
+	Tenants, OfTenants int
+	Plans, OfPlans     int
+	DefaultPlan        string   // the one that was, "" where there is one still or was none
+	Shared             []string // the ids of shared limits
+}
+
+// freeTenants is the share of the tenants, one in so many, that may be deleted without being
+// named; one tenant always may.
+const freeTenants = 10
+
+// RemovalOf returns what changes of items take away.
+func RemovalOf(items map[string]Item, changes []Change) (r Removal) {
+	for key := range items {
+		switch it := live(items, key); {
+		case it == nil || !it.IsLimits():
+		case IsTenant(key):
+			r.OfTenants++
+		case IsPlan(key):
+			r.OfPlans++
+		}
+	}
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.Before == nil || !c.Before.IsLimits(): // which no proxy uses
+		case c.Key == KeyShared:
+			r.removeShared(c)
+		case c.After != nil:
+		case IsTenant(c.Key):
+			r.Tenants++
+		case IsPlan(c.Key):
+			r.Plans++
+		}
+	}
+	return r
+}
+
+// removeShared counts what a change of KeyShared takes away.
+func (r *Removal) removeShared(c *Change) {
+	type part struct {
+		DefaultPlan any                `json:"default_plan"`
+		Shared      []struct{ ID any } `json:"shared"`
+	}
+	var before, after part
+	if json.Unmarshal(c.Before.Body, &before) != nil || c.After != nil && json.Unmarshal(c.After, &after) != nil {
+		return // a body that cannot be read limits nothing
+	}
+	if before.DefaultPlan != nil && after.DefaultPlan == nil {
+		r.DefaultPlan = fmt.Sprint(before.DefaultPlan)
+	}
+	there := map[any]bool{}
+	for _, l := range after.Shared {
+		there[fmt.Sprint(l.ID)] = true
+	}
+	for _, l := range before.Shared {
+		if id := fmt.Sprint(l.ID); !there[id] {
+			r.Shared = append(r.Shared, id)
+		}
+	}
+}
+
+// Count returns how many things are taken away.
+func (r *Removal) Count() int {
+	n := r.Tenants + r.Plans + len(r.Shared)
+	if r.DefaultPlan != "" {
+		n++
+	}
+	return n
+}
+
+// IsLarge reports whether people have to name the count: where the default plan, all plans, a
+// shared limit, or more than one tenant and a tenth of them are taken away.
+func (r *Removal) IsLarge() bool {
+	return r.DefaultPlan != "" || len(r.Shared) > 0 || r.Plans > 0 && r.Plans == r.OfPlans ||
+		r.Tenants > 1 && r.Tenants*freeTenants > r.OfTenants
+}
+
+// String says for people what is taken away.
+func (r *Removal) String() string {
+	var parts []string
+	if r.DefaultPlan != "" {
+		parts = append(parts, "the default plan ("+Printable(r.DefaultPlan)+")")
+	}
+	if n := len(r.Shared); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d shared limits (%s)", n, Printable(strings.Join(r.Shared[:min(n, 5)], ", "))))
+	}
+	if r.Plans > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d plans", r.Plans, r.OfPlans))
+	}
+	if r.Tenants > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d tenants", r.Tenants, r.OfTenants))
+	}
+	return strings.Join(parts, ", ")
+}
