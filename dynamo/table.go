@@ -28,8 +28,11 @@ const (
 	attrActor   = "updated_by"
 	attrAt      = "updated_at"
 	attrDeleted = "deleted"
-	attrExpires = "expires_at"
+	attrExpires = ExpiryAttribute
 )
+
+// ExpiryAttribute is the attribute by which DynamoDB's time to live removes tombstones.
+const ExpiryAttribute = "expires_at"
 
 // scanSegments is into how many parts a table is read at the same time.
 const scanSegments = 4

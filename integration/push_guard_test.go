@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -108,7 +109,7 @@ func TestInterruptedPush(t *testing.T) {
 	}
 	err := cmd.Wait()
 	said := regexp.MustCompile(`(\d+) of (\d+) items are written, and the same command writes the others: interrupted`).FindStringSubmatch(stderr.String())
-	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || said == nil {
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 || said == nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
 	items, err := s.table.Scan(t.Context())

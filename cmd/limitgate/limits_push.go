@@ -178,7 +178,7 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 		}
 	}
 	t.items = items
-	if _, _, err := config.CompileParts(t.name, t.live(), t.opts); err != nil {
+	if _, _, broken := config.CompileParts(t.name, t.live(), t.opts); broken != nil {
 		return false, nil // the changes may be what mends it
 	}
 	if _, _, err := config.CompileParts(t.name, t.after(changes), t.opts); err != nil {

@@ -53,6 +53,7 @@ func subcommands() []subcommand {
 		{"cells", "show the cells that share the limits of a table, and change them", runCells},
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
 		{"rollout", "try limits of a table on some tenants first", runRollout},
+		{"aws-check", "check in an AWS account what only AWS can show of limits as data", runAWSCheck},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},
 	}

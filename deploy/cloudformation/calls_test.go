@@ -44,6 +44,9 @@ const (
 	auditor         = "AuditorPolicy"
 )
 
+// byAPerson is why no policy allows the checks of limitgate aws-check.
+const byAPerson = "a person checks an account with credentials that may do all of it"
+
 // servicePath is what the import path of the client of each service begins with.
 const servicePath = "github.com/aws/aws-sdk-go-v2/service/"
 

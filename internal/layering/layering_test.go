@@ -130,6 +130,10 @@ var table = map[string]row{
 		imports: []string{"limit", "table"},
 		settled: true,
 	},
+	"awscheck": {
+		reason:  "checks in an account what the code relies on, as its user",
+		imports: []string{"table", "dynamo", "audit", "controlplane"},
+	},
 	"internal/awsclient": {
 		reason: "finds AWS by the environment, for the commands",
 	},
@@ -211,6 +215,9 @@ var table = map[string]row{
 	},
 	"internal/testreport": {
 		reason: "runs go test and counts, no matter what is tested",
+	},
+	"internal/tablemodel": {
+		reason: "runs real control planes and proxies of a table in made up time",
 	},
 	"internal/layering": {
 		reason: "looks at all packages from outside",

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,20 +31,22 @@ const (
 	restartPause = 10 * time.Second
 )
 
-var steps atomic.Int64
+var steps, runs atomic.Int64
 
 // TestTable runs random histories, as many as -rapid.checks says. A failing one is made smaller
 // and kept by rapid, which says how to run it again.
 func TestTable(t *testing.T) {
+	snapshots := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		history := drawHistory(rt)
 		seed := rapid.Uint64().Draw(rt, "seed")
-		folder, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
+		folder := filepath.Join(snapshots, strconv.FormatInt(runs.Add(1), 10))
+		if err := os.Mkdir(folder, 0o700); err != nil {
 			rt.Fatal(err)
 		}
 		var problem string
-		synctest.Test(t, func(t *testing.T) { problem = run(history, seed, folder) })
+		synctest.Test(t, func(*testing.T) { problem = run(history, seed, folder) })
+		_ = os.RemoveAll(folder)
 		if problem != "" {
 			rt.Fatalf("%s", problem)
 		}
