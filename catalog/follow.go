@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -60,6 +61,7 @@ type Follower struct {
 	bad     int64     // messages that could not be read
 	repairs int64     // readings of the table after the start
 	renewed time.Time // when updates were set up anew
+	kept    time.Time // when the snapshot was written that is used
 	saved   string    // the version that the snapshot has
 }
 
@@ -83,6 +85,7 @@ func (f *Follower) Start(ctx context.Context) error {
 		if err = f.catalog.Load(items); err == nil {
 			f.recall()
 			f.confirm(true)
+			f.warnOfAnother()
 			f.save()
 			return nil
 		}
@@ -98,8 +101,21 @@ func (f *Follower) Start(ctx context.Context) error {
 	if cold := f.catalog.LoadSnapshot(items); cold != nil {
 		return errors.Join(err, cold)
 	}
-	f.log.Warn("the limits could not be read, so those of the snapshot are used", "error", err, "snapshot", f.snapshot)
+	if info, err := os.Stat(f.snapshot); err == nil {
+		f.kept = info.ModTime()
+	}
+	f.log.Warn("the limits could not be read, so those of the snapshot are used", "error", err, "snapshot", f.snapshot, "written", f.kept)
 	return nil
+}
+
+// warnOfAnother warns of a snapshot of another table before it is replaced.
+func (f *Follower) warnOfAnother() {
+	if f.snapshot == "" {
+		return
+	}
+	if _, err := ReadSnapshot(f.snapshot, f.catalog.opts.Name); errors.Is(err, ErrOtherTable) {
+		f.log.Warn("a snapshot of another table is replaced: does another proxy use the same file?", "error", err)
+	}
 }
 
 // recall uses what the snapshot has of items that cannot be used as they are now.
@@ -236,6 +252,9 @@ func (f *Follower) take(messages []table.Message, bad int) {
 		f.failed = nil
 	}
 	if digest != nil {
+		if f.reread.silent {
+			f.log.Info("digests of the limits come again")
+		}
 		if f.reread.hear(now, same, time.Duration(digest.Every)*time.Second, now.Sub(f.fresh) < settleTime) {
 			f.log.Error("the digest still differs from the table that was read: another table's digests come, or forged ones", "next read", f.reread.notBefore)
 		}
@@ -366,6 +385,7 @@ func (f *Follower) lastSaved() string {
 // FollowStatus describes a follower.
 type FollowStatus struct {
 	Confirmed time.Time // when the catalog was known to be the table's state, zero for never
+	Kept      time.Time // when the snapshot was written that is used instead
 	Error     string    // of the last exchange, or why the catalog may be stale, or ""
 	Bad       int64     // messages that could not be read
 	Repairs   int64     // readings of the table after the start
@@ -375,12 +395,12 @@ type FollowStatus struct {
 func (f *Follower) Status() FollowStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := FollowStatus{Confirmed: f.reread.confirmed, Bad: f.bad, Repairs: f.repairs}
+	st := FollowStatus{Confirmed: f.reread.confirmed, Kept: f.kept, Bad: f.bad, Repairs: f.repairs}
 	switch {
 	case f.failed != nil:
 		st.Error = f.failed.Error()
 	case f.reread.silent:
-		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read once a minute instead"
+		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read about every 40 s instead"
 	}
 	return st
 }

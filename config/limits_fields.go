@@ -76,6 +76,10 @@ func readDimensions(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field s
 
 func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		if isNull(value) {
+			d.fail(value, field, "a list of limits belongs here; of a plan without limits say []")
+			return
+		}
 		doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key), Limits: d.limits(value, field)})
 	})
 }

@@ -71,7 +71,7 @@ plans:
     - {id: hex, by: [tenant, region], when: {region: 0x1F}, rate: 1/s}
     - {id: float, by: [tenant, region], when: {region: 1e3}, rate: 1/s, replaces: []}
     - {id: "<&>", by: [tenant, "2.50"], rate: 1/s}
-  empty:
+  empty: []
 tenants:
   7: {plan: 1.10, overrides: {1.0: {burst: 1}}}
   t: null

@@ -15,7 +15,7 @@ version: 1
 default_plan: free
 plans:
   free: [{id: tenant, by: [tenant], rate: 10/s}, {id: op, by: [tenant, op], rate: 5/s, burst: 5}]
-  gold: [{id: tenant, by: [tenant], rate: 100/s}]
+  gold: [{id: tenant, by: [tenant], rate: 100/s, on_error: closed}]
 tenants:
   acme: {plan: free}
   beta: {plan: gold, overrides: {tenant: {rate: 50/s}}}
@@ -30,10 +30,16 @@ shared: [{id: ip, by: [ip], rate: 1000/m}]
 		{"rate: 5/s, burst: 5", "rate: 5/s, burst: 5, mode: shadow", "plan free: op enforce -> shadow"},
 		{"rate: 1000/m", "rate: 1001/m", "ip 1000/m burst 1000 -> 1001/m burst 1001"},
 		{"default_plan: free\n", "", "default_plan free -> none: a tenant that is not listed has only the shared limits"},
+		{"default_plan: free", "default_plan: gold", "default_plan free -> gold: tenant 10/s burst 10 -> 100/s burst 100; default_plan free -> gold: op 5/s burst 5 -> none"},
+		{"on_error: closed", "on_error: open", "plan gold: tenant on_error closed -> open; tenant beta: tenant on_error closed -> open"},
+		{"plan: gold, overrides: {tenant: {rate: 50/s}}", "plan: gold", "tenant beta: tenant 50/s burst 50 -> 100/s burst 100"},
+		{"rate: 5/s, burst: 5", "rate: 5/s, burst: 5, cost: 1", "plan free: op may: it is of other requests or buckets"},
+		{"by: [tenant, op]", "by: [tenant, op], when: {op: x}", "plan free: op may: it is of other requests or buckets"},
+		{"shared: [", "shared: [{id: pass, action: allow, by: [ip], when: {ip: 192.0.2.0/24}}, ", "pass allows requests"},
 		{"acme: {plan: free}", "acme: {plan: gold}", "tenant acme, plan free -> gold: tenant 10/s burst 10 -> 100/s burst 100; tenant acme, plan free -> gold: op 5/s burst 5 -> none"},
 		{"overrides: {tenant: {rate: 50/s}}", "overrides: {tenant: {rate: 60/s}}", "tenant beta: tenant 50/s burst 50 -> 60/s burst 60"},
 		{"  acme: {plan: free}\n", "", ""},
-		{"  beta: {plan: gold, overrides: {tenant: {rate: 50/s}}}\n", "", ""}, // the default plan is stricter
+		{"  beta: {plan: gold, overrides: {tenant: {rate: 50/s}}}\n", "", "tenant beta, plan gold -> free: tenant on_error closed -> open"}, // with a lower rate
 	} {
 		sets := [2]*limit.Set{}
 		for i, content := range []string{before, strings.Replace(before, c.old, c.new, 1)} {

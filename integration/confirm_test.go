@@ -59,7 +59,7 @@ func TestConfirm(t *testing.T) {
 	enforce(t, "beta", 1000, p)
 
 	const shown = `written by hand, found at T, and put back as version 2
-This loosens:
+This loosens limits, or may:
   tenant acme, plan free -> gold: tenant 100/s burst 100 -> 1000/s burst 1000
 
 change TENANT#acme, version 2 by control-plane

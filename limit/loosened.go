@@ -4,16 +4,21 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 )
 
-// Loosened says for people which limits admit more after a change of a set: those that are
-// removed, not enforced any more, or have a higher rate or capacity. Of the tenants it looks at
-// those that are given, and at all plans and shared limits.
+// Loosened describes for people which limits admit more after a change of a set: those that are
+// removed, not enforced any more, admit while the store cannot decide, or have a higher rate or
+// capacity; and those that may, since they look at other requests, or allow some. Of the tenants
+// it looks at those that are given, and at all plans and shared limits.
 func Loosened(before, after *Set, tenants []string) (lines []string) {
 	lines = loosenedOf("", before.defaultPlan.shared(), after.defaultPlan.shared())
-	if before.defaultPlan.plan != "" && after.defaultPlan.plan == "" {
-		lines = append(lines, fmt.Sprintf("default_plan %s -> none: a tenant that is not listed has only the shared limits", before.defaultPlan.plan))
+	switch was, is := before.defaultPlan, after.defaultPlan; {
+	case was.plan != "" && is.plan == "":
+		lines = append(lines, fmt.Sprintf("default_plan %s -> none: a tenant that is not listed has only the shared limits", was.plan))
+	case was.plan != is.plan:
+		lines = append(lines, loosenedOf(fmt.Sprintf("default_plan %s -> %s: ", was.plan, is.plan), was.own(), is.own())...)
 	}
 	for _, plan := range slices.Sorted(maps.Keys(before.byPlan)) {
 		if r, ok := after.byPlan[plan]; ok {
@@ -22,17 +27,26 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 	}
 	for _, tenant := range tenants {
 		was, is := before.rules(tenant), after.rules(tenant)
-		what := "tenant " + tenant + ": "
-		if was.plan != is.plan {
-			plan := is.plan
-			if plan == "" {
-				plan = "none"
-			}
-			what = fmt.Sprintf("tenant %s, plan %s -> %s: ", tenant, was.plan, plan)
+		if was.plan == is.plan {
+			lines = append(lines, loosenedOf("tenant "+tenant+": ", was.overridden(is), is.own())...)
+			continue
 		}
-		lines = append(lines, loosenedOf(what, was.own(), is.own())...)
+		plan := is.plan
+		if plan == "" {
+			plan = "none"
+		}
+		lines = append(lines, loosenedOf(fmt.Sprintf("tenant %s, plan %s -> %s: ", tenant, was.plan, plan), was.own(), is.own())...)
 	}
 	return lines
+}
+
+// overridden returns the limits of a tenant that it overrides here or in other rules: those of its
+// plan are the plan's.
+func (r *ruleset) overridden(other *ruleset) []*Limit {
+	overrides := func(r *ruleset, id string) bool {
+		return slices.ContainsFunc(r.limits(), func(l *Limit) bool { return l.ID == id && l.layer == layerOverride })
+	}
+	return slices.DeleteFunc(r.own(), func(l *Limit) bool { return !overrides(r, l.ID) && !overrides(other, l.ID) })
 }
 
 // own returns the limits of a plan and its overrides, in their order, and shared the others.
@@ -64,9 +78,24 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s%s enforce -> %s", what, was.ID, after[i].Mode))
 		case admitsMore(&after[i].Params, &was.Params):
 			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), after[i].Describe()))
+		case after[i].OnError == OnErrorOpen && was.OnError != OnErrorOpen:
+			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, after[i].OnError))
+		case !alike(was, after[i]):
+			lines = append(lines, fmt.Sprintf("%s%s may: it is of other requests or buckets", what, was.ID))
+		}
+	}
+	for _, is := range after {
+		if is.Action == ActionAllow && !slices.ContainsFunc(before, func(l *Limit) bool { return l.ID == is.ID }) {
+			lines = append(lines, fmt.Sprintf("%s%s allows requests", what, is.ID))
 		}
 	}
 	return lines
+}
+
+// alike reports whether two limits count the same requests in the same buckets.
+func alike(a, b *Limit) bool {
+	return a.byTenant == b.byTenant && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.FixedCost == b.FixedCost &&
+		a.MaxCost == b.MaxCost && a.Store == b.Store && reflect.DeepEqual(a.by, b.by) && reflect.DeepEqual(a.when, b.when) && slices.Equal(a.Replaces, b.Replaces)
 }
 
 // admitsMore reports whether a has a higher rate or capacity than b.

@@ -10,6 +10,7 @@ import (
 type Removal struct {
 	Tenants, OfTenants int
 	Plans, OfPlans     int
+	Emptied            int      // plans that lose all their limits, and stay
 	DefaultPlan        string   // the one that was, "" where there is one still or was none
 	Shared             []string // the ids of shared limits
 }
@@ -34,6 +35,8 @@ func RemovalOf(items map[string]Item, changes []Change) (r Removal) {
 		case c.Before == nil || !c.Before.IsLimits(): // which no proxy uses
 		case c.Key == KeyShared:
 			r.removeShared(c)
+		case IsPlan(c.Key) && c.After != nil && isEmpty(c.After) && !isEmpty(c.Before.Body):
+			r.Emptied++
 		case c.After != nil:
 		case IsTenant(c.Key):
 			r.Tenants++
@@ -42,6 +45,12 @@ func RemovalOf(items map[string]Item, changes []Change) (r Removal) {
 		}
 	}
 	return r
+}
+
+// isEmpty reports whether a plan has no limits.
+func isEmpty(body json.RawMessage) bool {
+	var limits []json.RawMessage
+	return json.Unmarshal(body, &limits) == nil && len(limits) == 0
 }
 
 // removeShared counts what a change of KeyShared takes away.
@@ -70,17 +79,18 @@ func (r *Removal) removeShared(c *Change) {
 
 // Count returns how many things are taken away.
 func (r *Removal) Count() int {
-	n := r.Tenants + r.Plans + len(r.Shared)
+	n := r.Tenants + r.Plans + r.Emptied + len(r.Shared)
 	if r.DefaultPlan != "" {
 		n++
 	}
 	return n
 }
 
-// IsLarge reports whether people have to name the count: where the default plan, all plans, a
-// shared limit, or more than one tenant and a tenth of them are taken away.
+// IsLarge reports whether people have to name the count: where the default plan, a shared limit,
+// more than one plan or the only one, all limits of a plan, or more than one tenant and a tenth
+// of them are taken away.
 func (r *Removal) IsLarge() bool {
-	return r.DefaultPlan != "" || len(r.Shared) > 0 || r.Plans > 0 && r.Plans == r.OfPlans ||
+	return r.DefaultPlan != "" || len(r.Shared) > 0 || r.Emptied > 0 || r.Plans > 1 || r.Plans == 1 && r.OfPlans == 1 ||
 		r.Tenants > 1 && r.Tenants*freeTenants > r.OfTenants
 }
 
@@ -95,6 +105,9 @@ func (r *Removal) String() string {
 	}
 	if r.Plans > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d plans", r.Plans, r.OfPlans))
+	}
+	if r.Emptied > 0 {
+		parts = append(parts, fmt.Sprintf("all limits of %d plans", r.Emptied))
 	}
 	if r.Tenants > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d tenants", r.Tenants, r.OfTenants))

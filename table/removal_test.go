@@ -3,6 +3,7 @@ package table
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -20,7 +21,7 @@ func TestRemoval(t *testing.T) {
 			items[key] = Item{Key: key, Version: 1, Body: json.RawMessage(`{}`)}
 		}
 		for _, plan := range plans {
-			items[PrefixPlan+plan] = Item{Key: PrefixPlan + plan, Version: 1, Body: json.RawMessage(`[]`)}
+			items[PrefixPlan+plan] = Item{Key: PrefixPlan + plan, Version: 1, Body: json.RawMessage(`[{"id":"a"}]`)}
 		}
 		items["TENANT#gone"] = Item{Key: "TENANT#gone", Version: 2, Deleted: true}
 		for key, it := range items {
@@ -48,6 +49,7 @@ func TestRemoval(t *testing.T) {
 		{"a tenth of the tenants", 100, 90, "", []string{"free", "pro"}, false, 10, "10 of 100 tenants"},
 		{"more than a tenth", 1500, 745, "", []string{"free", "pro"}, true, 755, "755 of 1500 tenants"},
 		{"one of two plans", 3, 3, "", []string{"free"}, false, 1, "1 of 2 plans"},
+		{"all limits of a plan", 3, 3, "", []string{"free", "=pro"}, true, 1, "all limits of 1 plans"},
 		{"all plans", 3, 3, "", nil, true, 2, "2 of 2 plans"},
 		{"the default plan", 3, 3, `{"version":1,"shared":[{"id":"op"},{"id":"ip"}]}`, []string{"free", "pro"}, true, 1, "the default plan (free)"},
 		{"a shared limit", 3, 3, `{"version":1,"default_plan":"free","shared":[{"id":"op"},{"id":"new"}]}`, []string{"free", "pro"}, true, 1, "1 shared limits (ip)"},
@@ -62,7 +64,10 @@ func TestRemoval(t *testing.T) {
 			parts[fmt.Sprint(PrefixTenant, i)] = json.RawMessage(`{}`)
 		}
 		for _, plan := range c.plans {
-			parts[PrefixPlan+plan] = json.RawMessage(`[]`)
+			name, empty := strings.CutPrefix(plan, "=")
+			if parts[PrefixPlan+name] = json.RawMessage(`[{"id":"a"}]`); empty {
+				parts[PrefixPlan+name] = json.RawMessage(`[]`)
+			}
 		}
 		r := RemovalOf(items, Diff(items, parts))
 		if r.IsLarge() != c.large || r.Count() != c.count || r.String() != c.text {

@@ -65,7 +65,7 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 	st := p.limits.Status()
 	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.storeKind()}
 	if st.Error != "" {
-		a.Limits, a.Error = "stale, version "+st.Version+" stays in use", st.Error
+		a.Limits, a.Error = "stale, version "+st.Version+" is in use", st.Error
 	}
 	if p.cluster != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
@@ -106,7 +106,7 @@ func (p *proxy) registerMetrics() {
 		}
 		return 0
 	})
-	gauge("limitgate_config_age_seconds", "Seconds since the limits in use were loaded.", func() float64 {
+	gauge("limitgate_config_age_seconds", "Seconds since the limits in use were loaded, or a table of limits was known to have them.", func() float64 {
 		return time.Since(p.limits.Status().Loaded).Seconds()
 	})
 	counter("limitgate_config_out_of_order_total", "Items of the limits that came after newer ones.", func() int64 { return p.limits.Status().OutOfOrder })

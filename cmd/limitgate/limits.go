@@ -39,10 +39,10 @@ explain says which limits one request would meet, and why. DIM stands before
 every dimension.
 
 diff prints what push would write: first the limits that it loosens, then item by
-item the tenants, the plans and all the rest. push asks first, unless --yes is given,
+item the plans, all that is shared and the tenants. push asks first, unless --yes is given,
 and writes each item only if it is still the one that was shown. A file that removes
-the default plan, all plans, a shared limit or more than a tenth of the tenants is
-written only if --removes names how many it removes. pull prints the table as a file.
+the default plan, a shared limit, several plans or all limits of one, or more than a
+tenth of the tenants is written only if --removes names the number that it says. pull prints the table as a file.
 
 history prints a line for each change of one item, the newest last, as the audit
 has them; limitgate audit prints them whole. rollback makes one item what it was at

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	var o pushOptions
 	fs.BoolVar(&o.yes, "yes", false, "write without asking")
 	fs.StringVar(&o.actor, "actor", "", "`name` of who changes this; the caller that AWS knows unless given")
-	fs.IntVar(&o.removes, "removes", 0, "the `number` of tenants, plans and shared limits to remove, where they are many")
+	fs.IntVar(&o.removes, "removes", 0, "the `number` of what is removed, where that is much: the refusal says it")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -97,8 +98,14 @@ func asked(env *environment, question string) bool {
 	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// show prints changes, those first that loosen limits.
+// show prints changes, behind the limits that they loosen, and says what stays although the file
+// differs.
 func (t *tableArgs) show(env *environment, changes []table.Change) {
+	if shared, ok := t.parts[table.KeyShared]; ok && !slices.Contains(t.complete, config.PartShared) {
+		if it := t.items[table.KeyShared]; it.IsLimits() && !it.Deleted && !table.Equal(it.Body, shared) {
+			fmt.Fprintf(env.stdout, "%s differs and stays: the file is not complete_for %s\n", table.KeyShared, config.PartShared)
+		}
+	}
 	printLoosened(env.stdout, t.loosened(changes), env.coloured())
 	printChanges(env.stdout, changes, env.coloured())
 }
@@ -142,12 +149,15 @@ func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.
 	if len(changes) == 0 {
 		return nil
 	}
-	usable, err := t.recheck(ctx, changes)
+	stopped, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	usable, err := t.recheck(stopped, changes)
+	if stopped.Err() != nil {
+		return errors.New("interrupted; nothing is written")
+	}
 	if err != nil {
 		return err
 	}
-	stopped, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	w := &itemWriter{tableArgs: t, actor: actor, stopped: stopped, progress: newItemProgress(env.stderr, len(changes))}
 	for _, turn := range table.Turns(changes) {
 		if err = w.turn(ctx, turn); err != nil {
@@ -156,7 +166,7 @@ func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.
 	}
 	w.progress.finish()
 	if err != nil {
-		return fmt.Errorf("%d of %d items are written, and the same command writes the others: %w", w.progress.done, len(changes), err)
+		return fmt.Errorf("%d of %d items are written: %w", w.progress.done, len(changes), err)
 	}
 	if usable {
 		return t.verify(ctx, changes, actor)
@@ -182,7 +192,7 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 		return false, nil // the changes may be what mends it
 	}
 	if _, _, err := config.CompileParts(t.name, t.after(changes), t.opts); err != nil {
-		return true, fmt.Errorf("nothing is written: with what other items are by now the limits could not be used: %w", err)
+		return true, fmt.Errorf("nothing is written: with that the limits of the table could not be used: %w", err)
 	}
 	return true, nil
 }
@@ -229,7 +239,7 @@ type itemWriter struct {
 }
 
 // errInterrupted is returned for a push that a signal has ended.
-var errInterrupted = errors.New("interrupted")
+var errInterrupted = errors.New("interrupted; the same command writes the others")
 
 // turn writes changes at the same time. After a failure it begins no other one, and waits for
 // those that are on their way: what became of them is known then.
@@ -264,7 +274,7 @@ func (w *itemWriter) turn(ctx context.Context, changes []table.Change) error {
 	if interrupted {
 		errs = append(errs, errInterrupted)
 	}
-	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+	return cmp.Or(errs...) // the others say the same of other items
 }
 
 // write writes one change. The error of a conflict says who was faster.

@@ -146,6 +146,9 @@ func (t *tableSource) Reload() error {
 func (t *tableSource) Status() config.LimitsStatus {
 	c, f := t.Catalog.Status(), t.follower.Status()
 	st := config.LimitsStatus{Version: c.Version, Source: t.name, Loaded: f.Confirmed, Error: c.Error, Rejected: c.Rejections + f.Bad, OutOfOrder: c.Stale, Repairs: f.Repairs}
+	if st.Loaded.IsZero() {
+		st.Loaded = f.Kept
+	}
 	var failed string
 	st.Trial, failed = t.gate.describe(t.Set())
 	st.Error = cmp.Or(st.Error, failed, f.Error)

@@ -205,7 +205,7 @@ func printLoosened(w io.Writer, lines []string, colour bool) {
 	if colour {
 		begin, end = "\x1b[33m", "\x1b[0m"
 	}
-	fmt.Fprintf(w, "%sThis loosens:%s\n", begin, end)
+	fmt.Fprintf(w, "%sThis loosens limits, or may:%s\n", begin, end)
 	for i, line := range lines {
 		if i == mostLoosened {
 			fmt.Fprintf(w, "%s  ... and %d more%s\n", begin, len(lines)-i, end)

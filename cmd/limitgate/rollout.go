@@ -23,7 +23,7 @@ Usage:
 
 	limitgate rollout start --gate CONFIGURATION [--percent 5] [--threshold 5] FILE dynamodb://TABLE
 	limitgate rollout status --gate CONFIGURATION [--cells TABLE] dynamodb://TABLE
-	limitgate rollout promote --gate CONFIGURATION --cells TABLE dynamodb://TABLE
+	limitgate rollout promote --gate CONFIGURATION --cells TABLE | --despite-veto dynamodb://TABLE
 	limitgate rollout abort --gate CONFIGURATION dynamodb://TABLE
 
 start writes a revision into the table, and has the gate, a configuration in AWS
@@ -32,8 +32,9 @@ those of a share are in each larger one: start again with a larger --percent. A
 proxy that finds the revision to deny more than --threshold points more of the
 requests of a minute than what it is to replace takes it back, and the control
 plane then does so everywhere. promote makes the revision the limits of all
-tenants, unless a proxy has found it to deny too much: --cells is the table in which proxies
-say so, and --despite-veto promotes without looking there. abort forgets the revision. The file's tenants are not written: push does that.
+tenants, unless a proxy has found it to deny too much: that is written in the table
+of --cells, and --despite-veto promotes without looking there. abort forgets the
+revision. The file's tenants are not written: push does that.
 
 CONFIGURATION is appconfig://APPLICATION/ENVIRONMENT/PROFILE, by their ids. start,
 promote and abort ask first, unless --yes is given.
