@@ -22,6 +22,8 @@ const (
 	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
 	// messages about other items are dropped, and the table is read.
 	maxTold = 20_000
+	// maxToldBytes bounds the bodies of those that were not known before.
+	maxToldBytes = 16 << 20
 )
 
 // telling is about an item that only a message named, or a snapshot.
@@ -64,12 +66,18 @@ func (c *Catalog) load(items []table.Item, confirmed bool) error {
 
 // isEmpty reports whether a table has no limits.
 func isEmpty(items []table.Item) bool {
-	return !slices.ContainsFunc(items, func(it table.Item) bool { return table.IsPart(it.Key) && !it.Deleted })
+	return !slices.ContainsFunc(items, func(it table.Item) bool { return it.IsLimits() && table.IsPart(it.Key) && !it.Deleted })
 }
 
 // Recall takes older versions of items whose newest one cannot be used.
 func (c *Catalog) Recall(items []table.Item) {
 	defer c.change()()
+	for _, it := range items {
+		newest, unusable := c.rejected[it.Key]
+		if _, inUse := c.good[it.Key]; unusable && !inUse && it.IsLimits() && it.Version >= newest.version && newest.version > 0 {
+			c.useOlder(it, newest)
+		}
+	}
 	c.recall(items)
 }
 
@@ -87,11 +95,14 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	}
 	for key := range next {
 		t, again := c.told[key]
-		if was, ok := c.items[key]; ok && !again {
+		if was, ok := c.items[key]; ok && (!again || t.turn == 0) {
 			t.under = &was
+		} else if !ok {
+			it := next[key]
+			c.toldBytes += len(it.Body)
 		}
 		t.turn = c.turn
-		c.told[key] = t
+		c.told[key], c.changed[key] = t, c.turn
 	}
 	return c.put(next, items)
 }
@@ -113,7 +124,7 @@ func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 		if it.Version < known.Version {
 			c.stale++
 		}
-	case !ok && len(c.told)+len(next) >= maxTold:
+	case !ok && (len(c.told)+len(next) >= maxTold || c.toldBytes >= maxToldBytes):
 		c.dropped = true
 	default:
 		return true
@@ -121,13 +132,24 @@ func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 	return false
 }
 
-// Confirm takes items that were just read from the table one by one, and returns those that
-// were new.
-func (c *Catalog) Confirm(items []table.Item) (fresh []table.Item) {
+// Turn returns a mark of the changes so far. Take one before an item is read by itself.
+func (c *Catalog) Turn() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turn
+}
+
+// Confirm takes items that were read from the table one by one after Turn returned mark, and
+// returns those that were new.
+func (c *Catalog) Confirm(items []table.Item, mark uint64) (fresh []table.Item) {
 	defer c.change()()
+	c.turn++
 	next := map[string]table.Item{}
 	for i := range items {
-		c.confirm(&items[i], c.turn, next)
+		c.confirm(&items[i], mark, next)
+	}
+	for key := range next {
+		c.changed[key] = c.turn // a reading of the table that has begun is older
 	}
 	fresh = c.put(next, items)
 	c.refuseUnsigned(items)
@@ -143,15 +165,24 @@ func (c *Catalog) refuseUnsigned(items []table.Item) {
 	}
 }
 
-// Mark returns a mark of the messages that were applied. Take one before the table is read.
-func (c *Catalog) Mark() uint64 {
+// BeginReading returns a mark for ApplyAll. Call it before the table is read, and EndReading
+// when that is over.
+func (c *Catalog) BeginReading() (mark uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.reading, c.dropped, c.recheck = true, false, time.Time{}
 	return c.turn
 }
 
-// ApplyAll takes the items of a whole table that was read after Mark returned mark, and returns
-// those that were new, and how many known ones ended. The table is right about every item, whatever a message named before
+// EndReading ends what BeginReading began.
+func (c *Catalog) EndReading() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = false
+}
+
+// ApplyAll takes the items of a whole table that was read after BeginReading returned mark, and
+// returns those that were new, and how many known ones ended or were taken back. The table is right about every item, whatever a message named before
 // the mark; later messages stay if they are newer. A confirmed item that the table does not
 // have stays in use for missingTime. A table without limits changes nothing, and is ErrEmpty.
 func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item, removed int, err error) {
@@ -159,7 +190,6 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		return nil, 0, fmt.Errorf("read %s: %w", c.opts.Name, ErrEmpty)
 	}
 	defer c.change()()
-	c.dropped = false
 	next, there := map[string]table.Item{}, map[string]bool{}
 	for i := range items {
 		there[items[i].Key] = true
@@ -171,6 +201,10 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		if it, used := c.good[key]; !used || it.Deleted {
 			c.forget(key)
 		}
+	}
+	maps.DeleteFunc(c.changed, func(_ string, turn uint64) bool { return turn <= mark })
+	if len(c.told) == 0 {
+		c.toldBytes = 0
 	}
 	c.refuseUnsigned(items)
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
@@ -190,21 +224,38 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		if told && t.turn <= mark && t.turn > 0 { // that of a snapshot is the last good one
 			c.takeBack(it.Key, t, next)
 		}
-	case told && t.turn > mark && known.Version > it.Version:
-		t.under = it
-		c.told[it.Key] = t
+	case c.changed[it.Key] > mark && known.Version > it.Version: // it was written since
+		if told {
+			was := *it
+			t.under = &was
+			c.told[it.Key] = t
+		}
 	case ok && table.Same(&known, it):
 		delete(c.told, it.Key)
-		if errors.Is(c.rejected[it.Key].why, errNoItem) && c.good[it.Key].Version == it.Version {
-			delete(c.rejected, it.Key) // it was put right
-		}
+		c.putRight(it.Key, next)
 	default:
 		if ok && known.Version > it.Version {
 			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
+		if told && t.turn > 0 {
+			c.reverted++
+		}
 		delete(c.told, it.Key)
 		delete(c.rejected, it.Key)
 		next[it.Key] = *it
+	}
+}
+
+// putRight forgets that something else stood in the place of a known item, and notes the item in
+// next if it is not in use. The caller holds mu.
+func (c *Catalog) putRight(key string, next map[string]table.Item) {
+	if !errors.Is(c.rejected[key].why, errNoItem) {
+		return
+	}
+	delete(c.rejected, key)
+	known, used := c.items[key], c.good[key]
+	if !table.Same(&known, &used) {
+		next[key] = known
 	}
 }
 
@@ -213,6 +264,7 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 func (c *Catalog) takeBack(key string, t telling, next map[string]table.Item) {
 	delete(c.told, key)
 	delete(c.rejected, key)
+	c.reverted++
 	if t.under != nil {
 		next[key] = *t.under
 		return
@@ -229,30 +281,50 @@ func (c *Catalog) removal(key string) table.Item {
 // mark, and returns their keys. The caller holds mu.
 func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]table.Item) (removed map[string]bool) {
 	removed = map[string]bool{}
-	for key, known := range c.items {
+	for key := range c.keys() {
+		known, isKnown := c.items[key]
 		t, told := c.told[key]
 		used, inUse := c.good[key]
 		switch {
 		case there[key]:
-		case told && t.turn > mark:
-			t.under = nil
-			c.told[key] = t
+		case c.changed[key] > mark: // it was written since
+			if told {
+				t.under = nil
+				c.told[key] = t
+			}
 		case known.Deleted && (!inUse || used.Deleted): // its time was up
 			removed[key] = true
 		case known.Deleted: // waits until no other item needs it
-		case told && t.under == nil, !told && c.isMissing(key):
+		case told && (t.under == nil || t.turn == 0), !told && c.isMissing(key):
+			if told && t.turn > 0 {
+				c.reverted++
+			}
 			delete(c.told, key)
 			delete(c.missing, key)
 			delete(c.rejected, key)
 			next[key] = c.removal(key)
 			removed[key] = true
-			c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version, "known", isKnown)
 		case told:
-			c.takeBack(key, t, next)
-			c.isMissing(key)
+			if c.takeBack(key, t, next); !t.under.Deleted {
+				c.isMissing(key)
+			}
 		}
 	}
 	return removed
+}
+
+// keys returns the keys of all items that are known or in use: one that was recalled is only
+// in use. The caller holds mu.
+func (c *Catalog) keys() map[string]bool {
+	keys := make(map[string]bool, len(c.items))
+	for key := range c.items {
+		keys[key] = true
+	}
+	for key := range c.good {
+		keys[key] = true
+	}
+	return keys
 }
 
 // isMissing reports whether a confirmed item was not in the table for missingTime, which begins
@@ -275,18 +347,48 @@ func (c *Catalog) forget(key string) {
 	delete(c.rest, key)
 	delete(c.told, key)
 	delete(c.missing, key)
+	delete(c.changed, key)
 }
 
-// Agree confirms all items: the table's digest is that of this catalog. What stood in the place
-// of one that the digest counts has been put right.
-func (c *Catalog) Agree() {
+// Agree confirms all items if a digest is that of this catalog, and reports whether it is. What
+// stood in the place of an item that the digest counts has been put right.
+func (c *Catalog) Agree(digest table.Digest) bool {
+	if digest != c.Digest() { // mostly, while items come
+		return false
+	}
 	defer c.change()()
+	if digest != c.sum {
+		return false
+	}
+	next := map[string]table.Item{}
+	for key, r := range c.rejected {
+		switch it, known := c.items[key]; {
+		case known && !it.Deleted:
+			c.putRight(key, next)
+		case errors.Is(r.why, errNoItem) && c.recheck.IsZero(): // which the digest does not count
+			c.recheck = c.opts.Now().Add(missingTime)
+		}
+	}
+	for key, t := range c.told {
+		if it := c.items[key]; it.Deleted && t.under == nil && (c.good[key].Version == 0 || c.good[key].Deleted) {
+			c.forget(key) // a tombstone, which the digest does not count, of nothing
+		}
+	}
 	clear(c.told)
 	clear(c.missing)
-	maps.DeleteFunc(c.rejected, func(key string, r rejection) bool {
-		it, known := c.items[key]
-		return errors.Is(r.why, errNoItem) && known && !it.Deleted
-	})
+	c.toldBytes = 0
+	if !c.reading {
+		clear(c.changed)
+	}
+	c.put(next, nil)
+	return true
+}
+
+// Reverted returns how many items that messages named the table has taken back.
+func (c *Catalog) Reverted() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reverted
 }
 
 // RereadAt returns when the table is to be read again because items are missing or messages
@@ -297,6 +399,7 @@ func (c *Catalog) RereadAt() (at time.Time) {
 	if c.dropped {
 		return c.opts.Now()
 	}
+	at = c.recheck
 	for _, since := range c.missing {
 		if due := since.Add(missingTime); at.IsZero() || due.Before(at) {
 			at = due

@@ -13,7 +13,7 @@ import (
 // read has a catalog take the items of its table, read now.
 func read(tb testing.TB, c *Catalog, items ...table.Item) (fresh []table.Item) {
 	tb.Helper()
-	fresh, _, err := c.ApplyAll(items, c.Mark())
+	fresh, _, err := c.ApplyAll(items, c.BeginReading())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestReadDuringMessages(t *testing.T) {
 	free2, forged := item("TENANT#acme", 2, `{"plan": "free"}`), item("TENANT#acme", 99, `{"plan": "pro"}`)
 	there := []table.Item{shared, free, pro, free2}
 	c := loaded(t, there...)
-	mark := c.Mark()
+	mark := c.BeginReading()
 	c.Apply([]table.Item{forged, item("TENANT#new", 1, `{"plan": "pro"}`)})
 	if _, _, err := c.ApplyAll(there, mark); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestPutBack(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	c := loaded(t, shared, free, pro)
 	c.Apply([]table.Item{item("TENANT#acme", 9, `{"plan": "free"}`)})
-	if n := len(c.Confirm([]table.Item{acme})); n != 1 {
+	if n := len(c.Confirm([]table.Item{acme}, c.Turn())); n != 1 {
 		t.Errorf("%d are new", n)
 	}
 	wantPlan(t, c, "acme", "pro")
@@ -212,7 +212,7 @@ func TestEmptyTable(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	for range 3 {
 		for _, items := range [][]table.Item{nil, {item("SHARED", 2, ""), item("TENANT#acme", 2, "")}, {item("CELLS", 1, `{}`)}} {
-			if _, _, err := c.ApplyAll(items, c.Mark()); !errors.Is(err, ErrEmpty) {
+			if _, _, err := c.ApplyAll(items, c.BeginReading()); !errors.Is(err, ErrEmpty) {
 				t.Errorf("%v: %v", items, err)
 			}
 		}
@@ -288,7 +288,7 @@ func TestSnapshotAndByHand(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	c.Apply([]table.Item{acme}) // of the version that is known
-	c.Agree()
+	c.Agree(c.Digest())
 	if st := c.Status(); st.Error != "" {
 		t.Errorf("%+v", st)
 	}

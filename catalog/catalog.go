@@ -40,17 +40,24 @@ type Catalog struct {
 
 	mu      sync.Mutex            // guards the fields below, and orders the calls of apply
 	items   map[string]table.Item // as the table has them, as far as is known
-	told    map[string]telling    // the keys of items that only a message named
-	turn    uint64                // of the latest messages
-	missing map[string]time.Time  // since when a confirmed item is not in the table
-	dropped bool                  // a message was dropped since the table was read
-	good    map[string]table.Item // the parts of the set
-	rest    map[string]bool       // the keys of good that are not of tenants
-	set     *limit.Set
-	apply   func(*limit.Set)
-	grown   int          // tenants that were compiled beside the set since all was
-	sum     table.Digest // of items
-	used    table.Digest // of good
+	told    map[string]telling    // of items, those that only a message or a snapshot named
+	changed map[string]uint64     // the turns in which items changed, since the table was read
+	turn    uint64                // of the latest messages, or of an item that was read
+	reading bool                  // the table is being read
+	missing map[string]time.Time  // of items, since when a confirmed one is not in the table
+	recheck time.Time             // when it is to be read whether something was put right, or zero
+	dropped bool                  // a message was dropped since the table began to be read
+
+	toldBytes int   // of the bodies in told that were not known before, about
+	reverted  int64 // items that messages named and the table took back
+
+	good  map[string]table.Item // the parts of the set
+	rest  map[string]bool       // the keys of good that are not of tenants
+	set   *limit.Set
+	apply func(*limit.Set)
+	grown int          // tenants that were compiled beside the set since all was
+	sum   table.Digest // of items
+	used  table.Digest // of good
 	status
 }
 
@@ -68,6 +75,7 @@ type status struct {
 	rejections int64     // versions of items
 	retried    time.Time // the last time that plans were tried again
 	stale      int64     // items that were older than what was known
+	ignored    time.Time // when an item that is none of limits was logged
 }
 
 // rejection is an item that cannot be used, and why.
@@ -99,6 +107,7 @@ func New(opts Options) *Catalog {
 // clear forgets all items. The caller holds mu.
 func (c *Catalog) clear() {
 	c.items, c.told, c.missing, c.sum = map[string]table.Item{}, map[string]telling{}, map[string]time.Time{}, table.Digest{}
+	c.changed, c.toldBytes = map[string]uint64{}, 0
 	c.rejected = map[string]rejection{}
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +38,9 @@ const (
 	snapshotEvery = 5 * time.Second
 	// renewEvery is how often updates are set up anew while no digest comes.
 	renewEvery = 5 * time.Minute
+	// saveComplaint is the least time between two log lines about a snapshot that cannot be
+	// written.
+	saveComplaint = 10 * time.Minute
 	// lookEvery is how often a follower looks whether the table is to be read.
 	lookEvery = time.Second
 )
@@ -51,8 +55,11 @@ type Follower struct {
 	delay    func(time.Duration) // is called with the age of new items
 	wake     chan struct{}       // of size 1: the table may be due
 
-	scanning sync.Mutex // guards begun; while it is held the table is read
+	scanning sync.Mutex // guards begun and result; while it is held the table is read
 	begun    time.Time  // when the latest reading of it began
+	result   error      // of that
+
+	complained time.Time // about the snapshot; of whoever saves: Start, and then Run
 
 	mu      sync.Mutex // guards the fields below
 	reread  rereading
@@ -236,10 +243,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 	}
 	fresh := f.catalog.Apply(items)
 	f.age(fresh)
-	same := digest != nil && *digest.Digest == f.catalog.Digest()
-	if same {
-		f.catalog.Agree()
-	}
+	same := digest != nil && f.catalog.Agree(*digest.Digest)
 	now := f.catalog.opts.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,25 +289,20 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	asked := f.catalog.opts.Now()
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	if f.begun.After(asked) && f.Status().Error == "" {
-		return nil // by one that began after this was asked for
+	if f.begun.After(asked) {
+		return f.result // of one that began after this was asked for
 	}
 	f.begun = f.catalog.opts.Now()
-	mark := f.catalog.Mark()
-	items, err := f.table.Scan(ctx)
-	changed := false
-	if err == nil {
-		var fresh []table.Item
-		var removed int
-		fresh, removed, err = f.catalog.ApplyAll(items, mark)
-		f.missedItems(fresh)
-		changed = len(fresh)+removed > 0
-	}
+	f.mu.Lock()
+	f.reread.begin()
+	f.mu.Unlock()
+	changed, err := f.readAll(ctx)
+	f.result = err
 	if err != nil {
 		f.fail(err)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.reread.fail(f.catalog.opts.Now())
+		f.reread.fail(f.catalog.opts.Now(), errors.Is(err, ErrEmpty))
 		return err
 	}
 	f.mu.Lock()
@@ -313,15 +312,36 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// readAll reads the whole table, and reports whether that changed the catalog.
+func (f *Follower) readAll(ctx context.Context) (changed bool, err error) {
+	mark := f.catalog.BeginReading()
+	defer f.catalog.EndReading()
+	items, err := f.table.Scan(ctx)
+	if err != nil {
+		return false, err
+	}
+	before := f.catalog.Reverted()
+	fresh, removed, err := f.catalog.ApplyAll(items, mark)
+	f.missedItems(fresh)
+	if f.catalog.Reverted() > before {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.reread.distrust(f.catalog.opts.Now())
+	}
+	return len(fresh)+removed > 0, err
+}
+
 // missedItems notes the items that a reading of the table brought.
 func (f *Follower) missedItems(fresh []table.Item) {
 	if len(fresh) == 0 {
 		return
 	}
-	f.log.Warn("updates of the limits were missed, and read again", "items", len(fresh))
-	if !f.Status().Confirmed.IsZero() { // else this process was not there
-		f.age(fresh)
+	f.log.Warn("items of the table differ from the limits in use, and are used", "items", len(fresh))
+	confirmed := f.Status().Confirmed
+	if confirmed.IsZero() {
+		return // this process was not there
 	}
+	f.age(slices.DeleteFunc(fresh, func(it table.Item) bool { return it.At.Before(confirmed) })) // those were put back
 }
 
 // confirm notes that the table was read, and whether that changed the catalog.
@@ -367,12 +387,15 @@ func (f *Follower) save() {
 	}
 	saved := f.catalog.Status().Version
 	if err := WriteSnapshot(f.snapshot, f.catalog.opts.Name, f.catalog.Items()); err != nil {
-		f.log.Error("the limits could not be kept for the next start", "error", err)
+		if now := f.catalog.opts.Now(); now.Sub(f.complained) >= saveComplaint {
+			f.complained = now
+			f.log.Error("the limits could not be kept for the next start", "error", err)
+		}
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.saved = saved
+	f.saved, f.complained = saved, time.Time{}
 }
 
 // lastSaved returns the version of the catalog when it was saved.
@@ -399,6 +422,8 @@ func (f *Follower) Status() FollowStatus {
 	switch {
 	case f.failed != nil:
 		st.Error = f.failed.Error()
+	case f.reread.distrusts(f.catalog.opts.Now()):
+		st.Error = "messages name limits that the table does not have: who can write to this proxy's queue? The table takes them back"
 	case f.reread.silent:
 		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read about every 40 s instead"
 	}

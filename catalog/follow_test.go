@@ -308,6 +308,7 @@ func TestTableDownAtStart(t *testing.T) {
 				t.Errorf("%+v", st)
 			}
 			source.fail(nil)
+			source.put(item("TENANT#b", 3000, `{"plan": "pro"}`))
 			time.Sleep(time.Minute)
 			updates.tell(table.Message{Digest: &table.Digest{}})
 			wantPlan(t, c, "acme", "free")

@@ -84,6 +84,7 @@ func (l *Lookup) Run(ctx context.Context) error {
 
 // look reads a tenant. Where AWS does not answer it is looked for again when its time is up.
 func (l *Lookup) look(ctx context.Context, tenant string) {
+	mark := l.catalog.Turn()
 	it, ok, err := l.table.Get(ctx, table.PrefixTenant+tenant)
 	if err != nil && !l.sick && ctx.Err() == nil {
 		l.log.Error("tenants that are not known cannot be looked for", "error", err)
@@ -91,7 +92,7 @@ func (l *Lookup) look(ctx context.Context, tenant string) {
 	if l.sick = err != nil; err != nil || !ok {
 		return
 	}
-	if fresh := l.catalog.Confirm([]table.Item{it}); len(fresh) > 0 {
+	if fresh := l.catalog.Confirm([]table.Item{it}, mark); len(fresh) > 0 {
 		l.log.Warn("a tenant was not known, and is read", "tenant", tenant, "version", it.Version)
 	}
 }

@@ -49,6 +49,7 @@ type rereading struct {
 	vain      bool // the latest reading changed nothing, and no digest was the same since
 	notBefore time.Time
 	hourly    time.Time // when the table is read without a reason
+	reverted  time.Time // when the table took back what messages named
 }
 
 func newRereading(now time.Time) rereading { return rereading{heard: now} }
@@ -60,12 +61,12 @@ func (r *rereading) hear(now time.Time, same bool, every time.Duration, arriving
 	switch {
 	case same:
 		r.confirmed, r.differing, r.futile, r.vain = now, 0, 0, false
-	case arriving && now.Sub(r.confirmed) < settleMost:
+	case arriving && now.Sub(r.confirmed) < settleMost && !r.distrusts(now):
 	default:
 		r.differing++
 		if r.differing == differingMost && r.vain {
 			r.futile++
-			r.notBefore = now.Add(min(futilePause<<min(r.futile, 8), futileMost))
+			r.notBefore = now.Add(min(futilePause<<min(r.futile-1, 8), futileMost))
 			return r.futile == 1
 		}
 	}
@@ -100,18 +101,36 @@ func (r *rereading) due(now, missing time.Time) bool {
 		!missing.IsZero() && !now.Before(missing) || !now.Before(r.hourly)
 }
 
+// distrustTime is how long after the table took back what messages named they are not trusted.
+const distrustTime = 2 * time.Minute
+
+// distrust notes that the table took back what messages named.
+func (r *rereading) distrust(now time.Time) { r.reverted = now }
+
+// distrusts reports whether messages are not trusted.
+func (r *rereading) distrusts(now time.Time) bool {
+	return !r.reverted.IsZero() && now.Sub(r.reverted) < distrustTime
+}
+
+// begin notes that a reading of the table begins: what is missed from now on is not in it.
+func (r *rereading) begin() { r.missed = false }
+
 // succeed notes that the table was read, and whether that changed anything.
 func (r *rereading) succeed(now time.Time, changed bool) {
 	pause := readPause
 	if r.silent {
 		pause = silentPause
 	}
-	r.confirmed, r.missed, r.differing, r.errors, r.vain = now, false, 0, 0, !changed
+	r.confirmed, r.differing, r.errors, r.vain = now, 0, 0, !changed
 	r.notBefore, r.hourly = now.Add(jitter(pause)), now.Add(jitter(readEvery))
 }
 
-// fail notes that the table could not be read.
-func (r *rereading) fail(now time.Time) {
-	r.notBefore = now.Add(jitter(min(pauseLeast<<min(r.errors, 10), pauseMost)))
+// fail notes that the table could not be read, or is empty: then it is read seldom.
+func (r *rereading) fail(now time.Time, empty bool) {
+	pause := min(pauseLeast<<min(r.errors, 10), pauseMost)
+	if empty {
+		pause = silentPause
+	}
+	r.notBefore = now.Add(jitter(pause))
 	r.errors++
 }

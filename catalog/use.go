@@ -114,9 +114,7 @@ func (c *Catalog) recall(items []table.Item) {
 		if !it.IsLimits() || !unsigned && it.Version >= newest.version || it.Version <= c.good[it.Key].Version {
 			continue
 		}
-		if set, err := c.compile(map[string]table.Item{it.Key: it}, true); err == nil {
-			c.adopt(set, map[string]table.Item{it.Key: it})
-			c.rejected[it.Key] = newest
+		if c.useOlder(it, newest) {
 			plans = plans || !table.IsTenant(it.Key)
 		}
 	}
@@ -124,6 +122,18 @@ func (c *Catalog) recall(items []table.Item) {
 		c.retried = time.Time{}
 		c.use(map[string]table.Item{})
 	}
+}
+
+// useOlder uses an item in the place of a newer one that cannot be used, and reports whether that
+// is possible. The caller holds mu.
+func (c *Catalog) useOlder(it table.Item, newest rejection) bool {
+	set, err := c.compile(map[string]table.Item{it.Key: it}, true)
+	if err != nil {
+		return false
+	}
+	c.adopt(set, map[string]table.Item{it.Key: it})
+	c.rejected[it.Key] = newest
+	return true
 }
 
 // waiting returns the items that could not be used and may be later. The caller holds mu.
@@ -210,8 +220,17 @@ func (c *Catalog) refuse(it table.Item) {
 // ignore counts an item that is none of limits. The caller holds mu.
 func (c *Catalog) ignore(it *table.Item) {
 	c.rejections++
-	c.opts.Log.Warn("an item is none of limits, and is not used", "key", it.Key, "version", it.Version)
+	if now := c.opts.Now(); now.Sub(c.ignored) >= ignoredPause || now.Before(c.ignored) {
+		c.ignored = now
+		c.opts.Log.Warn("an item is none of limits, and is not used", "key", limitText(it.Key), "version", it.Version, "so far", c.rejections)
+	}
 }
+
+// ignoredPause is the least time between two log lines about items that are none of limits.
+const ignoredPause = 10 * time.Second
+
+// limitText cuts a key that anybody may have written.
+func limitText(key string) string { return key[:min(len(key), 200)] }
 
 // reject notes that an item cannot be used, and tells it once. The caller holds mu.
 func (c *Catalog) reject(it table.Item, why error) {

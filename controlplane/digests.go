@@ -14,8 +14,12 @@ type Scanner interface {
 	Scan(ctx context.Context) ([]table.Item, error)
 }
 
-// DigestEvery is how often a control plane that runs all the time publishes a digest.
-const DigestEvery = 10 * time.Second
+const (
+	// DigestEvery is how often a control plane that runs all the time publishes a digest.
+	DigestEvery = 10 * time.Second
+	// leadEvery is how often it takes or renews the right to do so, well within a lease.
+	leadEvery = DigestEvery / 4
+)
 
 // Digests publishes the digest of a table, each time of a new reading: proxies find out by it
 // that they have missed a change or believed a forged one, and by its absence that changes do
@@ -30,24 +34,28 @@ type Digests struct {
 
 // Run publishes digests until ctx ends.
 func (d *Digests) Run(ctx context.Context) error {
+	var next time.Time
 	for ctx.Err() == nil {
 		began := time.Now()
 		alone, err := d.Alone(ctx)
-		if err == nil && alone {
+		if err == nil && alone && !began.Before(next) {
+			next = began.Add(DigestEvery)
 			err = d.Update(ctx, DigestEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.Log.Error("no digest is published, and will be", "error", err)
+			d.Log.Error("publish digest", "error", err)
 		}
-		wait(ctx, DigestEvery-time.Since(began))
+		wait(ctx, leadEvery-time.Since(began))
 	}
 	return nil
 }
 
 // Update reads the table and publishes its digest. Every is when the next one follows, in whole
-// seconds: proxies wait for three.
+// seconds, or later if the reading takes longer: proxies wait for three.
 func (d *Digests) Update(ctx context.Context, every time.Duration) error {
+	began := time.Now()
 	items, err := d.Table.Scan(ctx)
+	every = max(every, time.Since(began)+leadEvery)
 	if err != nil {
 		return fmt.Errorf("publish digest: %w", err)
 	}

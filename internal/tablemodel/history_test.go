@@ -33,17 +33,19 @@ const (
 	otherSnapshot
 	loseSubscription
 	loseQueue
-	pass // time
+	slowReadings
+	lookup // of a tenant by itself
+	pass   // time
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"push", "pushMany", "byHand", "byHandOdd", "deleteHard", "putBack", "backUp", "remake", "forge", "forgery", "faults", "awsAway",
-	"startPlane", "endPlane", "killPlane", "startProxy", "endProxy", "otherSnapshot", "loseSubscription", "loseQueue", "pass",
+	"startPlane", "endPlane", "killPlane", "startProxy", "endProxy", "otherSnapshot", "loseSubscription", "loseQueue", "slowReadings", "lookup", "pass",
 }
 
 // often has the steps that are drawn more often than others.
-var often = []kind{push, push, push, push, pushMany, byHand, byHandOdd, deleteHard, putBack, forge, forge, pass, pass, pass, pass}
+var often = []kind{push, push, push, push, pushMany, byHand, byHandOdd, deleteHard, putBack, forge, forge, slowReadings, lookup, pass, pass, pass, pass}
 
 // step is one step of a history: what it does, to what of many, and how.
 type step struct {

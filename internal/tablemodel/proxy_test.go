@@ -27,6 +27,7 @@ type proxy struct {
 
 	*catalog.Catalog
 	follower *catalog.Follower // nil while it does not run
+	lookup   *catalog.Lookup
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 }
@@ -51,6 +52,8 @@ func (p *proxy) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	p.follower, p.stop = follower, stop
 	p.done.Go(func() { _ = follower.Run(ctx) })
+	p.lookup = catalog.NewLookup(p.Catalog, p.table)
+	p.done.Go(func() { _ = p.lookup.Run(ctx) })
 }
 
 func (p *proxy) end() {

@@ -30,6 +30,8 @@ type model struct {
 	backups []map[string]table.Item
 	down    bool
 	scans   int
+	slow    time.Duration // how long a reading takes, from what it sees to its answer
+	flaky   bool          // each other reading fails
 }
 
 func newModel(items ...table.Item) *model {
@@ -70,14 +72,23 @@ func shardOf(key string) int {
 }
 
 // Scan reads all items.
-func (m *model) Scan(context.Context) ([]table.Item, error) {
+func (m *model) Scan(ctx context.Context) ([]table.Item, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.scans++
-	if m.down {
+	down, slow := m.down || m.flaky && m.scans%2 == 0, m.slow
+	items := slices.Collect(maps.Values(m.items))
+	m.mu.Unlock()
+	if slow > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(slow):
+		}
+	}
+	if down {
 		return nil, errDown
 	}
-	return slices.Collect(maps.Values(m.items)), nil
+	return items, nil
 }
 
 // Get reads an item.
@@ -166,6 +177,19 @@ func (m *model) fail(down bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = down
+}
+
+// setReadings sets how long a reading takes, and whether each other one fails.
+func (m *model) setReadings(slow time.Duration, flaky bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slow, m.flaky = slow, flaky
+}
+
+func (m *model) slowness() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slow
 }
 
 func (m *model) all() map[string]table.Item {

@@ -73,6 +73,7 @@ func run(history []step, seed uint64, folder string) (problem string) {
 	}
 	w.network.set(0, false)
 	w.fail(false)
+	w.setReadings(w.slowness(), false)
 	w.wait(quiet / 2)
 	before := w.scanned()
 	w.wait(quiet / 2)
@@ -198,6 +199,12 @@ func (w *world) do(s step) {
 			items = append(items, it)
 		}
 		_ = catalog.WriteSnapshot(p.snapshot, []string{tableName, "dynamodb://another"}[s.how%2], items)
+	case slowReadings:
+		w.setReadings([]time.Duration{0, 3 * time.Second, 8 * time.Second, 15 * time.Second}[s.how%4], s.how%3 == 0)
+	case lookup:
+		if p.follower != nil {
+			p.lookup.Want(tenants[s.how%len(tenants)])
+		}
 	case loseSubscription:
 		p.queue.lose(false)
 	case loseQueue:
