@@ -42,6 +42,8 @@ type Cells struct {
 	// Alone reports whether this control plane is the one that says so now.
 	Alone func(ctx context.Context) (bool, error)
 	Log   *slog.Logger
+
+	heard map[string]time.Time // when a cell had a heartbeat of about now, by its id
 }
 
 // Run looks after the cells until ctx ends.
@@ -70,8 +72,9 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("update cells: %w", err)
 	}
+	c.smooth(known, now)
 	next := Members(known, now)
-	if len(next.Active()) == 0 && len(it.Body) > 0 || len(known) == 0 {
+	if len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
 		return nil
 	}
 	before, err := table.ReadCellSet(it.Body)
@@ -95,6 +98,23 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// smooth has the heartbeat of a cell count for as long as it would, although one of its proxies
+// with a clock that is wrong writes over it.
+func (c *Cells) smooth(known []table.RegisteredCell, now time.Time) {
+	heard := map[string]time.Time{}
+	for i := range known {
+		cell := &known[i]
+		switch age, before := now.Sub(cell.Beat), c.heard[cell.ID]; {
+		case age > -CellAhead && age < CellGone:
+			heard[cell.ID] = now.Add(-max(age, 0))
+		case !before.IsZero() && now.Sub(before) < CellGone:
+			c.Log.Warn("the clock of a proxy of a cell is wrong", "cell", cell.ID, "by", -age.Round(time.Second))
+			heard[cell.ID], cell.Beat = before, before
+		}
+	}
+	c.heard = heard
+}
+
 // defaultWeight is what a cell has whose own weight is none.
 const defaultWeight = 100
 
@@ -103,7 +123,13 @@ const defaultWeight = 100
 func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
 	if len(known) > limit.MaxCells {
 		known = slices.Clone(known)
-		slices.SortStableFunc(known, func(a, b table.RegisteredCell) int { return b.Beat.Compare(a.Beat) })
+		heard := func(c table.RegisteredCell) time.Time {
+			if c.Beat.Sub(now) > CellAhead {
+				return time.Time{} // by a clock that is wrong
+			}
+			return c.Beat
+		}
+		slices.SortStableFunc(known, func(a, b table.RegisteredCell) int { return heard(b).Compare(heard(a)) })
 		known = known[:limit.MaxCells]
 		slices.SortFunc(known, func(a, b table.RegisteredCell) int { return cmp.Compare(a.ID, b.ID) })
 	}

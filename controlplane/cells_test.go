@@ -38,7 +38,6 @@ func (f *fleet) Put(_ context.Context, it table.Item) (table.Item, error) {
 func TestCellsUpdate(t *testing.T) {
 	now := time.Now()
 	f := &fleet{}
-	c := Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)}
 	cell := func(id string, draining bool, age time.Duration) table.RegisteredCell {
 		return table.RegisteredCell{Cell: table.Cell{ID: id, Weight: 2, Draining: draining}, Beat: now.Add(-age)}
 	}
@@ -61,11 +60,67 @@ func TestCellsUpdate(t *testing.T) {
 		{[]table.RegisteredCell{cell("b", false, 0)}, `{"cells":[{"id":"b","weight":2}]}`, 5},
 	} {
 		f.cells = step.cells
+		c := Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)} // one that has heard of none
 		if err := c.Update(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
 		if string(f.item.Body) != step.body || f.writes != step.writes || f.writes > 0 && f.item.Actor != Actor {
 			t.Errorf("with %+v it says %s after %d writes, not %s after %d", step.cells, f.item.Body, f.writes, step.body, step.writes)
+		}
+	}
+}
+
+// TestClocksOfACell: one proxy of a cell with a clock that is wrong, which writes over the heartbeats
+// of the others, changes nothing; a cell of which no other heartbeat comes is gone.
+func TestClocksOfACell(t *testing.T) {
+	for _, wrong := range []time.Duration{-365 * 24 * time.Hour, -2 * time.Minute, 2 * time.Minute, 365 * 24 * time.Hour} {
+		f, now := &fleet{}, time.Now()
+		c := Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)}
+		update := func(beat time.Time) {
+			t.Helper()
+			other := table.RegisteredCell{Cell: table.Cell{ID: "other", Weight: 1}, Beat: now}
+			f.cells = []table.RegisteredCell{{Cell: table.Cell{ID: "a", Weight: 1}, Beat: beat}, other}
+			if err := c.Update(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(2 * time.Second)
+		}
+		update(now)
+		for range 100 {
+			for range 5 {
+				update(now.Add(wrong))
+			}
+			update(now)
+		}
+		if f.writes != 1 {
+			t.Errorf("a clock %s off: the cells were written %d times", wrong, f.writes)
+		}
+		for range 20 {
+			update(now.Add(wrong))
+		}
+		if set, err := table.ReadCellSet(f.item.Body); err != nil || len(set.Active()) != 1 {
+			t.Errorf("a clock %s off, and no other: %s, %v", wrong, f.item.Body, err)
+		}
+	}
+}
+
+// TestFirstCellOfAnotherTime: whatever the heartbeat of the first cell is, the item that is written
+// can be read.
+func TestFirstCellOfAnotherTime(t *testing.T) {
+	now := time.Now()
+	for what, beat := range map[string]time.Time{
+		"a day behind": now.Add(-25 * time.Hour), "zero": time.UnixMilli(0), "negative": time.UnixMilli(-1 << 62), "ahead": now.Add(time.Hour),
+	} {
+		f := &fleet{cells: []table.RegisteredCell{{Cell: table.Cell{ID: "a", Weight: 1}, Beat: beat}}}
+		c := &Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)}
+		if err := c.Update(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if f.writes == 0 {
+			continue
+		}
+		if _, err := table.ReadCellSet(f.item.Body); err != nil {
+			t.Errorf("%s: written is %s, and proxies say: %v", what, f.item.Body, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -14,8 +15,8 @@ type Publisher interface {
 	Publish(ctx context.Context, messages []table.Message) (sent int, err error)
 }
 
-// Handler does what has to be done for each change of a table of limits. It may be told of
-// one change more than once.
+// Handler does what has to be done for each change of a table of limits. It may be called with
+// one change more than once, by one goroutine at a time.
 type Handler struct {
 	Publish Publisher
 	Items   Mendable
@@ -23,6 +24,9 @@ type Handler struct {
 	// again. It may be nil.
 	Poison func(ctx context.Context, r *table.Record, why string) error
 	Log    *slog.Logger
+
+	stuck string // the sequence number of the record that Poison failed for last
+	tries int    // in a row
 }
 
 // Handle tells proxies of changes that are signed, in their order, and mends what is not. It
@@ -55,26 +59,40 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 		}
 	}
 	for _, i := range poison { // when nothing else has to be told again
-		if failed := h.bury(ctx, &records[i]); failed != nil {
+		if failed := h.bury(ctx, &records[i], "what was written by hand is no item: proxies do not use it"); failed != nil {
 			return i, failed
 		}
 	}
 	return done, err
 }
 
-// bury tells of what is no change of limits.
-func (h *Handler) bury(ctx context.Context, r *table.Record) error {
-	const why = "what was written by hand is no item: proxies do not use it"
-	h.Log.Error(why, "key", r.Key())
+// buryTries is how often in a row Poison may fail for a record before it is given up: other
+// changes wait behind it.
+const buryTries = 5
+
+// bury passes on a record that is no change of limits, or cannot be handled, with the reason.
+func (h *Handler) bury(ctx context.Context, r *table.Record, why string) error {
+	h.Log.Error("a record is passed over", "key", r.Key(), "why", why)
 	if h.Poison == nil {
 		return nil
 	}
-	return h.Poison(ctx, r, why)
+	err := h.Poison(ctx, r, why)
+	if err == nil || h.stuck != r.Sequence {
+		h.stuck, h.tries = r.Sequence, 0
+	}
+	if h.tries++; err != nil && h.tries >= buryTries {
+		h.Log.Error("a record is given up, and was not passed on", "key", r.Key(), "error", err)
+		return nil
+	}
+	return err
 }
 
 // mend makes good what nobody signed.
 func (h *Handler) mend(ctx context.Context, r *table.Record) error {
 	written, err := restore(ctx, h.Items, r, time.Now())
+	if errors.Is(err, table.ErrUnwritable) { // and no other change waits for it
+		return h.bury(ctx, r, "it was deleted or written by hand, and cannot be written as it was: "+err.Error())
+	}
 	if err != nil {
 		return err
 	}

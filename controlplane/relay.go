@@ -6,6 +6,7 @@ package controlplane
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/table"
@@ -28,7 +29,12 @@ type Relay struct {
 	Stream  Stream
 	Handler *Handler
 	Log     *slog.Logger
+
+	handled map[handledRecord]bool // since Done was called last: of what Next returns now
 }
+
+// handledRecord names a record.
+type handledRecord struct{ key, sequence string }
 
 // Run tells of changes until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
@@ -41,15 +47,27 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// relay handles the next changes.
+// relay handles the next changes. Next returns them again after an error, and those that were
+// handled before it are left out then.
 func (r *Relay) relay(ctx context.Context) error {
 	records, err := r.Stream.Next(ctx)
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	if _, err := r.Handler.Handle(ctx, records); err != nil {
+	records = slices.DeleteFunc(records, func(record table.Record) bool {
+		return r.handled[handledRecord{record.Key(), record.Sequence}]
+	})
+	done, err := r.Handler.Handle(ctx, records)
+	if err != nil {
+		if r.handled == nil {
+			r.handled = map[handledRecord]bool{}
+		}
+		for i := range records[:done] {
+			r.handled[handledRecord{records[i].Key(), records[i].Sequence}] = true
+		}
 		return err
 	}
+	r.handled = nil
 	return r.Stream.Done(ctx)
 }
 

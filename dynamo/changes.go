@@ -54,6 +54,7 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 		}
 	}
 	for id, sh := range c.shards {
+		sh.read = false // what was read before was not told, or Done would have said so
 		if sh.ended || c.behind(sh.parent) {
 			continue
 		}

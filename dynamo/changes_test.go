@@ -272,3 +272,36 @@ func TestBodyThatIsNoJSON(t *testing.T) {
 		t.Errorf("it cannot be told: %v", err)
 	}
 }
+
+// TestSickShardIsNotNoted: changes that could not be passed on are returned again, although their
+// shard cannot be read for a moment in which those of another one are done.
+func TestSickShardIsNotNoted(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	limits := newTable(t, a)
+	c, _ := openChanges(t, a)
+	put(t, limits, item("TENANT#lost", 0, `{}`))
+	items, err := c.Next(t.Context())
+	if err != nil || len(items) != 1 {
+		t.Fatal(names(items), err)
+	}
+	// SNS does not take it: Done is not called. Then the shard cannot be read once, and
+	// another one, which the emulator does not have, has changes that are told.
+	for _, sh := range c.shards {
+		sh.iterator = "expired"
+	}
+	if items, err := c.Next(t.Context()); err == nil {
+		t.Fatal("it can be read", names(items))
+	}
+	if err := c.Done(t.Context()); err != nil { // as Relay does after Handle of the other's
+		t.Fatal(err)
+	}
+	put(t, limits, item("TENANT#next", 0, `{}`))
+	items, err = c.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(items); len(got) != 2 {
+		t.Errorf("told are only %v", got)
+	}
+}

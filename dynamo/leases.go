@@ -60,7 +60,7 @@ func (l *Leases) Take(ctx context.Context, shard string) (until time.Time, after
 	out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:         aws.String("SET #o = :me, #u = :until"),
-		ConditionExpression:      aws.String("attribute_not_exists(#o) OR #o = :me OR #u < :now OR #u > :ahead"),
+		ConditionExpression:      aws.String("attribute_not_exists(#o) OR attribute_not_exists(#u) OR #o = :me OR #u < :now OR #u > :ahead"),
 		ExpressionAttributeNames: map[string]string{"#o": attrOwner, "#u": attrUntil},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":me": text(l.owner), ":until": number(until.UnixMilli()), ":now": number(now.UnixMilli()), ":ahead": number(now.Add(leaseAhead).UnixMilli()),

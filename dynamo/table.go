@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/limitgate/limitgate/table"
 )
@@ -165,6 +166,10 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 			return nil
 		}
 		return fmt.Errorf("put %s: %w", it.Key, ErrConflict)
+	}
+	var invalid smithy.APIError
+	if errors.As(err, &invalid) && invalid.ErrorCode() == "ValidationException" { // too large, mostly
+		return fmt.Errorf("put %s of %s: %w: %w", it.Key, t.name, table.ErrUnwritable, err)
 	}
 	if err != nil {
 		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, plain(err))

@@ -9,6 +9,10 @@ import (
 // while: the table has to be read again.
 var ErrMissed = errors.New("changes of the limits may have been missed")
 
+// ErrUnwritable is returned for an item that a database refuses for what it is: another try has
+// the same end.
+var ErrUnwritable = errors.New("the item cannot be written")
+
 // Message is what proxies are told: an item that has changed, or what the whole table is.
 type Message struct {
 	Item *Item `json:"item,omitempty"`

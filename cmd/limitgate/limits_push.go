@@ -38,7 +38,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	var o pushOptions
 	fs.BoolVar(&o.yes, "yes", false, "write without asking")
 	fs.StringVar(&o.actor, "actor", "", "`name` of who changes this; the caller that AWS knows unless given")
-	fs.IntVar(&o.removes, "removes", 0, "the `number` of what is removed, where that is much: the refusal says it")
+	fs.IntVar(&o.removes, "removes", 0, "remove at most this `number` of items, where that is much: the refusal names it")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -51,7 +51,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	changes := t.changes()
-	if r := table.RemovalOf(t.items, changes); r.IsLarge() && r.Count() != o.removes {
+	if r := table.RemovalOf(t.items, changes); r.IsLarge() && r.Count() > o.removes {
 		t.show(env, changes)
 		fmt.Fprintf(env.stderr, "limitgate limits push: nothing is written: the file would remove %s; if that is meant, say --removes %d\n", &r, r.Count())
 		return exitError
@@ -169,32 +169,36 @@ func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.
 		return fmt.Errorf("%d of %d items are written: %w", w.progress.done, len(changes), err)
 	}
 	if usable {
-		return t.verify(ctx, changes, actor)
+		return t.verify(ctx, actor)
 	}
 	return nil
 }
 
 // recheck reads the table again, and returns an error if an item that is to be changed is not
-// the one that was shown, or the limits could not be used with the changes. Usable reports
-// whether they can be used without them.
+// the one that was shown, or if limits that can be used could not be with the changes. Usable
+// reports whether they can be.
 func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable bool, err error) {
 	items, err := t.read(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, c := range changes {
-		if now, was := items[c.Key], t.items[c.Key]; now.Version != was.Version || now.Odd != was.Odd {
+		if now, was := items[c.Key], t.items[c.Key]; !table.Same(&now, &was) || now.Odd != was.Odd {
 			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, c.Key))
 		}
 	}
 	t.items = items
-	if _, _, broken := config.CompileParts(t.name, t.live(), t.opts); broken != nil {
-		return false, nil // the changes may be what mends it
+	broken := t.compiles(t.after(changes))
+	if broken != nil && t.compiles(t.live()) == nil {
+		return false, fmt.Errorf("nothing is written: with that the limits of the table could not be used: %w", broken)
 	}
-	if _, _, err := config.CompileParts(t.name, t.after(changes), t.opts); err != nil {
-		return true, fmt.Errorf("nothing is written: with that the limits of the table could not be used: %w", err)
-	}
-	return true, nil
+	return broken == nil, nil // limits that are broken already are mended step by step
+}
+
+// compiles returns why limits of parts cannot be used, or nil.
+func (t *tableArgs) compiles(parts map[string]json.RawMessage) error {
+	_, _, err := config.CompileParts(t.name, parts, t.opts)
+	return err
 }
 
 // conflict says by whom an item was changed.
@@ -203,31 +207,37 @@ func conflict(now table.Item, key string) error {
 }
 
 // verify reads the table, and returns an error if its limits cannot be used any more: items that
-// need each other were written at the same time. It writes deleted plans again then.
-func (t *tableArgs) verify(ctx context.Context, changes []table.Change, actor string) error {
+// need each other were written at the same time. Where plans that were there before are missing,
+// it writes them again.
+func (t *tableArgs) verify(ctx context.Context, actor string) error {
+	before := t.items
 	items, err := t.read(ctx)
 	if err != nil {
 		return fmt.Errorf("all is written, and was not verified: %w", err)
 	}
 	t.items = items
-	_, _, broken := config.CompileParts(t.name, t.live(), t.opts)
+	broken := t.compiles(t.live())
 	if broken == nil {
 		return nil
 	}
+	parts := t.live()
+	var missing []table.Change
+	for key, was := range before {
+		if table.IsPlan(key) && was.IsLimits() && !was.Deleted && items[key].Deleted {
+			missing, parts[key] = append(missing, table.Change{Key: key, After: was.Body}), was.Body
+		}
+	}
+	if len(missing) == 0 || t.compiles(parts) != nil {
+		return fmt.Errorf("all is written, but other items were at the same time, and the limits cannot be used as they are now: %w", broken)
+	}
 	var restored []string
-	for _, c := range changes {
-		if c.After != nil || !table.IsPlan(c.Key) || !items[c.Key].Deleted {
-			continue
+	for _, c := range missing {
+		if err := t.write(ctx, c, actor); err != nil {
+			return fmt.Errorf("%w; not all plans that were deleted at the same time could be written again: %w", broken, err)
 		}
-		if err := t.write(ctx, table.Change{Key: c.Key, After: c.Before.Body}, actor); err != nil {
-			return errors.Join(broken, err)
-		}
-		restored = append(restored, c.Key)
+		restored = append(restored, table.Printable(c.Key))
 	}
-	if len(restored) > 0 {
-		return fmt.Errorf("other items were written at the same time, so that %s is there again: %w", strings.Join(restored, ", "), broken)
-	}
-	return fmt.Errorf("all is written, but other items were at the same time, and the limits cannot be used as they are now: %w", broken)
+	return fmt.Errorf("other items were written at the same time, so that %s is there again: %w", strings.Join(restored, ", "), broken)
 }
 
 // itemWriter writes items.

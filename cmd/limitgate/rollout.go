@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,7 @@ type rolloutArgs struct {
 	gate, strategy, actor, cells string
 	percent, threshold           float64
 	yes, despiteVeto             bool
+	removes                      int
 	ttl                          *time.Duration
 
 	*tableArgs
@@ -111,6 +113,7 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	fs.StringVar(&r.actor, "actor", "", "`name` of who does this; the caller that AWS knows unless given")
 	if word == "start" {
 		r.percent, r.threshold = 5, 5
+		fs.IntVar(&r.removes, "removes", 0, "have the revision remove at most this `number` of items, where that is much: the refusal names it")
 		fs.Func("percent", "the `share` of tenants, 0 to 100 (default 5)", percentInto(&r.percent))
 		fs.Func("threshold", "by how many `points` of all requests the revision may deny more, 0 to 100 (default 5)", percentInto(&r.threshold))
 	}
@@ -153,6 +156,11 @@ func (r *rolloutArgs) revision() (it *table.Item, latest int64) {
 
 func rolloutStart(ctx context.Context, env *environment, r *rolloutArgs) int {
 	gate := table.Gate{Percent: r.percent, Threshold: r.threshold}
+	for _, kind := range []string{config.PartShared, config.PartPlans} {
+		if !slices.Contains(r.complete, kind) {
+			return fail(env, fmt.Errorf("a revision replaces all plans and shared limits: the file has to be complete_for %s", kind))
+		}
+	}
 	body, err := config.SplitRevision(r.parts)
 	if err != nil {
 		return fail(env, err)
@@ -170,8 +178,14 @@ func rolloutStart(ctx context.Context, env *environment, r *rolloutArgs) int {
 	if err := r.check(body, gate); err != nil {
 		return fail(env, err)
 	}
+	would := r.compared(body)
 	fmt.Fprintf(env.stdout, "%s, on %g %% of the tenants, would change:\n", config.RevisionName(gate.Revision), gate.Percent)
-	printChanges(env.stdout, r.compared(body), env.coloured())
+	printLoosened(env.stdout, r.loosened(would), env.coloured())
+	printChanges(env.stdout, would, env.coloured())
+	if removed := table.RemovalOf(r.items, would); removed.IsLarge() && removed.Count() > r.removes {
+		fmt.Fprintf(env.stderr, "limitgate rollout start: nothing is done: the revision would remove %s; if that is meant, say --removes %d\n", &removed, removed.Count())
+		return exitError
+	}
 	if !r.sure(env) {
 		return exitError
 	}
@@ -246,6 +260,19 @@ func (r *rolloutArgs) veto(ctx context.Context, revision int64) (why string, err
 	return vetoes[revision], err
 }
 
+// refuseVetoed returns an error for a revision that a proxy has found to deny too much, unless
+// that was said to be right.
+func (r *rolloutArgs) refuseVetoed(ctx context.Context, revision int64) error {
+	if r.despiteVeto {
+		return nil
+	}
+	why, err := r.veto(ctx, revision)
+	if err == nil && why != "" {
+		err = fmt.Errorf("%s is not promoted: it was taken back: %s; abort it, or say --despite-veto", config.RevisionName(revision), table.Printable(why))
+	}
+	return err
+}
+
 // errNoRevision is returned to who ends the trial of nothing.
 var errNoRevision = errors.New("no revision is there: limitgate rollout start writes one")
 
@@ -259,12 +286,8 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 		fmt.Fprintln(env.stderr, "limitgate rollout promote: --cells is needed, the table in which proxies say that a revision denies too much, or --despite-veto")
 		return exitUsage
 	}
-	why, err := r.veto(ctx, number)
-	if err != nil {
+	if err := r.refuseVetoed(ctx, number); err != nil {
 		return fail(env, err)
-	}
-	if why != "" && !r.despiteVeto {
-		return fail(env, fmt.Errorf("%s is not promoted: it was taken back: %s; abort it, or say --despite-veto", config.RevisionName(number), table.Printable(why)))
 	}
 	if err := r.check(it.Body, table.Gate{Revision: number}); err != nil {
 		return fail(env, err)
@@ -274,6 +297,9 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 	r.show(env, changes)
 	if !r.sure(env) {
 		return exitError
+	}
+	if err := r.refuseVetoed(ctx, number); err != nil { // it may have come meanwhile
+		return fail(env, err)
 	}
 	// The revision goes last: until then those who have it keep it.
 	return r.do(ctx, env, append(changes, table.Change{Key: it.Key, Before: it}), &table.Gate{})

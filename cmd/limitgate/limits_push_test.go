@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/table"
+)
+
+const testTable = "dynamodb://limits"
+
+// pushed returns an emulator with a table, into which a file is pushed.
+func pushed(t *testing.T, content string) *environment {
+	t.Helper()
+	a := awstest.Start(t)
+	for _, variable := range a.Environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	if err := dynamo.NewTable(a.Config, "limits").Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	env := &environment{stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}}
+	if code := runPush(t.Context(), env, []string{"--yes", "--actor", "ann", writeLimits(t, content), testTable}); code != exitOK {
+		t.Fatal(env.stderr)
+	}
+	return env
+}
+
+func writeLimits(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const freePlan = "version: 1\ndefault_plan: free\nplans:\n  free: [{id: tenant, by: [tenant], rate: 100/s}]\n"
+
+// TestPushesOverlap: ann deletes a plan between bob's second reading and his writing of a tenant on
+// it, and all is well in her last reading. In bob's it is not, and he writes the plan again.
+func TestPushesOverlap(t *testing.T) {
+	const gold = "  gold: [{id: tenant, by: [tenant], rate: 1000/s}]\n"
+	env := pushed(t, freePlan+gold+"tenants: {acme: {plan: free}, beta: {plan: free}}\n")
+	ctx := t.Context()
+	bob, err := openTableArgs(ctx, env, writeLimits(t, freePlan+gold+"tenants: {acme: {plan: gold}, beta: {plan: free}}\n"), testTable, 3600e9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := bob.changes()
+	usable, err := bob.recheck(ctx, changes)
+	if err != nil || !usable {
+		t.Fatal(usable, err)
+	}
+	ann := runPush(ctx, env, []string{"--yes", "--actor", "ann", writeLimits(t, freePlan+"tenants: {acme: {plan: free}, beta: {plan: free}}\n"), testTable})
+	w := &itemWriter{tableArgs: bob, actor: "bob", stopped: ctx, progress: newItemProgress(env.stderr, 1)}
+	for _, turn := range table.Turns(changes) {
+		if err := w.turn(ctx, turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = bob.verify(ctx, "bob")
+	if ann != exitOK || err == nil || !strings.Contains(err.Error(), "PLAN#gold is there again") {
+		t.Errorf("ann exits with %d, and bob's push says %v", ann, err)
+	}
+	after, openErr := openTableArgs(ctx, env, "", testTable, 3600e9)
+	if openErr != nil {
+		t.Fatal(openErr)
+	}
+	if _, _, err := config.CompileParts(testTable, after.live(), after.opts); err != nil {
+		t.Errorf("the table stays broken after both: %v", err)
+	}
+}
