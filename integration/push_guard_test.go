@@ -30,12 +30,12 @@ func TestPushOfACutFile(t *testing.T) {
 	whole := manyTenants(t, 40)
 	s.push(whole, "ann")
 	plan := "plans: {free: [{id: tenant, by: [tenant], rate: 100/s}], gold: [{id: tenant, by: [tenant], rate: 1000/s}]}\n"
-	for _, c := range []struct{ what, file, removes string }{
-		{"an empty file", writeLimits(t, "version: 1\n"), "the default plan (free), 2 of 2 plans, 40 of 40 tenants; if that is meant, say --removes 43"},
-		{"half a file", manyTenants(t, 20), "20 of 40 tenants; if that is meant, say --removes 20"},
-		{"a file without its default plan", writeLimits(t, "version: 1\ncomplete_for: [shared]\n"+plan), "the default plan (free); if that is meant, say --removes 1"},
+	for _, c := range []struct{ what, file, removes, less string }{
+		{"an empty file", writeLimits(t, "version: 1\n"), "the default plan (free), 2 of 2 plans, 40 of 40 tenants; if that is meant, say --removes 43", "42"},
+		{"half a file", manyTenants(t, 20), "20 of 40 tenants; if that is meant, say --removes 20", "19"},
+		{"a file without its default plan", writeLimits(t, "version: 1\ncomplete_for: [shared]\n"+plan), "the default plan (free); if that is meant, say --removes 1", "0"},
 	} {
-		for _, flags := range [][]string{{"push", "--yes", "--actor", "ann"}, {"push", "--yes", "--actor", "ann", "--removes", "7"}} {
+		for _, flags := range [][]string{{"push", "--yes", "--actor", "ann"}, {"push", "--yes", "--actor", "ann", "--removes", c.less}} {
 			if stdout, stderr, code := s.limits(append(flags, c.file, tableURL)...); code != 1 || !strings.Contains(stderr, c.removes) {
 				t.Errorf("%s: %d\n%s%s", c.what, code, stdout, stderr)
 			}
