@@ -16,8 +16,8 @@ import (
 
 const (
 	// missingTime is how long a confirmed item stays in use that the table does not have any
-	// more: a control plane restores what was deleted by hand, and proxies that read the
-	// table before it did keep the limits.
+	// more: a control plane restores items that were deleted by hand, and proxies that read the
+	// table before that keep the limits.
 	missingTime = 30 * time.Second
 	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
 	// messages about other items are dropped, and the table is read.
@@ -350,8 +350,8 @@ func (c *Catalog) forget(key string) {
 	delete(c.changed, key)
 }
 
-// Agree confirms all items if a digest is that of this catalog, and reports whether it is. What
-// stood in the place of an item that the digest counts has been put right.
+// Agree confirms all items if a digest is that of this catalog, and reports whether it is. Every
+// item that the digest counts is in its place then.
 func (c *Catalog) Agree(digest table.Digest) bool {
 	if digest != c.Digest() { // mostly, while items come
 		return false

@@ -34,6 +34,12 @@ type Options struct {
 
 // Catalog holds the items of a table, and the set that they make. Any number of
 // goroutines may use it; Set, Cells, Status and Digest never block.
+//
+// The items are those of the latest reading of the table, with newer ones that messages named.
+// The set is made of the good ones: of each item the newest version that can be used, which is
+// older than the known one where that is rejected, and is there alone where only a snapshot has
+// one. Every key of told, missing and changed is a key of items. A rejection has the version of
+// the item that is known, so that it is tried again, or is errNoItem.
 type Catalog struct {
 	opts Options
 	view atomic.Pointer[view] // for readers that do not wait while a set is compiled

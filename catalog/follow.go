@@ -59,7 +59,7 @@ type Follower struct {
 	begun    time.Time  // when the latest reading of it began
 	result   error      // of that
 
-	complained time.Time // about the snapshot; of whoever saves: Start, and then Run
+	complained time.Time // about the snapshot; Start uses it, and then keepSaving, and then Run
 
 	mu      sync.Mutex // guards the fields below
 	reread  rereading
@@ -147,7 +147,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	others.Go(func() { f.keepSaving(ctx) })
 	others.Go(func() { f.keepReading(ctx) })
 	f.receive(ctx)
-	others.Wait() // both write older limits
+	others.Wait() // keepSaving may write older limits
 	f.save()
 	return nil
 }
@@ -176,7 +176,7 @@ func (f *Follower) receive(ctx context.Context) {
 	}
 }
 
-// renew has updates set up anew if no digest comes: somebody may have ended the subscription.
+// renew has updates set up anew if no digest comes: the subscription may have been deleted.
 func (f *Follower) renew(ctx context.Context) {
 	updates, ok := f.updates.(Renewer)
 	if !ok {
@@ -211,7 +211,7 @@ func (f *Follower) keepReading(ctx context.Context) {
 	}
 }
 
-// due reports whether the table is to be read now, and logs why if messages failed.
+// due reports whether the table is to be read now, and logs the beginning of a silence.
 func (f *Follower) due() bool {
 	now, missing := f.catalog.opts.Now(), f.catalog.RereadAt()
 	f.mu.Lock()
@@ -423,7 +423,7 @@ func (f *Follower) Status() FollowStatus {
 	case f.failed != nil:
 		st.Error = f.failed.Error()
 	case f.reread.distrusts(f.catalog.opts.Now()):
-		st.Error = "messages name limits that the table does not have: who can write to this proxy's queue? The table takes them back"
+		st.Error = "messages name limits that the table does not have, and the table takes them back: is this proxy's queue written to by others?"
 	case f.reread.silent:
 		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read about every 40 s instead"
 	}

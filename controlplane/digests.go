@@ -43,7 +43,7 @@ func (d *Digests) Run(ctx context.Context) error {
 			err = d.Update(ctx, DigestEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.Log.Error("publish digest", "error", err)
+			d.Log.Error("a digest could not be published, and the next one will be", "error", err)
 		}
 		wait(ctx, leadEvery-time.Since(began))
 	}

@@ -295,3 +295,35 @@ func TestOpenQueueIsNotClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRenew: a queue whose subscription was deleted is made anew, with another subscription, and the
+// old one is gone.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	arn := a.Topic(t, "renewed")
+	s := NewSubscription(a.Config, arn)
+	if err := s.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := s.queue.url
+	if _, err := sns.NewFromConfig(a.Config).Unsubscribe(t.Context(), &sns.UnsubscribeInput{SubscriptionArn: &s.queue.subscription}); err != nil {
+		t.Fatal(err)
+	}
+	s.Renew(t.Context())
+	if _, _, err := s.Receive(t.Context()); !errors.Is(err, table.ErrMissed) {
+		t.Fatalf("a new queue is there, and %v", err)
+	}
+	if s.queue.url == before {
+		t.Error("the queue is the old one")
+	}
+	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Reread: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if messages, _, err := s.Receive(t.Context()); err != nil || len(messages) != 1 {
+		t.Errorf("%d messages arrive, %v", len(messages), err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -49,7 +49,7 @@ func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, b
 // Renew deletes the queue, so that the next Receive makes another one and subscribes it.
 func (s *Subscription) Renew(ctx context.Context) {
 	if s.queue != nil {
-		_ = s.queue.Close(ctx) // a queue that stays is deleted by a control plane
+		_ = s.queue.Close(ctx) // a control plane deletes a queue that stays
 		s.queue = nil
 	}
 }

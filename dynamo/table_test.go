@@ -252,3 +252,23 @@ func TestTableThatIsNotThere(t *testing.T) {
 		t.Errorf("scan of one who gave up: %v", err)
 	}
 }
+
+// TestLastVersion: after the largest version, which only a write by hand has, nothing is written;
+// and an item that is too large for DynamoDB is refused for what it is.
+func TestLastVersion(t *testing.T) {
+	t.Parallel()
+	limits := newTable(t, awstest.Share(t))
+	last := item("TENANT#a", table.MaxVersion, `{}`)
+	if err := limits.Replace(t.Context(), last, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := limits.Put(t.Context(), last); !errors.Is(err, ErrLastVersion) {
+		t.Errorf("written over: %v", err)
+	}
+	if it, _, err := limits.Get(t.Context(), last.Key); err != nil || it.Version != table.MaxVersion {
+		t.Errorf("it is %+v, %v", it, err)
+	}
+	if _, err := limits.Put(t.Context(), item("TENANT#large", 0, `"`+strings.Repeat("x", 410<<10)+`"`)); !errors.Is(err, table.ErrUnwritable) {
+		t.Errorf("too large: %v", err)
+	}
+}

@@ -59,7 +59,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	return t.apply(ctx, env, changes, o)
 }
 
-// apply shows changes, asks unless that was said, and writes them.
+// apply shows changes, asks unless o.yes is set, and writes them.
 func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table.Change, o pushOptions) (code int) {
 	t.show(env, changes)
 	if len(changes) == 0 {
@@ -201,7 +201,7 @@ func (t *tableArgs) compiles(parts map[string]json.RawMessage) error {
 	return err
 }
 
-// conflict says by whom an item was changed.
+// conflict returns an ErrConflict with the version and the actor that an item has now.
 func conflict(now table.Item, key string) error {
 	return fmt.Errorf("%w: %s is version %d now, by %s at %s", dynamo.ErrConflict, table.Printable(key), now.Version, table.Printable(now.Actor), now.At.Format(time.RFC3339))
 }
@@ -287,7 +287,7 @@ func (w *itemWriter) turn(ctx context.Context, changes []table.Change) error {
 	return cmp.Or(errs...) // the others say the same of other items
 }
 
-// write writes one change. The error of a conflict says who was faster.
+// write writes one change. The error of a conflict names the actor of the version that is there.
 func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
 	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Odd: t.items[c.Key].Odd, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
 	_, err := t.table.Put(ctx, it)
