@@ -82,6 +82,10 @@ func (f *file) String() string {
 	if len(f.plans) > 0 {
 		b.WriteString("plans:\n")
 		for _, p := range f.plans {
+			if len(p.rules) == 0 {
+				fmt.Fprintf(&b, "  %s: []\n", p.name)
+				continue
+			}
 			fmt.Fprintf(&b, "  %s:\n", p.name)
 			list("    ", p.rules)
 		}
