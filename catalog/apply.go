@@ -182,9 +182,10 @@ func (c *Catalog) EndReading() {
 }
 
 // ApplyAll takes the items of a whole table that was read after BeginReading returned mark, and
-// returns those that were new, and how many known ones ended or were taken back. The table is right about every item, whatever a message named before
-// the mark; later messages stay if they are newer. A confirmed item that the table does not
-// have stays in use for missingTime. A table without limits changes nothing, and is ErrEmpty.
+// returns those that were new, and how many known ones ended. The table is right about every
+// item, whatever a message named before the mark; later messages stay if they are newer. A
+// confirmed item that the table does not have stays in use for missingTime. A table without
+// limits changes nothing, and is ErrEmpty.
 func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item, removed int, err error) {
 	if isEmpty(items) {
 		return nil, 0, fmt.Errorf("read %s: %w", c.opts.Name, ErrEmpty)
@@ -282,7 +283,7 @@ func (c *Catalog) removal(key string) table.Item {
 func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]table.Item) (removed map[string]bool) {
 	removed = map[string]bool{}
 	for key := range c.keys() {
-		known, isKnown := c.items[key]
+		known := c.items[key]
 		t, told := c.told[key]
 		used, inUse := c.good[key]
 		switch {
@@ -304,7 +305,7 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 			delete(c.rejected, key)
 			next[key] = c.removal(key)
 			removed[key] = true
-			c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version, "known", isKnown)
+			c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
 		case told:
 			if c.takeBack(key, t, next); !t.under.Deleted {
 				c.isMissing(key)

@@ -38,8 +38,8 @@ type Options struct {
 // The items are those of the latest reading of the table, with newer ones that messages named.
 // The set is made of the good ones: of each item the newest version that can be used, which is
 // older than the known one where that is rejected, and is there alone where only a snapshot has
-// one. Every key of told, missing and changed is a key of items. A rejection has the version of
-// the item that is known, so that it is tried again, or is errNoItem.
+// one. Every key of told and changed is a key of items, and every key of missing one of items or
+// good. A rejection with the version of the known item is tried again, unless it is errNoItem.
 type Catalog struct {
 	opts Options
 	view atomic.Pointer[view] // for readers that do not wait while a set is compiled

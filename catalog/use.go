@@ -222,15 +222,16 @@ func (c *Catalog) ignore(it *table.Item) {
 	c.rejections++
 	if now := c.opts.Now(); now.Sub(c.ignored) >= ignoredPause || now.Before(c.ignored) {
 		c.ignored = now
-		c.opts.Log.Warn("an item is none of limits, and is not used", "key", limitText(it.Key), "version", it.Version, "so far", c.rejections)
+		c.opts.Log.Warn("an item is none of limits, and is not used", "key", shortKey(it.Key), "version", it.Version, "so far", c.rejections)
 	}
 }
 
 // ignoredPause is the least time between two log lines about items that are none of limits.
 const ignoredPause = 10 * time.Second
 
-// limitText cuts a key that anybody may have written.
-func limitText(key string) string { return key[:min(len(key), 200)] }
+// shortKey returns the beginning of a key for the log: one that is none of limits may have any
+// length.
+func shortKey(key string) string { return key[:min(len(key), 200)] }
 
 // reject notes that an item cannot be used, and tells it once. The caller holds mu.
 func (c *Catalog) reject(it table.Item, why error) {
