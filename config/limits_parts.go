@@ -35,10 +35,9 @@ const completeFor = "complete_for"
 // CompleteFor returns the kinds of parts for which a limits file says that it is complete: all,
 // if it says nothing. It must be one that ParseLimits takes.
 func CompleteFor(name string, content []byte) (kinds []string, err error) {
-	d := &limitsDecoder{}
-	root, ok := d.document(content)
-	if !ok || root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("split limits: %s is not a limits file", name)
+	root, err := rootOf(name, content)
+	if err != nil {
+		return nil, err
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value != completeFor {
@@ -50,6 +49,15 @@ func CompleteFor(name string, content []byte) (kinds []string, err error) {
 		return kinds, nil
 	}
 	return []string{PartShared, PartPlans, PartTenants}, nil
+}
+
+// rootOf returns the mapping that a limits file is.
+func rootOf(name string, content []byte) (*yaml.Node, error) {
+	root, ok := new(limitsDecoder).document(content)
+	if !ok || root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("split limits: %s is not a limits file", name)
+	}
+	return root, nil
 }
 
 // readCompleteFor checks the kinds of parts that complete_for lists.
@@ -69,10 +77,9 @@ func readCompleteFor(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field st
 // SplitLimits takes a limits file apart. Name is what messages call it. It must be one
 // that ParseLimits takes.
 func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error) {
-	d := &limitsDecoder{}
-	root, ok := d.document(content)
-	if !ok || root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("split limits: %s is not a limits file", name)
+	root, err := rootOf(name, content)
+	if err != nil {
+		return nil, err
 	}
 	parts := map[string]json.RawMessage{}
 	shared := map[string]any{}
