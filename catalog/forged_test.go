@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -56,25 +55,23 @@ func observe(t *testing.T, seconds int, tb *fakeTable, each func(second int, tel
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = f.Run(ctx) }()
-	defer func() { stop(); <-done }()
-	for s := range seconds {
-		each(s, func(m table.Message) { updates.tell(m) })
-		time.Sleep(time.Second)
-		synctest.Wait()
-		ok := f.Status().Error == "" && c.Status().Error == ""
-		if !ok {
-			said++
-		}
-		if c.Set().Plan("acme") != "pro" {
-			wrong++
-			if ok {
-				silent++
+	following(t, f, func() {
+		for s := range seconds {
+			each(s, func(m table.Message) { updates.tell(m) })
+			time.Sleep(time.Second)
+			synctest.Wait()
+			ok := f.Status().Error == "" && c.Status().Error == ""
+			if !ok {
+				said++
+			}
+			if c.Set().Plan("acme") != "pro" {
+				wrong++
+				if ok {
+					silent++
+				}
 			}
 		}
-	}
+	})
 	t.Logf("the table was read %d times", tb.scanned())
 	return wrong, silent, said
 }
