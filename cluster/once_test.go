@@ -80,6 +80,40 @@ func TestResetForgetsAnswers(t *testing.T) {
 	}
 }
 
+// TestRepeatOfAFullRedis: Redis has no memory left, and cannot note that an answer is
+// repeated. A request that took the last units is not denied for them.
+func TestRepeatOfAFullRedis(t *testing.T) {
+	t.Parallel()
+	set := compile(t,
+		spec{ID: "units", By: []string{"tenant"}, Rate: "10/h"},
+		spec{ID: "slots", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "1"})
+	for name, req := range map[string]limit.Request{
+		"check":       {Tenant: "a", Op: "check", Cost: 10, ID: "x"},
+		"reservation": {Tenant: "b", Op: "check", Cost: 10, ID: "x", Hold: limit.HoldReservation, HoldFor: time.Minute},
+		"slot":        {Tenant: "c", Cost: 1, ID: "x", Hold: limit.HoldSlot, HoldFor: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node := redistest.Start(t)
+			s := open(t, node.Addr)
+			now := time.Now().UnixMicro()
+			if it := takeAt(s, set, req, now)[0]; it.Source != limit.SourceStore || !it.Allowed {
+				t.Fatalf("the first answer: %+v by %s", it.Verdict, it.Source)
+			}
+			node.CLI(t, "CONFIG", "SET", "maxmemory", "1")
+			for _, it := range takeAt(s, set, req, now) {
+				if it.Source != limit.SourceNone {
+					t.Errorf("a full Redis says %+v of %s", it.Verdict, it.Limit.ID)
+				}
+			}
+			node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
+			if it := takeAt(s, set, req, now)[0]; !it.Repeated || !it.Allowed {
+				t.Errorf("later the answer is %+v by %s, repeated = %v", it.Verdict, it.Source, it.Repeated)
+			}
+		})
+	}
+}
+
 // TestOnceWhileASlotMoves: the key of an answer is not there before it is written, which
 // a slot that moves takes for one that has moved; the store decides all the same.
 func TestOnceWhileASlotMoves(t *testing.T) {

@@ -274,14 +274,16 @@ end
 
 -- repeated repeats what a call was granted when it was made before, if it was the same
 -- one, and says so. What was given back is decided anew, and after a while so is what
--- was settled: that is somebody else's with the same id.
+-- was settled: that is somebody else's with the same id. A repetition that cannot be
+-- counted is an error: decided anew, the call would be denied for its own units.
 local function repeated(record, was, limits, shapes)
   if not was or was[1] ~= shapes or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
     return false
   end
   was[8] = was[8] + 1
-  if failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL')) then
-    return false
+  local err = failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL'))
+  if err then
+    return false, err
   end
   out[1] = was[2]
   reply(1)
@@ -309,10 +311,12 @@ local function kept_call(limits, is_held)
   end
   local shapes = table.concat(texts)
   local was, err = read_record(record)
-  if repeated(record, was, limits, shapes) then
+  local again, uncounted = repeated(record, was, limits, shapes)
+  if again then
     return
   end
   reply(0)
+  err = err or uncounted
   if err then
     return reply(err)
   end
