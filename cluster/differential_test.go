@@ -50,7 +50,7 @@ type differential struct {
 	t      *testing.T
 	client *redis.Client
 	conn   net.Conn
-	in     *replies
+	in     *respReader
 	script script
 	random *rand.Rand
 
@@ -69,8 +69,8 @@ type differential struct {
 // question is a call of the script and what it must answer; without a flight, a
 // command that may answer anything.
 type question struct {
-	flight *flight
-	ticket *ticket
+	flight *batch
+	ticket *nodeRequest
 	want   []limit.Item
 	say    string
 }
@@ -87,7 +87,7 @@ func (d *differential) connect(addr string) {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { _ = d.conn.Close() })
-	d.in = newReplies(d.conn)
+	d.in = newRESPReader(d.conn)
 }
 
 // history drives one tenant through a few dozen decisions.
@@ -198,7 +198,7 @@ func (d *differential) check(set *limit.Set, tenant string) []limit.Item {
 	req := limit.Request{Tenant: tenant, Op: []string{"GET /a", "GET /b"}[d.random.IntN(2)], Cost: d.cost(set)}
 	var b limit.Buffer
 	set.Resolve(&req, testAddrs, d.now, &b)
-	d.ask(verbTake, &b, fmt.Sprintf("%s cost %d", set.Version, req.Cost))
+	d.ask(opTake, &b, fmt.Sprintf("%s cost %d", set.Version, req.Cost))
 	granted := true
 	for i := range b.Items {
 		granted = granted && !(b.Items[i].Denies() && b.Items[i].Enforced())
@@ -235,7 +235,7 @@ func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wai
 		d.setClock(was + (wait-early)*1000)
 		var b limit.Buffer
 		set.Resolve(req, testAddrs, d.now, &b)
-		d.ask(verbPeek, &b, fmt.Sprintf("%s wait %d ms, %d ms early", set.Version, wait, early))
+		d.ask(opPeek, &b, fmt.Sprintf("%s wait %d ms, %d ms early", set.Version, wait, early))
 		if got := b.Items[i].Allowed; got != (early == 0) {
 			d.t.Errorf("limit %s: true wait %d ms, but %d ms before its end allowed is %v", b.Items[i].Limit.Rate.Text, wait, early, got)
 		}
@@ -247,35 +247,35 @@ func (d *differential) refund(items []limit.Item) {
 	d.refunds++
 	d.twin.Refund(items, d.now)
 	for i := range items {
-		d.send(verbRefund, items[i:i+1], 1, "")
+		d.send(opRefund, items[i:i+1], 1, "")
 	}
 }
 
 // ask asks the twin, and queues the same question for Redis: sometimes with the
 // same question several times before it, in one call of the script.
-func (d *differential) ask(v verb, b *limit.Buffer, say string) {
+func (d *differential) ask(what op, b *limit.Buffer, say string) {
 	var all []limit.Item
 	for range 1 + max(0, d.random.IntN(8)-4) {
 		d.steps++
-		d.twin.Decide(b.Items, d.now, v == verbTake)
+		d.twin.Decide(b.Items, d.now, what == opTake)
 		all = append(all, b.Items...)
 	}
-	d.send(v, all, len(b.Items), say)
+	d.send(what, all, len(b.Items), say)
 }
 
 // send queues a call of the script, of n buckets each time it is made, whose
 // answers must be what the items say.
-func (d *differential) send(v verb, items []limit.Item, n int, say string) {
+func (d *differential) send(what op, items []limit.Item, n int, say string) {
 	q := question{want: slices.Clone(items), say: say}
-	q.ticket = newTicket()
-	q.ticket.reset(v, way{}, slices.Clone(items), time.Now().Add(time.Hour))
+	q.ticket = newNodeRequest()
+	q.ticket.reset(what, route{}, slices.Clone(items), time.Now().Add(time.Hour))
 	for i := 0; i < len(items); i += n {
 		q.ticket.calls = append(q.ticket.calls, limit.Call{First: i, Last: i + n})
 		q.ticket.open++
 	}
-	q.flight = newFlight()
-	q.flight.opts = flightOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}
-	q.flight.board(q.ticket, time.Now())
+	q.flight = newBatch()
+	q.flight.opts = batchOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}
+	q.flight.addRequest(q.ticket, time.Now())
 	q.flight.encode(d.script.sha)
 	d.out = append(d.out, q.flight.out...)
 	d.asked = append(d.asked, q)
@@ -290,12 +290,12 @@ func (d *differential) compare() {
 	for i := range d.asked {
 		q := &d.asked[i]
 		if q.flight == nil {
-			if _, err := d.in.words(); err != nil {
+			if _, err := d.in.strings(); err != nil {
 				d.t.Fatal(err)
 			}
 			continue
 		}
-		err := q.flight.settle(&q.flight.commands[0], d.in, func(err error, _ []limit.Item) { d.t.Fatalf("%s: %v", q.say, err) })
+		err := q.flight.readReply(&q.flight.commands[0], d.in, func(err error, _ []limit.Item) { d.t.Fatalf("%s: %v", q.say, err) })
 		if err != nil {
 			d.t.Fatalf("%s: %v", q.say, err)
 		}

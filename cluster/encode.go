@@ -8,140 +8,140 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Flags of a limit, see read_limit in begin.lua.
+// Flags of a limit, see read_limit in prelude.lua.
 const (
 	flagField    = 1
 	flagEnforced = 2
 	flagOneField = 4
 )
 
-// encode writes the commands of a flight into f.out, see decide.lua.
-func (f *flight) encode(sha string) {
-	for i := range f.commands {
-		c := &f.commands[i]
-		c.start = len(f.out)
-		f.encodeCommand(c, sha)
-		c.end = len(f.out)
+// encode writes the commands of a flight into f.out, see main.lua.
+func (b *batch) encode(sha string) {
+	for i := range b.commands {
+		c := &b.commands[i]
+		c.start = len(b.out)
+		b.encodeCommand(c, sha)
+		c.end = len(b.out)
 	}
 }
 
-func (f *flight) encodeCommand(c *command, sha string) {
-	f.body = f.body[:0]
+func (b *batch) encodeCommand(c *command, sha string) {
+	b.body = b.body[:0]
 	keys, args := 0, 0
 	if c.settlement != nil {
-		f.encodeSettlement(c, sha)
+		b.encodeSettlement(c, sha)
 		return
 	}
 	if c.once != nil {
-		f.body = appendBulk(f.body, c.once)
+		b.body = appendBulk(b.body, c.once)
 		keys++
 	}
-	for r := c.first; r >= 0; r = f.runs[r].next {
-		for g := f.runs[r].first; g >= 0; g = f.groups[g].next {
-			keys += f.encodeKeys(f.groups[g].items)
+	for r := c.first; r >= 0; r = b.runs[r].next {
+		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
+			keys += b.encodeKeys(b.groups[g].items)
 		}
 	}
-	for r := c.first; r >= 0; r = f.runs[r].next {
-		args += f.encodeRun(c, &f.runs[r])
+	for r := c.first; r >= 0; r = b.runs[r].next {
+		args += b.encodeRun(c, &b.runs[r])
 	}
-	numkeys, declared := keys, f.opts.declared || c.way.alone
+	numkeys, declared := keys, b.opts.declared || c.route.declared
 	if !declared {
 		numkeys = 0
 		args++
 	}
-	f.encodeCall(c, sha, numkeys, keys+args)
+	b.encodeCall(c, sha, numkeys, keys+args)
 	if !declared {
-		f.out = appendNumber(f.out, int64(keys))
+		b.out = appendNumber(b.out, int64(keys))
 	}
-	f.out = append(f.out, f.body...)
+	b.out = append(b.out, b.body...)
 }
 
 // encodeCall writes how a command begins whose words number so many.
-func (f *flight) encodeCall(c *command, sha string, numkeys, words int) {
-	if c.way.asking {
-		f.out = appendCommand(f.out, "ASKING")
+func (b *batch) encodeCall(c *command, sha string, numkeys, words int) {
+	if c.route.asking {
+		b.out = appendCommand(b.out, "ASKING")
 	}
-	f.out = appendArray(f.out, 3+words)
-	f.out = appendBulk(f.out, "EVALSHA")
-	f.out = appendBulk(f.out, sha)
-	f.out = appendNumber(f.out, int64(numkeys))
+	b.out = appendArray(b.out, 3+words)
+	b.out = appendBulk(b.out, "EVALSHA")
+	b.out = appendBulk(b.out, sha)
+	b.out = appendNumber(b.out, int64(numkeys))
 }
 
 // encodeKeys writes the keys of a call, and returns how many.
-func (f *flight) encodeKeys(items []limit.Item) int {
+func (b *batch) encodeKeys(items []limit.Item) int {
 	n, hash := 0, false
 	for i := range items {
 		if it := &items[i]; it.KeyLen < len(it.Name) && !hash {
 			hash = true
-			f.body = appendBulk(f.body, it.Name[:it.KeyLen])
+			b.body = appendBulk(b.body, it.Name[:it.KeyLen])
 			n++
 		}
 	}
 	for i := range items {
 		if it := &items[i]; it.KeyLen == len(it.Name) {
-			f.body = appendBulk(f.body, it.Name)
+			b.body = appendBulk(b.body, it.Name)
 			n++
 		}
 	}
 	return n
 }
 
-// words are the names of what a run does, for one check a call and for several.
-var words = [...][2]string{verbTake: {"take", "takes"}, verbPeek: {"peek", "peeks"}, verbRefund: {"refund", "refund"}}
+// opNames are the names of what a run does, for one check a call and for several.
+var opNames = [...][2]string{opTake: {"take", "takes"}, opPeek: {"peek", "peeks"}, opRefund: {"refund", "refund"}}
 
 // encodeRun writes a run, and returns how many arguments it has.
-func (f *flight) encodeRun(c *command, r *run) int {
-	word := words[r.verb][0]
+func (b *batch) encodeRun(c *command, r *callRun) int {
+	word := opNames[r.op][0]
 	switch {
-	case c.once != nil && r.verb == verbRefund:
+	case c.once != nil && r.op == opRefund:
 		word = "revoke"
 	case c.hold != limit.HoldNone:
 		word = "hold"
 	case c.once != nil:
 		word = "once"
 	case r.several:
-		word = words[r.verb][1]
+		word = opNames[r.op][1]
 	}
-	f.body = appendBulk(f.body, word)
-	f.body = appendNumber(f.body, int64(len(r.shape)))
-	f.body = appendNumber(f.body, int64(r.groups))
+	b.body = appendBulk(b.body, word)
+	b.body = appendNumber(b.body, int64(len(r.shape)))
+	b.body = appendNumber(b.body, int64(r.groups))
 	n := 3
 	for i := range r.shape {
 		it := &r.shape[i]
 		var text [128]byte // the longest is 2 + 5 doubles + 3 numbers of 20 digits
-		f.body = appendBulk(f.body, appendLimit(text[:0], it))
+		b.body = appendBulk(b.body, appendLimit(text[:0], it))
 		n++
 		if it.Limit.OneField() {
-			f.body = appendBulk(f.body, it.Name[it.KeyLen:])
+			b.body = appendBulk(b.body, it.Name[it.KeyLen:])
 			n++
 		}
 	}
-	if c.once != nil && r.verb == verbTake {
-		n += f.encodeHold(c, r)
+	if c.once != nil && r.op == opTake {
+		n += b.encodeHold(c, r)
 	}
-	for at := r.first; at >= 0; at = f.groups[at].next {
-		n += f.encodeGroup(r, &f.groups[at])
+	for at := r.first; at >= 0; at = b.groups[at].next {
+		n += b.encodeGroup(r, &b.groups[at])
 	}
 	return n
 }
 
-func (f *flight) encodeGroup(r *run, g *group) int {
+func (b *batch) encodeGroup(r *callRun, g *coalescedCall) int {
 	n := 0
 	if r.several {
-		f.body = appendNumber(f.body, g.n)
+		b.body = appendNumber(b.body, g.n)
 		n++
 	}
 	for i := range g.items {
 		if it := &g.items[i]; it.KeyLen < len(it.Name) && !it.Limit.OneField() {
-			f.body = appendBulk(f.body, it.Name[it.KeyLen:])
+			b.body = appendBulk(b.body, it.Name[it.KeyLen:])
 			n++
 		}
 	}
-	if r.verb != verbRefund {
+	if r.op != opRefund {
 		return n
 	}
 	for i := range g.items {
-		f.body = appendNumber(f.body, g.items[i].Window)
+		b.body = appendNumber(b.body, g.items[i].Window)
 		n++
 	}
 	return n

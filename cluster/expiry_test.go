@@ -153,7 +153,7 @@ func TestForeignValues(t *testing.T) {
 	set := compile(t, spec{ID: "n", By: []string{"tenant", "op"}, Rate: "100/d"})
 	// Six doubles of 2^50: a period that the maths could not take.
 	huge := "\x01" + strings.Repeat("\x00\x00\x00\x00\x00\x00\x10\x43", 6)
-	for op, kind := range map[string]Kind{"list": KindWrongType, "future": KindFormat, "huge": KindFormat} {
+	for op, kind := range map[string]ErrorKind{"list": KindWrongType, "future": KindFormat, "huge": KindFormat} {
 		req := limit.Request{Tenant: "foreign", Op: op, Cost: 1}
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, 0, &b)
@@ -285,13 +285,13 @@ func hostileNames(n int) []string {
 func TestAdvice(t *testing.T) {
 	node := redistest.Start(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
-	if advice := s.Advice(t.Context()); len(advice) != 0 {
+	if advice := s.ConfigWarnings(t.Context()); len(advice) != 0 {
 		t.Errorf("advice for a store that keeps everything: %v", advice)
 	}
 	if err := c.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if advice := s.Advice(t.Context()); len(advice) != 1 || !strings.Contains(advice[0], "allkeys-lru") {
+	if advice := s.ConfigWarnings(t.Context()); len(advice) != 1 || !strings.Contains(advice[0], "allkeys-lru") {
 		t.Errorf("advice for a store that evicts: %v", advice)
 	}
 }

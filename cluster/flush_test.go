@@ -26,7 +26,7 @@ func TestFlushSendsTogether(t *testing.T) {
 	for i := range callers {
 		b := &buffers[i]
 		set.Resolve(&limit.Request{Tenant: fmt.Sprint(i), Cost: 1}, testAddrs, 0, b)
-		ends[i] = s.Ask(at, b.Items, b.Calls, func(token uint64) { done <- token }, uint64(i))
+		ends[i] = s.Start(at, b.Items, b.Calls, func(token uint64) { done <- token }, uint64(i))
 	}
 	if n := scripts() - before; n != 0 {
 		t.Errorf("%d script calls before they were flushed", n)
@@ -60,9 +60,9 @@ func TestFullFlightsDoNotWait(t *testing.T) {
 		for j := range size {
 			set.Resolve(&limit.Request{Tenant: fmt.Sprint("held-", i, "-", j), Cost: 1}, testAddrs, 0, b)
 		}
-		ends = append(ends, s.Ask(at, b.Items, b.Calls, func(token uint64) { done <- token }, 1))
-		if (i+1)*size%maxFlight == 0 { // a full flight: all of it is answered
-			for range maxFlight / size {
+		ends = append(ends, s.Start(at, b.Items, b.Calls, func(token uint64) { done <- token }, 1))
+		if (i+1)*size%maxBatch == 0 { // a full flight: all of it is answered
+			for range maxBatch / size {
 				<-done
 			}
 		}
@@ -88,7 +88,7 @@ func TestAskTooLate(t *testing.T) {
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: "late", Cost: 1}, testAddrs, 0, &b)
 	at := limit.Moment{Start: time.Now(), Timeout: -time.Millisecond}
-	if end := s.Ask(at, b.Items, b.Calls, func(uint64) { t.Error("done") }, 1); end != nil {
+	if end := s.Start(at, b.Items, b.Calls, func(uint64) { t.Error("done") }, 1); end != nil {
 		t.Error("it was begun")
 	}
 	s.Flush()

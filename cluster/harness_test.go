@@ -24,10 +24,10 @@ const fakeClockLine = "local time = redis.call('MGET', 'clock:s', 'clock:us')\n"
 // onFakeClock returns the script with the clock that tests set.
 func onFakeClock(tb testing.TB) script {
 	tb.Helper()
-	if n := strings.Count(beginLua, clockLine); n != 1 {
+	if n := strings.Count(preludeLua, clockLine); n != 1 {
 		tb.Fatalf("the scripts read the clock on %d lines, want 1", n)
 	}
-	begin := strings.Replace(beginLua, clockLine, fakeClockLine, 1)
+	begin := strings.Replace(preludeLua, clockLine, fakeClockLine, 1)
 	if strings.Contains(joined(begin), "'TIME'") {
 		tb.Fatal("a script reads the clock on a line that is not marked")
 	}

@@ -70,10 +70,10 @@ func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 	if err != nil {
 		h.missed = true
 		if h.count == 0 {
-			h.count = h.store.remembered(ctx)
+			h.count = h.store.rememberedInstances(ctx)
 		}
-		if kindOf(err).callsForReload() {
-			h.store.wantReload()
+		if kindOf(err).needsReload() {
+			h.store.requestReload()
 		}
 		return h.count, fmt.Errorf("beat: %w", err)
 	}

@@ -92,7 +92,7 @@ func TestRefundGranule(t *testing.T) {
 
 // What Redis 6.2 says of a command that fails inside a script.
 func TestKinds62(t *testing.T) {
-	for text, want := range map[string]Kind{
+	for text, want := range map[string]ErrorKind{
 		"@user_script: 29: -READONLY You can't write against a read only replica.\r\n":       KindReadOnly,
 		"@user_script: 29: -OOM command not allowed when used memory > 'maxmemory'.\r\n":     KindOOM,
 		"@user_script: 29: -NOREPLICAS Not enough good replicas to write.\r\n":               KindNoReplicas,

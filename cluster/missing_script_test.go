@@ -31,23 +31,23 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 		t.Fatal(err)
 	}
 	for _, n := range s.top.Load().nodes {
-		dial := n.lane.dial
-		n.lane.dial = func(ctx context.Context) (*link, error) {
-			l, err := dial(ctx)
+		dial := n.pipeline.dial
+		n.pipeline.dial = func(ctx context.Context) (*nodeConn, error) {
+			conn, err := dial(ctx)
 			if err == nil {
-				l.Conn = wrap(l.Conn)
-				l.in.conn = l.Conn
+				conn.Conn = wrap(conn.Conn)
+				conn.in.conn = conn.Conn
 			}
-			return l, err
+			return conn, err
 		}
-		n.lane.lose(errDown) // the connection that Open made
+		n.pipeline.disconnect(errDown) // the connection that Open made
 	}
 	running(t, s)
 	for _, n := range s.top.Load().nodes {
 		eventually(t, 10*time.Second, "a connection", func() bool {
-			n.lane.mu.Lock()
-			defer n.lane.mu.Unlock()
-			return n.lane.link != nil
+			n.pipeline.mu.Lock()
+			defer n.pipeline.mu.Unlock()
+			return n.pipeline.conn != nil
 		})
 	}
 	return s
@@ -126,7 +126,7 @@ func TestScriptFlushedAgain(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s := openThrough(t, Options{}, func(c net.Conn) net.Conn { return flushed{c, &times} }, node.Addr)
 	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d"})
-	for flushes, want := range map[int64]limit.Source{1: limit.SourceStore, 3: limit.SourceStore, maxHeals: limit.SourceStore, maxHeals + 1: limit.SourceNone} {
+	for flushes, want := range map[int64]limit.Source{1: limit.SourceStore, 3: limit.SourceStore, maxResends: limit.SourceStore, maxResends + 1: limit.SourceNone} {
 		times.Store(flushes)
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: fmt.Sprint("flushed-", flushes), Cost: 1}, testAddrs, 0, &b)

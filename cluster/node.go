@@ -22,20 +22,20 @@ var ErrNotMaster = errors.New("the node is not a master")
 // node is one master and the ways to it: decisions take the lane, everything
 // else the client.
 type node struct {
-	addr   string
-	client *redis.Client
-	lane   *lane
-	late   chan []limit.Item // refunds whose callers have left
+	addr     string
+	client   *redis.Client
+	pipeline *pipeline
+	late     chan []limit.Item // refunds whose callers have left
 	// breaker keeps calls away while the node does not answer. It counts changes.
-	breaker *breaker.Breaker
-	changes [3]atomic.Int64 // by the state that began
-	trouble [numKinds]atomic.Int64
-	log     *slog.Logger
+	breaker  *breaker.Breaker
+	changes  [3]atomic.Int64 // by the state that began
+	failures [numKinds]atomic.Int64
+	log      *slog.Logger
 	// stop ends the lane's run; only Store.Run uses it.
 	stop context.CancelFunc
 	// sick says that the log says so.
 	sick     atomic.Bool
-	reported seldom
+	reported logThrottle
 }
 
 // clientOptions are those of every connection: nothing is ever sent twice, and
@@ -63,34 +63,34 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	opts := s.opts.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.countRole(assertMaster(ctx, c, addr)) }
 	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds)}
-	n.lane = &lane{
-		free:   make([]*flight, 0, maxAway),
-		why:    errDown,
-		script: s.script, ioTime: s.opts.IOTimeout,
-		tell: func(err error, items []limit.Item) { s.trouble(n, err, items) }, report: n.report, loads: func() { s.counts.scriptLoads.Add(1) },
+	n.pipeline = &pipeline{
+		free:    make([]*batch, 0, maxInFlight),
+		connErr: errDown,
+		script:  s.script, ioTimeout: s.opts.IOTimeout,
+		onFailure: func(err error, items []limit.Item) { s.recordFailure(n, err, items) }, report: n.reportHealth, onScriptLoad: func() { s.counts.scriptLoads.Add(1) },
 	}
 	dialer := s.newDialer(addr, cluster)
-	n.lane.dial = func(ctx context.Context) (*link, error) {
-		l, err := dialer.dial(ctx)
-		return l, s.countRole(err)
+	n.pipeline.dial = func(ctx context.Context) (*nodeConn, error) {
+		conn, err := dialer.dial(ctx)
+		return conn, s.countRole(err)
 	}
-	n.lane.finishLater = func(t *ticket) { n.lane.answered = append(n.lane.answered, t) }
+	n.pipeline.notifyLater = func(nr *nodeRequest) { n.pipeline.answered = append(n.pipeline.answered, nr) }
 	n.breaker = breaker.New(breaker.Options{
 		Cooldown: s.opts.Cooldown, ProbeTimeout: s.opts.IOTimeout,
 		Changed: func(t breaker.Transition) { n.changed(t, s.opts.OnOutage) },
 	})
-	n.lane.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
-	for range maxAway {
-		f := newFlight()
-		f.late, f.returned = s.opts.Late, s.opts.Returned
-		n.lane.free = append(n.lane.free, f)
+	n.pipeline.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
+	for range maxInFlight {
+		b := newBatch()
+		b.late, b.returned = s.opts.Late, s.opts.Returned
+		n.pipeline.free = append(n.pipeline.free, b)
 	}
 	return n
 }
 
 // allow reports whether a call may be made. Peeking is no reason for a probe.
-func (n *node) allow(v verb, now time.Time) bool {
-	if v == verbPeek {
+func (n *node) allow(what op, now time.Time) bool {
+	if what == opPeek {
 		return n.breaker.State() == breaker.Closed
 	}
 	return n.breaker.Allow(now)
@@ -108,8 +108,8 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 	}
 }
 
-// replaced tells of the end of an outage: another master has the slots.
-func (n *node) replaced(outage func(time.Duration)) {
+// recordReplaced tells of the end of an outage: another master has the slots.
+func (n *node) recordReplaced(outage func(time.Duration)) {
 	st := n.breaker.Status()
 	if st.State == breaker.Closed {
 		return
@@ -119,21 +119,21 @@ func (n *node) replaced(outage func(time.Duration)) {
 	n.log.Info("a master that did not answer has been replaced", "node", n.addr, "outage", d)
 }
 
-// seldom says when it is time for another line of the log.
-type seldom struct{ last atomic.Int64 } // in seconds
+// logThrottle says when it is time for another line of the log.
+type logThrottle struct{ last atomic.Int64 } // in seconds
 
-// now reports whether it is, at most once in reportPause.
-func (s *seldom) now() bool {
+// allow reports whether it is, at most once in reportPause.
+func (s *logThrottle) allow() bool {
 	last, now := s.last.Load(), time.Now().Unix()
 	return now-last >= reportPause && s.last.CompareAndSwap(last, now)
 }
 
-// report logs when a node falls sick and when it is well again, seldom enough
+// reportHealth logs when a node falls sick and when it is well again, seldom enough
 // that a node which is both in turn does not flood the log. Nil is well.
-func (n *node) report(err error) {
+func (n *node) reportHealth(err error) {
 	switch {
 	case err != nil && !n.sick.Load():
-		if n.reported.now() {
+		if n.reported.allow() {
 			n.sick.Store(true)
 			n.log.Warn("the store does not decide everything, the backstop does the rest", "node", n.addr, "kind", kindOf(err).String(), "error", err)
 		}
@@ -145,20 +145,20 @@ func (n *node) report(err error) {
 // reportPause is the least time between two reports of a sick node, in seconds.
 const reportPause = 5
 
-// doer is a connection, or a pool of them.
-type doer interface {
+// cmdDoer is a connection, or a pool of them.
+type cmdDoer interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
 }
 
 // countRole counts a node that is no master, and returns the error.
 func (s *Store) countRole(err error) error {
 	if errors.Is(err, ErrNotMaster) {
-		s.counts.roles.Add(1)
+		s.counts.roleErrors.Add(1)
 	}
 	return err
 }
 
-func assertMaster(ctx context.Context, c doer, addr string) error {
+func assertMaster(ctx context.Context, c cmdDoer, addr string) error {
 	reply, err := c.Do(ctx, "ROLE").Slice()
 	if err != nil {
 		return fmt.Errorf("ask role of %s: %w", addr, err)

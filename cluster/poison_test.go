@@ -223,7 +223,7 @@ func (w *ward) healthy() {
 		if opened := shard.Transitions[breaker.Open] - w.seen.Transitions[breaker.Open]; shard.State != breaker.Closed || opened > 0 {
 			w.errorf("the breaker is %s and was opened %d times", shard.State, opened)
 		}
-		for _, k := range []Kind{KindTimeout, KindNetwork, KindOverload, KindBreaker} {
+		for _, k := range []ErrorKind{KindTimeout, KindNetwork, KindOverload, KindBreaker} {
 			if n := shard.Trouble[k] - w.seen.Trouble[k]; n > 0 {
 				w.errorf("%d calls were left undecided for %s", n, k)
 			}

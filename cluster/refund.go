@@ -83,7 +83,7 @@ func names(items []limit.Item) []string {
 
 func (s *Store) refund(deadline time.Time, items []limit.Item) {
 	calls := refundCalls(items)
-	done := s.ask(deadline, verbRefund, items, calls)
+	done := s.do(deadline, opRefund, items, calls)
 	s.counts.refundsLost.Add(int64(len(calls) - done))
 }
 

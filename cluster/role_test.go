@@ -17,9 +17,9 @@ func TestRoleAfterChange(t *testing.T) {
 	top := s.top.Load()
 	kept := top.nodes[master.Addr]
 	linked := func() bool {
-		kept.lane.mu.Lock()
-		defer kept.lane.mu.Unlock()
-		return kept.lane.link != nil
+		kept.pipeline.mu.Lock()
+		defer kept.pipeline.mu.Unlock()
+		return kept.pipeline.conn != nil
 	}
 	if s.assertMasters(t.Context(), top, top); !linked() || s.Stats().RoleErrors != 0 {
 		t.Fatal("a master has lost its connection")

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-//go:embed scripts/begin.lua
-var beginLua string
+//go:embed scripts/prelude.lua
+var preludeLua string
 
-//go:embed scripts/one.lua
-var oneLua string
+//go:embed scripts/fast_single.lua
+var fastSingleLua string
 
-//go:embed scripts/several.lua
-var severalLua string
+//go:embed scripts/fast_multi.lua
+var fastMultiLua string
 
 //go:embed scripts/bucket.lua
 var bucketLua string
 
-//go:embed scripts/one_by_one.lua
-var oneByOneLua string
+//go:embed scripts/expiring_units.lua
+var expiringUnitsLua string
 
-//go:embed scripts/call.lua
-var callLua string
+//go:embed scripts/general.lua
+var generalLua string
 
-//go:embed scripts/later.lua
-var laterLua string
+//go:embed scripts/refund_settle.lua
+var refundSettleLua string
 
-//go:embed scripts/decide.lua
-var decideLua string
+//go:embed scripts/main.lua
+var mainLua string
 
 // lazily wraps a text that returns a function: it runs when that is first called.
 const lazily = `
@@ -61,24 +61,24 @@ const clockLine = "local time = redis.call('TIME') -- the only clock\n"
 // formatLine is the one line that says in which format new buckets are written.
 const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
 
-// joined returns the text of the script, with begin.lua as given, as it is sent.
+// joined returns the text of the script, with prelude.lua as given, as it is sent.
 func joined(begin string) string {
 	wrap := func(template, name, text string) string {
 		return strings.NewReplacer("NAME", name, "TEXT", text).Replace(template)
 	}
 	calls := strings.NewReplacer(
-		"-- INSERT one_by_one\n", wrap(lazilyOnce, "one_by_one", oneByOneLua),
-		"-- INSERT later\n", wrap(lazilyOnce, "later", laterLua),
-	).Replace(callLua)
+		"-- INSERT expiring_units\n", wrap(lazilyOnce, "expiring_units", expiringUnitsLua),
+		"-- INSERT refund_settle\n", wrap(lazilyOnce, "refund_settle", refundSettleLua),
+	).Replace(generalLua)
 	text := begin
 	for _, part := range []struct{ name, text string }{
 		{"decide_any", bucketLua + "\n" + calls},
-		{"decide_one", oneLua},
-		{"decide_several", severalLua},
+		{"decide_one", fastSingleLua},
+		{"decide_several", fastMultiLua},
 	} {
 		text += wrap(lazily, part.name, part.text)
 	}
-	return stripped(text + decideLua)
+	return stripped(text + mainLua)
 }
 
 // stripped leaves out what only people need: every new connection sends the text.
@@ -100,9 +100,9 @@ func newScript(text string) script {
 	return script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-// decideScript joins the texts. Format is the one in which new buckets are
+// newDecideScript joins the texts. Format is the one in which new buckets are
 // written.
-func decideScript(format int) script {
-	begin := strings.Replace(beginLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
+func newDecideScript(format int) script {
+	begin := strings.Replace(preludeLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
 	return newScript(joined(begin))
 }

@@ -88,7 +88,7 @@ func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte
 }
 
 // errSet is why a secret cannot be agreed on with a node that refuses to keep it.
-const errSet = mistake("the node does not know SET as Redis does: it may be a limitgate, or have renamed it")
+const errSet = configError("the node does not know SET as Redis does: it may be a limitgate, or have renamed it")
 
 // withoutArguments returns the error of a SET without what it was to keep: a node may repeat
 // the arguments of a command that it does not know.
@@ -127,7 +127,7 @@ func (s *Store) keepSecret(ctx context.Context) {
 	agreed, err := s.agree(ctx, s.top.Load(), *secret)
 	switch {
 	case err != nil:
-		if s.unkept.now() {
+		if s.secretLog.allow() {
 			s.opts.Log.Warn("the secret for addresses could not be prolonged", "error", err)
 		}
 		return

@@ -28,7 +28,7 @@ func (s *Store) Shards() []Shard {
 			sh.Transitions[i] = n.changes[i].Load()
 		}
 		for i := range sh.Trouble {
-			sh.Trouble[i] = n.trouble[i].Load()
+			sh.Trouble[i] = n.failures[i].Load()
 		}
 		all = append(all, sh)
 	}
@@ -51,7 +51,7 @@ func (s *Store) anyOpen() bool {
 func (s *Store) Answers() bool {
 	top := s.top.Load()
 	for addr, n := range top.nodes {
-		if !top.met[addr] && (n.breaker.State() != breaker.Closed || !n.lane.connected()) {
+		if !top.discovered[addr] && (n.breaker.State() != breaker.Closed || !n.pipeline.connected()) {
 			return false
 		}
 	}

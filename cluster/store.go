@@ -22,12 +22,12 @@ type Store struct {
 	counts counters
 	// badBuckets logs keys that hold something else than a bucket.
 	badBuckets bucketLog
-	met        met
+	discovered discovered
 	instances  atomic.Int64    // by the last heartbeat; 0 before
 	counted    atomic.Bool     // that has changed, and the marks do not say so yet
 	marks      map[string]bool // that were seen, by key; only Run uses it
-	// unlearnt and unkept part the log's lines on the topology and on the secret.
-	unlearnt, unkept seldom
+	// topologyLog and secretLog part the log's lines on the topology and on the secret.
+	topologyLog, secretLog logThrottle
 
 	secret     atomic.Pointer[[]byte] // agreed on
 	secretKept atomic.Int64           // when it was last prolonged, in seconds
@@ -42,7 +42,7 @@ type Store struct {
 // what is needed, or another kind of server. The error has a sentence for each address.
 // Decisions are made while Run runs; Close ends what is left behind.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	return openWith(ctx, opts, decideScript(writeFormat))
+	return openWith(ctx, opts, newDecideScript(writeFormat))
 }
 
 func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
@@ -82,7 +82,7 @@ func (t *topology) connect(ctx context.Context, old *topology) {
 	var wg sync.WaitGroup
 	for addr, n := range t.nodes {
 		if old == nil || old.nodes[addr] != n {
-			wg.Go(func() { n.report(n.lane.connect(ctx)) })
+			wg.Go(func() { n.reportHealth(n.pipeline.connect(ctx)) })
 		}
 	}
 	wg.Wait()
@@ -98,16 +98,16 @@ func (s *Store) Run(ctx context.Context) error {
 	tick, soon := time.NewTicker(s.opts.ReloadInterval), time.NewTicker(openReload)
 	defer tick.Stop()
 	defer soon.Stop()
-	s.lookForResets(ctx)
+	s.checkDataLoss(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			s.lookForResets(ctx)
+			s.checkDataLoss(ctx)
 		case <-soon.C:
 			if s.counted.Swap(false) {
-				s.lookForResets(ctx)
+				s.checkDataLoss(ctx)
 			}
 			if !s.anyOpen() && !s.isEmpty() {
 				continue
@@ -128,7 +128,7 @@ func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology)
 		if old == nil || old.nodes[addr] != n {
 			lane, stop := context.WithCancel(ctx)
 			n.stop = stop
-			wg.Go(func() { n.lane.run(lane) })
+			wg.Go(func() { n.pipeline.Run_(lane) })
 			wg.Go(func() { s.refundLate(lane, n) })
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology)
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
-			n.replaced(s.opts.OnOutage)
+			n.recordReplaced(s.opts.OnOutage)
 			n.stop()
 			_ = n.client.Close()
 		}
@@ -157,7 +157,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		if !errors.Is(err, errNoSecret) {
 			s.secretless = time.Time{}
 		}
-		if s.unlearnt.now() {
+		if s.topologyLog.allow() {
 			s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
 		}
 		if !errors.Is(err, ErrNotMaster) || old.cluster {
@@ -183,8 +183,8 @@ func (s *Store) assertMasters(ctx context.Context, t, old *topology) {
 		if old.nodes[addr] == n {
 			wg.Go(func() {
 				if err := s.countRole(assertMaster(ctx, n.client, addr)); errors.Is(err, ErrNotMaster) {
-					n.report(err)
-					n.lane.drop()
+					n.reportHealth(err)
+					n.pipeline.drop()
 				}
 			})
 		}
@@ -195,7 +195,7 @@ func (s *Store) assertMasters(ctx context.Context, t, old *topology) {
 // Close ends all connections. Run must have ended.
 func (s *Store) Close() error {
 	for _, n := range s.top.Load().nodes {
-		n.lane.lose(errDown)
+		n.pipeline.disconnect(errDown)
 		if err := n.client.Close(); err != nil {
 			return fmt.Errorf("close store: %w", err)
 		}
@@ -203,32 +203,32 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// trouble counts a call that was left undecided, by the node unless that is nil, and asks for the topology
+// recordFailure counts a call that was left undecided, by the node unless that is nil, and asks for the topology
 // where that may help.
-func (s *Store) trouble(n *node, err error, items []limit.Item) {
+func (s *Store) recordFailure(n *node, err error, items []limit.Item) {
 	k := kindOf(err)
-	s.counts.trouble[k].Add(1)
+	s.counts.failures[k].Add(1)
 	if n != nil {
-		n.trouble[k].Add(1)
+		n.failures[k].Add(1)
 	}
 	if k.ofBucket() {
 		s.badBuckets.report(s.opts.Log, items, err)
 	}
-	if k.callsForReload() {
-		s.wantReload()
+	if k.needsReload() {
+		s.requestReload()
 	}
 }
 
 // redirected counts a call that goes on to where a redirect leads.
 func (s *Store) redirected(why error) {
-	if k := kindOf(why); k.callsForReload() || k == KindTryAgain {
+	if k := kindOf(why); k.needsReload() || k == KindTryAgain {
 		s.counts.redirects[k].Add(1)
-		s.wantReload()
+		s.requestReload()
 	}
 }
 
-// wantReload makes Run ask for the topology.
-func (s *Store) wantReload() {
+// requestReload makes Run ask for the topology.
+func (s *Store) requestReload() {
 	select {
 	case s.reload <- struct{}{}:
 	default:
@@ -242,10 +242,10 @@ func (s *Store) Stats() Stats {
 		RefundsLost: s.counts.refundsLost.Load(),
 		Reloads:     s.counts.reloads.Load(),
 		Resets:      s.counts.resets.Load(),
-		RoleErrors:  s.counts.roles.Load(),
+		RoleErrors:  s.counts.roleErrors.Load(),
 	}
 	for i := range st.Trouble {
-		st.Trouble[i] = s.counts.trouble[i].Load()
+		st.Trouble[i] = s.counts.failures[i].Load()
 		st.Redirects[i] = s.counts.redirects[i].Load()
 	}
 	return st
@@ -263,7 +263,7 @@ func (s *Store) Locate(it *limit.Item) string {
 // that checks wait for several flights.
 func (s *Store) Saturated(it *limit.Item) bool {
 	n := s.top.Load().nodeOf(it)
-	return n != nil && n.lane.saturated.Load()
+	return n != nil && n.pipeline.saturated.Load()
 }
 
 // IsCluster reports whether the store is a Redis Cluster.

@@ -32,7 +32,7 @@ func TestNodeThatReadsNothing(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			var b limiter.Batch
-			for i := range maxFlight {
+			for i := range maxBatch {
 				b.Requests = append(b.Requests, limit.Request{Tenant: fmt.Sprint("t", g), Op: fmt.Sprint(i, strings.Repeat("x", 1000)), Cost: 1})
 			}
 			began := time.Now()

@@ -14,13 +14,13 @@ import (
 
 // topology says which master owns which slot. It never changes once made.
 type topology struct {
-	cluster bool
-	single  *node // that owns everything, when it is no cluster
-	slots   [limit.Slots]*node
-	nodes   map[string]*node
-	lanes   []*lane // of nodes
-	// met are those of the nodes that own no slot: they need not know who does.
-	met map[string]bool
+	cluster   bool
+	single    *node // that owns everything, when it is no cluster
+	slots     [limit.Slots]*node
+	nodes     map[string]*node
+	pipelines []*pipeline // of nodes
+	// discovered are those of the nodes that own no slot: they need not know who does.
+	discovered map[string]bool
 }
 
 // owner returns the master of a slot, or nil.
@@ -37,9 +37,9 @@ func (t *topology) nodeOf(it *limit.Item) *node {
 // discover asks the nodes in turn until one answers, and agrees then on what decisions on it
 // need. Nodes known to old keep their connections.
 func (s *Store) discover(ctx context.Context, old *topology, agree func(context.Context, *topology) error) (*topology, error) {
-	var errs unlearnts
+	var errs topologyErrors
 	for _, addr := range s.opts.askOrder(old) {
-		t, err := s.learn(ctx, addr, old)
+		t, err := s.fetchTopology(ctx, addr, old)
 		if err == nil {
 			if err = agree(ctx, t); err != nil {
 				t.abandon(old)
@@ -47,7 +47,7 @@ func (s *Store) discover(ctx context.Context, old *topology, agree func(context.
 			}
 			return t, nil
 		}
-		errs = append(errs, unlearnt{addr, err})
+		errs = append(errs, topologyError{addr, err})
 		if ctx.Err() != nil {
 			break
 		}
@@ -69,7 +69,7 @@ func (o *Options) askOrder(old *topology) []string {
 	var addrs []string
 	if old != nil {
 		for addr := range old.nodes {
-			if !old.met[addr] {
+			if !old.discovered[addr] {
 				addrs = append(addrs, addr)
 			}
 		}
@@ -77,8 +77,8 @@ func (o *Options) askOrder(old *topology) []string {
 	return append(addrs, o.Addrs...)
 }
 
-// learn learns the topology from one node, which may be a replica.
-func (s *Store) learn(ctx context.Context, addr string, old *topology) (*topology, error) {
+// fetchTopology learns the topology from one node, which may be a replica.
+func (s *Store) fetchTopology(ctx context.Context, addr string, old *topology) (*topology, error) {
 	opts := s.opts.clientOptions(addr)
 	opts.PoolSize = 1
 	client := redis.NewClient(opts)
@@ -101,7 +101,7 @@ func (s *Store) learn(ctx context.Context, addr string, old *topology) (*topolog
 	if len(t.nodes) == 0 {
 		return nil, errors.New("the cluster has given slots to nobody yet: run redis-cli --cluster create first")
 	}
-	s.addMet(t, old)
+	s.addDiscovered(t, old)
 	return t, nil
 }
 
@@ -118,7 +118,7 @@ func (s *Store) single(addr string, old *topology) *topology {
 
 // assemble makes a topology of what CLUSTER SLOTS answered.
 func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology) *topology {
-	t := &topology{cluster: true, nodes: map[string]*node{}, met: map[string]bool{}}
+	t := &topology{cluster: true, nodes: map[string]*node{}, discovered: map[string]bool{}}
 	askedHost, _, _ := net.SplitHostPort(asked)
 	for _, r := range ranges {
 		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= limit.Slots {
@@ -154,6 +154,6 @@ func (t *topology) node(s *Store, addr string, old *topology) *node {
 		n = s.newNode(addr, t.cluster)
 	}
 	t.nodes[addr] = n
-	t.lanes = append(t.lanes, n.lane)
+	t.pipelines = append(t.pipelines, n.pipeline)
 	return n
 }

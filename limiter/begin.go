@@ -18,7 +18,7 @@ func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), toke
 	calls := l.callsForStore(b.at, b, true)
 	b.end, b.learnt = nil, false
 	if len(calls) > 0 {
-		b.end = l.opts.Store.Ask(b.at, b.buf.Items, calls, done, token)
+		b.end = l.opts.Store.Start(b.at, b.buf.Items, calls, done, token)
 	}
 	if b.end != nil {
 		return false

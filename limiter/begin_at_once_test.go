@@ -66,7 +66,7 @@ type halfway struct {
 	asked int
 }
 
-func (s *halfway) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *halfway) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	s.asked++
 	s.Take(at, items, calls[:1])
 	for _, c := range calls[1:] {
@@ -116,7 +116,7 @@ type deaf struct {
 	taken int
 }
 
-func (s *deaf) Ask(_ limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *deaf) Start(_ limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	return func() bool {
 		items[calls[1].First].Again = true
 		return true

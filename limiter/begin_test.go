@@ -18,7 +18,7 @@ type slowStore struct {
 	again bool // calls must be asked again
 }
 
-func (s *slowStore) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
+func (s *slowStore) Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
 	if s.again {
 		for _, c := range calls {
 			items[c.First].Again = true

@@ -140,7 +140,7 @@ type later struct {
 	asked int
 }
 
-func (s *later) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *later) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	s.asked += len(calls)
 	calls = slices.Clone(calls)
 	return func() bool {

@@ -17,14 +17,14 @@ type Store interface {
 	// enforced item of the call denies, takes the units. Items that it could
 	// not decide before the deadline it leaves with SourceNone.
 	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
-	// Ask begins what Take does; it may stay here until Flush, so that calls which
+	// Start begins what Take does; it may stay here until Flush, so that calls which
 	// are begun together travel together. It returns nil when every call is answered
 	// already, or none will be because the deadline has passed.
 	// Else done is called with the token, once and on any goroutine, when all are,
 	// or never; and end must be called, after that or at the deadline: it ends the
 	// waiting, and reports whether there are calls that Take must be asked for
 	// again: those with Item.Again. Done is not called after it.
-	Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
+	Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
 	// Flush sends what Ask has begun, whoever called it.
 	Flush()
 	// Peek fills in the verdicts that Take would, and takes nothing.

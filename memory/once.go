@@ -61,7 +61,7 @@ const (
 	holdCancelled // or released: all that is settled is given back
 )
 
-// repeats is for how long what was settled is repeated, see later.lua.
+// repeats is for how long what was settled is repeated, see refund_settle.lua.
 const repeats = 10_000_000
 
 // answered is what was asked of one bucket, and the verdict. What asks something else
@@ -128,7 +128,7 @@ func (sh *shard) keep(call limit.Call, items []limit.Item, now int64) {
 }
 
 // holder returns the name that a call has among those who hold slots: one for each time
-// that it is granted, see later.lua.
+// that it is granted, see refund_settle.lua.
 func holder(once []byte, now int64) string {
 	return string(limit.Holder(once)) + "@" + strconv.FormatInt(now, 10)
 }

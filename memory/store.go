@@ -243,7 +243,7 @@ func (s *Store) refund(now int64, items []limit.Item) {
 }
 
 // Ask decides at once, see limiter.Store.
-func (s *Store) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
+func (s *Store) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
 	s.Take(at, items, calls)
 	return nil
 }

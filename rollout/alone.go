@@ -19,8 +19,8 @@ func (a alone) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
 	}
 }
 
-// Ask is Take.
-func (a alone) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
+// Start is Take.
+func (a alone) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
 	a.Take(at, items, calls)
 	return nil
 }

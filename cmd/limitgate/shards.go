@@ -32,7 +32,7 @@ func (p *proxy) storeMetrics() metrics.Store {
 		Shed: st.Trouble[cluster.KindOverload], ScriptLoads: st.ScriptLoads, RefundsLost: st.RefundsLost,
 		Reloads: st.Reloads, Resets: st.Resets, RoleErrors: st.RoleErrors,
 	}
-	for _, k := range []cluster.Kind{cluster.KindMoved, cluster.KindAsk, cluster.KindTryAgain} {
+	for _, k := range []cluster.ErrorKind{cluster.KindMoved, cluster.KindAsk, cluster.KindTryAgain} {
 		all.Redirects[k.String()] = st.Redirects[k]
 	}
 	for _, k := range cluster.Kinds() {

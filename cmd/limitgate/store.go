@@ -99,7 +99,7 @@ func (p *proxy) watchStore(ctx context.Context, without bool) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	for _, sentence := range p.cluster.Advice(asking) {
+	for _, sentence := range p.cluster.ConfigWarnings(asking) {
 		p.log.Warn("the store may forget", "advice", sentence)
 	}
 	return nil

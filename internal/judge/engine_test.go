@@ -314,8 +314,8 @@ func (s realTime) Take(at limit.Moment, items []limit.Item, calls []limit.Call) 
 	s.Store.Take(s.now(at), items, calls)
 }
 
-func (s realTime) Ask(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
-	return s.Store.Ask(s.now(at), items, calls, done, token)
+func (s realTime) Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
+	return s.Store.Start(s.now(at), items, calls, done, token)
 }
 
 func (s realTime) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {

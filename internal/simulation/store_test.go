@@ -66,8 +66,8 @@ type call struct {
 	token    uint64
 }
 
-// Ask sends a request's only call, see limiter.Store.
-func (s *store) Ask(_ limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
+// Start sends a request's only call, see limiter.Store.
+func (s *store) Start(_ limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
 	group := items[calls[0].First:calls[0].Last]
 	f, n := s.fleet, shardOf(&group[0])
 	if !s.breakers[n].Allow(f.time()) {

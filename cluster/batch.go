@@ -1,0 +1,329 @@
+package cluster
+
+import (
+	"cmp"
+	"hash/maphash"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// maxBatch is how many calls travel together at most: larger batches make
+	// a decision no cheaper, and the first in them wait for the last.
+	maxBatch = 256
+	// tableSize is that of the table that finds equal calls: a power of two, twice
+	// as many as there can be.
+	tableSize = 2 * maxBatch
+)
+
+// batch is a batch of calls that travels to a node in one pipeline. The calls
+// of all callers are put into groups, one for each different call, and the
+// groups into runs: those of a run ask the same limits for the same costs.
+//
+// Whoever owns the batch of a lane may use it, see lane.
+type batch struct {
+	opts         batchOptions
+	commands     []command
+	runs         []callRun
+	groups       []coalescedCall
+	callers      []caller
+	requests     []*nodeRequest   // taken off the queue
+	table        [tableSize]int16 // groups by hash, plus one
+	out          []byte           // the encoded commands
+	body         []byte
+	items        []limit.Item // of the groups: callers may leave and use theirs again
+	names        []byte
+	states       []limit.State
+	verdicts     []limit.Verdict
+	leaseGranted []int64
+	// leaseCallers are members whose wishes wait for the others of their group, and held
+	// the verdicts of their own checks.
+	leaseCallers []int
+	heldVerdicts []limit.Verdict
+	// notify is called with each ticket whose calls are all answered, and late with
+	// calls that were decided after their callers had left, see Options.Late.
+	notify func(*nodeRequest)
+	late   func(call []limit.Item, sent time.Time)
+	// returned is called with the names of buckets that units came back to after their
+	// callers had left, see Options.Returned.
+	returned func(names []string)
+	inTime   int   // calls that were answered while their callers waited
+	now      int64 // the store's time of the answer being settled
+	// replayed says that the answer being settled was given before.
+	replayed bool
+	sentAt   time.Time
+	refs     int // senders and readers, see lane.leave
+	// missing are the commands that found no script, and heal is what is sent for
+	// them.
+	missing []int
+	resend  []byte
+	resends int // how often
+}
+
+// batchOptions say how calls are put together.
+type batchOptions struct {
+	// acrossSlots says that one command may hold calls of many slots.
+	acrossSlots bool
+	// declared says that keys are declared as such.
+	declared bool
+	// separate keeps equal calls apart.
+	separate bool
+}
+
+// command is one script call.
+type command struct {
+	slot       uint16
+	route      route  // of its calls
+	once       []byte // the key of the only call's answer, nil without
+	keep       time.Duration
+	hold       limit.Hold  // of that answer
+	settlement *settlement // of the only call, nil without
+	free       bool        // the settlement's script may use keys that it does not declare
+	first      int         // the first of its runs, -1 before there is one
+	last       int
+	start, end int // where it stands in flight.out
+}
+
+// callRun is a row of groups in a command.
+type callRun struct {
+	op          op
+	shape       []limit.Item // of its first group, for limits and costs
+	next        int          // the command's next run, -1 after the last
+	first, last int          // its groups
+	groups      int
+	several     bool // some group holds more than one member
+}
+
+// coalescedCall is a call, and the callers that make it.
+type coalescedCall struct {
+	items       []limit.Item
+	hash        uint64
+	place       position
+	next        int   // the run's next group, -1 after the last
+	first, last int   // its members, in the order of their arrival
+	n           int64 // checks that it stands for: one for each member, and their wishes
+	answered    bool
+}
+
+// caller is one caller's call. Callers of a group are decided in their order.
+type caller struct {
+	request     *nodeRequest
+	call        limit.Call
+	tag         uint64 // of the buckets that may be shared with other calls
+	place       position
+	leaseWanted int64 // how many more checks it would take
+	next        int   // the group's next member, -1 after the last
+}
+
+// position is where in its flight a call is decided: the command, then the run in it, then
+// the group within that.
+type position struct{ command, run, group int }
+
+func (p position) before(q position) bool {
+	return cmp.Or(cmp.Compare(p.command, q.command), cmp.Compare(p.run, q.run), cmp.Compare(p.group, q.group)) < 0
+}
+
+func newBatch() *batch {
+	return &batch{notify: (*nodeRequest).notifyDone, late: func([]limit.Item, time.Time) {}, returned: func([]string) {}}
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// reset empties the flight.
+func (b *batch) reset() {
+	b.commands, b.runs, b.groups = b.commands[:0], b.runs[:0], b.groups[:0]
+	b.missing, b.inTime, b.resends = nil, 0, 0
+	clear(b.callers) // lets go of tickets
+	clear(b.requests)
+	b.callers, b.requests = b.callers[:0], b.requests[:0]
+	b.table = [tableSize]int16{}
+	b.out, b.items, b.names = b.out[:0], b.items[:0], b.names[:0]
+}
+
+// addRequest takes the calls of a ticket on addRequest, unless its caller has left or it
+// is too late for them; it reports whether it did.
+func (b *batch) addRequest(nr *nodeRequest, now time.Time) bool {
+	nr.mu.Lock()
+	defer nr.mu.Unlock()
+	if nr.abandoned || now.After(nr.sendBy) {
+		return false
+	}
+	nr.sent = true
+	first := len(b.callers)
+	for _, c := range nr.calls {
+		b.addCall(nr, c, first)
+	}
+	return true
+}
+
+// addCall puts a call into a group. The order of a caller's calls that share a
+// bucket is kept: a call never lands before an earlier one of its ticket, whose
+// members begin at first, that has the same tag.
+func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
+	items := nr.items[c.First:c.Last]
+	if nr.op == opPeek {
+		c.Once = nil // nothing is granted
+	}
+	m := caller{request: nr, call: c, next: -1, tag: maphash.Bytes(hashSeed, items[0].Name[:items[0].TagLen])}
+	after := position{}
+	for i := first; i < len(b.callers); i++ {
+		if o := &b.callers[i]; o.tag == m.tag && after.before(o.place) {
+			after = o.place
+		}
+	}
+	via := nr.route
+	if c.Once != nil {
+		via.declared = true
+	}
+	at := b.coalesce(nr.op, via, items, after)
+	if c.Once != nil {
+		cmd := &b.commands[len(b.commands)-1]
+		cmd.once, cmd.keep, cmd.hold = b.copyName(c.Once), c.Keep, c.Hold
+		cmd.settlement, cmd.free = nr.settlement, !b.opts.declared && !nr.route.declared
+	}
+	g := &b.groups[at]
+	m.place = g.place
+	if g.n == 0 {
+		g.first = len(b.callers)
+	} else {
+		b.callers[g.last].next = len(b.callers)
+	}
+	g.last = len(b.callers)
+	if nr.op == opTake && !nr.route.splitKey { // each part would be granted another number
+		m.leaseWanted = items[0].Wish
+	}
+	g.n += 1 + m.leaseWanted
+	if g.n > 1 {
+		b.runs[g.place.run].several = true
+	}
+	b.callers = append(b.callers, m)
+}
+
+// coalesce returns the group for a call that must not be decided earlier than at
+// after: one of equal calls, or a new one.
+func (b *batch) coalesce(what op, via route, items []limit.Item, after position) int {
+	if what == opRefund || what == opSettle || b.opts.separate || via.declared {
+		return b.newGroup(what, via, items, after)
+	}
+	hash := hashCall(what, items)
+	cell := hash % tableSize
+	for ; b.table[cell] != 0; cell = (cell + 1) % tableSize {
+		at := int(b.table[cell]) - 1
+		g := &b.groups[at]
+		if g.hash != hash || b.runs[g.place.run].op != what || !sameCall(g.items, items) {
+			continue
+		}
+		if !g.place.before(after) {
+			return at
+		}
+		break // too early; later ones join the group that is opened now
+	}
+	at := b.newGroup(what, via, items, after)
+	b.groups[at].hash = hash
+	b.table[cell] = int16(at + 1)
+	return at
+}
+
+// newGroup opens a group in a run of its shape.
+func (b *batch) newGroup(what op, via route, items []limit.Item, after position) int {
+	items = b.copyItems(items)
+	command := b.command(via, items, after.command)
+	c := &b.commands[command]
+	at := -1
+	for i := c.first; i >= 0; i = b.runs[i].next {
+		if (command > after.command || i >= after.run) && b.runs[i].op == what && sameShape(b.runs[i].shape, items) {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(b.runs)
+		b.runs = append(b.runs, callRun{op: what, shape: items, next: -1, first: -1})
+		if c.first < 0 {
+			c.first = at
+		} else {
+			b.runs[c.last].next = at
+		}
+		c.last = at
+	}
+	r := &b.runs[at]
+	id := len(b.groups)
+	b.groups = append(b.groups, coalescedCall{items: items, place: position{command, at, r.groups}, next: -1})
+	if r.first < 0 {
+		r.first = id
+	} else {
+		b.groups[r.last].next = id
+	}
+	r.last = id
+	r.groups++
+	return id
+}
+
+// copyItems copies the items of a call, and their names.
+func (b *batch) copyItems(items []limit.Item) []limit.Item {
+	first := len(b.items)
+	for i := range items {
+		it := items[i]
+		it.Name = b.copyName(it.Name)
+		b.items = append(b.items, it)
+	}
+	return b.items[first:len(b.items):len(b.items)]
+}
+
+// copyName copies a name.
+func (b *batch) copyName(name []byte) []byte {
+	begin := len(b.names)
+	b.names = append(b.names, name...)
+	return b.names[begin:len(b.names):len(b.names)]
+}
+
+// command returns the command in which a call of the items may travel, the first from
+// one on.
+func (b *batch) command(via route, items []limit.Item, from int) int {
+	slot := uint16(0)
+	if !b.opts.acrossSlots || via.declared {
+		slot = items[0].Slot()
+	}
+	for i := from; i < len(b.commands); i++ {
+		if c := &b.commands[i]; !via.declared && !c.route.declared && c.slot == slot {
+			return i
+		}
+	}
+	b.commands = append(b.commands, command{slot: slot, route: via, first: -1})
+	return len(b.commands) - 1
+}
+
+func hashCall(what op, items []limit.Item) uint64 {
+	h := uint64(what)
+	for i := range items {
+		it := &items[i]
+		h = h*0x9E3779B97F4A7C15 + maphash.Bytes(hashSeed, it.Name) + uint64(it.Cost)
+	}
+	return h
+}
+
+// sameShape reports whether two calls ask the same limits for the same costs.
+func sameShape(a, b []limit.Item) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Limit != b[i].Limit || a[i].Cost != b[i].Cost || a[i].Bounds != b[i].Bounds {
+			return false
+		}
+	}
+	return true
+}
+
+// sameCall reports whether two calls ask the same of the same buckets.
+func sameCall(a, b []limit.Item) bool {
+	if !sameShape(a, b) {
+		return false
+	}
+	for i := range a {
+		if string(a[i].Name) != string(b[i].Name) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,383 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// errReply is returned for a reply that no script of ours makes.
+var errReply = errors.New("decode reply: not what the script replies")
+
+// errState is why a call stayed undecided for which the script replied what no bucket of
+// its limits can be.
+var errState = errors.New("decode reply: no state of the limit")
+
+// errClock is why a call stayed undecided whose clock was outside the calendar
+// boundaries twice.
+var errClock = errors.New("decide call: the store's clock jumps")
+
+// clockText is what the script replies for a call when its clock lies outside
+// the calendar boundaries that were sent.
+const clockText = "LGCLOCK"
+
+// replyError is an error that the store replied.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError marks the error as one that go-redis would return.
+func (replyError) RedisError() {}
+
+// refusal returns the error that the store replied, if it did.
+func refusal(err error) (replyError, bool) {
+	if err == nil {
+		return "", false // most often: the variable below would be allocated
+	}
+	var refused replyError
+	ok := errors.As(err, &refused)
+	return refused, ok
+}
+
+// readReply reads the reply to a command and answers its calls. An error is one of
+// the connection, or of a reply that makes no sense: then nothing more can be
+// read. A call that the store refused is answered, with trouble.
+func (b *batch) readReply(c *command, in *respReader, tell func(error, []limit.Item)) error {
+	n, err := in.array()
+	if refused, ok := refusal(err); ok {
+		b.failCommand(c, refused, false, tell)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now, err := in.integer()
+	if err != nil {
+		return err
+	}
+	n--
+	b.replayed = false
+	if c.once != nil && b.runs[c.first].op == opTake {
+		again, err := in.integer()
+		if err != nil {
+			return err
+		}
+		b.replayed = again == 1
+		n--
+	}
+	for r := c.first; r >= 0; r = b.runs[r].next {
+		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
+			used, err := b.readGroupReply(&b.runs[r], &b.groups[g], now, n, in, tell)
+			if err != nil {
+				return err
+			}
+			n -= used
+		}
+	}
+	if n != 0 {
+		return fmt.Errorf("%w: %d elements too many", errReply, n)
+	}
+	return nil
+}
+
+// readGroupReply reads the part of a reply that is about a group, of which left elements are
+// there, and returns how many elements that was.
+func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *respReader, tell func(error, []limit.Item)) (used int, err error) {
+	if left <= 0 {
+		return 0, fmt.Errorf("%w: too few elements", errReply)
+	}
+	first, err := in.integer()
+	refused, ok := refusal(err)
+	switch {
+	case ok && refused == clockText:
+		b.inTime++
+		b.eachCaller(g, func(nr *nodeRequest, call limit.Call) {
+			if !nr.retryClock(call, now) && !nr.abandoned {
+				tell(errClock, nr.items[call.First:call.Last])
+			}
+		})
+		return 1, nil
+	case ok && r.op == opSettle && b.readSettlementText(g, refused, tell):
+		return 1, nil
+	case ok && (refused != errNumber || r.op > opPeek):
+		b.fail(g, refused, false, tell)
+		return 1, nil
+	case err != nil && !ok:
+		return 0, err
+	case r.op == opRefund:
+		b.readRefund(g)
+		return 1, nil
+	case r.op == opSettle:
+		if !b.readSettlement(g, first) {
+			return 0, errReply
+		}
+		return 1, nil
+	}
+	used, impossible, err := b.readStates(g, first, err, now, left, in)
+	if err != nil {
+		return 0, err
+	}
+	if impossible != nil {
+		b.fail(g, impossible, true, tell)
+		return used, nil
+	}
+	b.grant(r.op, g, now)
+	return used, nil
+}
+
+// readStates reads the states of a group's buckets into f.states, the first number of which
+// is there unless odd is the error in its place, and returns how many elements they took.
+// Impossible is why the call cannot be decided by them.
+func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, left int, in *respReader) (used int, impossible, err error) {
+	b.states, impossible = b.states[:0], odd
+	for i := range g.items {
+		p := &g.items[i].Limit.Params
+		numbers := [6]int64{first}
+		n := stateNumbers(p)
+		if used += n; used > left {
+			return 0, nil, fmt.Errorf("%w: too few elements", errReply)
+		}
+		for j := range n {
+			if i+j == 0 {
+				continue // it is there
+			}
+			numbers[j], err = in.integer()
+			if refused, ok := refusal(err); ok {
+				impossible = refused
+			} else if err != nil {
+				return 0, nil, err
+			}
+		}
+		state := stateOf(p, &numbers, now)
+		if impossible == nil && !isState(p, &state, now) {
+			impossible = fmt.Errorf("%w: %v is none of %s", errState, numbers[:n], g.items[i].Limit.ID)
+		}
+		b.states = append(b.states, state)
+	}
+	return used, impossible, nil
+}
+
+// readRefund answers a refund.
+func (b *batch) readRefund(g *coalescedCall) {
+	b.inTime++
+	late := false
+	b.eachCaller(g, func(nr *nodeRequest, _ limit.Call) {
+		nr.refunds++
+		late = late || nr.abandoned
+	})
+	if late {
+		b.returned(names(g.items))
+	}
+}
+
+// stateNumbers returns how many numbers the script replies for a bucket.
+func stateNumbers(p *limit.Params) int {
+	switch {
+	case p.Algorithm.OneByOne():
+		return 4
+	case p.Algorithm != limit.AlgorithmTokenBucket:
+		return 6
+	case p.HasLevel():
+		return 1
+	default:
+		return 2
+	}
+}
+
+func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
+	switch stateNumbers(p) {
+	case 6:
+		return limit.State(*n)
+	case 4:
+		return limit.UnitsState(n[0], n[1], n[2], n[3])
+	case 1:
+		return p.StateAtLevel(n[0], now)
+	default:
+		return p.StateWith(n[0], n[1], now)
+	}
+}
+
+// maxNumber bounds what the script replies: its numbers are exact up to there.
+const maxNumber = 1 << 53
+
+// isState reports whether the script can have replied a state for now. With
+// anything else the maths could fail.
+func isState(p *limit.Params, s *limit.State, now int64) bool {
+	if now < 0 || now > maxNumber {
+		return false
+	}
+	if p.Algorithm == limit.AlgorithmTokenBucket {
+		content, remainder := s[0], s[1]
+		if content > p.Capacity || remainder < 0 || remainder >= p.Period {
+			return false
+		}
+		return content >= -p.Capacity
+	}
+	for _, n := range s {
+		if n < 0 || n > maxNumber {
+			return false
+		}
+	}
+	if p.Algorithm.OneByOne() {
+		return true
+	}
+	start, end := s[0], s[1]
+	return start <= now && now < end
+}
+
+// grant gives the members of a group their verdicts, one after the other: what
+// the script did to the buckets at once, the maths of package limit does to
+// their states step by step. Wishes come behind all of them: what somebody waits
+// for is not kept for later.
+func (b *batch) grant(what op, g *coalescedCall, now int64) {
+	g.answered = true
+	b.now = now
+	b.leaseGranted = append(b.leaseGranted[:0], make([]int64, len(g.items))...)
+	b.leaseCallers, b.heldVerdicts = b.leaseCallers[:0], b.heldVerdicts[:0]
+	granted := false
+	for at := g.first; at >= 0; at = b.callers[at].next {
+		m := &b.callers[at]
+		granted = b.check(what, g, now)
+		if granted && m.leaseWanted > 0 {
+			b.leaseCallers, b.heldVerdicts = append(b.leaseCallers, at), append(b.heldVerdicts, b.verdicts...)
+			continue
+		}
+		b.deliver(what, g, m, b.verdicts)
+	}
+	for i, at := range b.leaseCallers {
+		m, own := &b.callers[at], b.heldVerdicts[i*len(g.items):(i+1)*len(g.items)]
+		clear(b.leaseGranted)
+		if granted {
+			b.grantLease(g, m.leaseWanted, now)
+			own = b.verdicts
+		}
+		b.deliver(what, g, m, own)
+	}
+}
+
+// deliver hands a member of a group its verdicts.
+func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []limit.Verdict) {
+	last, inTime := b.deliverTo(m, verdicts)
+	switch {
+	case inTime:
+		b.inTime++
+	case what == opTake:
+		b.setVerdicts(g.items, verdicts, m.call.Once != nil)
+		b.late(g.items, b.sentAt)
+	}
+	if last {
+		b.notify(m.request)
+	}
+}
+
+// check decides one check of a group into f.verdicts, and reports whether it is
+// granted.
+func (b *batch) check(what op, g *coalescedCall, now int64) bool {
+	granted := true
+	b.verdicts = b.verdicts[:0]
+	for i := range g.items {
+		it := &g.items[i]
+		state := b.states[i]
+		verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
+		if what == opTake && verdict.Allowed {
+			b.states[i] = state
+		}
+		granted = granted && (verdict.Allowed || !it.Enforced())
+		b.verdicts = append(b.verdicts, verdict)
+	}
+	for i := range g.items {
+		if what == opTake && !granted && b.verdicts[i].Allowed {
+			limit.Untake(&g.items[i].Limit.Params, &b.states[i], g.items[i].Cost)
+		}
+	}
+	return granted
+}
+
+// grantLease grants up to wish more checks after the last one was granted, and notes in
+// f.more how many each bucket gave: one that only watches may give fewer. The
+// verdicts become those of the last.
+func (b *batch) grantLease(g *coalescedCall, wish, now int64) {
+	for i := range g.items {
+		if it := &g.items[i]; it.Enforced() {
+			wish = min(wish, b.verdicts[i].Remaining/it.Cost)
+		}
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		if n := min(wish, b.verdicts[i].Remaining/it.Cost); n > 0 && b.verdicts[i].Allowed {
+			b.leaseGranted[i] = n
+			b.verdicts[i], _, _ = limit.Decide(&it.Limit.Params, it.Bounds, &b.states[i], now, n*it.Cost)
+		}
+	}
+}
+
+// deliverTo hands a member its verdicts, unless its caller has left. It reports whether
+// that was the last call of the ticket, and whether the caller was there.
+func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime bool) {
+	nr, c := m.request, &m.call
+	nr.mu.Lock()
+	if inTime = !nr.abandoned; inTime {
+		b.setVerdicts(nr.items[c.First:c.Last], verdicts, c.Once != nil)
+	}
+	last = nr.answered()
+	nr.mu.Unlock()
+	return last, inTime
+}
+
+// setVerdicts gives the items of a call their verdicts. Kept reports whether the store keeps
+// the answer.
+func (b *batch) setVerdicts(items []limit.Item, verdicts []limit.Verdict, kept bool) {
+	for i := range items {
+		it := &items[i]
+		it.Verdict, it.Source, it.More = verdicts[i], limit.SourceStore, b.leaseGranted[i]
+		it.Repeated, it.Kept = b.replayed, kept
+		if !it.Allowed {
+			it.State, it.At = b.states[i], b.now
+		}
+	}
+}
+
+// eachCaller answers the members of a group with do, under their tickets' locks.
+func (b *batch) eachCaller(g *coalescedCall, do func(*nodeRequest, limit.Call)) {
+	g.answered = true
+	for at := g.first; at >= 0; at = b.callers[at].next {
+		m := &b.callers[at]
+		m.request.mu.Lock()
+		do(m.request, m.call)
+		last := m.request.answered()
+		m.request.mu.Unlock()
+		if last {
+			b.notify(m.request)
+		}
+	}
+}
+
+// fail leaves the calls of a group undecided. Sent says that they may have been
+// executed.
+func (b *batch) fail(g *coalescedCall, why error, sent bool, tell func(error, []limit.Item)) {
+	b.eachCaller(g, func(nr *nodeRequest, c limit.Call) {
+		if nr.abandoned { // the caller has counted it
+			return
+		}
+		if nr.retryRedirect(c, why) { // the node is well
+			b.inTime++
+			return
+		}
+		tell(why, nr.items[c.First:c.Last])
+		if sent && nr.op == opTake {
+			nr.lost += c.Last - c.First
+		}
+	})
+}
+
+// failCommand leaves those calls of a command undecided that have no answer yet.
+func (b *batch) failCommand(c *command, why error, sent bool, tell func(error, []limit.Item)) {
+	for r := c.first; r >= 0; r = b.runs[r].next {
+		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
+			if !b.groups[g].answered {
+				b.fail(&b.groups[g], why, sent, tell)
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// A master that comes back empty has forgotten every bucket, which nothing else
+// tells. So each one has a mark, that the proxies prolong: where it is gone, although
+// this proxy has seen it, the master was reset. Whichever proxy looks first counts it.
+// Its value is how many proxies there were, for those that start while the heartbeats
+// are out of reach.
+
+const (
+	// markPrefix is what the keys of marks begin with.
+	markPrefix = "lg:mark:"
+	// markTTL is how long a mark stays after the last proxy has gone.
+	markTTL = 24 * time.Hour
+	// maxMark bounds the search for keys: a master with one slot of 16,384 owns one of
+	// so many but once in a thousand.
+	maxMark = 7 * limit.Slots
+)
+
+// checkDataLoss looks for the marks of all masters at the same time, puts them there,
+// and counts those that were lost. Only Run calls it.
+func (s *Store) checkDataLoss(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards s.marks
+	for n, key := range s.top.Load().markKeys() {
+		if n.breaker.State() == breaker.Closed {
+			wg.Go(func() {
+				there, err := n.mark(ctx, key, s.instances.Load())
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if !there && s.marks[key] {
+					s.counts.resets.Add(1)
+					s.opts.Log.Error("a master of the store has lost its data: its buckets are full again", "node", n.addr)
+				}
+				s.marks[key] = true
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// markKeys returns the key of each master's mark. The same slots have the same key,
+// whichever node serves them.
+func (t *topology) markKeys() map[*node]string {
+	keys := map[*node]string{}
+	for number := 0; len(keys) < len(t.nodes)-len(t.discovered) && number < maxMark; number++ {
+		key := markPrefix + strconv.Itoa(number)
+		if n := t.owner(limit.Slot([]byte(key))); n != nil && keys[n] == "" {
+			keys[n] = key
+		}
+	}
+	return keys
+}
+
+// mark prolongs the mark of a master, or puts it there, and reports whether it was
+// there. Its value is the number of instances, unless that is not known: 0.
+func (n *node) mark(ctx context.Context, key string, instances int64) (there bool, err error) {
+	if instances > 0 {
+		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Get: true, TTL: markTTL}).Err()
+	} else {
+		err = n.client.GetEx(ctx, key, markTTL).Err()
+	}
+	if !errors.Is(err, redis.Nil) {
+		return err == nil, err
+	}
+	if instances > 0 {
+		return false, nil
+	}
+	put, err := n.client.SetNX(ctx, key, 0, markTTL).Result()
+	return !put, err // or another proxy was faster, and counts it
+}
+
+// rememberedInstances returns how many instances there were when marks were prolonged last, by
+// those that can be read, or 0.
+func (s *Store) rememberedInstances(ctx context.Context) (most int) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards most
+	for n, key := range s.top.Load().markKeys() {
+		wg.Go(func() {
+			was, err := n.client.Get(ctx, key).Int()
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && was <= maxInstances {
+				most = max(most, was)
+			}
+		})
+	}
+	wg.Wait()
+	return most
+}

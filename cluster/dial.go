@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// errOverdue is why a connection is given up whose reply does not come.
+var errOverdue = fmt.Errorf("read reply: %w", context.DeadlineExceeded)
+
+// dialer makes the connections of a lane.
+type dialer struct {
+	addr    string
+	timeout time.Duration
+	script  script
+	cluster bool
+	opts    Options
+}
+
+// newDialer returns the dialer of a node.
+func (s *Store) newDialer(addr string, cluster bool) *dialer {
+	return &dialer{addr: addr, timeout: s.opts.DialTimeout, script: s.script, cluster: cluster, opts: s.opts}
+}
+
+// dial connects to a node, makes sure that it is a master, loads the script and
+// finds out how calls can be put together there.
+func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	var nd net.Dialer
+	conn, err := nd.DialContext(ctx, "tcp", d.addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	l := &nodeConn{Conn: conn, in: newRESPReader(conn)}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if err := d.handshake(l); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("greet %s: %w", d.addr, err)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return l, nil
+}
+
+// handshake asks for the role, loads the script and probes.
+func (d *dialer) handshake(conn *nodeConn) error {
+	out := appendCommand(nil, "ROLE")
+	out = appendCommand(out, "SCRIPT", "LOAD", d.script.text)
+	if _, err := conn.Write(out); err != nil {
+		return err
+	}
+	role, err := conn.in.strings()
+	if err != nil {
+		return err
+	}
+	if len(role) == 0 || role[0] != "master" {
+		return fmt.Errorf("%s: %w but says it is a %s", d.addr, ErrNotMaster, strings.Join(role[:min(1, len(role))], ""))
+	}
+	if _, err := conn.in.strings(); err != nil {
+		return err
+	}
+	conn.opts.separate = d.opts.SeparateChecks
+	if !d.cluster {
+		conn.opts.acrossSlots, conn.opts.declared = true, true
+		return nil
+	}
+	if !d.opts.DeclaredKeys {
+		err := d.probe(conn)
+		_, refused := refusal(err)
+		if k := kindOf(err); err != nil && (!refused || k != KindOther && k != KindAuth) {
+			return err // it says nothing of undeclared keys
+		}
+		conn.opts.acrossSlots = err == nil
+	}
+	conn.opts.declared = !conn.opts.acrossSlots
+	return nil
+}
+
+// probe runs the script as a flight across slots would: with keys that are not
+// declared. A key that lives elsewhere proves as much as one that is here: only
+// a store that insists on declared keys refuses the whole call.
+func (d *dialer) probe(conn *nodeConn) error {
+	err := d.try(conn, d.probeBatch(opPeek, batchOptions{acrossSlots: true},
+		[]limit.Item{probeItem("lg:probe:{1}", "")}, []limit.Item{probeItem("lg:probe:{2}", "")}))
+	if k := kindOf(err); k == KindMoved || k == KindClusterDown {
+		return nil // the script came as far as to ask for the key
+	}
+	return err
+}
+
+// probeLimit is what probes ask for. Its buckets are full again, and gone, about
+// a second after they were written.
+var probeLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
+
+// probeLogLimit is one that keeps its units in a sorted set, for a second.
+var probeLogLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmSlidingLog, Count: 10, Period: 1_000_000, Capacity: 10}}
+
+// probeItem asks for a unit of a bucket: the field of the hash at key, or the
+// key itself where there is no field.
+func probeItem(key, field string) limit.Item {
+	return limit.Item{Limit: probeLimit, Cost: 1, Name: []byte(key + field), KeyLen: len(key), TagLen: len(key)}
+}
+
+// probeBatch returns an encoded flight of calls for which nobody waits.
+func (d *dialer) probeBatch(what op, opts batchOptions, calls ...[]limit.Item) *batch {
+	nr := newNodeRequest()
+	nr.reset(what, route{}, slices.Concat(calls...), time.Now().Add(d.timeout))
+	first := 0
+	for _, items := range calls {
+		nr.calls = append(nr.calls, limit.Call{First: first, Last: first + len(items)})
+		first += len(items)
+	}
+	nr.open = len(nr.calls)
+	b := newBatch()
+	b.opts = opts
+	b.addRequest(nr, time.Now())
+	b.encode(d.script.sha)
+	return b
+}
+
+// try sends a flight, and returns why the connection failed or the node decided
+// less than all of it. That a key lives elsewhere counts least among the reasons.
+func (d *dialer) try(conn *nodeConn, b *batch) error {
+	if _, err := conn.Write(b.out); err != nil {
+		return err
+	}
+	var refused error
+	for i := range b.commands {
+		err := b.readReply(&b.commands[i], conn.in, func(err error, _ []limit.Item) {
+			if refused == nil || kindOf(err) != KindMoved {
+				refused = err
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return refused
+}
+
+// appendCommand appends a command.
+func appendCommand(b []byte, words ...string) []byte {
+	b = appendArray(b, len(words))
+	for _, w := range words {
+		b = appendBulk(b, w)
+	}
+	return b
+}

@@ -1,0 +1,342 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Rights are the ACL rules of a user that may do all that limitgate does, and
+// nothing else.
+const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
+	" +get +set +getex +strlen +exists +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
+	" +zadd +zcard +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
+
+const (
+	// maxClockOffset is how far clocks may be apart before that is told.
+	maxClockOffset = time.Second
+	// noEviction is the maxmemory-policy that forgets nothing.
+	noEviction = "noeviction"
+)
+
+// oldest is the first release of Redis that has the commands of the script.
+var oldest = [2]int{6, 2}
+
+// check says what was found, and how grave it is.
+func (in *inspection) check(ctx context.Context) {
+	r := in.report
+	r.checkAddresses()
+	if in.top != nil {
+		r.checkStore(in.top)
+		r.checkProbes()
+		r.checkSpeed(in.opts.DecisionTimeout)
+		r.checkDurability()
+	}
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return lacksRights(f.Text) }) {
+		r.find(SeverityNote, "rights", "all that a user needs is "+Rights)
+	}
+	switch err := ctx.Err(); {
+	case errors.Is(err, context.Canceled):
+		r.find(SeverityFail, "time", "interrupted before everything was examined")
+	case err != nil:
+		r.find(SeverityFail, "time", "time ran out before everything was examined: allow more of it")
+	}
+	for _, f := range r.Findings {
+		r.Verdict = max(r.Verdict, f.Severity)
+	}
+}
+
+// lacksRights reports whether a text has what Redis, Valkey and their versions say
+// to a user who may not do something, in a script or outside of one.
+func lacksRights(text string) bool {
+	return slices.ContainsFunc([]string{"NOPERM", "ACL failure", "The user executing the script"},
+		func(part string) bool { return strings.Contains(text, part) })
+}
+
+// find adds a finding. One that differs from another only in its nodes is joined
+// with it.
+func (r *Report) find(severity Severity, check, text string, nodes ...string) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Severity == severity && f.Check == check && f.Text == text {
+			f.Nodes = append(f.Nodes, nodes...)
+			return
+		}
+	}
+	r.Findings = append(r.Findings, Finding{Severity: severity, Check: check, Nodes: nodes, Text: text})
+}
+
+// each finds something of every master that could be examined.
+func (r *Report) each(check string, say func(*MasterReport) (Severity, string)) {
+	for i := range r.Masters {
+		if m := &r.Masters[i]; m.Error == "" {
+			if severity, text := say(m); text != "" {
+				r.find(severity, check, text, m.Addr)
+			}
+		}
+	}
+}
+
+func (r *Report) checkAddresses() {
+	bad := SeverityFail
+	if slices.ContainsFunc(r.Addresses, func(a AddressReport) bool { return a.Error == "" }) {
+		bad = SeverityWarn
+	}
+	for _, a := range r.Addresses {
+		switch {
+		case a.Error != "":
+			r.find(bad, "address", a.Error, a.Addr)
+		case a.otherStore:
+			r.find(SeverityFail, "address", "it leads to another store than the first address: proxies that start here would count apart, name the nodes of one store", a.Addr)
+		default:
+			r.find(SeverityOK, "address", "the store can be learnt from it", a.Addr)
+		}
+	}
+}
+
+func (r *Report) checkStore(t *topology) {
+	unserved := 0
+	for _, n := range t.slots {
+		if n == nil {
+			unserved++
+		}
+	}
+	switch {
+	case unserved > 0:
+		r.find(SeverityFail, "store", fmt.Sprintf("%d of %d slots have no master, and the backstop decides for their tenants: give the slots to a master", unserved, limit.Slots))
+	case t.cluster:
+		r.find(SeverityOK, "store", fmt.Sprintf("a cluster of %d masters, which have all slots", len(r.Masters)))
+	default:
+		r.find(SeverityOK, "store", "a single Redis")
+	}
+	for _, m := range r.Masters {
+		if m.Error != "" {
+			r.find(SeverityFail, "master", m.Error, m.Addr)
+		}
+	}
+	r.each("master", func(m *MasterReport) (Severity, string) {
+		if m.Connect > DefaultDialTimeout {
+			return SeverityWarn, fmt.Sprintf("connecting takes longer than the %s after which a proxy gives up: look for load or a slow network", DefaultDialTimeout)
+		}
+		return SeverityOK, "ROLE says that it is a master"
+	})
+	r.each("state", func(m *MasterReport) (Severity, string) {
+		if m.ClusterState != "" && m.ClusterState != "ok" {
+			return SeverityFail, "it calls the cluster's state " + m.ClusterState + " and refuses every call: bring the missing masters back"
+		}
+		return SeverityOK, ""
+	})
+	r.each("version", checkVersion)
+	r.checkTLS()
+}
+
+func checkVersion(m *MasterReport) (Severity, string) {
+	var is [2]int
+	if _, err := fmt.Sscanf(m.compatible, "%d.%d", &is[0], &is[1]); err != nil {
+		if m.Version == "" {
+			return SeverityNote, "it does not tell its version: it should be Redis 6.2 or later, or Valkey"
+		}
+		return SeverityNote, fmt.Sprintf("%s %s: it should be able to do what Redis 6.2 can", m.Server, m.Version)
+	}
+	if slices.Compare(is[:], oldest[:]) < 0 {
+		return SeverityFail, fmt.Sprintf("%s %s is too old, since buckets are written with commands of Redis 6.2: upgrade", m.Server, m.Version)
+	}
+	return SeverityOK, m.Server + " " + m.Version
+}
+
+// checkTLS says what there is to say while no connection is encrypted.
+func (r *Report) checkTLS() {
+	severity := SeverityNote
+	for _, m := range r.Masters {
+		host, _, _ := net.SplitHostPort(m.Addr)
+		if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			severity = SeverityWarn
+		}
+	}
+	r.find(severity, "tls", "connections to the store are not encrypted, because limitgate cannot do that yet: only a private network should lie between")
+}
+
+// checkProbes says what the masters can do.
+func (r *Report) checkProbes() {
+	r.each("evalsha", checkScript)
+	probe := func(check, yes, no string, of func(*Probes) Outcome) {
+		r.each(check, func(m *MasterReport) (Severity, string) {
+			switch o := of(&m.Probes); o {
+			case Done:
+				return SeverityOK, yes
+			case "":
+				return SeverityNote, "not tried, because of what else is wrong"
+			default:
+				return SeverityFail, fmt.Sprintf("%s (%s)", no, o)
+			}
+		})
+	}
+	probe("keys", "one call may use several keys of one slot", "no call may use several keys, as a tenant with several limits needs: allow it",
+		func(p *Probes) Outcome { return p.Keys })
+	r.each("mode", checkMode)
+	probe("write", "the script writes buckets, as keys and as fields, with their expiry", "the script cannot write, so nothing is decided here: let it",
+		func(p *Probes) Outcome { return p.Write })
+	r.each("sets", func(m *MasterReport) (Severity, string) {
+		if o := m.Probes.Sets; o != "" && o != Done {
+			return SeverityWarn, fmt.Sprintf("limits of sliding_log and concurrency are not decided here, for lack of commands on sorted sets: allow those (%s)", o)
+		}
+		return SeverityOK, ""
+	})
+	r.each("batch", func(m *MasterReport) (Severity, string) {
+		if o := m.Probes.Batch; o != "" && o != Done {
+			return SeverityFail, fmt.Sprintf("a batch of decisions is refused, though single ones are not: mend what refuses it (%s)", o)
+		}
+		return SeverityOK, ""
+	})
+	probe("secret", "proxies can agree on the secret that addresses are hashed with",
+		"proxies cannot agree on a secret here, and do not start without --privacy-ip-secret-file: allow SET and GETEX, or say that",
+		func(p *Probes) Outcome { return p.Secret })
+	r.each("instances", func(m *MasterReport) (Severity, string) {
+		if o := m.Probes.Beat; o != "" && o != Done {
+			return SeverityWarn, fmt.Sprintf("proxies cannot count each other here: allow what they lack, or give their number by --instances (%s)", o)
+		}
+		return SeverityOK, ""
+	})
+	r.each("removal", func(m *MasterReport) (Severity, string) {
+		if o := m.Probes.Remove; o != "" && o != Done {
+			return SeverityWarn, fmt.Sprintf("what was written here could not be removed, and expires within seconds: RL.RESET needs UNLINK (%s)", o)
+		}
+		return SeverityOK, ""
+	})
+}
+
+func checkScript(m *MasterReport) (Severity, string) {
+	switch o := m.Probes.Script; {
+	case o == Done:
+		return SeverityOK, "SCRIPT LOAD and EVALSHA work"
+	case o == "":
+		return SeverityFail, "the script was not tried, because no key was found that is this master's"
+	case lacksRights(string(o)) && strings.Contains(string(o), " access "): // and not to run
+		return SeverityFail, fmt.Sprintf("the user may not use all keys that begin with lg:, so nothing can be found out: allow them (%s)", o)
+	default:
+		return SeverityFail, fmt.Sprintf("the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA (%s)", o)
+	}
+}
+
+func checkMode(m *MasterReport) (Severity, string) {
+	switch {
+	case m.Mode != ModePerSlot:
+		return SeverityOK, m.Mode.String()
+	case m.Probes.Shard == "" || m.Probes.Shard == Done:
+		return SeverityOK, m.Mode.String()
+	default:
+		return SeverityNote, fmt.Sprintf("%s, which is as exact and costs the store more, because scripts may not use keys that they do not declare (%s)", m.Mode, m.Probes.Shard)
+	}
+}
+
+// checkSpeed says how fast the masters are.
+func (r *Report) checkSpeed(timeout time.Duration) {
+	r.each("clock", func(m *MasterReport) (Severity, string) {
+		switch c := m.Clock; {
+		case c.Within == 0:
+			return SeverityWarn, "its clock could not be read"
+		case c.Offset.Abs()-c.Within > maxClockOffset:
+			return SeverityWarn, fmt.Sprintf("its clock is %s off this machine's: limits go by the store's, so if that is the wrong one days and months end at the wrong moment; synchronize both",
+				c.Offset.Abs().Round(maxClockOffset/10))
+		default:
+			return SeverityOK, fmt.Sprintf("its clock and this machine's agree within %s; the store's decides", maxClockOffset)
+		}
+	})
+	r.each("roundtrip", func(m *MasterReport) (Severity, string) {
+		switch t := m.RoundTrip; {
+		case t.Exchanges == 0:
+			return SeverityWarn, "the round trip could not be measured"
+		case timeout <= 0:
+			return SeverityOK, ""
+		case t.Median >= timeout:
+			return SeverityFail, fmt.Sprintf("the median round trip exceeds the decision timeout of %s, so the backstop decides most: bring proxy and store together, or raise --decision-timeout", timeout)
+		case t.P99 >= timeout/2:
+			return SeverityWarn, fmt.Sprintf("one round trip in a hundred takes half of the decision timeout of %s or more, and the backstop will decide now and then: look for load, or raise --decision-timeout", timeout)
+		default:
+			return SeverityOK, fmt.Sprintf("round trips are well below the decision timeout of %s", timeout)
+		}
+	})
+	r.checkCost()
+}
+
+// checkCost says what the dearest master allows.
+func (r *Report) checkCost() {
+	var worst *MasterReport
+	for i := range r.Masters {
+		if m := &r.Masters[i]; m.Decision.Calls > 0 && (worst == nil || m.Decision.Batched > worst.Decision.Batched) {
+			worst = m
+		}
+	}
+	if worst == nil {
+		r.find(SeverityWarn, "cost", "what a decision costs could not be measured")
+		return
+	}
+	d := worst.Decision
+	text := fmt.Sprintf("a decision on one bucket keeps a master busy for %s alone, and for %s among %d",
+		d.Alone.Round(100*time.Nanosecond), d.Batched.Round(100*time.Nanosecond), d.BatchSize)
+	if d.Batched > 0 {
+		text += fmt.Sprintf(": it decides %d,000 a second at most", time.Millisecond/d.Batched)
+	}
+	r.find(SeverityOK, "cost", text)
+}
+
+// checkDurability says what the masters may forget.
+func (r *Report) checkDurability() {
+	r.each("memory", func(m *MasterReport) (Severity, string) {
+		switch m.MemoryPolicy {
+		case noEviction:
+			return SeverityOK, "maxmemory-policy is noeviction"
+		case "":
+			return SeverityNote, "it does not tell its maxmemory-policy: see that it is noeviction"
+		default:
+			return SeverityWarn, evicts(m.MemoryPolicy)
+		}
+	})
+	r.each("replicas", func(m *MasterReport) (Severity, string) {
+		if len(m.Replicas) == 0 {
+			return SeverityNote, "it has no replica: while it is down the backstop decides; give it one"
+		}
+		return SeverityOK, "every write is copied to a replica, and a failover may lose the last moments"
+	})
+	r.each("persistence", func(m *MasterReport) (Severity, string) {
+		switch {
+		case m.AOF == nil:
+			return SeverityNote, "it does not tell whether it keeps an AOF: windows of a day and more need one"
+		case *m.AOF:
+			return SeverityOK, "counters survive a restart, in the AOF"
+		default:
+			return SeverityWarn, "a restart may come back empty, and forgets what windows of a day and more have counted: if there are such limits, set appendonly yes"
+		}
+	})
+	r.checkCoverage()
+}
+
+// checkCoverage says what a dead shard does to the others. Only CONFIG tells that
+// for sure, which need not be allowed; any node gives it away when slots are
+// missing.
+func (r *Report) checkCoverage() {
+	if r.Kind != "cluster" {
+		return
+	}
+	known := map[string][]string{}
+	for _, m := range r.Masters {
+		known[m.FullCoverage] = append(known[m.FullCoverage], m.Addr)
+	}
+	if nodes := known["yes"]; nodes != nil {
+		r.find(SeverityWarn, "coverage", "slots are missing, and for that it refuses those it has: set cluster-require-full-coverage no on every node", nodes...)
+	}
+	if nodes := known["no"]; nodes != nil {
+		r.find(SeverityOK, "coverage", "slots are missing, and it serves those it has", nodes...)
+	}
+	if len(known["yes"])+len(known["no"]) == 0 {
+		host, port, _ := net.SplitHostPort(r.Masters[0].Addr)
+		r.find(SeverityNote, "coverage", fmt.Sprintf("cluster-require-full-coverage cannot be seen while all slots are served: it should be no, so that a dead shard does not take the others with it; where it is allowed, redis-cli -h %s -p %s CONFIG GET cluster-require-full-coverage tells", host, port))
+	}
+}

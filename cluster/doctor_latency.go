@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// How much is asked of a master to measure it: well below a tenth of a second of
+// its time.
+const (
+	clockReadings = 5
+	pings         = 100
+	rounds        = 20
+	aloneCalls    = 16 // a round, one after the other
+	batchSize     = 64
+)
+
+// measure finds out how fast the master is, and stops when the connection is
+// lost. After until it goes on with fewer readings.
+func (s *nodeInspection) measure(ctx context.Context, until time.Time) {
+	half := time.Now().Add(time.Until(until) / 2)
+	steps := []func() error{
+		func() error { return s.readClock(ctx) },
+		func() error { return s.ping(ctx, half) },
+	}
+	if s.report.Probes.Write == Done {
+		steps = append(steps, func() error { return s.decide(ctx, until) })
+	}
+	for _, step := range steps {
+		err := step()
+		if _, refused := refusal(err); err != nil && !refused {
+			s.disconnect(err)
+			return
+		}
+	}
+}
+
+// exchange sends commands and reads n replies. The first that each does not like,
+// or that is a refusal, is returned as an error when all are read.
+func (s *nodeInspection) exchange(out []byte, n int, each func(i int, words []string) error) error {
+	if _, err := s.conn.Write(out); err != nil {
+		return err
+	}
+	var first error
+	for i := range n {
+		words, err := s.conn.in.strings()
+		if _, refused := refusal(err); err != nil && !refused {
+			return err
+		}
+		if err == nil {
+			err = each(i, words)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// readClock compares the clocks by the reading that took least.
+func (s *nodeInspection) readClock(ctx context.Context) error {
+	c := &s.report.Clock
+	for i := range clockReadings {
+		if !s.ready(ctx) {
+			return nil
+		}
+		sent := time.Now()
+		err := s.exchange(appendCommand(nil, "TIME"), 1, func(_ int, words []string) error {
+			now, err := parseTime(words)
+			if within := time.Since(sent) / 2; err == nil && (i == 0 || within < c.Within) {
+				c.Offset, c.Within = now.Sub(sent.Add(within)), within
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseTime reads a reply to TIME.
+func parseTime(words []string) (time.Time, error) {
+	if len(words) != 2 {
+		return time.Time{}, errReply
+	}
+	s, ok := parseNumber([]byte(words[0]))
+	us, ok2 := parseNumber([]byte(words[1]))
+	if !ok || !ok2 {
+		return time.Time{}, errReply
+	}
+	return time.Unix(s, us*1000), nil
+}
+
+// ping measures the round trip.
+func (s *nodeInspection) ping(ctx context.Context, until time.Time) error {
+	var times []time.Duration
+	for len(times) < pings && (len(times) == 0 || time.Now().Before(until)) && s.ready(ctx) {
+		sent := time.Now()
+		err := s.exchange(appendCommand(nil, "PING"), 1, func(int, []string) error {
+			times = append(times, time.Since(sent))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.report.RoundTrip = summarize(times)
+	return nil
+}
+
+// decide measures decisions, one to a call and many, on buckets that it writes
+// as real ones are.
+func (s *nodeInspection) decide(ctx context.Context, until time.Time) error {
+	if !s.ready(ctx) {
+		return nil
+	}
+	var calls [][]limit.Item
+	for i := range batchSize {
+		key := s.tags[i%len(s.tags)] + ":" + strconv.Itoa(i)
+		s.keys = append(s.keys, key)
+		calls = append(calls, []limit.Item{probeItem(key, "")})
+	}
+	alone := s.dialer.probeBatch(opTake, s.conn.opts, calls[0])
+	batch := s.dialer.probeBatch(opTake, s.conn.opts, calls...)
+	var single, shared []time.Duration
+	for len(single) < rounds && (len(single) == 0 || time.Now().Before(until)) && s.ready(ctx) {
+		one, err := s.clockFlight(alone, aloneCalls)
+		many := time.Duration(0)
+		if err == nil {
+			many, err = s.clockFlight(batch, 1)
+		}
+		if refused, ok := refusal(err); ok {
+			s.report.Probes.Batch = Outcome(refused)
+		}
+		if err != nil {
+			return err
+		}
+		single, shared = append(single, one/aloneCalls), append(shared, many/batchSize)
+	}
+	if len(single) == 0 {
+		return nil
+	}
+	slices.Sort(single)
+	slices.Sort(shared)
+	s.report.Probes.Batch = Done
+	s.report.Decision = Decision{
+		Calls: len(single) * (aloneCalls + batchSize), BatchSize: batchSize,
+		Alone: single[len(single)/2], Batched: shared[len(shared)/2],
+	}
+	return nil
+}
+
+// clockFlight sends a flight a number of times, and returns for how long the
+// master was busy with it by its own clock: commands of others hardly come between
+// those of one connection that arrive together.
+func (s *nodeInspection) clockFlight(b *batch, times int) (time.Duration, error) {
+	out := appendCommand(nil, "TIME")
+	for range times {
+		out = append(out, b.out...)
+	}
+	out = appendCommand(out, "TIME")
+	n := len(b.commands)*times + 2
+	var begin, end time.Time
+	err := s.exchange(out, n, func(i int, words []string) (err error) {
+		switch i {
+		case 0:
+			begin, err = parseTime(words)
+		case n - 1:
+			end, err = parseTime(words)
+		default:
+			for _, word := range words {
+				if _, ok := parseNumber([]byte(word)); !ok {
+					return fmt.Errorf("decide probe: %w", replyError(word))
+				}
+			}
+		}
+		return err
+	})
+	return end.Sub(begin), err
+}

@@ -1,0 +1,399 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
+)
+
+// inspect examines a store with the patience that a loaded machine needs.
+func inspect(tb testing.TB, addrs ...string) *Report {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	r, err := Inspect(ctx, InspectOptions{Options: Options{Addrs: addrs, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}, DecisionTimeout: time.Second})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// text returns the report as it can be read in a failure.
+func (r *Report) text() string {
+	masters, _ := json.Marshal(r.Masters)
+	text := fmt.Sprintf("%s, mode %s, masters %s\n", r.Kind, r.Mode, masters)
+	for _, f := range r.Findings {
+		text += fmt.Sprintln(f.Severity, f.Check, f.Nodes, f.Text)
+	}
+	return text
+}
+
+// expect fails unless the report has a finding of a check with the severity,
+// whose text holds part.
+func (r *Report) expect(tb testing.TB, severity Severity, check, part string) {
+	tb.Helper()
+	for _, f := range r.Findings {
+		if f.Severity == severity && f.Check == check && strings.Contains(f.Text, part) {
+			return
+		}
+	}
+	tb.Errorf("no %s %s with %q in %s", severity, check, part, r.text())
+}
+
+// noProbeKeys fails if a key is left behind on the masters.
+func noProbeKeys(tb testing.TB, nodes ...*redistest.Node) {
+	tb.Helper()
+	for _, n := range nodes {
+		if keys := n.CLI(tb, "KEYS", "lg:probe:*"); keys != "" {
+			tb.Errorf("left behind on %s: %s", n.Addr, keys)
+		}
+	}
+}
+
+func TestInspectSingle(t *testing.T) {
+	node := redistest.Start(t)
+	r := inspect(t, node.Addr)
+	if r.Verdict != SeverityWarn || r.Kind != "redis" || r.Mode != ModeSingle || len(r.Masters) != 1 {
+		t.Fatalf("got %s", r.text())
+	}
+	r.expect(t, SeverityNote, "tls", "not encrypted")
+	r.expect(t, SeverityNote, "replicas", "no replica")
+	r.expect(t, SeverityWarn, "persistence", "appendonly yes")
+	if n := node.CLI(t, "DBSIZE"); n != "0" {
+		t.Errorf("%s keys are left behind: %s", n, node.CLI(t, "KEYS", "*"))
+	}
+}
+
+// TestInspectCluster: every master is found, measured and left as it was, from
+// whichever node one begins, and the mode is the one that a store uses.
+func TestInspectCluster(t *testing.T) {
+	c := redistest.SharedCluster(t)
+	server := "Redis"
+	if strings.Contains(c.Nodes[0].CLI(t, "INFO", "server"), "valkey_version:") {
+		server = "Valkey"
+	}
+	for _, addrs := range [][]string{c.Addrs(), {c.Nodes[4].Addr}} {
+		r := inspect(t, addrs...)
+		if r.Verdict != SeverityWarn || r.Kind != "cluster" || r.Mode != ModeShardWide || len(r.Masters) != 3 {
+			t.Fatalf("got %s", r.text())
+		}
+		all := Probes{Done, Done, Done, Done, Done, Done, Done, Done, Done}
+		for i, m := range r.Masters {
+			if want := []string{"0-5460", "5461-10921", "10922-16383"}[i]; m.Slots != want || len(m.Replicas) != 1 || m.Replicas[0] != c.Nodes[3+i].Addr {
+				t.Errorf("%s has slots %s and replicas %s", m.Addr, m.Slots, m.Replicas)
+			}
+			if m.Probes != all || m.Server != server || m.Version == "" || m.MemoryPolicy != "noeviction" || m.AOF == nil || m.ClusterState != "ok" {
+				t.Errorf("got %s", r.text())
+			}
+			if d := m.Decision; d.Calls != rounds*(aloneCalls+batchSize) || d.Batched <= 0 || d.Alone < d.Batched {
+				t.Errorf("decisions: %+v", d)
+			}
+			if rt := m.RoundTrip; rt.Exchanges != pings || rt.Min <= 0 || rt.Median < rt.Min || rt.P99 < rt.Median {
+				t.Errorf("round trip: %+v", rt)
+			}
+			if m.Clock.Within <= 0 || m.Clock.Offset.Abs() > time.Second {
+				t.Errorf("clock: %+v", m.Clock)
+			}
+		}
+		r.expect(t, SeverityNote, "coverage", "CONFIG GET cluster-require-full-coverage")
+	}
+	noProbeKeys(t, c.Masters(t)...)
+	for addr, n := range open(t, c.Addrs()...).top.Load().nodes {
+		n.pipeline.mu.Lock()
+		if m := n.pipeline.conn.opts.mode(); m != ModeShardWide {
+			t.Errorf("a store uses mode %s on %s", m, addr)
+		}
+		n.pipeline.mu.Unlock()
+	}
+}
+
+// TestInspectDeclaredKeys: a store that is told to declare its keys is inspected
+// so.
+func TestInspectDeclaredKeys(t *testing.T) {
+	c := redistest.SharedCluster(t)
+	r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: c.Addrs(), DeclaredKeys: true}, DecisionTimeout: time.Second})
+	if err != nil || r.Mode != ModePerSlot || r.Masters[0].Probes.Shard != "" || r.Masters[0].Probes.Batch != Done {
+		t.Errorf("got %s, %v", r.text(), err)
+	}
+	r.expect(t, SeverityOK, "mode", "per-slot")
+	noProbeKeys(t, c.Masters(t)...)
+}
+
+// restrict leaves the user that needs no password the given rights, and returns
+// a client of one that may do all.
+func restrict(tb testing.TB, n *redistest.Node, rights ...string) *redis.Client {
+	tb.Helper()
+	n.CLI(tb, "ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
+	if got := n.CLI(tb, append([]string{"ACL", "SETUSER", "default", "reset", "on", "nopass"}, rights...)...); got != "OK" {
+		tb.Fatalf("restrict user: %s", got)
+	}
+	admin := redis.NewClient(&redis.Options{Addr: n.Addr, Username: "admin", Password: "admin", MaxRetries: -1})
+	tb.Cleanup(func() { _ = admin.Close() })
+	if err := errors.Join(admin.ConfigResetStat(tb.Context()).Err(), admin.ACLLogReset(tb.Context()).Err()); err != nil {
+		tb.Fatal(err)
+	}
+	return admin
+}
+
+// noRefusals fails if since the user was restricted a command was refused for
+// want of a right, or one was sent that is for administrators, but for those by
+// which the test does so.
+func noRefusals(tb testing.TB, admin *redis.Client) {
+	tb.Helper()
+	refused, err := admin.ACLLog(tb.Context(), 10).Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, r := range refused {
+		tb.Errorf("refused %s: %s in %s", r.Reason, r.Object, r.Context)
+	}
+	stats, err := admin.Info(tb.Context(), "commandstats").Result()
+	if err != nil || !strings.Contains(stats, "cmdstat_evalsha") {
+		tb.Fatalf("%v: %s", err, stats)
+	}
+	for line := range strings.Lines(stats) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+		if strings.HasPrefix(name, "debug") || strings.HasPrefix(name, "config") && name != "config|resetstat" {
+			tb.Errorf("sent %s", line)
+		}
+	}
+}
+
+// TestInspectWithTheRightsItNames: a user with the rights that a report names,
+// who has neither CONFIG nor DEBUG nor anything else of an administrator but ROLE
+// and INFO, is enough for an inspection and for a store.
+func TestInspectWithTheRightsItNames(t *testing.T) {
+	for name, node := range map[string]*redistest.Node{
+		"single": redistest.Start(t), "cluster": redistest.StartCluster(t, 1, 0).Nodes[0],
+	} {
+		t.Run(name, func(t *testing.T) {
+			admin := restrict(t, node, strings.Fields(Rights)...)
+			r := inspect(t, node.Addr)
+			if r.Verdict != SeverityWarn || r.Masters[0].Decision.Calls == 0 || r.Masters[0].Probes.Remove != Done {
+				t.Errorf("got %s", r.text())
+			}
+			noRefusals(t, admin)
+			if n, err := admin.DBSize(t.Context()).Result(); err != nil || n != 0 {
+				t.Errorf("%d keys are left behind, %v", n, err)
+			}
+			s := open(t, node.Addr)
+			storetest.Run(t, s)
+			if _, err := agreeSecret(t, s, []byte(strings.Repeat("secret ", 8))); err != nil {
+				t.Error(err)
+			}
+			h := s.NewHeartbeat()
+			if n, err := h.Beat(t.Context()); n != 1 || err != nil {
+				t.Errorf("%d instances, %v", n, err)
+			}
+			if err := h.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := s.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+			noRefusals(t, admin)
+		})
+	}
+}
+
+// TestRightsNameTheScriptsCommands: a script that uses another command finds it
+// missing here, even where it can do without.
+func TestRightsNameTheScriptsCommands(t *testing.T) {
+	known, err := client(t, redistest.SharedNode(t).Addr).Command(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := 0
+	for _, word := range regexp.MustCompile(`'[A-Z]+'`).FindAllString(joined(preludeLua)+heartbeatLua, -1) {
+		command := strings.ToLower(strings.Trim(word, "'"))
+		if known[command] == nil {
+			continue
+		}
+		if used++; !slices.Contains(strings.Fields(Rights), "+"+command) {
+			t.Errorf("a script uses %s, which is not among the rights", word)
+		}
+	}
+	if used < 8 {
+		t.Errorf("found %d commands", used)
+	}
+}
+
+// TestInspectRefusals: what a user may not do is said, one by one, with the rights
+// that are needed, and what can be examined nevertheless is.
+func TestInspectRefusals(t *testing.T) {
+	c := redistest.StartCluster(t, 1, 0)
+	node := c.Nodes[0]
+	for _, row := range []struct {
+		without  string // of the rights
+		severity Severity
+		check    string
+		text     string
+	}{
+		{"+role", SeverityFail, "master", "NOPERM"},
+		{"+info", SeverityFail, "address", "NOPERM"},
+		{"+cluster|slots", SeverityFail, "address", "NOPERM"},
+		{"+cluster|info", SeverityNote, "coverage", "cannot be seen"},
+		{"+script|load", SeverityFail, "master", "NOPERM"},
+		{"+evalsha", SeverityFail, "evalsha", "allow SCRIPT LOAD and EVALSHA (NOPERM"},
+		{"~lg:*", SeverityFail, "evalsha", "may not use all keys that begin with lg:"},
+		{"+set", SeverityFail, "write", "the script cannot write"},
+		{"+hget", SeverityFail, "write", "the script cannot write"},
+		{"+pexpireat", SeverityFail, "write", "the script cannot write"},
+		{"+getex", SeverityFail, "secret", "NOPERM"},
+		{"+hlen", SeverityWarn, "instances", "give their number by --instances ("},
+		{"+hgetall", SeverityWarn, "instances", "give their number by --instances ("},
+		{"+unlink", SeverityWarn, "removal", "expires within seconds"},
+		{"+ping", SeverityWarn, "roundtrip", "could not be measured"},
+	} {
+		t.Run(row.without, func(t *testing.T) {
+			var rights []string
+			for _, right := range strings.Fields(Rights) {
+				if right != row.without {
+					rights = append(rights, right)
+				}
+			}
+			admin := restrict(t, node, rights...)
+			r := inspect(t, node.Addr)
+			r.expect(t, row.severity, row.check, row.text)
+			if (row.severity == SeverityFail) != (r.Verdict == SeverityFail) {
+				t.Errorf("the verdict is %s", r.text())
+			}
+			if row.severity == SeverityFail || row.check == "removal" {
+				r.expect(t, SeverityNote, "rights", "+evalsha")
+			}
+			// What could not be removed expires.
+			eventually(t, 20*time.Second, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
+			if err := admin.Do(t.Context(), "ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all").Err(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestInspectRefusedMode: where keys that are not declared are refused, the mode
+// is the one that a store falls back to, and the reason is told.
+func TestInspectRefusedMode(t *testing.T) {
+	node := redistest.StartCluster(t, 1, 0).Nodes[0]
+	// The probe of a connection, of keys that are not declared, is refused for its
+	// keys; those of an inspection have a dot in their tags.
+	restrict(t, node, append([]string{"~lg:probe:{*.*}*"}, strings.Fields(Rights)[1:]...)...)
+	r := inspect(t, node.Addr)
+	if m := r.Masters[0]; r.Mode != ModePerSlot || m.Probes.Shard == Done || m.Probes.Batch != Done {
+		t.Errorf("got %s", r.text())
+	}
+	r.expect(t, SeverityNote, "mode", "because scripts may not use keys that they do not declare (ERR ")
+	r.expect(t, SeverityNote, "rights", "~lg:*")
+	for addr, n := range open(t, node.Addr).top.Load().nodes {
+		n.pipeline.mu.Lock()
+		if m := n.pipeline.conn.opts.mode(); m != ModePerSlot {
+			t.Errorf("a store uses mode %s on %s", m, addr)
+		}
+		n.pipeline.mu.Unlock()
+	}
+}
+
+// TestInspectSettings: settings that make a store forget, or refuse, are seen.
+func TestInspectSettings(t *testing.T) {
+	t.Run("kept", func(t *testing.T) {
+		node := redistest.Start(t, "--appendonly", "yes", "--maxmemory-policy", "allkeys-lru")
+		redistest.StartReplica(t, node)
+		r := inspect(t, node.Addr)
+		r.expect(t, SeverityOK, "persistence", "AOF")
+		r.expect(t, SeverityOK, "replicas", "copied")
+		r.expect(t, SeverityWarn, "memory", "maxmemory-policy allkeys-lru")
+	})
+	t.Run("refused", func(t *testing.T) {
+		r := inspect(t, redistest.Start(t, "--min-replicas-to-write", "1").Addr)
+		r.expect(t, SeverityFail, "write", "NOREPLICAS")
+	})
+	t.Run("password", func(t *testing.T) {
+		r := inspect(t, redistest.Start(t, "--requirepass", "secret").Addr)
+		r.expect(t, SeverityFail, "address", "wants a password")
+	})
+}
+
+// TestInspectCoverage: cluster-require-full-coverage is read from how a node takes
+// it that a slot is missing.
+func TestInspectCoverage(t *testing.T) {
+	for setting, want := range map[string]Severity{"yes": SeverityWarn, "no": SeverityOK} {
+		t.Run(setting, func(t *testing.T) {
+			node := redistest.StartCluster(t, 1, 0, "--cluster-require-full-coverage", setting).Nodes[0]
+			node.CLI(t, "CLUSTER", "DELSLOTS", "7")
+			state := map[string]string{"yes": "cluster_state:fail", "no": "cluster_state:ok"}[setting]
+			eventually(t, 20*time.Second, state, func() bool { return strings.Contains(node.CLI(t, "CLUSTER", "INFO"), state) })
+			r := inspect(t, node.Addr)
+			r.expect(t, want, "coverage", "slots are missing")
+			r.expect(t, SeverityFail, "store", "1 of 16384 slots have no master")
+			if got := r.Masters[0]; got.FullCoverage != setting || got.Slots != "0-6 8-16383" {
+				t.Errorf("got %s", r.text())
+			}
+		})
+	}
+}
+
+// TestInspectLostMasters: what is wrong with one master hides nothing of the
+// others.
+func TestInspectLostMasters(t *testing.T) {
+	c := redistest.StartCluster(t, 3, 0, "--cluster-node-timeout", "60000")
+	c.Nodes[0].Kill()
+	c.Nodes[1].Stop()
+	began := time.Now()
+	r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: c.Addrs(), DialTimeout: time.Second, IOTimeout: 5 * time.Second}})
+	if err != nil || r.Verdict != SeverityFail || len(r.Masters) != 3 {
+		t.Fatalf("got %s, %v", r.text(), err)
+	}
+	r.expect(t, SeverityFail, "master", "nobody listens there")
+	r.expect(t, SeverityFail, "master", "it does not answer in time")
+	if r.Masters[2].Decision.Calls == 0 || r.Mode != ModeShardWide {
+		t.Errorf("the third is not examined: %s", r.text())
+	}
+	t.Logf("it took %s", time.Since(began))
+}
+
+// TestInspectInterrupted: an inspection ends when its time is up, says so, and
+// leaves no key behind.
+func TestInspectInterrupted(t *testing.T) {
+	node := redistest.Start(t)
+	for _, row := range []struct {
+		command string
+		times   int
+	}{{"GETEX", 1}, {"TIME", 1}, {"PING", 3}, {"EVALSHA", 40}, {"EVALSHA", 200}, {"UNLINK", 1}} {
+		t.Run(fmt.Sprint(row.command, row.times), func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			addr := relay(t, node.Addr, row.command, row.times, cancel)
+			r, err := Inspect(ctx, InspectOptions{Options: Options{Addrs: []string{addr}, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.expect(t, SeverityFail, "time", "interrupted")
+			if n := node.CLI(t, "DBSIZE"); n != "0" {
+				t.Errorf("%s keys are left behind: %s", n, node.CLI(t, "KEYS", "*"))
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	r, err := Inspect(ctx, InspectOptions{Options: Options{Addrs: []string{node.Addr}}})
+	if err != nil || r.Verdict != SeverityFail {
+		t.Errorf("got %s, %v", r.text(), err)
+	}
+	r.expect(t, SeverityFail, "time", "time ran out")
+}
+
+func TestInspectRefusesNoAddress(t *testing.T) {
+	if _, err := Inspect(t.Context(), InspectOptions{}); err == nil {
+		t.Error("no address is accepted")
+	}
+}

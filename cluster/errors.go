@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// errNoNode is why a call was never sent: nobody is known to own its slot.
+var errNoNode = errors.New("send call: no node owns its slot")
+
+// errNoMaster is why there is nobody to ask at all.
+var errNoMaster = errors.New("no master of the store is known: it has not been reached yet, or a single Redis has become a replica")
+
+// errBreaker is why a call was never sent: its shard has not answered for a while.
+var errBreaker = errors.New("send call: the breaker of its shard is open")
+
+// downError is why a call was never sent: there is no connection, because of cause.
+type downError struct{ cause error }
+
+func (e *downError) Error() string { return "send call: no connection: " + e.cause.Error() }
+
+// kind is that of the network, unless the node lets nobody in.
+func (e *downError) kind() ErrorKind {
+	switch k := kindOf(e.cause); k {
+	case KindAuth, KindRole, KindLoading, KindMasterDown:
+		return k
+	default:
+		return KindNetwork
+	}
+}
+
+// ErrorKind is a kind of trouble with the store, for counting.
+type ErrorKind uint8
+
+// The kinds of trouble.
+const (
+	KindTimeout     ErrorKind = iota // no reply before the deadline: it may have been executed
+	KindNetwork                      // the connection failed
+	KindMoved                        // MOVED: the slot lives elsewhere
+	KindAsk                          // ASK: the slot is moving
+	KindTryAgain                     // TRYAGAIN: half of the keys have moved
+	KindClusterDown                  // CLUSTERDOWN
+	KindReadOnly                     // READONLY: a replica
+	KindLoading                      // LOADING its data
+	KindMasterDown                   // MASTERDOWN
+	KindOOM                          // out of memory
+	KindBusy                         // BUSY with a script
+	KindNoReplicas                   // NOREPLICAS
+	KindAuth                         // NOAUTH, WRONGPASS, NOPERM
+	KindWrongType                    // somebody else's value under our key
+	KindFormat                       // a value that is no bucket, or in a format of the future
+	KindRole                         // the node is not a master
+	KindNoNode                       // nobody is known to own the slot
+	KindOverload                     // never sent, because its turn did not come in time
+	KindBreaker                      // never sent, because the shard's breaker is open
+	KindNoScript                     // the script was flushed again and again
+	KindMisconf                      // MISCONF: it cannot save its data, and writes nothing
+	KindOther                        // anything else
+	numKinds
+)
+
+var kindNames = [numKinds]string{
+	"timeout", "network", "moved", "ask", "tryagain", "clusterdown", "readonly", "loading", "masterdown",
+	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "breaker", "noscript", "misconf", "other",
+}
+
+// String returns the word used in metrics.
+func (k ErrorKind) String() string { return kindNames[k] }
+
+// Kinds lists all kinds.
+func Kinds() []ErrorKind {
+	kinds := make([]ErrorKind, numKinds)
+	for i := range kinds {
+		kinds[i] = ErrorKind(i)
+	}
+	return kinds
+}
+
+// prefixes maps the first word of an error reply to its kind. Texts behind it
+// differ between Redis, Valkey and their versions.
+var prefixes = map[string]ErrorKind{
+	"MOVED": KindMoved, "ASK": KindAsk, "TRYAGAIN": KindTryAgain, "CLUSTERDOWN": KindClusterDown,
+	"READONLY": KindReadOnly, "LOADING": KindLoading, "MASTERDOWN": KindMasterDown, "OOM": KindOOM,
+	"BUSY": KindBusy, "NOREPLICAS": KindNoReplicas, "NOAUTH": KindAuth, "WRONGPASS": KindAuth,
+	"NOPERM": KindAuth, "WRONGTYPE": KindWrongType, "LGFORMAT": KindFormat,
+	"NOSCRIPT": KindNoScript, "MISCONF": KindMisconf,
+}
+
+// kindOf classifies an error.
+func kindOf(err error) ErrorKind {
+	var reply redis.Error
+	var network net.Error
+	var down *downError
+	switch {
+	case errors.As(err, &down):
+		return down.kind()
+	case errors.Is(err, ErrNotMaster):
+		return KindRole
+	case errors.Is(err, errOverload):
+		return KindOverload
+	case errors.Is(err, errBreaker):
+		return KindBreaker
+	case errors.Is(err, errNoNode):
+		return KindNoNode
+	case errors.Is(err, errState):
+		return KindFormat
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout):
+		return KindTimeout
+	case errors.As(err, &network) && network.Timeout():
+		return KindTimeout
+	case errors.As(err, &reply):
+		return kindOfReply(reply.Error())
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrClosed), errors.Is(err, net.ErrClosed):
+		return KindNetwork
+	default:
+		return KindOther
+	}
+}
+
+// insideScript are parts of what Redis says when a script's command fails for
+// what would have been a redirect or a refusal outside of one.
+var insideScript = []struct {
+	part string
+	kind ErrorKind
+}{
+	{"non local key", KindMoved},
+	{"slot not served", KindClusterDown},
+	{"cluster is down", KindClusterDown},
+	{"ACL failure", KindAuth},
+	{"executing the script can't", KindAuth},
+}
+
+// kindOfReply classifies an error reply.
+func kindOfReply(text string) ErrorKind {
+	if _, inner, ok := strings.Cut(text, ": -"); ok { // as Redis 6 words what failed inside a script
+		text = inner
+	}
+	word, rest, _ := strings.Cut(text, " ")
+	if word == "ERR" {
+		word, _, _ = strings.Cut(rest, " ")
+	}
+	if k, ok := prefixes[word]; ok {
+		return k
+	}
+	for _, inside := range insideScript {
+		if strings.Contains(text, inside.part) {
+			return inside.kind
+		}
+	}
+	return KindOther
+}
+
+// Forbidden reports whether an error says that the user may not do something, or has
+// not logged in.
+func Forbidden(err error) bool { return err != nil && kindOf(err) == KindAuth }
+
+// needsReload reports whether trouble of this kind may mean that the
+// topology has changed.
+func (k ErrorKind) needsReload() bool {
+	switch k {
+	case KindTimeout, KindNetwork, KindMoved, KindAsk, KindClusterDown, KindReadOnly, KindMasterDown, KindRole, KindNoNode:
+		return true
+	default:
+		return false
+	}
+}
+
+// countsAgainstNode reports whether trouble of this kind counts against the node's breaker: the trouble of
+// its transport, or of its own state. A reply about one bucket is no evidence about the
+// others, and a node that sends an unknown reply does reply.
+func (k ErrorKind) countsAgainstNode() bool {
+	switch k {
+	case KindTimeout, KindNetwork, KindClusterDown, KindReadOnly, KindLoading, KindMasterDown, KindOOM, KindBusy,
+		KindNoReplicas, KindAuth, KindRole, KindOverload, KindMisconf:
+		return true
+	default:
+		return false
+	}
+}
+
+// ofBucket reports whether trouble of this kind is that of one bucket's value.
+func (k ErrorKind) ofBucket() bool { return k == KindWrongType || k == KindFormat }
+
+// counters count what happened to calls.
+type counters struct {
+	failures    [numKinds]atomic.Int64
+	redirects   [numKinds]atomic.Int64
+	scriptLoads atomic.Int64
+	refundsLost atomic.Int64
+	reloads     atomic.Int64
+	resets      atomic.Int64
+	roleErrors  atomic.Int64
+}
+
+// Stats is a snapshot of what a store counted.
+type Stats struct {
+	// Trouble counts calls that were left undecided, by Kind.
+	Trouble [numKinds]int64
+	// Redirects counts calls that were asked for again where a redirect led, by Kind.
+	Redirects [numKinds]int64
+	// ScriptLoads counts the times a script had to be loaded into a node.
+	ScriptLoads int64
+	// RefundsLost counts buckets whose units could not be given back, or may have
+	// been taken by a call whose reply did not come.
+	RefundsLost int64
+	// Reloads counts the times the topology was asked for.
+	Reloads int64
+	// Resets counts masters that lost their data.
+	Resets int64
+	// RoleErrors counts connections that were refused because the node is no master.
+	RoleErrors int64
+}

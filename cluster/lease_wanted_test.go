@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestWish: a call that may take more gets the more that fits, all or nothing in
+// every bucket, and the units left are told behind it.
+func TestWish(t *testing.T) {
+	s := open(t, redistest.SharedNode(t).Addr)
+	for i, c := range []struct {
+		tenant, op int64 // units of the two limits
+		wish, cost int64
+		more       int64
+		allowed    bool
+	}{
+		{10, 10, 5, 1, 5, true},
+		{10, 4, 5, 1, 3, true}, // the narrower bucket bounds both
+		{10, 9, 5, 2, 3, true}, // four checks of 2 fit into 9
+		{10, 1, 5, 1, 0, true}, // nothing beyond the check itself
+		{10, 10, 5, 11, 0, false},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			set := compile(t,
+				spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprintf("%d/366d", c.tenant)},
+				spec{ID: "op", By: []string{"tenant", "op"}, Rate: fmt.Sprintf("%d/366d", c.op), Algorithm: "fixed_window"},
+			)
+			req := limit.Request{Tenant: fmt.Sprint("wish-", i), Op: "x", Cost: c.cost}
+			var b limit.Buffer
+			set.Resolve(&req, testAddrs, 0, &b)
+			for j := range b.Items {
+				b.Items[j].Wish = c.wish
+			}
+			s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+			for j, units := range []int64{c.tenant, c.op} {
+				it := &b.Items[j]
+				taken := int64(0)
+				if c.allowed {
+					taken = (1 + c.more) * c.cost
+				}
+				if it.Source != limit.SourceStore || it.Allowed != c.allowed || it.More != c.more || it.Remaining != units-taken {
+					t.Errorf("%s: %+v, want %d more and %d left", it.Limit.ID, it, c.more, units-taken)
+				}
+			}
+		})
+	}
+}
+
+// TestWishesComeLast: what the checks of a flight need is not taken ahead by one of
+// them.
+func TestWishesComeLast(t *testing.T) {
+	const units, size = 10, 20
+	s := open(t, redistest.SharedNode(t).Addr)
+	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprint(units, "/366d")})
+	at := limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}
+	done := make(chan uint64, size)
+	buffers := make([]limit.Buffer, size)
+	var ends []func() bool
+	for i := range buffers {
+		b := &buffers[i]
+		set.Resolve(&limit.Request{Tenant: "wishes-last", Cost: 1}, testAddrs, 0, b)
+		if i == 0 {
+			b.Items[0].Wish = 9
+		}
+		ends = append(ends, s.Start(at, b.Items, b.Calls, func(token uint64) { done <- token }, uint64(i)))
+	}
+	s.Flush()
+	for range buffers {
+		<-done
+	}
+	for i, end := range ends {
+		it := &buffers[i].Items[0]
+		if end() || it.Source != limit.SourceStore || it.Allowed != (i < units) || it.More != 0 {
+			t.Errorf("check %d: %+v by %s, %d more", i, it.Verdict, it.Source, it.More)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// What a lane's goroutine does with the replies of its node.
+
+// onReadTimeout decides what a read that timed out means: nothing, unless a reply is
+// overdue.
+func (p *pipeline) onReadTimeout() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from := time.Now()
+	if len(p.inFlight) > 0 {
+		if from.Sub(p.inFlight[0].sentAt) >= p.ioTimeout {
+			return errOverdue
+		}
+		from = p.inFlight[0].sentAt
+	}
+	return p.conn.SetReadDeadline(from.Add(p.ioTimeout))
+}
+
+// read settles flights as their replies arrive. It returns how many, and why no
+// more can be read.
+func (p *pipeline) read() (settled int, err error) {
+	in := p.conn.in
+	defer p.notifyAnswered()
+	for ; ; settled++ {
+		if err := in.await(); err != nil {
+			return settled, err
+		}
+		p.mu.Lock()
+		if len(p.inFlight) == 0 {
+			p.mu.Unlock()
+			return settled, errReply
+		}
+		b := p.inFlight[0]
+		p.mu.Unlock()
+		if err := p.readReplies(b, in); err != nil {
+			return settled, err
+		}
+		p.mu.Lock()
+		p.inFlight = append(p.inFlight[:0], p.inFlight[1:]...)
+		if len(b.missing) > 0 {
+			p.resend = append(p.resend, b) // its reader stays
+		} else {
+			p.release(b)
+		}
+		p.mu.Unlock()
+		p.trySend()
+	}
+}
+
+// notifyAnswered tells the callers of answered tickets.
+func (p *pipeline) notifyAnswered() {
+	for _, nr := range p.answered {
+		nr.notifyDone()
+	}
+	clear(p.answered)
+	p.answered = p.answered[:0]
+}
+
+// maxResends is how often a flight is sent again because its script was flushed: each time
+// it takes one more flush in the fraction of a millisecond between two commands.
+const maxResends = 8
+
+// readReplies reads the replies to a flight. Commands that found no script did not
+// run: they are to be sent once more, behind the script.
+func (p *pipeline) readReplies(b *batch, in *respReader) error {
+	b.notify = p.notifyLater
+	defer func() { b.notify = (*nodeRequest).notifyDone }()
+	var last error
+	failed := 0
+	b.inTime = 0
+	tell := func(err error, items []limit.Item) {
+		kind := kindOf(err)
+		if !kind.ofBucket() {
+			last = err
+		}
+		if kind.countsAgainstNode() {
+			failed++
+		} else {
+			b.inTime++
+		}
+		p.onFailure(err, items)
+	}
+	if len(b.missing) > 0 { // it was loaded first
+		if _, err := in.strings(); err != nil {
+			return err
+		}
+	}
+	again := b.missing
+	b.missing = nil
+	for i := range b.commands {
+		if again != nil && !slices.Contains(again, i) {
+			continue
+		}
+		if b.commands[i].route.asking {
+			if _, err := in.line(); err != nil {
+				return err
+			}
+		}
+		none, err := in.startsWith("-NOSCRIPT")
+		if err != nil {
+			return err
+		}
+		if none && b.resends < maxResends {
+			b.missing = append(b.missing, i)
+			_, err = in.line()
+		} else {
+			err = b.readReply(&b.commands[i], in, tell)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if b.missing != nil {
+		b.resends++
+		p.onScriptLoad()
+		b.resend = appendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
+		for _, i := range b.missing {
+			b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
+		}
+	}
+	p.report(last)
+	p.record(breaker.Outcome{OK: b.inTime, Failed: failed, Err: last})
+	return nil
+}

@@ -1,0 +1,287 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+)
+
+const (
+	// replyBuffer is what is read at once: the reply to a full flight fits.
+	replyBuffer = 16 << 10
+	// keepBuffer is how large the buffer may stay.
+	keepBuffer = 256 << 10
+	// maxReplyLine bounds a line of a reply. Of an error's line the rest is dropped, up to
+	// maxErrorLine: it may name a key, which takes at most 16 KiB.
+	maxReplyLine = 4 << 10
+	maxErrorLine = 64 << 10
+	// maxReplyBulk bounds a text of a reply. The longest names the keys of a request's
+	// buckets: at most 64, of 16 KiB each.
+	maxReplyBulk = 2 << 20
+	// maxReplyWords and maxReplyDepth bound what else than decisions is replied:
+	// the longest is that to ROLE, of three words for each replica.
+	maxReplyWords = 4096
+	maxReplyDepth = 3
+)
+
+// respReader reads what a node respReader, in RESP2. It belongs to one goroutine.
+type respReader struct {
+	conn net.Conn
+	buf  []byte
+	r, w int
+	// beforeRead, unless nil, is called before a read, which may wait.
+	beforeRead func()
+	// onTimeout is asked when a read timed out; nil goes on waiting.
+	onTimeout func() error
+}
+
+func newRESPReader(conn net.Conn) *respReader {
+	return &respReader{conn: conn, buf: make([]byte, replyBuffer)}
+}
+
+// fill reads more.
+func (in *respReader) fill() error {
+	switch {
+	case in.r == in.w:
+		in.r, in.w = 0, 0
+		if len(in.buf) > keepBuffer { // a rare long text is no reason to keep its room
+			in.buf = make([]byte, replyBuffer)
+		}
+	case in.w == len(in.buf):
+		if in.r == 0 {
+			in.buf = append(in.buf, make([]byte, len(in.buf))...)
+		}
+		in.w = copy(in.buf, in.buf[in.r:in.w])
+		in.r = 0
+	}
+	if in.beforeRead != nil {
+		in.beforeRead()
+	}
+	for {
+		n, err := in.conn.Read(in.buf[in.w:])
+		in.w += n
+		switch {
+		case n > 0:
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded) && in.onTimeout != nil:
+			err = in.onTimeout()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// await waits for the first byte of a reply.
+func (in *respReader) await() error {
+	if in.r < in.w {
+		return nil
+	}
+	return in.fill()
+}
+
+// line returns the next line without its end. It is valid until the next read.
+func (in *respReader) line() ([]byte, error) {
+	for from := 0; ; {
+		if i := bytes.IndexByte(in.buf[in.r+from:in.w], '\n'); i >= 0 {
+			line := in.buf[in.r : in.r+from+i]
+			in.r += from + i + 1
+			if len(line) < 2 || line[len(line)-1] != '\r' {
+				return nil, errReply
+			}
+			return line[:len(line)-1], nil
+		}
+		from = in.w - in.r
+		if from > maxReplyLine {
+			if in.buf[in.r] == '-' {
+				return in.longError()
+			}
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxReplyLine)
+		}
+		if err := in.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// longError returns the beginning of an error's line and drops the rest of it: the names in
+// it may be long.
+func (in *respReader) longError() ([]byte, error) {
+	line := bytes.Clone(in.buf[in.r : in.r+maxReplyLine])
+	for dropped := 0; dropped <= maxErrorLine; {
+		if i := bytes.IndexByte(in.buf[in.r:in.w], '\n'); i >= 0 {
+			in.r += i + 1
+			return line, nil
+		}
+		dropped += in.w - in.r
+		in.r = in.w
+		if err := in.fill(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxErrorLine)
+}
+
+// array reads the length of an array. An error that was replied instead is
+// returned as a replyError.
+func (in *respReader) array() (int, error) {
+	line, err := in.line()
+	if err != nil {
+		return 0, err
+	}
+	switch line[0] {
+	case '*':
+		n, ok := parseNumber(line[1:])
+		if !ok || n < 0 || n > 1<<20 {
+			return 0, errReply
+		}
+		return int(n), nil
+	case '-':
+		return 0, replyError(line[1:])
+	default:
+		return 0, errReply
+	}
+}
+
+// errNumber is returned for a number that no decision has: it says nothing of other
+// calls, which go on to be read.
+const errNumber = replyError("LGFORMAT a number that the script does not reply")
+
+// integer reads an integer. A text that was replied instead is returned as a
+// replyError.
+func (in *respReader) integer() (int64, error) {
+	line, err := in.line()
+	if err != nil {
+		return 0, err
+	}
+	switch line[0] {
+	case ':':
+		n, ok := parseNumber(line[1:])
+		if !ok {
+			return 0, errNumber
+		}
+		return n, nil
+	case '$', '-':
+		text, err := in.text(line)
+		if err != nil {
+			return 0, err
+		}
+		return 0, replyError(text)
+	default:
+		return 0, errReply
+	}
+}
+
+// text reads a string, or an error that was replied instead, whose first line
+// is given.
+func (in *respReader) text(line []byte) (string, error) {
+	switch line[0] {
+	case '+':
+		return string(line[1:]), nil
+	case '-':
+		return string(line[1:]), nil
+	case '$':
+	default:
+		return "", errReply
+	}
+	n, ok := parseNumber(line[1:])
+	if !ok || n < 0 || n > maxReplyBulk {
+		return "", errReply
+	}
+	need := int(n) + 2
+	for in.w-in.r < need {
+		if err := in.fill(); err != nil {
+			return "", err
+		}
+	}
+	s := string(in.buf[in.r : in.r+int(n)])
+	in.r += need
+	return s, nil
+}
+
+// parseNumber reads a decimal number of up to 18 digits.
+func parseNumber(b []byte) (int64, bool) {
+	negative := len(b) > 0 && b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+// startsWith reports whether the next reply begins with prefix, which is shorter
+// than any reply.
+func (in *respReader) startsWith(prefix string) (bool, error) {
+	for in.w-in.r < 4 {
+		if err := in.fill(); err != nil {
+			return false, err
+		}
+	}
+	if in.buf[in.r] != prefix[0] {
+		return false, nil
+	}
+	for in.w-in.r < len(prefix) {
+		if bytes.IndexByte(in.buf[in.r:in.w], '\n') >= 0 {
+			return false, nil
+		}
+		if err := in.fill(); err != nil {
+			return false, err
+		}
+	}
+	return string(in.buf[in.r:in.r+len(prefix)]) == prefix, nil
+}
+
+// strings reads a reply of any shape that is asked for and returns its strings and
+// numbers, one after the other. An error reply is returned as a replyError.
+func (in *respReader) strings() ([]string, error) { return in.appendStrings(nil, maxReplyDepth) }
+
+// appendStrings is words for a reply in which arrays stand depth deep.
+func (in *respReader) appendStrings(words []string, depth int) ([]string, error) {
+	line, err := in.line()
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == maxReplyWords {
+		return nil, errReply
+	}
+	switch line[0] {
+	case '-':
+		return nil, replyError(line[1:])
+	case ':':
+		return append(words, string(line[1:])), nil
+	case '*':
+		n, ok := parseNumber(line[1:])
+		if !ok || depth == 0 || n > maxReplyWords {
+			return nil, errReply
+		}
+		for range n {
+			if words, err = in.appendStrings(words, depth-1); err != nil {
+				return nil, err
+			}
+		}
+		return words, nil
+	default:
+		if string(line) == "$-1" {
+			return words, nil
+		}
+		word, err := in.text(line)
+		if err == nil && len(word) > maxReplyLine {
+			err = errReply
+		}
+		return append(words, word), err
+	}
+}

@@ -1,0 +1,257 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// bytesConn is a connection on which some bytes arrive, in pieces, and then the
+// end.
+type bytesConn struct {
+	net.Conn
+	rest   []byte
+	pieces *rand.Rand
+}
+
+func (c *bytesConn) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(b), len(c.rest), 1+c.pieces.IntN(40))
+	copy(b, c.rest[:n])
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func repliesOf(b []byte, seed uint64) *respReader {
+	return newRESPReader(&bytesConn{rest: b, pieces: rand.New(rand.NewPCG(seed, 3))})
+}
+
+// someReplies are where the fuzzers begin.
+var someReplies = []string{
+	"*2\r\n:1700000000000000\r\n:5\r\n",
+	"*4\r\n:1700000000000000\r\n:5000000\r\n$7\r\nLGCLOCK\r\n$8\r\nnot here\r\n",
+	"*9\r\n:1700000000000000\r\n:1\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n",
+	"*0\r\n", "*-1\r\n", "-NOSCRIPT No matching script.\r\n", "-ERR x\r\n", "+OK\r\n", "$-1\r\n", ":-1\r\n",
+	"*3\r\n$6\r\nmaster\r\n:0\r\n*1\r\n*3\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n$1\r\n0\r\n",
+	"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$5\r\nab", "*1048577\r\n", ":999999999999999999\r\n", "\r\n", "\n",
+}
+
+// FuzzReplies reads arbitrary bytes in every way that a lane reads: the same in
+// whatever pieces they come, without a buffer that grows, and without asking for
+// more than there is of a reply that is whole.
+func FuzzReplies(f *testing.F) {
+	for i, text := range someReplies {
+		f.Add([]byte(text), uint64(i))
+	}
+	read := []func(*respReader) (any, error){
+		func(in *respReader) (any, error) { return in.strings() },
+		func(in *respReader) (any, error) { return in.array() },
+		func(in *respReader) (any, error) { return in.integer() },
+		func(in *respReader) (any, error) { return in.startsWith("-NOSCRIPT") },
+		func(in *respReader) (any, error) {
+			line, err := in.line()
+			return string(line), err
+		},
+	}
+	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+		one, other := repliesOf(b, seed), repliesOf(b, seed+1)
+		which := rand.New(rand.NewPCG(seed, 4))
+		for range len(b) + 1 {
+			i := which.IntN(len(read))
+			got, err := read[i](one)
+			again, errAgain := read[i](other)
+			if !sameReply(got, again) || !sameFailure(err, errAgain) {
+				t.Fatalf("reading %d: %v, %v in some pieces, %v, %v in others", i, got, err, again, errAgain)
+			}
+			if words, ok := got.([]string); ok && len(words) > maxReplyWords {
+				t.Fatalf("%d words", len(words))
+			}
+			if len(one.buf) > 2*maxReplyBulk {
+				t.Fatalf("the buffer has grown to %d bytes", len(one.buf))
+			}
+			var refused replyError
+			if err != nil && !errors.As(err, &refused) {
+				return // a lane hangs up
+			}
+		}
+	})
+}
+
+func sameReply(a, b any) bool {
+	wordsA, isWords := a.([]string)
+	if !isWords {
+		return a == b
+	}
+	wordsB := b.([]string)
+	if len(wordsA) != len(wordsB) {
+		return false
+	}
+	for i := range wordsA {
+		if wordsA[i] != wordsB[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func sameFailure(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Error() == b.Error()
+}
+
+// numberReply makes arbitrary bytes a reply to a flight that is well formed, and
+// has a number or an error wherever there should be one.
+func numberReply(fl *batch, b []byte) []byte {
+	next := func() int64 {
+		if len(b) < 9 {
+			return int64(len(b))
+		}
+		n := int64(binary.LittleEndian.Uint64(b)) >> (b[8] % 64)
+		b = b[9:]
+		return n % 1e18
+	}
+	var out []byte
+	for i := range fl.commands {
+		n, body := 1, fmt.Appendf(nil, ":%d\r\n", next())
+		for r := fl.commands[i].first; r >= 0; r = fl.runs[r].next {
+			for g := fl.runs[r].first; g >= 0; g = fl.groups[g].next {
+				numbers := 0
+				for j := range fl.groups[g].items {
+					numbers += stateNumbers(&fl.groups[g].items[j].Limit.Params)
+				}
+				switch {
+				case next()%8 == 7:
+					body = append(body, []string{"-ERR no\r\n", "$7\r\nLGCLOCK\r\n"}[next()&1]...)
+					n++
+					continue
+				case fl.runs[r].op == opRefund:
+					numbers = 1
+				}
+				for range numbers {
+					body = fmt.Appendf(body, ":%d\r\n", next())
+				}
+				n += numbers
+			}
+		}
+		out = append(appendArray(out, n), body...)
+	}
+	return out
+}
+
+// FuzzSettle settles flights of all kinds of calls with arbitrary bytes for a
+// reply, or with arbitrary numbers in one. Every call is answered once, whatever
+// comes, and nothing that is told is impossible.
+func FuzzSettle(f *testing.F) {
+	for i, text := range someReplies {
+		f.Add([]byte(text), uint8(i), uint64(i))
+		f.Add(bytes.Repeat([]byte(text), 20), uint8(16*i), uint64(2*i+1))
+	}
+	set := compile(f,
+		spec{ID: "bucket", By: []string{"tenant"}, Rate: "100/s"},
+		spec{ID: "huge", By: []string{"tenant", "user"}, Rate: "1099511627775/366d"},
+		spec{ID: "sliding", By: []string{"tenant", "op"}, Rate: "100/m", Algorithm: "sliding_window"},
+		spec{ID: "month", By: []string{"tenant", "op"}, Rate: "100/month", Algorithm: "fixed_window"},
+		spec{ID: "ip", By: []string{"region"}, Rate: "9/h", Algorithm: "fixed_window", Mode: "shadow"},
+	)
+	f.Fuzz(func(t *testing.T, b []byte, kind uint8, seed uint64) {
+		tickets := someTickets(set, kind)
+		fl := newBatch()
+		fl.opts = batchOptions{acrossSlots: kind&1 > 0, declared: kind&2 > 0, separate: kind&4 > 0}
+		calls := 0
+		for _, tk := range tickets {
+			calls += len(tk.calls)
+			if !fl.addRequest(tk, time.Now()) {
+				t.Fatal("not on board")
+			}
+		}
+		fl.encode("sha")
+		if seed&1 == 1 {
+			b = numberReply(fl, b)
+		}
+		told := 0
+		tell := func(error, []limit.Item) { told++ }
+		in := repliesOf(b, seed)
+		for i := range fl.commands {
+			if err := fl.readReply(&fl.commands[i], in, tell); err != nil {
+				for i := range fl.commands {
+					fl.failCommand(&fl.commands[i], err, true, tell)
+				}
+				break
+			}
+		}
+		for _, tk := range tickets {
+			calls -= judgeTicket(t, tk)
+		}
+		if calls != told {
+			t.Fatalf("%d calls are undecided, and %d were told", calls, told)
+		}
+	})
+}
+
+// someTickets are tickets of several callers, with equal calls and different
+// ones.
+func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
+	var tickets []*nodeRequest
+	for i := range 3 {
+		tk := newNodeRequest()
+		var b limit.Buffer
+		for j := range 4 {
+			req := limit.Request{Tenant: []string{"a", "b"}[j%2], Cost: int64(1 + i*j%3)}
+			if kind&8 > 0 {
+				req.Op = "GET /a"
+			}
+			if kind&16 > 0 || j == 3 {
+				req.Dims = []limit.Dim{{Name: "region", Value: "eu"}, {Name: "user", Value: "u"}}
+			}
+			set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
+		}
+		b.Items[0].Wish = int64(i) // more checks like it, if there are units
+		tk.reset(op(kind>>5%3), route{}, b.Items, time.Now().Add(time.Hour))
+		tk.calls = append(tk.calls, b.Calls...)
+		tk.open = len(tk.calls)
+		tickets = append(tickets, tk)
+	}
+	return tickets
+}
+
+// judgeTicket checks a ticket that was settled, and returns how many of its
+// calls are decided, or are to be asked again.
+func judgeTicket(t *testing.T, tk *nodeRequest) int {
+	t.Helper()
+	if tk.open != 0 || len(tk.done) != 1 {
+		t.Fatalf("%d calls open, %d tokens", tk.open, len(tk.done))
+	}
+	decided := tk.refunds + len(tk.retries)
+	for _, c := range tk.calls {
+		items := tk.items[c.First:c.Last]
+		for i := range items {
+			if items[i].Source != items[0].Source {
+				t.Fatal("a call is decided in part")
+			}
+			v := items[i].Verdict
+			if more := items[i].More; more < 0 || more > items[0].Wish || more > 0 && !v.Allowed && items[i].Enforced() {
+				t.Fatalf("%d more checks of %d: %+v", more, items[0].Wish, v)
+			}
+			if v.Remaining < 0 || v.Wait < limit.Never || v.Allowed && v.Wait != 0 || v.Reset < 0 || v.Remaining > math.MaxInt64/2 {
+				t.Fatalf("impossible: %+v", v)
+			}
+		}
+		if items[0].Source != limit.SourceNone {
+			decided++
+		}
+	}
+	return decided
+}

@@ -1,0 +1,209 @@
+-- Calls of any limits: their buckets are read, decided together and charged. What
+-- is read of the arguments, and what is replied, is said in main.lua.
+
+-- A bucket of the call being decided is a table, made for the call:
+--   key, field       where it is kept; no field for a key of its own
+--   level, due       of a token bucket with a level: that, and the granule in which the
+--                    stored value says it is full, nil where none is stored
+--   state, stored,   of the others: the six numbers brought to now, those that are
+--   format,          stored, their format, and whether the state has to be stored even
+--   rewritten        if nothing is taken
+--   fits             how many checks it has room for
+
+-- INSERT expiring_units
+
+-- address returns the buckets of a call of the limits.
+local function address(limits)
+  local buckets, hash = {}, nil
+  for i = 1, #limits do
+    local l = limits[i]
+    if l.field then
+      if not hash then
+        key_at = key_at + 1
+        hash = keys[key_at]
+      end
+      local f = l.one_field
+      if not f then
+        f = ARGV[at]
+        at = at + 1
+      end
+      buckets[i] = {key = hash, field = f}
+    end
+  end
+  for i = 1, #limits do
+    if not limits[i].field then
+      key_at = key_at + 1
+      buckets[i] = {key = keys[key_at]}
+    end
+  end
+  return buckets
+end
+
+-- load_level reads a bucket's value at sight. It returns the units that the bucket can
+-- give, or nil where the value has to be examined.
+local function load_level(b, l, raw)
+  if not raw then
+    b.level = l.full
+    return l.capacity
+  elseif #raw ~= l.size or sub(raw, 1, l.head) ~= l.prefix then
+    return nil
+  end
+  local last, was = unpack_struct('<dd', raw, l.head + 1)
+  if not is_level(l, last, was) then
+    return nil
+  end
+  b.due = level_due(l, last, was)
+  b.level = min(l.full, was + (now - last) * l.count)
+  return floor(b.level / l.period)
+end
+
+-- load reads a bucket's value and brings it to now. It returns the units that
+-- the bucket can give, or nil and an error text.
+local function load(b, l, hold)
+  if l.algorithm >= SLIDING_LOG then
+    return expiring_units().load(b, l, hold)
+  end
+  local raw = fetch(b.key, b.field)
+  if raw and raw.err then
+    return nil, raw.err
+  end
+  local units = l.sight and load_level(b, l, raw)
+  if units then
+    return units
+  end
+  local known, form = nil, 0
+  if raw then
+    known, form = unpack_state(l, raw)
+    if not known then
+      return nil, NO_STATE
+    end
+  end
+  local s, changed = enter(l, known)
+  if not s then
+    return nil, 'LGCLOCK'
+  end
+  b.state, b.stored, b.format, b.rewritten = s, known, form, changed
+  return room(l, s)
+end
+
+-- reply appends a number, or the error text of a call.
+local function reply(what)
+  n_out = n_out + 1
+  out[n_out] = what
+end
+
+-- retract takes back what was replied since, and replies an error text instead.
+local function retract(since, err)
+  for j = since + 1, n_out do
+    out[j] = nil
+  end
+  n_out = since
+  reply(err)
+end
+
+-- reply_bucket appends the numbers of a bucket, and reports whether all are such that
+-- the reply can carry them exactly.
+local function reply_bucket(b, l)
+  local s, first = b.state, n_out + 1
+  if b.level then
+    reply(b.level)
+  elseif l.levels then
+    reply(s[1] * l.period + s[2])
+  elseif l.algorithm == TOKEN_BUCKET then
+    reply(s[1])
+    reply(s[2])
+  else
+    for j = 1, #s do
+      reply(s[j])
+    end
+  end
+  for j = first, n_out do
+    if not (out[j] >= -EXACT and out[j] <= EXACT) then -- nor is NaN
+      return false
+    end
+  end
+  return true
+end
+
+-- take charges a bucket for n checks, and returns what went wrong, or nil.
+local function take(b, l, n, hold)
+  if b.level then
+    if n == 0 then
+      return nil
+    end
+    local left = b.level - n * l.need
+    local till = level_due(l, now, left)
+    return write(b.key, b.field, l.stamp .. pack('<d', left), (till + 1) * l.granule / 1000, till == b.due)
+  end
+  if n == 0 and not b.rewritten then
+    return nil
+  elseif l.algorithm >= SLIDING_LOG then
+    return expiring_units().take(b, l, n, hold)
+  end
+  local s, was = b.state, b.stored
+  charge(l, s, n * l.cost)
+  local armed = was and not b.rewritten and expires_at(l, was) == expires_at(l, s)
+  return save(l, b.key, b.field, s, b.format, armed)
+end
+
+-- decide_call decides a call that stands for n checks, and returns how many it
+-- granted, nil if it could not. Hold is of a call that is held: the holder's name and
+-- for how many ms.
+local function decide_call(limits, buckets, n, verb, hold)
+  local granted, before = n, n_out
+  for i = 1, #limits do
+    local l, b = limits[i], buckets[i]
+    local units, err = load(b, l, hold)
+    if not units then
+      retract(before, err)
+      return nil
+    end
+    b.fits = max(0, floor(units / l.cost))
+    if l.enforced and b.fits < granted then
+      granted = b.fits
+    end
+  end
+  for i = 1, #limits do
+    if not reply_bucket(buckets[i], limits[i]) then
+      retract(before, NO_STATE)
+      return nil
+    end
+  end
+  for i = 1, verb == 'take' and #limits or 0 do
+    local err = take(buckets[i], limits[i], min(granted, buckets[i].fits), hold)
+    if err then
+      retract(before, err)
+      return nil
+    end
+  end
+  return granted
+end
+
+-- guarded calls f, and replies an error text for the call alone if f fails: what lies
+-- in one bucket must not fail the other calls of the run.
+local function guarded(f, ...)
+  local before = n_out
+  local ok, err = pcall(f, ...)
+  if not ok then
+    retract(before, 'LGERROR ' .. sub(tostring(type(err) == 'table' and err.err or err), 1, 256))
+  end
+end
+
+-- INSERT refund_settle
+
+-- decide_any decides a run of calls of any limits.
+local function decide_any(verb, limits, n_calls, several)
+  if verb ~= 'take' and verb ~= 'peek' then
+    return refund_settle()(verb, limits, n_calls)
+  end
+  for _ = 1, n_calls do
+    local n = 1
+    if several then
+      n = tonumber(ARGV[at])
+      at = at + 1
+    end
+    guarded(decide_call, limits, address(limits), n, verb)
+  end
+end
+
+return decide_any

@@ -1,0 +1,452 @@
+-- What is done with a call after it was granted: it is given back, or repeated to
+-- whoever makes it again, or, if it is held, settled.
+--
+-- A record is kept under a key of its own, as a MessagePack array:
+--   1 the texts of the call's limits, 2 when it was granted, 3 how many ms it is kept
+--   4 OPEN, SETTLED or CANCELLED, 5 when it ends, 6 of what is held its buckets: for each the
+--     key, the field or false, the limit's text, whether the charge follows what is
+--     used, the units, and the window they were taken in
+--   7 who holds its slots, 8 how often it was repeated, and from 9 on what the buckets were
+
+local OPEN, SETTLED, CANCELLED = 1, 2, 3
+local REPEATS = 10000000 -- for so long, in us, what was settled is repeated
+local ANSWER = 9 -- where in a record the answer begins
+local LONG_NAME = 512 -- from this length in bytes a bucket's refusals are not cached, see package limiter
+
+-- window_of returns the window in which a bucket has been charged.
+local function window_of(b, l)
+  if l.algorithm == SLIDING_LOG then
+    return now
+  elseif l.algorithm >= SLIDING_LOG or l.algorithm == TOKEN_BUCKET then
+    return 0
+  end
+  return b.state[1]
+end
+
+-- holder returns the name that the call of a record has in sets of slots: one for each
+-- time that it is granted, so that what is done with another grant of the same id does
+-- not reach it.
+local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) .. string.format('@%.0f', now) end
+
+-- MAX_RECORD is longer, in bytes, than a record of eight buckets of the longest names: what
+-- somebody else put there must not keep the server busy.
+local MAX_RECORD = 262144
+
+-- is_record reports whether was is a record.
+local function is_record(was)
+  if type(was) ~= 'table' or type(was[1]) ~= 'string' or type(was[6]) ~= 'table' or type(was[7]) ~= 'string' then
+    return false
+  end
+  for i = 2, #was do
+    local n = was[i]
+    if i ~= 6 and i ~= 7 and (type(n) ~= 'number' or n ~= floor(n) or n < (i < ANSWER and 0 or -EXACT) or n > EXACT) then
+      return false
+    end
+  end
+  for i = 1, #was[6] do
+    local b = was[6][i]
+    if type(b) ~= 'table' or type(b[1]) ~= 'string' or type(b[3]) ~= 'string' or type(b[5]) ~= 'number' or type(b[6]) ~= 'number' then
+      return false
+    end
+  end
+  return #was >= 8
+end
+
+-- numbers returns how many numbers the states of the limits have in a reply.
+local function numbers(limits)
+  local n = 0
+  for i = 1, #limits do
+    local l = limits[i]
+    if l.levels then
+      n = n + 1
+    elseif l.algorithm == TOKEN_BUCKET then
+      n = n + 2
+    else
+      n = n + (l.algorithm >= SLIDING_LOG and 4 or 6)
+    end
+  end
+  return n
+end
+
+-- read_record returns the record under a key, nil if there is none, and an error text
+-- where something else is kept there.
+local function read_record(record)
+  local size = redis.pcall('STRLEN', record)
+  if failure(size) then
+    return nil, size.err
+  elseif size > MAX_RECORD then
+    return nil, NO_STATE
+  end
+  local kept = redis.pcall('GET', record)
+  if not kept then
+    return nil
+  elseif kept.err then
+    return nil, kept.err
+  end
+  local ok, was = pcall(cmsgpack.unpack, kept)
+  if ok and is_record(was) then
+    return was
+  end
+  return nil, NO_STATE
+end
+
+local function write_record(record, was)
+  return failure(redis.pcall('SET', record, cmsgpack.pack(was), 'PX', string.format('%.0f', was[3])))
+end
+
+-- give_back returns a state with units back in it, or nil when they no longer
+-- weigh: a window that has passed takes nothing back. The units of a sliding window
+-- weigh for one period more after its end.
+local function give_back(l, s, units, window)
+  s = {s[1], s[2], s[3], s[4], s[5], s[6]}
+  if l.algorithm == TOKEN_BUCKET then
+    s[1] = s[1] + units
+    if s[1] >= s[6] then
+      s[1], s[2] = s[6], 0
+    end
+    return s
+  elseif l.algorithm == SLIDING_WINDOW then
+    local period = s[2] - s[1]
+    sliding_move(s, period)
+    if window == s[1] - period and s[4] > 0 then
+      s[4] = max(0, s[4] - units)
+      return s
+    end
+  elseif s[2] <= now then
+    return nil
+  end
+  if s[1] ~= window or s[3] == 0 then
+    return nil
+  end
+  s[3] = max(0, s[3] - units)
+  return s
+end
+
+-- written_by returns the limit that a token bucket was written by last: it stays its.
+local function written_by(s)
+  local full = muldiv_ceil(s[6], s[5], s[4])
+  local granule = max(1000000, floor(full / 8 / 1000000) * 1000000)
+  local numbers = string.format('%.0f/%.0f/%.0f;', s[4], s[5], s[6])
+  return read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], granule, 1) .. numbers)
+end
+
+-- give gives a bucket units back that it was charged in a window. It returns the
+-- number of buckets that took them, 0 or 1, or an error text. The key may live longer
+-- than it needs then: it must not live shorter.
+local function give(l, k, f, units, window, by)
+  if l.algorithm >= SLIDING_LOG then
+    local n = expiring_units().give(k, l, units, window, by)
+    return type(n) == 'string' and n or min(n, 1)
+  end
+  local raw = fetch(k, f)
+  if not raw then
+    return 0
+  elseif raw.err then
+    return raw.err
+  end
+  local was, form = unpack_state(l, raw)
+  if not was then
+    return 'LGFORMAT the bucket is in a format this release does not know'
+  end
+  local s = give_back(l, was, units, window)
+  if not s then
+    return 0
+  end
+  if l.algorithm == TOKEN_BUCKET then
+    l = written_by(s)
+  end
+  return write(k, f, pack_state(l, s, form), 0, true) or 1
+end
+
+-- move brings the state of a window to now by its own length: the limit may have become
+-- another one since it was charged. It returns nil where that has no window for now.
+local function move(l, s)
+  local length = s[2] - s[1]
+  if s[1] > now or l.algorithm ~= SLIDING_WINDOW and now >= s[2] and (l.bounds or s[1] % length > 0) then
+    return enter(l, s)
+  end
+  s = {s[1], s[2], s[3], s[4], s[5], s[6]}
+  if l.algorithm == SLIDING_WINDOW then
+    sliding_move(s, length)
+  elseif now >= s[2] then
+    s[1], s[3], s[4] = now - now % length, 0, 0
+    s[2] = s[1] + length
+  end
+  if s[6] <= now then
+    s[5], s[6] = 0, 0
+  end
+  return s
+end
+
+-- owe takes units from a bucket that may not have them: at most so many that it owes
+-- as much as it can hold. It returns what went wrong, or nil.
+local function owe(l, k, f, units)
+  if l.algorithm >= SLIDING_LOG then
+    return expiring_units().owe(k, l, units)
+  end
+  local raw = fetch(k, f)
+  if raw and raw.err then
+    return raw.err
+  end
+  local was, form = nil, 0
+  if raw then
+    was, form = unpack_state(l, raw)
+    if not was then
+      return 'LGFORMAT the bucket is in a format this release does not know'
+    end
+  end
+  if was and l.algorithm == TOKEN_BUCKET then
+    l = written_by(was)
+  end
+  local s
+  if was and l.algorithm ~= TOKEN_BUCKET then
+    s = move(l, was)
+  else
+    s = enter(l, was)
+  end
+  if not s then
+    return 'LGCLOCK'
+  end
+  charge(l, s, max(0, min(units, room(l, s) + l.capacity)))
+  return save(l, k, f, s, form, false)
+end
+
+-- refund_call gives the units of a call back to its buckets. One that cannot take them
+-- leaves the others theirs; its error is the reply.
+local function refund_call(limits, buckets, windows, by)
+  local done, err = 0, nil
+  for i = 1, #limits do
+    local took = give(limits[i], buckets[i].key, buckets[i].field, limits[i].cost, windows[i], by)
+    if type(took) == 'string' then
+      err = took
+    else
+      done = done + took
+    end
+  end
+  reply(err or done)
+end
+
+-- read_windows reads for each bucket of a call the window that was charged.
+local function read_windows(limits)
+  local windows = {}
+  for i = 1, #limits do
+    windows[i] = tonumber(ARGV[at])
+    at = at + 1
+  end
+  return windows
+end
+
+-- shape returns what a record has of a limit: its text without boundaries of windows, which
+-- move on.
+local function shape(l) return sub(l.text, 1, 42) end
+
+-- is_of reports whether a record is of a call of the limits, and perhaps of others.
+local function is_of(was, limits)
+  for i = 1, #limits do
+    if not string.find(was[1], shape(limits[i]), 1, true) then
+      return false
+    end
+  end
+  return true
+end
+
+-- revoke_call gives back what a call was granted whose answer is kept, and forgets that.
+-- Where the answer was given more than once this takes one of them back: the units go
+-- back with the last. What was settled is not given back. The record of another call with
+-- the same id, which took the place of this one's, stays.
+local function revoke_call(limits, record)
+  local buckets, windows = address(limits), read_windows(limits)
+  local was, err = read_record(record)
+  if err then
+    return reply(err)
+  elseif was and not is_of(was, limits) then
+    return refund_call(limits, buckets, windows)
+  elseif was and was[8] > 0 then
+    was[8] = was[8] - 1
+    return reply(failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL')) or 0)
+  end
+  redis.pcall('DEL', record)
+  if was and was[4] ~= OPEN then
+    return reply(0)
+  end
+  refund_call(limits, buckets, windows, was and was[7])
+end
+
+-- repeated repeats what a call was granted when it was made before, if it was the same
+-- one, and says so. What was given back is decided anew, and after a while so is what
+-- was settled: that is somebody else's with the same id. A repetition that cannot be
+-- counted is an error: decided anew, the call would be denied for its own units.
+local function repeated(record, was, limits, shapes)
+  if not was or was[1] ~= shapes or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
+    return false
+  end
+  was[8] = was[8] + 1
+  local err = failure(redis.pcall('SET', record, cmsgpack.pack(was), 'KEEPTTL'))
+  if err then
+    return false, err
+  end
+  out[1] = was[2]
+  reply(1)
+  for i = ANSWER, #was do
+    reply(was[i])
+  end
+  return true
+end
+
+-- kept_call decides a call whose answer is kept, or repeats that. Before it replies 1
+-- if it repeats itself, else 0, and then the time is that of the first answer. What is
+-- kept is of the same limits and costs.
+local function kept_call(limits, is_held)
+  key_at = key_at + 1
+  local record, ttl, follows, hold = keys[key_at], tonumber(ARGV[at]), '', nil
+  at = at + 1
+  if is_held then
+    follows = ARGV[at]
+    at = at + 1
+    hold = {ttl = ttl, by = holder(record)}
+  end
+  local buckets, texts = address(limits), {}
+  for i = 1, #limits do
+    texts[i] = shape(limits[i])
+  end
+  local shapes = table.concat(texts)
+  local was, err = read_record(record)
+  local again, uncounted = repeated(record, was, limits, shapes)
+  if again then
+    return
+  end
+  reply(0)
+  err = err or uncounted
+  if err then
+    return reply(err)
+  end
+  local before = n_out
+  local granted = decide_call(limits, buckets, 1, 'take', hold)
+  if not granted or granted == 0 then
+    return
+  end
+  local charged = {}
+  for i = 1, is_held and #limits or 0 do
+    local l, b = limits[i], buckets[i]
+    local units = b.fits > 0 and l.cost or 0
+    charged[i] = {b.key, b.field or false, l.text, sub(follows, i, i) == '1', units, units > 0 and window_of(b, l) or 0}
+  end
+  local note = {shapes, now, ttl, OPEN, now + ttl * 1000, charged, hold and hold.by or '', 0}
+  for i = before + 1, n_out do
+    note[#note + 1] = out[i]
+  end
+  write_record(record, note)
+end
+
+-- undeclared returns the keys of a record's buckets if the script may use those that
+-- it declares only, and they are not among them.
+local function undeclared(was)
+  local known, names, missing = {}, {}, false
+  for i = 1, #KEYS do
+    known[KEYS[i]] = true
+  end
+  for i = 1, #was[6] do
+    names[i] = was[6][i][1]
+    missing = missing or not known[names[i]]
+  end
+  return missing and table.concat(names, '\n')
+end
+
+-- renew has the slots of a record last from now on.
+local function renew(record, was, ttl)
+  local slots, by = {}, was[7]
+  for i = 1, #was[6] do
+    local b = was[6][i]
+    if sub(b[3], 1, 1) == CONCURRENCY and b[5] > 0 then
+      slots[#slots + 1] = b
+      if not expiring_units().holds(b[1], by) then
+        return 0
+      end
+    end
+  end
+  for i = 1, #slots do
+    if not expiring_units().renew(slots[i][1], read_limit(slots[i][3]), by, ttl) then
+      return 0
+    end
+  end
+  was[3], was[5] = ttl, now + ttl * 1000
+  return write_record(record, was) or 1
+end
+
+-- settle_bucket changes what a bucket was charged: "commit" to what was used, "cancel"
+-- to nothing; "release" gives the slot back only. A bucket that was charged nothing, for
+-- it only watches, stays as it is. It reports whether the bucket changed.
+local function settle_bucket(b, verb, used, by)
+  local l, units = read_limit(b[3]), b[5]
+  if units == 0 or verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
+    return false
+  elseif verb == 'commit' and used > units then
+    return not owe(l, b[1], b[2], used - units)
+  elseif verb == 'commit' then
+    units = units - used
+  end
+  return units > 0 and give(l, b[1], b[2], units, b[6], by) == 1
+end
+
+-- settle_call settles what is held. It says so before it does it: what it could not do
+-- then stays as it was granted. It replies which buckets changed.
+local function settle_call(verb)
+  local record, used, ttl, free = keys[key_at + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
+  at = at + 3
+  local was, err = read_record(record)
+  if err then
+    return reply(err)
+  elseif not was or was[5] <= now then
+    return reply(0)
+  elseif was[4] ~= OPEN then
+    return reply(2)
+  end
+  local names = not free and undeclared(was)
+  if names then
+    return reply('LGKEYS ' .. names)
+  elseif verb == 'renew' then
+    return reply(renew(record, was, ttl > 0 and ttl or was[3]))
+  end
+  local buckets = was[6]
+  for i = 1, #buckets do -- while their slot moves they may be elsewhere
+    err = failure(redis.pcall('EXISTS', buckets[i][1]))
+    if err then
+      return reply(err)
+    end
+  end
+  was[4], was[5], was[6] = verb == 'commit' and SETTLED or CANCELLED, now + was[3] * 1000, {}
+  err = write_record(record, was)
+  if err then
+    return reply(err)
+  end
+  local back = {}
+  for i = 1, #buckets do
+    local b = buckets[i]
+    local name = b[1] .. (b[2] or '')
+    if settle_bucket(b, verb, used, was[7]) and #name < LONG_NAME then
+      back[#back + 1] = name
+    end
+  end
+  reply(#back > 0 and 'LGDONE ' .. table.concat(back, '\n') or 1)
+end
+
+-- finish does what the verb says with one call.
+local function finish(verb, limits)
+  if verb == 'once' or verb == 'hold' then
+    kept_call(limits, verb == 'hold')
+  elseif verb == 'revoke' then
+    key_at = key_at + 1
+    revoke_call(limits, keys[key_at])
+  elseif verb == 'refund' then
+    local buckets = address(limits)
+    refund_call(limits, buckets, read_windows(limits))
+  else
+    settle_call(verb)
+  end
+end
+
+return function(verb, limits, n_calls)
+  for _ = 1, n_calls do
+    finish(verb, limits)
+  end
+end

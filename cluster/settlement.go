@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// settlement is a limit.Settlement on its way.
+type settlement struct {
+	*limit.Settlement
+	keys    []string // that the script must declare, beside the record's
+	outcome limit.Outcome
+	back    []string // the names of buckets that changed
+}
+
+// undeclaredText begins what the script replies when it must declare keys, and doneText
+// when buckets changed.
+const (
+	undeclaredText = "LGKEYS "
+	doneText       = "LGDONE "
+)
+
+// errUndeclared is why nothing was settled although the keys were declared: the record
+// has become another one.
+var errUndeclared = fmt.Errorf("%w: other keys than before", errReply)
+
+// encodeHold writes for how long the answer of a call is kept and, if it is held, how:
+// see main.lua. It returns how many arguments that are.
+func (b *batch) encodeHold(c *command, r *callRun) int {
+	b.body = appendNumber(b.body, c.keep.Milliseconds())
+	if c.hold == limit.HoldNone {
+		return 1
+	}
+	follows := make([]byte, len(r.shape))
+	for i := range r.shape {
+		follows[i] = '0'
+		if r.shape[i].Limit.FixedCost == 0 && c.hold == limit.HoldReservation {
+			follows[i] = '1'
+		}
+	}
+	b.body = appendBulk(b.body, follows)
+	return 2
+}
+
+// encodeSettlement writes the command of a settlement.
+func (b *batch) encodeSettlement(c *command, sha string) {
+	s := c.settlement
+	const args = 6
+	b.encodeCall(c, sha, 1+len(s.keys), 1+len(s.keys)+args)
+	b.out = appendBulk(b.out, c.once)
+	for _, key := range s.keys {
+		b.out = appendBulk(b.out, key)
+	}
+	free := int64(0)
+	if c.free {
+		free = 1
+	}
+	b.out = appendBulk(b.out, s.Change.String())
+	for _, n := range [...]int64{0, 1, s.Units, s.For.Milliseconds(), free} {
+		b.out = appendNumber(b.out, n)
+	}
+}
+
+// readSettlement notes what the script replied to a settlement, and reports whether that is
+// an answer to it.
+func (b *batch) readSettlement(g *coalescedCall, outcome int64) (ok bool) {
+	if outcome < 0 || outcome > int64(limit.OutcomeAlready) {
+		return false
+	}
+	b.inTime++
+	b.eachCaller(g, func(nr *nodeRequest, _ limit.Call) {
+		if !nr.abandoned {
+			nr.settlement.outcome = limit.Outcome(outcome)
+		}
+	})
+	return true
+}
+
+// readSettlementText notes what the script replied in words, and reports whether it did.
+func (b *batch) readSettlementText(g *coalescedCall, text replyError, tell func(error, []limit.Item)) bool {
+	back, done := strings.CutPrefix(string(text), doneText)
+	names, late := strings.Split(back, "\n"), false
+	if !done && !strings.HasPrefix(string(text), undeclaredText) {
+		return false
+	}
+	b.inTime++
+	b.eachCaller(g, func(nr *nodeRequest, call limit.Call) {
+		switch {
+		case nr.abandoned:
+			late = done
+		case done:
+			nr.settlement.outcome, nr.settlement.back = limit.OutcomeDone, names
+		case !nr.retryWithKeys(call, text):
+			tell(errUndeclared, nr.items[call.First:call.Last])
+		}
+	})
+	if late {
+		b.returned(names)
+	}
+	return true
+}
+
+// retryWithKeys notes that a settlement is to be asked for again with the keys that the
+// script named, and reports whether that can help. It is called under t.mu.
+func (nr *nodeRequest) retryWithKeys(c limit.Call, text replyError) bool {
+	if len(nr.settlement.keys) > 0 {
+		return false
+	}
+	nr.settlement.keys = strings.Split(strings.TrimPrefix(string(text), undeclaredText), "\n")
+	nr.retries = append(nr.retries, retry{c, nr.route, errUndeclared})
+	return true
+}
+
+// Settle changes what the store keeps of a request, see limiter.Store.
+func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string) {
+	key := what.Key()
+	items := []limit.Item{{Name: key, KeyLen: len(key), TagLen: len(limit.TenantKey(what.Tenant))}}
+	st := &settlement{Settlement: what}
+	d := retry{call: limit.Call{Last: 1, Once: key}, err: errNoNode}
+	for again := []retry{d}; len(again) > 0; {
+		req := requests.Get().(*request)
+		now := time.Now()
+		req.addRetry(s, opSettle, items, again[0], now, at.Deadline().Sub(now))
+		for _, nr := range req.used {
+			nr.settlement = st
+		}
+		none := 0
+		again = s.await(req, at.Deadline(), &none)
+	}
+	return st.outcome, st.back
+}

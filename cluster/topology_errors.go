@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+)
+
+// topologyError is why the topology could not be learnt from a node.
+type topologyError struct {
+	addr string
+	err  error
+}
+
+func (e topologyError) Error() string { return e.addr + ": " + explain(e.err) }
+
+func (e topologyError) Unwrap() error { return e.err }
+
+// topologyErrors are why it could not be learnt from any.
+type topologyErrors []error
+
+func (e topologyErrors) Error() string {
+	texts := make([]string, len(e))
+	for i, err := range e {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (e topologyErrors) Unwrap() []error { return e }
+
+// configError is why a node cannot be used until a person mends it, or its address.
+type configError string
+
+func (m configError) Error() string { return string(m) }
+
+// isConfigError reports whether only a person can mend what an error is about. A node that is
+// down, hangs or has no name at present may come back by itself.
+func isConfigError(err error) bool {
+	var m configError
+	return errors.As(err, &m) || errors.Is(err, ErrNotMaster) || errors.Is(err, errSecret) || kindOf(err) == KindAuth
+}
+
+// startWithout returns the topology of a store that cannot be opened because of err: none,
+// if the store may come back by itself and a start without it is allowed, or else an error
+// with what is wrong at each address.
+func (s *Store) startWithout(ctx context.Context, err error) (*topology, error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, err
+	}
+	var all topologyErrors
+	if errors.As(err, &all) {
+		err = s.examineAddresses(ctx)
+	}
+	if !s.opts.StartWithout || isConfigError(err) {
+		return nil, err
+	}
+	s.topErr.Store(&err)
+	return &topology{nodes: map[string]*node{}}, nil
+}
+
+// examineAddresses returns what is wrong at each address, as Inspect finds it.
+func (s *Store) examineAddresses(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*inspectTimeout)
+	defer cancel()
+	all := make(topologyErrors, len(s.opts.Addrs))
+	var wg sync.WaitGroup
+	for i, addr := range s.opts.Addrs {
+		wg.Go(func() { all[i] = topologyError{addr, s.examineAddress(ctx, addr)} })
+	}
+	wg.Wait()
+	return all
+}
+
+// examineAddress returns what is wrong at an address.
+func (s *Store) examineAddress(ctx context.Context, addr string) error {
+	in := &inspection{opts: InspectOptions{Options: s.opts}, store: s}
+	a := AddressReport{Addr: addr}
+	if err := a.contact(ctx, inspectTimeout); err != nil {
+		return err
+	}
+	if err := in.learnFrom(ctx, &a); err != nil {
+		return err
+	}
+	in.top.abandon(nil)
+	return errAnswersNow
+}
+
+// errAnswersNow is what is wrong at an address whose node has come back meanwhile.
+var errAnswersNow = errors.New("it did not answer, and does now")
+
+// isEmpty reports whether no master of the store is known.
+func (s *Store) isEmpty() bool { return len(s.top.Load().nodes) == 0 }
+
+// pauseOfReloads is the least time to the next reload. While no master is known,
+// every call asks for one: then a random part is added to the pause, so that a fleet that
+// started together does not dial a store that comes back at one moment.
+func (s *Store) pauseOfReloads() time.Duration {
+	if s.isEmpty() {
+		return openReload + rand.N(openReload/2)
+	}
+	return reloadPause
+}

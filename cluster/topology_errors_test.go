@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// openWithout opens a store that may be started without.
+func openWithout(tb testing.TB, opts Options, addrs ...string) (*Store, error) {
+	tb.Helper()
+	opts.Addrs, opts.StartWithout = addrs, true
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	return Open(ctx, opts)
+}
+
+// downAddr returns the address of a Redis that is down, and can be restarted there.
+func downAddr(tb testing.TB) (*redistest.Node, string) {
+	tb.Helper()
+	node := redistest.Start(tb)
+	node.Kill()
+	return node, node.Addr
+}
+
+// TestStartWithoutMistakes: a store that may come back by itself is started without, and one
+// that a person has to mend is not. Both get the sentences of an inspection.
+func TestStartWithoutMistakes(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.StartReplica(t, master)
+	locked := redistest.Start(t, "--requirepass", "x")
+	narrow := redistest.Start(t)
+	narrow.CLI(t, "ACL", "SETUSER", "default", "-@all", "+ping", "+role")
+	hung := redistest.Start(t)
+	hung.Stop()
+	web := httptest.NewServer(nil)
+	defer web.Close()
+	secure := httptest.NewUnstartedServer(nil)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	secure.StartTLS()
+	defer secure.Close()
+	for name, row := range map[string]struct {
+		addrs   []string
+		text    string
+		mistake bool
+	}{
+		"nobody":              {[]string{"127.0.0.1:1"}, "127.0.0.1:1: nobody listens there", false},
+		"no name":             {[]string{"nowhere.invalid:6379"}, "its name is not known", false},
+		"hung":                {[]string{hung.Addr}, "it takes connections and does not answer", false},
+		"a closing server":    {[]string{listen(t, func(net.Conn) {})}, "ends connections without an answer", false},
+		"no slots":            {[]string{redistest.Start(t, "--cluster-enabled", "yes").Addr}, "run redis-cli --cluster create first", false},
+		"two that are down":   {[]string{"127.0.0.1:1", hung.Addr}, "127.0.0.1:1: nobody listens there: start Redis, or correct the address; " + hung.Addr + ": it takes", false},
+		"a replica":           {[]string{replica.Addr}, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr, true},
+		"a replica, one down": {[]string{"127.0.0.1:1", replica.Addr}, "it is a replica", true},
+		"a password":          {[]string{locked.Addr}, "it wants a password", true},
+		"no rights":           {[]string{narrow.Addr}, "NOPERM", true},
+		"a web server":        {[]string{strings.TrimPrefix(web.URL, "http://")}, `it is no Redis: it answers "HTTP/1.1 400 Bad Request"`, true},
+		"TLS":                 {[]string{strings.TrimPrefix(secure.URL, "https://")}, "it speaks TLS", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := openWithout(t, Options{}, row.addrs...)
+			if (err != nil) != row.mistake {
+				t.Fatalf("opened with %v", err)
+			}
+			if err == nil {
+				err = s.Ping(t.Context())
+				defer func() { _ = s.Close() }()
+			}
+			if err == nil || !strings.Contains(err.Error(), row.text) {
+				t.Errorf("it says %v, and lacks %q", err, row.text)
+			}
+		})
+	}
+}
+
+// TestStartWithoutUnless: a store is not started without unless that is allowed, nor where
+// one of its addresses can be used.
+func TestStartWithoutUnless(t *testing.T) {
+	if _, err := Open(t.Context(), Options{Addrs: []string{"127.0.0.1:1"}}); err == nil {
+		t.Error("it is opened, which was not allowed")
+	}
+	s, err := openWithout(t, Options{}, "127.0.0.1:1", redistest.Start(t).Addr)
+	if err != nil || !s.Answers() {
+		t.Fatalf("opened with %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEmptyTopology: a store of which no master is known leaves everything undecided, with an
+// error where there may be one, and decides once it has been reached.
+func TestEmptyTopology(t *testing.T) {
+	node, addr := downAddr(t)
+	s, err := openWithout(t, Options{}, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running(t, s)
+	undecided(t, s)
+	notKnown(t, s)
+	h := s.NewHeartbeat()
+	if n, err := h.Beat(t.Context()); n != 0 || !errors.Is(err, errNoNode) {
+		t.Errorf("a beat counts %d, %v", n, err)
+	}
+	if err := h.Leave(t.Context()); !errors.Is(err, errNoNode) {
+		t.Errorf("leaving: %v", err)
+	}
+	node.Restart()
+	<-s.Reached()
+	eventually(t, 10*time.Second, "a decision", func() bool {
+		items, calls := someCall("t")
+		s.Take(patient(), items, calls)
+		return items[0].Source == limit.SourceStore && items[0].Allowed
+	})
+	if n, err := h.Beat(t.Context()); n != 1 || err != nil {
+		t.Errorf("a beat counts %d, %v", n, err)
+	}
+	if err := s.Ping(t.Context()); err != nil || !s.Answers() {
+		t.Errorf("reached, and %v", err)
+	}
+}
+
+// patient is a moment from which there is much time to decide.
+func patient() limit.Moment {
+	now := time.Now()
+	return limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}
+}
+
+// someCall returns a call that asks for a unit of a bucket of a tenant.
+func someCall(tenant string) ([]limit.Item, []limit.Call) {
+	key := limit.TenantKey(tenant)
+	return []limit.Item{probeItem(key, ":x")}, []limit.Call{{First: 0, Last: 1}}
+}
+
+// undecided has all that decides asked of a store without masters.
+func undecided(t *testing.T, s *Store) {
+	t.Helper()
+	const wrong = "%s: it is decided"
+	items, calls := someCall("t")
+	if s.Take(patient(), items, calls); items[0].Source != limit.SourceNone {
+		t.Errorf(wrong, "Take")
+	}
+	if s.Peek(patient(), items, calls); items[0].Source != limit.SourceNone {
+		t.Errorf(wrong, "Peek")
+	}
+	var done atomic.Int64
+	end := s.Start(patient(), items, calls, func(uint64) { done.Add(1) }, 1)
+	s.Flush()
+	if end == nil || done.Load() != 1 || end() || items[0].Source != limit.SourceNone {
+		t.Errorf(wrong+", or never answered", "Ask")
+	}
+	before := s.Stats().RefundsLost
+	if s.Refund(patient(), items); s.Stats().RefundsLost != before+1 {
+		t.Error("a refund that cannot be made is not counted as lost")
+	}
+	outcome, back := s.Settle(patient(), &limit.Settlement{Tenant: "t", ID: "x"})
+	if outcome != limit.OutcomeUnknown || back != nil {
+		t.Errorf(wrong, "Settle")
+	}
+	if s.Stats().Trouble[KindNoNode] < 5 {
+		t.Errorf("trouble is counted as %v", s.Stats().Trouble)
+	}
+}
+
+// notKnown asks a store without masters for what it knows.
+func notKnown(t *testing.T, s *Store) {
+	t.Helper()
+	items, _ := someCall("t")
+	for _, tenant := range []string{"t", ""} {
+		if n, err := s.Reset(t.Context(), tenant, "a"); n != 0 || err == nil {
+			t.Errorf("RESET of %q: %d, %v", tenant, n, err)
+		}
+	}
+	if there, err := s.Forget(t.Context(), "x"); there || err == nil {
+		t.Errorf("Forget: %v, %v", there, err)
+	}
+	if s.Saturated(&items[0]) || s.Pause(&items[0]) != 0 || s.Locate(&items[0]) != "" {
+		t.Errorf("saturated %v, pause %s, at %q", s.Saturated(&items[0]), s.Pause(&items[0]), s.Locate(&items[0]))
+	}
+	if s.IsCluster() || s.Answers() || s.Ping(t.Context()) == nil || len(s.Shards()) != 0 || len(s.ConfigWarnings(t.Context())) != 0 {
+		t.Errorf("it is well: %v", s.Shards())
+	}
+	if err := s.AddAdmitted(t.Context(), 1, map[string]float64{"a": 1}); err == nil {
+		t.Error("what was admitted is added")
+	}
+	if _, _, err := s.Admitted(t.Context(), 1, 1); err == nil {
+		t.Error("what was admitted is read")
+	}
+	select {
+	case <-s.Reached():
+		t.Error("it is reached")
+	default:
+	}
+}
