@@ -65,7 +65,7 @@ func (c *Counter) Observe(d *limit.Decision, items []limit.Item) {
 	}
 	for i := range items {
 		it := &items[i]
-		if it.Limit.OneField() && it.Enforced() && it.Limit.Global.Count > 0 && len(it.Name) <= maxName {
+		if it.Limit.FixedField() && it.Enforced() && it.Limit.Undivided.Count > 0 && len(it.Name) <= maxName {
 			c.add(it)
 		}
 	}
@@ -98,7 +98,7 @@ func (c *Counter) Turn() map[string]float64 {
 		sh := &c.shards[i]
 		sh.mu.Lock()
 		for name, b := range sh.buckets {
-			all[name] = float64(b.units) / float64(b.limit.Global.Most(Window.Microseconds()))
+			all[name] = float64(b.units) / float64(b.limit.Undivided.Most(Window.Microseconds()))
 		}
 		c.counts.Add(-int64(len(sh.buckets)))
 		sh.buckets = map[string]*bucket{}

@@ -20,11 +20,11 @@ const retryClosed = 100
 // Backstop decides for one instance of several. Any number of goroutines may
 // use it.
 type Backstop struct {
-	opts   Options
-	shares shares
-	slots  slots
-	total  *total // nil without
-	capped atomic.Int64
+	opts        Options
+	shares      shares
+	concurrency concurrency
+	totalRate   *fairLimiter // nil without
+	capped      atomic.Int64
 }
 
 // Options configure a Backstop.
@@ -50,9 +50,9 @@ func New(opts Options) *Backstop {
 	}
 	b := &Backstop{opts: opts}
 	b.shares.init(opts.Buckets)
-	b.slots.init()
+	b.concurrency.init()
 	if opts.TotalRate > 0 {
-		b.total = newTotal(opts.TotalRate)
+		b.totalRate = newTotal(opts.TotalRate)
 	}
 	return b
 }
@@ -63,7 +63,7 @@ func (b *Backstop) instances() int64 { return int64(max(1, b.opts.Instances())) 
 // Decide fills in verdict and source of the items of a request's calls, and takes
 // the units of each call in which nothing denies. What a request took of the total is
 // spent, also where others deny it.
-func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+func (b *Backstop) Decide(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
 	admits, enforced := true, false
 	for _, c := range calls {
 		call := items[c.First:c.Last]
@@ -72,10 +72,10 @@ func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Ite
 			enforced = enforced || call[i].Enforced()
 		}
 	}
-	if !admits || !enforced || b.total == nil {
+	if !admits || !enforced || b.totalRate == nil {
 		return
 	}
-	if wait := b.total.take(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
+	if wait := b.totalRate.take(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
 		b.capped.Add(1)
 		for _, c := range calls {
 			b.cap(items[c.First:c.Last], c, wait)
@@ -85,7 +85,7 @@ func (b *Backstop) Decide(at limit.Moment, req *limit.Request, items []limit.Ite
 
 // cap denies a call that was admitted, and gives back what it took.
 func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
-	b.releaseSlots(call, c.Once)
+	b.releaseSlots(call, c.RecordKey)
 	for i := range call {
 		it := &call[i]
 		if it.Allowed && !isSlot(it) {
@@ -99,19 +99,19 @@ func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
 
 // Peek fills in what Decide would, but for the bound of all tenants together, and
 // takes nothing.
-func (b *Backstop) Peek(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+func (b *Backstop) Peek(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		b.decide(at, items[c.First:c.Last], c, false)
 	}
 }
 
 // decide decides a call, and reports whether nothing in it denies.
-func (b *Backstop) decide(at limit.Moment, call []limit.Item, c limit.Call, take bool) (admits bool) {
+func (b *Backstop) decide(at limit.DecisionTime, call []limit.Item, c limit.Call, take bool) (admits bool) {
 	closed := false
 	for i := range call {
 		closed = closed || failsClosed(&call[i])
 	}
-	if counts(call) {
+	if hasSlots(call) {
 		admits = b.decideSlots(at, call, c, take && !closed)
 	} else {
 		admits = b.shares.decide(call, b.instances(), at.Now, take && !closed)
@@ -126,12 +126,12 @@ func (b *Backstop) decide(at limit.Moment, call []limit.Item, c limit.Call, take
 }
 
 // decideSlots decides a call that is of limits of concurrency, too.
-func (b *Backstop) decideSlots(at limit.Moment, call []limit.Item, c limit.Call, take bool) (admits bool) {
-	s, n := &b.slots, b.instances()
+func (b *Backstop) decideSlots(at limit.DecisionTime, call []limit.Item, c limit.Call, take bool) (admits bool) {
+	s, n := &b.concurrency, b.instances()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := limit.Monotonic(&s.last, at.Now)
-	free := s.look(call, c, n, now)
+	free := s.check(call, c, n, now)
 	admits = b.shares.decide(call, n, at.Now, take && free) && free
 	if admits && take {
 		s.take(call, c, n, now)
@@ -141,15 +141,15 @@ func (b *Backstop) decideSlots(at limit.Moment, call []limit.Item, c limit.Call,
 
 // releaseSlots gives the slots back that a call holds under a key.
 func (b *Backstop) releaseSlots(call []limit.Item, once []byte) {
-	if len(once) > 0 && counts(call) {
-		b.slots.release(once)
+	if len(once) > 0 && hasSlots(call) {
+		b.concurrency.release(once)
 	}
 }
 
 // Settle changes what this instance gave of slots while the store was sick, and reports
 // whether there was anything. Of reservations nothing is held.
-func (b *Backstop) Settle(at limit.Moment, what *limit.Settlement) bool {
-	return what.Hold == limit.HoldSlot && b.slots.settle(what, at.Now)
+func (b *Backstop) Settle(at limit.DecisionTime, what *limit.Settlement) bool {
+	return what.Hold == limit.HoldSlot && b.concurrency.settle(what, at.Now)
 }
 
 func failsClosed(it *limit.Item) bool {
@@ -158,7 +158,7 @@ func failsClosed(it *limit.Item) bool {
 
 // Share decides the items of one call by this instance's share, healthy or not:
 // their limits want it so. It takes the units if take is set.
-func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
+func (b *Backstop) Share(at limit.DecisionTime, items []limit.Item, take bool) {
 	b.shares.decide(items, b.instances(), at.Now, take)
 	for i := range items {
 		items[i].Source, items[i].Local = limit.SourceLease, true
@@ -168,7 +168,7 @@ func (b *Backstop) Share(at limit.Moment, items []limit.Item, take bool) {
 // Reset forgets the buckets of a tenant or of one limit, see limiter.Backstop.
 func (b *Backstop) Reset(_ context.Context, tenant, id string) (int64, error) {
 	match := limit.BucketsOf(tenant, id)
-	return b.shares.reset(match) + b.slots.reset(match), nil
+	return b.shares.reset(match) + b.concurrency.reset(match), nil
 }
 
 // Forget forgets this instance's share of a bucket, see limiter.Backstop.
@@ -178,7 +178,7 @@ func (b *Backstop) Forget(name string) { b.shares.forget(name) }
 func (b *Backstop) Refund(items []limit.Item) {
 	for i := range items {
 		if it := &items[i]; isSlot(it) {
-			b.slots.release(it.Once)
+			b.concurrency.release(it.RecordKey)
 		} else {
 			b.shares.refund(it)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // at is when everything here happens: nothing refills.
-var at = limit.Moment{Now: 1_800_000_000e6}
+var at = limit.DecisionTime{Now: 1_800_000_000e6}
 
 // ask resolves a request of a tenant and has the backstop decide it.
 func ask(b *backstop.Backstop, set *limit.Set, op string, cost int64) []limit.Item {

@@ -121,7 +121,7 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 			continue
 		}
 		if call[i].Allowed && !admits {
-			limit.Untake(&asTokenBucket, &sh.next[i].state, call[i].Cost)
+			limit.Undo(&asTokenBucket, &sh.next[i].state, call[i].Cost)
 		}
 		sh.keep(&call[i], &sh.next[i], now)
 	}

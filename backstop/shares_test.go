@@ -16,7 +16,7 @@ import (
 func decide(b *backstop.Backstop, set *limit.Set, req limit.Request, now int64) []limit.Item {
 	var buf limit.Buffer
 	set.Resolve(&req, nil, now, &buf)
-	b.Decide(limit.Moment{Now: now}, &req, buf.Items, buf.Calls)
+	b.Decide(limit.DecisionTime{Now: now}, &req, buf.Items, buf.Calls)
 	return buf.Items
 }
 
@@ -218,18 +218,18 @@ func TestClosed(t *testing.T) {
 
 // TestForget: the share of one key's bucket is forgotten, and no other.
 func TestForget(t *testing.T) {
-	of, err := limit.NewOwn(1, limit.MaxPeriod, 10)
+	of, err := limit.NewInlineLimit(1, limit.MaxPeriod, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := backstop.New(backstop.Options{})
 	set := storetest.Compile(t)
 	ask := func(key string, cost int64) bool {
-		return decide(b, set, limit.Request{Own: of, Key: key, Cost: cost}, at.Now)[0].Allowed
+		return decide(b, set, limit.Request{Inline: of, Key: key, Cost: cost}, at.Now)[0].Allowed
 	}
 	ask("k", 10)
 	ask("other", 10)
-	b.Forget(limit.OwnName("k"))
+	b.Forget(limit.InlineName("k"))
 	if !ask("k", 10) || ask("other", 1) {
 		t.Error("the bucket is not forgotten, or another one is")
 	}

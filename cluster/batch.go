@@ -163,7 +163,7 @@ func (b *batch) addRequest(nr *nodeRequest, now time.Time) bool {
 func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	items := nr.items[c.First:c.Last]
 	if nr.op == opPeek {
-		c.Once = nil // nothing is granted
+		c.RecordKey = nil // nothing is granted
 	}
 	m := caller{request: nr, call: c, next: -1, tag: maphash.Bytes(hashSeed, items[0].Name[:items[0].TagLen])}
 	after := position{}
@@ -173,13 +173,13 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 		}
 	}
 	via := nr.route
-	if c.Once != nil {
+	if c.RecordKey != nil {
 		via.declared = true
 	}
 	at := b.coalesce(nr.op, via, items, after)
-	if c.Once != nil {
+	if c.RecordKey != nil {
 		cmd := &b.commands[len(b.commands)-1]
-		cmd.once, cmd.keep, cmd.hold = b.copyName(c.Once), c.Keep, c.Hold
+		cmd.once, cmd.keep, cmd.hold = b.copyName(c.RecordKey), c.RecordTTL, c.Hold
 		cmd.settlement, cmd.free = nr.settlement, !b.opts.declared && !nr.route.declared
 	}
 	g := &b.groups[at]
@@ -191,7 +191,7 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	}
 	g.last = len(b.callers)
 	if nr.op == opTake && !nr.route.splitKey { // each part would be granted another number
-		m.leaseWanted = items[0].Wish
+		m.leaseWanted = items[0].LeaseWanted
 	}
 	g.n += 1 + m.leaseWanted
 	if g.n > 1 {
@@ -282,7 +282,7 @@ func (b *batch) copyName(name []byte) []byte {
 func (b *batch) command(via route, items []limit.Item, from int) int {
 	slot := uint16(0)
 	if !b.opts.acrossSlots || via.declared {
-		slot = items[0].Slot()
+		slot = items[0].HashSlot()
 	}
 	for i := from; i < len(b.commands); i++ {
 		if c := &b.commands[i]; !via.declared && !c.route.declared && c.slot == slot {

@@ -174,7 +174,7 @@ func (b *batch) readRefund(g *coalescedCall) {
 // stateNumbers returns how many numbers the script replies for a bucket.
 func stateNumbers(p *limit.Params) int {
 	switch {
-	case p.Algorithm.OneByOne():
+	case p.Algorithm.ExpiresPerUnit():
 		return 4
 	case p.Algorithm != limit.AlgorithmTokenBucket:
 		return 6
@@ -190,7 +190,7 @@ func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
 	case 6:
 		return limit.State(*n)
 	case 4:
-		return limit.UnitsState(n[0], n[1], n[2], n[3])
+		return limit.UnitLogState(n[0], n[1], n[2], n[3])
 	case 1:
 		return p.StateAtLevel(n[0], now)
 	default:
@@ -219,7 +219,7 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 			return false
 		}
 	}
-	if p.Algorithm.OneByOne() {
+	if p.Algorithm.ExpiresPerUnit() {
 		return true
 	}
 	start, end := s[0], s[1]
@@ -263,7 +263,7 @@ func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []limit.V
 	case inTime:
 		b.inTime++
 	case what == opTake:
-		b.setVerdicts(g.items, verdicts, m.call.Once != nil)
+		b.setVerdicts(g.items, verdicts, m.call.RecordKey != nil)
 		b.late(g.items, b.sentAt)
 	}
 	if last {
@@ -288,7 +288,7 @@ func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	}
 	for i := range g.items {
 		if what == opTake && !granted && b.verdicts[i].Allowed {
-			limit.Untake(&g.items[i].Limit.Params, &b.states[i], g.items[i].Cost)
+			limit.Undo(&g.items[i].Limit.Params, &b.states[i], g.items[i].Cost)
 		}
 	}
 	return granted
@@ -318,7 +318,7 @@ func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime boo
 	nr, c := m.request, &m.call
 	nr.mu.Lock()
 	if inTime = !nr.abandoned; inTime {
-		b.setVerdicts(nr.items[c.First:c.Last], verdicts, c.Once != nil)
+		b.setVerdicts(nr.items[c.First:c.Last], verdicts, c.RecordKey != nil)
 	}
 	last = nr.answered()
 	nr.mu.Unlock()
@@ -330,8 +330,8 @@ func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime boo
 func (b *batch) setVerdicts(items []limit.Item, verdicts []limit.Verdict, kept bool) {
 	for i := range items {
 		it := &items[i]
-		it.Verdict, it.Source, it.More = verdicts[i], limit.SourceStore, b.leaseGranted[i]
-		it.Repeated, it.Kept = b.replayed, kept
+		it.Verdict, it.Source, it.LeaseGranted = verdicts[i], limit.SourceStore, b.leaseGranted[i]
+		it.Replayed, it.Recorded = b.replayed, kept
 		if !it.Allowed {
 			it.State, it.At = b.states[i], b.now
 		}

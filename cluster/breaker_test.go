@@ -16,7 +16,7 @@ import (
 func askOf(s *Store, set *limit.Set, tenant string, timeout time.Duration) *limit.Item {
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, testAddrs, 0, &b)
-	s.Take(limit.Moment{Start: time.Now(), Timeout: timeout}, b.Items, b.Calls)
+	s.Take(limit.DecisionTime{Start: time.Now(), Timeout: timeout}, b.Items, b.Calls)
 	return &b.Items[0]
 }
 
@@ -111,7 +111,7 @@ func TestBreakerAndPeek(t *testing.T) {
 	}
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: "t", Cost: 1}, testAddrs, 0, &b)
-	s.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+	s.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 	if b.Items[0].Source != limit.SourceNone || s.Stats().Trouble[KindBreaker] == 0 {
 		t.Errorf("%+v %v", b.Items[0], s.Stats().Trouble)
 	}

@@ -76,7 +76,7 @@ func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[s
 
 // owner returns the connections to the master of a key.
 func (s *Store) owner(key string) (*redis.Client, error) {
-	n := s.top.Load().owner(limit.Slot([]byte(key)))
+	n := s.top.Load().owner(limit.HashSlot([]byte(key)))
 	if n == nil {
 		return nil, errNoNode
 	}

@@ -26,7 +26,7 @@ const (
 	markTTL = 24 * time.Hour
 	// maxMark bounds the search for keys: a master with one slot of 16,384 owns one of
 	// so many but once in a thousand.
-	maxMark = 7 * limit.Slots
+	maxMark = 7 * limit.NumHashSlots
 )
 
 // checkDataLoss looks for the marks of all masters at the same time, puts them there,
@@ -62,7 +62,7 @@ func (t *topology) markKeys() map[*node]string {
 	keys := map[*node]string{}
 	for number := 0; len(keys) < len(t.nodes)-len(t.discovered) && number < maxMark; number++ {
 		key := markPrefix + strconv.Itoa(number)
-		if n := t.owner(limit.Slot([]byte(key))); n != nil && keys[n] == "" {
+		if n := t.owner(limit.HashSlot([]byte(key))); n != nil && keys[n] == "" {
 			keys[n] = key
 		}
 	}

@@ -114,9 +114,9 @@ func share(ctx context.Context, n int) time.Time {
 func (in *inspection) nodeInspections() []*nodeInspection {
 	first := map[*node]int{}
 	ranges := map[*node][]string{}
-	for slot := 0; slot < limit.Slots; {
+	for slot := 0; slot < limit.NumHashSlots; {
 		n, begin := in.top.slots[slot], slot
-		for slot < limit.Slots && in.top.slots[slot] == n {
+		for slot < limit.NumHashSlots && in.top.slots[slot] == n {
 			slot++
 		}
 		if _, known := first[n]; !known {
@@ -146,7 +146,7 @@ func (in *inspection) nodeInspections() []*nodeInspection {
 
 // tagAttempts bounds the search for keys of a master: one with a single slot is
 // found.
-const tagAttempts = 16 * limit.Slots
+const tagAttempts = 16 * limit.NumHashSlots
 
 // probeTags returns the beginnings of up to batchSize keys in slots that are
 // owned, each a name with a tag of its own.
@@ -154,7 +154,7 @@ func probeTags(run string, owned func(uint16) bool) []string {
 	var tags []string
 	for i := range tagAttempts {
 		tag := "lg:probe:{" + run + "." + strconv.Itoa(i) + "}"
-		if owned(limit.Slot([]byte(tag))) {
+		if owned(limit.HashSlot([]byte(tag))) {
 			tags = append(tags, tag)
 		}
 		if len(tags) == batchSize {

@@ -110,7 +110,7 @@ func (r *Report) checkStore(t *topology) {
 	}
 	switch {
 	case unserved > 0:
-		r.find(SeverityFail, "store", fmt.Sprintf("%d of %d slots have no master, and the backstop decides for their tenants: give the slots to a master", unserved, limit.Slots))
+		r.find(SeverityFail, "store", fmt.Sprintf("%d of %d slots have no master, and the backstop decides for their tenants: give the slots to a master", unserved, limit.NumHashSlots))
 	case t.cluster:
 		r.find(SeverityOK, "store", fmt.Sprintf("a cluster of %d masters, which have all slots", len(r.Masters)))
 	default:

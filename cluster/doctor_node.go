@@ -119,7 +119,7 @@ func (s *nodeInspection) readClusterInfo(ctx context.Context) {
 // fullCoverage tells cluster-require-full-coverage from a CLUSTER INFO reply, as
 // far as that gives it away: by how the node takes it that slots are missing.
 func fullCoverage(info string) string {
-	missing := infoField(info, "cluster_slots_assigned") != fmt.Sprint(limit.Slots) || infoField(info, "cluster_slots_fail") != "0"
+	missing := infoField(info, "cluster_slots_assigned") != fmt.Sprint(limit.NumHashSlots) || infoField(info, "cluster_slots_fail") != "0"
 	switch state := infoField(info, "cluster_state"); {
 	case missing && state == "ok":
 		return "no"

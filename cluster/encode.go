@@ -111,7 +111,7 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 		var text [128]byte // the longest is 2 + 5 doubles + 3 numbers of 20 digits
 		b.body = appendBulk(b.body, appendLimit(text[:0], it))
 		n++
-		if it.Limit.OneField() {
+		if it.Limit.FixedField() {
 			b.body = appendBulk(b.body, it.Name[it.KeyLen:])
 			n++
 		}
@@ -132,7 +132,7 @@ func (b *batch) encodeGroup(r *callRun, g *coalescedCall) int {
 		n++
 	}
 	for i := range g.items {
-		if it := &g.items[i]; it.KeyLen < len(it.Name) && !it.Limit.OneField() {
+		if it := &g.items[i]; it.KeyLen < len(it.Name) && !it.Limit.FixedField() {
 			b.body = appendBulk(b.body, it.Name[it.KeyLen:])
 			n++
 		}
@@ -158,7 +158,7 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 	if it.Enforced() {
 		flags |= flagEnforced
 	}
-	if it.Limit.OneField() {
+	if it.Limit.FixedField() {
 		flags |= flagOneField
 	}
 	b = strconv.AppendInt(b, int64(p.Algorithm)*10+flags, 10)

@@ -27,8 +27,8 @@ func TestWindowOfYears(t *testing.T) {
 		value = binary.LittleEndian.AppendUint64(value, math.Float64bits(n))
 	}
 	c.HSet(t.Context(), string(bad.Name[:bad.KeyLen]), string(bad.Name[bad.KeyLen:]), value)
-	s.Take(limit.Moment{Start: time.Now(), Timeout: 3 * time.Second}, b.Items[b.Calls[0].First:b.Calls[0].Last], []limit.Call{{First: 0, Last: 1}})
-	s.Take(limit.Moment{Start: time.Now(), Timeout: 3 * time.Second}, b.Items, b.Calls[1:])
+	s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 3 * time.Second}, b.Items[b.Calls[0].First:b.Calls[0].Last], []limit.Call{{First: 0, Last: 1}})
+	s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 3 * time.Second}, b.Items, b.Calls[1:])
 	if it := &b.Items[b.Calls[1].First]; it.Source != limit.SourceStore {
 		t.Errorf("the bystander is decided by %s: %v", it.Source, s.Stats().Trouble)
 	}

@@ -21,7 +21,7 @@ func TestNoKeyWithoutExpiry(t *testing.T) {
 	for i, set := range []*limit.Set{one, two} {
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: fmt.Sprint("t", i), Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		if b.Items[0].Source != limit.SourceNone {
 			t.Errorf("%d limits are decided by %s", i+1, b.Items[0].Source)
 		}

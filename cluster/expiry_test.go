@@ -21,7 +21,7 @@ func take(t *testing.T, s *Store, set *limit.Set, req limit.Request) []limit.Ite
 	var b limit.Buffer
 	now := time.Now()
 	set.Resolve(&req, testAddrs, now.UnixMicro(), &b)
-	s.Take(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
+	s.Take(limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
 	for i := range b.Items {
 		if b.Items[i].Source != limit.SourceStore {
 			t.Fatalf("%s was left undecided: %+v", b.Items[i].Name, s.Stats())
@@ -164,7 +164,7 @@ func TestForeignValues(t *testing.T) {
 			c.Set(context.Background(), key, map[string]string{"future": "\x09????", "huge": huge}[op], time.Minute)
 		}
 		now := time.Now()
-		s.Take(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}, b.Items, b.Calls)
 		if b.Items[0].Source != limit.SourceNone {
 			t.Errorf("%s: decided by %s", op, b.Items[0].Source)
 		}
@@ -188,7 +188,7 @@ func TestClockOutsideBounds(t *testing.T) {
 		req := limit.Request{Tenant: "off", Cost: 1}
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, time.Now().Add(off).UnixMicro(), &b)
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		it := &b.Items[0]
 		if it.Source != limit.SourceStore || it.Allowed != (i < 3) || it.Remaining != max(0, int64(2-i)) {
 			t.Errorf("clock off by %s: %+v by %s", off, it.Verdict, it.Source)
@@ -224,7 +224,7 @@ func TestSlots(t *testing.T) {
 					t.Fatalf("%s and %s are both called %q", other, bucket, it.Name)
 				}
 				seen[string(it.Name)] = bucket
-				want = append(want, it.Slot())
+				want = append(want, it.HashSlot())
 				replies = append(replies, pipe.ClusterKeySlot(context.Background(), string(it.Name[:it.KeyLen])))
 			}
 		}

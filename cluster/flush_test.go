@@ -19,7 +19,7 @@ func TestFlushSendsTogether(t *testing.T) {
 	scripts := func() int { return calls(admin.Info(t.Context(), "commandstats").Val(), "evalsha") }
 	before := scripts()
 	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/366d"})
-	at := limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}
+	at := limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}
 	done := make(chan uint64, callers)
 	buffers := make([]limit.Buffer, callers)
 	ends := make([]func() bool, callers)
@@ -51,7 +51,7 @@ func TestFullFlightsDoNotWait(t *testing.T) {
 	const pipelines, size = 100, 64
 	s := open(t, redistest.SharedNode(t).Addr)
 	set := compile(t, spec{ID: "held", By: []string{"tenant"}, Rate: "10/366d"})
-	at := limit.Moment{Start: time.Now(), Timeout: 20 * time.Second}
+	at := limit.DecisionTime{Start: time.Now(), Timeout: 20 * time.Second}
 	done := make(chan uint64, pipelines)
 	buffers := make([]limit.Buffer, pipelines)
 	var ends []func() bool
@@ -87,7 +87,7 @@ func TestAskTooLate(t *testing.T) {
 	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/366d"})
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: "late", Cost: 1}, testAddrs, 0, &b)
-	at := limit.Moment{Start: time.Now(), Timeout: -time.Millisecond}
+	at := limit.DecisionTime{Start: time.Now(), Timeout: -time.Millisecond}
 	if end := s.Start(at, b.Items, b.Calls, func(uint64) { t.Error("done") }, 1); end != nil {
 		t.Error("it was begun")
 	}

@@ -189,7 +189,7 @@ func TestHeartbeatFollowsItsKey(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 1, "--cluster-node-timeout", "1000")
 	h := open(t, c.Addrs()...).NewHeartbeat()
 	beats(t, 1, h)
-	c.NodeForSlot(t, int(limit.Slot([]byte(instancesKey)))).Kill()
+	c.NodeForSlot(t, int(limit.HashSlot([]byte(instancesKey)))).Kill()
 	eventually(t, 30*time.Second, "a replica takes the beats", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -222,7 +222,7 @@ func TestCountIsRemembered(t *testing.T) {
 		was := s.Stats().Reloads
 		eventually(t, 10*time.Second, "the marks to be prolonged", func() bool { return s.Stats().Reloads >= was+3 })
 	}
-	c.NodeForSlot(t, int(limit.Slot([]byte(instancesKey)))).Kill()
+	c.NodeForSlot(t, int(limit.HashSlot([]byte(instancesKey)))).Kill()
 	fresh := openWithOptions(t, opts, c.Addrs()...).NewHeartbeat()
 	if n, err := fresh.Beat(t.Context()); err == nil || n != 2 {
 		t.Errorf("a proxy that starts counts %d: %v, want the 2 there were", n, err)

@@ -36,7 +36,7 @@ func TestImpossibleLevels(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Expire(t.Context(), string(bad.Name[:bad.KeyLen]), time.Minute)
-			s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+			s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 			for j, call := range b.Calls {
 				want := limit.SourceStore
 				if j == 1 {

@@ -35,7 +35,7 @@ func TestLateRefundsOfOthers(t *testing.T) {
 	}
 	hung.Stop()
 	defer hung.Cont()
-	past := limit.Moment{Start: time.Now().Add(-time.Hour)}
+	past := limit.DecisionTime{Start: time.Now().Add(-time.Hour)}
 	for _, items := range append(sick, well...) {
 		s.Refund(past, items)
 	}

@@ -17,7 +17,7 @@ func TestLateReplies(t *testing.T) {
 	var l *limiter.Limiter
 	learnt := make(chan struct{}, 1)
 	s := openWithOptions(t, Options{Late: func(call []limit.Item, sent time.Time) {
-		l.LearnLate(call, sent)
+		l.CacheLateReply(call, sent)
 		learnt <- struct{}{}
 	}}, node.Addr)
 	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"}, spec{ID: "op", By: []string{"tenant", "op"}, Rate: "1/h"})

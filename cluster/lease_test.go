@@ -17,8 +17,8 @@ func TestRefundWithWish(t *testing.T) {
 	var b limit.Buffer
 	req := limit.Request{Tenant: "rw", Op: "o", Cost: 1}
 	set.Resolve(&req, testAddrs, 0, &b)
-	b.Items[0].Wish = 10
-	at := limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}
+	b.Items[0].LeaseWanted = 10
+	at := limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}
 	s.Take(at, b.Items, b.Calls)
 	t.Logf("%+v", b.Items[0].Verdict)
 	s.Refund(at, b.Items)
@@ -45,21 +45,21 @@ func TestShadowLease(t *testing.T) {
 		req := limit.Request{Tenant: "shadow-lease", Cost: cost}
 		set.Resolve(&req, testAddrs, 0, &b)
 		for i := range b.Items {
-			b.Items[i].Wish = wish
+			b.Items[i].LeaseWanted = wish
 		}
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		return b.Items
 	}
 	do(98, 0)
 	for _, it := range do(1, 5) {
-		t.Logf("%s: %+v more %d", it.Limit.ID, it.Verdict, it.More)
-		if it.Limit.ID == "watch" && it.More > 1 {
-			t.Errorf("the shadow bucket had two units left, and %d more are lent", it.More)
+		t.Logf("%s: %+v more %d", it.Limit.ID, it.Verdict, it.LeaseGranted)
+		if it.Limit.ID == "watch" && it.LeaseGranted > 1 {
+			t.Errorf("the shadow bucket had two units left, and %d more are lent", it.LeaseGranted)
 		}
 	}
 	for _, it := range do(1, 5) {
-		if it.Limit.ID == "watch" && it.More > 0 {
-			t.Errorf("the shadow bucket is empty (allowed %v), and %d more are lent", it.Allowed, it.More)
+		if it.Limit.ID == "watch" && it.LeaseGranted > 0 {
+			t.Errorf("the shadow bucket is empty (allowed %v), and %d more are lent", it.Allowed, it.LeaseGranted)
 		}
 	}
 }
@@ -80,8 +80,8 @@ func TestRefundGranule(t *testing.T) {
 		want := (now/granule + 3) * granule
 		need := (want - now) * 10
 		take(t, s, raised, limit.Request{Tenant: tenant, Op: "o", Cost: max(1, need)})
-		s.Refund(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, held)
-		s.Refund(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, held)
+		s.Refund(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, held)
+		s.Refund(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, held)
 		items := take(t, s, raised, limit.Request{Tenant: tenant, Op: "o", Cost: 90})
 		left := pttl(t, c, &items[0])
 		if left < items[0].Reset-100 {

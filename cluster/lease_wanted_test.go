@@ -34,16 +34,16 @@ func TestWish(t *testing.T) {
 			var b limit.Buffer
 			set.Resolve(&req, testAddrs, 0, &b)
 			for j := range b.Items {
-				b.Items[j].Wish = c.wish
+				b.Items[j].LeaseWanted = c.wish
 			}
-			s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+			s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 			for j, units := range []int64{c.tenant, c.op} {
 				it := &b.Items[j]
 				taken := int64(0)
 				if c.allowed {
 					taken = (1 + c.more) * c.cost
 				}
-				if it.Source != limit.SourceStore || it.Allowed != c.allowed || it.More != c.more || it.Remaining != units-taken {
+				if it.Source != limit.SourceStore || it.Allowed != c.allowed || it.LeaseGranted != c.more || it.Remaining != units-taken {
 					t.Errorf("%s: %+v, want %d more and %d left", it.Limit.ID, it, c.more, units-taken)
 				}
 			}
@@ -57,7 +57,7 @@ func TestWishesComeLast(t *testing.T) {
 	const units, size = 10, 20
 	s := open(t, redistest.SharedNode(t).Addr)
 	set := compile(t, spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprint(units, "/366d")})
-	at := limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}
+	at := limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}
 	done := make(chan uint64, size)
 	buffers := make([]limit.Buffer, size)
 	var ends []func() bool
@@ -65,7 +65,7 @@ func TestWishesComeLast(t *testing.T) {
 		b := &buffers[i]
 		set.Resolve(&limit.Request{Tenant: "wishes-last", Cost: 1}, testAddrs, 0, b)
 		if i == 0 {
-			b.Items[0].Wish = 9
+			b.Items[0].LeaseWanted = 9
 		}
 		ends = append(ends, s.Start(at, b.Items, b.Calls, func(token uint64) { done <- token }, uint64(i)))
 	}
@@ -75,8 +75,8 @@ func TestWishesComeLast(t *testing.T) {
 	}
 	for i, end := range ends {
 		it := &buffers[i].Items[0]
-		if end() || it.Source != limit.SourceStore || it.Allowed != (i < units) || it.More != 0 {
-			t.Errorf("check %d: %+v by %s, %d more", i, it.Verdict, it.Source, it.More)
+		if end() || it.Source != limit.SourceStore || it.Allowed != (i < units) || it.LeaseGranted != 0 {
+			t.Errorf("check %d: %+v by %s, %d more", i, it.Verdict, it.Source, it.LeaseGranted)
 		}
 	}
 }

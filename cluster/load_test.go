@@ -20,17 +20,17 @@ type refuser struct {
 	asked map[string]int
 }
 
-func (r *refuser) Decide(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+func (r *refuser) Decide(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		r.Share(at, items[c.First:c.Last], true)
 	}
 }
 
-func (r *refuser) Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+func (r *refuser) Peek(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
 	r.Decide(at, req, items, calls)
 }
 
-func (r *refuser) Share(_ limit.Moment, items []limit.Item, _ bool) {
+func (r *refuser) Share(_ limit.DecisionTime, items []limit.Item, _ bool) {
 	for i := range items {
 		items[i].Verdict, items[i].Source = limit.Verdict{Wait: 1}, limit.SourceBackstop
 	}
@@ -43,7 +43,7 @@ func (r *refuser) Reset(context.Context, string, string) (int64, error) { return
 
 func (r *refuser) Forget(string) {}
 
-func (r *refuser) Settle(limit.Moment, *limit.Settlement) bool { return false }
+func (r *refuser) Settle(limit.DecisionTime, *limit.Settlement) bool { return false }
 
 func (r *refuser) Refund([]limit.Item) {}
 
@@ -216,7 +216,7 @@ func (ld *load) peek(req limit.Request) []limit.Item {
 	eventually(ld.t, 30*time.Second, "the store tells what is left", func() bool {
 		b.Reset()
 		ld.limiter.Limits().Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
-		ld.store.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		ld.store.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		return b.Items[0].Source == limit.SourceStore && b.Items[1].Source == limit.SourceStore
 	})
 	return b.Items

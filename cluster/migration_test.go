@@ -17,7 +17,7 @@ func tenantsWhere(t *testing.T, n int, pass func(slot int) bool) []string {
 	fresh := storetest.Fresh(t)
 	for i := 0; len(names) < n; i++ {
 		name := fmt.Sprintf("%s-%d", fresh, i)
-		if pass(int(limit.Slot([]byte(limit.TenantKey(name))))) {
+		if pass(int(limit.HashSlot([]byte(limit.TenantKey(name))))) {
 			names = append(names, name)
 		}
 	}
@@ -47,13 +47,13 @@ func slotMovesEachWay(t *testing.T, ways []Options, times int) {
 func slotMoves(t *testing.T, c *redistest.Cluster, s *Store, times int) {
 	t.Helper()
 	// The masters of the first slot and of the last.
-	from, to := c.NodeForSlot(t, 0), c.NodeForSlot(t, limit.Slots-1)
+	from, to := c.NodeForSlot(t, 0), c.NodeForSlot(t, limit.NumHashSlots-1)
 	slot := 0
-	tenantsWhere(t, 1, func(of int) bool { slot = of; return of < limit.Slots/4 })
+	tenantsWhere(t, 1, func(of int) bool { slot = of; return of < limit.NumHashSlots/4 })
 	moving := tenantsWhere(t, 3, func(of int) bool { return of == slot })
 	var staying []string
 	for quarter := range 4 {
-		staying = append(staying, tenantsWhere(t, 2, func(of int) bool { return of != slot && of*4/limit.Slots == quarter })...)
+		staying = append(staying, tenantsWhere(t, 2, func(of int) bool { return of != slot && of*4/limit.NumHashSlots == quarter })...)
 	}
 	ld := startLoad(t, s, 5*time.Second, append(moving, staying...)...)
 	ld.advance(20 * loadPipeline)

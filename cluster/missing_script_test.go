@@ -130,7 +130,7 @@ func TestScriptFlushedAgain(t *testing.T) {
 		times.Store(flushes)
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: fmt.Sprint("flushed-", flushes), Cost: 1}, testAddrs, 0, &b)
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		if got := b.Items[0].Source; got != want {
 			t.Errorf("%d flushes: decided by %s, want %s", flushes, got, want)
 		}

@@ -11,14 +11,14 @@ import (
 )
 
 type taker interface {
-	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
+	Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call)
 }
 
 // takeAt has a store decide a request at a moment.
 func takeAt(s taker, set *limit.Set, req limit.Request, now int64) []limit.Item {
 	var b limit.Buffer
 	set.Resolve(&req, testAddrs, now, &b)
-	s.Take(limit.Moment{Now: now, Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+	s.Take(limit.DecisionTime{Now: now, Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 	return b.Items
 }
 
@@ -50,7 +50,7 @@ func TestOnceAcrossMidnight(t *testing.T) {
 		}
 		r, m := takeAt(s, set, req, now), takeAt(mem, set, req, now)
 		for i := range r {
-			if r[i].Repeated != m[i].Repeated {
+			if r[i].Replayed != m[i].Replayed {
 				t.Errorf("%s is charged again on Redis", r[i].Limit.ID)
 			}
 		}
@@ -72,8 +72,8 @@ func TestResetForgetsAnswers(t *testing.T) {
 		}
 		for _, it := range takeAt(s, set, req, now) {
 			reset := (it.Limit.ID == "reg") == (what[1] == "reg")
-			if it.Remaining != 5 || it.Repeated == reset {
-				t.Errorf("after the reset of %q %s says %+v, repeated = %v", what, it.Limit.ID, it.Verdict, it.Repeated)
+			if it.Remaining != 5 || it.Replayed == reset {
+				t.Errorf("after the reset of %q %s says %+v, repeated = %v", what, it.Limit.ID, it.Verdict, it.Replayed)
 			}
 		}
 		node.CLI(t, "FLUSHALL")
@@ -107,8 +107,8 @@ func TestRepeatOfAFullRedis(t *testing.T) {
 				}
 			}
 			node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
-			if it := takeAt(s, set, req, now)[0]; !it.Repeated || !it.Allowed {
-				t.Errorf("later the answer is %+v by %s, repeated = %v", it.Verdict, it.Source, it.Repeated)
+			if it := takeAt(s, set, req, now)[0]; !it.Replayed || !it.Allowed {
+				t.Errorf("later the answer is %+v by %s, repeated = %v", it.Verdict, it.Source, it.Replayed)
 			}
 		})
 	}

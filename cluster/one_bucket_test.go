@@ -43,7 +43,7 @@ func TestOneBucketsTrouble(t *testing.T) {
 			for _, tenant := range []string{fmt.Sprint("good-", i), bad} {
 				set.Resolve(&limit.Request{Tenant: tenant, Op: "x", Cost: 1}, testAddrs, 0, &b)
 			}
-			s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+			s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 			if good, ill := b.Items[0].Source, b.Items[2].Source; good != limit.SourceStore || ill != limit.SourceNone {
 				t.Fatalf("%s, call %d: decided by %s beside it, by %s itself", name, i, good, ill)
 			}

@@ -23,7 +23,7 @@ func pausedMaster(t *testing.T, ways []Options, pauses int) {
 		t.Run(wayName(opts), func(t *testing.T) {
 			s := openWithOptions(t, opts, c.Addrs()...)
 			third := func(i int) []string {
-				return tenantsWhere(t, 6, func(slot int) bool { return slot*3/limit.Slots == i })
+				return tenantsWhere(t, 6, func(slot int) bool { return slot*3/limit.NumHashSlots == i })
 			}
 			first, second, last := third(0), third(1), third(2)
 			sleepers, others := first[:4], slices.Concat(second[:2], last[:2])

@@ -56,7 +56,7 @@ func (w *ward) recordOf(req limit.Request) string {
 	}
 	var b limit.Buffer
 	w.set.Resolve(&req, testAddrs, 1, &b)
-	return string(b.Calls[0].Once)
+	return string(b.Calls[0].RecordKey)
 }
 
 // TestPoisonedRecords plants in the place of the records of requests with an ID what is none.

@@ -26,7 +26,7 @@ func TestRealClock(t *testing.T) {
 			set := compile(t, spec)
 			now := time.Now()
 			charged := take(t, s, set, limit.Request{Tenant: name, Op: "op", Cost: 7})
-			s.Refund(limit.Moment{Start: now, Timeout: time.Minute}, charged)
+			s.Refund(limit.DecisionTime{Start: now, Timeout: time.Minute}, charged)
 			whole := limit.Request{Tenant: name, Op: "op", Cost: set.Limits[0].Params.Capacity}
 			var due time.Time
 			// A window may end between the charge and its refund.
@@ -39,7 +39,7 @@ func TestRealClock(t *testing.T) {
 			eventually(t, time.Until(due)+5*time.Second, "the whole capacity again", func() bool {
 				var b limit.Buffer
 				set.Resolve(&whole, testAddrs, time.Now().UnixMicro(), &b)
-				s.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+				s.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 				if after := storeTime(t, c); b.Items[0].Allowed && after.Before(due) {
 					t.Errorf("admitted %s before it was due", due.Sub(after))
 				}

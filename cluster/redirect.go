@@ -93,10 +93,10 @@ func followsRedirects(what op, call []limit.Item) bool {
 // retryRedirect notes that a call is to be asked for elsewhere, if there is a way, and
 // reports whether it did. It is called under t.mu.
 func (nr *nodeRequest) retryRedirect(c limit.Call, why error) bool {
-	if k := kindOf(why); nr.op == opTake && c.Once != nil && c.Hold != limit.HoldSlot && !nr.abandoned && (k == KindMoved || k == KindAsk || k == KindTryAgain) {
+	if k := kindOf(why); nr.op == opTake && c.RecordKey != nil && c.Hold != limit.HoldSlot && !nr.abandoned && (k == KindMoved || k == KindAsk || k == KindTryAgain) {
 		// The key of its answer is hardly ever there, which a slot that moves does not
 		// bear: it is asked for without.
-		c.Once = nil
+		c.RecordKey = nil
 		nr.retries = append(nr.retries, retry{c, nr.route, why})
 		return true
 	}
@@ -104,7 +104,7 @@ func (nr *nodeRequest) retryRedirect(c limit.Call, why error) bool {
 		return false // the parts of a call that follows do, too
 	}
 	via, ok := nr.route.next(why)
-	if via.splitKey && c.Once != nil {
+	if via.splitKey && c.RecordKey != nil {
 		ok = false // the record of a call, and its buckets, are not taken apart
 	}
 	if ok {
@@ -210,7 +210,7 @@ func (s *Store) mergeParts(deadline time.Time, what op, items []limit.Item, c li
 	if undecided {
 		for i := range items[c.First:c.Last] {
 			it := &items[c.First+i]
-			it.Verdict, it.Source, it.More, it.Repeated, it.Kept = limit.Verdict{}, limit.SourceNone, 0, false, false
+			it.Verdict, it.Source, it.LeaseGranted, it.Replayed, it.Recorded = limit.Verdict{}, limit.SourceNone, 0, false, false
 		}
 	}
 }

@@ -63,9 +63,9 @@ func TestClosedLimitsFollowSlots(t *testing.T) {
 	for _, opts := range corners {
 		t.Run(wayName(opts), func(t *testing.T) {
 			s := openWithOptions(t, opts, c.Addrs()...)
-			from, to := c.NodeForSlot(t, 0), c.NodeForSlot(t, limit.Slots-1)
+			from, to := c.NodeForSlot(t, 0), c.NodeForSlot(t, limit.NumHashSlots-1)
 			slot := 0
-			tenantsWhere(t, 1, func(of int) bool { slot = of; return of < limit.Slots/4 })
+			tenantsWhere(t, 1, func(of int) bool { slot = of; return of < limit.NumHashSlots/4 })
 			tenants := tenantsWhere(t, 3, func(of int) bool { return of == slot })
 			ld := startLoadOn(t, s, 5*time.Second, "closed", tenants...)
 			ld.advance(20 * loadPipeline)
@@ -106,7 +106,7 @@ func TestDenialAcrossPlaces(t *testing.T) {
 		asked++
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: tenant, Op: "x", Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		return b.Items
 	}
 	ask()
@@ -131,7 +131,7 @@ func TestDenialAcrossPlaces(t *testing.T) {
 func TestNewMasterIsMet(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	tenant := storetest.Fresh(t)
-	slot := int(limit.Slot([]byte(limit.TenantKey(tenant))))
+	slot := int(limit.HashSlot([]byte(limit.TenantKey(tenant))))
 	newcomer := c.Join(t)
 	s := open(t, c.Nodes[0].Addr)
 	if s.top.Load().nodes[newcomer.Addr] != nil {
@@ -141,7 +141,7 @@ func TestNewMasterIsMet(t *testing.T) {
 	decided := func() bool {
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		return b.Items[0].Source == limit.SourceStore
 	}
 	c.MoveSlot(t, slot, newcomer, func() {
@@ -154,7 +154,7 @@ func TestNewMasterIsMet(t *testing.T) {
 func movingTenant(t *testing.T, c *redistest.Cluster) (tenant string, slot int, to *redistest.Node) {
 	t.Helper()
 	tenant = storetest.Fresh(t)
-	slot = int(limit.Slot([]byte(limit.TenantKey(tenant))))
+	slot = int(limit.HashSlot([]byte(limit.TenantKey(tenant))))
 	to = c.Nodes[0]
 	if to == c.NodeForSlot(t, slot) {
 		to = c.Nodes[1]
@@ -227,7 +227,7 @@ func TestSplitsTravelTogether(t *testing.T) {
 		for i := range ops {
 			set.Resolve(&limit.Request{Tenant: tenant, Op: fmt.Sprint("x", i), Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
 		}
-		s.Take(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		for _, it := range b.Items {
 			if it.Source == limit.SourceNone {
 				undecided++
@@ -261,7 +261,7 @@ func TestPartThatCannotBeAsked(t *testing.T) {
 	ask := func(timeout time.Duration) []limit.Item {
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: tenant, Op: "x", Cost: 1}, testAddrs, time.Now().UnixMicro(), &b)
-		s.Take(limit.Moment{Start: time.Now(), Timeout: timeout}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: timeout}, b.Items, b.Calls)
 		return b.Items
 	}
 	ask(5 * time.Second)

@@ -15,7 +15,7 @@ const lateRefunds = 1024
 // Refund gives the units of items back to their buckets, once. When the deadline
 // has passed, because the denial came from a slow store, Run does it a little
 // later, for each node by itself. What fails is lost to the buckets and counted.
-func (s *Store) Refund(at limit.Moment, items []limit.Item) { s.refundBy(at.Deadline(), items) }
+func (s *Store) Refund(at limit.DecisionTime, items []limit.Item) { s.refundBy(at.Deadline(), items) }
 
 func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
 	if time.Now().Before(deadline) {
@@ -26,7 +26,7 @@ func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
 	for i := range items {
 		n := top.nodeOf(&items[i])
 		kept := items[i]
-		kept.Name, kept.Once = slices.Clone(kept.Name), slices.Clone(kept.Once) // the caller uses its memory again
+		kept.Name, kept.RecordKey = slices.Clone(kept.Name), slices.Clone(kept.RecordKey) // the caller uses its memory again
 		late[n] = append(late[n], kept)
 	}
 	for n, kept := range late {
@@ -92,7 +92,7 @@ func (s *Store) refund(deadline time.Time, items []limit.Item) {
 func refundCalls(items []limit.Item) (calls []limit.Call) {
 	for first := 0; first < len(items); {
 		last := first + limit.RefundCall(items[first:])
-		calls = append(calls, limit.Call{First: first, Last: last, Once: items[first].Once})
+		calls = append(calls, limit.Call{First: first, Last: last, RecordKey: items[first].RecordKey})
 		first = last
 	}
 	return calls

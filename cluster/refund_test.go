@@ -15,12 +15,12 @@ func TestLateRefund(t *testing.T) {
 	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "9/366d", Algorithm: "fixed_window"})
 	req := limit.Request{Tenant: "late", Cost: 4}
 	items := take(t, s, set, req)
-	s.Refund(limit.Moment{Start: time.Now().Add(-time.Hour)}, items)
+	s.Refund(limit.DecisionTime{Start: time.Now().Add(-time.Hour)}, items)
 	clear(items[0].Name) // the caller's memory is used again
 	eventually(t, 10*time.Second, "5 left, as if the cost were taken once", func() bool {
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, 0, &b)
-		s.Peek(limit.Moment{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
+		s.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		return b.Items[0].Remaining == 9-4
 	})
 }

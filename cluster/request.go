@@ -45,17 +45,17 @@ var requests = sync.Pool{New: func() any {
 }}
 
 // Take decides each call all or nothing, see limiter.Store.
-func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *Store) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.do(at.Deadline(), opTake, items, calls)
 }
 
 // Peek gives the verdicts that Take would give, and takes nothing.
-func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *Store) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.do(at.Deadline(), opPeek, items, calls)
 }
 
 // Start begins what Take does, see limiter.Store.
-func (s *Store) Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
+func (s *Store) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
 	now := time.Now()
 	left := at.Deadline().Sub(now)
 	if left <= 0 {
@@ -103,7 +103,7 @@ func (req *request) finish() (again bool) {
 			continue
 		}
 		for _, d := range nr.retries {
-			nr.items[d.call.First].Again = true
+			nr.items[d.call.First].Retry = true
 			again = true
 		}
 		req.store.counts.refundsLost.Add(int64(nr.lost))

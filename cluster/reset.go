@@ -38,7 +38,7 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 		return n, nil
 	}
 	key := limit.TenantKey(tenant)
-	node := t.owner(limit.Slot([]byte(key)))
+	node := t.owner(limit.HashSlot([]byte(key)))
 	if node == nil {
 		return 0, fmt.Errorf("reset tenant: no node owns its slot")
 	}
@@ -50,7 +50,7 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 		if limit.IsHold(name) {
 			return id == "" // else slots of other limits are still held
 		}
-		return id == "" || limit.IsAnswer(name) || limit.OwnedBy(strings.TrimPrefix(name, key), id)
+		return id == "" || limit.IsRecord(name) || limit.OwnedBy(strings.TrimPrefix(name, key), id)
 	})
 	return n + removed, err
 }
@@ -58,7 +58,7 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 // Forget forgets the bucket with a name, which is all of its key, and reports whether
 // there was one.
 func (s *Store) Forget(ctx context.Context, name string) (bool, error) {
-	node := s.top.Load().owner(limit.Slot([]byte(name)))
+	node := s.top.Load().owner(limit.HashSlot([]byte(name)))
 	if node == nil {
 		return false, fmt.Errorf("forget bucket: %w", errNoNode)
 	}
@@ -109,7 +109,7 @@ func (n *node) unlinkMatching(ctx context.Context, prefix string, match func(str
 			if err != nil {
 				return removed, fmt.Errorf("unlink bucket: %w", err)
 			}
-			if !limit.IsAnswer(k) {
+			if !limit.IsRecord(k) {
 				removed += one
 			}
 		}

@@ -218,7 +218,7 @@ func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
 			}
 			set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
 		}
-		b.Items[0].Wish = int64(i) // more checks like it, if there are units
+		b.Items[0].LeaseWanted = int64(i) // more checks like it, if there are units
 		tk.reset(op(kind>>5%3), route{}, b.Items, time.Now().Add(time.Hour))
 		tk.calls = append(tk.calls, b.Calls...)
 		tk.open = len(tk.calls)
@@ -242,8 +242,8 @@ func judgeTicket(t *testing.T, tk *nodeRequest) int {
 				t.Fatal("a call is decided in part")
 			}
 			v := items[i].Verdict
-			if more := items[i].More; more < 0 || more > items[0].Wish || more > 0 && !v.Allowed && items[i].Enforced() {
-				t.Fatalf("%d more checks of %d: %+v", more, items[0].Wish, v)
+			if more := items[i].LeaseGranted; more < 0 || more > items[0].LeaseWanted || more > 0 && !v.Allowed && items[i].Enforced() {
+				t.Fatalf("%d more checks of %d: %+v", more, items[0].LeaseWanted, v)
 			}
 			if v.Remaining < 0 || v.Wait < limit.Never || v.Allowed && v.Wait != 0 || v.Reset < 0 || v.Remaining > math.MaxInt64/2 {
 				t.Fatalf("impossible: %+v", v)

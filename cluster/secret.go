@@ -76,7 +76,7 @@ func (s *Store) adopt(secret []byte) {
 
 // agree returns the secret in the store, and puts proposal there if it has none.
 func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte, error) {
-	n := t.owner(limit.Slot([]byte(secretKey)))
+	n := t.owner(limit.HashSlot([]byte(secretKey)))
 	if n == nil {
 		return nil, fmt.Errorf("agree on secret: %w", errNoNode)
 	}
@@ -102,7 +102,7 @@ func withoutArguments(err error) error {
 // readSecret returns the secret in the store, and prolongs it. The error is redis.Nil where
 // it has none.
 func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
-	n := t.owner(limit.Slot([]byte(secretKey)))
+	n := t.owner(limit.HashSlot([]byte(secretKey)))
 	if n == nil {
 		return nil, fmt.Errorf("agree on secret: %w", errNoNode)
 	}

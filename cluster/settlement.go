@@ -115,11 +115,11 @@ func (nr *nodeRequest) retryWithKeys(c limit.Call, text replyError) bool {
 }
 
 // Settle changes what the store keeps of a request, see limiter.Store.
-func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, back []string) {
+func (s *Store) Settle(at limit.DecisionTime, what *limit.Settlement) (outcome limit.Outcome, back []string) {
 	key := what.Key()
 	items := []limit.Item{{Name: key, KeyLen: len(key), TagLen: len(limit.TenantKey(what.Tenant))}}
 	st := &settlement{Settlement: what}
-	d := retry{call: limit.Call{Last: 1, Once: key}, err: errNoNode}
+	d := retry{call: limit.Call{Last: 1, RecordKey: key}, err: errNoNode}
 	for again := []retry{d}; len(again) > 0; {
 		req := requests.Get().(*request)
 		now := time.Now()

@@ -17,15 +17,15 @@ const mover = "mover"
 // moverSlot returns the tenant's slot, and a node to which it can move.
 func moverSlot(t *testing.T, c *redistest.Cluster) (slot int, to *redistest.Node) {
 	t.Helper()
-	slot = int(limit.Slot([]byte(limit.TenantKey(mover))))
+	slot = int(limit.HashSlot([]byte(limit.TenantKey(mover))))
 	if to = c.Nodes[0]; to == c.NodeForSlot(t, slot) {
 		to = c.Nodes[1]
 	}
 	return slot, to
 }
 
-func soon() limit.Moment {
-	return limit.Moment{Now: time.Now().UnixMicro(), Start: time.Now(), Timeout: 5 * time.Second}
+func soon() limit.DecisionTime {
+	return limit.DecisionTime{Now: time.Now().UnixMicro(), Start: time.Now(), Timeout: 5 * time.Second}
 }
 
 func settleMover(s *Store, h limit.Hold, id string, change limit.Change) limit.Outcome {
@@ -52,7 +52,7 @@ func TestHoldWhileMoving(t *testing.T) {
 					req.Cost = 10
 				}
 				for _, it := range takeAt(s, set, req, time.Now().UnixMicro()) {
-					if !it.Allowed || !it.Kept {
+					if !it.Allowed || !it.Recorded {
 						t.Fatalf("before the slot moves: %+v", it)
 					}
 				}
@@ -103,7 +103,7 @@ func TestRevokeMoved(t *testing.T) {
 		s.Take(soon(), b.Items, b.Calls)
 		takeAt(s, set, limit.Request{Tenant: mover, Cost: 50}, time.Now().UnixMicro())
 		for i := range b.Items {
-			b.Items[i].Once = b.Calls[0].Once
+			b.Items[i].RecordKey = b.Calls[0].RecordKey
 		}
 		slot, to := moverSlot(t, c)
 		c.MoveSlot(t, slot, to, func() {})

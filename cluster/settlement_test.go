@@ -110,14 +110,14 @@ func (h *holdHistory) decide(set *limit.Set) {
 	}
 	got, want := takeAt(h.store, set, req, h.now), takeAt(h.mem, set, req, h.now)
 	h.decisions++
-	if want[0].Repeated {
+	if want[0].Replayed {
 		h.repeated++
 	}
 	for i := range got {
 		if !want[i].Allowed {
 			h.denied++
 		}
-		if got[i].Verdict != want[i].Verdict || got[i].Repeated != want[i].Repeated || got[i].Kept != want[i].Kept {
+		if got[i].Verdict != want[i].Verdict || got[i].Replayed != want[i].Replayed || got[i].Recorded != want[i].Recorded {
 			h.t.Fatalf("step %d, %+v: %s\nRedis  %+v\nmemory %+v", h.steps, req, got[i].Limit.ID, got[i], want[i])
 		}
 	}
@@ -132,7 +132,7 @@ func (h *holdHistory) settle() {
 		what.Change = []limit.Change{limit.ChangeCommit, limit.ChangeCommit, limit.ChangeCancel}[h.random.IntN(3)]
 		what.Units = []int64{0, h.random.Int64N(10), h.random.Int64N(200)}[h.random.IntN(3)]
 	}
-	at := limit.Moment{Now: h.now, Start: time.Now(), Timeout: 5 * time.Second}
+	at := limit.DecisionTime{Now: h.now, Start: time.Now(), Timeout: 5 * time.Second}
 	got, gotBack := h.store.Settle(at, &what)
 	want, wantBack := h.mem.Settle(at, &what)
 	h.settled++

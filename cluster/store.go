@@ -253,7 +253,7 @@ func (s *Store) Stats() Stats {
 
 // Locate returns the address of the node that holds an item's bucket.
 func (s *Store) Locate(it *limit.Item) string {
-	if n := s.top.Load().owner(it.Slot()); n != nil {
+	if n := s.top.Load().owner(it.HashSlot()); n != nil {
 		return n.addr
 	}
 	return ""

@@ -30,12 +30,12 @@ func openTimedStores(t *testing.T) timedStores {
 }
 
 // at sets the clock of Redis to now, and returns the moment for both stores.
-func (s timedStores) at(t *testing.T, now int64) limit.Moment {
+func (s timedStores) at(t *testing.T, now int64) limit.DecisionTime {
 	t.Helper()
 	if err := s.redis.Do(t.Context(), toAny(clockArgs(now))...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	return limit.Moment{Now: now, Start: time.Now(), Timeout: 5 * time.Second}
+	return limit.DecisionTime{Now: now, Start: time.Now(), Timeout: 5 * time.Second}
 }
 
 func toAny(words []string) []any {

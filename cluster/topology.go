@@ -16,7 +16,7 @@ import (
 type topology struct {
 	cluster   bool
 	single    *node // that owns everything, when it is no cluster
-	slots     [limit.Slots]*node
+	slots     [limit.NumHashSlots]*node
 	nodes     map[string]*node
 	pipelines []*pipeline // of nodes
 	// discovered are those of the nodes that own no slot: they need not know who does.
@@ -31,7 +31,7 @@ func (t *topology) nodeOf(it *limit.Item) *node {
 	if t.single != nil {
 		return t.single // without working out the slot
 	}
-	return t.owner(it.Slot())
+	return t.owner(it.HashSlot())
 }
 
 // discover asks the nodes in turn until one answers, and agrees then on what decisions on it
@@ -121,7 +121,7 @@ func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology
 	t := &topology{cluster: true, nodes: map[string]*node{}, discovered: map[string]bool{}}
 	askedHost, _, _ := net.SplitHostPort(asked)
 	for _, r := range ranges {
-		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= limit.Slots {
+		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= limit.NumHashSlots {
 			continue
 		}
 		// The master comes first. A node that does not know its own host

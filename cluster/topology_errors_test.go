@@ -134,9 +134,9 @@ func TestEmptyTopology(t *testing.T) {
 }
 
 // patient is a moment from which there is much time to decide.
-func patient() limit.Moment {
+func patient() limit.DecisionTime {
 	now := time.Now()
-	return limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}
+	return limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}
 }
 
 // someCall returns a call that asks for a unit of a bucket of a tenant.

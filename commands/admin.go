@@ -23,7 +23,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 			s.out.error("ERR no limit '" + quote(args[2]) + "': RL.LIMITS lists them")
 			return
 		}
-		if l.Shared() != (tenant == "-") {
+		if l.SpansTenants() != (tenant == "-") {
 			s.out.error("ERR invalid tenant '" + quote(args[1]) + "': a shared limit is reset with RL.RESET - limit_id, any other with its tenant")
 			return
 		}

@@ -84,7 +84,7 @@ func clusterNodes(_ context.Context, s *Session, _ [][]byte) {
 func clusterMyID(_ context.Context, s *Session, _ [][]byte) { s.out.bulk(s.h.runID) }
 
 func clusterKeySlot(_ context.Context, s *Session, args [][]byte) {
-	s.out.integer(int64(limit.Slot(args[2])))
+	s.out.integer(int64(limit.HashSlot(args[2])))
 }
 
 func clusterCountKeys(_ context.Context, s *Session, args [][]byte) {

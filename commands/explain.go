@@ -63,7 +63,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	it := e.Item
 	r.pair("key", string(it.Name[:it.KeyLen]))
 	r.pair("field", string(it.Name[it.KeyLen:]))
-	r.pair("slot", int64(it.Slot()))
+	r.pair("slot", int64(it.HashSlot()))
 	r.pair("node", e.Node)
 	r.pair("allowed", it.Allowed)
 	r.pair("remaining", it.Remaining)

@@ -37,7 +37,7 @@ func (o *ownLimits) limit(key ownKey) (*limit.Limit, error) {
 	if l, ok := o.known.Get(key); ok {
 		return l, nil
 	}
-	l, err := limit.NewOwn(key.count, key.period, key.capacity)
+	l, err := limit.NewInlineLimit(key.count, key.period, key.capacity)
 	if err == nil {
 		o.known.Add(key, l)
 	}
@@ -51,7 +51,7 @@ func (o *ownLimits) fill(req *limit.Request, key []byte, of ownKey, quantity int
 	if err != nil {
 		return err
 	}
-	*req = limit.Request{Own: l, Key: alias(key), Cost: min(quantity, maxQuantity)}
+	*req = limit.Request{Inline: l, Key: alias(key), Cost: min(quantity, maxQuantity)}
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (o *ownLimits) parseThrottle(args [][]byte, req *limit.Request) (complaint 
 // it would be full again, and what all units but two take to refill.
 func (r *reply) throttle(d *limit.Decision, req *limit.Request) {
 	allowed, retry := int64(1), int64(0)
-	p := &req.Own.Params
+	p := &req.Inline.Params
 	if !d.Allowed {
 		allowed, retry = 0, d.RetryAfter
 		if retry == limit.Never {

@@ -71,7 +71,7 @@ type words struct {
 	mode      limit.Mode
 	onError   limit.OnError
 	missing   limit.Missing
-	store     limit.Place
+	store     limit.Placement
 	algorithm limit.Algorithm
 }
 

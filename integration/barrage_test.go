@@ -52,7 +52,7 @@ type sample struct {
 func (s *sample) end() time.Time { return s.at.Add(s.took) }
 
 // slot is where the sample's bucket lives.
-func (s *sample) slot() uint16 { return limit.Slot([]byte(s.tenant)) }
+func (s *sample) slot() uint16 { return limit.HashSlot([]byte(s.tenant)) }
 
 // wrong reports a denial that no fault excuses: of a limit that has plenty, other
 // than one of a closed limit for want of the store.

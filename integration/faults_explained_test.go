@@ -65,10 +65,10 @@ func (o *outcome) explain(t *testing.T, hs *historians) {
 	}
 	promoted := o.scene.promotions(t)
 	for _, h := range hs.all {
-		all, slot := h.history(), limit.Slot([]byte(h.tenant))
+		all, slot := h.history(), limit.HashSlot([]byte(h.tenant))
 		shard := o.scene.FirstOwner(slot)
 		all.Operations = append(all.Operations, o.happened(shard, promoted[shard])...)
-		all.SlotsMove = o.fault.moves && slot == limit.Slot([]byte(movingTenant)) || promoted[shard]
+		all.SlotsMove = o.fault.moves && slot == limit.HashSlot([]byte(movingTenant)) || promoted[shard]
 		o.explained.add(all, o.explainOne(t, all))
 	}
 	if o.explained.calls == 0 {

@@ -101,9 +101,9 @@ func historyTenants(owner func(slot uint16) int) (open, closed []string) {
 	wanted := map[int]int{0: 5, 1: 2, 2: 2, shards: 3}
 	for i := 0; len(wanted) > 0; i++ {
 		tenant := fmt.Sprint("h", i)
-		slot := limit.Slot([]byte(tenant))
+		slot := limit.HashSlot([]byte(tenant))
 		where := owner(slot)
-		if slot == limit.Slot([]byte(movingTenant)) {
+		if slot == limit.HashSlot([]byte(movingTenant)) {
 			where = shards
 		}
 		if wanted[where] == 0 {

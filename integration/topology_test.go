@@ -25,7 +25,7 @@ func TestFailover(t *testing.T) {
 	if v := ask("t"); v.source != "store" {
 		t.Fatalf("before: %+v", v)
 	}
-	owner := c.NodeForSlot(t, int(limit.Slot([]byte(limit.TenantKey("t")))))
+	owner := c.NodeForSlot(t, int(limit.HashSlot([]byte(limit.TenantKey("t")))))
 	owner.Kill()
 	degraded := 0
 	eventually(t, "the promoted replica decides", func() bool {

@@ -80,7 +80,7 @@ func decide(p *Params, bounds *Bounds, s State, now, cost int64) (result, bool) 
 	v, rewritten, ok := Decide(p, bounds, &s, now, cost)
 	r := result{Verdict: v, Next: s, Kept: s, Rewritten: rewritten}
 	if v.Allowed {
-		Untake(p, &r.Kept, cost)
+		Undo(p, &r.Kept, cost)
 	}
 	return r, ok
 }

@@ -102,7 +102,7 @@ func (c *compiler) divide(l *Limit) {
 	cells, least := c.opts.Cells, max(1, l.FixedCost, l.MaxCost)
 	share := func(n, least int64) int64 {
 		own, smallest := cells.shares(n)
-		l.Raised = l.Raised || smallest < least || n < int64(len(cells.Weights))
+		l.RoundedUp = l.RoundedUp || smallest < least || n < int64(len(cells.Weights))
 		return max(own, least)
 	}
 	part := l.Rate
@@ -135,4 +135,4 @@ func (p *Params) Most(t int64) int64 {
 }
 
 // Divided reports whether l is one cell's part of a limit.
-func (l *Limit) Divided() bool { return l.Global.Count > 0 && l.Params != l.Global }
+func (l *Limit) Divided() bool { return l.Undivided.Count > 0 && l.Params != l.Undivided }

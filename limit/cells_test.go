@@ -105,15 +105,15 @@ func TestCompileForCells(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, l := range compileCells(t, c.spec, 1, 1, 1) {
-				if l.Rate.Count != c.count[i] || l.Params.Capacity != c.bucket[i] || l.Raised != c.raised {
-					t.Errorf("cell %d has %d and a bucket of %d, raised %v", i, l.Rate.Count, l.Params.Capacity, l.Raised)
+				if l.Rate.Count != c.count[i] || l.Params.Capacity != c.bucket[i] || l.RoundedUp != c.raised {
+					t.Errorf("cell %d has %d and a bucket of %d, raised %v", i, l.Rate.Count, l.Params.Capacity, l.RoundedUp)
 				}
 				if want := fmt.Sprintf("%s, %d of it in this cell", c.whole, c.count[i]); l.Describe() != want {
 					t.Errorf("cell %d says %q, not %q", i, l.Describe(), want)
 				}
 				whole := compileOne(t, c.spec, CompileOptions{})
-				if l.Global != whole.Params || whole.Divided() {
-					t.Errorf("of all cells together it is %+v, not %+v", l.Global, whole.Params)
+				if l.Undivided != whole.Params || whole.Divided() {
+					t.Errorf("of all cells together it is %+v, not %+v", l.Undivided, whole.Params)
 				}
 			}
 		})

@@ -220,7 +220,7 @@ func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
 	finer, coarser := find(spec.ID.Value), find(id.Value)
 	switch {
 	case coarser == nil:
-		c.fail(id.Line, "replaces", "plan %s has no limit %s%s", p.spec.Name.Value, quote(id.Value), suggest(id.Value, keys(p.specs)))
+		c.fail(id.Line, "replaces", "plan %s has no limit %s%s", p.spec.Name.Value, quote(id.Value), didYouMean(id.Value, keys(p.specs)))
 	case finer == nil || finer.broken || coarser.broken:
 	case finer.Action == ActionAllow:
 		c.fail(id.Line, "replaces", "a limit with action: allow only passes its own level and replaces nothing: remove it")

@@ -69,7 +69,7 @@ func (s *Set) ExpectedKeys() []Expect {
 		}
 		e := Expect{Limit: l}
 		switch {
-		case l.Store == PlaceLocal:
+		case l.Store == PlacementLocal:
 			e.Text = "none, kept in the proxy"
 		case l.field:
 			e.Text = fmt.Sprintf("%d field(s) in one hash per tenant", l.fieldCount())

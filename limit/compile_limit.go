@@ -35,7 +35,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	if c.opts.Strict && !l.onErrSet && l.Action == ActionLimit {
 		c.fail(spec.Line, "on_error", "strict: say open or closed")
 	}
-	l.Global = l.Params
+	l.Undivided = l.Params
 	if l.broken = len(c.problems) > before; !l.broken {
 		c.divide(l)
 	}
@@ -60,7 +60,7 @@ var (
 	modes      = map[string]Mode{"enforce": ModeEnforce, "shadow": ModeShadow, "off": ModeOff}
 	actions    = map[string]Action{"deny": ActionDeny, "allow": ActionAllow}
 	onErrors   = map[string]OnError{"open": OnErrorOpen, "closed": OnErrorClosed}
-	places     = map[string]Place{"shared": PlaceShared, "local": PlaceLocal, "auto-local": PlaceAutoLocal}
+	places     = map[string]Placement{"shared": PlacementShared, "local": PlacementLocal, "auto-local": PlacementAutoLocal}
 	missings   = map[string]Missing{"pass": MissingPass, "deny": MissingDeny, "share": MissingShare}
 	algorithms = map[string]Algorithm{
 		"token_bucket": AlgorithmTokenBucket, "sliding_window": AlgorithmSlidingWindow, "fixed_window": AlgorithmFixedWindow,
@@ -90,7 +90,7 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 	v, ok := words[t.Value]
 	if t.Set() && !ok {
 		names := keys(words)
-		c.fail(t.Line, field, "%s is not one of %s%s", quote(t.Value), strings.Join(names, ", "), suggest(t.Value, names))
+		c.fail(t.Line, field, "%s is not one of %s%s", quote(t.Value), strings.Join(names, ", "), didYouMean(t.Value, names))
 	}
 	return v
 }
@@ -122,7 +122,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		l.by = append(l.by, d)
 	}
 	slices.SortFunc(l.by, func(a, b dimension) int { return cmp.Compare(a.text, b.text) })
-	l.field = l.field && l.byTenant && !l.Params.Algorithm.OneByOne()
+	l.field = l.field && l.byTenant && !l.Params.Algorithm.ExpiresPerUnit()
 	if l.layer == layerShared && l.byTenant {
 		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: move it into a plan")
 	}
@@ -179,7 +179,7 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if _, ok := c.dimensions[name.Value]; !ok {
-		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), suggest(name.Value, keys(c.dimensions)))
+		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), didYouMean(name.Value, keys(c.dimensions)))
 	}
 }
 
@@ -224,7 +224,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		}
 		return
 	}
-	if l.Params.Algorithm.OneByOne() {
+	if l.Params.Algorithm.ExpiresPerUnit() {
 		c.checkOneByOne(spec, l)
 	}
 	if l.Params.Algorithm == AlgorithmConcurrency {

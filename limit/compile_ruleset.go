@@ -20,7 +20,7 @@ func (c *compiler) compileRulesets() {
 		if r := c.set.byPlan[d.Value]; r != nil {
 			c.set.defaultPlan = r
 		} else {
-			c.fail(d.Line, "default_plan", "there is no plan %s%s", quote(d.Value), suggest(d.Value, keys(c.plans)))
+			c.fail(d.Line, "default_plan", "there is no plan %s%s", quote(d.Value), didYouMean(d.Value, keys(c.plans)))
 		}
 	}
 	if c.doc.Tenants != nil {
@@ -32,7 +32,7 @@ func (c *compiler) compileRulesets() {
 			}
 		})
 	}
-	c.set.tenants = &roster{base: c.tenants, len: len(c.tenants)}
+	c.set.tenants = &tenantIndex{base: c.tenants, len: len(c.tenants)}
 	c.checkTenantConditions()
 }
 
@@ -51,7 +51,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	}
 	p := c.plans[planName]
 	if p == nil {
-		c.fail(spec.Plan.Line, field+".plan", "there is no plan %s%s", quote(planName), suggest(planName, keys(c.plans)))
+		c.fail(spec.Plan.Line, field+".plan", "there is no plan %s%s", quote(planName), didYouMean(planName, keys(c.plans)))
 		return
 	}
 	if len(spec.Overrides) == 0 {
@@ -74,7 +74,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		if slices.ContainsFunc(c.shared, func(l *Limit) bool { return l.ID == o.ID.Value }) {
 			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one"
 		}
-		c.fail(o.ID.Line, field, "%s%s", why, suggest(o.ID.Value, keys(p.specs)))
+		c.fail(o.ID.Line, field, "%s%s", why, didYouMean(o.ID.Value, keys(p.specs)))
 		return
 	}
 	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {

@@ -47,18 +47,18 @@ type Item struct {
 	TagLen int     // Name[:TagLen] is the same for all buckets that are decided together
 	Cost   int64   // units
 	Bounds *Bounds // of calendar windows
-	// Wish is how many more checks like this one the call may take at once, for a
-	// lease, and More how many of them it took. All items of a call have the same.
-	Wish, More int64
-	// Again says that the store wants to be asked again for the call that begins with
+	// LeaseWanted is how many more checks like this one the call may take at once, for a
+	// lease, and LeaseGranted how many of them it took. All items of a call have the same.
+	LeaseWanted, LeaseGranted int64
+	// Retry says that the store wants to be asked again for the call that begins with
 	// the item: it has not decided it, nor tried to.
-	Again bool
-	// Once is of an item that is given back the key under which its call's answer is
+	Retry bool
+	// RecordKey is of an item that is given back the key under which its call's answer is
 	// kept, which is wrong from then on; nil if there is none.
-	Once []byte
-	// Repeated says that the store gave the answer before: nothing was taken now. Kept
+	RecordKey []byte
+	// Replayed says that the store gave the answer before: nothing was taken now. Recorded
 	// says that it keeps it now if it granted the call.
-	Repeated, Kept bool
+	Replayed, Recorded bool
 	// Local says that this instance's share decided, not units of the store's.
 	Local bool
 
@@ -82,16 +82,16 @@ type Call struct {
 	First, Last int
 	// Local says that each instance decides it by its share, without the store.
 	Local bool
-	// Once, unless nil, is the key under which the store keeps for Keep that it granted
+	// RecordKey, unless nil, is the key under which the store keeps for Keep that it granted
 	// the call, to say so again to the same one; it is in the slot of the buckets. Hold
 	// says that what is kept can be settled.
-	Once []byte
-	Keep time.Duration
-	Hold Hold
+	RecordKey []byte
+	RecordTTL time.Duration
+	Hold      Hold
 }
 
-// Slot returns the hash slot in which the item's bucket lives.
-func (it *Item) Slot() uint16 { return Slot(it.Name[:it.KeyLen]) }
+// HashSlot returns the hash slot in which the item's bucket lives.
+func (it *Item) HashSlot() uint16 { return HashSlot(it.Name[:it.KeyLen]) }
 
 // Decision is the answer to one request.
 type Decision struct {

@@ -104,7 +104,7 @@ func (l *Limit) Describe() string {
 	if l.Params.Algorithm == AlgorithmTokenBucket {
 		burst := l.Params.Capacity
 		if l.Divided() {
-			burst = l.Global.Capacity
+			burst = l.Undivided.Capacity
 		}
 		fmt.Fprintf(&b, " burst %d", burst)
 	}

@@ -113,12 +113,12 @@ func (s Settlement) Key() []byte {
 
 // IsHold reports whether a key is that of a record of what a tenant's request holds.
 func IsHold(name string) bool {
-	return strings.HasPrefix(name, tenantPrefix) && (strings.Contains(name, string(tagEnd)+onceMark+"r;") || strings.Contains(name, string(tagEnd)+onceMark+"a;"))
+	return strings.HasPrefix(name, tenantPrefix) && (strings.Contains(name, string(tagEnd)+recordMark+"r;") || strings.Contains(name, string(tagEnd)+recordMark+"a;"))
 }
 
 // appendHoldName appends what follows the tag in the key of a record.
 func appendHoldName(b []byte, h Hold, id string) []byte {
-	b = append(b, onceMark...)
+	b = append(b, recordMark...)
 	return appendEscaped(append(b, h.mark(), ';'), id)
 }
 

@@ -73,7 +73,7 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 		return
 	}
 	l.Lease = Lease{On: true, Auto: true, TTL: DefaultLeaseTTL}
-	if l.Store == PlaceLocal {
+	if l.Store == PlacementLocal {
 		c.fail(s.first().Line, "lease", "store: local asks no store, so there is nothing to lease: remove one of them")
 	}
 	if s.Word.Set() && s.Word.Value != "auto" {

@@ -19,13 +19,13 @@ type Limit struct {
 	Rate      Rate           // its Text is that of all cells together
 	Zone      *time.Location // of calendar windows
 	Params    Params
-	Global    Params // of all cells together, where it comes from a file; Rate and Params are this cell's part
-	Raised    bool   // the parts of all cells add up to more than it, since each has to admit something
+	Undivided Params // of all cells together, where it comes from a file; Rate and Params are this cell's part
+	RoundedUp bool   // the parts of all cells add up to more than it, since each has to admit something
 	MaxCost   int64  // largest cost admitted, 0 where none is declared
 	FixedCost int64  // what every request costs here, 0 for the request's own cost
 	Replaces  []string
 	Lease     Lease
-	Store     Place
+	Store     Placement
 
 	calendar *Calendar
 	by       []dimension // without tenant, in order of their names
@@ -142,12 +142,12 @@ func (l *Limit) Bounds(now int64) *Bounds {
 	return l.calendar.Bounds(now)
 }
 
-// OneField reports whether all buckets of l are fields of the same name, each in
+// FixedField reports whether all buckets of l are fields of the same name, each in
 // its tenant's hash.
-func (l *Limit) OneField() bool { return l.field && len(l.by) == 0 }
+func (l *Limit) FixedField() bool { return l.field && len(l.by) == 0 }
 
-// Shared reports whether buckets of l span tenants.
-func (l *Limit) Shared() bool { return !l.byTenant }
+// SpansTenants reports whether buckets of l span tenants.
+func (l *Limit) SpansTenants() bool { return !l.byTenant }
 
 // Level returns the names of the dimensions that l counts by.
 func (l *Limit) Level() []string {

@@ -18,24 +18,24 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 	case was.plan != "" && is.plan == "":
 		lines = append(lines, fmt.Sprintf("default_plan %s -> none: a tenant that is not listed has only the shared limits", was.plan))
 	case was.plan != is.plan:
-		lines = append(lines, loosenedOf(fmt.Sprintf("default_plan %s -> %s: ", was.plan, is.plan), was.own(), is.own())...)
+		lines = append(lines, loosenedOf(fmt.Sprintf("default_plan %s -> %s: ", was.plan, is.plan), was.ownLimits(), is.ownLimits())...)
 	}
 	for _, plan := range slices.Sorted(maps.Keys(before.byPlan)) {
 		if r, ok := after.byPlan[plan]; ok {
-			lines = append(lines, loosenedOf("plan "+plan+": ", before.byPlan[plan].own(), r.own())...)
+			lines = append(lines, loosenedOf("plan "+plan+": ", before.byPlan[plan].ownLimits(), r.ownLimits())...)
 		}
 	}
 	for _, tenant := range tenants {
 		was, is := before.rules(tenant), after.rules(tenant)
 		if was.plan == is.plan {
-			lines = append(lines, loosenedOf("tenant "+tenant+": ", was.overridden(is), is.own())...)
+			lines = append(lines, loosenedOf("tenant "+tenant+": ", was.overridden(is), is.ownLimits())...)
 			continue
 		}
 		plan := is.plan
 		if plan == "" {
 			plan = "none"
 		}
-		lines = append(lines, loosenedOf(fmt.Sprintf("tenant %s, plan %s -> %s: ", tenant, was.plan, plan), was.own(), is.own())...)
+		lines = append(lines, loosenedOf(fmt.Sprintf("tenant %s, plan %s -> %s: ", tenant, was.plan, plan), was.ownLimits(), is.ownLimits())...)
 	}
 	return lines
 }
@@ -46,11 +46,11 @@ func (r *ruleset) overridden(other *ruleset) []*Limit {
 	overrides := func(r *ruleset, id string) bool {
 		return slices.ContainsFunc(r.limits(), func(l *Limit) bool { return l.ID == id && l.layer == layerOverride })
 	}
-	return slices.DeleteFunc(r.own(), func(l *Limit) bool { return !overrides(r, l.ID) && !overrides(other, l.ID) })
+	return slices.DeleteFunc(r.ownLimits(), func(l *Limit) bool { return !overrides(r, l.ID) && !overrides(other, l.ID) })
 }
 
-// own returns the limits of a plan and its overrides, in their order, and shared the others.
-func (r *ruleset) own() []*Limit {
+// ownLimits returns the limits of a plan and its overrides, in their order, and shared the others.
+func (r *ruleset) ownLimits() []*Limit {
 	return slices.DeleteFunc(r.sorted(), func(l *Limit) bool { return l.layer == layerShared })
 }
 

@@ -82,40 +82,40 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 	return dst, len(dst) - begin, tagLen
 }
 
-// onceMark parts a hash tag from the id of a request: no bucket's name goes on so.
-const onceMark = ":~"
+// recordMark parts a hash tag from the id of a request: no bucket's name goes on so.
+const recordMark = ":~"
 
-// IsAnswer reports whether a key is not a bucket's, but that of an answer which is
+// IsRecord reports whether a key is not a bucket's, but that of an answer which is
 // kept for a request with an ID.
-func IsAnswer(name string) bool { return strings.Contains(name, string(tagEnd)+onceMark) }
+func IsRecord(name string) bool { return strings.Contains(name, string(tagEnd)+recordMark) }
 
-// nameOnce names the keys under which the answers to a request's calls are kept: behind
+// nameRecords names the keys under which the answers to a request's calls are kept: behind
 // the tag of their buckets, the tenant unless it is in there, and the id.
-func (b *Buffer) nameOnce(req *Request, calls []Call) {
+func (b *Buffer) nameRecords(req *Request, calls []Call) {
 	for i := range calls {
 		c := &calls[i]
 		it := &b.Items[c.First]
-		if c.Local || req.Hold != HoldNone && it.Limit.Shared() && (req.Fresh || req.Hold == HoldSlot) {
+		if c.Local || req.Hold != HoldNone && it.Limit.SpansTenants() && (req.Fresh || req.Hold == HoldSlot) {
 			continue // nobody makes it again, or it would outlive what is held
 		}
 		begin := len(b.names)
 		b.names = append(b.names, it.Name[:it.TagLen]...)
-		c.Keep = OnceTTL
+		c.RecordTTL = IdempotencyTTL
 		switch {
-		case req.Hold == HoldNone && !it.Limit.Shared():
-			b.names = appendEscaped(append(b.names, onceMark...), req.ID)
+		case req.Hold == HoldNone && !it.Limit.SpansTenants():
+			b.names = appendEscaped(append(b.names, recordMark...), req.ID)
 		case req.Hold == HoldNone:
-			b.names = appendEscaped(append(b.names, onceMark...), req.Tenant)
+			b.names = appendEscaped(append(b.names, recordMark...), req.Tenant)
 			b.names = appendEscaped(append(b.names, ';'), req.ID)
 		default:
 			b.names = appendHoldName(b.names, req.Hold, req.ID)
-			c.Keep, c.Hold = req.HoldFor, req.Hold
+			c.RecordTTL, c.Hold = req.HoldFor, req.Hold
 		}
-		if req.Hold != HoldNone && it.Limit.Shared() { // only what is the tenant's own is settled
+		if req.Hold != HoldNone && it.Limit.SpansTenants() { // only what is the tenant's own is settled
 			b.names = appendEscaped(append(b.names, ';'), req.Tenant)
-			c.Hold, c.Keep = HoldNone, OnceTTL
+			c.Hold, c.RecordTTL = HoldNone, IdempotencyTTL
 		}
-		c.Once = b.names[begin:len(b.names):len(b.names)]
+		c.RecordKey = b.names[begin:len(b.names):len(b.names)]
 	}
 }
 

@@ -6,12 +6,12 @@ import "bytes"
 // to one call: those behind each other whose answer is kept under the same key. A bucket
 // stands in a call once, so that an answer that was given twice is given back twice.
 func RefundCall(items []Item) int {
-	once := items[0].Once
+	once := items[0].RecordKey
 	if once == nil {
 		return 1
 	}
 	for n := 1; n < len(items); n++ {
-		if !bytes.Equal(items[n].Once, once) {
+		if !bytes.Equal(items[n].RecordKey, once) {
 			return n
 		}
 		for i := range n {

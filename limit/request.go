@@ -18,9 +18,9 @@ const (
 	MaxDims = 16
 )
 
-// OnceTTL is for how long the answer to a request with an ID is kept: retries of
+// IdempotencyTTL is for how long the answer to a request with an ID is kept: retries of
 // clients come within seconds.
-const OnceTTL = 10 * time.Second
+const IdempotencyTTL = 10 * time.Second
 
 // Dim is an extra dimension of a request: user=u1, region=eu.
 type Dim struct{ Name, Value string }
@@ -43,10 +43,10 @@ type Request struct {
 	Hold    Hold
 	HoldFor time.Duration
 	Fresh   bool
-	// Own, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
+	// Inline, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
 	// each Key, which is 1 to MaxKeyBytes of any bytes. Nothing else counts then.
-	Own *Limit
-	Key string
+	Inline *Limit
+	Key    string
 }
 
 var (

@@ -32,8 +32,8 @@ type Resolved struct {
 // decided already; when an enforced one does, there is no call. Addrs hashes
 // addresses; now, in microseconds, is only used to cut calendar windows.
 func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
-	if req.Own != nil {
-		return b.bindOwn(req)
+	if req.Inline != nil {
+		return b.bindInline(req)
 	}
 	b.choose(s.rules(req.Tenant), req)
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
@@ -54,7 +54,7 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 		b.bind(req, addrs, now, inInstance)
 		b.addCalls(decided, tenant, other)
 		if req.ID != "" {
-			b.nameOnce(req, b.Calls[r.FirstCall:])
+			b.nameRecords(req, b.Calls[r.FirstCall:])
 		}
 	}
 	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
@@ -119,9 +119,9 @@ const (
 	inInstance          // in this instance, see PlaceLocal
 )
 
-func (l *Limit) place() int {
+func (l *Limit) level() int {
 	switch {
-	case l.Store == PlaceLocal:
+	case l.Store == PlacementLocal:
 		return inInstance
 	case l.byTenant:
 		return inTenantSlot
@@ -133,7 +133,7 @@ func (l *Limit) place() int {
 // bind appends an item for each chosen limit that counts in the given place.
 func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, place int) {
 	for _, l := range b.chosen {
-		if l.place() != place || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
+		if l.level() != place || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
 			continue
 		}
 		begin := len(b.names)

@@ -227,9 +227,9 @@ func FuzzNames(f *testing.F) {
 			}
 			var b limit.Buffer
 			set.Resolve(&limit.Request{Tenant: v[0], Op: v[1], Cost: 1}, addrs, 1_800_000_000e6, &b)
-			slot := b.Items[0].Slot()
+			slot := b.Items[0].HashSlot()
 			for j := range b.Items {
-				if it := &b.Items[j]; !it.Limit.Shared() && it.Slot() != slot {
+				if it := &b.Items[j]; !it.Limit.SpansTenants() && it.HashSlot() != slot {
 					t.Fatalf("tenant %q: %q and %q in different slots", v[0], b.Items[0].Name, it.Name)
 				}
 			}

@@ -16,7 +16,7 @@ func TestRoster(t *testing.T) {
 		few := rapid.MapOfN(rapid.IntRange(0, 200), rapid.SampledFrom(rules), 0, 5)
 		many := rapid.MapOfN(rapid.IntRange(0, 200), rapid.SampledFrom(rules), 40, 60)
 		changes := rapid.SliceOfN(rapid.OneOf(few, many), 1, 8).Draw(t, "changes")
-		rosters, models := []*roster{{}}, []map[string]*ruleset{{}}
+		rosters, models := []*tenantIndex{{}}, []map[string]*ruleset{{}}
 		for _, numbers := range changes {
 			last := len(models) - 1
 			model, change := maps.Clone(models[last]), map[string]*ruleset{}

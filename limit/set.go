@@ -13,7 +13,7 @@ type Set struct {
 	// Limits lists the limits of the plans and the shared ones, by Limit.Order.
 	Limits []*Limit
 
-	tenants     *roster
+	tenants     *tenantIndex
 	defaultPlan *ruleset // for tenants not listed
 	byPlan      map[string]*ruleset
 	trial       trial
@@ -94,7 +94,7 @@ func (s *Set) All() []*Limit {
 func (s *Set) Raised() (n int) {
 	count := func(limits []*Limit, tenant string) {
 		for _, l := range limits {
-			if l.Raised && l.Tenant == tenant {
+			if l.RoundedUp && l.Tenant == tenant {
 				n++
 			}
 		}

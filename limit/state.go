@@ -71,7 +71,7 @@ func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, re
 	case AlgorithmSlidingWindow:
 		v, rewritten = decideSlidingWindow(p, s, now, cost)
 	case AlgorithmSlidingLog, AlgorithmConcurrency:
-		v = decideUnits(p, s, now, cost)
+		v = decideUnitLog(p, s, now, cost)
 	case AlgorithmCalendarWindow:
 		start, end, ok := bounds.window(now)
 		if !ok {
@@ -85,14 +85,14 @@ func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, re
 	return v, rewritten, true
 }
 
-// Untake undoes the taking of units that Decide has just allowed.
-func Untake(p *Params, s *State, units int64) {
+// Undo undoes the taking of units that Decide has just allowed.
+func Undo(p *Params, s *State, units int64) {
 	switch {
 	case p.Algorithm == AlgorithmTokenBucket:
 		s[tbContent] += units
-	case p.Algorithm.OneByOne():
+	case p.Algorithm.ExpiresPerUnit():
 		s[uUsed] -= units
-		s[uLast] = s[uWas]
+		s[uLast] = s[prevLast]
 	default:
 		s[wUsed] -= units
 	}
@@ -116,9 +116,9 @@ func Refund(p *Params, s State, units, window, now int64) State {
 	return s
 }
 
-// Owe takes units from a bucket that may not have them, but at most so many that it
+// Overdraw takes units from a bucket that may not have them, but at most so many that it
 // owes as much as it can hold. It returns ok = false when now lies outside Bounds.
-func Owe(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok bool) {
+func Overdraw(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok bool) {
 	switch p.Algorithm {
 	case AlgorithmTokenBucket:
 		by := *p
@@ -135,7 +135,7 @@ func Owe(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok b
 		}
 		enterSlidingWindow(period, &s, now)
 	default:
-		start, end, ok := p.windowToOwe(bounds, &s, now)
+		start, end, ok := p.windowToOverdraw(bounds, &s, now)
 		if !ok {
 			return s, false
 		}
@@ -149,9 +149,9 @@ func Owe(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok b
 	return s, true
 }
 
-// windowToOwe returns the fixed window that units are owed in: the one that runs, or the next
+// windowToOverdraw returns the fixed window that units are owed in: the one that runs, or the next
 // of its length, since the limit may have become another one.
-func (p *Params) windowToOwe(bounds *Bounds, s *State, now int64) (start, end int64, ok bool) {
+func (p *Params) windowToOverdraw(bounds *Bounds, s *State, now int64) (start, end int64, ok bool) {
 	length := s[wEnd] - s[wStart]
 	switch {
 	case s.Touched() && s[wStart] <= now && now < s[wEnd]:

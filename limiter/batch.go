@@ -18,16 +18,16 @@ type Batch struct {
 	resolved []limit.Resolved
 	calls    []limit.Call
 	// pending are the requests without a final decision, in their order.
-	pending []int
-	again   []int
+	pending  []int
+	redecide []int
 
 	// Of a batch between Begin and End.
-	at  limit.Moment
+	at  limit.DecisionTime
 	set *limit.Set
 	end func() bool
-	// learnt says that the store is not to be asked again, and that what it said is
+	// cached says that the store is not to be asked again, and that what it said is
 	// known.
-	learnt bool
+	cached bool
 	// undecided is scratch for calls that the store is asked for again, or did not
 	// decide.
 	undecided []limit.Call
@@ -64,10 +64,10 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	}
 }
 
-// refuse decides the requests that the cache, if there is one, knows to be denied.
+// denyFromCache decides the requests that the cache, if there is one, knows to be denied.
 // Their other items stay undecided. With renew some of them are asked for all the
 // same, see denyCache.renew. Units that leases hold are to be had whatever the store denied.
-func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
+func (b *Batch) denyFromCache(deny *denyCache, held *leases, now int64, renew bool) {
 	if deny == nil || deny.latest.Load() <= now {
 		return
 	}
@@ -79,7 +79,7 @@ func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
 		refused, never := false, false
 		for j := range items {
 			it := &items[j]
-			fits, hit := it.Cost <= it.Limit.Params.Capacity, deny.refuse(it, now)
+			fits, hit := it.Cost <= it.Limit.Params.Capacity, deny.lookup(it, now)
 			if hit && fits && (b.mayTake(i, it) || it.Limit.Lease.On && held.holds(it, now)) {
 				undecide(it)
 				hit = false
@@ -92,7 +92,7 @@ func (b *Batch) refuse(deny *denyCache, held *leases, now int64, renew bool) {
 			undecideCached(items)
 		}
 		if refused && renew {
-			refused = !deny.renewAll(items, now)
+			refused = !deny.refreshAll(items, now)
 		}
 		if refused {
 			b.Decisions[i].Source = limit.SourceCache

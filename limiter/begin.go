@@ -14,16 +14,16 @@ func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), toke
 		b.at.Timeout -= b.at.Start.Sub(since)
 	}
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
-	b.refuse(l.deny, l.leases, l.instant(b.at.Start), true)
+	b.denyFromCache(l.deny, l.leases, l.instant(b.at.Start), true)
 	calls := l.callsForStore(b.at, b, true)
-	b.end, b.learnt = nil, false
+	b.end, b.cached = nil, false
 	if len(calls) > 0 {
 		b.end = l.opts.Store.Start(b.at, b.buf.Items, calls, done, token)
 	}
 	if b.end != nil {
 		return false
 	}
-	if l.conclude(b) {
+	if l.finishAnswered(b) {
 		return true
 	}
 	done(token) // there is nothing to wait for, but units to give back
@@ -45,40 +45,40 @@ func (l *Limiter) End(b *Batch) (decided bool) {
 			return false
 		}
 	}
-	return l.conclude(b)
+	return l.finishAnswered(b)
 }
 
-// conclude makes the decisions of what was answered. It reports false, having
+// finishAnswered makes the decisions of what was answered. It reports false, having
 // changed nothing, when units have to be given back for that.
-func (l *Limiter) conclude(b *Batch) bool {
-	l.learn(b, b.calls, b.at)
-	b.learnt = true
-	l.fallBack(b, b.at, Backstop.Decide)
+func (l *Limiter) finishAnswered(b *Batch) bool {
+	l.cacheResults(b, b.calls, b.at)
+	b.cached = true
+	l.useBackstop(b, b.at, Backstop.Decide)
 	b.merge()
 	if b.anyGrantDenied() {
 		return false
 	}
 	b.pending = b.pending[:0]
-	l.finish(b, b.set, b.at)
+	l.report(b, b.set, b.at)
 	return true
 }
 
 // Resume makes the decisions that Begin and End could not. It waits for the store
 // where it must.
 func (l *Limiter) Resume(b *Batch) {
-	if !b.learnt { // the store wants to be asked again for some calls
+	if !b.cached { // the store wants to be asked again for some calls
 		b.undecided = b.undecided[:0]
 		for _, c := range b.calls {
-			if it := &b.buf.Items[c.First]; it.Again {
-				it.Again = false
+			if it := &b.buf.Items[c.First]; it.Retry {
+				it.Retry = false
 				b.undecided = append(b.undecided, c)
 			}
 		}
 		l.opts.Store.Take(b.at, b.buf.Items, b.undecided)
-		l.learn(b, b.calls, b.at)
-		l.fallBack(b, b.at, Backstop.Decide)
+		l.cacheResults(b, b.calls, b.at)
+		l.useBackstop(b, b.at, Backstop.Decide)
 	}
 	b.merge()
-	l.giveBack(b.at, b)
+	l.refundDenied(b.at, b)
 	l.decide(b, b.set, b.at)
 }

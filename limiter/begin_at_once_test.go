@@ -66,11 +66,11 @@ type halfway struct {
 	asked int
 }
 
-func (s *halfway) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *halfway) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	s.asked++
 	s.Take(at, items, calls[:1])
 	for _, c := range calls[1:] {
-		items[c.First].Again = true
+		items[c.First].Retry = true
 	}
 	return func() bool { return true }
 }
@@ -116,14 +116,14 @@ type deaf struct {
 	taken int
 }
 
-func (s *deaf) Start(_ limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *deaf) Start(_ limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	return func() bool {
-		items[calls[1].First].Again = true
+		items[calls[1].First].Retry = true
 		return true
 	}
 }
 
-func (s *deaf) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *deaf) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.taken += len(calls)
 	s.Store.Take(at, items, calls)
 }

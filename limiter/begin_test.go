@@ -18,10 +18,10 @@ type slowStore struct {
 	again bool // calls must be asked again
 }
 
-func (s *slowStore) Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
+func (s *slowStore) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
 	if s.again {
 		for _, c := range calls {
-			items[c.First].Again = true
+			items[c.First].Retry = true
 		}
 		return func() bool { return true }
 	}

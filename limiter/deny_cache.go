@@ -63,9 +63,9 @@ func newDenyCache(size int, ttl time.Duration) *denyCache {
 	return &denyCache{entries: entries, ttl: ttl.Microseconds()}
 }
 
-// refuse gives an enforced item its verdict if it is known to be denied at now,
+// lookup gives an enforced item its verdict if it is known to be denied at now,
 // and reports whether it is.
-func (c *denyCache) refuse(it *limit.Item, now int64) bool {
+func (c *denyCache) lookup(it *limit.Item, now int64) bool {
 	if c.latest.Load() <= now || !it.Enforced() || len(it.Name) == 0 {
 		return false
 	}
@@ -85,7 +85,7 @@ func (c *denyCache) refuse(it *limit.Item, now int64) bool {
 // the store's clock says: that may be ahead of its earliest time by as long as the reply
 // was under way. The wait counts from the earliest time, so that it is never too short.
 func (r *refusal) decide(it *limit.Item, now int64) (v limit.Verdict, denied bool) {
-	if r.params.Algorithm.OneByOne() && it.Cost != r.cost {
+	if r.params.Algorithm.ExpiresPerUnit() && it.Cost != r.cost {
 		return v, false // the state is one for a cost
 	}
 	state := r.state
@@ -102,10 +102,10 @@ func (c *denyCache) ending(it *limit.Item, now int64) (refusal, bool) {
 	return r, ok && r.renewable && r.until-now < c.ttl/renewPart && it.Cost >= r.cost
 }
 
-// renew reports whether an item that was refused should be asked for all the same,
+// refresh reports whether an item that was refused should be asked for all the same,
 // because its entry is about to end: one of those that come then is told so, and
 // the others need not all ask at once when the entry has ended.
-func (c *denyCache) renew(it *limit.Item, now int64) bool {
+func (c *denyCache) refresh(it *limit.Item, now int64) bool {
 	r, ok := c.ending(it, now)
 	if !ok {
 		return false
@@ -120,9 +120,9 @@ func (c *denyCache) renew(it *limit.Item, now int64) bool {
 	return true
 }
 
-// renewAll renews the entries that refused items of a request, and makes them
+// refreshAll renews the entries that refused items of a request, and makes them
 // undecided; or reports false where one of them refuses for longer.
-func (c *denyCache) renewAll(items []limit.Item, now int64) bool {
+func (c *denyCache) refreshAll(items []limit.Item, now int64) bool {
 	for i := range items {
 		if it := &items[i]; it.Source == limit.SourceCache {
 			if _, ok := c.ending(it, now); !ok {
@@ -132,7 +132,7 @@ func (c *denyCache) renewAll(items []limit.Item, now int64) bool {
 	}
 	for i := range items {
 		if items[i].Source == limit.SourceCache {
-			if !c.renew(&items[i], now) {
+			if !c.refresh(&items[i], now) {
 				return false // somebody else was first
 			}
 			undecide(&items[i])
@@ -148,7 +148,7 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 	for i := range items {
 		it := &items[i]
 		switch {
-		case it.Source != limit.SourceStore || it.Repeated || len(it.Name) == 0 || len(it.Name) >= longName:
+		case it.Source != limit.SourceStore || it.Replayed || len(it.Name) == 0 || len(it.Name) >= longName:
 		case it.Allowed:
 			c.drop(it, received)
 		case !it.Enforced() || it.Limit.Params.Algorithm == limit.AlgorithmConcurrency:

@@ -21,7 +21,7 @@ type counted struct {
 	calls int
 }
 
-func (c *counted) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (c *counted) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	c.calls += len(calls)
 	c.Store.Take(at, items, calls)
 }
@@ -140,7 +140,7 @@ type later struct {
 	asked int
 }
 
-func (s *later) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *later) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	s.asked += len(calls)
 	calls = slices.Clone(calls)
 	return func() bool {
@@ -194,7 +194,7 @@ type slow struct {
 	took time.Duration
 }
 
-func (s *slow) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *slow) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.counted.Take(at, items, calls)
 	*s.now = s.now.Add(s.took)
 }

@@ -55,7 +55,7 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	items = append(items, l.explainSlots(req, set)...)
 	for _, c := range set.Explain(req) {
 		n := int64(max(1, l.opts.Instances()))
-		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlace(n), OnError: c.Limit.DescribeOnError(n)}
+		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlacement(n), OnError: c.Limit.DescribeOnError(n)}
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {
 				e.Item, e.Node = it, l.opts.Store.Locate(it)

@@ -24,9 +24,9 @@ func TestLateAdmissionVoidsRefusal(t *testing.T) {
 	l.deny.learn([]limit.Item{den}, l.instant(start), l.instant(start))
 	ok := mk(1)
 	ok.Source, ok.Verdict = limit.SourceStore, limit.Verdict{Allowed: true}
-	l.LearnLate([]limit.Item{ok}, start) // the store admitted 1 late: 2 are left, 4 need 2 s
+	l.CacheLateReply([]limit.Item{ok}, start) // the store admitted 1 late: 2 are left, 4 need 2 s
 	it := mk(4)
-	if l.deny.refuse(&it, l.instant(start)) {
+	if l.deny.lookup(&it, l.instant(start)) {
 		t.Errorf("refused by the cache with a wait of %d ms, the true one is 2000", it.Wait)
 	}
 }

@@ -20,7 +20,7 @@ func TestLeasesForgotten(t *testing.T) {
 		if ls.take(call, now) {
 			t.Fatal()
 		}
-		call[0].Source, call[0].Allowed, call[0].More = limit.SourceStore, true, call[0].Wish
+		call[0].Source, call[0].Allowed, call[0].LeaseGranted = limit.SourceStore, true, call[0].LeaseWanted
 		call[0].Remaining = 900
 		ls.put(call, now, now)
 		for range 6000 { // ten minutes
@@ -47,7 +47,7 @@ func TestStaleLeaseStays(t *testing.T) {
 		return []limit.Item{{Limit: l, Name: []byte("lg:t:{x}:t;t"), TagLen: 8, KeyLen: 8, Cost: 1}}
 	}
 	answer := func(c []limit.Item, now int64) {
-		c[0].Source, c[0].Allowed, c[0].More, c[0].Remaining = limit.SourceStore, true, c[0].Wish, 900
+		c[0].Source, c[0].Allowed, c[0].LeaseGranted, c[0].Remaining = limit.SourceStore, true, c[0].LeaseWanted, 900
 		ls.put(c, now, now)
 	}
 	now := int64(1e15)
@@ -97,7 +97,7 @@ func TestLateGrants(t *testing.T) {
 		if c.again {
 			ls.shard(&call[0]).leases[string(call[0].Name)].asking = true
 		}
-		call[0].Source, call[0].Allowed, call[0].More, call[0].Remaining = limit.SourceStore, true, c.more, 900
+		call[0].Source, call[0].Allowed, call[0].LeaseGranted, call[0].Remaining = limit.SourceStore, true, c.more, 900
 		ls.putLate(call, c.sent, now+2)
 		call[0].Source = limit.SourceNone
 		if got := ls.take(call, now+3); got != c.holds {

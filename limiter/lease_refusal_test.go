@@ -13,7 +13,7 @@ import (
 // returning is a store that has a bucket's units come back after Refund has returned.
 type returning struct{ *counted }
 
-func (r returning) Refund(limit.Moment, []limit.Item) {}
+func (r returning) Refund(limit.DecisionTime, []limit.Item) {}
 
 // TestLateUnitsVoidRefusals: units that come back late end what is known of their bucket.
 func TestLateUnitsVoidRefusals(t *testing.T) {
@@ -35,7 +35,7 @@ func TestLateUnitsVoidRefusals(t *testing.T) {
 	set := l.Limits()
 	set.Resolve(&req, nil, 0, &given)
 	now = now.Add(10 * time.Millisecond)
-	store.Store.Refund(limit.Moment{Now: now.UnixMicro()}, given.Items)
+	store.Store.Refund(limit.DecisionTime{Now: now.UnixMicro()}, given.Items)
 	l.Returned([]string{string(given.Items[0].Name)})
 	now = now.Add(time.Millisecond)
 	if d := decide(l, req)[0]; !d.Allowed {

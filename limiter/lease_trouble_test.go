@@ -20,7 +20,7 @@ type spy struct {
 	clock    func() time.Time
 }
 
-func (s *spy) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *spy) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	if s.clock != nil {
 		at.Now = s.clock().UnixMicro()
 	}
@@ -31,13 +31,13 @@ func (s *spy) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
 	if s.lose {
 		for _, c := range calls {
 			for i := c.First; i < c.Last; i++ {
-				items[i].Source, items[i].Verdict, items[i].More = limit.SourceNone, limit.Verdict{}, 0
+				items[i].Source, items[i].Verdict, items[i].LeaseGranted = limit.SourceNone, limit.Verdict{}, 0
 			}
 		}
 	}
 }
 
-func (s *spy) Refund(at limit.Moment, items []limit.Item) {
+func (s *spy) Refund(at limit.DecisionTime, items []limit.Item) {
 	s.refunded = append(s.refunded, items...)
 	s.lender.Refund(at, items)
 }
@@ -54,8 +54,8 @@ func TestRefundKeepsWish(t *testing.T) {
 	decide(l, limit.Request{Tenant: "a", Cost: 1, Dims: dims})
 	decide(l, limit.Request{Tenant: "b", Cost: 1, Dims: dims})
 	for _, it := range s.refunded {
-		if it.Wish != 0 {
-			t.Errorf("%s is refunded with a wish of %d", it.Name, it.Wish)
+		if it.LeaseWanted != 0 {
+			t.Errorf("%s is refunded with a wish of %d", it.Name, it.LeaseWanted)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestStaleLease(t *testing.T) {
 
 func TestResetLocal(t *testing.T) {
 	s := &crowded{counted: counted{Store: memory.New(memory.Options{Buckets: 1000})}}
-	l := placed(t, s, limit.PlaceLocal)
+	l := placed(t, s, limit.PlacementLocal)
 	for range 5 {
 		decide(l, limit.Request{Tenant: "t", Cost: 1})
 	}

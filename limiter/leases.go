@@ -150,7 +150,7 @@ func (ls *leases) wish(sh *leaseShard, call []limit.Item, now int64) {
 		return
 	}
 	for i := range call {
-		call[i].Wish = more
+		call[i].LeaseWanted = more
 		sh.leases[string(call[i].Name)].asking = true
 	}
 }
@@ -200,7 +200,7 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 		if l == nil {
 			continue // dropped meanwhile: what was granted is lost
 		}
-		if it.Wish > 0 {
+		if it.LeaseWanted > 0 {
 			if !l.asking {
 				continue // another lease, opened after a reset
 			}
@@ -211,7 +211,7 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 			continue
 		}
 		l.remaining, l.full = it.Remaining, received+it.Reset*1000
-		if it.More > 0 {
+		if it.LeaseGranted > 0 {
 			l.add(it, sent)
 		}
 	}
@@ -223,7 +223,7 @@ func (l *lease) add(it *limit.Item, sent int64) {
 		l.units = 0 // they were of a window that is over, or of an older limit
 	}
 	l.item.Limit, l.item.Window = it.Limit, it.Window
-	l.units += it.More * it.Cost
+	l.units += it.LeaseGranted * it.Cost
 	l.expires = sent + it.Limit.Lease.TTL.Microseconds()
 	if it.Left > 0 {
 		l.expires = min(l.expires, sent+it.Left)
@@ -316,6 +316,6 @@ const handBackAtOnce = 64
 func (l *Limiter) handBack(all bool) {
 	for left := range slices.Chunk(l.leases.collect(l.instant(l.opts.Now()), all), handBackAtOnce) {
 		now := l.opts.Now()
-		l.refund(limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: handBackTimeout}, left)
+		l.refund(limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: handBackTimeout}, left)
 	}
 }

@@ -21,12 +21,12 @@ type lender struct {
 	calls int
 }
 
-func (s *lender) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *lender) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.calls += len(calls)
 	s.Store.Take(at, items, calls)
 	for _, c := range calls {
 		call := items[c.First:c.Last]
-		for more := int64(0); more < call[0].Wish && !refused(call); more++ {
+		for more := int64(0); more < call[0].LeaseWanted && !refused(call); more++ {
 			was := append([]limit.Item(nil), call...)
 			s.Store.Take(at, items, []limit.Call{c})
 			if refused(call) {
@@ -34,7 +34,7 @@ func (s *lender) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
 				break
 			}
 			for i := range call {
-				call[i].More = more + 1
+				call[i].LeaseGranted = more + 1
 			}
 		}
 	}

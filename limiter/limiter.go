@@ -16,7 +16,7 @@ type Store interface {
 	// order: it fills in verdict and source of every item and, where no
 	// enforced item of the call denies, takes the units. Items that it could
 	// not decide before the deadline it leaves with SourceNone.
-	Take(at limit.Moment, items []limit.Item, calls []limit.Call)
+	Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call)
 	// Start begins what Take does; it may stay here until Flush, so that calls which
 	// are begun together travel together. It returns nil when every call is answered
 	// already, or none will be because the deadline has passed.
@@ -24,18 +24,18 @@ type Store interface {
 	// or never; and end must be called, after that or at the deadline: it ends the
 	// waiting, and reports whether there are calls that Take must be asked for
 	// again: those with Item.Again. Done is not called after it.
-	Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
+	Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
 	// Flush sends what Ask has begun, whoever called it.
 	Flush()
 	// Peek fills in the verdicts that Take would, and takes nothing.
-	Peek(at limit.Moment, items []limit.Item, calls []limit.Call)
+	Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call)
 	// Refund gives back the units that Take took for the items, in the windows
 	// in which it took them. What cannot be given back is lost and counted.
-	Refund(at limit.Moment, items []limit.Item)
+	Refund(at limit.DecisionTime, items []limit.Item)
 	// Settle changes what is kept of a request that is held. Where the store does not
 	// answer before the deadline the outcome is OutcomeUnknown.
 	// It returns the names of buckets that it changed: what is cached of them is void.
-	Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, changed []string)
+	Settle(at limit.DecisionTime, what *limit.Settlement) (outcome limit.Outcome, changed []string)
 	// Reset forgets buckets, see Limiter.Reset.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Forget forgets the bucket with a name, which is all of its key, and reports
@@ -55,12 +55,12 @@ type Store interface {
 type Backstop interface {
 	// Decide fills in verdict and source of the items of those of a request's calls,
 	// items[First:Last], that the store did not decide.
-	Decide(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call)
+	Decide(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call)
 	// Peek fills in what Decide would, and takes nothing.
-	Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call)
+	Peek(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call)
 	// Share decides the items of one call by this instance's share, healthy or not,
 	// and takes the units if take is set.
-	Share(at limit.Moment, items []limit.Item, take bool)
+	Share(at limit.DecisionTime, items []limit.Item, take bool)
 	// Reset forgets this instance's buckets, as Store.Reset does.
 	Reset(ctx context.Context, tenant, id string) (int64, error)
 	// Forget forgets this instance's share of a bucket.
@@ -69,7 +69,7 @@ type Backstop interface {
 	Refund(items []limit.Item)
 	// Settle changes what Decide held of a request, and reports whether there was
 	// anything.
-	Settle(at limit.Moment, what *limit.Settlement) bool
+	Settle(at limit.DecisionTime, what *limit.Settlement) bool
 }
 
 // Observer is told every decision and every settlement, once. Any number of goroutines
@@ -117,13 +117,13 @@ type Options struct {
 // Limiter decides requests. Any number of goroutines may use it, each with
 // batches of its own. Run must run for leases to be handed back.
 type Limiter struct {
-	opts   Options
-	set    atomic.Pointer[limit.Set]
-	jitter *jitter
-	deny   *denyCache // nil without
-	leases *leases
-	top    top
-	epoch  time.Time // an hour before the limiter was made
+	opts       Options
+	set        atomic.Pointer[limit.Set]
+	retries    *retryScheduler
+	deny       *denyCache // nil without
+	leases     *leases
+	hotBuckets hotBuckets
+	epoch      time.Time // an hour before the limiter was made
 }
 
 // New returns a limiter that decides by set.
@@ -138,7 +138,7 @@ func New(opts Options, set *limit.Set) *Limiter {
 		opts.DenyTTL = DefaultDenyTTL
 	}
 	l := &Limiter{
-		opts: opts, jitter: newJitter(opts.RetryJitter, opts.Random, opts.Instances),
+		opts: opts, retries: newRetryScheduler(opts.RetryJitter, opts.Random, opts.Instances),
 		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
 	}
 	l.set.Store(set)
@@ -163,9 +163,9 @@ func (l *Limiter) SetLimits(set *limit.Set) {
 func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
 
 // moment returns the present.
-func (l *Limiter) moment() limit.Moment {
+func (l *Limiter) moment() limit.DecisionTime {
 	now := l.opts.Now()
-	return limit.Moment{Now: now.UnixMicro(), Start: now, Timeout: l.opts.Timeout}
+	return limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: l.opts.Timeout}
 }
 
 // Decide decides b.Requests, as if one after the other, into b.Decisions.
@@ -177,39 +177,39 @@ func (l *Limiter) Decide(b *Batch) {
 	b.resolve(set, l.opts.Addrs, at.Now)
 
 	// 2. Known refusals end here: nothing is spent on them.
-	b.refuse(l.deny, l.leases, l.instant(at.Start), true)
+	b.denyFromCache(l.deny, l.leases, l.instant(at.Start), true)
 
 	l.decide(b, set, at)
 }
 
 // decide makes the decisions that are pending.
-func (l *Limiter) decide(b *Batch, set *limit.Set, at limit.Moment) {
+func (l *Limiter) decide(b *Batch, set *limit.Set, at limit.DecisionTime) {
 	for len(b.pending) > 0 {
 		// 3. Units that this proxy holds already need no call.
 		calls := l.callsForStore(at, b, true)
 
 		// 4. Ask the store, one call for each tenant, all slots at once.
 		l.opts.Store.Take(at, b.buf.Items, calls)
-		l.learn(b, calls, at)
+		l.cacheResults(b, calls, at)
 
 		// 5. What the store could not answer, the backstop does.
-		l.fallBack(b, at, Backstop.Decide)
+		l.useBackstop(b, at, Backstop.Decide)
 
 		// 6. The strictest verdict wins. A denial keeps nothing: what it was
 		// granted elsewhere goes back, and requests behind it in the batch
 		// that met those units are decided again.
 		b.merge()
-		l.giveBack(at, b)
+		l.refundDenied(at, b)
 	}
 
 	// 7. Spread the retries, and count, once.
-	l.finish(b, set, at)
+	l.report(b, set, at)
 }
 
 // callsForStore decides the pending requests' calls that need no store, and
 // returns the others. Refused requests have none. Unless take is set nothing is
 // taken.
-func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Call {
+func (l *Limiter) callsForStore(at limit.DecisionTime, b *Batch, take bool) []limit.Call {
 	b.calls = b.calls[:0]
 	for _, i := range b.pending {
 		if b.Decisions[i].Source == limit.SourceCache {
@@ -218,9 +218,9 @@ func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Ca
 		for _, c := range b.requestCalls(i) {
 			items := b.buf.Items[c.First:c.Last]
 			switch {
-			case c.Once != nil && take: // only the store knows whether it was answered before
+			case c.RecordKey != nil && take: // only the store knows whether it was answered before
 				b.calls = append(b.calls, c)
-			case c.Local || l.outgrown(items):
+			case c.Local || l.useLocalShare(items):
 				l.opts.Backstop.Share(at, items, take)
 			case !take || !l.leases.take(items, l.instant(at.Start)):
 				b.calls = append(b.calls, c)
@@ -230,20 +230,20 @@ func (l *Limiter) callsForStore(at limit.Moment, b *Batch, take bool) []limit.Ca
 	return b.calls
 }
 
-// outgrown reports whether a call is of limits that each instance may decide
+// useLocalShare reports whether a call is of limits that each instance may decide
 // while their shard of the store is saturated, and it is.
-func (l *Limiter) outgrown(items []limit.Item) bool {
+func (l *Limiter) useLocalShare(items []limit.Item) bool {
 	for i := range items {
-		if items[i].Limit.Store != limit.PlaceAutoLocal {
+		if items[i].Limit.Store != limit.PlacementAutoLocal {
 			return false
 		}
 	}
 	return l.opts.Store.Saturated(&items[0])
 }
 
-// learn keeps what the store refused, drops what is known of buckets that it took from,
+// cacheResults keeps what the store refused, drops what is known of buckets that it took from,
 // and keeps the units that it granted ahead.
-func (l *Limiter) learn(b *Batch, calls []limit.Call, at limit.Moment) {
+func (l *Limiter) cacheResults(b *Batch, calls []limit.Call, at limit.DecisionTime) {
 	received := int64(0)
 	// What the store took is of interest only where a refusal is kept.
 	caching := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
@@ -282,14 +282,14 @@ func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)
-	b.refuse(deny, l.leases, l.instant(at.Start), false)
+	b.denyFromCache(deny, l.leases, l.instant(at.Start), false)
 	calls := l.callsForStore(at, b, false)
 	l.opts.Store.Peek(at, b.buf.Items, calls)
-	l.fallBack(b, at, Backstop.Peek)
+	l.useBackstop(b, at, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
-		if b.Requests[i].Own == nil {
-			b.Decisions[i].RetryAfter = l.jitter.peek(&b.Decisions[i])
+		if b.Requests[i].Inline == nil {
+			b.Decisions[i].RetryAfter = l.retries.peek(&b.Decisions[i])
 		}
 	}
 }
@@ -315,7 +315,7 @@ func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
 // Forget forgets the bucket that limits which come with requests have for a key, and
 // reports whether there was one.
 func (l *Limiter) Forget(ctx context.Context, key string) (bool, error) {
-	name := limit.OwnName(key)
+	name := limit.InlineName(key)
 	forget := func() {
 		if l.deny != nil {
 			l.deny.forgetOne(name, l.instant(l.opts.Now()))
@@ -338,19 +338,19 @@ func (l *Limiter) forget(tenant, id string) {
 	if tenant != "" {
 		key = limit.TenantKey(tenant)
 	}
-	l.jitter.forget(key)
+	l.retries.forget(key)
 	l.leases.forget(func(it *limit.Item) bool {
 		return strings.HasPrefix(string(it.Name), key) && (id == "" || it.Limit.ID == id)
 	})
 }
 
-// finish adds the jitter to the waits and reports the decisions.
-func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
+// report adds the jitter to the waits and reports the decisions.
+func (l *Limiter) report(b *Batch, set *limit.Set, at limit.DecisionTime) {
 	for i := range b.Decisions {
 		d := &b.Decisions[i]
 		items := b.Items(i)
-		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Own == nil { // who brings a limit computes with the true wait
-			d.RetryAfter = l.jitter.retry(&items[d.Item], d.RetryAfter, at.Now/1000)
+		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Inline == nil { // who brings a limit computes with the true wait
+			d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, at.Now/1000)
 		}
 		if l.opts.Observer != nil {
 			l.opts.Observer.Observe(set, d, items)
@@ -358,5 +358,5 @@ func (l *Limiter) finish(b *Batch, set *limit.Set, at limit.Moment) {
 	}
 	l.observeTrial(b, set)
 	l.observeUnlisted(b, set)
-	l.top.count(b, at.Start)
+	l.hotBuckets.count(b, at.Start)
 }

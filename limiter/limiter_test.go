@@ -23,7 +23,7 @@ type sickStore struct {
 	sick func(items []limit.Item) bool
 }
 
-func (s *sickStore) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *sickStore) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		if !s.sick(items[c.First:c.Last]) {
 			s.Store.Take(at, items, []limit.Call{c})
@@ -31,7 +31,7 @@ func (s *sickStore) Take(at limit.Moment, items []limit.Item, calls []limit.Call
 	}
 }
 
-func (s *sickStore) Peek(limit.Moment, []limit.Item, []limit.Call) {}
+func (s *sickStore) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {}
 
 // observed collects what an observer is told.
 type observed []string

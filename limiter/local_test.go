@@ -23,7 +23,7 @@ func (s *crowded) Saturated(*limit.Item) bool { return s.saturated }
 // gives back what another limit denies, and is peeked at without being spent.
 func TestLocalLimit(t *testing.T) {
 	store := &crowded{counted: counted{Store: memory.New(memory.Options{Buckets: 1000})}}
-	l := placed(t, store, limit.PlaceLocal)
+	l := placed(t, store, limit.PlacementLocal)
 	req := limit.Request{Tenant: "t", Cost: 1}
 	region := limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "r"}}}
 
@@ -51,7 +51,7 @@ func TestLocalLimit(t *testing.T) {
 // TestAutoLocal: only while its shard is saturated.
 func TestAutoLocal(t *testing.T) {
 	store := &crowded{counted: counted{Store: memory.New(memory.Options{Buckets: 1000})}}
-	l := placed(t, store, limit.PlaceAutoLocal)
+	l := placed(t, store, limit.PlacementAutoLocal)
 	for _, saturated := range []bool{false, true, false} {
 		store.saturated = saturated
 		want := limit.SourceStore
@@ -66,7 +66,7 @@ func TestAutoLocal(t *testing.T) {
 
 // placed returns one of two limiters with a tenant's limit of 10 in a place, and a
 // region's of 1 in the store.
-func placed(t *testing.T, store limiter.Store, place limit.Place) *limiter.Limiter {
+func placed(t *testing.T, store limiter.Store, place limit.Placement) *limiter.Limiter {
 	t.Helper()
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
 	if err != nil {
@@ -78,7 +78,7 @@ func placed(t *testing.T, store limiter.Store, place limit.Place) *limiter.Limit
 	)
 	set.Limits[0].Store = place
 	if set.Limits[0].ID != "tenant" {
-		set.Limits[0].Store, set.Limits[1].Store = limit.PlaceShared, place
+		set.Limits[0].Store, set.Limits[1].Store = limit.PlacementShared, place
 	}
 	return limiter.New(limiter.Options{
 		Store: store, Backstop: backstop.New(backstop.Options{Instances: func() int { return 2 }}), Addrs: addrs, Timeout: time.Second,

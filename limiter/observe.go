@@ -21,7 +21,7 @@ func (l *Limiter) observeUnlisted(b *Batch, set *limit.Set) {
 		return
 	}
 	for i := range b.Requests {
-		if r := &b.Requests[i]; r.Own == nil && !set.Lists(r.Tenant) {
+		if r := &b.Requests[i]; r.Inline == nil && !set.Lists(r.Tenant) {
 			l.opts.Unlisted(r.Tenant)
 		}
 	}

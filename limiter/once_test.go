@@ -47,7 +47,7 @@ func TestRetryAfterLocalDenial(t *testing.T) {
 	)
 	for _, x := range set.Limits {
 		if x.ID == "local" {
-			x.Store = limit.PlaceLocal
+			x.Store = limit.PlacementLocal
 		}
 	}
 	now := start
@@ -111,10 +111,10 @@ func TestResetKeepsAnswersOfOthers(t *testing.T) {
 func TestOwnLimitsOverflowApart(t *testing.T) {
 	s := memory.New(memory.Options{Buckets: 1})
 	l, _ := newLimiter(t, s, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/h"})
-	big, _ := limit.NewOwn(1000, 3600_000_000, 1000)
-	small, _ := limit.NewOwn(1, 3600_000_000, 1)
+	big, _ := limit.NewInlineLimit(1000, 3600_000_000, 1000)
+	small, _ := limit.NewInlineLimit(1, 3600_000_000, 1)
 	ask := func(o *limit.Limit, k string) limit.Decision {
-		return decide(l, limit.Request{Own: o, Key: k, Cost: 1})[0]
+		return decide(l, limit.Request{Inline: o, Key: k, Cost: 1})[0]
 	}
 	ask(big, "first")
 	ask(big, "a")

@@ -31,7 +31,7 @@ func TestOldRefusalLearntLast(t *testing.T) {
 	l.deny.learn([]limit.Item{old}, s+1000, s+2600)
 	it := mk(4, 0, 0, false)
 	it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
-	if l.deny.refuse(&it, s+3000) && it.Wait < 1990 {
+	if l.deny.lookup(&it, s+3000) && it.Wait < 1990 {
 		t.Errorf("wait of %d ms told, the true one is about 1998", it.Wait)
 	}
 }

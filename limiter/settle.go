@@ -45,7 +45,7 @@ func (l *Limiter) Returned(names []string) {
 // is held, so that it can be settled.
 func (b *Batch) Held(i int) bool {
 	for _, c := range b.requestCalls(i) {
-		if c.Hold != limit.HoldNone && b.buf.Items[c.First].Kept {
+		if c.Hold != limit.HoldNone && b.buf.Items[c.First].Recorded {
 			return true
 		}
 	}

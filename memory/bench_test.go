@@ -24,7 +24,7 @@ func bucketBytes(tb testing.TB) float64 {
 	for i := range buckets {
 		b.Reset()
 		set.Resolve(&limit.Request{Tenant: fmt.Sprintf("tenant-%08d", i), Cost: 1}, nil, 0, &b)
-		s.Take(limit.Moment{}, b.Items, b.Calls)
+		s.Take(limit.DecisionTime{}, b.Items, b.Calls)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

@@ -19,7 +19,7 @@ type driver struct {
 func (d *driver) take(tenant string) bool {
 	var b limit.Buffer
 	d.set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, nil, d.now, &b)
-	d.store.Take(limit.Moment{Now: d.now}, b.Items, b.Calls)
+	d.store.Take(limit.DecisionTime{Now: d.now}, b.Items, b.Calls)
 	return b.Items[0].Allowed
 }
 

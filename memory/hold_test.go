@@ -20,12 +20,12 @@ type holder struct {
 func (h *holder) hold(kind limit.Hold, tenant, op, id string, ttl time.Duration) bool {
 	var b limit.Buffer
 	h.set.Resolve(&limit.Request{Tenant: tenant, Op: op, Cost: 1, ID: id, Hold: kind, HoldFor: ttl}, nil, h.now, &b)
-	h.store.Take(limit.Moment{Now: h.now}, b.Items, b.Calls)
+	h.store.Take(limit.DecisionTime{Now: h.now}, b.Items, b.Calls)
 	return b.Items[0].Allowed
 }
 
 func (h *holder) end(kind limit.Hold, tenant, id string, c limit.Change) limit.Outcome {
-	outcome, _ := h.store.Settle(limit.Moment{Now: h.now}, &limit.Settlement{Hold: kind, Tenant: tenant, ID: id, Change: c})
+	outcome, _ := h.store.Settle(limit.DecisionTime{Now: h.now}, &limit.Settlement{Hold: kind, Tenant: tenant, ID: id, Change: c})
 	return outcome
 }
 
@@ -47,7 +47,7 @@ func TestAllSlotsOfATenant(t *testing.T) {
 	}
 	var b limit.Buffer
 	h.set.Resolve(&limit.Request{Tenant: "t", Cost: 1, ID: "again", Hold: limit.HoldSlot, HoldFor: time.Hour}, nil, h.now, &b)
-	h.store.Take(limit.Moment{Now: h.now}, b.Items, b.Calls)
+	h.store.Take(limit.DecisionTime{Now: h.now}, b.Items, b.Calls)
 	if it := b.Items[0]; !it.Allowed || it.Remaining != limit.MaxSlots-1 {
 		t.Errorf("after all were given back: %+v", it.Verdict)
 	}
@@ -112,7 +112,7 @@ func TestOverflowOfLogs(t *testing.T) {
 	take := func(cost int64, op string, specs ...storetest.Spec) []limit.Item {
 		var b limit.Buffer
 		storetest.Compile(t, specs...).Resolve(&limit.Request{Tenant: "t", Op: op, Cost: cost}, nil, now, &b)
-		m.Take(limit.Moment{Now: now}, b.Items, b.Calls)
+		m.Take(limit.DecisionTime{Now: now}, b.Items, b.Calls)
 		return b.Items
 	}
 	log := func(rate string) storetest.Spec {

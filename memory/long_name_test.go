@@ -32,7 +32,7 @@ func (n *named) take(length int, end string) []limit.Item {
 	if got := len(b.Items[0].Name); got != length {
 		n.Fatalf("%q has %d bytes, want %d", b.Items[0].Name, got, length)
 	}
-	n.store.Take(limit.Moment{Now: n.now}, b.Items, b.Calls)
+	n.store.Take(limit.DecisionTime{Now: n.now}, b.Items, b.Calls)
 	return b.Items
 }
 
@@ -64,7 +64,7 @@ func TestLongNames(t *testing.T) {
 				if got := fmt.Sprint(first[0].Allowed, second[0].Allowed, third[0].Allowed); got != want {
 					t.Errorf("round %d, a name of %d bytes: admitted %s, want %s", round, length, got, want)
 				}
-				n.store.Refund(limit.Moment{}, first)
+				n.store.Refund(limit.DecisionTime{}, first)
 			}
 		}
 		if got := n.store.Len(); got != 2*len(lengths) {

@@ -29,7 +29,7 @@ const maxOwn = 4096
 func (o *overflow) bucket(l *limit.Limit) *limit.State {
 	o.count.Add(1)
 	key := overflowKey{id: l.ID, plan: l.Plan, tenant: l.Tenant, algorithm: l.Params.Algorithm}
-	if l.Ordinal == limit.OwnOrdinal && len(o.buckets) < maxOwn {
+	if l.Ordinal == limit.InlineOrdinal && len(o.buckets) < maxOwn {
 		key.own = l.Params
 	}
 	b := o.buckets[key]

@@ -7,13 +7,13 @@ import (
 )
 
 // Settle changes what is kept of a request, see limiter.Store.
-func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.Outcome, changed []string) {
+func (s *Store) Settle(at limit.DecisionTime, what *limit.Settlement) (outcome limit.Outcome, changed []string) {
 	sh := &s.shards[maphash.String(s.seed, limit.TenantKey(what.Tenant))%shardCount]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := limit.Monotonic(&sh.last, at.Now)
 	key := what.Key()
-	was, ok := sh.holds.kept[string(key)]
+	was, ok := sh.holds.records[string(key)]
 	switch {
 	case !ok || was.until <= now:
 		return limit.OutcomeUnknown, nil
@@ -27,8 +27,8 @@ func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.O
 		was.state = holdSettled
 	}
 	sh.holds.keepUntil(was, now+was.keep)
-	for i := range was.answered {
-		if w := &was.answered[i]; sh.settle(w, what, was.holder, now) {
+	for i := range was.items {
+		if w := &was.items[i]; sh.settle(w, what, was.holder, now) {
 			changed = append(changed, w.name)
 		}
 	}
@@ -36,14 +36,14 @@ func (s *Store) Settle(at limit.Moment, what *limit.Settlement) (outcome limit.O
 }
 
 // renew has the slots of a call last from now on.
-func (sh *shard) renew(was *answer, what *limit.Settlement, now int64) limit.Outcome {
+func (sh *shard) renew(was *recorded, what *limit.Settlement, now int64) limit.Outcome {
 	keep := was.keep
 	if what.For > 0 {
 		keep = what.For.Microseconds()
 	}
 	var held []*unitsBucket
-	for i := range was.answered {
-		w := &was.answered[i]
+	for i := range was.items {
+		w := &was.items[i]
 		if w.params.Algorithm != limit.AlgorithmConcurrency || !w.verdict.Allowed {
 			continue
 		}
@@ -63,7 +63,7 @@ func (sh *shard) renew(was *answer, what *limit.Settlement, now int64) limit.Out
 
 // settle changes what one bucket was charged, and reports whether the bucket changed.
 // One that was charged nothing, for it only watches, stays as it is.
-func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now int64) (changed bool) {
+func (sh *shard) settle(w *recordItem, what *limit.Settlement, holder string, now int64) (changed bool) {
 	units := w.cost
 	switch slot := w.params.Algorithm == limit.AlgorithmConcurrency; {
 	case !w.verdict.Allowed, what.Change == limit.ChangeRelease && !slot, what.Change == limit.ChangeCommit && !w.follows:
@@ -80,7 +80,7 @@ func (sh *shard) settle(w *answered, what *limit.Settlement, holder string, now 
 // give gives units back at now to a bucket that it was charged in a window, or for a
 // holder, and reports whether it took any.
 func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, holder string) (took bool) {
-	if p.Algorithm.OneByOne() {
+	if p.Algorithm.ExpiresPerUnit() {
 		return sh.giveUnits(now, name, units, window, holder)
 	}
 	at := sh.find(maphash.Bytes(sh.seed, name), name)
@@ -94,17 +94,17 @@ func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, ho
 }
 
 // owe takes units from a bucket that may not have them.
-func (sh *shard) owe(w *answered, units, now int64) {
+func (sh *shard) owe(w *recordItem, units, now int64) {
 	name := []byte(w.name)
-	if w.params.Algorithm.OneByOne() {
+	if w.params.Algorithm.ExpiresPerUnit() {
 		u := sh.units[w.name]
 		if u == nil {
 			u = &unitsBucket{params: w.params}
 		}
 		if sh.budget.left() == 0 {
-			u.Squeeze(now)
+			u.Compact(now)
 		}
-		u.Owe(&w.params, now, units)
+		u.Overdraw(&w.params, now, units)
 		sh.account(w.name, u)
 		return
 	}
@@ -114,7 +114,7 @@ func (sh *shard) owe(w *answered, units, now int64) {
 	if at != none {
 		state = sh.slot(at).state
 	}
-	state, ok := limit.Owe(&w.params, w.bounds, state, now, units)
+	state, ok := limit.Overdraw(&w.params, w.bounds, state, now, units)
 	switch {
 	case !ok:
 	case at != none:

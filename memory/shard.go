@@ -59,10 +59,10 @@ type shard struct {
 	nextDeath int64   // no bucket dies earlier; known after a whole round
 	round     int64   // the earliest death seen in this round of the hand
 	seed      maphash.Seed
-	answers   answers   // to calls that may be made again
-	holds     answers   // to calls that may be settled
-	pending   []pending // the memory of the call being decided
-	_         [64]byte  // keeps neighbouring locks off one cache line
+	answers   replayCache // to calls that may be made again
+	holds     replayCache // to calls that may be settled
+	pending   []pending   // the memory of the call being decided
+	_         [64]byte    // keeps neighbouring locks off one cache line
 }
 
 func (sh *shard) init(seed maphash.Seed, b *budget) {

@@ -29,8 +29,8 @@ type Store struct {
 	// overflow decides for new buckets while every slot holds a live one.
 	overflow overflow
 	budget   budget
-	answers  answersBudget
-	holds    answersBudget
+	answers  replayBudget
+	holds    replayBudget
 }
 
 // New returns an empty store.
@@ -39,7 +39,7 @@ func New(opts Options) *Store {
 		opts.Buckets = DefaultBuckets
 	}
 	s := &Store{seed: maphash.MakeSeed()}
-	s.budget.bound, s.answers.bound, s.holds.bound = int64(opts.Buckets), answersBytes, holdsBytes
+	s.budget.bound, s.answers.bound, s.holds.bound = int64(opts.Buckets), replayBytes, holdsBytes
 	for i := range s.shards {
 		s.shards[i].init(s.seed, &s.budget)
 		s.shards[i].answers.budget, s.shards[i].holds.budget = &s.answers, &s.holds
@@ -50,12 +50,12 @@ func New(opts Options) *Store {
 // Take decides calls one after the other, each all or nothing: the items
 // items[call.First:call.Last] are given verdicts, and when no enforced one
 // denies, the units are taken. It never fails.
-func (s *Store) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *Store) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.decide(items, calls, at.Now, true)
 }
 
 // Peek gives the verdicts that Take would give, and takes nothing.
-func (s *Store) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s *Store) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.decide(items, calls, at.Now, false)
 }
 
@@ -73,7 +73,7 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now i
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now = limit.Monotonic(&sh.last, now)
-	if call.Once != nil && take && sh.repeat(call, items, now) {
+	if call.RecordKey != nil && take && sh.replay(call, items, now) {
 		return
 	}
 	if len(items) > len(sh.pending) {
@@ -94,8 +94,8 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now i
 		for i := range items {
 			sh.pending[i].store(sh, &items[i], call, now, granted)
 		}
-		if call.Once != nil && granted {
-			sh.keep(call, items, now)
+		if call.RecordKey != nil && granted {
+			sh.record(call, items, now)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 	for i := range items {
 		p := &sh.pending[i]
 		p.hash, p.index, p.units = maphash.Bytes(s.seed, items[i].Name), none, nil
-		if items[i].Limit.Params.Algorithm.OneByOne() {
+		if items[i].Limit.Params.Algorithm.ExpiresPerUnit() {
 			if p.units = sh.units[string(items[i].Name)]; p.units == nil {
 				missing++
 			}
@@ -129,7 +129,7 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 	}
 	if missing > 0 && sh.makeRoom(missing, now) {
 		for i := range items {
-			if p := &sh.pending[i]; items[i].Limit.Params.Algorithm.OneByOne() {
+			if p := &sh.pending[i]; items[i].Limit.Params.Algorithm.ExpiresPerUnit() {
 				p.units = sh.units[string(items[i].Name)]
 			} else {
 				p.index = sh.find(p.hash, items[i].Name)
@@ -153,13 +153,13 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	case *room <= 0 && p.params.Algorithm == limit.AlgorithmConcurrency:
 		// Each slot takes room, and what is held of others must be known.
 		s.overflow.count.Add(1)
-		p.state = limit.UnitsState(p.params.Capacity, now+slotsFull, now+slotsFull, now+slotsFull)
-	case p.units != nil || *room > 0 && p.params.Algorithm.OneByOne():
+		p.state = limit.UnitLogState(p.params.Capacity, now+slotsFull, now+slotsFull, now+slotsFull)
+	case p.units != nil || *room > 0 && p.params.Algorithm.ExpiresPerUnit():
 		if p.units == nil {
 			p.units = &unitsBucket{}
 		}
 		*room--
-		p.state, rewritten = p.units.State(p.params, now, it.Cost, call.Keep.Microseconds())
+		p.state, rewritten = p.units.State(p.params, now, it.Cost, call.RecordTTL.Microseconds())
 	case p.index != none:
 		p.state = sh.slot(p.index).state
 	case *room > 0:
@@ -172,7 +172,7 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 		}
 		p.overflow = s.overflow.bucket(it.Limit)
 		p.state = *p.overflow
-		if p.params.Algorithm.OneByOne() {
+		if p.params.Algorithm.ExpiresPerUnit() {
 			share := p.params.Share(1)
 			p.params = &share
 		}
@@ -181,7 +181,7 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	// were made for, and they reach a whole day or month further.
 	it.Verdict, p.rewritten, _ = limit.Decide(p.params, it.Bounds, &p.state, now, it.Cost)
 	p.rewritten = p.rewritten || rewritten
-	it.Source, it.Repeated, it.Kept = limit.SourceStore, false, call.Once != nil
+	it.Source, it.Replayed, it.Recorded = limit.SourceStore, false, call.RecordKey != nil
 	if !it.Allowed {
 		it.State, it.At = p.state, now
 	}
@@ -198,7 +198,7 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 			return
 		}
 		if it.Allowed {
-			limit.Untake(p.params, &p.state, it.Cost)
+			limit.Undo(p.params, &p.state, it.Cost)
 		}
 	}
 	switch {
@@ -216,7 +216,7 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 // Refund gives the units of items back to their buckets, in the windows in
 // which they were charged. Items behind each other whose answer is kept under the same
 // key are given back together.
-func (s *Store) Refund(at limit.Moment, items []limit.Item) {
+func (s *Store) Refund(at limit.DecisionTime, items []limit.Item) {
 	for first := 0; first < len(items); {
 		last := first + limit.RefundCall(items[first:])
 		s.refund(at.Now, items[first:last])
@@ -230,7 +230,7 @@ func (s *Store) refund(now int64, items []limit.Item) {
 	defer sh.mu.Unlock()
 	now = limit.Monotonic(&sh.last, now)
 	holder := ""
-	if once := items[0].Once; once != nil {
+	if once := items[0].RecordKey; once != nil {
 		var revoked bool
 		if holder, revoked = sh.revoke(once, now); !revoked {
 			return
@@ -243,7 +243,7 @@ func (s *Store) refund(now int64, items []limit.Item) {
 }
 
 // Ask decides at once, see limiter.Store.
-func (s *Store) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
+func (s *Store) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
 	s.Take(at, items, calls)
 	return nil
 }

@@ -19,7 +19,7 @@ func TestSweepWithinACall(t *testing.T) {
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "9/h", Algorithm: "fixed_window"},
 		storetest.Spec{ID: "op", By: []string{"tenant", "op"}, Rate: "9/h", Algorithm: "fixed_window"},
 	)
-	at := limit.Moment{Now: 1_800_000_000e6}
+	at := limit.DecisionTime{Now: 1_800_000_000e6}
 	take := func(op string) []limit.Item {
 		var b limit.Buffer
 		set.Resolve(&limit.Request{Tenant: "t", Op: op, Cost: 2}, nil, at.Now, &b)
@@ -45,7 +45,7 @@ func TestDecisionsOutOfOrder(t *testing.T) {
 			now := boundary - 50 + int64(i%2)*100
 			var b limit.Buffer
 			set.Resolve(&limit.Request{Tenant: "t", Cost: 1}, nil, now, &b)
-			s.Take(limit.Moment{Now: now}, b.Items, b.Calls)
+			s.Take(limit.DecisionTime{Now: now}, b.Items, b.Calls)
 			if b.Items[0].Allowed {
 				admitted++
 			}
@@ -62,7 +62,7 @@ func TestOneTenantFillsTheStore(t *testing.T) {
 	const bound = 6400
 	s := memory.New(memory.Options{Buckets: bound})
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant", "user"}, Rate: "1/h"})
-	at := limit.Moment{Now: 1_800_000_000e6}
+	at := limit.DecisionTime{Now: 1_800_000_000e6}
 	for i := range bound {
 		var b limit.Buffer
 		user := []limit.Dim{{Name: "user", Value: fmt.Sprint(i)}}

@@ -97,7 +97,7 @@ func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.So
 	row, id := len(t.set.IDs), ""
 	switch {
 	case l == nil:
-	case l.Ordinal == limit.OwnOrdinal:
+	case l.Ordinal == limit.InlineOrdinal:
 		row, id = row+1, l.ID
 	default:
 		row, id = l.Ordinal, l.ID

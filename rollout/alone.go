@@ -13,14 +13,14 @@ import (
 type alone struct{ shares *backstop.Backstop }
 
 // Take decides each call.
-func (a alone) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (a alone) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		a.shares.Share(at, items[c.First:c.Last], true)
 	}
 }
 
 // Start is Take.
-func (a alone) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
+func (a alone) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
 	a.Take(at, items, calls)
 	return nil
 }
@@ -29,17 +29,17 @@ func (a alone) Start(at limit.Moment, items []limit.Item, calls []limit.Call, _ 
 func (alone) Flush() {}
 
 // Peek decides each call, and takes nothing.
-func (a alone) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (a alone) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		a.shares.Share(at, items[c.First:c.Last], false)
 	}
 }
 
 // Refund gives units back.
-func (a alone) Refund(_ limit.Moment, items []limit.Item) { a.shares.Refund(items) }
+func (a alone) Refund(_ limit.DecisionTime, items []limit.Item) { a.shares.Refund(items) }
 
 // Settle knows nothing that is held.
-func (alone) Settle(limit.Moment, *limit.Settlement) (limit.Outcome, []string) {
+func (alone) Settle(limit.DecisionTime, *limit.Settlement) (limit.Outcome, []string) {
 	return limit.OutcomeUnknown, nil
 }
 

@@ -133,7 +133,7 @@ func (c *Comparison) side(set *limit.Set) *limiter.Limiter {
 // which it may be a repetition, and what brings limits of its own is left out: the two sides
 // could not know what became of it.
 func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
-	if req.Own != nil || req.Hold != limit.HoldNone || req.ID != "" {
+	if req.Inline != nil || req.Hold != limit.HoldNone || req.ID != "" {
 		return
 	}
 	c.mu.Lock()

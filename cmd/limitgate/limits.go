@@ -254,7 +254,7 @@ func keyOf(e *limiter.Explained, madeUp bool) string {
 	switch {
 	case e.Item == nil:
 		return ""
-	case e.Limit.Store == limit.PlaceLocal:
+	case e.Limit.Store == limit.PlacementLocal:
 		return "none, kept in the proxy"
 	}
 	key := strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))

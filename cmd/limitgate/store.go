@@ -42,7 +42,7 @@ func (p *proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 		DeclaredKeys:   s.StoreDeclaredKeys,
 		Cooldown:       s.BreakerCooldown,
 		OnOutage:       func(d time.Duration) { outages.Observe(d.Seconds()) },
-		Late:           func(call []limit.Item, sent time.Time) { p.limiter.LearnLate(call, sent) },
+		Late:           func(call []limit.Item, sent time.Time) { p.limiter.CacheLateReply(call, sent) },
 		Returned:       func(names []string) { p.limiter.Returned(names) },
 		Log:            p.log,
 	})

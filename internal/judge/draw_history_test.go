@@ -260,7 +260,7 @@ func (d *historyDraw) reset() {
 	o := operation{kind: reset, tenant: one(d.r, d.tenants)}
 	if l := d.limit(); l.ID != "" && chance(d.r, 2) {
 		o.limitID = l.ID
-		if d.sets[d.inUse].LimitByID(l.ID).Shared() {
+		if d.sets[d.inUse].LimitByID(l.ID).SpansTenants() {
 			o.tenant = ""
 		}
 	}

@@ -287,7 +287,7 @@ func (e *limiterEngine) read(a *answer, i int) {
 		if it.Name == nil {
 			continue
 		}
-		b := bucket{string(it.Name), it.Limit.ID, it.Cost, it.Remaining, it.Wait, it.Reset, &it.Limit.Params, it.Limit.Shared(), it.Enforced(), true}
+		b := bucket{string(it.Name), it.Limit.ID, it.Cost, it.Remaining, it.Wait, it.Reset, &it.Limit.Params, it.Limit.SpansTenants(), it.Enforced(), true}
 		for k := range items {
 			other := &items[k]
 			if other.Enforced() && other.Denies() && other.Name != nil && bytes.Equal(other.Name[:other.TagLen], it.Name[:it.TagLen]) {
@@ -305,43 +305,43 @@ type realTime struct {
 	patience time.Duration
 }
 
-func (s realTime) now(at limit.Moment) limit.Moment {
+func (s realTime) now(at limit.DecisionTime) limit.DecisionTime {
 	at.Start, at.Timeout = time.Now(), s.patience
 	return at
 }
 
-func (s realTime) Take(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s realTime) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.Store.Take(s.now(at), items, calls)
 }
 
-func (s realTime) Start(at limit.Moment, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
+func (s realTime) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
 	return s.Store.Start(s.now(at), items, calls, done, token)
 }
 
-func (s realTime) Peek(at limit.Moment, items []limit.Item, calls []limit.Call) {
+func (s realTime) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.Store.Peek(s.now(at), items, calls)
 }
 
-func (s realTime) Refund(at limit.Moment, items []limit.Item) { s.Store.Refund(s.now(at), items) }
+func (s realTime) Refund(at limit.DecisionTime, items []limit.Item) { s.Store.Refund(s.now(at), items) }
 
-func (s realTime) Settle(at limit.Moment, what *limit.Settlement) (limit.Outcome, []string) {
+func (s realTime) Settle(at limit.DecisionTime, what *limit.Settlement) (limit.Outcome, []string) {
 	return s.Store.Settle(s.now(at), what)
 }
 
 // absent is the backstop of stores that are well: what is left to it was not decided.
 type absent struct{ asked *atomic.Bool }
 
-func (b absent) Decide(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+func (b absent) Decide(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		b.Share(at, items[c.First:c.Last], true)
 	}
 }
 
-func (b absent) Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+func (b absent) Peek(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
 	b.Decide(at, req, items, calls)
 }
 
-func (b absent) Share(_ limit.Moment, items []limit.Item, _ bool) {
+func (b absent) Share(_ limit.DecisionTime, items []limit.Item, _ bool) {
 	b.asked.Store(true)
 	for i := range items {
 		items[i].Source = limit.SourceBackstop
@@ -352,6 +352,6 @@ func (b absent) Reset(context.Context, string, string) (int64, error) { return 0
 
 func (b absent) Forget(string) {}
 
-func (b absent) Settle(limit.Moment, *limit.Settlement) bool { return false }
+func (b absent) Settle(limit.DecisionTime, *limit.Settlement) bool { return false }
 
 func (b absent) Refund([]limit.Item) { b.asked.Store(true) }

@@ -59,7 +59,7 @@ func (k Keys) Route(word string, owner func(slot uint16) int, n int) []Keys {
 	for _, key := range k {
 		node, ok := known[key]
 		if !ok {
-			node = owner(limit.Slot([]byte(Fill(word, key))))
+			node = owner(limit.HashSlot([]byte(Fill(word, key))))
 			known[key] = node
 		}
 		parts[node] = append(parts[node], key)

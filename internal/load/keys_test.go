@@ -60,14 +60,14 @@ func TestEachHasEveryKeyOnce(t *testing.T) {
 
 func TestRouteSendsEachKeyToTheOwnerOfItsSlot(t *testing.T) {
 	const nodes = 3
-	owner := func(slot uint16) int { return int(slot) * nodes / limit.Slots }
+	owner := func(slot uint16) int { return int(slot) * nodes / limit.NumHashSlots }
 	keys := Uniform(500)
 	parts := keys.Route("t"+Hole, owner, nodes)
 	total := 0
 	for node, part := range parts {
 		total += len(part)
 		for _, key := range part {
-			if slot := limit.Slot([]byte(Fill("t"+Hole, key))); owner(slot) != node {
+			if slot := limit.HashSlot([]byte(Fill("t"+Hole, key))); owner(slot) != node {
 				t.Fatalf("key %d with slot %d was sent to node %d", key, slot, node)
 			}
 		}

@@ -20,7 +20,7 @@ func (s *storeOfCell) takeAll(set *limit.Set, now int64) (units int64) {
 	for cost := int64(1); cost > 0; {
 		s.buffer.Reset()
 		set.Resolve(&limit.Request{Tenant: "t", Cost: cost}, nil, now, s.buffer)
-		s.Take(limit.Moment{Now: now}, s.buffer.Items, s.buffer.Calls)
+		s.Take(limit.DecisionTime{Now: now}, s.buffer.Items, s.buffer.Calls)
 		if !s.buffer.Items[0].Allowed {
 			return units
 		}

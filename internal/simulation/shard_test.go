@@ -37,13 +37,13 @@ func (s *shard) take(it *limit.Item, epoch, now int64) {
 	state := s.buckets[string(it.Name)]
 	was := state
 	it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, it.Cost)
-	it.Source, it.More = limit.SourceStore, 0
+	it.Source, it.LeaseGranted = limit.SourceStore, 0
 	if !it.Allowed {
 		it.State, it.At = state, epoch+now
 		return
 	}
-	if more := min(it.Wish, it.Remaining/it.Cost); more > 0 {
-		it.More = more
+	if more := min(it.LeaseWanted, it.Remaining/it.Cost); more > 0 {
+		it.LeaseGranted = more
 		it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, more*it.Cost)
 	}
 	s.write(it, was, state, now)

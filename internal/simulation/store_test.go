@@ -49,9 +49,9 @@ func (f *fleet) newStore() *store {
 }
 
 // shardOf returns the number of the shard that holds an item's bucket.
-func shardOf(it *limit.Item) int { return shardOfSlot(it.Slot()) }
+func shardOf(it *limit.Item) int { return shardOfSlot(it.HashSlot()) }
 
-func shardOfSlot(slot uint16) int { return int(slot) * shardCount / limit.Slots }
+func shardOfSlot(slot uint16) int { return int(slot) * shardCount / limit.NumHashSlots }
 
 // call is one check under way.
 type call struct {
@@ -67,7 +67,7 @@ type call struct {
 }
 
 // Start sends a request's only call, see limiter.Store.
-func (s *store) Start(_ limit.Moment, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
+func (s *store) Start(_ limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
 	group := items[calls[0].First:calls[0].Last]
 	f, n := s.fleet, shardOf(&group[0])
 	if !s.breakers[n].Allow(f.time()) {
@@ -107,7 +107,7 @@ func (c *call) reply() {
 		return
 	}
 	it := &c.items[0]
-	it.Verdict, it.Source, it.More = c.own.Verdict, c.own.Source, c.own.More
+	it.Verdict, it.Source, it.LeaseGranted = c.own.Verdict, c.own.Source, c.own.LeaseGranted
 	c.store.breakers[c.shard].Record(c.store.fleet.time(), breaker.Outcome{OK: 1})
 	c.store.answered = c.decided
 	c.done(c.token)
@@ -125,7 +125,7 @@ func (c *call) leave() {
 
 // Refund gives back what leases held, shard by shard, see limiter.Store. It is called
 // by the limiters' own goroutines.
-func (s *store) Refund(_ limit.Moment, items []limit.Item) {
+func (s *store) Refund(_ limit.DecisionTime, items []limit.Item) {
 	f := s.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,10 +166,14 @@ func (s *store) toldOfRefund(n int) {
 func (s *store) Flush() {}
 
 // Take is not for a simulation, in which nobody may wait.
-func (s *store) Take(limit.Moment, []limit.Item, []limit.Call) { panic("take: the fleet only begins") }
+func (s *store) Take(limit.DecisionTime, []limit.Item, []limit.Call) {
+	panic("take: the fleet only begins")
+}
 
 // Peek is not asked for either.
-func (s *store) Peek(limit.Moment, []limit.Item, []limit.Call) { panic("peek: the fleet only begins") }
+func (s *store) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {
+	panic("peek: the fleet only begins")
+}
 
 // Reset forgets nothing.
 func (s *store) Reset(context.Context, string, string) (int64, error) { return 0, nil }
@@ -177,7 +181,7 @@ func (s *store) Reset(context.Context, string, string) (int64, error) { return 0
 func (s *store) Forget(context.Context, string) (bool, error) { return false, nil }
 
 // Settle knows of nothing that is held: nobody in the simulation holds anything.
-func (s *store) Settle(limit.Moment, *limit.Settlement) (limit.Outcome, []string) {
+func (s *store) Settle(limit.DecisionTime, *limit.Settlement) (limit.Outcome, []string) {
 	return limit.OutcomeUnknown, nil
 }
 

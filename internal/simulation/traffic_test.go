@@ -43,7 +43,7 @@ func (f *fleet) settle(tb testing.TB) {
 	add := func(shard int, k kind, plan string, rate float64) {
 		for ; ; name++ {
 			t := fmt.Sprint("tenant-", name)
-			if shardOfSlot(limit.Slot([]byte(limit.TenantKey(t)))) == shard {
+			if shardOfSlot(limit.HashSlot([]byte(limit.TenantKey(t)))) == shard {
 				f.tenants = append(f.tenants, &tenant{name: t, kind: k, shard: shard, rate: rate})
 				fmt.Fprintf(&text, "  %s: {plan: %s}\n", t, plan)
 				name++

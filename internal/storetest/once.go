@@ -73,7 +73,7 @@ func onceAcrossSlots(t *testing.T, store limiter.Store) {
 func own(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
 	with := func(count, capacity int64) *limit.Limit {
-		made, err := limit.NewOwn(count, limit.MaxPeriod, capacity)
+		made, err := limit.NewInlineLimit(count, limit.MaxPeriod, capacity)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func own(t *testing.T, store limiter.Store) {
 		}
 		defer func() {
 			was, err := l.Forget(t.Context(), key)
-			if d := look(l, limit.Request{Own: small, Key: key}); !was || err != nil || d.Remaining != 6 {
+			if d := look(l, limit.Request{Inline: small, Key: key}); !was || err != nil || d.Remaining != 6 {
 				t.Errorf("key %q is forgotten = %v, %v, and has %d left", key, was, err, d.Remaining)
 			}
 		}()
@@ -104,7 +104,7 @@ func own(t *testing.T, store limiter.Store) {
 			{large, 0, true, 0},
 			{small, 1, false, 0},
 		} {
-			req := limit.Request{Own: step.of, Key: key, Cost: step.cost}
+			req := limit.Request{Inline: step.of, Key: key, Cost: step.cost}
 			d := limit.Decision{}
 			if step.cost == 0 {
 				d = look(l, req)

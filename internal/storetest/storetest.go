@@ -62,17 +62,17 @@ func Run(t *testing.T, store limiter.Store) {
 // noBackstop fails the test when the store left something undecided.
 type noBackstop struct{ t *testing.T }
 
-func (b noBackstop) Decide(at limit.Moment, _ *limit.Request, items []limit.Item, calls []limit.Call) {
+func (b noBackstop) Decide(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		b.Share(at, items[c.First:c.Last], true)
 	}
 }
 
-func (b noBackstop) Peek(at limit.Moment, req *limit.Request, items []limit.Item, calls []limit.Call) {
+func (b noBackstop) Peek(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
 	b.Decide(at, req, items, calls)
 }
 
-func (b noBackstop) Share(_ limit.Moment, items []limit.Item, _ bool) {
+func (b noBackstop) Share(_ limit.DecisionTime, items []limit.Item, _ bool) {
 	b.t.Errorf("the store left %s undecided", items[0].Name)
 	for i := range items {
 		items[i].Source = limit.SourceBackstop
@@ -83,7 +83,7 @@ func (b noBackstop) Reset(context.Context, string, string) (int64, error) { retu
 
 func (b noBackstop) Forget(string) {}
 
-func (b noBackstop) Settle(limit.Moment, *limit.Settlement) bool { return false }
+func (b noBackstop) Settle(limit.DecisionTime, *limit.Settlement) bool { return false }
 
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 

@@ -9,7 +9,7 @@ type Twin map[string]Bucket
 // Bucket is a state or, where units end one by one, those.
 type Bucket struct {
 	limit.State
-	Units limit.Units
+	Units limit.UnitLog
 }
 
 // Decide gives the items of one call their verdicts and, if take is set,
@@ -27,7 +27,7 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 		r.bucket = w[string(it.Name)]
 		p := &it.Limit.Params
 		late := false
-		if p.Algorithm.OneByOne() {
+		if p.Algorithm.ExpiresPerUnit() {
 			r.bucket.State, late = r.bucket.Units.State(p, now, it.Cost, 0)
 		}
 		it.Verdict, r.rewritten, _ = limit.Decide(p, it.Bounds, &r.bucket.State, now, it.Cost)
@@ -45,12 +45,12 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 			continue
 		}
 		switch {
-		case it.Limit.Params.Algorithm.OneByOne() && taken:
+		case it.Limit.Params.Algorithm.ExpiresPerUnit() && taken:
 			r.bucket.Units.Take(&it.Limit.Params, now, it.Cost, &r.bucket.State, "")
-		case it.Limit.Params.Algorithm.OneByOne():
+		case it.Limit.Params.Algorithm.ExpiresPerUnit():
 			r.bucket.Units.Take(&it.Limit.Params, now, 0, &r.bucket.State, "")
 		case it.Allowed && !granted:
-			limit.Untake(&it.Limit.Params, &r.bucket.State, it.Cost)
+			limit.Undo(&it.Limit.Params, &r.bucket.State, it.Cost)
 		}
 		w[string(it.Name)] = r.bucket
 	}
@@ -61,8 +61,8 @@ func (w Twin) Refund(items []limit.Item, now int64) {
 	for i := range items {
 		it := &items[i]
 		b := w[string(it.Name)]
-		if it.Limit.Params.Algorithm.OneByOne() {
-			b.Units.Give(now, it.Cost, it.Window, "")
+		if it.Limit.Params.Algorithm.ExpiresPerUnit() {
+			b.Units.Release(now, it.Cost, it.Window, "")
 		} else {
 			b.State = limit.Refund(&it.Limit.Params, b.State, it.Cost, it.Window, now)
 		}

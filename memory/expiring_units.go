@@ -5,7 +5,7 @@ import "github.com/limitgate/limitgate/limit"
 // unitsBucket is a bucket whose units end one by one. In the budget each of its
 // entries counts as a bucket.
 type unitsBucket struct {
-	limit.Units
+	limit.UnitLog
 	params  limit.Params // of the limit that wrote it last
 	entries int          // that the budget knows of
 }
@@ -16,9 +16,9 @@ func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call 
 	u.params = it.Limit.Params
 	by := ""
 	if u.params.Algorithm == limit.AlgorithmConcurrency {
-		by = holder(call.Once, now)
+		by = holder(call.RecordKey, now)
 	} else if sh.budget.left() == 0 {
-		u.Squeeze(now)
+		u.Compact(now)
 	}
 	u.Take(&u.params, now, units, s, by)
 	sh.account(string(it.Name), u)
@@ -34,7 +34,7 @@ func (sh *shard) giveUnits(now int64, name []byte, units, window int64, holder s
 	if u.params.Algorithm != limit.AlgorithmConcurrency {
 		holder = ""
 	}
-	given := u.Give(now, units, window, holder)
+	given := u.Release(now, units, window, holder)
 	sh.account(string(name), u)
 	return given > 0
 }

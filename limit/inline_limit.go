@@ -2,14 +2,14 @@ package limit
 
 import "errors"
 
-// OwnID is the id of limits that come with their requests.
-const OwnID = "dialect"
+// InlineID is the id of limits that come with their requests.
+const InlineID = "dialect"
 
-// NewOwn returns a token bucket that comes with a request instead of from a limits
+// NewInlineLimit returns a token bucket that comes with a request instead of from a limits
 // file: it refills by count units in period microseconds and holds capacity. The
 // error says what cannot be counted exactly. It fails open, and any number of
 // requests may share it.
-func NewOwn(count, period, capacity int64) (*Limit, error) {
+func NewInlineLimit(count, period, capacity int64) (*Limit, error) {
 	switch {
 	case count < 1 || period < 1 || capacity < 1:
 		return nil, errors.New("rate and capacity must be at least 1")
@@ -18,39 +18,39 @@ func NewOwn(count, period, capacity int64) (*Limit, error) {
 	case capacity > MaxCapacity || count > mulDivAtMost(MaxCapacity, period, 1e6, MaxCapacity):
 		return nil, errors.New("the largest rate and capacity that can be counted exactly are 2^40")
 	}
-	p, err := (&Rate{Count: count, Period: period, Text: OwnID}).params(AlgorithmTokenBucket, capacity)
+	p, err := (&Rate{Count: count, Period: period, Text: InlineID}).params(AlgorithmTokenBucket, capacity)
 	if err != nil {
 		return nil, err
 	}
-	return &Limit{ID: OwnID, Ordinal: OwnOrdinal, Params: p}, nil
+	return &Limit{ID: InlineID, Ordinal: InlineOrdinal, Params: p}, nil
 }
 
-// OwnOrdinal is the Limit.Ordinal of limits that come with their requests: they are
+// InlineOrdinal is the Limit.Ordinal of limits that come with their requests: they are
 // in no Set.
-const OwnOrdinal = -1
+const InlineOrdinal = -1
 
 // MaxKeyBytes bounds Request.Key.
 const MaxKeyBytes = 1024
 
 // The buckets of limits that come with a request are called lg:k:{KEY}, each in a
 // slot of its own. Keys are escaped as other values are.
-const ownPrefix = "lg:k:{"
+const inlinePrefix = "lg:k:{"
 
-// OwnName returns the name of the bucket that limits which come with requests have for
+// InlineName returns the name of the bucket that limits which come with requests have for
 // a key; all of it is its key in Redis.
-func OwnName(key string) string {
-	return string(append(appendEscaped([]byte(ownPrefix), key), tagEnd))
+func InlineName(key string) string {
+	return string(append(appendEscaped([]byte(inlinePrefix), key), tagEnd))
 }
 
-// bindOwn appends the item of a request that brings its own limit, and its call.
-func (b *Buffer) bindOwn(req *Request) Resolved {
+// bindInline appends the item of a request that brings its own limit, and its call.
+func (b *Buffer) bindInline(req *Request) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
 	begin := len(b.names)
-	b.names = appendEscaped(append(b.names, ownPrefix...), req.Key)
+	b.names = appendEscaped(append(b.names, inlinePrefix...), req.Key)
 	b.names = append(b.names, tagEnd)
 	n := len(b.names)
 	b.Items = append(b.Items, Item{
-		Limit: req.Own, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: req.Cost,
+		Limit: req.Inline, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: req.Cost,
 	})
 	b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})
 	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)

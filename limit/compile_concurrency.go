@@ -28,9 +28,9 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 
 // checkOneByOne refuses what units that end one by one cannot do.
 func (c *compiler) checkOneByOne(spec *RuleSpec, l *Limit) {
-	if l.Store != PlaceShared {
+	if l.Store != PlacementShared {
 		c.fail(spec.Store.Line, "store", "a %s lives in the store, exact for all: remove it, or choose another algorithm", l.Params.Algorithm)
-		l.Store = PlaceShared
+		l.Store = PlacementShared
 	}
 	if spec.Lease.Set() {
 		c.fail(spec.Lease.first().Line, "lease", "units of a %s are not taken ahead: remove it, or choose another algorithm", l.Params.Algorithm)

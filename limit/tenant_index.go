@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// roster has the rules of each tenant that is listed.
-type roster struct {
+// tenantIndex has the rules of each tenant that is listed.
+type tenantIndex struct {
 	base    map[string]*ruleset
 	changed map[string]*ruleset // since base was made, nil for who is not listed any more
 	len     int                 // tenants that are listed
@@ -17,7 +17,7 @@ type roster struct {
 func maxChanged(base int) int { return max(64, base/32) }
 
 // get returns the rules of a tenant, nil when it is not listed.
-func (r *roster) get(tenant string) *ruleset {
+func (r *tenantIndex) get(tenant string) *ruleset {
 	if len(r.changed) > 0 {
 		if rules, ok := r.changed[tenant]; ok {
 			return rules
@@ -28,8 +28,8 @@ func (r *roster) get(tenant string) *ruleset {
 
 // with returns a roster that differs from r in some tenants; nil is for who is not listed
 // any more.
-func (r *roster) with(tenants map[string]*ruleset) *roster {
-	next := &roster{base: r.base, changed: make(map[string]*ruleset, len(r.changed)+len(tenants)), len: r.len}
+func (r *tenantIndex) with(tenants map[string]*ruleset) *tenantIndex {
+	next := &tenantIndex{base: r.base, changed: make(map[string]*ruleset, len(r.changed)+len(tenants)), len: r.len}
 	maps.Copy(next.changed, r.changed)
 	for tenant, rules := range tenants {
 		if was := r.get(tenant); was == nil && rules != nil {
@@ -46,7 +46,7 @@ func (r *roster) with(tenants map[string]*ruleset) *roster {
 }
 
 // all goes through the tenants that are listed, in no order.
-func (r *roster) all() iter.Seq2[string, *ruleset] {
+func (r *tenantIndex) all() iter.Seq2[string, *ruleset] {
 	return func(yield func(string, *ruleset) bool) {
 		for tenant, rules := range r.base {
 			if _, changed := r.changed[tenant]; !changed && !yield(tenant, rules) {

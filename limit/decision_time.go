@@ -2,15 +2,15 @@ package limit
 
 import "time"
 
-// Moment is when something is decided, and until when it must be.
-type Moment struct {
+// DecisionTime is when something is decided, and until when it must be.
+type DecisionTime struct {
 	Now     int64 // microseconds since the Unix epoch
 	Start   time.Time
 	Timeout time.Duration
 }
 
 // Deadline returns the instant by which the decision must be made.
-func (m *Moment) Deadline() time.Time { return m.Start.Add(m.Timeout) }
+func (m *DecisionTime) Deadline() time.Time { return m.Start.Add(m.Timeout) }
 
 // clockSlack is how far, in microseconds, decisions may be out of order: what lies
 // further back is a clock that was set back.

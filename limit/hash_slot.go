@@ -1,13 +1,13 @@
 package limit
 
-// Slots is the number of hash slots of a Redis Cluster.
-const Slots = 16384
+// NumHashSlots is the number of hash slots of a Redis Cluster.
+const NumHashSlots = 16384
 
-// Slot returns the hash slot of a key, as the Redis Cluster specification
+// HashSlot returns the hash slot of a key, as the Redis Cluster specification
 // (redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec) defines
 // it: CRC16 of what stands between the first { and the next }, if that is not
 // empty, else of the whole key.
-func Slot(key []byte) uint16 {
+func HashSlot(key []byte) uint16 {
 	for i, c := range key {
 		if c != '{' {
 			continue
@@ -22,7 +22,7 @@ func Slot(key []byte) uint16 {
 		}
 		break
 	}
-	return crc16(key) % Slots
+	return crc16(key) % NumHashSlots
 }
 
 // crc16 is CRC-16/XMODEM: polynomial 0x1021, initial value 0.

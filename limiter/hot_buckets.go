@@ -21,10 +21,10 @@ const (
 	topBuckets = 256
 )
 
-// top knows the buckets that are asked for most, and those that deny most, of the last
+// hotBuckets knows the buckets that are asked for most, and those that deny most, of the last
 // seconds: a sample of the decisions is counted as in "Efficient computation of frequent
-// and top-k elements in data streams" (Metwally, Agrawal, El Abbadi, 2005).
-type top struct {
+// and hotBuckets-k elements in data streams" (Metwally, Agrawal, El Abbadi, 2005).
+type hotBuckets struct {
 	mu     sync.Mutex // guards what follows
 	began  time.Time  // of now
 	now    topCounts
@@ -56,7 +56,7 @@ type Hot struct {
 }
 
 // count counts a sample of a batch that was decided.
-func (t *top) count(b *Batch, now time.Time) {
+func (t *hotBuckets) count(b *Batch, now time.Time) {
 	// At random: what comes in turns would be counted always, or never.
 	i := rand.IntN(topSample)
 	if i >= len(b.Decisions) {
@@ -79,7 +79,7 @@ func (t *top) count(b *Batch, now time.Time) {
 }
 
 // turn begins a new window when it is time. The caller holds mu.
-func (t *top) turn(now time.Time) {
+func (t *hotBuckets) turn(now time.Time) {
 	lasted := now.Sub(t.began)
 	if lasted < topWindow && lasted >= 0 {
 		return
@@ -144,7 +144,7 @@ func (r *rarest) Pop() any {
 // and those that denied most, with how often in a second: about, by one decision of
 // 64. Any number of goroutines may call it.
 func (l *Limiter) Top(n int) (hot, denied []Hot) {
-	t, now := &l.top, l.opts.Now()
+	t, now := &l.hotBuckets, l.opts.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn(now)

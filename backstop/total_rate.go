@@ -13,8 +13,8 @@ import (
 const (
 	// MaxTotalRate bounds Options.TotalRate, so that thousandths of it can be counted.
 	MaxTotalRate = 1_000_000_000
-	// turnTime is how often it is looked whose turn it is, in microseconds.
-	turnTime = 10_000
+	// tickLength is how often it is looked whose turn it is, in microseconds.
+	tickLength = 10_000
 	// tooMuch is when the callers should come back, in ms, that ask for more than a
 	// second's units: only the store can admit them.
 	tooMuch = 1000
@@ -28,28 +28,28 @@ const (
 	milli = 1000
 )
 
-// total bounds what one instance admits for all tenants together: a bucket of one
+// fairLimiter bounds what one instance admits for all tenants together: a bucket of one
 // second's units. While it does not suffice, what a tenant was denied is held ready for
 // it from those that were served more, so that all are served the same in the end, and
 // large requests come to their turn (start-time fair queueing, Goyal, Vin and Cheng
 // 1996, with requests that come back instead of a queue). Any number of goroutines may
 // use it.
-type total struct {
+type fairLimiter struct {
 	rate int64 // units a second
 
 	mu      sync.Mutex // guards the rest
 	last    int64      // the latest time of a decision
 	turn    int64      // the number of the present turnTime
 	left    int64      // thousandths
-	tenants map[string]*demand
+	tenants map[string]*tenantQueue
 	// waiting are those who wait, who was served least first.
 	waiting []waiting
 	// least is what anybody was served at the least: newcomers begin there.
 	least int64
 }
 
-// demand is what is known of a tenant.
-type demand struct {
+// tenantQueue is what is known of a tenant.
+type tenantQueue struct {
 	served int64 // thousandths, since a beginning that all share
 	denied int64 // what it waits for, 0 for nothing
 	until  int64 // for so long it is waited for, or remembered
@@ -58,17 +58,17 @@ type demand struct {
 // waiting is one who was served so much, and what it and those before it were denied.
 type waiting struct{ served, denied int64 }
 
-func newTotal(rate int64) *total {
-	return &total{rate: rate, left: rate * milli, tenants: map[string]*demand{}}
+func newTotal(rate int64) *fairLimiter {
+	return &fairLimiter{rate: rate, left: rate * milli, tenants: map[string]*tenantQueue{}}
 }
 
 // take takes a tenant's cost, at now in microseconds, or returns in how many
 // milliseconds to ask again.
-func (t *total) take(now int64, tenant string, cost int64) (wait int64) {
+func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now = limit.Monotonic(&t.last, now)
-	if turn := now / turnTime; turn != t.turn {
+	if turn := now / tickLength; turn != t.turn {
 		t.look(turn)
 	}
 	d := t.demand(tenant)
@@ -82,13 +82,13 @@ func (t *total) take(now int64, tenant string, cost int64) (wait int64) {
 		d.served, d.denied, d.until = d.served+need, 0, now+patience
 		return 0
 	}
-	wait = max(turnTime/1000, (need-free)/t.rate) + 1
+	wait = max(tickLength/1000, (need-free)/t.rate) + 1
 	d.denied, d.until = need, now+wait*1000+patience
 	return wait
 }
 
 // heldFrom returns what is held ready for those that were served less than d.
-func (t *total) heldFrom(d *demand) int64 {
+func (t *fairLimiter) heldFrom(d *tenantQueue) int64 {
 	i := sort.Search(len(t.waiting), func(i int) bool { return t.waiting[i].served >= d.served })
 	if i == 0 {
 		return 0
@@ -97,27 +97,27 @@ func (t *total) heldFrom(d *demand) int64 {
 }
 
 // demand returns that of a tenant.
-func (t *total) demand(tenant string) *demand {
+func (t *fairLimiter) demand(tenant string) *tenantQueue {
 	d := t.tenants[tenant]
 	if d == nil && len(t.tenants) >= maxTenants {
 		tenant = ""
 		d = t.tenants[tenant]
 	}
 	if d == nil {
-		d = &demand{served: t.least}
+		d = &tenantQueue{served: t.least}
 		t.tenants[strings.Clone(tenant)] = d // the request's names are its connection's memory
 	}
 	return d
 }
 
 // look adds what was earned since the last look, and finds out who waits.
-func (t *total) look(turn int64) {
+func (t *fairLimiter) look(turn int64) {
 	earned := turn - t.turn
-	if earned < 0 || earned > second/turnTime {
-		earned = second / turnTime // the bucket is full
+	if earned < 0 || earned > second/tickLength {
+		earned = second / tickLength // the bucket is full
 	}
 	t.turn = turn
-	t.left = min(t.rate*milli, t.left+earned*t.rate*milli*turnTime/second)
+	t.left = min(t.rate*milli, t.left+earned*t.rate*milli*tickLength/second)
 	t.waiting, t.least = t.waiting[:0], 0
 	first := true
 	for tenant, d := range t.tenants {

@@ -15,12 +15,12 @@ func acquire(b *backstop.Backstop, set *limit.Set, now int64, id string) (items 
 	var buf limit.Buffer
 	req := limit.Request{Tenant: "t", Cost: 1, ID: id, Hold: limit.HoldSlot, HoldFor: time.Minute}
 	set.Resolve(&req, nil, now, &buf)
-	b.Decide(limit.Moment{Now: now}, &req, buf.Items, buf.Calls)
+	b.Decide(limit.DecisionTime{Now: now}, &req, buf.Items, buf.Calls)
 	return buf.Items
 }
 
 func change(b *backstop.Backstop, now int64, id string, c limit.Change) bool {
-	return b.Settle(limit.Moment{Now: now}, &limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: id, Change: c})
+	return b.Settle(limit.DecisionTime{Now: now}, &limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: id, Change: c})
 }
 
 // TestSlots: an instance gives its share of the slots, takes them back, and lets nobody
@@ -96,7 +96,7 @@ func TestSlotsGivenBack(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "inflight", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "1"})
 	items := acquire(b, set, at.Now, "a")
 	for i := range items {
-		items[i].Once = limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: "a"}.Key()
+		items[i].RecordKey = limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: "a"}.Key()
 	}
 	b.Refund(items)
 	denied := acquire(b, set, at.Now, "b")[0] // by the total of one a second

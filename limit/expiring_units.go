@@ -5,11 +5,11 @@ import (
 	"sort"
 )
 
-// Units is what a bucket holds whose units end one by one. Those of a sliding log end
+// UnitLog is what a bucket holds whose units end one by one. Those of a sliding log end
 // a period after they were taken: no period, wherever it begins, has more of them than
 // the limit. The slots of concurrency end when their holder's time is up, or gives them
-// back. The zero Units is an empty bucket. They belong to one goroutine at a time.
-type Units struct {
+// back. The zero UnitLog is an empty bucket. They belong to one goroutine at a time.
+type UnitLog struct {
 	// units are in the order of at, from oldest.
 	units []unit
 }
@@ -24,11 +24,11 @@ type unit struct {
 // Slots of a State under AlgorithmSlidingLog and AlgorithmConcurrency. Such a state is
 // no more than what a decision needs to know of the Units.
 const (
-	uUsed = iota // units that have not ended
-	uFits        // when a check fits again that no longer does after as many as fit
-	uLast        // when the last unit ends
-	uMine        // when a unit would end that is taken now
-	uWas         // uLast before the last check
+	uUsed     = iota // units that have not ended
+	nextFit          // when a check fits again that no longer does after as many as fit
+	uLast            // when the last unit ends
+	newExpiry        // when a unit would end that is taken now
+	prevLast         // uLast before the last check
 )
 
 // MaxLogUnits bounds the units of a sliding log, and MaxSlots the slots of a limit of
@@ -38,8 +38,10 @@ const (
 	MaxSlots    = 10_000
 )
 
-// OneByOne reports whether a bucket's units end one by one, so that it is Units.
-func (a Algorithm) OneByOne() bool { return a == AlgorithmSlidingLog || a == AlgorithmConcurrency }
+// ExpiresPerUnit reports whether a bucket's units end one by one, so that it is Units.
+func (a Algorithm) ExpiresPerUnit() bool {
+	return a == AlgorithmSlidingLog || a == AlgorithmConcurrency
+}
 
 // span is how long units last beyond unit.at.
 func (p *Params) span() int64 {
@@ -54,7 +56,7 @@ func (p *Params) span() int64 {
 //
 // Rewritten says that the clock stepped back behind units of a log: they count as taken
 // now, and must be stored so even after a denial.
-func (u *Units) State(p *Params, now, cost, hold int64) (s State, rewritten bool) {
+func (u *UnitLog) State(p *Params, now, cost, hold int64) (s State, rewritten bool) {
 	live := u.live(p, now)
 	for i := range live {
 		s[uUsed] += live[i].n
@@ -75,17 +77,17 @@ func (u *Units) State(p *Params, now, cost, hold int64) (s State, rewritten bool
 		s[uLast], _ = at(p, live, now, s[uUsed])
 		s[uLast] += p.span()
 	}
-	s[uFits], s[uMine], s[uWas] = fits+p.span(), mine+p.span(), s[uLast]
+	s[nextFit], s[newExpiry], s[prevLast] = fits+p.span(), mine+p.span(), s[uLast]
 	return s, rewritten
 }
 
-// UnitsState returns the state of units that somebody else keeps: how many have not
+// UnitLogState returns the state of units that somebody else keeps: how many have not
 // ended, when a check fits that no longer does after as many as fit, when the last ends,
 // and when one would that is taken now; the instants in microseconds.
-func UnitsState(used, fits, last, mine int64) State { return State{used, fits, last, mine, last} }
+func UnitLogState(used, fits, last, mine int64) State { return State{used, fits, last, mine, last} }
 
 // live returns the units that have not ended.
-func (u *Units) live(p *Params, now int64) []unit {
+func (u *UnitLog) live(p *Params, now int64) []unit {
 	first := sort.Search(len(u.units), func(i int) bool { return u.units[i].at+p.span() > now })
 	return u.units[first:]
 }
@@ -107,8 +109,8 @@ func at(p *Params, live []unit, now, n int64) (int64, bool) {
 	return 0, false
 }
 
-// decideUnits decides by the state of Units.
-func decideUnits(p *Params, s *State, now, cost int64) (v Verdict) {
+// decideUnitLog decides by the state of Units.
+func decideUnitLog(p *Params, s *State, now, cost int64) (v Verdict) {
 	if p.Algorithm == AlgorithmSlidingLog {
 		v.Window, v.Left = now, p.Period
 	}
@@ -118,9 +120,9 @@ func decideUnits(p *Params, s *State, now, cost int64) (v Verdict) {
 	case s[uUsed]+cost <= p.Capacity:
 		v.Allowed = true
 		s[uUsed] += cost
-		s[uWas], s[uLast] = s[uLast], max(s[uLast], s[uMine])
+		s[prevLast], s[uLast] = s[uLast], max(s[uLast], s[newExpiry])
 	default:
-		v.Wait = ceilMillis(s[uFits] - now)
+		v.Wait = ceilMillis(s[nextFit] - now)
 	}
 	v.Remaining = max(0, p.Capacity-s[uUsed])
 	v.Reset = max(0, ceilMillis(s[uLast]-now))
@@ -129,18 +131,18 @@ func decideUnits(p *Params, s *State, now, cost int64) (v Verdict) {
 
 // Take takes units now, none for 0, which end when the state says that was made for
 // it, for a holder. What has ended is forgotten.
-func (u *Units) Take(p *Params, now, units int64, s *State, holder string) {
+func (u *UnitLog) Take(p *Params, now, units int64, s *State, holder string) {
 	u.units = slices.Delete(u.units, 0, len(u.units)-len(u.live(p, now)))
 	if p.Algorithm == AlgorithmSlidingLog {
 		u.setBack(now)
 	}
 	if units > 0 {
-		u.add(unit{s[uMine] - p.span(), units, holder})
+		u.add(unit{s[newExpiry] - p.span(), units, holder})
 	}
 }
 
 // setBack makes units of a clock that was set back ones of now.
-func (u *Units) setBack(now int64) {
+func (u *UnitLog) setBack(now int64) {
 	n := int64(0)
 	for last := len(u.units) - 1; last >= 0 && u.units[last].at > now; last-- {
 		n += u.units[last].n
@@ -152,7 +154,7 @@ func (u *Units) setBack(now int64) {
 }
 
 // add adds units; a holder has one slot.
-func (u *Units) add(one unit) {
+func (u *UnitLog) add(one unit) {
 	if one.holder != "" {
 		u.units = slices.DeleteFunc(u.units, func(x unit) bool { return x.holder == one.holder })
 	}
@@ -167,10 +169,10 @@ func (u *Units) add(one unit) {
 // LatestUnits stands for the instant of the latest units of a log, in Give.
 const LatestUnits = -1
 
-// Give gives units of a log back at now that were taken at the instant window, or the latest,
+// Release gives units of a log back at now that were taken at the instant window, or the latest,
 // or the slot of a holder, and returns how many there were. Where the clock was set back since
 // they were taken, they are the latest: a check may have made all units ones of its own time.
-func (u *Units) Give(now, units, window int64, holder string) (given int64) {
+func (u *UnitLog) Release(now, units, window int64, holder string) (given int64) {
 	if window > now {
 		window = LatestUnits
 	}
@@ -188,9 +190,9 @@ func (u *Units) Give(now, units, window int64, holder string) (given int64) {
 	return given
 }
 
-// Owe takes units from a log that may not have them: at most so many as it holds more. The
+// Overdraw takes units from a log that may not have them: at most so many as it holds more. The
 // log may be one of a longer period now: what has ended by p stays.
-func (u *Units) Owe(p *Params, now, units int64) {
+func (u *UnitLog) Overdraw(p *Params, now, units int64) {
 	s, _ := u.State(p, now, 1, 0)
 	u.setBack(now)
 	if units = min(units, 2*p.Capacity-s[uUsed]); units > 0 {
@@ -199,7 +201,7 @@ func (u *Units) Owe(p *Params, now, units int64) {
 }
 
 // Renew has the slot of a holder end at an instant, and reports whether it had one.
-func (u *Units) Renew(now, ends int64, holder string) bool {
+func (u *UnitLog) Renew(now, ends int64, holder string) bool {
 	for i := range u.units {
 		if x := u.units[i]; x.holder == holder && x.at > now {
 			x.at = ends
@@ -211,12 +213,12 @@ func (u *Units) Renew(now, ends int64, holder string) bool {
 }
 
 // Holds reports whether a holder has a slot at now.
-func (u *Units) Holds(now int64, holder string) bool {
+func (u *UnitLog) Holds(now int64, holder string) bool {
 	return slices.ContainsFunc(u.units, func(x unit) bool { return x.holder == holder && x.at > now })
 }
 
 // Expires returns the instant from which all have ended.
-func (u *Units) Expires(p *Params) int64 {
+func (u *UnitLog) Expires(p *Params) int64 {
 	if len(u.units) == 0 {
 		return 0
 	}
@@ -225,11 +227,11 @@ func (u *Units) Expires(p *Params) int64 {
 
 // Entries returns how many groups of units are kept that end together, of which some
 // may have ended: each takes 40 bytes and its holder's name.
-func (u *Units) Entries() int { return len(u.units) }
+func (u *UnitLog) Entries() int { return len(u.units) }
 
-// Squeeze makes room where there is none: the last units of a log end with those that
+// Compact makes room where there is none: the last units of a log end with those that
 // are taken now.
-func (u *Units) Squeeze(now int64) {
+func (u *UnitLog) Compact(now int64) {
 	if last := len(u.units) - 1; last >= 0 && u.units[last].at < now {
 		u.units[last].at = now
 	}

@@ -2,7 +2,7 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// giveBack refunds what denied requests were granted in other slots, and
+// refundDenied refunds what denied requests were granted in other slots, and
 // leaves pending those that have to be decided again.
 //
 // A batch is decided as if one request came after the other. A request that is
@@ -11,8 +11,8 @@ import "github.com/limitgate/limitgate/limit"
 // one is decided again, and so is everything behind it that shares a bucket
 // with it. The first pending request is always final, so this ends. Only what is
 // left of a bucket may be reported lower, by the units held for that moment.
-func (l *Limiter) giveBack(at limit.Moment, b *Batch) {
-	b.again = b.again[:0]
+func (l *Limiter) refundDenied(at limit.DecisionTime, b *Batch) {
+	b.redecide = b.redecide[:0]
 	if !b.anyGrantDenied() {
 		b.pending = b.pending[:0]
 		return
@@ -22,22 +22,22 @@ func (l *Limiter) giveBack(at limit.Moment, b *Batch) {
 	var refunds []limit.Item
 	for _, i := range b.pending {
 		items := b.Items(i)
-		again := !late && b.Decisions[i].Source != limit.SourceCache && mustDecideAgain(items, held)
+		again := !late && b.Decisions[i].Source != limit.SourceCache && mustRedecide(items, held)
 		if b.Decisions[i].Allowed && !again {
 			continue
 		}
 		for _, c := range b.requestCalls(i) {
 			if call := b.buf.Items[c.First:c.Last]; granted(call) {
-				refunds = appendRefunds(refunds, call, c.Once, held)
+				refunds = appendRefunds(refunds, call, c.RecordKey, held)
 			}
 		}
 		if again {
-			b.again = append(b.again, i)
+			b.redecide = append(b.redecide, i)
 			reopen(items, held)
 		}
 	}
 	l.refund(at, refunds)
-	b.pending, b.again = b.again, b.pending
+	b.pending, b.redecide = b.redecide, b.pending
 }
 
 // bucketUse says what earlier requests of the batch did to a bucket.
@@ -76,7 +76,7 @@ func granted(call []limit.Item) bool {
 	return taken
 }
 
-func mustDecideAgain(items []limit.Item, held map[string]bucketUse) bool {
+func mustRedecide(items []limit.Item, held map[string]bucketUse) bool {
 	for i := range items {
 		it := &items[i]
 		use := held[string(it.Name)]
@@ -92,9 +92,9 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 		if it := &call[i]; it.Allowed {
 			refunds = append(refunds, *it)
 			last := &refunds[len(refunds)-1]
-			last.Wish, last.More = 0, 0 // what was taken ahead is the lease's
-			if last.Once = once; it.Source == limit.SourceStore && !it.Kept {
-				last.Once = nil // it was granted without an answer being kept
+			last.LeaseWanted, last.LeaseGranted = 0, 0 // what was taken ahead is the lease's
+			if last.RecordKey = once; it.Source == limit.SourceStore && !it.Recorded {
+				last.RecordKey = nil // it was granted without an answer being kept
 			}
 			held[string(it.Name)] = max(held[string(it.Name)], returned)
 		}
@@ -106,15 +106,15 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
-			it.Verdict, it.Source, it.Wish, it.More = limit.Verdict{}, limit.SourceNone, 0, 0
-			it.Local, it.Again, it.Repeated, it.Kept = false, false, false, false
+			it.Verdict, it.Source, it.LeaseWanted, it.LeaseGranted = limit.Verdict{}, limit.SourceNone, 0, 0
+			it.Local, it.Retry, it.Replayed, it.Recorded = false, false, false, false
 			held[string(it.Name)] = undecided
 		}
 	}
 }
 
 // refund sends items back to whoever granted them.
-func (l *Limiter) refund(at limit.Moment, items []limit.Item) {
+func (l *Limiter) refund(at limit.DecisionTime, items []limit.Item) {
 	var store, backstop []limit.Item
 	for _, it := range items {
 		switch {

@@ -1,8 +1,8 @@
 package limit
 
-// suggest returns "; did you mean X?" for the candidate nearest to word, or
+// didYouMean returns "; did you mean X?" for the candidate nearest to word, or
 // nothing when none is near.
-func suggest(word string, candidates []string) string {
+func didYouMean(word string, candidates []string) string {
 	if s := Nearest(word, candidates); s != "" {
 		return "; did you mean " + s + "?"
 	}

@@ -14,12 +14,12 @@ import (
 // come back together. At 32 bytes each this is half a megabyte.
 const queuesTracked = 1 << 14
 
-// jitter spreads the retries of the callers that one bucket denied. Each is told to
+// retryScheduler spreads the retries of the callers that one bucket denied. Each is told to
 // come when it is its turn: when the units that those denied before it wait for are
 // there as well, and at some moment of the time that its own take to come. Drawing
 // all from the time that the callers so far will take, as limiters do, has the early
 // ones crowd at its beginning, and each of them return many times.
-type jitter struct {
+type retryScheduler struct {
 	most   int64          // ms; 0 switches it off
 	random func() float64 // from 0 to 1, on any goroutine
 	// instances is how many proxies hand out turns: each as if the others had denied
@@ -38,19 +38,19 @@ type queue struct {
 	free   int64      // when the units are there for all of them, in microseconds since the epoch
 }
 
-func newJitter(most time.Duration, random func() float64, instances func() int) *jitter {
+func newRetryScheduler(most time.Duration, random func() float64, instances func() int) *retryScheduler {
 	if random == nil {
 		random = rand.Float64
 	}
-	j := &jitter{most: most.Milliseconds(), random: random, instances: instances, seed: maphash.MakeSeed()}
+	j := &retryScheduler{most: most.Milliseconds(), random: random, instances: instances, seed: maphash.MakeSeed()}
 	if j.most > 0 {
 		j.queues = make([]queue, queuesTracked)
 	}
 	return j
 }
 
-// upTo draws a whole number of ms from 0 to spread, or to the largest jitter.
-func (j *jitter) upTo(spread int64) int64 {
+// randUpTo draws a whole number of ms from 0 to spread, or to the largest jitter.
+func (j *retryScheduler) randUpTo(spread int64) int64 {
 	return int64(j.random() * float64(min(spread, j.most)+1))
 }
 
@@ -60,9 +60,9 @@ const slotRetry = 1000
 
 // retry returns after how many ms a caller should come back whom it denied at now, in ms
 // since the epoch, with a true wait.
-func (j *jitter) retry(it *limit.Item, wait, now int64) int64 {
+func (j *retryScheduler) retry(it *limit.Item, wait, now int64) int64 {
 	if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
-		return min(wait, slotRetry-j.upTo(slotRetry/2))
+		return min(wait, slotRetry-j.randUpTo(slotRetry/2))
 	}
 	return wait + j.add(it, now)
 }
@@ -71,34 +71,34 @@ func (j *jitter) retry(it *limit.Item, wait, now int64) int64 {
 // how much later than its true wait it should come back, in ms: its turn and
 // U(0, max(10 % of the wait, cost/rate)), or where that is beyond the largest jitter,
 // any moment up to it. A denial of ten units weighs as much as ten denials of one.
-func (j *jitter) add(it *limit.Item, now int64) int64 {
+func (j *retryScheduler) add(it *limit.Item, now int64) int64 {
 	tenth := it.Wait / 10
 	if j.most == 0 || it.Source == limit.SourcePolicy { // nobody waits for units there
-		return j.upTo(tenth)
+		return j.randUpTo(tenth)
 	}
 	// After its full time a limit has all its units again, however many wait for them.
 	most := min(j.most, max(1, it.Limit.Params.FullTime()/1000))
 	own := it.Limit.Params.RefillTime(it.Cost)
 	turn := j.enqueue(it, (now+it.Wait)*1000, own, most) / 1000
 	if spread := max(tenth, own/1000); turn+spread <= most {
-		return turn + j.upTo(spread)
+		return turn + j.randUpTo(spread)
 	}
-	return j.upTo(most)
+	return j.randUpTo(most)
 }
 
 // peek returns a wait with the jitter that one caller alone would see.
-func (j *jitter) peek(d *limit.Decision) int64 {
+func (j *retryScheduler) peek(d *limit.Decision) int64 {
 	if d.Allowed || d.RetryAfter <= 0 || j.most == 0 {
 		return d.RetryAfter
 	}
-	return d.RetryAfter + j.upTo(d.RetryAfter/10)
+	return d.RetryAfter + j.randUpTo(d.RetryAfter/10)
 }
 
 // enqueue adds a caller to a bucket's queue that could be admitted at first if there
 // was none, and needs what comes in own microseconds. It returns how much later than
 // first its turn is. The queue is not longer than most, in ms, however many
 // callers one bucket has.
-func (j *jitter) enqueue(it *limit.Item, first, own, most int64) int64 {
+func (j *retryScheduler) enqueue(it *limit.Item, first, own, most int64) int64 {
 	bucket := j.hash(it)
 	q := &j.queues[bucket%queuesTracked]
 	q.mu.Lock()
@@ -113,7 +113,7 @@ func (j *jitter) enqueue(it *limit.Item, first, own, most int64) int64 {
 }
 
 // hash returns the hash of an item's bucket and of the parameters of its limit.
-func (j *jitter) hash(it *limit.Item) uint64 {
+func (j *retryScheduler) hash(it *limit.Item) uint64 {
 	const prime = 0x9E3779B97F4A7C15
 	p, h := &it.Limit.Params, maphash.Bytes(j.seed, it.Name)
 	for _, n := range [...]int64{int64(p.Algorithm), p.Count, p.Period, p.Capacity} {
@@ -123,8 +123,8 @@ func (j *jitter) hash(it *limit.Item) uint64 {
 }
 
 // owner returns the hash of an item's tenant, or of its limit where that spans tenants.
-func (j *jitter) owner(it *limit.Item) uint64 {
-	if it.Limit.Shared() {
+func (j *retryScheduler) owner(it *limit.Item) uint64 {
+	if it.Limit.SpansTenants() {
 		return maphash.String(j.seed, limit.SharedKeyPrefix(it.Limit.ID))
 	}
 	return maphash.Bytes(j.seed, it.Name[:it.TagLen])
@@ -132,7 +132,7 @@ func (j *jitter) owner(it *limit.Item) uint64 {
 
 // forget ends the queues of a tenant's buckets, or of those of a shared limit: key is
 // limit.TenantKey or limit.SharedKeyPrefix.
-func (j *jitter) forget(key string) {
+func (j *retryScheduler) forget(key string) {
 	owner := maphash.String(j.seed, key)
 	for i := range j.queues {
 		q := &j.queues[i]

@@ -20,9 +20,9 @@ const (
 	holderBytes = 300
 )
 
-// slots are those of limits of concurrency that this instance gave while the store was
+// concurrency are those of limits of concurrency that this instance gave while the store was
 // sick, an n-th of each limit. They live and end here: the store does not know them.
-type slots struct {
+type concurrency struct {
 	mu      sync.Mutex // guards what follows; taken before that of a shard of shares
 	buckets *simplelru.LRU[string, *slotBucket]
 	holders *simplelru.LRU[string, holder] // by limit.Call.Once
@@ -35,7 +35,7 @@ type slots struct {
 
 // slotBucket are the slots held of one bucket.
 type slotBucket struct {
-	limit.Units
+	limit.UnitLog
 	params limit.Params // of the limit that asked last
 	small  bool         // it came in the place of one that was forgotten
 }
@@ -47,14 +47,14 @@ type holder struct {
 	bytes int
 }
 
-func (s *slots) init() {
+func (s *concurrency) init() {
 	// They fail for bounds below 1 only.
 	s.buckets, _ = simplelru.NewLRU(maxSlotBuckets, func(_ string, b *slotBucket) { s.missed = max(s.missed, b.Expires(&b.params)) })
 	s.holders, _ = simplelru.NewLRU[string, holder](maxHolderBytes/holderBytes, nil)
 }
 
-// counts reports whether a call is of limits of concurrency, too.
-func counts(call []limit.Item) bool {
+// hasSlots reports whether a call is of limits of concurrency, too.
+func hasSlots(call []limit.Item) bool {
 	for i := range call {
 		if isSlot(&call[i]) {
 			return true
@@ -67,7 +67,7 @@ func isSlot(it *limit.Item) bool { return it.Limit.Params.Algorithm == limit.Alg
 
 // bucket returns the slots of an item's bucket, and the n-th part of its limit. The
 // caller holds mu.
-func (s *slots) bucket(it *limit.Item, n, now int64) (*slotBucket, limit.Params) {
+func (s *concurrency) bucket(it *limit.Item, n, now int64) (*slotBucket, limit.Params) {
 	p := it.Limit.Params
 	p.Capacity = max(1, p.Capacity/n)
 	b, ok := s.buckets.Get(string(it.Name))
@@ -81,9 +81,9 @@ func (s *slots) bucket(it *limit.Item, n, now int64) (*slotBucket, limit.Params)
 	return b, p
 }
 
-// look fills in the verdicts of those items of a call that are slots, and reports
+// check fills in the verdicts of those items of a call that are slots, and reports
 // whether no enforced one denies. The caller holds mu.
-func (s *slots) look(items []limit.Item, c limit.Call, n, now int64) (admits bool) {
+func (s *concurrency) check(items []limit.Item, c limit.Call, n, now int64) (admits bool) {
 	admits = true
 	for i := range items {
 		it := &items[i]
@@ -91,9 +91,9 @@ func (s *slots) look(items []limit.Item, c limit.Call, n, now int64) (admits boo
 			continue
 		}
 		b, p := s.bucket(it, n, now)
-		state, _ := b.State(&p, now, it.Cost, c.Keep.Microseconds())
+		state, _ := b.State(&p, now, it.Cost, c.RecordTTL.Microseconds())
 		it.Verdict, _, _ = limit.Decide(&p, nil, &state, now, it.Cost)
-		if !it.Allowed && b.Holds(now, string(limit.Holder(c.Once))) { // it asks again
+		if !it.Allowed && b.Holds(now, string(limit.Holder(c.RecordKey))) { // it asks again
 			it.Verdict = limit.Verdict{Allowed: true, Remaining: it.Remaining, Reset: it.Reset}
 		}
 		admits = admits && (it.Allowed || !it.Enforced())
@@ -102,9 +102,9 @@ func (s *slots) look(items []limit.Item, c limit.Call, n, now int64) (admits boo
 }
 
 // take takes the slots that look found. The caller holds mu.
-func (s *slots) take(items []limit.Item, c limit.Call, n, now int64) {
-	h := holder{keep: c.Keep.Microseconds(), bytes: len(c.Once) + holderBytes}
-	by := string(limit.Holder(c.Once))
+func (s *concurrency) take(items []limit.Item, c limit.Call, n, now int64) {
+	h := holder{keep: c.RecordTTL.Microseconds(), bytes: len(c.RecordKey) + holderBytes}
+	by := string(limit.Holder(c.RecordKey))
 	for i := range items {
 		it := &items[i]
 		if !isSlot(it) || !it.Allowed {
@@ -120,18 +120,18 @@ func (s *slots) take(items []limit.Item, c limit.Call, n, now int64) {
 	if len(h.names) == 0 {
 		return
 	}
-	s.forget(string(c.Once))
+	s.forget(string(c.RecordKey))
 	for s.bytes+h.bytes > maxHolderBytes {
 		oldest, _, _ := s.holders.GetOldest()
 		s.give(oldest)
 	}
-	s.holders.Add(string(c.Once), h)
+	s.holders.Add(string(c.RecordKey), h)
 	s.bytes += h.bytes
 }
 
 // settle gives the slots of a call back, or holds them from now on, and reports whether
 // there were any.
-func (s *slots) settle(what *limit.Settlement, now int64) bool {
+func (s *concurrency) settle(what *limit.Settlement, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := string(what.Key())
@@ -156,7 +156,7 @@ func (s *slots) settle(what *limit.Settlement, now int64) bool {
 }
 
 // release gives the slots back that a call holds under a key.
-func (s *slots) release(key []byte) {
+func (s *concurrency) release(key []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.give(string(key))
@@ -164,11 +164,11 @@ func (s *slots) release(key []byte) {
 
 // give gives the slots back that a call holds under a key, and reports whether there
 // were any. The caller holds mu.
-func (s *slots) give(key string) (held bool) {
+func (s *concurrency) give(key string) (held bool) {
 	h, _ := s.holders.Peek(key)
 	for _, name := range h.names {
 		if b, ok := s.buckets.Peek(name); ok {
-			held = b.Give(0, 1, 0, string(limit.Holder([]byte(key)))) > 0 || held
+			held = b.Release(0, 1, 0, string(limit.Holder([]byte(key)))) > 0 || held
 		}
 	}
 	s.forget(key)
@@ -176,7 +176,7 @@ func (s *slots) give(key string) (held bool) {
 }
 
 // forget forgets a holder. The caller holds mu.
-func (s *slots) forget(key string) {
+func (s *concurrency) forget(key string) {
 	if h, ok := s.holders.Peek(key); ok {
 		s.bytes -= h.bytes
 		s.holders.Remove(key)
@@ -184,7 +184,7 @@ func (s *slots) forget(key string) {
 }
 
 // reset forgets the buckets whose name matches, and returns how many there were.
-func (s *slots) reset(match func(name string) bool) (n int64) {
+func (s *concurrency) reset(match func(name string) bool) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	missed := s.missed

@@ -6,11 +6,11 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// LearnLate learns from a call that the store decided after its caller had left,
+// CacheLateReply learns from a call that the store decided after its caller had left,
 // and that it was sent at sent: refusals are remembered, and units that were granted
 // ahead are held. It does not keep the items. Any number of goroutines may call it.
-func (l *Limiter) LearnLate(call []limit.Item, sent time.Time) {
-	if call[0].Repeated {
+func (l *Limiter) CacheLateReply(call []limit.Item, sent time.Time) {
+	if call[0].Replayed {
 		return
 	}
 	received := l.instant(l.opts.Now())
@@ -34,10 +34,10 @@ func (ls *leases) putLate(call []limit.Item, sent, received int64) {
 		l := sh.leases[string(it.Name)]
 		// While a call is on its way that may bring as much there is no room for more;
 		// nor are units of another window or limit added to those that are held.
-		if l == nil || l.opened > sent || l.asking || it.More == 0 || !l.fits(it) || l.units > 0 && l.item.Window != it.Window {
+		if l == nil || l.opened > sent || l.asking || it.LeaseGranted == 0 || !l.fits(it) || l.units > 0 && l.item.Window != it.Window {
 			continue
 		}
-		if held := l.units + it.More*it.Cost; held <= it.Limit.Params.Capacity/ls.share() {
+		if held := l.units + it.LeaseGranted*it.Cost; held <= it.Limit.Params.Capacity/ls.share() {
 			l.remaining, l.full = it.Remaining, received+it.Reset*1000
 			l.add(it, sent)
 		}

@@ -2,41 +2,41 @@ package limit
 
 import "fmt"
 
-// Place says where the buckets of a limit live.
-type Place uint8
+// Placement says where the buckets of a limit live.
+type Placement uint8
 
 // The places of buckets.
 const (
-	// PlaceShared is the store, exact for all instances together.
-	PlaceShared Place = iota
-	// PlaceLocal is each instance, with its share of the limit, and no store call.
-	PlaceLocal
-	// PlaceAutoLocal is the store, and each instance only while the store's shard
+	// PlacementShared is the store, exact for all instances together.
+	PlacementShared Placement = iota
+	// PlacementLocal is each instance, with its share of the limit, and no store call.
+	PlacementLocal
+	// PlacementAutoLocal is the store, and each instance only while the store's shard
 	// has more to do than it can.
-	PlaceAutoLocal
+	PlacementAutoLocal
 )
 
 // String returns the name used in limits files.
-func (p Place) String() string {
+func (p Placement) String() string {
 	switch p {
-	case PlaceLocal:
+	case PlacementLocal:
 		return "local"
-	case PlaceAutoLocal:
+	case PlacementAutoLocal:
 		return "auto-local"
 	default:
 		return "shared"
 	}
 }
 
-// DescribePlace says where the buckets of l live, and how wrong that can be with
+// DescribePlacement says where the buckets of l live, and how wrong that can be with
 // n instances.
-func (l *Limit) DescribePlace(n int64) string {
-	if l.Store == PlaceShared || l.Action != ActionLimit {
+func (l *Limit) DescribePlacement(n int64) string {
+	if l.Store == PlacementShared || l.Action != ActionLimit {
 		return l.Store.String()
 	}
 	share := l.Params.Share(n).Capacity
 	text := fmt.Sprintf("%s: each of %d instances admits its share, %d units at once, whatever the others do", l.Store, n, share)
-	if l.Store == PlaceAutoLocal {
+	if l.Store == PlacementAutoLocal {
 		return text + ", while the store is saturated: together up to twice the limit"
 	}
 	if l.Params.Algorithm != AlgorithmTokenBucket {

@@ -13,7 +13,7 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	b.resolve(set, l.opts.Addrs, at.Now)
 	var owned []limit.Call
 	for _, c := range b.requestCalls(0) {
-		if it := &b.buf.Items[c.First]; !c.Local && !it.Limit.Shared() {
+		if it := &b.buf.Items[c.First]; !c.Local && !it.Limit.SpansTenants() {
 			owned = append(owned, c)
 		}
 	}
