@@ -153,7 +153,7 @@ func (w *ward) decide(begin bool, requests ...limit.Request) {
 
 func (w *ward) begin() {
 	done := make(chan uint64, 1)
-	if w.limiter.Begin(&w.batch, time.Time{}, func(token uint64) { done <- token }, 1) {
+	if w.limiter.Start(&w.batch, time.Time{}, func(token uint64) { done <- token }, 1) {
 		return
 	}
 	w.limiter.Flush()
@@ -163,8 +163,8 @@ func (w *ward) begin() {
 	case <-done:
 	case <-late.C:
 	}
-	if !w.limiter.End(&w.batch) {
-		w.limiter.Resume(&w.batch)
+	if !w.limiter.Finish(&w.batch) {
+		w.limiter.FinishBlocking(&w.batch)
 	}
 }
 

@@ -43,7 +43,7 @@ func peekCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.error(complaint)
 		return
 	}
-	s.forms = append(s.forms, formCheck)
+	s.dialects = append(s.dialects, dialectCheck)
 	s.h.opts.Limiter.Peek(&s.batch)
 	s.writeDecisions(&s.batch)
 }

@@ -116,7 +116,7 @@ func helloOptions(rest [][]byte) (name []byte, complaint string) {
 
 func resetConnectionCommand(_ context.Context, s *Session, _ [][]byte) {
 	s.out.resp3, s.tx, s.tracked = false, nil, tracking{}
-	s.hush, s.heard = hushNone, true
+	s.replyMode, s.replyForced = replyOn, true
 	s.mu.Lock()
 	s.name, s.resp3 = "", false
 	s.mu.Unlock()

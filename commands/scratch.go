@@ -10,9 +10,9 @@ import (
 // scratch is the memory that requests need while they are decided: hundreds of KiB for
 // a deep pipeline. Sessions share it, so that a quiet one has none.
 type scratch struct {
-	batch limiter.Batch
-	dims  []limit.Dim // the dimensions of the batch's requests
-	forms []form      // how they are answered
+	batch    limiter.Batch
+	dims     []limit.Dim // the dimensions of the batch's requests
+	dialects []dialect   // how they are answered
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -71,7 +71,7 @@ type Handler struct {
 	mu       sync.Mutex // guards sessions
 	sessions map[int64]*Session
 
-	own *ownLimits
+	inlineLimits *inlineLimits
 
 	resp2, resp3 func() *rendered
 }
@@ -86,7 +86,7 @@ func NewHandler(opts Options) *Handler {
 	}
 	h := &Handler{
 		opts: opts, table: newTable(), settings: newSettings(opts.Settings), started: opts.Now(), runID: newRunID(),
-		sessions: map[int64]*Session{}, own: newOwnLimits(),
+		sessions: map[int64]*Session{}, inlineLimits: newInlineLimits(),
 	}
 	h.resp2, h.resp3 = h.newRendered(false), h.newRendered(true)
 	return h
@@ -95,19 +95,19 @@ func NewHandler(opts Options) *Handler {
 // Session answers the commands of one connection. It belongs to one goroutine;
 // the fields under mu may be read by others.
 type Session struct {
-	h        *Handler
-	id       int64
-	addr     string
-	local    string
-	kill     func()
-	created  time.Time
-	*scratch // nil while nothing is answered
-	out      reply
-	quit     bool
-	tx       *transaction // between MULTI and EXEC, else nil
-	hush     hush
-	heard    bool // the command that is answered is answered in spite of hush
-	tracked  tracking
+	h           *Handler
+	id          int64
+	addr        string
+	local       string
+	kill        func()
+	created     time.Time
+	*scratch    // nil while nothing is answered
+	out         reply
+	quit        bool
+	tx          *transaction // between MULTI and EXEC, else nil
+	replyMode   replyMode
+	replyForced bool // the command that is answered is answered in spite of hush
+	tracked     tracking
 
 	mu      sync.Mutex // guards what CLIENT LIST tells of a session
 	name    string
@@ -165,7 +165,7 @@ const maxReply = 256 << 10
 func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, served int, quit bool) {
 	s.out.buf = out
 	s.takeScratch()
-	s.note(cmds)
+	s.recordLastCommand(cmds)
 	first := s.weigh(cmds[0])
 	for _, args := range cmds {
 		if served > 0 {
@@ -178,8 +178,8 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 		}
 		switch {
 		case len(args) == 0:
-		case s.hush != hushNone:
-			s.serveHushed(ctx, args)
+		case s.replyMode != replyOn:
+			s.serveSilently(ctx, args)
 		default:
 			s.serve(ctx, args)
 		}
@@ -210,7 +210,7 @@ func (s *Session) serve(ctx context.Context, args [][]byte) {
 
 // answer answers one command, or adds it to the batch of checks.
 func (s *Session) answer(ctx context.Context, args [][]byte) {
-	if form, ok := formOf(args[0]); ok {
+	if form, ok := dialectOf(args[0]); ok {
 		s.add(form, args)
 		return
 	}
@@ -218,8 +218,8 @@ func (s *Session) answer(ctx context.Context, args [][]byte) {
 	s.run(ctx, args)
 }
 
-// note remembers the last command for CLIENT LIST.
-func (s *Session) note(cmds [][][]byte) {
+// recordLastCommand remembers the last command for CLIENT LIST.
+func (s *Session) recordLastCommand(cmds [][][]byte) {
 	if len(cmds) == 0 || len(cmds[len(cmds)-1]) == 0 {
 		return
 	}

@@ -80,7 +80,7 @@ func (s *Session) weigh(args [][]byte) weight {
 
 // weigh returns the weight of a command that is answered. An unknown one is light.
 func (h *Handler) weigh(args [][]byte) weight {
-	if _, ok := formOf(args[0]); ok {
+	if _, ok := dialectOf(args[0]); ok {
 		return waits
 	}
 	c := h.lookup(args[0])

@@ -2,13 +2,13 @@ package limiter
 
 import "time"
 
-// Begin begins what Decide does, without waiting for the store, for requests that
+// Start begins what Decide does, without waiting for the store, for requests that
 // arrived at since, or now if that is zero: what they waited is a part of the
 // time that the decision may take. It reports whether the decisions are made
 // already. If not, done is called with the token, once and on any goroutine, when
 // the store has answered, or never; and End must be called, after that or at the
 // deadline. After it done is not called. What was begun may wait for Flush.
-func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), token uint64) (decided bool) {
+func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), token uint64) (decided bool) {
 	b.at, b.set = l.moment(), l.set.Load()
 	if !since.IsZero() {
 		b.at.Timeout -= b.at.Start.Sub(since)
@@ -34,10 +34,10 @@ func (l *Limiter) Begin(b *Batch, since time.Time, done func(token uint64), toke
 // call it.
 func (l *Limiter) Flush() { l.opts.Store.Flush() }
 
-// End ends what Begin began, whether or not the store has answered. It reports
+// Finish ends what Begin began, whether or not the store has answered. It reports
 // whether the decisions are made. If not, the store must be asked again, by
 // Resume, which waits.
-func (l *Limiter) End(b *Batch) (decided bool) {
+func (l *Limiter) Finish(b *Batch) (decided bool) {
 	if b.end != nil {
 		end := b.end
 		b.end = nil
@@ -63,9 +63,9 @@ func (l *Limiter) finishAnswered(b *Batch) bool {
 	return true
 }
 
-// Resume makes the decisions that Begin and End could not. It waits for the store
+// FinishBlocking makes the decisions that Begin and End could not. It waits for the store
 // where it must.
-func (l *Limiter) Resume(b *Batch) {
+func (l *Limiter) FinishBlocking(b *Batch) {
 	if !b.cached { // the store wants to be asked again for some calls
 		b.undecided = b.undecided[:0]
 		for _, c := range b.calls {

@@ -22,7 +22,7 @@ func TestBeginAtOnce(t *testing.T) {
 		var b limiter.Batch
 		b.Requests = append(b.Requests, req)
 		done := make(chan uint64, 1)
-		if !l.Begin(&b, time.Time{}, func(token uint64) { done <- token }, 7) {
+		if !l.Start(&b, time.Time{}, func(token uint64) { done <- token }, 7) {
 			select {
 			case token := <-done:
 				if token != 7 {
@@ -31,8 +31,8 @@ func TestBeginAtOnce(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				t.Errorf("request %d: neither decided nor done", i)
 			}
-			if !l.End(&b) {
-				l.Resume(&b)
+			if !l.Finish(&b) {
+				l.FinishBlocking(&b)
 			}
 		}
 		if got := b.Decisions[0].Allowed; got != (i == 0) {
@@ -52,7 +52,7 @@ func TestBeginLate(t *testing.T) {
 			since = now.Add(-waited)
 		}
 		b := limiter.Batch{Requests: []limit.Request{{Tenant: "t", Cost: 1}}}
-		l.Begin(&b, since, func(uint64) {}, 1)
+		l.Start(&b, since, func(uint64) {}, 1)
 		if got, want := b.Deadline(), now.Add(time.Second-waited); !got.Equal(want) {
 			t.Errorf("after %v the deadline is %v, want %v", waited, got, want)
 		}
@@ -85,8 +85,8 @@ func TestResumeLearns(t *testing.T) {
 	leased := 0
 	for range 60 {
 		b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
-		if !l.Begin(&b, time.Time{}, func(uint64) {}, 1) && !l.End(&b) {
-			l.Resume(&b)
+		if !l.Start(&b, time.Time{}, func(uint64) {}, 1) && !l.Finish(&b) {
+			l.FinishBlocking(&b)
 		}
 		for _, d := range b.Decisions {
 			if d.Source == limit.SourceLease {
@@ -135,10 +135,10 @@ func TestResumeSendsNothingTwice(t *testing.T) {
 	store := &deaf{Store: memory.New(memory.Options{})}
 	l := clocked(t, store, &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"})
 	b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
-	if l.Begin(&b, time.Time{}, func(uint64) {}, 1) || l.End(&b) {
+	if l.Start(&b, time.Time{}, func(uint64) {}, 1) || l.Finish(&b) {
 		t.Fatal("decided at once")
 	}
-	l.Resume(&b)
+	l.FinishBlocking(&b)
 	if first, second := b.Decisions[0].Source, b.Decisions[1].Source; store.taken != 1 || first != limit.SourceBackstop || second != limit.SourceStore {
 		t.Errorf("%d calls, sources %s and %s; want one, the backstop and the store", store.taken, first, second)
 	}

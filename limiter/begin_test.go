@@ -60,9 +60,9 @@ func TestBeginIsDecide(t *testing.T) {
 			want := decide(whole, requests...)
 			var b limiter.Batch
 			b.Requests = append(b.Requests, requests...)
-			if !parts.Begin(&b, time.Time{}, func(uint64) {}, 1) && !parts.End(&b) {
+			if !parts.Start(&b, time.Time{}, func(uint64) {}, 1) && !parts.Finish(&b) {
 				resumed++
-				parts.Resume(&b)
+				parts.FinishBlocking(&b)
 			}
 			for i := range want {
 				got := b.Decisions[i]

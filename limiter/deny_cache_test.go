@@ -169,12 +169,12 @@ func TestDenyCacheRenews(t *testing.T) {
 		for i := range batches {
 			b := &batches[i]
 			b.Requests = append(b.Requests, req)
-			if !l.Begin(b, time.Time{}, func(uint64) {}, 1) {
+			if !l.Start(b, time.Time{}, func(uint64) {}, 1) {
 				waiting = append(waiting, b)
 			}
 		}
 		for _, b := range waiting {
-			l.End(b)
+			l.Finish(b)
 		}
 		for i := range batches {
 			if d := batches[i].Decisions[0]; d.Allowed {

@@ -92,9 +92,9 @@ func TestBatchCount(t *testing.T) {
 // TestBatchAfterHugeCommand checks that the room which a huge command needed
 // does not make for huge batches, and that a spare batch holds on to nothing.
 func TestBatchAfterHugeCommand(t *testing.T) {
-	lim := &limits{args: 10, bulk: 1 << 20, request: 1 << 20, inline: 1 << 10}
+	lim := &parserBounds{args: 10, bulk: 1 << 20, request: 1 << 20, inline: 1 << 10}
 	source := strings.NewReader(command(strings.Repeat("h", 600<<10)) + strings.Repeat("PING\r\n", 100<<10))
-	in := new(input)
+	in := new(readBuffer)
 	for source.Len() > 0 {
 		if _, err := in.fill(source); err != nil {
 			t.Fatal(err)

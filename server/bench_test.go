@@ -71,10 +71,10 @@ func BenchmarkGuard(b *testing.B) {
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {
-			lim := &New(Options{}, nil).limits
+			lim := &New(Options{}, nil).bounds
 			const run = 256
 			stream := strings.Repeat(test.command, run)
-			in := new(input)
+			in := new(readBuffer)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for n := 0; n < b.N; n += run {

@@ -22,27 +22,27 @@ var (
 // may come from anywhere.
 type conn struct {
 	net.Conn
-	listener *listener
-	server   *Server
-	peer     Peer
-	session  Session // nil until open
-	ctx      context.Context
-	cancel   context.CancelFunc
-	member   atomic.Bool // has authenticated
+	listener      *listener
+	server        *Server
+	peer          Peer
+	session       Session // nil until open
+	ctx           context.Context
+	cancel        context.CancelFunc
+	authenticated atomic.Bool // has authenticated
 
-	in      input
+	in      readBuffer
 	account account
 	counted int64     // in account
 	kept    int64     // by the session
 	since   time.Time // when the present wait for input began; zero if none
 	armed   time.Time // the read deadline that is set
-	// retires is when the connection is old enough to be closed; zero is never.
-	retires time.Time
+	// maxAgeAt is when the connection is old enough to be closed; zero is never.
+	maxAgeAt time.Time
 }
 
 func newConn(l *listener, nc net.Conn) *conn {
 	s := l.server
-	c := &conn{Conn: nc, listener: l, server: s, retires: s.opts.retirement(time.Now())}
+	c := &conn{Conn: nc, listener: l, server: s, maxAgeAt: s.opts.retirement(time.Now())}
 	c.account.evict = func() {
 		s.count.evicted.Add(1)
 		c.kill()
@@ -55,8 +55,8 @@ func (c *conn) await() (*batch, error) {
 	for {
 		if c.in.pending() {
 			b := takeBatch()
-			err := c.in.collect(b, c.limits())
-			if !b.empty() && !errors.Is(err, errBrowser) {
+			err := c.in.collect(b, c.bounds())
+			if !b.empty() && !errors.Is(err, errHTTPRequest) {
 				c.since = time.Time{}
 				return b, nil
 			}
@@ -71,11 +71,11 @@ func (c *conn) await() (*batch, error) {
 	}
 }
 
-func (c *conn) limits() *limits {
-	if c.server.opts.RequireAuth && !c.member.Load() {
-		return &c.server.guestLimits
+func (c *conn) bounds() *parserBounds {
+	if c.server.opts.RequireAuth && !c.authenticated.Load() {
+		return &c.server.guestBounds
 	}
-	return &c.server.limits
+	return &c.server.bounds
 }
 
 // write sends one batch's reply, within WriteTimeout.
@@ -113,8 +113,8 @@ func (c *conn) settle(unsent int64) {
 	}
 }
 
-// part says goodbye as the reason for it demands.
-func (c *conn) part(reason error) {
+// closeFor says goodbye as the reason for it demands.
+func (c *conn) closeFor(reason error) {
 	count := &c.server.count
 	var breach protocolError
 	switch {
@@ -123,7 +123,7 @@ func (c *conn) part(reason error) {
 		if c.write([]byte("-ERR "+breach.Error()+"\r\n")) == nil {
 			c.hangUp()
 		}
-	case errors.Is(reason, errBrowser):
+	case errors.Is(reason, errHTTPRequest):
 		count.protocolErrors.Add(1)
 	case errors.Is(reason, errTimeout):
 		count.timedOut.Add(1)
@@ -158,7 +158,7 @@ func (c *conn) hangUp() {
 func (c *conn) end() {
 	_ = c.Conn.Close()
 	c.cancel()
-	c.in, c.kept = input{}, 0
+	c.in, c.kept = readBuffer{}, 0
 	c.settle(0)
 	if c.session != nil {
 		c.closeSession()

@@ -11,8 +11,8 @@ import (
 // get replies.
 const lingerStep = 100 * time.Millisecond
 
-// part says goodbye as the reason for it demands, and closes.
-func (c *epollConn) part(reason error) {
+// closeFor says goodbye as the reason for it demands, and closes.
+func (c *epollConn) closeFor(reason error) {
 	count := &c.loop.server.count
 	var breach protocolError
 	switch {
@@ -22,7 +22,7 @@ func (c *epollConn) part(reason error) {
 		c.rest = []byte("-ERR " + breach.Error() + "\r\n")
 		c.write()
 		return
-	case errors.Is(reason, errBrowser):
+	case errors.Is(reason, errHTTPRequest):
 		count.protocolErrors.Add(1)
 		c.close()
 		return
@@ -47,7 +47,7 @@ func (c *epollConn) hangUp() {
 	c.state = stateClosing
 	c.in.drop()
 	c.settle()
-	c.halfway = true // both ends at once would be reported again and again
+	c.halfClosed = true // both ends at once would be reported again and again
 	c.watch(unix.EPOLLIN)
 	c.closing = time.Now()
 	c.loop.timers.set(c, c.closing.Add(c.linger(lingerTime)))
@@ -94,7 +94,7 @@ func (c *epollConn) undelivered() bool {
 // retired reports whether the connection is old, and nothing has arrived that is
 // not answered.
 func (c *epollConn) retired(now time.Time) bool {
-	if c.in.pending() || !isPast(c.retires, now) {
+	if c.in.pending() || !isPast(c.maxAgeAt, now) {
 		return false
 	}
 	n, err := unix.IoctlGetInt(c.fd, unix.SIOCINQ)
@@ -104,7 +104,7 @@ func (c *epollConn) retired(now time.Time) bool {
 // onHalfClose notes that the client has ended its side. It may still read: its
 // commands are answered, but not such as take long.
 func (c *epollConn) onHalfClose() {
-	c.halfway = true
+	c.halfClosed = true
 	c.watch(c.events)
 	if c.state != stateWriting {
 		c.watch(0)
@@ -113,18 +113,18 @@ func (c *epollConn) onHalfClose() {
 		return
 	}
 	c.endLong()
-	if long := &c.loop.listener.long; c.lane == long && long.withdraw(&c.task) {
+	if long := &c.loop.listener.long; c.queue == long && long.withdraw(&c.task) {
 		c.offload(c.taskCtx, &c.loop.listener.waiting, c.ask)
 	}
 }
 
 // onGone ends a connection whose client reads no more, when its session is done.
 func (c *epollConn) onGone() {
-	if c.state == stateServing && c.lane.withdraw(&c.task) {
+	if c.state == stateServing && c.queue.withdraw(&c.task) {
 		c.close()
 		return
 	}
-	c.doomed = true
+	c.closeWhenDone = true
 	c.cancel()
 	// Epoll reports the end of the client again and again.
 	_ = unix.EpollCtl(c.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
@@ -140,7 +140,7 @@ func (c *epollConn) kill() {
 func (c *epollConn) onKill() {
 	switch c.state {
 	case stateWaiting:
-		c.doomed = true
+		c.closeWhenDone = true
 		c.end()
 	case stateServing:
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
@@ -166,7 +166,7 @@ func (c *epollConn) close() {
 	if c.batch == nil {
 		c.in.drop() // else a batch aliases the buffer
 	}
-	c.in, c.batch, c.rest, c.kept = input{}, nil, nil, 0
+	c.in, c.batch, c.rest, c.kept = readBuffer{}, nil, nil, 0
 	c.settle()
 	_ = unix.Close(c.fd)
 	c.loop.server.count.connections.Add(-1)

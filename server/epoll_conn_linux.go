@@ -15,18 +15,18 @@ import (
 // while the state is stateServing the session, the batch and what outcome has belong
 // to the lane's.
 type epollConn struct {
-	loop    *eventLoop
-	fd      int
-	peer    Peer
-	session Session
-	async   AsyncSession // session, if it is one
-	ctx     context.Context
-	cancel  context.CancelFunc
-	member  atomic.Bool // has authenticated
-	// retires is when the connection is old enough to be closed; zero is never.
-	retires time.Time
+	loop          *eventLoop
+	fd            int
+	peer          Peer
+	session       Session
+	async         AsyncSession // session, if it is one
+	ctx           context.Context
+	cancel        context.CancelFunc
+	authenticated atomic.Bool // has authenticated
+	// maxAgeAt is when the connection is old enough to be closed; zero is never.
+	maxAgeAt time.Time
 
-	in    input
+	in    readBuffer
 	since time.Time
 	batch *batch
 	// seq numbers what the session is asked: late words about an earlier one are
@@ -39,21 +39,21 @@ type epollConn struct {
 	// arrived is since when input has been waiting for the session to be done with
 	// what came before.
 	arrived time.Time
-	done    func(token uint64)
+	onDone  func(token uint64)
 
-	quit    bool // is closed when the reply is written
-	halfway bool // the client has ended its side
-	doomed  bool // is closed when the session is done, without a reply
+	quit          bool // is closed when the reply is written
+	halfClosed    bool // the client has ended its side
+	closeWhenDone bool // is closed when the session is done, without a reply
 
 	rest    []byte    // of a reply, to be written
 	closing time.Time // when our side was ended
 
 	task    task
-	lane    *lane                         // that has the task
-	ask     func(context.Context) outcome // what the task does
-	taskCtx context.Context               // what it does it with
-	endLong context.CancelFunc            // ends taskCtx alone; may be nil
-	result  outcome
+	queue   *taskQueue                       // that has the task
+	ask     func(context.Context) taskResult // what the task does
+	taskCtx context.Context                  // what it does it with
+	endLong context.CancelFunc               // ends taskCtx alone; may be nil
+	result  taskResult
 	account account
 	counted int64 // in account
 	kept    int64 // by the session
@@ -82,9 +82,9 @@ const (
 )
 
 func newEpollConn(p *eventLoop, fd int) *epollConn {
-	c := &epollConn{loop: p, fd: fd, retires: p.server.opts.retirement(time.Now())}
+	c := &epollConn{loop: p, fd: fd, maxAgeAt: p.server.opts.retirement(time.Now())}
 	c.in.spare = &p.buffers
-	c.done = func(token uint64) { p.post(c, token, (*epollConn).end) }
+	c.onDone = func(token uint64) { p.post(c, token, (*epollConn).end) }
 	c.task.run = c.runTask
 	c.account.evict = func() {
 		p.server.count.evicted.Add(1)
@@ -128,7 +128,7 @@ func (c *epollConn) survive(doing string, ok *bool) {
 
 // watch sets what epoll reports.
 func (c *epollConn) watch(events uint32) {
-	if c.halfway {
+	if c.halfClosed {
 		events &^= unix.EPOLLRDHUP // that is known
 	}
 	if c.events == events {
@@ -199,11 +199,11 @@ func (c *epollConn) onReadable() {
 	}
 }
 
-func (c *epollConn) limits() *limits {
-	if c.loop.server.opts.RequireAuth && !c.member.Load() {
-		return &c.loop.server.guestLimits
+func (c *epollConn) bounds() *parserBounds {
+	if c.loop.server.opts.RequireAuth && !c.authenticated.Load() {
+		return &c.loop.server.guestBounds
 	}
-	return &c.loop.server.limits
+	return &c.loop.server.bounds
 }
 
 // pause waits for input. A connection keeps no buffer, or one for what has arrived of a
@@ -244,7 +244,7 @@ func (c *epollConn) settle() {
 // one does not need.
 func (c *epollConn) sweep(now time.Time) {
 	if c.retired(now) {
-		c.part(errRetired)
+		c.closeFor(errRetired)
 		return
 	}
 	opts := &c.loop.server.opts
@@ -256,7 +256,7 @@ func (c *epollConn) sweep(now time.Time) {
 	switch {
 	case c.in.pending() && waited >= opts.RequestTimeout,
 		!c.in.pending() && opts.IdleTimeout > 0 && waited >= opts.IdleTimeout:
-		c.part(errTimeout)
+		c.closeFor(errTimeout)
 	case !c.in.pending() && c.in.large() && waited >= quietTime:
 		c.in.drop()
 	}

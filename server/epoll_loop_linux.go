@@ -248,7 +248,7 @@ func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
 	}
 	c := newEpollConn(p, fd)
 	c.ctx, c.cancel = context.WithCancel(p.listener.ctx)
-	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.member.Store}
+	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.authenticated.Store}
 	_ = tcp.Close()
 	p.mu.Lock()
 	p.open[c] = struct{}{}
@@ -266,7 +266,7 @@ func (p *eventLoop) drain() {
 			switch {
 			case c.state != stateReading:
 			case c.undelivered():
-				c.part(errDraining)
+				c.closeFor(errDraining)
 			default:
 				c.close()
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// outcome is what the session made of a batch, or of a part of it.
-type outcome struct {
+// taskResult is what the session made of a batch, or of a part of it.
+type taskResult struct {
 	reply  []byte
 	served int
 	quit   bool
@@ -22,13 +22,13 @@ func (c *epollConn) serve() {
 		if c.async != nil {
 			b.most = asyncCommands
 		}
-		err := c.in.collect(b, c.limits())
-		if b.empty() || errors.Is(err, errBrowser) {
+		err := c.in.collect(b, c.bounds())
+		if b.empty() || errors.Is(err, errHTTPRequest) {
 			b.release()
 			// For the rest of a command it is the client who is waited for.
 			c.arrived = time.Time{}
 			if err != nil {
-				c.part(err)
+				c.closeFor(err)
 			}
 			break
 		}
@@ -39,7 +39,7 @@ func (c *epollConn) serve() {
 	switch {
 	case c.state != stateReading:
 	case c.loop.draining.Load():
-		c.part(errDraining)
+		c.closeFor(errDraining)
 	default:
 		c.pause()
 	}
@@ -58,7 +58,7 @@ func (c *epollConn) answer() {
 	case begun:
 		c.state = stateWaiting
 		c.loop.begun = true
-		c.loop.timers.set(c, c.async.Until())
+		c.loop.timers.set(c, c.async.Deadline())
 	default:
 		c.dispatch()
 	}
@@ -70,7 +70,7 @@ func (c *epollConn) start() (reply []byte, begun, answered, ok bool) {
 	if c.async == nil {
 		return nil, false, false, true
 	}
-	reply, begun, answered = c.async.Begin(c.arrived, c.batch.left(), c.batch.reply, c.done, c.seq)
+	reply, begun, answered = c.async.Start(c.arrived, c.batch.left(), c.batch.reply, c.onDone, c.seq)
 	return reply, begun, answered, true
 }
 
@@ -94,13 +94,13 @@ func (c *epollConn) end() {
 
 func (c *epollConn) finish() (reply []byte, finished, ok bool) {
 	defer c.survive("end", &ok)
-	reply, finished = c.async.End()
+	reply, finished = c.async.Finish()
 	return reply, finished, true
 }
 
 // finished takes the reply to all that was left of the batch.
 func (c *epollConn) finished(reply []byte) {
-	if c.doomed {
+	if c.closeWhenDone {
 		c.close()
 		return
 	}
@@ -124,7 +124,7 @@ func (c *epollConn) dispatch() {
 	default:
 		var ctx context.Context
 		ctx, c.endLong = context.WithCancel(c.ctx)
-		if c.halfway {
+		if c.halfClosed {
 			c.endLong() // so it does not take long, and needs not queue
 			c.offload(ctx, &lanes.waiting, c.runLong)
 			return
@@ -139,12 +139,12 @@ func (c *epollConn) weigh() (w weight, ok bool) {
 }
 
 // offload has a lane do what may block.
-func (c *epollConn) offload(ctx context.Context, l *lane, ask func(context.Context) outcome) {
+func (c *epollConn) offload(ctx context.Context, l *taskQueue, ask func(context.Context) taskResult) {
 	c.state = stateServing
 	if len(c.in.buf) > mediumBuffer || len(c.batch.reply) > mediumBuffer {
 		c.settle() // the queue may be long
 	}
-	c.lane, c.taskCtx, c.ask = l, ctx, ask
+	c.queue, c.taskCtx, c.ask = l, ctx, ask
 	l.add(&c.task)
 }
 
@@ -154,7 +154,7 @@ func (c *epollConn) runTask() {
 	c.loop.post(c, 0, (*epollConn).onServed)
 }
 
-func (c *epollConn) runServe(ctx context.Context) (o outcome) {
+func (c *epollConn) runServe(ctx context.Context) (o taskResult) {
 	defer c.survive("serve", &o.ok)
 	o.reply, o.served, o.quit = c.session.Serve(ctx, c.batch.left(), c.batch.reply)
 	o.held = c.session.Held()
@@ -162,7 +162,7 @@ func (c *epollConn) runServe(ctx context.Context) (o outcome) {
 	return o
 }
 
-func (c *epollConn) runLong(ctx context.Context) (o outcome) {
+func (c *epollConn) runLong(ctx context.Context) (o taskResult) {
 	defer c.survive("serve", &o.ok)
 	o.reply, o.served, o.quit = c.batch.serveLong(func(out []byte) ([]byte, int, bool) {
 		return c.session.Serve(ctx, c.batch.left(), out)
@@ -172,9 +172,9 @@ func (c *epollConn) runLong(ctx context.Context) (o outcome) {
 	return o
 }
 
-func (c *epollConn) runResume(context.Context) (o outcome) {
+func (c *epollConn) runResume(context.Context) (o taskResult) {
 	defer c.survive("serve", &o.ok)
-	o.reply, o.served, o.ok = c.async.Resume(), len(c.batch.left()), true
+	o.reply, o.served, o.ok = c.async.FinishBlocking(), len(c.batch.left()), true
 	o.held = c.session.Held()
 	return o
 }
@@ -182,13 +182,13 @@ func (c *epollConn) runResume(context.Context) (o outcome) {
 // onServed goes on when the session is done with a part of the batch.
 func (c *epollConn) onServed() {
 	o := c.result
-	c.result, c.lane, c.ask, c.taskCtx = outcome{}, nil, nil, nil
+	c.result, c.queue, c.ask, c.taskCtx = taskResult{}, nil, nil, nil
 	if c.endLong != nil {
 		c.endLong()
 		c.endLong = nil
 	}
 	c.state = stateReading
-	if !o.ok || c.doomed {
+	if !o.ok || c.closeWhenDone {
 		c.close()
 		return
 	}

@@ -71,8 +71,8 @@ func (c *epollConn) written() {
 	switch {
 	case c.quit:
 		c.hangUp()
-	case !c.retires.IsZero() && c.retired(time.Now()):
-		c.part(errRetired)
+	case !c.maxAgeAt.IsZero() && c.retired(time.Now()):
+		c.closeFor(errRetired)
 	default:
 		c.resume()
 	}

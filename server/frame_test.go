@@ -47,7 +47,7 @@ func TestInlineWords(t *testing.T) {
 
 // TestBoundsAreInclusive checks each bound at its edge and one beyond.
 func TestBoundsAreInclusive(t *testing.T) {
-	lim := &limits{args: 12, bulk: 100, request: 150, inline: 110}
+	lim := &parserBounds{args: 12, bulk: 100, request: 150, inline: 110}
 	words := func(n int) string { return command(slices.Repeat([]string{"x"}, n)...) }
 	bulk := func(n int) string { return command(strings.Repeat("x", n)) }
 	two := func(n int) string { return command(strings.Repeat("x", 100), strings.Repeat("x", n)) }
@@ -72,8 +72,8 @@ func TestBoundsAreInclusive(t *testing.T) {
 		{"long word in a line", strings.Repeat("x", 100) + "\n", strings.Repeat("x", 101) + "\n", errInline, false},
 	}
 	for _, test := range tests {
-		lim.guest = test.guest
-		var f frame
+		lim.unauthenticated = test.guest
+		var f commandParser
 		if done, err := f.advance([]byte(test.fits), lim); !done || err != nil || f.pos != len(test.fits) {
 			t.Errorf("%s: %v, %v at %d of %d", test.name, done, err, f.pos, len(test.fits))
 		}
@@ -88,13 +88,13 @@ func TestBoundsAreInclusive(t *testing.T) {
 // from the start for each byte would take 4,000 times as long, and the test
 // would not end in time.
 func TestDripIsLinear(t *testing.T) {
-	lim := &limits{args: 1 << 20, bulk: 1 << 20, request: 8 << 20, inline: 1 << 20}
+	lim := &parserBounds{args: 1 << 20, bulk: 1 << 20, request: 8 << 20, inline: 1 << 20}
 	for _, text := range []string{
 		command(slices.Repeat([]string{"x"}, 200_000)...),
 		command(strings.Repeat("x", 1<<20)),
 		strings.Repeat("x", 1<<20) + "\n",
 	} {
-		var f frame
+		var f commandParser
 		b := []byte(text)
 		for i := range b {
 			if done, err := f.advance(b[:i], lim); done || err != nil {

@@ -30,9 +30,9 @@ func FuzzGuard(f *testing.F) {
 		f.Add([]byte(seed), []byte{3, 1, 7}, true, true)
 	}
 	f.Fuzz(func(t *testing.T, input, pieces []byte, small, guest bool) {
-		lim := &limits{args: 1024, bulk: 64 << 10, request: 1 << 20, inline: 64 << 10, guest: guest}
+		lim := &parserBounds{args: 1024, bulk: 64 << 10, request: 1 << 20, inline: 64 << 10, unauthenticated: guest}
 		if small {
-			lim = &limits{args: 12, bulk: 64, request: 160, inline: 64, guest: guest}
+			lim = &parserBounds{args: 12, bulk: 64, request: 160, inline: 64, unauthenticated: guest}
 		}
 		want, rest, wantErr := refParse(string(input), lim)
 		got, consumed, err := guardParse(t, input, pieces, lim)
@@ -53,8 +53,8 @@ func FuzzGuard(f *testing.F) {
 }
 
 // guardParse runs the guard's input over a reader that gives pieces.
-func guardParse(t *testing.T, text, pieces []byte, lim *limits) (cmds [][]string, consumed int, err error) {
-	in, r := new(input), &pieceReader{rest: text, sizes: pieces}
+func guardParse(t *testing.T, text, pieces []byte, lim *parserBounds) (cmds [][]string, consumed int, err error) {
+	in, r := new(readBuffer), &pieceReader{rest: text, sizes: pieces}
 	most := max(batchBytes, 2*(lim.request+lim.inline+2))
 	for total := 0; ; {
 		n, readErr := in.fill(r)

@@ -50,10 +50,10 @@ type listener struct {
 
 	// waiting and long have the commands of those weights that the loops do not serve;
 	// long has those of the other connections too.
-	waiting, long lane
+	waiting, long taskQueue
 	// resuming has what an AsyncSession has begun and must wait for: it is not kept back by
 	// commands that were never begun.
-	resuming lane
+	resuming taskQueue
 }
 
 func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
@@ -65,9 +65,9 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 		open:     make(map[*conn]struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	l.waiting = lane{most: waitingTasks, group: &l.conns}
-	l.resuming = lane{most: waitingTasks, group: &l.conns}
-	l.long = lane{most: longTasks(), group: &l.conns}
+	l.waiting = taskQueue{maxRunning: waitingTasks, group: &l.conns}
+	l.resuming = taskQueue{maxRunning: waitingTasks, group: &l.conns}
+	l.long = taskQueue{maxRunning: longTasks(), group: &l.conns}
 	return l
 }
 
@@ -131,7 +131,7 @@ func (l *listener) admit(nc net.Conn) *conn {
 		Addr:             nc.RemoteAddr(),
 		LocalAddr:        nc.LocalAddr(),
 		Kill:             c.kill,
-		SetAuthenticated: c.member.Store,
+		SetAuthenticated: c.authenticated.Store,
 	}
 	if !l.add(c) {
 		s.count.connections.Add(-1)

@@ -20,10 +20,10 @@ const (
 	errQuotes      protocolError = "unbalanced quotes in request"
 )
 
-// errBrowser is a command that is really the start of an HTTP request: somebody
+// errHTTPRequest is a command that is really the start of an HTTP request: somebody
 // has a browser talk to us in their name. The connection is closed in silence
 // and what came along is not run.
-var errBrowser = errors.New("HTTP request")
+var errHTTPRequest = errors.New("HTTP request")
 
 // Error returns what follows "-ERR " on the wire.
 func (e protocolError) Error() string { return "Protocol error: " + string(e) }

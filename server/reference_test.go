@@ -20,7 +20,7 @@ type refCommand struct {
 // once, by recursive descent, everything copied. It returns the commands with
 // something to run, where the first incomplete one begins, and the breach that
 // stopped it.
-func refParse(input string, lim *limits) (cmds []refCommand, rest int, err error) {
+func refParse(input string, lim *parserBounds) (cmds []refCommand, rest int, err error) {
 	for pos := 0; pos < len(input); {
 		words, n, err := refOne(input[pos:], lim)
 		if err != nil || n == 0 {
@@ -28,7 +28,7 @@ func refParse(input string, lim *limits) (cmds []refCommand, rest int, err error
 		}
 		if len(words) > 0 {
 			if name := strings.ToLower(words[0]); name == "post" || name == "host:" {
-				return cmds, pos, errBrowser
+				return cmds, pos, errHTTPRequest
 			}
 			cmds = append(cmds, refCommand{pos, pos + n, words})
 		}
@@ -38,7 +38,7 @@ func refParse(input string, lim *limits) (cmds []refCommand, rest int, err error
 }
 
 // refOne parses one command; n is 0 if it is incomplete.
-func refOne(input string, lim *limits) (words []string, n int, err error) {
+func refOne(input string, lim *parserBounds) (words []string, n int, err error) {
 	if input[0] != '*' {
 		return refInline(input, lim)
 	}
@@ -53,7 +53,7 @@ func refOne(input string, lim *limits) (words []string, n int, err error) {
 	if count > lim.args {
 		return nil, 0, errCount
 	}
-	if lim.guest && count > guestArgs {
+	if lim.unauthenticated && count > guestArgs {
 		return nil, 0, errGuestCount
 	}
 	for range count {
@@ -67,7 +67,7 @@ func refOne(input string, lim *limits) (words []string, n int, err error) {
 	return words, pos, nil
 }
 
-func refWord(input string, pos int, lim *limits) (word string, next int, err error) {
+func refWord(input string, pos int, lim *parserBounds) (word string, next int, err error) {
 	line, body, err := refLine(input, pos, lim, errLengthLine, errLength)
 	if body == 0 {
 		return "", 0, err
@@ -79,7 +79,7 @@ func refWord(input string, pos int, lim *limits) (word string, next int, err err
 	if !lengthPattern.MatchString(line[1:]) || size < 0 || size > lim.bulk || body+size+2 > lim.request {
 		return "", 0, errLength
 	}
-	if lim.guest && size > guestBulk {
+	if lim.unauthenticated && size > guestBulk {
 		return "", 0, errGuestLength
 	}
 	if len(input) < body+size+2 {
@@ -92,7 +92,7 @@ func refWord(input string, pos int, lim *limits) (word string, next int, err err
 }
 
 // refLine returns the line at pos and where the next begins, 0 if it has no end.
-func refLine(input string, pos int, lim *limits, tooLong, malformed error) (string, int, error) {
+func refLine(input string, pos int, lim *parserBounds, tooLong, malformed error) (string, int, error) {
 	line, _, found := strings.Cut(input[pos:], "\r")
 	if len(line) > lim.inline {
 		return "", 0, tooLong
@@ -107,7 +107,7 @@ func refLine(input string, pos int, lim *limits, tooLong, malformed error) (stri
 	return line, end + 2, nil
 }
 
-func refInline(input string, lim *limits) ([]string, int, error) {
+func refInline(input string, lim *parserBounds) ([]string, int, error) {
 	line, _, found := strings.Cut(input, "\n")
 	if len(line) > lim.inline {
 		return nil, 0, errInline

@@ -15,7 +15,7 @@ const killGrace = time.Second
 // Server runs connections. Any number of goroutines may use it.
 type Server struct {
 	opts                Options
-	limits, guestLimits limits
+	bounds, guestBounds parserBounds
 	newSession          func(Peer) Session
 	lastID              atomic.Int64
 	count               counters
@@ -27,9 +27,9 @@ type Server struct {
 // so for several connections at once.
 func New(opts Options, newSession func(Peer) Session) *Server {
 	opts = opts.withDefaults()
-	lim := limits{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
-	s := &Server{opts: opts, limits: lim, guestLimits: lim, newSession: newSession}
-	s.guestLimits.guest = true
+	lim := parserBounds{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
+	s := &Server{opts: opts, bounds: lim, guestBounds: lim, newSession: newSession}
+	s.guestBounds.unauthenticated = true
 	s.ledger = ledger{most: int64(opts.MaxBuffered), open: map[*account]struct{}{}}
 	return s
 }

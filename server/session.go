@@ -35,17 +35,17 @@ type Session interface {
 // goroutine wait. Its methods never wait but for Serve and Resume.
 type AsyncSession interface {
 	Session
-	// Begin begins what Serve does, for commands that arrived at since, or now if
+	// Start begins what Serve does, for commands that arrived at since, or now if
 	// that is zero. Where it has not begun, nothing has happened and Serve must be
 	// called. Where it has answered the reply is complete.
 	// Otherwise the words must stay valid until End, which is to be called when
 	// done was called with the token, on any goroutine, or at Until. After End it
-	// is not called any more. What Begin sends may wait for Options.Flush.
-	Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, answered bool)
-	Until() time.Time
-	// End ends what Begin has begun. It returns false when Resume has to do it.
-	End() (reply []byte, ok bool)
-	Resume() (reply []byte)
+	// is not called any more. What Start sends may wait for Options.Flush.
+	Start(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, answered bool)
+	Deadline() time.Time
+	// Finish ends what Begin has begun. It returns false when Resume has to do it.
+	Finish() (reply []byte, ok bool)
+	FinishBlocking() (reply []byte)
 }
 
 // Peer describes a connection to its new session.

@@ -208,7 +208,7 @@ func (e *limiterEngine) beginAndEnd() {
 	if e.done == nil {
 		e.done = make(chan uint64, 16)
 	}
-	if e.limiter.Begin(&e.batch, time.Time{}, func(token uint64) { e.done <- token }, uint64(e.calls)) {
+	if e.limiter.Start(&e.batch, time.Time{}, func(token uint64) { e.done <- token }, uint64(e.calls)) {
 		return
 	}
 	e.limiter.Flush()
@@ -222,8 +222,8 @@ func (e *limiterEngine) beginAndEnd() {
 			waiting = false
 		}
 	}
-	if !e.limiter.End(&e.batch) {
-		e.limiter.Resume(&e.batch)
+	if !e.limiter.Finish(&e.batch) {
+		e.limiter.FinishBlocking(&e.batch)
 	}
 }
 

@@ -157,7 +157,7 @@ func (f *fleet) ask(p *proxy, t *tenant, cost int64) {
 	}
 	fl.proxy, fl.tenant = p, t
 	fl.batch.Requests = append(fl.batch.Requests, limit.Request{Tenant: t.name, Cost: cost})
-	if p.gate.Begin(&fl.batch, time.Time{}, f.answered, fl.token) {
+	if p.gate.Start(&fl.batch, time.Time{}, f.answered, fl.token) {
 		f.finish(fl)
 	}
 }
@@ -165,7 +165,7 @@ func (f *fleet) ask(p *proxy, t *tenant, cost int64) {
 // answered ends a request whose call is answered, or was waited for long enough.
 func (f *fleet) answered(token uint64) {
 	fl := f.flights[token]
-	if !fl.proxy.gate.End(&fl.batch) {
+	if !fl.proxy.gate.Finish(&fl.batch) {
 		panic("end: the only call of a request is final")
 	}
 	f.finish(fl)

@@ -185,7 +185,7 @@ func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 // decideInParts decides a batch as a loop does that has others to look after.
 func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	done := make(chan uint64, 1)
-	if l.Begin(b, time.Time{}, func(token uint64) { done <- token }, 1) {
+	if l.Start(b, time.Time{}, func(token uint64) { done <- token }, 1) {
 		return
 	}
 	l.Flush()
@@ -195,8 +195,8 @@ func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	case <-done:
 	case <-late.C:
 	}
-	if !l.End(b) {
-		l.Resume(b)
+	if !l.Finish(b) {
+		l.FinishBlocking(b)
 	}
 }
 

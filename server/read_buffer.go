@@ -13,53 +13,53 @@ const smallBuffer = 4 << 10
 // has not arrived completely, counts.
 const mediumBuffer = 4 * smallBuffer
 
-// input is what has arrived on a connection and is not yet answered. Its buffer
+// readBuffer is what has arrived on a connection and is not yet answered. Its buffer
 // grows with what has arrived, never with what was announced.
-type input struct {
+type readBuffer struct {
 	buf       []byte
-	next, end int   // buf[next:end] holds commands that were not collected
-	size      int   // of the buffer that park or shrink gave away
-	full      bool  // the last read filled buf: more is likely to wait
-	frame     frame // of the command at next
-	err       error // why nothing after the collected commands can be read
+	next, end int           // buf[next:end] holds commands that were not collected
+	size      int           // of the buffer that park or shrink gave away
+	full      bool          // the last read filled buf: more is likely to wait
+	parser    commandParser // of the command at next
+	err       error         // why nothing after the collected commands can be read
 	spare     *bufferCache
 }
 
 // pending says whether bytes wait to be collected, or to be completed.
-func (in *input) pending() bool { return in.next < in.end }
+func (in *readBuffer) pending() bool { return in.next < in.end }
 
 // large says whether the input has room that a quiet connection should not keep.
-func (in *input) large() bool {
-	return max(len(in.buf), in.size) > smallBuffer || cap(in.frame.words) > smallWords
+func (in *readBuffer) large() bool {
+	return max(len(in.buf), in.size) > smallBuffer || cap(in.parser.words) > smallWords
 }
 
 // collect moves the complete commands to b until it is full. An error comes
 // after the commands before it, which are in b, and comes again when called
 // again.
-func (in *input) collect(b *batch, lim *limits) error {
-	for in.err == nil && in.pending() && !b.full(lim.guest) {
+func (in *readBuffer) collect(b *batch, lim *parserBounds) error {
+	for in.err == nil && in.pending() && !b.full(lim.unauthenticated) {
 		rest := in.buf[in.next:in.end]
-		done, err := in.frame.advance(rest, lim)
+		done, err := in.parser.advance(rest, lim)
 		switch {
 		case err != nil:
 			in.err = err
 		case !done:
 			return nil
-		case fromBrowser(rest, in.frame.words):
-			in.err = errBrowser
+		case isHTTPRequest(rest, in.parser.words):
+			in.err = errHTTPRequest
 		default:
-			if len(in.frame.words) > 0 {
-				b.add(rest[:in.frame.pos], in.frame.words)
+			if len(in.parser.words) > 0 {
+				b.add(rest[:in.parser.pos], in.parser.words)
 			}
-			in.next += in.frame.pos
-			in.frame.reset()
+			in.next += in.parser.pos
+			in.parser.reset()
 		}
 	}
 	return in.err
 }
 
-// fromBrowser says whether a command is a line that only HTTP has.
-func fromBrowser(command []byte, words []span) bool {
+// isHTTPRequest says whether a command is a line that only HTTP has.
+func isHTTPRequest(command []byte, words []span) bool {
 	if len(words) == 0 {
 		return false
 	}
@@ -75,7 +75,7 @@ func fromBrowser(command []byte, words []span) bool {
 }
 
 // fill reads once. It must not be called while a batch aliases the buffer.
-func (in *input) fill(r io.Reader) (int, error) {
+func (in *readBuffer) fill(r io.Reader) (int, error) {
 	if in.next > 0 {
 		in.end = copy(in.buf, in.buf[in.next:in.end])
 		in.next = 0
@@ -91,7 +91,7 @@ func (in *input) fill(r io.Reader) (int, error) {
 
 // grow makes room. Up to a batch's size in big steps: it is a pipeline. Beyond
 // that only for one command that fills the buffer, whose length frame bounds.
-func (in *input) grow() {
+func (in *readBuffer) grow() {
 	size := max(len(in.buf), in.size)
 	switch {
 	case len(in.buf) < in.size && (!in.full || size == batchBytes):
@@ -109,7 +109,7 @@ func (in *input) grow() {
 }
 
 // settle gives back room that only one huge command needed.
-func (in *input) settle() {
+func (in *readBuffer) settle() {
 	if len(in.buf) > batchBytes && !in.pending() {
 		in.drop()
 	}
@@ -117,7 +117,7 @@ func (in *input) settle() {
 
 // park gives the buffer of an input that has nothing pending to others, until the
 // next read. It must not be called while a batch aliases the buffer.
-func (in *input) park() {
+func (in *readBuffer) park() {
 	in.size = min(len(in.buf), batchBytes)
 	in.spare.give(in.buf)
 	in.buf, in.next, in.end = nil, 0, 0
@@ -125,7 +125,7 @@ func (in *input) park() {
 
 // shrink moves the beginning of a command to a buffer of its size, until the next read.
 // It must not be called while a batch aliases the buffer.
-func (in *input) shrink() {
+func (in *readBuffer) shrink() {
 	rest := in.buf[in.next:in.end]
 	for _, size := range [...]int{smallBuffer, mediumBuffer} {
 		if len(rest) < size && size < len(in.buf) {
@@ -140,11 +140,11 @@ func (in *input) shrink() {
 }
 
 // drop gives back the room of an input that has nothing pending.
-func (in *input) drop() {
-	in.frame.reset()
-	if cap(in.frame.words) > smallWords {
-		in.frame.words = nil
+func (in *readBuffer) drop() {
+	in.parser.reset()
+	if cap(in.parser.words) > smallWords {
+		in.parser.words = nil
 	}
 	in.spare.give(in.buf)
-	*in = input{frame: in.frame, spare: in.spare}
+	*in = readBuffer{parser: in.parser, spare: in.spare}
 }

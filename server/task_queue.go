@@ -18,11 +18,11 @@ const (
 // the processor or walk the store, and must leave the loops theirs.
 func longTasks() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
-// lane runs tasks in their order in a bounded number of goroutines, which end when
+// taskQueue runs tasks in their order in a bounded number of goroutines, which end when
 // there is nothing to do. Any number of goroutines may use it.
-type lane struct {
-	most  int
-	group *sync.WaitGroup // has the goroutines
+type taskQueue struct {
+	maxRunning int
+	group      *sync.WaitGroup // has the goroutines
 
 	mu          sync.Mutex // guards the rest, and the links of tasks
 	first, last *task
@@ -37,7 +37,7 @@ type task struct {
 }
 
 // add queues a task.
-func (l *lane) add(t *task) {
+func (l *taskQueue) add(t *task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.prev, t.next, t.queued = l.last, nil, true
@@ -47,7 +47,7 @@ func (l *lane) add(t *task) {
 		l.first = t
 	}
 	l.last = t
-	if l.running < l.most {
+	if l.running < l.maxRunning {
 		l.running++
 		l.group.Go(l.work)
 	}
@@ -55,7 +55,7 @@ func (l *lane) add(t *task) {
 
 // withdraw removes a task from the queue. It reports false if the task has been
 // started.
-func (l *lane) withdraw(t *task) bool {
+func (l *taskQueue) withdraw(t *task) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !t.queued {
@@ -66,7 +66,7 @@ func (l *lane) withdraw(t *task) bool {
 }
 
 // work runs tasks until there are none.
-func (l *lane) work() {
+func (l *taskQueue) work() {
 	for t := l.take(); t != nil; {
 		t.run()
 		if t = l.take(); t != nil {
@@ -78,7 +78,7 @@ func (l *lane) work() {
 }
 
 // take returns the next task, or nil after which the goroutine must end.
-func (l *lane) take() *task {
+func (l *taskQueue) take() *task {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.first
@@ -90,7 +90,7 @@ func (l *lane) take() *task {
 	return t
 }
 
-func (l *lane) unlink(t *task) {
+func (l *taskQueue) unlink(t *task) {
 	if t.prev != nil {
 		t.prev.next = t.next
 	} else {

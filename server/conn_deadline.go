@@ -49,21 +49,21 @@ func (c *conn) arm() error {
 
 // deadline returns until when to wait for input; zero means for ever.
 func (c *conn) deadline() time.Time {
-	if c.retires.IsZero() || c.in.pending() {
-		return c.patience()
+	if c.maxAgeAt.IsZero() || c.in.pending() {
+		return c.idleDeadline()
 	}
-	at := c.retires
+	at := c.maxAgeAt
 	if now := time.Now(); !now.Before(at) {
-		at = now.Add(lull)
+		at = now.Add(quietGrace)
 	}
-	if other := c.patience(); !other.IsZero() && other.Before(at) {
+	if other := c.idleDeadline(); !other.IsZero() && other.Before(at) {
 		return other
 	}
 	return at
 }
 
-// patience returns until when the client may keep us waiting; zero means for ever.
-func (c *conn) patience() time.Time {
+// idleDeadline returns until when the client may keep us waiting; zero means for ever.
+func (c *conn) idleDeadline() time.Time {
 	opts := &c.server.opts
 	if !c.in.pending() && !c.in.large() && opts.IdleTimeout == 0 {
 		return time.Time{}
@@ -89,7 +89,7 @@ func (c *conn) timedOut() error {
 	switch {
 	case c.listener.draining.Load():
 		return errInterrupted
-	case !c.in.pending() && isPast(c.retires, time.Now()):
+	case !c.in.pending() && isPast(c.maxAgeAt, time.Now()):
 		return errRetired
 	case c.in.large() && !c.in.pending():
 		c.in.drop()

@@ -6,12 +6,12 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Begin begins to answer a pipeline that is nothing but checks, without waiting
+// Start begins to answer a pipeline that is nothing but checks, without waiting
 // for the store: it arrived at since, or now if that is zero. It reports false,
 // having done nothing, for any other. Done is called with the token when the store
 // has answered.
-func (s *Session) Begin(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
-	if s.tx != nil || s.hush != hushNone || len(cmds) > maxBatch || !isDecision(cmds[0]) {
+func (s *Session) Start(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
+	if s.tx != nil || s.replyMode != replyOn || len(cmds) > maxBatch || !isDecision(cmds[0]) {
 		return out, false, false
 	}
 	s.takeScratch()
@@ -20,27 +20,27 @@ func (s *Session) Begin(since time.Time, cmds [][][]byte, out []byte, done func(
 		return out, false, false
 	}
 	s.out.buf = out
-	s.note(cmds)
-	if !s.h.opts.Limiter.Begin(&s.batch, since, done, token) {
+	s.recordLastCommand(cmds)
+	if !s.h.opts.Limiter.Start(&s.batch, since, done, token) {
 		return nil, true, false
 	}
 	return s.replies(), true, true
 }
 
-// Until returns when End is to be called at the latest.
-func (s *Session) Until() time.Time { return s.batch.Deadline() }
+// Deadline returns when End is to be called at the latest.
+func (s *Session) Deadline() time.Time { return s.batch.Deadline() }
 
-// End ends what Begin has begun. It reports false when Resume has to.
-func (s *Session) End() (reply []byte, ok bool) {
-	if !s.h.opts.Limiter.End(&s.batch) {
+// Finish ends what Begin has begun. It reports false when Resume has to.
+func (s *Session) Finish() (reply []byte, ok bool) {
+	if !s.h.opts.Limiter.Finish(&s.batch) {
 		return nil, false
 	}
 	return s.replies(), true
 }
 
-// Resume ends what End could not. It may wait for the store.
-func (s *Session) Resume() (reply []byte) {
-	s.h.opts.Limiter.Resume(&s.batch)
+// FinishBlocking ends what End could not. It may wait for the store.
+func (s *Session) FinishBlocking() (reply []byte) {
+	s.h.opts.Limiter.FinishBlocking(&s.batch)
 	return s.replies()
 }
 
@@ -60,13 +60,13 @@ func (s *Session) parseChecks(cmds [][][]byte) bool {
 			s.dropChecks()
 			return false
 		}
-		f, ok := formOf(args[0])
+		f, ok := dialectOf(args[0])
 		if ok {
 			var complaint string
 			s.batch.Requests = append(s.batch.Requests, limit.Request{})
 			req := &s.batch.Requests[len(s.batch.Requests)-1]
 			f, complaint = s.parse(f, args, req)
-			s.forms = append(s.forms, f)
+			s.dialects = append(s.dialects, f)
 			ok = complaint == "" && req.Cost > 0
 		}
 		if !ok {
@@ -81,5 +81,5 @@ func (s *Session) parseChecks(cmds [][][]byte) bool {
 func (s *Session) dropChecks() {
 	s.batch.Reset()
 	clear(s.dims)
-	s.dims, s.forms = s.dims[:0], s.forms[:0]
+	s.dims, s.dialects = s.dims[:0], s.dialects[:0]
 }

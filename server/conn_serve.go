@@ -14,13 +14,13 @@ import (
 func (c *conn) run() {
 	defer c.end()
 	if err := c.open(); err != nil {
-		c.part(err)
+		c.closeFor(err)
 		return
 	}
 	for {
 		b, err := c.await()
 		if err != nil {
-			c.part(err)
+			c.closeFor(err)
 			return
 		}
 		if !c.answer(b) {

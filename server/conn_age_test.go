@@ -60,7 +60,7 @@ func TestMaxAgeSparesHalf(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		writeAll(t, nc, "NG\r\n")
 		expectLine(t, in, "+PONG\r\n")
-		expectEndAfter(t, in, lull)
+		expectEndAfter(t, in, quietGrace)
 	})
 }
 

@@ -2,11 +2,11 @@ package server
 
 import "bytes"
 
-// limits are the bounds that a command must keep, in bytes but for args.
-type limits struct {
+// parserBounds are the bounds that a command must keep, in bytes but for args.
+type parserBounds struct {
 	args, bulk, request, inline int
-	// guest sets the stricter bounds of clients that have not authenticated.
-	guest bool
+	// unauthenticated sets the stricter bounds of clients that have not authenticated.
+	unauthenticated bool
 }
 
 // span is a stretch of a command, counted from the command's first byte.
@@ -19,10 +19,10 @@ const keepWords = 1024
 // smallWords is how many words' room a quiet connection keeps.
 const smallWords = 32
 
-// frame is how far one command has been checked. Its first byte is always at
+// commandParser is how far one command has been checked. Its first byte is always at
 // the start of what advance is given, so the bytes may move between calls. No
 // byte is looked at twice, however small the pieces a command arrives in.
-type frame struct {
+type commandParser struct {
 	pos     int    // where what has not been understood begins
 	seen    int    // no line ends between pos and here
 	left    int    // words announced and not complete
@@ -32,19 +32,19 @@ type frame struct {
 	counted bool   // the number of words has been read
 }
 
-func (f *frame) reset() {
+func (f *commandParser) reset() {
 	words := f.words[:0]
 	if cap(words) > keepWords {
 		words = nil
 	}
-	*f = frame{words: words}
+	*f = commandParser{words: words}
 }
 
 // advance takes the check as far as b goes, where b begins with the command.
 // Once done, pos is the command's length and words are its words; none means
 // that there is nothing to run (an empty line, "*0", "*-1"). An inline command
 // is decoded in place. Errors are protocolErrors; after one, call no more.
-func (f *frame) advance(b []byte, lim *limits) (done bool, err error) {
+func (f *commandParser) advance(b []byte, lim *parserBounds) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
 	}
@@ -80,7 +80,7 @@ func (f *frame) advance(b []byte, lim *limits) (done bool, err error) {
 }
 
 // count reads the line "*n".
-func (f *frame) count(b []byte, lim *limits) error {
+func (f *commandParser) count(b []byte, lim *parserBounds) error {
 	text, err := f.line(b, lim.inline, errCountLine, errCount)
 	if text == nil {
 		return err
@@ -89,7 +89,7 @@ func (f *frame) count(b []byte, lim *limits) error {
 	switch {
 	case !ok || n > lim.args:
 		return errCount
-	case lim.guest && n > guestArgs:
+	case lim.unauthenticated && n > guestArgs:
 		return errGuestCount
 	}
 	f.counted = true
@@ -99,7 +99,7 @@ func (f *frame) count(b []byte, lim *limits) error {
 
 // wordLength reads the line "$n". That the command fits is known here, before
 // the word is kept.
-func (f *frame) wordLength(b []byte, lim *limits) error {
+func (f *commandParser) wordLength(b []byte, lim *parserBounds) error {
 	text, err := f.line(b, lim.inline, errLengthLine, errLength)
 	if text == nil {
 		return err
@@ -114,7 +114,7 @@ func (f *frame) wordLength(b []byte, lim *limits) error {
 	switch {
 	case !ok || n < 0 || n > lim.bulk || f.pos+n+2 > lim.request:
 		return errLength
-	case lim.guest && n > guestBulk:
+	case lim.unauthenticated && n > guestBulk:
 		return errGuestLength
 	}
 	f.length, f.inWord = n, true
@@ -123,7 +123,7 @@ func (f *frame) wordLength(b []byte, lim *limits) error {
 
 // line returns the line at pos without its CR LF and moves pos behind it, or
 // nil while its end has not arrived.
-func (f *frame) line(b []byte, most int, tooLong, malformed protocolError) ([]byte, error) {
+func (f *commandParser) line(b []byte, most int, tooLong, malformed protocolError) ([]byte, error) {
 	// Such lines are short: a loop finds their end faster than bytes.IndexByte.
 	for f.seen < len(b) && b[f.seen] != '\r' {
 		f.seen++
@@ -142,7 +142,7 @@ func (f *frame) line(b []byte, most int, tooLong, malformed protocolError) ([]by
 }
 
 // inline reads a command that is a line of words.
-func (f *frame) inline(b []byte, lim *limits) (done bool, err error) {
+func (f *commandParser) inline(b []byte, lim *parserBounds) (done bool, err error) {
 	i := bytes.IndexByte(b[f.seen:], '\n')
 	if i < 0 {
 		i = len(b) - f.seen

@@ -5,29 +5,29 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// form is one of the ways to ask for a decision, and to be answered. Commands of
+// dialect is one of the ways to ask for a decision, and to be answered. Commands of
 // these forms that follow each other are decided as one batch.
-type form uint8
+type dialect uint8
 
 const (
-	formCheck    form = iota // RL.CHECK
-	formCell                 // CL.THROTTLE, as redis-cell has it
-	formGCRA                 // GCRA, as Redis had it before the release of 8.8
-	formThrottle             // THROTTLE, as throttlecrab has it
-	formReserve              // RL.RESERVE
-	formAcquire              // RL.ACQUIRE
-	formHeaders              // RL.CHECK with HEADERS
+	dialectCheck     dialect = iota // RL.CHECK
+	dialectRedisCell                // CL.THROTTLE, as redis-cell has it
+	dialectGCRA                     // GCRA, as Redis had it before the release of 8.8
+	dialectThrottle                 // THROTTLE, as throttlecrab has it
+	dialectReserve                  // RL.RESERVE
+	dialectAcquire                  // RL.ACQUIRE
+	dialectHeaders                  // RL.CHECK with HEADERS
 )
 
-// formNames are the commands' names in lower case, but for those that options of a
+// dialectNames are the commands' names in lower case, but for those that options of a
 // command make.
-var formNames = [...]string{formCheck: checkName, formCell: "cl.throttle", formGCRA: "gcra", formThrottle: "throttle", formReserve: "rl.reserve", formAcquire: "rl.acquire"}
+var dialectNames = [...]string{dialectCheck: checkName, dialectRedisCell: "cl.throttle", dialectGCRA: "gcra", dialectThrottle: "throttle", dialectReserve: "rl.reserve", dialectAcquire: "rl.acquire"}
 
-// formOf returns the form of a command that asks for a decision, without allocating.
-func formOf(name []byte) (form, bool) {
-	for f, known := range formNames {
+// dialectOf returns the form of a command that asks for a decision, without allocating.
+func dialectOf(name []byte) (dialect, bool) {
+	for f, known := range dialectNames {
 		if isName(name, known) {
-			return form(f), true
+			return dialect(f), true
 		}
 	}
 	return 0, false
@@ -38,7 +38,7 @@ func isDecision(args [][]byte) bool {
 	if len(args) == 0 {
 		return false
 	}
-	_, ok := formOf(args[0])
+	_, ok := dialectOf(args[0])
 	return ok
 }
 
@@ -60,17 +60,17 @@ func isName(word []byte, name string) bool {
 
 // parse reads a command of a form into req, which aliases args, and returns the form
 // of its answer, and what is wrong with it, or "". A cost of 0 asks for a look only.
-func (s *Session) parse(f form, args [][]byte, req *limit.Request) (answer form, complaint string) {
+func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer dialect, complaint string) {
 	switch f {
-	case formCell:
-		return f, s.h.own.parseCell(args, req)
-	case formGCRA:
-		return f, s.h.own.parseGCRA(args, req)
-	case formThrottle:
-		return f, s.h.own.parseThrottle(args, req)
-	case formReserve:
+	case dialectRedisCell:
+		return f, s.h.inlineLimits.parseRedisCell(args, req)
+	case dialectGCRA:
+		return f, s.h.inlineLimits.parseGCRA(args, req)
+	case dialectThrottle:
+		return f, s.h.inlineLimits.parseThrottle(args, req)
+	case dialectReserve:
 		return f, s.parseReserve(args, req)
-	case formAcquire:
+	case dialectAcquire:
 		return f, s.parseAcquire(args, req)
 	}
 	if len(args) < 4 {
@@ -79,14 +79,14 @@ func (s *Session) parse(f form, args [][]byte, req *limit.Request) (answer form,
 	opts := options{takes: optionID | optionHeaders}
 	complaint = s.parseCheck(args, req, &opts)
 	if opts.headers {
-		f = formHeaders
+		f = dialectHeaders
 	}
 	return f, complaint
 }
 
 // add adds a request to the batch. Where it is malformed, or takes nothing, what came
 // before it is answered first.
-func (s *Session) add(f form, args [][]byte) {
+func (s *Session) add(f dialect, args [][]byte) {
 	if len(s.batch.Requests) == maxBatch {
 		s.decide()
 	}
@@ -98,11 +98,11 @@ func (s *Session) add(f form, args [][]byte) {
 		s.out.error(complaint)
 	case req.Cost == 0:
 		s.decide()
-		s.batch.Requests, s.forms = append(s.batch.Requests, req), append(s.forms, f)
+		s.batch.Requests, s.dialects = append(s.batch.Requests, req), append(s.dialects, f)
 		s.h.opts.Limiter.Peek(&s.batch)
 		s.writeDecisions(&s.batch)
 	default:
-		s.batch.Requests, s.forms = append(s.batch.Requests, req), append(s.forms, f)
+		s.batch.Requests, s.dialects = append(s.batch.Requests, req), append(s.dialects, f)
 	}
 }
 
@@ -118,15 +118,15 @@ func (s *Session) decide() {
 // writeDecisions writes the replies of a batch, each in its form.
 func (s *Session) writeDecisions(b *limiter.Batch) {
 	for i := range b.Decisions {
-		switch d := &b.Decisions[i]; s.forms[i] {
-		case formCell, formGCRA:
-			s.out.cell(d)
-		case formThrottle:
+		switch d := &b.Decisions[i]; s.dialects[i] {
+		case dialectRedisCell, dialectGCRA:
+			s.out.redisCell(d)
+		case dialectThrottle:
 			s.out.throttle(d, &b.Requests[i])
-		case formHeaders:
+		case dialectHeaders:
 			s.out.decision(d, 8)
 			s.out.headers(d)
-		case formReserve, formAcquire:
+		case dialectReserve, dialectAcquire:
 			s.out.decision(d, 8)
 			s.out.bulk(heldID(b, i))
 		default:

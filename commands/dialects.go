@@ -10,30 +10,30 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// maxOwnLimits bounds the limits that are kept compiled which came with requests:
+// maxInlineLimits bounds the limits that are kept compiled which came with requests:
 // services use a handful. At some 600 bytes each this is 2 MB.
-const maxOwnLimits = 4096
+const maxInlineLimits = 4096
 
-// ownLimits compiles the limits that come with requests in the dialects of other
+// inlineLimits compiles the limits that come with requests in the dialects of other
 // limiters, and remembers them: requests that bring the same limit are decided in
 // one call. Any number of goroutines may use it.
-type ownLimits struct {
-	known *lru.Cache[ownKey, *limit.Limit]
+type inlineLimits struct {
+	known *lru.Cache[inlineKey, *limit.Limit]
 }
 
-// ownKey says what a limit is: count units in period microseconds, and capacity.
-type ownKey struct{ count, period, capacity int64 }
+// inlineKey says what a limit is: count units in period microseconds, and capacity.
+type inlineKey struct{ count, period, capacity int64 }
 
-func newOwnLimits() *ownLimits {
-	known, err := lru.New[ownKey, *limit.Limit](maxOwnLimits)
+func newInlineLimits() *inlineLimits {
+	known, err := lru.New[inlineKey, *limit.Limit](maxInlineLimits)
 	if err != nil {
 		panic(err) // of a size that is not positive
 	}
-	return &ownLimits{known}
+	return &inlineLimits{known}
 }
 
 // limit returns the limit with these numbers.
-func (o *ownLimits) limit(key ownKey) (*limit.Limit, error) {
+func (o *inlineLimits) limit(key inlineKey) (*limit.Limit, error) {
 	if l, ok := o.known.Get(key); ok {
 		return l, nil
 	}
@@ -46,7 +46,7 @@ func (o *ownLimits) limit(key ownKey) (*limit.Limit, error) {
 
 // fill makes a request of a key, a limit and a quantity, or returns what is wrong.
 // A quantity that no bucket can hold is denied as any other that does not fit.
-func (o *ownLimits) fill(req *limit.Request, key []byte, of ownKey, quantity int64) error {
+func (o *inlineLimits) fill(req *limit.Request, key []byte, of inlineKey, quantity int64) error {
 	l, err := o.limit(of)
 	if err != nil {
 		return err
@@ -73,15 +73,15 @@ func capacityOf(burst int64) int64 { return max(burst, burst+1) }
 func validKey(key []byte) bool { return len(key) > 0 && len(key) <= limit.MaxKeyBytes }
 
 const (
-	cellUsage = "Cell error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
-	cellZero  = "Cell error: Zero rates are not supported"
+	redisCellUsage    = "Cell error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
+	redisCellZeroRate = "Cell error: Zero rates are not supported"
 )
 
-// parseCell reads CL.THROTTLE key max_burst count period [quantity], with the errors
+// parseRedisCell reads CL.THROTTLE key max_burst count period [quantity], with the errors
 // of redis-cell 0.5.0. What that computes wrongly is an error here: negative numbers.
-func (o *ownLimits) parseCell(args [][]byte, req *limit.Request) (complaint string) {
+func (o *inlineLimits) parseRedisCell(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) != 5 && len(args) != 6 {
-		return cellUsage
+		return redisCellUsage
 	}
 	n := [4]int64{3: 1}
 	for i, arg := range args[2:] {
@@ -96,19 +96,19 @@ func (o *ownLimits) parseCell(args [][]byte, req *limit.Request) (complaint stri
 	case !validKey(args[1]):
 		return "Cell error: a key is 1 to " + strconv.Itoa(limit.MaxKeyBytes) + " bytes"
 	case count == 0 || period == 0 || period > 0 && (count-1)/1_000_000_000 >= period:
-		return cellZero
+		return redisCellZeroRate
 	case burst < 0 || count < 0 || period < 0 || quantity < 0:
 		return "Cell error: Negative numbers are not supported"
 	}
-	if err := o.fill(req, args[1], ownKey{count, min(period, maxSeconds) * second, capacityOf(burst)}, quantity); err != nil {
+	if err := o.fill(req, args[1], inlineKey{count, min(period, maxSeconds) * second, capacityOf(burst)}, quantity); err != nil {
 		return "Cell error: " + err.Error()
 	}
 	return ""
 }
 
-// cell appends the reply of CL.THROTTLE and of GCRA: limited, limit, remaining, and in
+// redisCell appends the reply of CL.THROTTLE and of GCRA: limited, limit, remaining, and in
 // seconds when to retry, -1 where that is no question, and when it is full.
-func (r *reply) cell(d *limit.Decision) {
+func (r *reply) redisCell(d *limit.Decision) {
 	limited, retry := int64(0), int64(-1)
 	if !d.Allowed {
 		limited = 1
@@ -132,7 +132,7 @@ const maxGCRAPeriod = 1e12
 
 // parseGCRA reads GCRA key max_burst tokens_per_period period [TOKENS count], with the
 // errors that the command had in Redis.
-func (o *ownLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint string) {
+func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) < 5 || len(args) > 7 {
 		return "ERR wrong number of arguments for 'gcra' command"
 	}
@@ -166,7 +166,7 @@ func (o *ownLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint stri
 	if !validKey(args[1]) {
 		return "ERR invalid key"
 	}
-	of := ownKey{tokens, int64(max(1, math.Round(period*second))), capacityOf(burst)}
+	of := inlineKey{tokens, int64(max(1, math.Round(period*second))), capacityOf(burst)}
 	if err := o.fill(req, args[1], of, count); err != nil {
 		return "ERR GCRA limiting uses microsecond accuracy. Combination of period, tokens_per_period and TOKENS|max_burst would cause an overflow: " + err.Error()
 	}
@@ -188,7 +188,7 @@ func gcraNumber(arg []byte, name string) (n int64, complaint string) {
 
 // parseThrottle reads THROTTLE key max_burst count_per_period period [quantity], with
 // the errors of throttlecrab 0.4.
-func (o *ownLimits) parseThrottle(args [][]byte, req *limit.Request) (complaint string) {
+func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) != 5 && len(args) != 6 {
 		return "ERR wrong number of arguments for 'throttle' command"
 	}
@@ -204,7 +204,7 @@ func (o *ownLimits) parseThrottle(args [][]byte, req *limit.Request) (complaint 
 		}
 		n[i] = v
 	}
-	if err := o.fill(req, args[1], ownKey{n[1], min(n[2], maxSeconds) * second, n[0]}, n[3]); err != nil {
+	if err := o.fill(req, args[1], inlineKey{n[1], min(n[2], maxSeconds) * second, n[0]}, n[3]); err != nil {
 		return "ERR " + err.Error()
 	}
 	return ""

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// lull is how long nothing may arrive on an old connection before it is closed:
+// quietGrace is how long nothing may arrive on an old connection before it is closed:
 // enough to read what is there, and short enough for a client that asks without a
 // pause.
-const lull = 100 * time.Microsecond
+const quietGrace = 100 * time.Microsecond
 
 // ageSpread is the part of MaxAge by which connections may live longer.
 const ageSpread = 10
