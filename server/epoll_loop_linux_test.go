@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+var _ AsyncSession = (*waiter)(nil)
+
 // waiter is an asynchronous session. Pipelines that begin with LATER or SOON are
 // answered when the test says so, or in an hour or 20 ms, by the words themselves.
 type waiter struct {
@@ -39,7 +41,7 @@ func (f *front) newSession(p Peer) Session {
 	return &waiter{clerk: &clerk{desk: f.desk, peer: p}, front: f}
 }
 
-func (w *waiter) Begin(since time.Time, cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
+func (w *waiter) Start(since time.Time, cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
 	switch string(cmds[0][0]) {
 	case "NOW":
 		return appendWords(out, cmds[0]), true, true
@@ -57,16 +59,16 @@ func (w *waiter) Begin(since time.Time, cmds [][][]byte, out []byte, done func(u
 	}
 }
 
-func (w *waiter) Until() time.Time { return w.until }
+func (w *waiter) Deadline() time.Time { return w.until }
 
-func (w *waiter) End() ([]byte, bool) {
+func (w *waiter) Finish() ([]byte, bool) {
 	if w.front.resume {
 		return nil, false
 	}
-	return w.Resume(), true
+	return w.FinishBlocking(), true
 }
 
-func (w *waiter) Resume() []byte {
+func (w *waiter) FinishBlocking() []byte {
 	out := w.out
 	for _, cmd := range w.cmds {
 		out = appendWords(out, cmd)

@@ -4,9 +4,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/server"
 )
+
+// Sessions answer checks without waiting for the store.
+var _ server.AsyncSession = (*commands.Session)(nil)
 
 // serverOptions says how clients' connections are treated.
 func serverOptions(s *config.Settings) server.Options {
