@@ -110,7 +110,7 @@ func probeItem(key, field string) limit.Item {
 
 // probeBatch returns an encoded flight of calls for which nobody waits.
 func (d *dialer) probeBatch(what op, opts batchOptions, calls ...[]limit.Item) *batch {
-	nr := newNodeRequest()
+	nr := new(nodeRequest)
 	nr.reset(what, route{}, slices.Concat(calls...), time.Now().Add(d.timeout))
 	first := 0
 	for _, items := range calls {

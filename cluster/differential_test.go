@@ -267,7 +267,7 @@ func (d *differential) ask(what op, b *limit.Buffer, say string) {
 // answers must be what the items say.
 func (d *differential) send(what op, items []limit.Item, n int, say string) {
 	q := question{want: slices.Clone(items), say: say}
-	q.ticket = newNodeRequest()
+	q.ticket = new(nodeRequest)
 	q.ticket.reset(what, route{}, slices.Clone(items), time.Now().Add(time.Hour))
 	for i := 0; i < len(items); i += n {
 		q.ticket.calls = append(q.ticket.calls, limit.Call{First: i, Last: i + n})

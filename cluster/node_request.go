@@ -30,10 +30,7 @@ type nodeRequest struct {
 	route route
 	// settlement is what its only call settles, of verbSettle.
 	settlement *settlement
-	// done holds one token soon after every call was answered: the reader tells the
-	// callers of a flight together. Where nobody waits for it, trip is told instead.
-	done    chan struct{}
-	request *request
+	request    *request // nil for probes
 
 	mu        sync.Mutex   // guards what follows, and the items from submit to leave
 	items     []limit.Item // of the caller
@@ -49,8 +46,6 @@ type nodeRequest struct {
 	lost int
 }
 
-func newNodeRequest() *nodeRequest { return &nodeRequest{done: make(chan struct{}, 1)} }
-
 // reset makes the ticket ready for another journey. Nobody else may know it.
 func (nr *nodeRequest) reset(what op, via route, items []limit.Item, sendBy time.Time) {
 	nr.op, nr.route, nr.items, nr.sendBy = what, via, items, sendBy
@@ -65,35 +60,17 @@ func (nr *nodeRequest) answered() (last bool) {
 	return nr.open == 0
 }
 
-// notifyDone tells whoever waits that every call is answered.
+// notifyDone is called when every call is answered.
 func (nr *nodeRequest) notifyDone() {
-	if nr.request != nil {
+	if nr.request != nil { // probes have none
 		nr.request.onNodeDone()
-		return
-	}
-	nr.done <- struct{}{}
-}
-
-// wait waits until every call is answered or time is up, and reports which.
-func (nr *nodeRequest) wait(timeout <-chan time.Time) bool {
-	select {
-	case <-nr.done:
-		return true
-	case <-timeout:
-		return nr.abandon()
 	}
 }
 
 // abandon ends the wait, and reports whether every call was answered nevertheless.
-func (nr *nodeRequest) abandon() bool {
+func (nr *nodeRequest) abandon() (answered bool) {
 	nr.mu.Lock()
 	defer nr.mu.Unlock()
-	if nr.open == 0 {
-		if nr.request == nil {
-			<-nr.done
-		}
-		return true
-	}
-	nr.abandoned = true
-	return false
+	nr.abandoned = nr.open > 0
+	return !nr.abandoned
 }

@@ -9,39 +9,34 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// request is what one caller asks of the whole store: a ticket for each node it
-// needs, and one timer for all.
+// request is one caller's request to the store: a nodeRequest for each node that it needs.
+// It is reused.
 type request struct {
-	timer *time.Timer
 	used  []*nodeRequest
 	nodes []*node // of used
 	spare []*nodeRequest
 
-	// Of a trip that nobody waits for: what to call when all tickets are answered,
-	// how many are not, and whether it was called or never will be.
-	store  *Store
-	done   func(token uint64)
-	token  uint64
-	open   atomic.Int32
+	store *Store
+	items []limit.Item       // of the caller of Start
+	done  func(token uint64) // is called when every node has answered
+	token uint64
+	open  atomic.Int32 // nodes that have not answered
+	// called says that done was called, or never will be.
 	called atomic.Bool
-	end    func() bool // finish
-}
-
-// onNodeDone is called when a ticket is answered.
-func (req *request) onNodeDone() {
-	if req.open.Add(-1) > 0 {
-		return
-	}
-	done, token := req.done, req.token // once called is set the trip may be used again
-	if !req.called.Swap(true) {
-		done(token)
-	}
+	// end is finishForRetry, bound once.
+	end func() (retry bool)
+	// wake, answered and timer are for callers that wait: wake is a done that sends to
+	// answered, which has room for one value.
+	wake     func(token uint64)
+	answered chan struct{}
+	timer    *time.Timer
 }
 
 var requests = sync.Pool{New: func() any {
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	return &request{timer: timer}
+	req := &request{answered: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	req.timer.Stop()
+	req.wake = func(uint64) { req.answered <- struct{}{} }
+	return req
 }}
 
 // Take decides each call all or nothing, see limiter.Store.
@@ -65,24 +60,15 @@ func (s *Store) Start(at limit.DecisionTime, items []limit.Item, calls []limit.C
 		return nil
 	}
 	req := requests.Get().(*request)
+	if req.items = items; req.end == nil {
+		req.end = req.finishForRetry
+	}
 	req.routeCalls(s, opTake, items, calls, now, left)
-	req.store, req.done, req.token = s, done, token
-	req.called.Store(false)
-	if req.end == nil {
-		req.end = req.finish
-	}
-	// One more than there are tickets, so that done is not called before all are
-	// on their way.
-	req.open.Store(int32(len(req.used)) + 1)
-	for i, nr := range req.used {
-		nr.request = req
-		req.nodes[i].pipeline.enqueue(nr, false)
-	}
-	req.onNodeDone()
+	req.start(s, false, done, token)
 	return req.end
 }
 
-// Flush sends what Ask has begun, see limiter.Store.
+// Flush sends the calls that Start has left waiting, see limiter.Store.
 func (s *Store) Flush() {
 	for _, p := range s.top.Load().pipelines {
 		if p.unsent.Load() {
@@ -91,82 +77,106 @@ func (s *Store) Flush() {
 	}
 }
 
-// finish ends a trip that was begun with Ask, answered or not. It reports whether
-// there are calls that must be asked again.
-func (req *request) finish() (again bool) {
-	// A trip that is left before it is done may still be on its way to saying so:
-	// it is not used again.
-	reusable := req.called.Swap(true)
-	for i, nr := range req.used {
-		if !nr.abandon() {
-			req.store.recordAbandoned(req.nodes[i], nr)
-			continue
-		}
-		for _, d := range nr.retries {
-			nr.items[d.call.First].Retry = true
-			again = true
-		}
-		req.store.counts.refundsLost.Add(int64(nr.lost))
-	}
-	if !reusable {
-		return again
-	}
-	for _, nr := range req.used {
-		nr.request = nil
-		req.spare = append(req.spare, nr)
-	}
-	req.done, req.store = nil, nil
-	req.release()
-	return again
-}
-
-// release lets the trip be used again. Its tickets that may be, too, are spare.
-func (req *request) release() {
-	clear(req.nodes)
-	clear(req.used)
-	req.used, req.nodes = req.used[:0], req.nodes[:0]
-	requests.Put(req)
-}
-
-// do has the owners of the calls' slots decide them, all at the same time, and
+// do has the owners of the calls' hash slots decide them, all at the same time, and
 // returns when all have answered or the deadline has passed. It returns the number
 // of refunds that were made.
-func (s *Store) do(deadline time.Time, what op, items []limit.Item, calls []limit.Call) (done int) {
+func (s *Store) do(deadline time.Time, what op, items []limit.Item, calls []limit.Call) (refunds int) {
 	if len(calls) == 0 {
 		return 0
 	}
 	req := requests.Get().(*request)
 	now := time.Now()
 	req.routeCalls(s, what, items, calls, now, deadline.Sub(now))
-	again := s.await(req, deadline, &done)
-	return done + s.retryAll(deadline, what, items, again)
+	again := s.await(req, deadline, &refunds)
+	return refunds + s.retryAll(deadline, what, items, again)
 }
 
-// await sends the tickets of a trip and waits for the answers. It returns the calls
-// that are to be asked for again.
-func (s *Store) await(req *request, deadline time.Time, done *int) (again []retry) {
+// await sends a request, waits for its answers until the deadline, and ends it. It
+// returns the calls that are to be asked for again.
+func (s *Store) await(req *request, deadline time.Time, refunds *int) (again []retry) {
+	req.start(s, true, req.wake, 0)
 	req.timer.Reset(time.Until(deadline))
-	for i, nr := range req.used {
-		req.nodes[i].pipeline.enqueue(nr, true)
-	}
 	late := false
-	for i, nr := range req.used {
-		if late = late || !time.Now().Before(deadline); late && !nr.abandon() || !late && !nr.wait(req.timer.C) {
-			late = true
-			s.recordAbandoned(req.nodes[i], nr)
-			continue
-		}
-		*done += nr.refunds
-		s.counts.refundsLost.Add(int64(nr.lost))
-		for _, d := range nr.retries {
-			s.redirected(d.err)
-			again = append(again, d)
-		}
-		req.spare = append(req.spare, nr)
+	select {
+	case <-req.answered:
+	case <-req.timer.C:
+		late = true
 	}
 	req.timer.Stop()
-	req.release()
+	again, made := req.finish(late)
+	for _, r := range again {
+		s.redirected(r.err)
+	}
+	*refunds += made
 	return again
+}
+
+// start enqueues the node requests, to be sent now or at Flush.
+func (req *request) start(s *Store, now bool, done func(token uint64), token uint64) {
+	req.store, req.done, req.token = s, done, token
+	req.called.Store(false)
+	// One more than there are nodes: done is not called before all requests are enqueued.
+	req.open.Store(int32(len(req.used)) + 1)
+	for i, nr := range req.used {
+		nr.request = req
+		req.nodes[i].pipeline.enqueue(nr, now)
+	}
+	req.onNodeDone()
+}
+
+// onNodeDone is called when a node has answered its part.
+func (req *request) onNodeDone() {
+	if req.open.Add(-1) > 0 {
+		return
+	}
+	done, token := req.done, req.token // once called is set the request may be used again
+	if !req.called.Swap(true) {
+		done(token)
+	}
+}
+
+// finishForRetry is finish for Start: it marks the items of the calls that are to be asked
+// for again, and reports whether there are any.
+func (req *request) finishForRetry() (retry bool) {
+	items := req.items
+	again, _ := req.finish(false)
+	for _, r := range again {
+		items[r.call.First].Retry = true
+	}
+	return len(again) > 0
+}
+
+// finish ends a request, answered or not. It returns the calls that are to be asked for
+// again, and the number of refunds that were made. Late says that answered was not received
+// from, although wake may have been called.
+func (req *request) finish(late bool) (again []retry, refunds int) {
+	// The goroutine that answered the last call may still be about to use a request whose
+	// done was not called: such a request is not reused.
+	reusable := req.called.Swap(true)
+	if reusable && late {
+		<-req.answered // at once
+	}
+	for i, nr := range req.used {
+		if !nr.abandon() {
+			req.store.recordAbandoned(req.nodes[i], nr)
+			continue
+		}
+		again = append(again, nr.retries...)
+		refunds += nr.refunds
+		req.store.counts.refundsLost.Add(int64(nr.lost))
+	}
+	if !reusable {
+		return again, refunds
+	}
+	for _, nr := range req.used {
+		nr.request = nil
+		req.spare = append(req.spare, nr)
+	}
+	clear(req.nodes)
+	clear(req.used)
+	req.used, req.nodes, req.items, req.done, req.store = req.used[:0], req.nodes[:0], nil, nil, nil
+	requests.Put(req)
+	return again, refunds
 }
 
 // routeCalls puts each call on a ticket for its node. The decision has so much time
@@ -215,7 +225,7 @@ func (req *request) newNodeRequest(n *node) *nodeRequest {
 		nr = req.spare[last]
 		req.spare = req.spare[:last]
 	} else {
-		nr = newNodeRequest()
+		nr = new(nodeRequest)
 	}
 	req.used = append(req.used, nr)
 	req.nodes = append(req.nodes, n)

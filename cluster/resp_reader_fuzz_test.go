@@ -206,7 +206,7 @@ func FuzzSettle(f *testing.F) {
 func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
 	var tickets []*nodeRequest
 	for i := range 3 {
-		tk := newNodeRequest()
+		tk := new(nodeRequest)
 		var b limit.Buffer
 		for j := range 4 {
 			req := limit.Request{Tenant: []string{"a", "b"}[j%2], Cost: int64(1 + i*j%3)}
@@ -222,6 +222,8 @@ func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
 		tk.reset(op(kind>>5%3), route{}, b.Items, time.Now().Add(time.Hour))
 		tk.calls = append(tk.calls, b.Calls...)
 		tk.open = len(tk.calls)
+		tk.request = &request{done: func(uint64) {}}
+		tk.request.open.Store(1)
 		tickets = append(tickets, tk)
 	}
 	return tickets
@@ -231,8 +233,8 @@ func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
 // calls are decided, or are to be asked again.
 func judgeTicket(t *testing.T, tk *nodeRequest) int {
 	t.Helper()
-	if tk.open != 0 || len(tk.done) != 1 {
-		t.Fatalf("%d calls open, %d tokens", tk.open, len(tk.done))
+	if nodes := tk.request.open.Load(); tk.open != 0 || nodes != 0 {
+		t.Fatalf("%d calls open, %d nodes", tk.open, nodes)
 	}
 	decided := tk.refunds + len(tk.retries)
 	for _, c := range tk.calls {

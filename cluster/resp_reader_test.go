@@ -80,7 +80,7 @@ func flightOf(t *testing.T, s spec) (*batch, *nodeRequest) {
 	t.Helper()
 	var b limit.Buffer
 	compile(t, s).Resolve(&limit.Request{Tenant: "t", Cost: 1}, nil, 0, &b)
-	tk := newNodeRequest()
+	tk := new(nodeRequest)
 	tk.reset(opTake, route{}, b.Items, time.Now().Add(time.Hour))
 	tk.calls, tk.open = b.Calls, 1
 	fl := newBatch()

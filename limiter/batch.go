@@ -21,15 +21,17 @@ type Batch struct {
 	pending  []int
 	redecide []int
 
-	// Of a batch between Begin and End.
+	// The fields of a decision that Start has begun.
 	at  limit.DecisionTime
 	set *limit.Set
-	end func() bool
-	// cached says that the store is not to be asked again, and that what it said is
-	// known.
-	cached bool
-	// undecided is scratch for calls that the store is asked for again, or did not
-	// decide.
+	// finish ends the calls to the store; nil if there are none, or when they have ended.
+	finish func() (retry bool)
+	// answered says that the store's answers are in the items, and cached.
+	answered bool
+	// waiter is for Decide; nil before it is used.
+	waiter *waiter
+	// undecided is scratch for calls that the store must be asked for again, or has not
+	// decided.
 	undecided []limit.Call
 }
 
@@ -136,5 +138,17 @@ func (b *Batch) merge() {
 	}
 }
 
-// Deadline returns when the decisions must be made that were begun.
+// retries returns the calls for which the store must be asked again.
+func (b *Batch) retries() []limit.Call {
+	b.undecided = b.undecided[:0]
+	for _, c := range b.calls {
+		if it := &b.buf.Items[c.First]; it.Retry {
+			it.Retry = false
+			b.undecided = append(b.undecided, c)
+		}
+	}
+	return b.undecided
+}
+
+// Deadline returns when Finish must be called at the latest.
 func (b *Batch) Deadline() time.Time { return b.at.Deadline() }

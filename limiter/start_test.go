@@ -30,9 +30,9 @@ func (s *slowStore) Start(at limit.DecisionTime, items []limit.Item, calls []lim
 	return func() bool { return false }
 }
 
-// TestBeginIsDecide drives random batches through Decide and through Begin, End
+// TestStartIsDecide drives random batches through Decide and through Begin, End
 // and Resume, each with a store of its own: the decisions are the same.
-func TestBeginIsDecide(t *testing.T) {
+func TestStartIsDecide(t *testing.T) {
 	specs := []storetest.Spec{
 		{ID: "tenant", By: []string{"tenant"}, Rate: "9/h"},
 		{ID: "op", By: []string{"tenant", "op"}, Rate: "5/h"},

@@ -10,9 +10,9 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// TestBeginAtOnce: a store that answers at once keeps nobody waiting for the
+// TestStartAtOnce: a store that answers at once keeps nobody waiting for the
 // deadline, also where units have to be given back before there is a decision.
-func TestBeginAtOnce(t *testing.T) {
+func TestStartAtOnce(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 0,
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"},
 		storetest.Spec{ID: "region", By: []string{"region"}, Rate: "100/h"},
@@ -41,9 +41,9 @@ func TestBeginAtOnce(t *testing.T) {
 	}
 }
 
-// TestBeginLate: what requests have waited is a part of the time that their
+// TestStartLate: what requests have waited is a part of the time that their
 // decision may take.
-func TestBeginLate(t *testing.T) {
+func TestStartLate(t *testing.T) {
 	now := start
 	l := clocked(t, memory.New(memory.Options{}), &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"})
 	for _, waited := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
@@ -75,10 +75,10 @@ func (s *halfway) Start(at limit.DecisionTime, items []limit.Item, calls []limit
 	return func() bool { return true }
 }
 
-// TestResumeLearns: what the store says when it is asked again teaches as much as
+// TestFinishBlockingCaches: what the store says when it is asked again teaches as much as
 // what it says at once: units that were taken ahead are used, and later ones asked
 // for.
-func TestResumeLearns(t *testing.T) {
+func TestFinishBlockingCaches(t *testing.T) {
 	now := start
 	store := &halfway{lender: &lender{Store: memory.New(memory.Options{})}}
 	l := leasing(t, store, &now, 1, limit.Lease{On: true, Size: 5, TTL: limit.MaxLeaseTTL}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"})
@@ -128,9 +128,9 @@ func (s *deaf) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Cal
 	s.Store.Take(at, items, calls)
 }
 
-// TestResumeSendsNothingTwice: a call that the store did not answer may have been
+// TestFinishBlockingSendsNothingTwice: a call that the store did not answer may have been
 // executed, and is not made again; one that it wants to be asked again for is.
-func TestResumeSendsNothingTwice(t *testing.T) {
+func TestFinishBlockingSendsNothingTwice(t *testing.T) {
 	now := start
 	store := &deaf{Store: memory.New(memory.Options{})}
 	l := clocked(t, store, &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/h"})

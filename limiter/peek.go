@@ -1,0 +1,22 @@
+package limiter
+
+import "github.com/limitgate/limitgate/limit"
+
+// Peek fills b.Decisions with what Decide would answer, and takes nothing.
+func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
+
+// peek peeks by set, and asks deny first, unless it is nil.
+func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
+	at := l.moment()
+	b.resolve(set, l.opts.Addrs, at.Now)
+	b.denyFromCache(deny, l.leases, l.instant(at.Start), false)
+	calls := l.callsForStore(at, b, false)
+	l.opts.Store.Peek(at, b.buf.Items, calls)
+	l.useBackstop(b, at, Backstop.Peek)
+	b.merge()
+	for i := range b.Decisions {
+		if b.Requests[i].Inline == nil {
+			b.Decisions[i].RetryAfter = l.retries.peek(&b.Decisions[i])
+		}
+	}
+}

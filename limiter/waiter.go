@@ -1,0 +1,35 @@
+package limiter
+
+import "time"
+
+// waiter waits for the store on behalf of Decide.
+type waiter struct {
+	answered chan struct{}      // has room for one value
+	done     func(token uint64) // sends it
+	timer    *time.Timer
+}
+
+func newWaiter() *waiter {
+	w := &waiter{answered: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w.timer.Stop()
+	w.done = func(uint64) { w.answered <- struct{}{} }
+	return w
+}
+
+// wait waits until done is called, at most for so long, and reports whether it was. If it was
+// not the waiter must not be used again: a late call of done may be under way.
+func (w *waiter) wait(most time.Duration) bool {
+	select {
+	case <-w.answered:
+		return true
+	default:
+	}
+	w.timer.Reset(most)
+	defer w.timer.Stop()
+	select {
+	case <-w.answered:
+		return true
+	case <-w.timer.C:
+		return false
+	}
+}
