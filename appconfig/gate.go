@@ -91,6 +91,9 @@ func (p *Poller) poll(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask AppConfig: %w", err)
 	}
+	if out.NextPollConfigurationToken == nil { // or each poll would begin a session, a second apart
+		return errors.New("ask AppConfig: the answer has no token for the next poll: it is from somebody else")
+	}
 	p.token = out.NextPollConfigurationToken
 	p.pause = min(pollMost, max(pollLeast, time.Duration(out.NextPollIntervalInSeconds)*time.Second))
 	if n := len(out.Configuration); n > maxBody {
