@@ -19,7 +19,10 @@ type fleet struct {
 
 func (f *fleet) Cells(context.Context) ([]table.RegisteredCell, error) { return f.cells, nil }
 
-func (f *fleet) Get(context.Context, string) (table.Item, bool, error) {
+func (f *fleet) Get(_ context.Context, key string) (table.Item, bool, error) {
+	if f.item.Key != "" && f.item.Key != key {
+		return table.Item{}, false, nil
+	}
 	return f.item, f.item.Version > 0, nil
 }
 
