@@ -135,11 +135,15 @@ func (t *tableSource) end() {
 	}
 }
 
-// Reload reads the whole table again.
+// Reload reads the whole table again, and tries a revision again that could not be tried.
 func (t *tableSource) Reload() error {
 	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
 	defer cancel()
-	return t.follower.Refresh(ctx)
+	again := t.gate.forgive()
+	if err := t.follower.Refresh(ctx); err != nil || !again {
+		return err
+	}
+	return t.Recompile()
 }
 
 // Status describes the limits in use.
