@@ -187,6 +187,11 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, c.Key))
 		}
 	}
+	for key, now := range items {
+		if was := t.items[key]; t.whole && table.IsPart(key) && !table.IsTenant(key) && !table.Same(&now, &was) {
+			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, key))
+		}
+	}
 	t.items = items
 	broken := t.compiles(t.after(changes))
 	if broken != nil && t.compiles(t.live()) == nil {
