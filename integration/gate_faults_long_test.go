@@ -36,7 +36,10 @@ func status(code int, kind, body string) http.HandlerFunc {
 }
 
 // silent answers nothing.
-func silent(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func silent(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+	<-r.Context().Done()
+}
 
 // gateFault is what befalls a gate that has a revision tried.
 type gateFault struct {
@@ -154,4 +157,49 @@ func (g *gated) suffer(t *testing.T) {
 		}
 		pause(100 * time.Millisecond)
 	}
+}
+
+// gateSilence bounds how long a proxy takes to say that AppConfig does not answer.
+const gateSilence = 40 * time.Second
+
+// TestLongTableGateSilent: while AppConfig takes requests and answers none a proxy goes on by what
+// the gate said last, and says that it does not know it; one that starts meanwhile does start, and
+// tries nothing. Both follow the gate when it answers.
+func TestLongTableGateSilent(t *testing.T) {
+	s := newSite(t)
+	s.push(freeAt(t, "100/s"), "ann")
+	gate := newAppConfig(t)
+	s.env = gate.environment()
+	s.rollOut(0, "start", "--percent", "100", freeAt(t, "200/s"), tableURL)
+	s.controlPlane()
+	start := func() *proxy {
+		return s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cells-table", "cells", "--rollout-gate", gateName)
+	}
+	before := start()
+	enforce(t, "beta", 200, before)
+	gate.fail("", silent)
+	began := time.Now()
+	meanwhile := start()
+	t.Logf("a proxy has started after %s", time.Since(began).Round(time.Millisecond))
+	for what, p := range map[string]*proxy{"the one before": before, "the one that has started": meanwhile} {
+		for !strings.Contains(p.get("/readyz"), "ask AppConfig") {
+			if time.Since(began) > gateSilence {
+				t.Fatalf("%s does not say within %s that the gate is not known: %s", what, gateSilence, p.get("/readyz"))
+			}
+			pause(100 * time.Millisecond)
+		}
+		t.Logf("%s says so after %s", what, time.Since(began).Round(time.Millisecond))
+	}
+	enforce(t, "beta", 200, before)
+	enforce(t, "beta", 100, meanwhile)
+	if n := gate.count(""); n > gateCalls {
+		t.Errorf("%d calls in %s", n, time.Since(began))
+	}
+	gate.fail("", nil)
+	for end := time.Now().Add(gateSilence); limitOfTenant(t, meanwhile.client(), "beta") != 200 && time.Now().Before(end); {
+		pause(100 * time.Millisecond)
+	}
+	enforce(t, "beta", 200, before, meanwhile)
+	gate.put(`{"revision":0}`)
+	enforce(t, "beta", 100, before, meanwhile)
 }

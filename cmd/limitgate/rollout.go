@@ -239,7 +239,7 @@ func (r *rolloutArgs) compared(body json.RawMessage) []table.Change {
 }
 
 func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
-	fmt.Fprintln(env.stdout, cmp.Or(r.state, "the gate was never used"))
+	fmt.Fprintln(env.stdout, cmp.Or(r.printableState(), "the gate was never used"))
 	it, latest := r.revision()
 	why, err := r.veto(ctx, latest)
 	if err != nil {
@@ -326,12 +326,24 @@ func rolloutAbort(ctx context.Context, env *environment, r *rolloutArgs) int {
 	return r.do(ctx, env, []table.Change{{Key: it.Key, Before: it}}, &table.Gate{})
 }
 
+// stateMost bounds what is printed of a gate, in bytes: it has three numbers, and somebody may have
+// deployed something else.
+const stateMost = 500
+
+// printableState returns the beginning of the state of the gate.
+func (r *rolloutArgs) printableState() string {
+	if len(r.state) <= stateMost {
+		return table.Printable(r.state)
+	}
+	return table.Printable(strings.ToValidUTF8(r.state[:stateMost], "")) + " and so on"
+}
+
 // closeGate closes a gate that still names a revision that is gone.
 func (r *rolloutArgs) closeGate(ctx context.Context, env *environment) int {
 	if r.state == "" || strings.Contains(r.state, `"revision":0,`) {
 		return fail(env, errNoRevision)
 	}
-	fmt.Fprintf(env.stdout, "no revision is there, and the gate still names one: %s\n", r.state)
+	fmt.Fprintf(env.stdout, "no revision is there, and the gate still names one: %s\n", r.printableState())
 	if !r.sure(env) {
 		return exitError
 	}
