@@ -146,9 +146,10 @@ func TestLongTableGate(t *testing.T) {
 // suffer waits until a proxy does and says what its gate's fault makes it.
 func (g *gated) suffer(t *testing.T) {
 	t.Helper()
-	said, late := "", time.Now().Add(startTimeout)
+	late := time.Now().Add(startTimeout)
 	for {
-		if said = g.get("/readyz"); strings.Contains(said+g.output(), g.fault.says) { // it may be over
+		said := g.get("/readyz")
+		if strings.Contains(said+g.output(), g.fault.says) { // it may be over
 			break
 		}
 		if time.Now().After(late) {

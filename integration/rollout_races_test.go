@@ -105,8 +105,8 @@ func (s *site) veto(t *testing.T, revision int64) {
 // closeTries bounds how often a control plane tries to close a gate in closeWatch: each try
 // leaves a version of the configuration behind.
 const (
-	closeWatch = 14 * time.Second
-	closeTries = 4
+	closeWatch = 10 * time.Second
+	closeTries = 3
 )
 
 // TestGateThatCannotBeClosed: a control plane that must not deploy tries it less and less often,
