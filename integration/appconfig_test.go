@@ -285,3 +285,17 @@ func refuse(w http.ResponseWriter, code int, kind string) {
 	w.WriteHeader(code)
 	answer(w, map[string]any{"Message": kind})
 }
+
+// status answers a code with a body.
+func status(code int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if kind != "" {
+			w.Header().Set("X-Amzn-ErrorType", kind)
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// html is what another server answers.
+const html = "<html><body>Sign in</body></html>"

@@ -24,17 +24,6 @@ const (
 	gateOpen = `{"revision":1,"percent":100,"threshold":100}`
 )
 
-// status answers a code with a body.
-func status(code int, kind, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		if kind != "" {
-			w.Header().Set("X-Amzn-ErrorType", kind)
-		}
-		w.WriteHeader(code)
-		_, _ = io.WriteString(w, body)
-	}
-}
-
 // silent answers nothing.
 func silent(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
@@ -47,8 +36,6 @@ type gateFault struct {
 	limit  int64  // what is enforced then: 200 by the revision, 100 without it
 	says   string // what /readyz says then, "" for nothing
 }
-
-const html = "<html><body>Sign in</body></html>"
 
 var gateFaults = map[string]gateFault{
 	"cut in half":      {func(a *appConfig) { a.put(gateOpen[:20]) }, 200, "read gate: unexpected end of JSON input"},
