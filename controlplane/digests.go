@@ -35,6 +35,7 @@ type Digests struct {
 // Run publishes digests until ctx ends.
 func (d *Digests) Run(ctx context.Context) error {
 	var next time.Time
+	var failed failures
 	for ctx.Err() == nil {
 		began := time.Now()
 		alone, err := d.Alone(ctx)
@@ -43,7 +44,7 @@ func (d *Digests) Run(ctx context.Context) error {
 			err = d.Update(ctx, DigestEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.Log.Error("a digest could not be published, and the next one will be", "error", err)
+			failed.log(d.Log, "a digest could not be published, and the next one will be", err)
 		}
 		wait(ctx, leadEvery-time.Since(began))
 	}

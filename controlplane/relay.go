@@ -38,9 +38,10 @@ type handledRecord struct{ key, sequence string }
 
 // Run tells of changes until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
+	var failed failures
 	for ctx.Err() == nil {
 		if err := r.relay(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Error("changes could not be told, and will be", "error", err)
+			failed.log(r.Log, "changes could not be told, and will be", err)
 			wait(ctx, retryPause)
 		}
 	}
