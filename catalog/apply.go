@@ -22,7 +22,8 @@ const (
 	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
 	// messages about other items are dropped, and the table is read.
 	maxTold = 20_000
-	// maxToldBytes bounds the bodies of those that were not known before.
+	// maxToldBytes bounds the bodies of those that were not known before, and by how much the
+	// others grew.
 	maxToldBytes = 16 << 20
 )
 
@@ -95,12 +96,11 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	}
 	for key := range next {
 		t, again := c.told[key]
-		if was, ok := c.items[key]; ok && (!again || t.turn == 0) {
+		was, ok := c.items[key]
+		if ok && (!again || t.turn == 0) {
 			t.under = &was
-		} else if !ok {
-			it := next[key]
-			c.toldBytes += len(it.Body)
 		}
+		c.toldBytes += max(0, len(next[key].Body)-len(was.Body))
 		t.turn = c.turn
 		c.told[key], c.changed[key] = t, c.turn
 	}
@@ -124,7 +124,7 @@ func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 		if it.Version < known.Version {
 			c.stale++
 		}
-	case !ok && (len(c.told)+len(next) >= maxTold || c.toldBytes >= maxToldBytes):
+	case !ok && len(c.told)+len(next) >= maxTold, len(it.Body) > len(known.Body) && c.toldBytes >= maxToldBytes:
 		c.dropped = true
 	default:
 		return true
@@ -204,15 +204,27 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		}
 	}
 	maps.DeleteFunc(c.changed, func(_ string, turn uint64) bool { return turn <= mark })
-	if len(c.told) == 0 {
-		c.toldBytes = 0
-	}
+	c.countTold()
 	c.refuseUnsigned(items)
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
 		_, known := c.items[key]
 		return key != "" && !known && !there[key]
 	})
 	return slices.DeleteFunc(fresh, func(it table.Item) bool { return ended[it.Key] }), len(ended), nil
+}
+
+// countTold counts toldBytes anew. The caller holds mu.
+func (c *Catalog) countTold() {
+	c.toldBytes = 0
+	for key, t := range c.told {
+		n := len(c.items[key].Body)
+		if t.under != nil {
+			n -= len(t.under.Body)
+		}
+		if t.turn > 0 {
+			c.toldBytes += max(0, n)
+		}
+	}
 }
 
 // confirm notes in next what becomes of an item that was read after mark. The caller holds mu.
@@ -238,7 +250,7 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		if ok && known.Version > it.Version {
 			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
-		if told && t.turn > 0 {
+		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
 			c.reverted++
 		}
 		delete(c.told, it.Key)
