@@ -22,6 +22,8 @@ const (
 	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
 	// messages about other items are dropped, and the table is read.
 	maxTold = 20_000
+	// maxLogged bounds the log lines about items of one reading of the table.
+	maxLogged = 20
 	// maxToldBytes bounds the bodies of those that were not known before, and by how much the
 	// others grew.
 	maxToldBytes = 16 << 20
@@ -143,6 +145,7 @@ func (c *Catalog) Turn() uint64 {
 // returns those that were new.
 func (c *Catalog) Confirm(items []table.Item, mark uint64) (fresh []table.Item) {
 	defer c.change()()
+	defer c.endLogging()
 	c.turn++
 	next := map[string]table.Item{}
 	for i := range items {
@@ -191,6 +194,7 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		return nil, 0, fmt.Errorf("read %s: %w", c.opts.Name, ErrEmpty)
 	}
 	defer c.change()()
+	defer c.endLogging()
 	next, there := map[string]table.Item{}, map[string]bool{}
 	for i := range items {
 		there[items[i].Key] = true
@@ -211,6 +215,22 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		return key != "" && !known && !there[key]
 	})
 	return slices.DeleteFunc(fresh, func(it table.Item) bool { return ended[it.Key] }), len(ended), nil
+}
+
+// logItem logs what a reading of the table found of an item, unless it found a lot. The caller holds
+// mu, and calls endLogging when the reading is over.
+func (c *Catalog) logItem(message string, args ...any) {
+	if c.logged++; c.logged <= maxLogged {
+		c.opts.Log.Error(message, args...)
+	}
+}
+
+// endLogging logs how many items logItem left out. The caller holds mu.
+func (c *Catalog) endLogging() {
+	if c.logged > maxLogged {
+		c.opts.Log.Error("the table differs in more items", "items", c.logged-maxLogged)
+	}
+	c.logged = 0
 }
 
 // countTold counts toldBytes anew. The caller holds mu.
@@ -248,7 +268,7 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		c.putRight(it.Key, next)
 	default:
 		if ok && known.Version > it.Version {
-			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
+			c.logItem("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
 		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
 			c.reverted++
@@ -317,7 +337,7 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 			delete(c.rejected, key)
 			next[key] = c.removal(key)
 			removed[key] = true
-			c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			c.logItem("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
 		case told:
 			if c.takeBack(key, t, next); !t.under.Deleted {
 				c.isMissing(key)
@@ -346,7 +366,7 @@ func (c *Catalog) isMissing(key string) bool {
 	now := c.opts.Now()
 	since, known := c.missing[key]
 	if !known {
-		c.opts.Log.Error("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+		c.logItem("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
 		c.missing[key] = now
 		return false
 	}

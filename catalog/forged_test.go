@@ -195,3 +195,21 @@ func TestNewerTableIsNoForgery(t *testing.T) {
 		}
 	}
 }
+
+// TestForgedItemsAreFewLines: a reading of the table that takes many forged items back logs a few of
+// them, and how many others there are.
+func TestForgedItemsAreFewLines(t *testing.T) {
+	c, text := loaded(t, shared, free, pro), &strings.Builder{}
+	c.opts.Log = slog.New(slog.NewTextHandler(text, nil))
+	for i := range 1000 {
+		c.Apply([]table.Item{item(fmt.Sprint("TENANT#forged", i), 1, `{"plan":"pro"}`)})
+	}
+	mark := c.BeginReading()
+	if _, _, err := c.ApplyAll([]table.Item{shared, free, pro}, mark); err != nil {
+		t.Fatal(err)
+	}
+	c.EndReading()
+	if n := strings.Count(text.String(), "\n"); n != maxLogged+1 || !strings.Contains(text.String(), fmt.Sprint("items=", 1000-maxLogged)) {
+		t.Errorf("%d lines:\n%.1000s", n, text)
+	}
+}
