@@ -217,15 +217,14 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 	return slices.DeleteFunc(fresh, func(it table.Item) bool { return ended[it.Key] }), len(ended), nil
 }
 
-// logItem logs what a reading of the table found of an item, unless it found a lot. The caller holds
-// mu, and calls endLogging when the reading is over.
-func (c *Catalog) logItem(message string, args ...any) {
-	if c.logged++; c.logged <= maxLogged {
-		c.opts.Log.Error(message, args...)
-	}
+// logsItem reports whether to log what a reading of the table found of one more item: not if that is
+// a lot. The caller holds mu, and calls endLogging when the reading is over.
+func (c *Catalog) logsItem() bool {
+	c.logged++
+	return c.logged <= maxLogged
 }
 
-// endLogging logs how many items logItem left out. The caller holds mu.
+// endLogging logs how many items logsItem left out. The caller holds mu.
 func (c *Catalog) endLogging() {
 	if c.logged > maxLogged {
 		c.opts.Log.Error("the table differs in more items", "items", c.logged-maxLogged)
@@ -268,7 +267,9 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		c.putRight(it.Key, next)
 	default:
 		if ok && known.Version > it.Version {
-			c.logItem("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
+			if c.logsItem() {
+				c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
+			}
 		}
 		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
 			c.reverted++
@@ -337,7 +338,9 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 			delete(c.rejected, key)
 			next[key] = c.removal(key)
 			removed[key] = true
-			c.logItem("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			if c.logsItem() {
+				c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			}
 		case told:
 			if c.takeBack(key, t, next); !t.under.Deleted {
 				c.isMissing(key)
@@ -366,7 +369,9 @@ func (c *Catalog) isMissing(key string) bool {
 	now := c.opts.Now()
 	since, known := c.missing[key]
 	if !known {
-		c.logItem("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+		if c.logsItem() {
+			c.opts.Log.Error("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+		}
 		c.missing[key] = now
 		return false
 	}

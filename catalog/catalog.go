@@ -55,7 +55,7 @@ type Catalog struct {
 	dropped bool                  // a message was dropped since the table began to be read
 
 	toldBytes int   // by how much the bodies in told are larger than those before, about
-	logged    int   // items of the reading of the table that goes on, see logItem
+	logged    int   // items of the reading of the table that goes on, see logsItem
 	reverted  int64 // items that messages named and the table took back
 
 	good  map[string]table.Item // the parts of the set

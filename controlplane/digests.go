@@ -44,7 +44,9 @@ func (d *Digests) Run(ctx context.Context) error {
 			err = d.Update(ctx, DigestEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			failed.log(d.Log, "a digest could not be published, and the next one will be", err)
+			if n := failed.due(); n > 0 {
+				d.Log.Error("a digest could not be published, and the next one will be", "error", err, "failures", n)
+			}
 		}
 		wait(ctx, leadEvery-time.Since(began))
 	}

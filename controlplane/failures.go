@@ -1,9 +1,6 @@
 package controlplane
 
-import (
-	"log/slog"
-	"time"
-)
+import "time"
 
 // failureEvery is the least time between two log lines of one part about failures that repeat: a
 // part tries again every second or so for as long as AWS refuses it.
@@ -15,13 +12,15 @@ type failures struct {
 	since  int // failures since then
 }
 
-// log logs a failure, with the number of those since the last line, unless that was a moment ago.
-func (f *failures) log(log *slog.Logger, message string, err error) {
+// due counts a failure, and returns how many there were since the last line if another one is due, or
+// 0.
+func (f *failures) due() int {
 	f.since++
 	now := time.Now()
 	if !f.logged.IsZero() && now.Sub(f.logged) < failureEvery {
-		return
+		return 0
 	}
-	log.Error(message, "error", err, "failures", f.since)
+	n := f.since
 	f.logged, f.since = now, 0
+	return n
 }

@@ -41,7 +41,9 @@ func (r *Relay) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
 		if err := r.relay(ctx); err != nil && ctx.Err() == nil {
-			failed.log(r.Log, "changes could not be told, and will be", err)
+			if n := failed.due(); n > 0 {
+				r.Log.Error("changes could not be told, and will be", "error", err, "failures", n)
+			}
 			wait(ctx, retryPause)
 		}
 	}
