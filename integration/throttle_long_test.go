@@ -41,8 +41,9 @@ func throttleAll(t *testing.T, share float64) {
 	pause(digestTime)
 	_, before, _ := d.mark()
 	g.reset()
-	g.rule(func(request) refusal {
-		if rand.Float64() < share {
+	g.rule(func(r request) refusal {
+		// The emulator publishes nothing to a topic while the queue of one of its subscriptions is gone.
+		if r.operation != "Unsubscribe" && rand.Float64() < share {
 			return tooMuch[rand.IntN(len(tooMuch))]
 		}
 		return refusal{}
@@ -66,7 +67,7 @@ func throttleAll(t *testing.T, share float64) {
 		c := p.client()
 		for got, _ := check(c, "acme", "-", "-"); got.limit != 100 || p.isStale(); got, _ = check(c, "acme", "-", "-") {
 			if time.Since(ended) > agreeWithin {
-				t.Fatalf("not within %s: proxy %d gives %d, %s\n%s", agreeWithin, i, got.limit, p.get("/readyz"), p.output())
+				t.Fatalf("not within %s: proxy %d gives %d, %s\n%s\n%s", agreeWithin, i, got.limit, p.get("/readyz"), p.output(), plane.output())
 			}
 			pause(100 * time.Millisecond)
 		}
