@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -44,11 +43,7 @@ var (
 	expiredToken = refusal{"ExpiredTokenException", "The security token included in the request is expired"}
 	unknownKey   = refusal{"UnrecognizedClientException", "The security token included in the request is invalid."}
 	accessDenied = refusal{"AccessDeniedException", "User: arn:aws:iam::123456789012:user/ann is not authorized to perform this action"}
-	tooMuch      = []refusal{
-		{"ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded."},
-		{"RequestLimitExceeded", "Throughput exceeds the current throughput limit for your account."},
-	}
-	codesInXML = map[string]string{
+	codesInXML   = map[string]string{
 		"ExpiredTokenException": "ExpiredToken", "UnrecognizedClientException": "InvalidClientTokenId", "AccessDeniedException": "AuthorizationError",
 		"ProvisionedThroughputExceededException": "Throttling", "RequestLimitExceeded": "ThrottledException",
 	}
@@ -89,16 +84,6 @@ func (g *guard) reset() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls, g.denied, g.keys = map[string]int{}, map[string]int{}, map[string]bool{}
-}
-
-// counts returns the calls since reset, by operation, and how many there were of all.
-func (g *guard) counts() (calls map[string]int, all int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, n := range g.calls {
-		all += n
-	}
-	return maps.Clone(g.calls), all
 }
 
 // RoundTrip refuses a call or passes it on.
@@ -163,13 +148,6 @@ func response(r *http.Request, status int, kind string, body []byte) *http.Respo
 
 // forgedHandle is the handle of forged messages, of which the emulator knows nothing.
 const forgedHandle = "forged"
-
-// flood has forged messages received before those of a queue, as long as there are some.
-func (g *guard) flood(forge func() (body string, ok bool)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.forge = forge
-}
 
 // forged answers a call that is about forged messages, and returns nil for others.
 func (g *guard) forged(operation string, asked []byte) []byte {
