@@ -111,7 +111,9 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		updates, t.close = queue, queue.Close
 	} else {
 		topic := dynamo.NewSubscription(aws, s.UpdatesTopic)
-		if err := topic.Open(ctx); err != nil {
+		opening, cancel := context.WithTimeout(ctx, wait/2) // the rest is for the table
+		defer cancel()
+		if err := topic.Open(opening); err != nil {
 			log.Warn("changes of the limits are not told yet", "error", err)
 		}
 		updates, t.close = topic, topic.Close
