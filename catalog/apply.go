@@ -238,7 +238,7 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		if ok && known.Version > it.Version {
 			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
-		if told && t.turn > 0 {
+		if told && t.turn > 0 && known.Version >= it.Version { // a newer one's message is on its way
 			c.reverted++
 		}
 		delete(c.told, it.Key)
