@@ -44,6 +44,7 @@ type Cells struct {
 	Log   *slog.Logger
 
 	heard map[string]time.Time // when a cell had a heartbeat of about now, by its id
+	blind bool                 // all cells seem gone
 }
 
 // Run looks after the cells until ctx ends.
@@ -74,7 +75,7 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	}
 	c.smooth(known, now)
 	next := Members(known, now)
-	if len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
+	if c.noteBlind(known, now); len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
 		return nil
 	}
 	before, err := table.ReadCellSet(it.Body)
@@ -96,6 +97,20 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// noteBlind logs once when no heartbeat is of about now: new cells and other weights change nothing
+// then, and it is the clock of this control plane that is wrong, if cells run.
+func (c *Cells) noteBlind(known []table.RegisteredCell, now time.Time) {
+	blind := len(known) > 0 && !slices.ContainsFunc(known, func(cell table.RegisteredCell) bool {
+		age := now.Sub(cell.Beat)
+		return age < CellGone && age >= -CellAhead
+	})
+	if blind && !c.blind {
+		latest := slices.MaxFunc(known, func(a, b table.RegisteredCell) int { return a.Beat.Compare(b.Beat) })
+		c.Log.Error("all cells count as gone, and stay as they are: is the clock of this control plane right?", "latest heartbeat", latest.Beat, "clock", now)
+	}
+	c.blind = blind
 }
 
 // smooth has the heartbeat of a cell count for as long as it would, although one of its proxies
