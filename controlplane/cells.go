@@ -49,13 +49,14 @@ type Cells struct {
 
 // Run looks after the cells until ctx ends.
 func (c *Cells) Run(ctx context.Context) error {
+	var trouble lasting
 	for ctx.Err() == nil {
 		alone, err := c.Alone(ctx)
 		if err == nil && alone {
 			err = c.Update(ctx, time.Now())
 		}
-		if err != nil && ctx.Err() == nil {
-			c.Log.Error("the cells stay as they are", "error", err)
+		if ctx.Err() == nil {
+			trouble.note(c.Log, "the cells stay as they are", err)
 		}
 		wait(ctx, cellsEvery)
 	}

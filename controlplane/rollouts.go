@@ -36,9 +36,10 @@ type Rollouts struct {
 
 // Run looks for vetoes until ctx ends.
 func (r *Rollouts) Run(ctx context.Context) error {
+	var trouble lasting
 	for ctx.Err() == nil {
-		if err := r.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			r.Log.Error("a revision that was vetoed is not ended everywhere yet", "error", err)
+		if err := r.Update(ctx, time.Now()); ctx.Err() == nil {
+			trouble.note(r.Log, "revisions that were vetoed are not ended everywhere, if there are any", err)
 		}
 		wait(ctx, rolloutsEvery)
 	}
