@@ -55,8 +55,8 @@ func (c *Cells) Run(ctx context.Context) error {
 		if err == nil && alone {
 			err = c.Update(ctx, time.Now())
 		}
-		if ctx.Err() == nil {
-			trouble.note(c.Log, "the cells stay as they are", err)
+		if trouble.due(err) && ctx.Err() == nil {
+			c.Log.Error("the cells stay as they are", "error", err)
 		}
 		wait(ctx, cellsEvery)
 	}

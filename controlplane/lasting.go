@@ -1,32 +1,26 @@
 package controlplane
 
-import (
-	"log/slog"
-	"time"
-)
+import "time"
 
 // lastingEvery is how often an error that lasts is logged.
 const lastingEvery = time.Minute
 
-// lasting logs an error that comes again with each try: at its beginning, each minute, and when it
-// is over. One goroutine may use it.
+// lasting is an error that comes again with each try. One goroutine may use it.
 type lasting struct {
-	tries  int // in a row that have failed
-	logged time.Time
+	logged time.Time // zero while all is well
 }
 
-// note notes how a try ended.
-func (l *lasting) note(log *slog.Logger, what string, err error) {
+// due reports whether the end of a try is to be logged: an error at the beginning of a row of them,
+// and each minute.
+func (l *lasting) due(err error) bool {
 	if err == nil {
-		if l.tries > 0 {
-			log.Info("it is well again: "+what, "tries", l.tries)
-		}
-		*l = lasting{}
-		return
+		l.logged = time.Time{}
+		return false
 	}
-	l.tries++
-	if now := time.Now(); l.tries == 1 || now.Sub(l.logged) >= lastingEvery {
-		l.logged = now
-		log.Error(what, "error", err, "tries", l.tries)
+	now := time.Now()
+	if !l.logged.IsZero() && now.Sub(l.logged) < lastingEvery {
+		return false
 	}
+	l.logged = now
+	return true
 }

@@ -38,8 +38,8 @@ type Rollouts struct {
 func (r *Rollouts) Run(ctx context.Context) error {
 	var trouble lasting
 	for ctx.Err() == nil {
-		if err := r.Update(ctx, time.Now()); ctx.Err() == nil {
-			trouble.note(r.Log, "revisions that were vetoed are not ended everywhere, if there are any", err)
+		if err := r.Update(ctx, time.Now()); trouble.due(err) && ctx.Err() == nil {
+			r.Log.Error("revisions that were vetoed are not ended everywhere, if there are any", "error", err)
 		}
 		wait(ctx, rolloutsEvery)
 	}

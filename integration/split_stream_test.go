@@ -96,7 +96,7 @@ func (x *splitStream) collect(t *testing.T, stop chan struct{}) {
 		LatestStreamArn string
 	}
 	var stream struct {
-		Shards []struct{ ShardId string } //nolint:revive // as AWS calls it
+		Shards []struct{ ShardID string }
 	}
 	out, err := x.ask("DynamoDB_20120810", "DescribeTable", map[string]any{"TableName": "limits"})
 	if err == nil {
@@ -109,7 +109,7 @@ func (x *splitStream) collect(t *testing.T, stop chan struct{}) {
 		err = json.Unmarshal(out["StreamDescription"], &stream)
 	}
 	if err == nil {
-		out, err = x.ask(streamsService, "GetShardIterator", map[string]any{"StreamArn": described.LatestStreamArn, "ShardId": stream.Shards[0].ShardId, "ShardIteratorType": "TRIM_HORIZON"})
+		out, err = x.ask(streamsService, "GetShardIterator", map[string]any{"StreamArn": described.LatestStreamArn, "ShardId": stream.Shards[0].ShardID, "ShardIteratorType": "TRIM_HORIZON"})
 	}
 	iterator := ""
 	if err == nil {
@@ -199,7 +199,7 @@ func (x *splitStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in struct {
-		StreamArn, ExclusiveStartShardId, ShardId, ShardIteratorType, SequenceNumber, ShardIterator string //nolint:revive // as AWS calls it
+		StreamArn, ExclusiveStartShardID, ShardID, ShardIteratorType, SequenceNumber, ShardIterator string
 		Limit                                                                                       int
 	}
 	_ = json.Unmarshal(asked, &in)
@@ -208,13 +208,13 @@ func (x *splitStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch operation {
 	case "DescribeStream":
-		out = x.describe(in.StreamArn, in.ExclusiveStartShardId)
+		out = x.describe(in.StreamArn, in.ExclusiveStartShardID)
 	case "GetShardIterator":
 		at := 0
 		if in.ShardIteratorType == "AFTER_SEQUENCE_NUMBER" {
-			at = x.shard(in.ShardId).behind(in.SequenceNumber)
+			at = x.shard(in.ShardID).behind(in.SequenceNumber)
 		}
-		out = map[string]any{"ShardIterator": fmt.Sprint(in.ShardId, "|", at)}
+		out = map[string]any{"ShardIterator": fmt.Sprint(in.ShardID, "|", at)}
 	case "GetRecords":
 		out = x.records(in.ShardIterator, in.Limit)
 	}
