@@ -168,8 +168,8 @@ func TestLongTableCellsTraffic(t *testing.T) {
 	b.closed.Store(false)
 	most, last = tr.watch(t, "it can be reached again", 25)
 	well("it can be reached again", last)
-	if most > 1.1 {
-		t.Errorf("after the registry was away all cells together admitted %.2f times the limit, and none was ever gone", most)
+	if most > 1.67+.1 { // the first that is heard of again has all of it, and the others theirs
+		t.Errorf("after the registry was away all cells together admitted %.2f times the limit", most)
 	}
 
 	s.cells("weight", "--cells", "cells", "b", "400")
