@@ -266,10 +266,8 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		delete(c.told, it.Key)
 		c.putRight(it.Key, next)
 	default:
-		if ok && known.Version > it.Version {
-			if c.logsItem() {
-				c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
-			}
+		if ok && known.Version > it.Version && c.logsItem() {
+			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
 		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
 			c.reverted++

@@ -278,11 +278,11 @@ func (f *Follower) wakeUp() {
 	}
 }
 
-// age passes on the age of new items that are in use.
+// age passes on the age of new items that are in use, 0 where the clock of the writer is ahead.
 func (f *Follower) age(fresh []table.Item) {
 	for i := range fresh {
 		if f.catalog.uses(&fresh[i]) {
-			f.delay(f.catalog.opts.Now().Sub(fresh[i].At))
+			f.delay(max(0, f.catalog.opts.Now().Sub(fresh[i].At)))
 		}
 	}
 }

@@ -32,6 +32,21 @@ func TestForgedTombstones(t *testing.T) {
 	}
 }
 
+// TestNewerThanAMessage: a reading that finds a newer version of an item than a message named takes
+// nothing back: the message of the newer one is on its way.
+func TestNewerThanAMessage(t *testing.T) {
+	c := loaded(t, shared, free, pro, item(acme.Key, 1, `{"plan":"free"}`))
+	c.Apply([]table.Item{item(acme.Key, 2, `{"plan":"pro"}`)})
+	mark := c.BeginReading()
+	if _, _, err := c.ApplyAll([]table.Item{shared, free, pro, item(acme.Key, 3, `{"plan":"free"}`)}, mark); err != nil {
+		t.Fatal(err)
+	}
+	c.EndReading()
+	if n := c.Reverted(); n != 0 {
+		t.Errorf("%d items count as taken back", n)
+	}
+}
+
 // TestForgedBytes: forged items are bounded by their bytes, too.
 func TestForgedBytes(t *testing.T) {
 	c := loaded(t, shared, free, pro)

@@ -43,10 +43,8 @@ func (d *Digests) Run(ctx context.Context) error {
 			next = began.Add(DigestEvery)
 			err = d.Update(ctx, DigestEvery)
 		}
-		if err != nil && ctx.Err() == nil {
-			if n := failed.due(); n > 0 {
-				d.Log.Error("a digest could not be published, and the next one will be", "error", err, "failures", n)
-			}
+		if n := failed.due(err); n > 0 && ctx.Err() == nil {
+			d.Log.Error("a digest could not be published, and the next one will be", "error", err, "failures", n)
 		}
 		wait(ctx, leadEvery-time.Since(began))
 	}

@@ -6,15 +6,18 @@ import "time"
 // part tries again every second or so for as long as AWS refuses it.
 const failureEvery = time.Minute
 
-// failures logs the failures of one part. One goroutine may use it.
+// failures decides which failures of one part are logged. One goroutine may use it.
 type failures struct {
 	logged time.Time
 	since  int // failures since then
 }
 
-// due counts a failure, and returns how many there were since the last line if another one is due, or
-// 0.
-func (f *failures) due() int {
+// due returns how many failures there were since the latest log line if err is one of them and
+// another line is due, or 0.
+func (f *failures) due(err error) int {
+	if err == nil {
+		return 0
+	}
 	f.since++
 	now := time.Now()
 	if !f.logged.IsZero() && now.Sub(f.logged) < failureEvery {

@@ -41,7 +41,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
 		if err := r.relay(ctx); err != nil && ctx.Err() == nil {
-			if n := failed.due(); n > 0 {
+			if n := failed.due(err); n > 0 {
 				r.Log.Error("changes could not be told, and will be", "error", err, "failures", n)
 			}
 			wait(ctx, retryPause)

@@ -43,9 +43,11 @@ type Rollouts struct {
 
 // Run looks for vetoes until ctx ends.
 func (r *Rollouts) Run(ctx context.Context) error {
+	var failed failures
 	for ctx.Err() == nil {
-		if err := r.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			r.Log.Error("a revision that was vetoed is not ended everywhere yet", "error", err)
+		err := r.Update(ctx, time.Now())
+		if n := failed.due(err); n > 0 && ctx.Err() == nil {
+			r.Log.Error("revisions that were vetoed are not ended everywhere, if there are any", "error", err, "failures", n)
 		}
 		wait(ctx, rolloutsEvery)
 	}

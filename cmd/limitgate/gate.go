@@ -66,7 +66,23 @@ func openGate(ctx context.Context, config aws.Config, s *config.Settings, t *tab
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	g.poller.Poll(ctx)
+	g.lookForVeto(ctx)
 	return g, nil
+}
+
+// lookForVeto has a revision not be tried that another proxy has taken back: the gate may name it
+// for as long as no control plane runs.
+func (g *gate) lookForVeto(ctx context.Context) {
+	if g.said.Revision == 0 {
+		return
+	}
+	why, vetoed, err := g.registry.VetoOf(ctx, g.said.Revision)
+	if err != nil {
+		g.log.Warn("cannot look for a veto of the revision that the gate names", "revision", g.said.Revision, "error", err)
+	}
+	if vetoed {
+		g.held, g.why = g.said.Revision, why
+	}
 }
 
 // apply takes what the gate says now.
