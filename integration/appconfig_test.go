@@ -81,13 +81,6 @@ func (a *appConfig) fail(name string, fault http.HandlerFunc) {
 	clear(a.calls)
 }
 
-// failing reports whether a fault befalls calls.
-func (a *appConfig) failing() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.fault != nil
-}
-
 // count returns how often a call was made since, all for "".
 func (a *appConfig) count(name string) (n int) {
 	a.mu.Lock()
@@ -115,14 +108,6 @@ func (a *appConfig) denies(description string) {
 	defer a.mu.Unlock()
 	a.deny = description
 	clear(a.calls)
-}
-
-// expire ends all sessions.
-func (a *appConfig) expire() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	clear(a.sessions)
-	a.expired++
 }
 
 // environment leads a process to it.

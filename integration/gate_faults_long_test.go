@@ -191,3 +191,18 @@ func TestLongTableGateSilent(t *testing.T) {
 	gate.put(`{"revision":0}`)
 	enforce(t, "beta", 100, before, meanwhile)
 }
+
+// failing reports whether a fault befalls calls.
+func (a *appConfig) failing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fault != nil
+}
+
+// expire ends all sessions.
+func (a *appConfig) expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.sessions)
+	a.expired++
+}

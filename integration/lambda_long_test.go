@@ -108,3 +108,12 @@ func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, fail
 	}
 	return digests, failed
 }
+
+// isBusy reports whether it is told of an event.
+func (f *function) isBusy() bool {
+	if !f.one.TryLock() {
+		return true
+	}
+	f.one.Unlock()
+	return false
+}

@@ -130,15 +130,6 @@ func (f *function) invoke(ctx context.Context, event []byte) ([]byte, error) {
 	}
 }
 
-// isBusy reports whether it is told of an event.
-func (f *function) isBusy() bool {
-	if !f.one.TryLock() {
-		return true
-	}
-	f.one.Unlock()
-	return false
-}
-
 // log returns what its processes have written for people.
 func (f *function) log() string {
 	f.mu.Lock()
