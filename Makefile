@@ -103,9 +103,9 @@ cells-aws: ## Cells that do not know of each other, and then do: what they admit
 		go test -tags long -run LongOverAdmission -count=1 -timeout=10m -v ./integration
 
 .PHONY: faults-aws
-faults-aws: ## Break what carries a table of limits to proxies in every way, some 7 minutes; prints a table
+faults-aws: ## Break what carries a table of limits to proxies in every way, some 25 minutes; prints a table
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
-		go test -tags long -run 'LongTable|LongLambda' -count=1 -timeout=20m -v ./integration
+		go test -tags long -run 'LongTable|LongLambda' -count=1 -timeout=60m -v ./integration
 
 # Its tables are those of DynamoDB Local where that can be had. It measures time, so leave
 # the machine alone meanwhile.

@@ -26,6 +26,9 @@ const (
 	// pollLeast and pollMost bound what AppConfig says of that.
 	pollLeast = time.Second
 	pollMost  = time.Hour
+	// pollTimeout bounds one poll, with what is asked again in it: whoever looks learns soon
+	// that AppConfig does not answer.
+	pollTimeout = 15 * time.Second
 	// maxBody bounds a configuration, in bytes: a gate has three numbers.
 	maxBody = 64 << 10
 )
@@ -65,7 +68,9 @@ func NewPoller(config aws.Config, name Name, apply func(body []byte), failed fun
 func (p *Poller) Poll(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.poll(ctx); err != nil {
+	limited, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	if err := p.poll(limited); err != nil {
 		p.token, p.pause = nil, pollWanted*time.Second
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			p.failed(err)
@@ -90,6 +95,9 @@ func (p *Poller) poll(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("ask AppConfig: %w", err)
+	}
+	if out.NextPollConfigurationToken == nil { // or each poll would begin a session, a second apart
+		return errors.New("ask AppConfig: the answer has no token for the next poll: it is from somebody else")
 	}
 	p.token = out.NextPollConfigurationToken
 	p.pause = min(pollMost, max(pollLeast, time.Duration(out.NextPollIntervalInSeconds)*time.Second))

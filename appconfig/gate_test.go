@@ -61,6 +61,7 @@ func TestPoll(t *testing.T) {
 		says(`{"revision":2}`, "t4", "30"),
 		fails(404, "ResourceNotFoundException"),
 		says(strings.Repeat("x", maxBody+1), "t5", "1"),
+		func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, // of another server
 	}}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
@@ -75,14 +76,14 @@ func TestPoll(t *testing.T) {
 	if want := []string{`{"revision":1}`, `{"revision":2}`, `{"revision":2}`}; !slices.Equal(applied, want) {
 		t.Errorf("applied %v", applied)
 	}
-	if want := []string{"s1", "t1", "t2", "t3", "s2", "t4", "s3"}; !slices.Equal(a.tokens, want) {
+	if want := []string{"s1", "t1", "t2", "t3", "s2", "t4", "s3", "s4"}; !slices.Equal(a.tokens, want) {
 		t.Errorf("asked with %v", a.tokens)
 	}
 	const s = time.Second
-	if want := []time.Duration{20 * s, s, s, 15 * s, 30 * s, 15 * s, 15 * s}; !slices.Equal(pauses, want) {
+	if want := []time.Duration{20 * s, s, s, 15 * s, 30 * s, 15 * s, 15 * s, 15 * s}; !slices.Equal(pauses, want) {
 		t.Errorf("pauses of %v", pauses)
 	}
-	if len(failed) != 3 || !strings.Contains(failed[1], "nothing was deployed to app/env/pro") || !strings.Contains(failed[2], "65537 bytes") {
+	if len(failed) != 4 || !strings.Contains(failed[3], "no token") || !strings.Contains(failed[1], "nothing was deployed to app/env/pro") || !strings.Contains(failed[2], "65537 bytes") {
 		t.Errorf("failed with %q", failed)
 	}
 }

@@ -22,7 +22,10 @@ const (
 	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
 	// messages about other items are dropped, and the table is read.
 	maxTold = 20_000
-	// maxToldBytes bounds the bodies of those that were not known before.
+	// maxLogged bounds the log lines about items of one reading of the table.
+	maxLogged = 20
+	// maxToldBytes bounds the bodies of those that were not known before, and by how much the
+	// others grew.
 	maxToldBytes = 16 << 20
 )
 
@@ -95,12 +98,11 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	}
 	for key := range next {
 		t, again := c.told[key]
-		if was, ok := c.items[key]; ok && (!again || t.turn == 0) {
+		was, ok := c.items[key]
+		if ok && (!again || t.turn == 0) {
 			t.under = &was
-		} else if !ok {
-			it := next[key]
-			c.toldBytes += len(it.Body)
 		}
+		c.toldBytes += max(0, len(next[key].Body)-len(was.Body))
 		t.turn = c.turn
 		c.told[key], c.changed[key] = t, c.turn
 	}
@@ -124,7 +126,7 @@ func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 		if it.Version < known.Version {
 			c.stale++
 		}
-	case !ok && (len(c.told)+len(next) >= maxTold || c.toldBytes >= maxToldBytes):
+	case !ok && len(c.told)+len(next) >= maxTold, len(it.Body) > len(known.Body) && c.toldBytes >= maxToldBytes:
 		c.dropped = true
 	default:
 		return true
@@ -143,6 +145,7 @@ func (c *Catalog) Turn() uint64 {
 // returns those that were new.
 func (c *Catalog) Confirm(items []table.Item, mark uint64) (fresh []table.Item) {
 	defer c.change()()
+	defer c.endLogging()
 	c.turn++
 	next := map[string]table.Item{}
 	for i := range items {
@@ -191,6 +194,7 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		return nil, 0, fmt.Errorf("read %s: %w", c.opts.Name, ErrEmpty)
 	}
 	defer c.change()()
+	defer c.endLogging()
 	next, there := map[string]table.Item{}, map[string]bool{}
 	for i := range items {
 		there[items[i].Key] = true
@@ -204,15 +208,42 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 		}
 	}
 	maps.DeleteFunc(c.changed, func(_ string, turn uint64) bool { return turn <= mark })
-	if len(c.told) == 0 {
-		c.toldBytes = 0
-	}
+	c.countTold()
 	c.refuseUnsigned(items)
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
 		_, known := c.items[key]
 		return key != "" && !known && !there[key]
 	})
 	return slices.DeleteFunc(fresh, func(it table.Item) bool { return ended[it.Key] }), len(ended), nil
+}
+
+// logsItem reports whether to log what a reading of the table found of one more item: not if that is
+// a lot. The caller holds mu, and calls endLogging when the reading is over.
+func (c *Catalog) logsItem() bool {
+	c.logged++
+	return c.logged <= maxLogged
+}
+
+// endLogging logs how many items logsItem left out. The caller holds mu.
+func (c *Catalog) endLogging() {
+	if c.logged > maxLogged {
+		c.opts.Log.Error("the table differs in more items", "items", c.logged-maxLogged)
+	}
+	c.logged = 0
+}
+
+// countTold counts toldBytes anew. The caller holds mu.
+func (c *Catalog) countTold() {
+	c.toldBytes = 0
+	for key, t := range c.told {
+		n := len(c.items[key].Body)
+		if t.under != nil {
+			n -= len(t.under.Body)
+		}
+		if t.turn > 0 {
+			c.toldBytes += max(0, n)
+		}
+	}
 }
 
 // confirm notes in next what becomes of an item that was read after mark. The caller holds mu.
@@ -235,10 +266,10 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		delete(c.told, it.Key)
 		c.putRight(it.Key, next)
 	default:
-		if ok && known.Version > it.Version {
+		if ok && known.Version > it.Version && c.logsItem() {
 			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
-		if told && t.turn > 0 {
+		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
 			c.reverted++
 		}
 		delete(c.told, it.Key)
@@ -305,7 +336,9 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 			delete(c.rejected, key)
 			next[key] = c.removal(key)
 			removed[key] = true
-			c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			if c.logsItem() {
+				c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			}
 		case told:
 			if c.takeBack(key, t, next); !t.under.Deleted {
 				c.isMissing(key)
@@ -334,7 +367,9 @@ func (c *Catalog) isMissing(key string) bool {
 	now := c.opts.Now()
 	since, known := c.missing[key]
 	if !known {
-		c.opts.Log.Error("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+		if c.logsItem() {
+			c.opts.Log.Error("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+		}
 		c.missing[key] = now
 		return false
 	}

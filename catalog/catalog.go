@@ -54,7 +54,8 @@ type Catalog struct {
 	recheck time.Time             // when it is to be read whether something was put right, or zero
 	dropped bool                  // a message was dropped since the table began to be read
 
-	toldBytes int   // of the bodies in told that were not known before, about
+	toldBytes int   // by how much the bodies in told are larger than those before, about
+	logged    int   // items of the reading of the table that goes on, see logsItem
 	reverted  int64 // items that messages named and the table took back
 
 	good  map[string]table.Item // the parts of the set

@@ -41,6 +41,8 @@ const (
 	// saveComplaint is the least time between two log lines about a snapshot that cannot be
 	// written.
 	saveComplaint = 10 * time.Minute
+	// failureEvery is the least time between two log lines about failures of AWS that go on.
+	failureEvery = time.Minute
 	// lookEvery is how often a follower looks whether the table is to be read.
 	lookEvery = time.Second
 )
@@ -65,6 +67,7 @@ type Follower struct {
 	reread  rereading
 	fresh   time.Time // when the latest new item came
 	failed  error     // of the last exchange with AWS
+	logged  time.Time // when such a failure was logged
 	bad     int64     // messages that could not be read
 	repairs int64     // readings of the table after the start
 	renewed time.Time // when updates were set up anew
@@ -168,6 +171,7 @@ func (f *Follower) receive(ctx context.Context) {
 			continue
 		}
 		f.fail(err)
+		f.logFailure(ctx, err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(jitter(pause)):
@@ -274,11 +278,11 @@ func (f *Follower) wakeUp() {
 	}
 }
 
-// age passes on the age of new items that are in use.
+// age passes on the age of new items that are in use, 0 where the clock of the writer is ahead.
 func (f *Follower) age(fresh []table.Item) {
 	for i := range fresh {
 		if f.catalog.uses(&fresh[i]) {
-			f.delay(f.catalog.opts.Now().Sub(fresh[i].At))
+			f.delay(max(0, f.catalog.opts.Now().Sub(fresh[i].At)))
 		}
 	}
 }
@@ -300,6 +304,7 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	f.result = err
 	if err != nil {
 		f.fail(err)
+		f.logFailure(ctx, err)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.reread.fail(f.catalog.opts.Now(), errors.Is(err, ErrEmpty))
@@ -363,6 +368,16 @@ func (f *Follower) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed = err
+}
+
+// logFailure logs a failure, unless one was logged a moment ago or ctx is the reason.
+func (f *Follower) logFailure(ctx context.Context, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := f.catalog.opts.Now(); ctx.Err() == nil && now.Sub(f.logged) >= failureEvery {
+		f.logged = now
+		f.log.Error("the limits may be stale: the table is not followed, and will be", "error", err)
+	}
 }
 
 // keepSaving writes a snapshot now and then, while there is something new.

@@ -32,6 +32,21 @@ func TestForgedTombstones(t *testing.T) {
 	}
 }
 
+// TestNewerThanAMessage: a reading that finds a newer version of an item than a message named takes
+// nothing back: the message of the newer one is on its way.
+func TestNewerThanAMessage(t *testing.T) {
+	c := loaded(t, shared, free, pro, item(acme.Key, 1, `{"plan":"free"}`))
+	c.Apply([]table.Item{item(acme.Key, 2, `{"plan":"pro"}`)})
+	mark := c.BeginReading()
+	if _, _, err := c.ApplyAll([]table.Item{shared, free, pro, item(acme.Key, 3, `{"plan":"free"}`)}, mark); err != nil {
+		t.Fatal(err)
+	}
+	c.EndReading()
+	if n := c.Reverted(); n != 0 {
+		t.Errorf("%d items count as taken back", n)
+	}
+}
+
 // TestForgedBytes: forged items are bounded by their bytes, too.
 func TestForgedBytes(t *testing.T) {
 	c := loaded(t, shared, free, pro)
@@ -136,5 +151,80 @@ func TestLogVolume(t *testing.T) {
 	}
 	if n := log.Len(); n > 1_000_000 {
 		t.Errorf("1000 forged messages without an actor log %d lines, %d bytes", strings.Count(log.String(), "\n"), n)
+	}
+}
+
+// TestForgedBytesOfKnownItems: so are forged versions of items that the table has, while versions as
+// large as those before are not dropped, however many there are.
+func TestForgedBytesOfKnownItems(t *testing.T) {
+	const n = 400
+	items := []table.Item{shared, free, pro}
+	large := strings.Repeat(" ", 50_000)
+	for i := range n {
+		body := `{"plan":"free"}`
+		if i%2 == 0 {
+			body = `{"plan":"free"` + large + `}`
+		}
+		items = append(items, item(fmt.Sprint("TENANT#", i), 1, body))
+	}
+	c := loaded(t, items...)
+	mark := c.BeginReading()
+	c.EndReading()
+	for _, it := range items[3:] {
+		it.Version = 2
+		c.Apply([]table.Item{it})
+	}
+	if !c.RereadAt().IsZero() {
+		t.Error("versions that are no larger than those before were dropped")
+	}
+	if _, _, err := c.ApplyAll(items, mark); err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for i := range n {
+		c.Apply([]table.Item{item(fmt.Sprint("TENANT#", i), 7, `{"plan":"pro"`+strings.Repeat(" ", 250_000)+`}`)})
+	}
+	if used := heap() - before; used > 3*maxToldBytes || c.RereadAt().IsZero() {
+		t.Errorf("forged versions of %d tenants take %.0f MB; read again at %s", n, used/1e6, c.RereadAt())
+	}
+}
+
+// TestNewerTableIsNoForgery: a table that is ahead of what messages named has had a message lost, and
+// takes nothing back; one that is behind does.
+func TestNewerTableIsNoForgery(t *testing.T) {
+	for version, want := range map[int64]int64{1: 1, 2: 0, 3: 0} {
+		c := loaded(t, shared, free, pro, item("TENANT#acme", 1, `{"plan":"free"}`))
+		told := item("TENANT#acme", 2, `{"plan":"pro"}`)
+		c.Apply([]table.Item{told})
+		mark := c.BeginReading()
+		now := told
+		if now.Version = version; version == 1 {
+			now = item("TENANT#acme", 1, `{"plan":"free"}`)
+		}
+		if _, _, err := c.ApplyAll([]table.Item{shared, free, pro, now}, mark); err != nil {
+			t.Fatal(err)
+		}
+		c.EndReading()
+		if got := c.Reverted(); got != want {
+			t.Errorf("the table has version %d, a message named 2: %d items are taken back, not %d", version, got, want)
+		}
+	}
+}
+
+// TestForgedItemsAreFewLines: a reading of the table that takes many forged items back logs a few of
+// them, and how many others there are.
+func TestForgedItemsAreFewLines(t *testing.T) {
+	c, text := loaded(t, shared, free, pro), &strings.Builder{}
+	c.opts.Log = slog.New(slog.NewTextHandler(text, nil))
+	for i := range 1000 {
+		c.Apply([]table.Item{item(fmt.Sprint("TENANT#forged", i), 1, `{"plan":"pro"}`)})
+	}
+	mark := c.BeginReading()
+	if _, _, err := c.ApplyAll([]table.Item{shared, free, pro}, mark); err != nil {
+		t.Fatal(err)
+	}
+	c.EndReading()
+	if n := strings.Count(text.String(), "\n"); n != maxLogged+1 || !strings.Contains(text.String(), fmt.Sprint("items=", 1000-maxLogged)) {
+		t.Errorf("%d lines:\n%.1000s", n, text)
 	}
 }

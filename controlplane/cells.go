@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -43,18 +44,24 @@ type Cells struct {
 	Alone func(ctx context.Context) (bool, error)
 	Log   *slog.Logger
 
-	heard map[string]time.Time // when a cell had a heartbeat of about now, by its id
+	heard map[string]heartbeat // of cells that had one of about now, by their ids
+	blind bool                 // all cells seem gone
+	// looked is when the registry was read last, and missed says that it could not be since.
+	looked time.Time
+	missed bool
+	skewed failures // of clocks
 }
 
 // Run looks after the cells until ctx ends.
 func (c *Cells) Run(ctx context.Context) error {
+	var failed failures
 	for ctx.Err() == nil {
 		alone, err := c.Alone(ctx)
 		if err == nil && alone {
 			err = c.Update(ctx, time.Now())
 		}
-		if err != nil && ctx.Err() == nil {
-			c.Log.Error("the cells stay as they are", "error", err)
+		if n := failed.due(err); n > 0 && ctx.Err() == nil {
+			c.Log.Error("the cells stay as they are", "error", err, "failures", n)
 		}
 		wait(ctx, cellsEvery)
 	}
@@ -66,18 +73,19 @@ func (c *Cells) Run(ctx context.Context) error {
 func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	known, err := c.Registry.Cells(ctx)
 	if err != nil {
+		c.missed = true
 		return fmt.Errorf("update cells: %w", err)
 	}
 	it, _, err := c.Items.Get(ctx, table.KeyCells)
 	if err != nil {
 		return fmt.Errorf("update cells: %w", err)
 	}
-	c.smooth(known, now)
+	before, err := table.ReadCellSet(it.Body)
+	c.smooth(known, before, now)
 	next := Members(known, now)
-	if len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
+	if c.noteBlind(known, now); len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
 		return nil
 	}
-	before, err := table.ReadCellSet(it.Body)
 	if err == nil && !it.Deleted && slices.Equal(before.Cells, next.Cells) {
 		return nil
 	}
@@ -98,21 +106,63 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// noteBlind logs once when no heartbeat is of about now: new cells and other weights change nothing
+// then, and it is the clock of this control plane that is wrong, if cells run.
+func (c *Cells) noteBlind(known []table.RegisteredCell, now time.Time) {
+	blind := len(known) > 0 && allGone(known, now)
+	if blind && !c.blind {
+		latest := slices.MaxFunc(known, func(a, b table.RegisteredCell) int { return a.Beat.Compare(b.Beat) })
+		c.Log.Error("all cells count as gone, and stay as they are: is the clock of this control plane right?", "latest heartbeat", latest.Beat, "clock", now)
+	}
+	c.blind = blind
+}
+
+// heartbeat is the latest heartbeat of a cell that counts.
+type heartbeat struct {
+	at time.Time
+	// assumed says that there was none: nobody could write or read it.
+	assumed bool
+}
+
 // smooth has the heartbeat of a cell count for as long as it would, although one of its proxies
-// with a clock that is wrong writes over it.
-func (c *Cells) smooth(known []table.RegisteredCell, now time.Time) {
-	heard := map[string]time.Time{}
+// with a clock that is wrong writes over it. When the registry was out of reach, of the cells or of
+// this control plane, the cells that were active before count as heard now: the first one that
+// writes again must not get the parts of all others.
+func (c *Cells) smooth(known []table.RegisteredCell, before table.CellSet, now time.Time) {
+	active := map[string]bool{}
+	if (c.blind || c.missed && now.Sub(c.looked) > CellGone/2) && !allGone(known, now) {
+		for _, cell := range before.Active() {
+			active[cell.ID] = true
+		}
+	}
+	c.looked, c.missed = now, false
+	heard := map[string]heartbeat{}
 	for i := range known {
 		cell := &known[i]
-		switch age, before := now.Sub(cell.Beat), c.heard[cell.ID]; {
+		switch age, last := now.Sub(cell.Beat), c.heard[cell.ID]; {
 		case age > -CellAhead && age < CellGone:
-			heard[cell.ID] = now.Add(-max(age, 0))
-		case !before.IsZero() && now.Sub(before) < CellGone:
-			c.Log.Warn("the clock of a proxy of a cell is wrong", "cell", cell.ID, "by", -age.Round(time.Second))
-			heard[cell.ID], cell.Beat = before, before
+			heard[cell.ID] = heartbeat{at: now.Add(-max(age, 0))}
+		case active[cell.ID]:
+			heard[cell.ID], cell.Beat = heartbeat{now, true}, now
+		case !last.at.IsZero() && now.Sub(last.at) < CellGone:
+			if !last.assumed && c.skewed.due(errClock) > 0 {
+				c.Log.Warn("the clock of a proxy of a cell is wrong", "cell", cell.ID, "by", -age.Round(time.Second))
+			}
+			heard[cell.ID], cell.Beat = last, last.at
 		}
 	}
 	c.heard = heard
+}
+
+// errClock is a heartbeat of a clock that is wrong.
+var errClock = errors.New("the heartbeat is not of about now")
+
+// allGone reports whether no heartbeat is of about now.
+func allGone(known []table.RegisteredCell, now time.Time) bool {
+	return !slices.ContainsFunc(known, func(cell table.RegisteredCell) bool {
+		age := now.Sub(cell.Beat)
+		return age < CellGone && age >= -CellAhead
+	})
 }
 
 // defaultWeight is what a cell has whose own weight is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,11 +16,15 @@ type fleet struct {
 	cells  []table.RegisteredCell
 	item   table.Item
 	writes int
+	err    error // of reading the cells
 }
 
-func (f *fleet) Cells(context.Context) ([]table.RegisteredCell, error) { return f.cells, nil }
+func (f *fleet) Cells(context.Context) ([]table.RegisteredCell, error) { return f.cells, f.err }
 
-func (f *fleet) Get(context.Context, string) (table.Item, bool, error) {
+func (f *fleet) Get(_ context.Context, key string) (table.Item, bool, error) {
+	if f.item.Key != "" && f.item.Key != key {
+		return table.Item{}, false, nil
+	}
 	return f.item, f.item.Version > 0, nil
 }
 
@@ -100,6 +105,26 @@ func TestClocksOfACell(t *testing.T) {
 		}
 		if set, err := table.ReadCellSet(f.item.Body); err != nil || len(set.Active()) != 1 {
 			t.Errorf("a clock %s off, and no other: %s, %v", wrong, f.item.Body, err)
+		}
+	}
+}
+
+// TestClockOfThisControlPlane: a control plane whose clock is wrong says once that it sees no cell, since
+// it takes no new one in.
+func TestClockOfThisControlPlane(t *testing.T) {
+	for _, off := range []time.Duration{-365 * 24 * time.Hour, -2 * time.Minute, 0, 2 * time.Minute, 365 * 24 * time.Hour} {
+		var log strings.Builder
+		f, now := &fleet{}, time.Now()
+		c := Cells{Registry: f, Items: f, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		for range 100 {
+			f.cells = []table.RegisteredCell{{Cell: table.Cell{ID: "a", Weight: 1}, Beat: now}, {Cell: table.Cell{ID: "b", Weight: 1}, Beat: now}}
+			if err := c.Update(t.Context(), now.Add(off)); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(2 * time.Second)
+		}
+		if n := strings.Count(log.String(), "is the clock of this control plane right?"); n != 1 && off != 0 || n != 0 && off == 0 {
+			t.Errorf("%s off, it is said %d times\n%s", off, n, &log)
 		}
 	}
 }

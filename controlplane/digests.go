@@ -35,6 +35,7 @@ type Digests struct {
 // Run publishes digests until ctx ends.
 func (d *Digests) Run(ctx context.Context) error {
 	var next time.Time
+	var failed failures
 	for ctx.Err() == nil {
 		began := time.Now()
 		alone, err := d.Alone(ctx)
@@ -42,8 +43,8 @@ func (d *Digests) Run(ctx context.Context) error {
 			next = began.Add(DigestEvery)
 			err = d.Update(ctx, DigestEvery)
 		}
-		if err != nil && ctx.Err() == nil {
-			d.Log.Error("a digest could not be published, and the next one will be", "error", err)
+		if n := failed.due(err); n > 0 && ctx.Err() == nil {
+			d.Log.Error("a digest could not be published, and the next one will be", "error", err, "failures", n)
 		}
 		wait(ctx, leadEvery-time.Since(began))
 	}

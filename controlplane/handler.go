@@ -25,8 +25,9 @@ type Handler struct {
 	Poison func(ctx context.Context, r *table.Record, why string) error
 	Log    *slog.Logger
 
-	stuck string // the sequence number of the record that Poison failed for last
-	tries int    // in a row
+	stuck string    // the sequence number of the record that Poison failed for last
+	tries int       // in a row
+	rests time.Time // until when Poison is not called
 }
 
 // Handle tells proxies of changes that are signed, in their order, and mends what is not. It
@@ -66,22 +67,32 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 	return done, err
 }
 
-// buryTries is how often in a row Poison may fail for a record before it is given up: other
-// changes wait behind it.
-const buryTries = 5
+const (
+	// buryTries is how often in a row Poison may fail for a record before it is given up: other
+	// changes wait behind it.
+	buryTries = 5
+	// buryTimeout bounds one call of Poison, for the same reason.
+	buryTimeout = 5 * time.Second
+	// buryRest is how long Poison is not called after a record was given up: of thousands of
+	// records each would hold up the changes behind it.
+	buryRest = time.Minute
+)
 
 // bury passes on a record that is no change of limits, or cannot be handled, with the reason.
 func (h *Handler) bury(ctx context.Context, r *table.Record, why string) error {
 	h.Log.Error("a record is passed over", "key", r.Key(), "why", why)
-	if h.Poison == nil {
+	if h.Poison == nil || time.Now().Before(h.rests) {
 		return nil
 	}
-	err := h.Poison(ctx, r, why)
+	limited, cancel := context.WithTimeout(ctx, buryTimeout)
+	defer cancel()
+	err := h.Poison(limited, r, why)
 	if err == nil || h.stuck != r.Sequence {
 		h.stuck, h.tries = r.Sequence, 0
 	}
 	if h.tries++; err != nil && h.tries >= buryTries {
-		h.Log.Error("a record is given up, and was not passed on", "key", r.Key(), "error", err)
+		h.rests = time.Now().Add(buryRest)
+		h.Log.Error("a record is given up, and was not passed on; nor are others for a while", "key", r.Key(), "while", buryRest, "error", err)
 		return nil
 	}
 	return err

@@ -38,9 +38,12 @@ type handledRecord struct{ key, sequence string }
 
 // Run tells of changes until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
+	var failed failures
 	for ctx.Err() == nil {
 		if err := r.relay(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Error("changes could not be told, and will be", "error", err)
+			if n := failed.due(err); n > 0 {
+				r.Log.Error("changes could not be told, and will be", "error", err, "failures", n)
+			}
 			wait(ctx, retryPause)
 		}
 	}

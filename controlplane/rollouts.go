@@ -11,8 +11,13 @@ import (
 	"github.com/limitgate/limitgate/table"
 )
 
-// rolloutsEvery is how often vetoes are looked for.
-const rolloutsEvery = 2 * time.Second
+const (
+	// rolloutsEvery is how often vetoes are looked for.
+	rolloutsEvery = 2 * time.Second
+	// closeMost bounds the pause before another attempt to close a gate: each leaves a version of
+	// the configuration behind.
+	closeMost = 5 * time.Minute
+)
 
 // Vetoes knows the revisions that a proxy has found to deny too much, and why.
 type Vetoes interface {
@@ -31,14 +36,18 @@ type Rollouts struct {
 	Close func(ctx context.Context, gate []byte, why string) error
 	Log   *slog.Logger
 
-	open int64 // the revision that was taken back, while the gate may still name it
+	open      int64         // the revision that was taken back, while the gate may still name it
+	pause     time.Duration // after the latest attempt to close it, which failed
+	notBefore time.Time     // the next attempt is
 }
 
 // Run looks for vetoes until ctx ends.
 func (r *Rollouts) Run(ctx context.Context) error {
+	var failed failures
 	for ctx.Err() == nil {
-		if err := r.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			r.Log.Error("a revision that was vetoed is not ended everywhere yet", "error", err)
+		err := r.Update(ctx, time.Now())
+		if n := failed.due(err); n > 0 && ctx.Err() == nil {
+			r.Log.Error("revisions that were vetoed are not ended everywhere, if there are any", "error", err, "failures", n)
 		}
 		wait(ctx, rolloutsEvery)
 	}
@@ -68,20 +77,27 @@ func (r *Rollouts) end(ctx context.Context, revision int64, why string, now time
 	case !ok: // its tombstone's time was up: the number may come again
 		return r.Vetoes.ForgetVeto(ctx, revision)
 	case it.Deleted:
-		return r.close(ctx, revision, why)
+		return r.close(ctx, revision, why, now)
 	}
 	if _, err := r.Items.Put(ctx, table.Item{Key: key, Version: it.Version, Actor: Actor, At: now.UTC(), Deleted: true}); err != nil {
 		return fmt.Errorf("end revision %d: %w", revision, err)
 	}
 	r.Log.Error("a revision is taken back everywhere", "revision", revision, "why", why)
-	r.open = revision
-	return r.close(ctx, revision, why)
+	r.open, r.pause, r.notBefore = revision, 0, now
+	return r.close(ctx, revision, why, now)
 }
 
 // close closes the gate, if that is still to be done for a revision: of one that names what is
-// gone nobody takes any notice, so it may take a while.
-func (r *Rollouts) close(ctx context.Context, revision int64, why string) error {
-	if r.Close == nil || r.open != revision {
+// gone nobody takes any notice, so it may take a while. Whoever has written a later revision has
+// the gate name that.
+func (r *Rollouts) close(ctx context.Context, revision int64, why string, now time.Time) error {
+	if r.Close == nil || r.open != revision || now.Before(r.notBefore) {
+		return nil
+	}
+	if _, later, err := r.Items.Get(ctx, table.RevisionKey(revision+1)); err != nil {
+		return fmt.Errorf("close gate: %w", err)
+	} else if later {
+		r.open = 0
 		return nil
 	}
 	closed, err := json.Marshal(table.Gate{})
@@ -89,6 +105,8 @@ func (r *Rollouts) close(ctx context.Context, revision int64, why string) error 
 		err = r.Close(ctx, closed, why)
 	}
 	if err != nil {
+		r.pause = min(max(2*r.pause, rolloutsEvery), closeMost)
+		r.notBefore = now.Add(r.pause)
 		return fmt.Errorf("close gate: %w", err)
 	}
 	r.open = 0

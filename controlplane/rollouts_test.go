@@ -40,9 +40,9 @@ func TestRolloutsUpdate(t *testing.T) {
 	if err := r.Update(t.Context(), time.Now()); err == nil || !f.item.Deleted || f.item.Actor != Actor {
 		t.Errorf("with one: %v, %+v", err, f.item)
 	}
-	for i := range 4 {
-		if err := r.Update(t.Context(), time.Now()); (err != nil) != (i == 0) {
-			t.Errorf("again: %v", err)
+	for i, after := range []time.Duration{time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second, time.Hour} { // pauses of 2 s and then 4 s
+		if err := r.Update(t.Context(), time.Now().Add(after)); (err != nil) != (i == 1) {
+			t.Errorf("again, after %s: %v", after, err)
 		}
 	}
 	if closed != 3 {
@@ -52,4 +52,37 @@ func TestRolloutsUpdate(t *testing.T) {
 	if err := r.Update(t.Context(), time.Now()); err != nil || len(r.Vetoes.(vetoes)) != 0 {
 		t.Errorf("of what is gone: %v, %v", err, r.Vetoes)
 	}
+}
+
+// TestRolloutsLaterRevision: a gate that could not be closed is left alone once a later revision is
+// there.
+func TestRolloutsLaterRevision(t *testing.T) {
+	f := &fleet{item: table.Item{Key: "REVISION#7", Version: 1, Body: []byte(`{}`)}}
+	closed := 0
+	r := Rollouts{Vetoes: vetoes{7: "it denies"}, Items: f, Log: slog.New(slog.DiscardHandler), Close: func(context.Context, []byte, string) error {
+		closed++
+		return errors.New("AppConfig is away")
+	}}
+	if err := r.Update(t.Context(), time.Now()); err == nil || closed != 1 {
+		t.Errorf("%v, closed %d times", err, closed)
+	}
+	r.Items = &both{fleet: f, later: "REVISION#8"}
+	for range 2 {
+		if err := r.Update(t.Context(), time.Now().Add(time.Hour)); err != nil || closed != 1 {
+			t.Errorf("with a later one: %v, closed %d times", err, closed)
+		}
+	}
+}
+
+// both is a fleet with another item.
+type both struct {
+	*fleet
+	later string
+}
+
+func (b *both) Get(ctx context.Context, key string) (table.Item, bool, error) {
+	if key == b.later {
+		return table.Item{Key: key, Version: 1}, true, nil
+	}
+	return b.fleet.Get(ctx, key)
 }

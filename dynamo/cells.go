@@ -48,16 +48,19 @@ var ErrNoCell = errors.New("there is no such cell")
 type Registry struct {
 	client *dynamodb.Client
 	name   string
+	clock  clock
 }
 
 // NewRegistry returns the registry in the table with a name.
 func NewRegistry(config aws.Config, name string) *Registry {
-	return &Registry{dynamodb.NewFromConfig(config), name}
+	return &Registry{client: dynamodb.NewFromConfig(config), name: name}
 }
 
-// Beat says that a cell is there: one that never came is active from then on, with a weight.
+// Beat says that a cell is there: one that never came is active from then on, with a weight. Where
+// the clock of AWS is known it is what counts.
 func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.Time) error {
-	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	now = r.clock.toAWS(now)
+	out, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &r.name, Key: cellKey(id),
 		UpdateExpression:         aws.String("SET #b = :now, #w = if_not_exists(#w, :weight), #s = if_not_exists(#s, :active)"),
 		ConditionExpression:      aws.String("attribute_not_exists(#b) OR #b < :before OR #b > :ahead"),
@@ -66,6 +69,9 @@ func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.T
 			":now": number(now.UnixMilli()), ":before": number(now.Add(-beatLeast).UnixMilli()), ":ahead": number(now.Add(beatAhead).UnixMilli()), ":weight": number(weight), ":active": text(stateActive),
 		},
 	})
+	if err == nil {
+		r.clock.note(out.ResultMetadata)
+	}
 	var refused *types.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &refused) { // else another proxy was first
 		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(err))
@@ -117,7 +123,8 @@ func (r *Registry) Forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// Cells returns the cells that are registered, in the order of their ids.
+// Cells returns the cells that are registered, in the order of their ids, with their heartbeats by
+// this machine's clock.
 func (r *Registry) Cells(ctx context.Context) (cells []table.RegisteredCell, err error) {
 	err = r.scan(ctx, prefixCell, func(name string, attributes map[string]types.AttributeValue) {
 		cell := table.RegisteredCell{Cell: table.Cell{ID: name, Weight: integer(attributes[attrWeight])}, Beat: time.UnixMilli(integer(attributes[attrBeat]))}
@@ -126,6 +133,9 @@ func (r *Registry) Cells(ctx context.Context) (cells []table.RegisteredCell, err
 		}
 		cells = append(cells, cell)
 	})
+	for i := range cells {
+		cells[i].Beat = r.clock.fromAWS(cells[i].Beat)
+	}
 	slices.SortFunc(cells, func(a, b table.RegisteredCell) int { return cmp.Compare(a.ID, b.ID) })
 	return cells, err
 }
@@ -138,6 +148,7 @@ func (r *Registry) scan(ctx context.Context, prefix string, found func(name stri
 		if err != nil {
 			return fmt.Errorf("scan %s: %w", r.name, plain(err))
 		}
+		r.clock.note(page.ResultMetadata)
 		for _, attributes := range page.Items {
 			if key, ok := attributes[attrKey].(*types.AttributeValueMemberS); ok {
 				if name, ok := strings.CutPrefix(key.Value, prefix); ok {

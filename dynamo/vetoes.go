@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -37,6 +38,20 @@ func (r *Registry) Vetoes(ctx context.Context) (map[int64]string, error) {
 		}
 	})
 	return vetoes, err
+}
+
+// VetoOf returns why a revision was vetoed, if it was.
+func (r *Registry) VetoOf(ctx context.Context, revision int64) (why string, vetoed bool, err error) {
+	key := map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
+	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.name, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return "", false, fmt.Errorf("look for a veto of revision %d: %w", revision, err)
+	}
+	said, vetoed := out.Item[attrWhy].(*types.AttributeValueMemberS)
+	if vetoed {
+		why = said.Value
+	}
+	return why, vetoed, nil
 }
 
 // ForgetVeto forgets the veto of a revision.

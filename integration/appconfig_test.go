@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,14 +26,19 @@ type appConfig struct {
 	sessions    map[string]int // deployments that a token has seen
 	running     bool           // the latest deployment is still under way
 	rollingBack bool           // what was stopped is still in the way
+	fault       http.HandlerFunc
+	faulty      string         // what the fault befalls, "METHOD last-part-of-the-path", or "" for all
+	calls       map[string]int // by the same names
+	expired     int            // how often all sessions were ended
+	deny        string         // deployments with this description are refused, unless empty
 }
 
 // gateName is what the command line calls its configuration.
 const gateName = "appconfig://app1234/env1234/pro1234"
 
-func newAppConfig(t *testing.T) *appConfig {
+func newAppConfig(t testing.TB) *appConfig {
 	t.Helper()
-	a := &appConfig{sessions: map[string]int{}}
+	a := &appConfig{sessions: map[string]int{}, calls: map[string]int{}}
 	mux := http.NewServeMux()
 	const profile, environment = "/applications/app1234/configurationprofiles/pro1234", "/applications/app1234/environments/env1234"
 	mux.HandleFunc("POST "+profile+"/hostedconfigurationversions", a.addVersion)
@@ -43,9 +49,65 @@ func newAppConfig(t *testing.T) *appConfig {
 	mux.HandleFunc("DELETE "+environment+"/deployments/{n}", a.stop)
 	mux.HandleFunc("POST /configurationsessions", a.session)
 	mux.HandleFunc("GET /configuration", a.latest)
-	a.Server = httptest.NewServer(mux)
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if fault := a.called(r); fault != nil {
+			fault(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(a.Close)
 	return a
+}
+
+// called counts a call, and returns what befalls it, nil for nothing.
+func (a *appConfig) called(r *http.Request) http.HandlerFunc {
+	name := r.Method + " " + path.Base(r.URL.Path)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls[name]++
+	if a.faulty == "" || a.faulty == name {
+		return a.fault
+	}
+	return nil
+}
+
+// fail has a fault befall calls of a name, or all for "", and forgets how many there were. A
+// nil fault ends that.
+func (a *appConfig) fail(name string, fault http.HandlerFunc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.faulty, a.fault = name, fault
+	clear(a.calls)
+}
+
+// count returns how often a call was made since, all for "".
+func (a *appConfig) count(name string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for call, times := range a.calls {
+		if name == "" || call == name {
+			n += times
+		}
+	}
+	return n
+}
+
+// put deploys a configuration.
+func (a *appConfig) put(body string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.versions = append(a.versions, body)
+	a.deployments = append(a.deployments, len(a.versions))
+}
+
+// denies has deployments with a description refused, none if it is empty, and forgets how many
+// calls there were.
+func (a *appConfig) denies(description string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.deny = description
+	clear(a.calls)
 }
 
 // environment leads a process to it.
@@ -103,6 +165,7 @@ func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
 		ConfigurationVersion string
 		Strategy             string `json:"DeploymentStrategyId"`
 		Profile              string `json:"ConfigurationProfileId"`
+		Description          string
 	}
 	n := 0
 	if json.NewDecoder(r.Body).Decode(&in) == nil && in.Profile == "pro1234" && in.Strategy != "" {
@@ -111,6 +174,8 @@ func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
+	case a.deny != "" && in.Description == a.deny:
+		refuse(w, http.StatusForbidden, "AccessDeniedException")
 	case n < 1 || n > len(a.versions):
 		refuse(w, http.StatusBadRequest, "BadRequestException")
 	case a.running && !slices.Contains(a.stopped, len(a.deployments)), a.rollingBack:
@@ -172,7 +237,7 @@ func (a *appConfig) session(w http.ResponseWriter, _ *http.Request) {
 
 // token returns the token of who has seen some deployments. The caller holds mu.
 func (a *appConfig) token(seen int) string {
-	token := fmt.Sprint("t", len(a.sessions))
+	token := fmt.Sprint("t", a.expired, "-", len(a.sessions))
 	a.sessions[token] = seen
 	return token
 }
@@ -205,3 +270,17 @@ func refuse(w http.ResponseWriter, code int, kind string) {
 	w.WriteHeader(code)
 	answer(w, map[string]any{"Message": kind})
 }
+
+// status answers a code with a body.
+func status(code int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if kind != "" {
+			w.Header().Set("X-Amzn-ErrorType", kind)
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// html is what another server answers.
+const html = "<html><body>Sign in</body></html>"

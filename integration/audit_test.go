@@ -218,7 +218,22 @@ func (s *site) streamRecords() (records []types.Record) {
 			records, next = append(records, page.Records...), page.NextShardIterator
 		}
 	}
+	s.numberedOnce(records)
 	return records
+}
+
+// numberedOnce fails the test if two changes of a stream have one sequence number: then the
+// emulator is wrong, and whatever is checked by these numbers is.
+func (s *site) numberedOnce(records []types.Record) {
+	s.tb.Helper()
+	keys := map[string]string{}
+	for i := range records {
+		number, key := sequence(&records[i]), imageOf(s.tb, records[i].Dynamodb.Keys).Key
+		if other, twice := keys[number]; twice {
+			s.tb.Fatalf("the emulator has given the sequence number %s to changes of %s and %s", number, other, key)
+		}
+		keys[number] = key
+	}
 }
 
 // imageOf reads an image of the stream, nil for none.
@@ -290,7 +305,7 @@ func checkEntry(t *testing.T, e audited, r types.Record) {
 // that the control plane made to put back what nobody had signed.
 func exactAudit(t *testing.T, changes, kills int) {
 	begun := time.Now()
-	s := newSite(t)
+	s := newSerialSite(t)
 	bucket := s.archive()
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -32,10 +32,11 @@ const (
 	halved            // of a batch to publish the latter half is refused
 )
 
-// censor stands before the emulator, but for its tables, and rules on each call.
+// censor stands before the emulator, and rules on each call.
 type censor struct {
 	server *httptest.Server
-	next   *httputil.ReverseProxy
+	others *httputil.ReverseProxy
+	tables *httputil.ReverseProxy
 
 	mu    sync.Mutex // guards what follows
 	rule  func(operation string, n int) ruling
@@ -44,11 +45,17 @@ type censor struct {
 
 // startCensor starts one that lets all pass.
 func startCensor(s *site) *censor {
-	c := &censor{calls: map[string]int{}, next: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})}
-	c.next.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	c := &censor{calls: map[string]int{}, others: passOn(s.Addr), tables: passOn(s.TablesAddr())}
 	c.server = httptest.NewServer(c)
 	s.tb.Cleanup(c.server.Close)
 	return c
+}
+
+// passOn passes calls on to an address.
+func passOn(addr string) *httputil.ReverseProxy {
+	p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
+	p.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	return p
 }
 
 // environment leads a process to the censor, if it comes behind that of the site.
@@ -81,7 +88,11 @@ func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	_, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	next := c.others
+	service, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if strings.HasPrefix(service, "DynamoDB") {
+		next = c.tables
+	}
 	form, err := url.ParseQuery(string(body))
 	switch {
 	case ok:
@@ -94,12 +105,12 @@ func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case refused:
 		w.WriteHeader(http.StatusInternalServerError)
 	case answerLost:
-		c.next.ServeHTTP(httptest.NewRecorder(), r)
+		next.ServeHTTP(httptest.NewRecorder(), r)
 		w.WriteHeader(http.StatusInternalServerError)
 	case halved:
 		c.halve(w, r, form)
 	default:
-		c.next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	}
 }
 
@@ -119,7 +130,7 @@ func (c *censor) halve(w http.ResponseWriter, r *http.Request, form url.Values) 
 	}
 	body := form.Encode()
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-	c.next.ServeHTTP(httptest.NewRecorder(), r)
+	c.others.ServeHTTP(httptest.NewRecorder(), r)
 	answer := `<PublishBatchResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishBatchResult><Successful>`
 	for _, id := range ids[:kept] {
 		answer += "<member><Id>" + id + "</Id><MessageId>94f20ce6-13c5-43a0-9a9e-ca52d816e90b</MessageId></member>"

@@ -84,16 +84,16 @@ func TestLongLambda(t *testing.T) {
 		s.changer.made, s.changer.byHand, lambdaLasts, changes, told, len(entries), digests, failed, repairs, agreed.Round(100*time.Millisecond), text.String())
 }
 
-// disturb changes limits for a while, kills a function now and then, and has the relay tell
-// what the table is.
+// disturb changes limits for a while, kills a function now and then while it is told of an
+// event, and has the relay tell what the table is.
 func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, failed int) {
 	t.Helper()
 	end, killed, told := time.Now().Add(lambdaLasts), time.Now(), time.Now()
 	for n := 0; time.Now().Before(end); {
 		s.changer.change()
 		pause(lambdaPause)
-		if time.Since(killed) > lambdaKills {
-			victims[n%len(victims)].kill()
+		if victim := victims[n%len(victims)]; time.Since(killed) > lambdaKills && victim.isBusy() {
+			victim.kill()
 			n++
 			killed = time.Now()
 		}
@@ -107,4 +107,13 @@ func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, fail
 		}
 	}
 	return digests, failed
+}
+
+// isBusy reports whether it is told of an event.
+func (f *function) isBusy() bool {
+	if !f.one.TryLock() {
+		return true
+	}
+	f.one.Unlock()
+	return false
 }

@@ -39,7 +39,7 @@ type lambdaScene struct {
 // newLambdaScene starts one without the mapping, with a plan in the table.
 func newLambdaScene(t *testing.T) *lambdaScene {
 	t.Helper()
-	s := &lambdaScene{site: newSite(t)}
+	s := &lambdaScene{site: newSerialSite(t)}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s.changer = &changer{site: s.site, random: rand.New(rand.NewPCG(seed, 1)), raw: dynamodb.NewFromConfig(s.Config)}

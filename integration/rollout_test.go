@@ -29,6 +29,29 @@ func (s *site) rollOut(want int, word string, args ...string) (stdout string) {
 	return stdout
 }
 
+// freeAt are the limits of tableLimits with acme on the plan gold, and free at a rate.
+func freeAt(tb testing.TB, rate string) string {
+	tb.Helper()
+	return writeLimits(tb, `
+version: 1
+default_plan: free
+plans:
+  free: [{id: tenant, by: [tenant], rate: `+rate+`}]
+  gold: [{id: tenant, by: [tenant], rate: 1000/s}]
+tenants: {acme: {plan: gold}}
+`)
+}
+
+// readText reads a file.
+func readText(tb testing.TB, path string) string {
+	tb.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestRollout: a revision of the plans is tried on a stable part of the tenants, by all
 // proxies; one that is promoted is for all; one that denies more of the same requests is
 // taken back everywhere, although only one proxy has found it out.
@@ -36,25 +59,14 @@ func TestRollout(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)
 	s.env = gate.environment()
-	const tenants = "acme: {plan: gold}"
-	file := tableLimits(t, tenants)
-	s.push(file, "ann")
+	s.push(tableLimits(t, "acme: {plan: gold}"), "ann")
 	plane := s.controlPlane("--cells", "cells", "--rollout-gate", gateName)
 	var all []*proxy
 	for range 2 {
 		all = append(all, s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cells-table", "cells", "--rollout-gate", gateName))
 	}
 	in, out := cohorts(5000)
-	rate := func(rate string) string {
-		return writeLimits(t, `
-version: 1
-default_plan: free
-plans:
-  free: [{id: tenant, by: [tenant], rate: `+rate+`}]
-  gold: [{id: tenant, by: [tenant], rate: 1000/s}]
-tenants: {`+tenants+`}
-`)
-	}
+	rate := func(rate string) string { return freeAt(t, rate) }
 	enforce(t, in, 100, all...)
 
 	if said := s.rollOut(0, "start", "--percent", "50", rate("200/s"), tableURL); !strings.Contains(said, "change PLAN#free, version 1 by ann") {

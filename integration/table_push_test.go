@@ -44,7 +44,7 @@ func (s *site) records(n int) (records []tables.Record) {
 	return records
 }
 
-// pusher is a `limits push` that was asked whether to write.
+// pusher is a command that asks whether to write.
 type pusher struct {
 	cmd            *exec.Cmd
 	actor          string
@@ -55,7 +55,13 @@ type pusher struct {
 // ask starts a push and returns when it asks.
 func (s *site) ask(t *testing.T, actor, file string) *pusher {
 	t.Helper()
-	p := &pusher{cmd: s.command("limits", "push", "--actor", actor, file, tableURL), actor: actor}
+	return s.asked(t, actor, "limits", "push", "--actor", actor, file, tableURL)
+}
+
+// asked starts a command and returns when it asks.
+func (s *site) asked(t *testing.T, actor string, args ...string) *pusher {
+	t.Helper()
+	p := &pusher{cmd: s.command(args...), actor: actor}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	var err error
 	if p.answer, err = p.cmd.StdinPipe(); err == nil {
@@ -67,6 +73,16 @@ func (s *site) ask(t *testing.T, actor, file string) *pusher {
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	eventually(t, actor+" is asked", func() bool { return strings.Contains(p.stdout.String(), "[y/N]") })
 	return p
+}
+
+// yes answers, and returns how the command ended.
+func (p *pusher) yes(t *testing.T) (stdout, stderr string, code int) {
+	t.Helper()
+	if _, err := io.WriteString(p.answer, "y\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait()
+	return p.stdout.String(), p.stderr.String(), p.cmd.ProcessState.ExitCode()
 }
 
 const (

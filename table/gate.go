@@ -18,10 +18,18 @@ type Gate struct {
 	Threshold float64 `json:"threshold"`
 }
 
-// ReadGate reads a gate.
+// ReadGate reads a gate. It has to name a revision, 0 for none: another document is not taken
+// for one that tries nothing.
 func ReadGate(body []byte) (g Gate, err error) {
-	if err := json.Unmarshal(body, &g); err != nil {
+	named := struct{ Revision *int64 }{}
+	if err = json.Unmarshal(body, &named); err == nil {
+		err = json.Unmarshal(body, &g)
+	}
+	if err != nil {
 		return Gate{}, fmt.Errorf("read gate: %w", err)
+	}
+	if named.Revision == nil {
+		return Gate{}, errors.New(`read gate: it names no revision: a gate is {"revision":0,"percent":0,"threshold":0}, or has the numbers of one that is tried`)
 	}
 	between := func(n float64) bool { return n >= 0 && n <= 100 }
 	if g.Revision < 0 || !between(g.Percent) || !between(g.Threshold) {

@@ -19,6 +19,9 @@ type Removal struct {
 // named; one tenant always may.
 const freeTenants = 10
 
+// mostFreeTenants bounds that in a large table.
+const mostFreeTenants = 100
+
 // RemovalOf returns what changes of items take away.
 func RemovalOf(items map[string]Item, changes []Change) (r Removal) {
 	for key := range items {
@@ -88,10 +91,10 @@ func (r *Removal) Count() int {
 
 // IsLarge reports whether people have to name the count: where the default plan, a shared limit,
 // more than one plan or the only one, all limits of a plan, or more than one tenant and a tenth
-// of them are taken away.
+// of them, or mostFreeTenants, are taken away.
 func (r *Removal) IsLarge() bool {
 	return r.DefaultPlan != "" || len(r.Shared) > 0 || r.Emptied > 0 || r.Plans > 1 || r.Plans == 1 && r.OfPlans == 1 ||
-		r.Tenants > 1 && r.Tenants*freeTenants > r.OfTenants
+		r.Tenants > 1 && r.Tenants > min(r.OfTenants/freeTenants, mostFreeTenants)
 }
 
 // String says for people what is taken away.

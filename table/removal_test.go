@@ -48,6 +48,8 @@ func TestRemoval(t *testing.T) {
 		{"two of three tenants", 3, 1, "", []string{"free", "pro"}, true, 2, "2 of 3 tenants"},
 		{"a tenth of the tenants", 100, 90, "", []string{"free", "pro"}, false, 10, "10 of 100 tenants"},
 		{"more than a tenth", 1500, 745, "", []string{"free", "pro"}, true, 755, "755 of 1500 tenants"},
+		{"a hundred of many", 10_000, 9_900, "", []string{"free", "pro"}, false, 100, "100 of 10000 tenants"},
+		{"a tenth of many", 10_000, 9_000, "", []string{"free", "pro"}, true, 1_000, "1000 of 10000 tenants"},
 		{"one of two plans", 3, 3, "", []string{"free"}, false, 1, "1 of 2 plans"},
 		{"all limits of a plan", 3, 3, "", []string{"free", "=pro"}, true, 1, "all limits of 1 plans"},
 		{"all plans", 3, 3, "", nil, true, 2, "2 of 2 plans"},

@@ -20,8 +20,10 @@ import (
 const (
 	// gateTimeout bounds how long a start waits for AppConfig.
 	gateTimeout = 5 * time.Second
-	// vetoEvery is how often it is looked whether a revision was taken back.
+	// vetoEvery is how often it is looked whether a revision was taken back, and vetoMost bounds
+	// the pause after the control plane could not be told of one.
 	vetoEvery = time.Second
+	vetoMost  = 30 * time.Second
 )
 
 // gate says which revision of a table's limits this proxy tries.
@@ -64,7 +66,23 @@ func openGate(ctx context.Context, config aws.Config, s *config.Settings, t *tab
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	g.poller.Poll(ctx)
+	g.lookForVeto(ctx)
 	return g, nil
+}
+
+// lookForVeto has a revision not be tried that another proxy has taken back: the gate may name it
+// for as long as no control plane runs.
+func (g *gate) lookForVeto(ctx context.Context) {
+	if g.said.Revision == 0 {
+		return
+	}
+	why, vetoed, err := g.registry.VetoOf(ctx, g.said.Revision)
+	if err != nil {
+		g.log.Warn("cannot look for a veto of the revision that the gate names", "revision", g.said.Revision, "error", err)
+	}
+	if vetoed {
+		g.held, g.why = g.said.Revision, why
+	}
 }
 
 // apply takes what the gate says now.
@@ -147,6 +165,16 @@ func (g *gate) retry() {
 	}
 }
 
+// forgive has a revision that could not be tried be tried again when all is compiled, and reports
+// whether there is one.
+func (g *gate) forgive() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	broken := g.broken != 0
+	g.broken, g.failed = 0, nil
+	return broken
+}
+
 // describe tells what is tried, and what is wrong with it.
 func (g *gate) describe(set *limit.Set) (trial, failed string) {
 	if next, share := set.Trial(); next != nil {
@@ -191,32 +219,42 @@ func (t *tableSource) TakeBack(version, why string) error {
 
 // run looks after what is tried until ctx ends.
 func (g *gate) run(ctx context.Context) error {
+	rest, next := vetoEvery, time.Time{}
 	for pause(ctx, vetoEvery) {
 		g.retry()
-		g.tell(ctx)
+		if time.Now().Before(next) {
+			continue
+		}
+		if g.tell(ctx) {
+			rest = vetoEvery
+			continue
+		}
+		next, rest = time.Now().Add(rest), min(2*rest, vetoMost)
 	}
 	return nil
 }
 
-// tell tells the control plane of a revision that was taken back, unless it knows.
-func (g *gate) tell(ctx context.Context) {
+// tell tells the control plane of a revision that was taken back, unless it knows. It reports
+// whether it does.
+func (g *gate) tell(ctx context.Context) (known bool) {
 	g.mu.Lock()
 	untold := g.veto
 	g.mu.Unlock()
 	if untold.revision == 0 {
-		return
+		return true
 	}
 	if err := g.registry.Veto(ctx, untold.revision, untold.why); err != nil {
 		if ctx.Err() == nil {
 			g.log.Error("other proxies still try what was taken back here", "revision", untold.revision, "error", err)
 		}
-		return
+		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.veto == untold {
 		g.veto = veto{}
 	}
+	return true
 }
 
 // Promote is for people with rights on the table.

@@ -72,7 +72,7 @@ func TestRevisionBesideABadTenant(t *testing.T) {
 // TestTenantBeforeItsRevision: a tenant that changes just after the gate did does not end the
 // trial.
 func TestTenantBeforeItsRevision(t *testing.T) {
-	src := gated(t, `{}`, gateItems()...)
+	src := gated(t, `{"revision":0}`, gateItems()...)
 	src.gate.mu.Lock()
 	src.gate.said = table.Gate{Revision: 1, Percent: 100}
 	src.gate.mu.Unlock()
@@ -109,11 +109,11 @@ func TestTakenBack(t *testing.T) {
 	wantTrial(t, src, "", "revision 1 was taken back: it denies")
 	src.gate.apply([]byte(`{"revision": 1, "percent": 50}`))
 	wantTrial(t, src, "", "revision 1 was taken back: it denies")
-	src.gate.apply([]byte(`{}`))
+	src.gate.apply([]byte(`{"revision":0}`))
 	wantTrial(t, src, "", "")
 	src.gate.apply([]byte(gateOpen)) // which nobody else knows to be bad yet
 	wantTrial(t, src, "", "")
-	src.gate.apply([]byte(`{}`))
+	src.gate.apply([]byte(`{"revision":0}`))
 	src.gate.veto = veto{} // the registry knows
 	src.gate.apply([]byte(gateOpen))
 	wantTrial(t, src, onTrial, "")

@@ -42,7 +42,7 @@ diff prints what push would write: first the limits that it loosens, then item b
 item the plans, all that is shared and the tenants. push asks first, unless --yes is given,
 and writes each item only if it is still the one that was shown. A file that removes
 the default plan, a shared limit, several plans or all limits of one, or more than a
-tenth of the tenants is written only if --removes names the number that it says. pull prints the table as a file.
+tenth of the tenants or 100 of them is written only if --removes names the number that it says. pull prints the table as a file.
 
 history prints a line for each change of one item, the newest last, as the audit
 has them; limitgate audit prints them whole. rollback makes one item what it was at

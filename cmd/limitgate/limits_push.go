@@ -25,6 +25,9 @@ import (
 // pushWriters is how many items are written at the same time.
 const pushWriters = 8
 
+// mostUnsummed is how many changes are not summed up before the question: they fit a screen.
+const mostUnsummed = 8
+
 // pushOptions are the flags of a command that writes.
 type pushOptions struct {
 	yes     bool
@@ -65,7 +68,7 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 	if len(changes) == 0 {
 		return exitOK
 	}
-	if !o.yes && !confirmed(env, len(changes)) {
+	if !o.yes && !t.confirmed(env, changes) {
 		fmt.Fprintln(env.stderr, "limitgate limits: nothing is written")
 		return exitError
 	}
@@ -86,9 +89,17 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 	return exitOK
 }
 
-// confirmed asks whether to write.
-func confirmed(env *environment, n int) bool {
-	return asked(env, fmt.Sprintf("Write these %d items?", n))
+// confirmed asks whether to write. Of many changes it sums up what has left the screen.
+func (t *tableArgs) confirmed(env *environment, changes []table.Change) bool {
+	if len(changes) > mostUnsummed {
+		kinds := map[string]int{}
+		for i := range changes {
+			kinds[changes[i].Kind()]++
+		}
+		fmt.Fprintf(env.stdout, "%d to add, %d to change, %d to delete; %d limits are loosened, or may be: the first lines name them\n",
+			kinds["add"], kinds["change"], kinds["delete"], len(t.loosened(changes)))
+	}
+	return asked(env, fmt.Sprintf("Write these %d items?", len(changes)))
 }
 
 // asked asks a question, and reports whether the answer is yes.
@@ -185,6 +196,11 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 	for _, c := range changes {
 		if now, was := items[c.Key], t.items[c.Key]; !table.Same(&now, &was) || now.Odd != was.Odd {
 			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, c.Key))
+		}
+	}
+	for key, now := range items {
+		if was := t.items[key]; t.whole && table.IsPart(key) && !table.IsTenant(key) && !table.Same(&now, &was) {
+			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, key))
 		}
 	}
 	t.items = items

@@ -111,7 +111,9 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		updates, t.close = queue, queue.Close
 	} else {
 		topic := dynamo.NewSubscription(aws, s.UpdatesTopic)
-		if err := topic.Open(ctx); err != nil {
+		opening, cancel := context.WithTimeout(ctx, wait/2) // the rest is for the table
+		defer cancel()
+		if err := topic.Open(opening); err != nil {
 			log.Warn("changes of the limits are not told yet", "error", err)
 		}
 		updates, t.close = topic, topic.Close
@@ -135,11 +137,15 @@ func (t *tableSource) end() {
 	}
 }
 
-// Reload reads the whole table again.
+// Reload reads the whole table again, and tries a revision again that could not be tried.
 func (t *tableSource) Reload() error {
 	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
 	defer cancel()
-	return t.follower.Refresh(ctx)
+	again := t.gate.forgive()
+	if err := t.follower.Refresh(ctx); err != nil || !again {
+		return err
+	}
+	return t.Recompile()
 }
 
 // Status describes the limits in use.

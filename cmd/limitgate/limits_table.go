@@ -33,6 +33,8 @@ type tableArgs struct {
 	// complete lists the kinds of parts of which the file has all that there are to be.
 	complete []string
 	opts     limit.CompileOptions
+	// whole has a push refuse to write if any plan or shared limit is not the one that was shown.
+	whole bool
 }
 
 // ipMaxTTLFlag adds what limits of addresses are checked against: what proxies have.

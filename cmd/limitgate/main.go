@@ -16,6 +16,8 @@ import (
 	_ "time/tzdata" // calendar windows must not depend on the machine
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
 // version is set by the linker, see the Makefile.
@@ -186,5 +188,8 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 // fail prints an error and returns the exit code for it.
 func fail(env *environment, err error) int {
 	fmt.Fprintf(env.stderr, "limitgate: %s\n", err)
+	if advice := awsclient.Advice(err); advice != "" {
+		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)
+	}
 	return exitError
 }

@@ -102,6 +102,9 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	if word == "status" || word == "promote" {
 		fs.StringVar(&r.cells, "cells", "", "`name` of the DynamoDB table with the vetoes of proxies")
 	}
+	if word == "start" || word == "promote" {
+		fs.IntVar(&r.removes, "removes", 0, "have the revision remove at most this `number` of items, where that is much: the refusal names it")
+	}
 	if word == "promote" {
 		fs.BoolVar(&r.despiteVeto, "despite-veto", false, "promote a revision without looking whether a proxy has found it to deny too much")
 	}
@@ -113,7 +116,6 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	fs.StringVar(&r.actor, "actor", "", "`name` of who does this; the caller that AWS knows unless given")
 	if word == "start" {
 		r.percent, r.threshold = 5, 5
-		fs.IntVar(&r.removes, "removes", 0, "have the revision remove at most this `number` of items, where that is much: the refusal names it")
 		fs.Func("percent", "the `share` of tenants, 0 to 100 (default 5)", percentInto(&r.percent))
 		fs.Func("threshold", "by how many `points` of all requests the revision may deny more, 0 to 100 (default 5)", percentInto(&r.threshold))
 	}
@@ -182,14 +184,20 @@ func rolloutStart(ctx context.Context, env *environment, r *rolloutArgs) int {
 	fmt.Fprintf(env.stdout, "%s, on %g %% of the tenants, would change:\n", config.RevisionName(gate.Revision), gate.Percent)
 	printLoosened(env.stdout, r.loosened(would), env.coloured())
 	printChanges(env.stdout, would, env.coloured())
-	if removed := table.RemovalOf(r.items, would); removed.IsLarge() && removed.Count() > r.removes {
-		fmt.Fprintf(env.stderr, "limitgate rollout start: nothing is done: the revision would remove %s; if that is meant, say --removes %d\n", &removed, removed.Count())
-		return exitError
-	}
-	if !r.sure(env) {
+	if r.removesMore(env, would) || !r.sure(env) {
 		return exitError
 	}
 	return r.do(ctx, env, changes, &gate)
+}
+
+// removesMore reports, and says, whether a revision would remove more than was said to be meant.
+func (r *rolloutArgs) removesMore(env *environment, would []table.Change) bool {
+	removed := table.RemovalOf(r.items, would)
+	if !removed.IsLarge() || removed.Count() <= r.removes {
+		return false
+	}
+	fmt.Fprintf(env.stderr, "limitgate rollout: nothing is done: the revision would remove %s; if that is meant, say --removes %d\n", &removed, removed.Count())
+	return true
 }
 
 // check refuses a revision that could not be tried.
@@ -231,7 +239,7 @@ func (r *rolloutArgs) compared(body json.RawMessage) []table.Change {
 }
 
 func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
-	fmt.Fprintln(env.stdout, cmp.Or(r.state, "the gate was never used"))
+	fmt.Fprintln(env.stdout, cmp.Or(r.printableState(), "the gate was never used"))
 	it, latest := r.revision()
 	why, err := r.veto(ctx, latest)
 	if err != nil {
@@ -295,9 +303,10 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 	changes := r.compared(it.Body)
 	fmt.Fprintln(env.stdout, "for all tenants:")
 	r.show(env, changes)
-	if !r.sure(env) {
+	if r.removesMore(env, changes) || !r.sure(env) {
 		return exitError
 	}
+	r.whole = true                                      // what was tried is all of the plans and shared limits
 	if err := r.refuseVetoed(ctx, number); err != nil { // it may have come meanwhile
 		return fail(env, err)
 	}
@@ -317,12 +326,24 @@ func rolloutAbort(ctx context.Context, env *environment, r *rolloutArgs) int {
 	return r.do(ctx, env, []table.Change{{Key: it.Key, Before: it}}, &table.Gate{})
 }
 
+// stateMost bounds what is printed of a gate, in bytes: it has three numbers, and somebody may have
+// deployed something else.
+const stateMost = 500
+
+// printableState returns the beginning of the state of the gate.
+func (r *rolloutArgs) printableState() string {
+	if len(r.state) <= stateMost {
+		return table.Printable(r.state)
+	}
+	return table.Printable(strings.ToValidUTF8(r.state[:stateMost], "")) + " and so on"
+}
+
 // closeGate closes a gate that still names a revision that is gone.
 func (r *rolloutArgs) closeGate(ctx context.Context, env *environment) int {
 	if r.state == "" || strings.Contains(r.state, `"revision":0,`) {
 		return fail(env, errNoRevision)
 	}
-	fmt.Fprintf(env.stdout, "no revision is there, and the gate still names one: %s\n", r.state)
+	fmt.Fprintf(env.stdout, "no revision is there, and the gate still names one: %s\n", r.printableState())
 	if !r.sure(env) {
 		return exitError
 	}

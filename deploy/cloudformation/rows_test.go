@@ -97,6 +97,7 @@ var calls = []call{
 	{file: "dynamo/cells.go", function: "scan", operation: "dynamodb.Scan", actions: []string{"dynamodb:Scan"}, resource: cellsTable, policies: []string{controlPlane, cellsFunction, operator, rolloutOperator}},
 	{file: "dynamo/reports.go", function: "Report", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: cellsTable, policies: []string{proxy}, condition: reportsVetoes},
 	{file: "dynamo/vetoes.go", function: "ForgetVeto", operation: "dynamodb.DeleteItem", actions: []string{"dynamodb:DeleteItem"}, resource: cellsTable, policies: []string{controlPlane, cellsFunction}, condition: onlyVetoes},
+	{file: "dynamo/vetoes.go", function: "VetoOf", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: cellsTable, policies: []string{proxy}, condition: onlyVetoes},
 	{file: "dynamo/vetoes.go", function: "Veto", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: cellsTable, policies: []string{proxy}, condition: reportsVetoes},
 
 	{file: "dynamo/topic.go", function: "Publish", operation: "sns.PublishBatch", actions: []string{"sns:Publish"}, resource: topic, policies: []string{controlPlane, relayFunction}},

@@ -13,12 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/smithy-go/logging"
 )
 
 // awsCall bounds one request, its answer included: longer than SQS holds one for messages.
 // Where a connection is lost without a word nothing else would end the wait.
 const awsCall = 25 * time.Second
+
+// credentialsCall bounds one request for the credentials of a container, which come from the same
+// machine. The SDK has no bound for it, and signs nothing before it is over.
+const credentialsCall = 5 * time.Second
 
 const (
 	// throttleAttempts is how often a request is made that AWS refuses for being too many:
@@ -40,6 +45,9 @@ const (
 func Load(ctx context.Context) (aws.Config, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}),
 		awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsCall)),
+		awsconfig.WithEndpointCredentialOptions(func(o *endpointcreds.Options) {
+			o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(credentialsCall)
+		}),
 		awsconfig.WithRetryer(func() aws.Retryer { return newRetryer() }))
 	if err != nil {
 		return c, fmt.Errorf("configure AWS: %w", err)

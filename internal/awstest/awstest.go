@@ -125,6 +125,9 @@ func endpoints(tables, others string) []string {
 	return []string{"AWS_ENDPOINT_URL=" + others, "AWS_ENDPOINT_URL_DYNAMODB=" + tables, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + tables}
 }
 
+// TablesAddr returns the host and port of what keeps the tables and their streams.
+func (a *AWS) TablesAddr() string { return a.tables }
+
 // Environment returns NAME=value that lead a process to the emulator, whatever this
 // machine has of AWS. It panics for an emulator that is shared: a process cannot name its
 // account.

@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lockedText is a log that is read while it is written.
+type lockedText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestFailuresAreLogged: while AWS refuses a follower it logs why, at once and then once a minute.
+func TestFailuresAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb, updates, _, f := started(t, nil)
+		text := &lockedText{}
+		f.log = slog.New(slog.NewTextHandler(text, nil))
+		tb.fail(errDown)
+		following(t, f, func() {
+			begin := time.Now()
+			for time.Since(begin) < 10*time.Minute {
+				updates <- received{err: errors.New("AccessDenied")}
+				synctest.Wait()
+				if text.String() == "" {
+					t.Fatal("nothing is logged at once")
+				}
+			}
+		})
+		if n := strings.Count(text.String(), "the table is not followed"); n < 5 || n > 11 || !strings.Contains(text.String(), "AccessDenied") {
+			t.Errorf("%d lines in ten minutes:\n%s", n, text.String())
+		}
+	})
+}

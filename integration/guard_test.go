@@ -1,0 +1,173 @@
+package integration
+
+import (
+	"bytes"
+	"crypto/md5" // which SQS has of each message
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/limitgate/limitgate/internal/awstest"
+)
+
+// guard stands before an emulator, which checks no credentials and refuses nothing, and
+// refuses calls in the words of AWS.
+type guard struct {
+	server *httptest.Server
+	one    sync.Mutex // is held by a call that writes on a condition, which the emulator does in two steps
+
+	mu     sync.Mutex // guards what follows
+	judge  func(request) refusal
+	forge  func() (body string, ok bool) // messages that are received before those of the queue, unless nil
+	calls  map[string]int                // by operation, since reset
+	denied map[string]int                // those that were refused
+	keys   map[string]bool               // the access keys that came
+}
+
+// request is one call of AWS.
+type request struct{ operation, key string }
+
+// refusal is why a call is refused, and empty for one that is not.
+type refusal struct{ code, message string }
+
+// The refusals of AWS. Services that answer in XML have other codes.
+var (
+	expiredToken = refusal{"ExpiredTokenException", "The security token included in the request is expired"}
+	unknownKey   = refusal{"UnrecognizedClientException", "The security token included in the request is invalid."}
+	accessDenied = refusal{"AccessDeniedException", "User: arn:aws:iam::123456789012:user/ann is not authorized to perform this action"}
+	codesInXML   = map[string]string{
+		"ExpiredTokenException": "ExpiredToken", "UnrecognizedClientException": "InvalidClientTokenId", "AccessDeniedException": "AuthorizationError",
+		"ProvisionedThroughputExceededException": "Throttling", "RequestLimitExceeded": "ThrottledException",
+	}
+)
+
+// startGuard starts one before the emulator of a site. The processes of the site pass it.
+func startGuard(s *site) *guard {
+	g := &guard{judge: func(request) refusal { return refusal{} }}
+	g.reset()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})
+	proxy.Transport = g
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of clients that ended before their answer
+	g.server = httptest.NewServer(proxy)
+	s.tb.Cleanup(g.server.Close)
+	s.env = append(s.env, awstest.Endpoint(g.server.URL)...)
+	return g
+}
+
+// rule has calls refused as judge says from now on.
+func (g *guard) rule(judge func(request) refusal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.judge = judge
+}
+
+// deny has operations refused, all of them if none is named.
+func (g *guard) deny(why refusal, operations ...string) {
+	g.rule(func(r request) refusal {
+		if len(operations) == 0 || slices.Contains(operations, r.operation) {
+			return why
+		}
+		return refusal{}
+	})
+}
+
+// reset forgets the calls so far.
+func (g *guard) reset() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls, g.denied, g.keys = map[string]int{}, map[string]int{}, map[string]bool{}
+}
+
+// RoundTrip refuses a call or passes it on.
+func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	var asked []byte
+	if r.Body != nil {
+		var err error
+		if asked, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(asked))
+	}
+	_, operation, isJSON := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if !isJSON {
+		form, _ := url.ParseQuery(string(asked))
+		operation = form.Get("Action")
+	}
+	_, key, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	key, _, _ = strings.Cut(key, "/")
+	if why := g.note(request{operation, key}); why.code != "" {
+		return why.response(r, isJSON), nil
+	}
+	if forged := g.forged(operation, asked); forged != nil {
+		return response(r, http.StatusOK, "application/x-amz-json-1.0", forged), nil
+	}
+	if bytes.Contains(asked, []byte(`"ConditionExpression"`)) {
+		g.one.Lock()
+		defer g.one.Unlock()
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (g *guard) note(r request) refusal {
+	g.mu.Lock()
+	judge := g.judge
+	g.mu.Unlock()
+	why := judge(r) // which may wait
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls[r.operation]++
+	g.keys[r.key] = true
+	if why.code != "" {
+		g.denied[r.operation]++
+	}
+	return why
+}
+
+// response returns what AWS answers.
+func (why refusal) response(r *http.Request, isJSON bool) *http.Response {
+	status, kind := http.StatusBadRequest, "application/x-amz-json-1.0"
+	body, _ := json.Marshal(map[string]string{"__type": "com.amazon.coral.service#" + why.code, "message": why.message})
+	if !isJSON {
+		status, kind = http.StatusForbidden, "text/xml"
+		body = fmt.Appendf(nil, "<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>", codesInXML[why.code], why.message)
+	}
+	return response(r, status, kind, body)
+}
+
+func response(r *http.Request, status int, kind string, body []byte) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}
+}
+
+// forgedHandle is the handle of forged messages, of which the emulator knows nothing.
+const forgedHandle = "forged"
+
+// forged answers a call that is about forged messages, and returns nil for others.
+func (g *guard) forged(operation string, asked []byte) []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if operation == "DeleteMessageBatch" && bytes.Contains(asked, []byte(`"`+forgedHandle+`"`)) {
+		return []byte(`{"Successful":[],"Failed":[]}`)
+	}
+	if operation != "ReceiveMessage" || g.forge == nil {
+		return nil
+	}
+	var messages []map[string]string
+	for range 10 {
+		if body, ok := g.forge(); ok {
+			messages = append(messages, map[string]string{"MessageId": "1", "ReceiptHandle": forgedHandle, "MD5OfBody": fmt.Sprintf("%x", md5.Sum([]byte(body))), "Body": body})
+		}
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	answer, _ := json.Marshal(map[string]any{"Messages": messages})
+	return answer
+}
