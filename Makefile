@@ -66,7 +66,7 @@ simulate: ## Simulate 500 proxies over shards that fail, clients that come back,
 
 # As root on Debian and Ubuntu it installs clients with apt-get, unless LIMITGATE_APT is 0.
 .PHONY: clients
-clients: ## Drive Redis clients of many languages and the README's snippets, writes docs/clients.md
+clients: ## Drive Redis clients of many languages and the code of docs/clients.md, writes its matrix
 	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh clients
 	@go vet -C clients/go ./...
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \

@@ -5,5 +5,5 @@
 // same steps: a hundred checks one by one, a hundred in one pipeline, a denial, an
 // error, a command of another limiter, and a check after the connection was killed.
 // `make test` runs those that need nothing but Go and redis-cli, `make clients` runs
-// all, and the README's snippets, and writes docs/clients.md.
+// all, and the code of docs/clients.md, and writes the matrix of that page.
 package clients

@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-const pageHead = `# Clients
+// matrixTitle begins the part of docs/clients.md that TestMatrix writes.
+const matrixTitle = "\n## Client matrix\n"
 
-` + "`make clients`" + ` wrote this page: it runs each client against the real binary, with
-the store in memory, and fails when a client that is there does not do all of it.
+const matrixHead = matrixTitle + `
+` + "`make clients`" + ` wrote the rest of this page: it runs each client against the real binary, with
+the store in memory, and fails when an installed client does not pass every step.
 
 - **single**: 100 checks one after the other are decided in order and admit exactly the limit; a denial says when to come back; a bad cost is the client's own kind of error, and the connection goes on.
 - **cluster**: the same and all that follows, by the client's cluster mode, to which Limitgate is a cluster of one node.
@@ -20,17 +22,18 @@ the store in memory, and fails when a client that is there does not do all of it
 - **reconnect**: after ` + "`CLIENT KILL`" + ` of its connections at most one call fails. By hand: the library leaves it to the program to connect again.
 - **RESP**: the version of the protocol that the server saw.
 
-` + "`-`" + ` is what the client does not have. redis-benchmark and ` + "`--pipe`" + ` show
-no replies: what they took is counted afterwards.
+` + "`-`" + ` marks a feature that the client lacks. redis-benchmark and ` + "`--pipe`" + ` show no replies: the
+units that they took are counted afterwards.
 
 | client | version | settings | RESP | single | cluster | pipeline | dialect | reconnect |
 |---|---|---|---|---|---|---|---|---|
 `
 
-// page is docs/clients.md.
-func page(lines []line) string {
+// page returns docs/clients.md with another matrix.
+func page(before string, lines []line) string {
+	byHand, _, _ := strings.Cut(before, matrixTitle)
 	var b, missing strings.Builder
-	b.WriteString(pageHead)
+	b.WriteString(byHand + matrixHead)
 	for _, l := range lines {
 		if l.missing != "" {
 			fmt.Fprintf(&missing, "| %s | %s |\n", strings.TrimSpace(l.client+" "+l.settings), l.missing)

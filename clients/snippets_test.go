@@ -28,7 +28,7 @@ shared:
   - {id: never, action: deny, when: {op: never}}
 `
 
-// snippet is a language of the README's, and the program in testdata that calls
+// snippet is a language of docs/clients.md, and the program in testdata that calls
 // its code.
 type snippet struct {
 	language string // as the code block says
@@ -49,7 +49,7 @@ func snippets() []snippet {
 	}
 }
 
-// TestSnippets runs the code of the README's section "From your language" as it
+// TestSnippets runs the code of the section "From your language" of docs/clients.md as it
 // stands there: it is denied once, waits long enough, and is admitted; and it gives
 // up at once what can never be.
 func TestSnippets(t *testing.T) {
@@ -57,13 +57,13 @@ func TestSnippets(t *testing.T) {
 	nodeRows(t) // sets where Node.js finds its packages
 	for _, s := range snippets() {
 		if s.missing != "" {
-			fmt.Printf("README, %s: not run: %s\n", s.language, s.missing)
+			fmt.Printf("docs/clients.md, %s: not run: %s\n", s.language, s.missing)
 			continue
 		}
 		t.Run(s.language, func(t *testing.T) {
 			code := blocks[s.language]
 			if code == "" {
-				t.Fatalf("the README has no code block of %s", s.language)
+				t.Fatalf("docs/clients.md has no code block of %s", s.language)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), driverTimeout)
 			defer cancel()
@@ -78,7 +78,7 @@ func TestSnippets(t *testing.T) {
 			if denied := p.denied(t); denied != [2]string{"1", "1"} {
 				t.Errorf("it was denied %q times, and not once until its unit came and once for ever", denied)
 			}
-			fmt.Printf("README, %s: denied, waited, admitted\n", s.language)
+			fmt.Printf("docs/clients.md, %s: denied, waited, admitted\n", s.language)
 		})
 	}
 }
@@ -136,10 +136,10 @@ func (p *proxy) denied(tb testing.TB) (times [2]string) {
 	return times
 }
 
-// codeBlocks returns the code of the README's section, by language.
+// codeBlocks returns the code of that section of docs/clients.md, by language.
 func codeBlocks(tb testing.TB) map[string]string {
 	tb.Helper()
-	_, section, _ := strings.Cut(string(readFile(tb, "../README.md")), "\n## From your language\n")
+	_, section, _ := strings.Cut(string(readFile(tb, "../docs/clients.md")), "\n## From your language\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := map[string]string{}
 	language := ""
