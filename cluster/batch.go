@@ -9,115 +9,115 @@ import (
 )
 
 const (
-	// maxBatch is how many calls travel together at most: larger batches make
-	// a decision no cheaper, and the first in them wait for the last.
+	// maxBatch is the maximum number of calls in a batch: larger batches make a decision no
+	// cheaper, and the first calls in them wait for the last.
 	maxBatch = 256
-	// tableSize is that of the table that finds equal calls: a power of two, twice
-	// as many as there can be.
+	// tableSize is the size of the table that finds equal calls: a power of two, twice
+	// maxBatch.
 	tableSize = 2 * maxBatch
 )
 
-// batch is a batch of calls that travels to a node in one pipeline. The calls
-// of all callers are put into groups, one for each different call, and the
-// groups into runs: those of a run ask the same limits for the same costs.
+// batch is a batch of calls that is sent to a node in one pipeline. The calls of all
+// callers are put into groups, one for each different call, and the groups into runs: the
+// groups of a run have the same limits and costs.
 //
-// Whoever owns the batch of a lane may use it, see lane.
+// Only the current owner of a batch may use it, see pipeline.
 type batch struct {
 	opts         batchOptions
 	commands     []command
 	runs         []callRun
 	groups       []coalescedCall
 	callers      []caller
-	requests     []*nodeRequest   // taken off the queue
-	table        [tableSize]int16 // groups by hash, plus one
+	requests     []*nodeRequest   // dequeued
+	table        [tableSize]int16 // index of a group plus one, by hash
 	out          []byte           // the encoded commands
 	body         []byte
-	items        []limit.Item // of the groups: callers may leave and use theirs again
+	items        []limit.Item // of the groups: a caller may return and reuse its own items
 	names        []byte
 	states       []limit.State
 	verdicts     []limit.Verdict
 	leaseGranted []int64
-	// leaseCallers are members whose wishes wait for the others of their group, and held
-	// the verdicts of their own checks.
+	// leaseCallers are members whose granted lease units wait for the other members of
+	// their group. heldVerdicts holds the verdicts of their own checks.
 	leaseCallers []int
 	heldVerdicts []limit.Verdict
-	// notify is called with each ticket whose calls are all answered, and late with
-	// calls that were decided after their callers had left, see Options.Late.
+	// notify is called with each node request whose calls are all answered. late is called
+	// with calls that were decided after their callers had left, see Options.Late.
 	notify func(*nodeRequest)
 	late   func(call []limit.Item, sent time.Time)
-	// returned is called with the names of buckets that units came back to after their
+	// returned is called with the names of buckets that units were returned to after their
 	// callers had left, see Options.Returned.
 	returned func(names []string)
 	inTime   int   // calls that were answered while their callers waited
-	now      int64 // the store's time of the answer being settled
-	// replayed says that the answer being settled was given before.
+	now      int64 // the store's time, from the reply being read
+	// replayed reports whether the reply being read is a replayed answer.
 	replayed bool
 	sentAt   time.Time
-	refs     int // senders and readers, see lane.leave
-	// missing are the commands that found no script, and heal is what is sent for
-	// them.
+	refs     int // senders and readers, see pipeline.release
+	// missing are the commands that failed with NOSCRIPT. resend holds the bytes that are
+	// sent to repeat them.
 	missing []int
 	resend  []byte
-	resends int // how often
+	resends int // number of resends
 }
 
-// batchOptions say how calls are put together.
+// batchOptions configure how calls are combined into commands.
 type batchOptions struct {
-	// acrossSlots says that one command may hold calls of many slots.
+	// acrossSlots allows calls of several hash slots in one command.
 	acrossSlots bool
-	// declared says that keys are declared as such.
+	// declared passes the keys of a command as KEYS.
 	declared bool
-	// separate keeps equal calls apart.
+	// separate disables the coalescing of equal calls.
 	separate bool
 }
 
 // command is one script call.
 type command struct {
 	slot       uint16
-	route      route  // of its calls
-	once       []byte // the key of the only call's answer, nil without
+	route      route  // the route of its calls
+	once       []byte // the record key of its only call, or nil
 	keep       time.Duration
-	hold       limit.Hold  // of that answer
-	settlement *settlement // of the only call, nil without
+	hold       limit.Hold  // of that record
+	settlement *settlement // of its only call, or nil
 	free       bool        // the settlement's script may use keys that it does not declare
-	first      int         // the first of its runs, -1 before there is one
+	first      int         // its first run, or -1
 	last       int
-	start, end int // where it stands in flight.out
+	start, end int // its bytes in batch.out
 }
 
-// callRun is a row of groups in a command.
+// callRun is a sequence of groups of a command that have the same op and shape.
 type callRun struct {
 	op          op
-	shape       []limit.Item // of its first group, for limits and costs
-	next        int          // the command's next run, -1 after the last
+	shape       []limit.Item // the items of its first group, for limits and costs
+	next        int          // the next run of the command, or -1
 	first, last int          // its groups
 	groups      int
-	several     bool // some group holds more than one member
+	several     bool // some group counts more than one check
 }
 
-// coalescedCall is a call, and the callers that make it.
+// coalescedCall is a group: one call and all callers that make it.
 type coalescedCall struct {
 	items       []limit.Item
 	hash        uint64
 	place       position
-	next        int   // the run's next group, -1 after the last
-	first, last int   // its members, in the order of their arrival
-	n           int64 // checks that it stands for: one for each member, and their wishes
+	next        int   // the next group of the run, or -1
+	first, last int   // its members, in order of arrival
+	n           int64 // number of checks: one for each member, plus the wanted lease units
 	answered    bool
 }
 
-// caller is one caller's call. Callers of a group are decided in their order.
+// caller is one caller's call. The callers of a group are decided in their order.
 type caller struct {
 	request     *nodeRequest
 	call        limit.Call
-	tag         uint64 // of the buckets that may be shared with other calls
+	tag         uint64 // hash of the tag of its buckets, which other calls may share
 	place       position
-	leaseWanted int64 // how many more checks it would take
-	next        int   // the group's next member, -1 after the last
+	leaseWanted int64 // number of further checks that it would accept
+	next        int   // the next member of the group, or -1
 }
 
-// position is where in its flight a call is decided: the command, then the run in it, then
-// the group within that.
+// position is the place of a call in its batch: the command, the run in that command, and
+// the group in that run.
 type position struct{ command, run, group int }
 
 func (p position) before(q position) bool {
@@ -130,19 +130,19 @@ func newBatch() *batch {
 
 var hashSeed = maphash.MakeSeed()
 
-// reset empties the flight.
+// reset empties the batch.
 func (b *batch) reset() {
 	b.commands, b.runs, b.groups = b.commands[:0], b.runs[:0], b.groups[:0]
 	b.missing, b.inTime, b.resends = nil, 0, 0
-	clear(b.callers) // lets go of tickets
+	clear(b.callers) // releases the node requests
 	clear(b.requests)
 	b.callers, b.requests = b.callers[:0], b.requests[:0]
 	b.table = [tableSize]int16{}
 	b.out, b.items, b.names = b.out[:0], b.items[:0], b.names[:0]
 }
 
-// addRequest takes the calls of a ticket on addRequest, unless its caller has left or it
-// is too late for them; it reports whether it did.
+// addRequest adds the calls of a node request to the batch and reports true. It reports
+// false if the caller has left or sendBy has passed.
 func (b *batch) addRequest(nr *nodeRequest, now time.Time) bool {
 	nr.mu.Lock()
 	defer nr.mu.Unlock()
@@ -157,13 +157,13 @@ func (b *batch) addRequest(nr *nodeRequest, now time.Time) bool {
 	return true
 }
 
-// addCall puts a call into a group. The order of a caller's calls that share a
-// bucket is kept: a call never lands before an earlier one of its ticket, whose
-// members begin at first, that has the same tag.
+// addCall puts a call into a group. It preserves the order of a caller's calls that share a
+// bucket: a call is never placed before an earlier call of its node request that has the
+// same tag. The members of that node request begin at first.
 func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	items := nr.items[c.First:c.Last]
 	if nr.op == opPeek {
-		c.RecordKey = nil // nothing is granted
+		c.RecordKey = nil // a peek grants nothing
 	}
 	m := caller{request: nr, call: c, next: -1, tag: maphash.Bytes(hashSeed, items[0].Name[:items[0].TagLen])}
 	after := position{}
@@ -190,7 +190,7 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 		b.callers[g.last].next = len(b.callers)
 	}
 	g.last = len(b.callers)
-	if nr.op == opTake && !nr.route.splitKey { // each part would be granted another number
+	if nr.op == opTake && !nr.route.splitKey { // each part would be granted a different number
 		m.leaseWanted = items[0].LeaseWanted
 	}
 	g.n += 1 + m.leaseWanted
@@ -200,8 +200,8 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	b.callers = append(b.callers, m)
 }
 
-// coalesce returns the group for a call that must not be decided earlier than at
-// after: one of equal calls, or a new one.
+// coalesce returns the group for a call that must not be decided earlier than at after: an
+// existing group of equal calls, or a new one.
 func (b *batch) coalesce(what op, via route, items []limit.Item, after position) int {
 	if what == opRefund || what == opSettle || b.opts.separate || via.declared {
 		return b.newGroup(what, via, items, after)
@@ -217,7 +217,7 @@ func (b *batch) coalesce(what op, via route, items []limit.Item, after position)
 		if !g.place.before(after) {
 			return at
 		}
-		break // too early; later ones join the group that is opened now
+		break // too early; later calls join the new group
 	}
 	at := b.newGroup(what, via, items, after)
 	b.groups[at].hash = hash
@@ -225,7 +225,7 @@ func (b *batch) coalesce(what op, via route, items []limit.Item, after position)
 	return at
 }
 
-// newGroup opens a group in a run of its shape.
+// newGroup adds a group to a run of its shape.
 func (b *batch) newGroup(what op, via route, items []limit.Item, after position) int {
 	items = b.copyItems(items)
 	command := b.command(via, items, after.command)
@@ -259,7 +259,7 @@ func (b *batch) newGroup(what op, via route, items []limit.Item, after position)
 	return id
 }
 
-// copyItems copies the items of a call, and their names.
+// copyItems copies the items of a call and their names.
 func (b *batch) copyItems(items []limit.Item) []limit.Item {
 	first := len(b.items)
 	for i := range items {
@@ -277,8 +277,8 @@ func (b *batch) copyName(name []byte) []byte {
 	return b.names[begin:len(b.names):len(b.names)]
 }
 
-// command returns the command in which a call of the items may travel, the first from
-// one on.
+// command returns the index of a command that can hold a call of the items. It searches
+// from index from on, and adds a command if there is none.
 func (b *batch) command(via route, items []limit.Item, from int) int {
 	slot := uint16(0)
 	if !b.opts.acrossSlots || via.declared {
@@ -302,7 +302,7 @@ func hashCall(what op, items []limit.Item) uint64 {
 	return h
 }
 
-// sameShape reports whether two calls ask the same limits for the same costs.
+// sameShape reports whether two calls have the same limits and costs.
 func sameShape(a, b []limit.Item) bool {
 	if len(a) != len(b) {
 		return false
@@ -315,7 +315,7 @@ func sameShape(a, b []limit.Item) bool {
 	return true
 }
 
-// sameCall reports whether two calls ask the same of the same buckets.
+// sameCall reports whether two calls have the same limits, costs and buckets.
 func sameCall(a, b []limit.Item) bool {
 	if !sameShape(a, b) {
 		return false

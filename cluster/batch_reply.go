@@ -7,42 +7,42 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// errReply is returned for a reply that no script of ours makes.
-var errReply = errors.New("decode reply: not what the script replies")
+// errReply is returned for a reply that the script never sends.
+var errReply = errors.New("decode reply: unexpected reply")
 
-// errState is why a call stayed undecided for which the script replied what no bucket of
-// its limits can be.
-var errState = errors.New("decode reply: no state of the limit")
+// errState is the error of an undecided call: the script replied numbers that are no state
+// of the call's limits.
+var errState = errors.New("decode reply: not a state of the limit")
 
-// errClock is why a call stayed undecided whose clock was outside the calendar
-// boundaries twice.
+// errClock is the error of an undecided call: the store's clock was twice outside the
+// calendar boundaries that were sent.
 var errClock = errors.New("decide call: the store's clock jumps")
 
-// clockText is what the script replies for a call when its clock lies outside
-// the calendar boundaries that were sent.
+// clockText is the script's reply for a call when the store's clock lies outside the
+// calendar boundaries that were sent.
 const clockText = "LGCLOCK"
 
-// replyError is an error that the store replied.
+// replyError is an error reply of the store.
 type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
-// RedisError marks the error as one that go-redis would return.
+// RedisError makes replyError a redis.Error, like the errors of go-redis.
 func (replyError) RedisError() {}
 
-// refusal returns the error that the store replied, if it did.
+// refusal returns the error reply in err, if there is one.
 func refusal(err error) (replyError, bool) {
 	if err == nil {
-		return "", false // most often: the variable below would be allocated
+		return "", false // the common case: skips the allocation of the variable below
 	}
 	var refused replyError
 	ok := errors.As(err, &refused)
 	return refused, ok
 }
 
-// readReply reads the reply to a command and answers its calls. An error is one of
-// the connection, or of a reply that makes no sense: then nothing more can be
-// read. A call that the store refused is answered, with trouble.
+// readReply reads the reply to a command and answers its calls. It returns an error if the
+// connection fails or the reply is malformed: nothing more can be read then. A call that
+// the store refused is answered by reporting a failure.
 func (b *batch) readReply(c *command, in *respReader, tell func(error, []limit.Item)) error {
 	n, err := in.array()
 	if refused, ok := refusal(err); ok {
@@ -81,8 +81,8 @@ func (b *batch) readReply(c *command, in *respReader, tell func(error, []limit.I
 	return nil
 }
 
-// readGroupReply reads the part of a reply that is about a group, of which left elements are
-// there, and returns how many elements that was.
+// readGroupReply reads the elements of a reply that belong to a group, and returns their
+// number. left is the number of elements that remain in the reply.
 func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *respReader, tell func(error, []limit.Item)) (used int, err error) {
 	if left <= 0 {
 		return 0, fmt.Errorf("%w: too few elements", errReply)
@@ -126,9 +126,9 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 	return used, nil
 }
 
-// readStates reads the states of a group's buckets into f.states, the first number of which
-// is there unless odd is the error in its place, and returns how many elements they took.
-// Impossible is why the call cannot be decided by them.
+// readStates reads the states of a group's buckets into b.states and returns the number of
+// elements that it used. The first number has been read already, unless odd is the error in
+// its place. impossible is the reason why the states cannot decide the call.
 func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, left int, in *respReader) (used int, impossible, err error) {
 	b.states, impossible = b.states[:0], odd
 	for i := range g.items {
@@ -140,7 +140,7 @@ func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, 
 		}
 		for j := range n {
 			if i+j == 0 {
-				continue // it is there
+				continue // already read
 			}
 			numbers[j], err = in.integer()
 			if refused, ok := refusal(err); ok {
@@ -151,7 +151,7 @@ func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, 
 		}
 		state := stateOf(p, &numbers, now)
 		if impossible == nil && !isState(p, &state, now) {
-			impossible = fmt.Errorf("%w: %v is none of %s", errState, numbers[:n], g.items[i].Limit.ID)
+			impossible = fmt.Errorf("%w: %v for %s", errState, numbers[:n], g.items[i].Limit.ID)
 		}
 		b.states = append(b.states, state)
 	}
@@ -171,7 +171,7 @@ func (b *batch) readRefund(g *coalescedCall) {
 	}
 }
 
-// stateNumbers returns how many numbers the script replies for a bucket.
+// stateNumbers returns the number of integers that the script replies for a bucket.
 func stateNumbers(p *limit.Params) int {
 	switch {
 	case p.Algorithm.ExpiresPerUnit():
@@ -198,11 +198,11 @@ func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
 	}
 }
 
-// maxNumber bounds what the script replies: its numbers are exact up to there.
+// maxNumber bounds the integers in a reply: up to there a double is exact.
 const maxNumber = 1 << 53
 
-// isState reports whether the script can have replied a state for now. With
-// anything else the maths could fail.
+// isState reports whether the script can have replied s at the time now. The maths could
+// fail with anything else.
 func isState(p *limit.Params, s *limit.State, now int64) bool {
 	if now < 0 || now > maxNumber {
 		return false
@@ -226,10 +226,9 @@ func isState(p *limit.Params, s *limit.State, now int64) bool {
 	return start <= now && now < end
 }
 
-// grant gives the members of a group their verdicts, one after the other: what
-// the script did to the buckets at once, the maths of package limit does to
-// their states step by step. Wishes come behind all of them: what somebody waits
-// for is not kept for later.
+// grant gives the members of a group their verdicts in order. The script has charged the
+// buckets for all of them at once; package limit repeats that step by step on the states.
+// Lease units are granted after all waiting callers.
 func (b *batch) grant(what op, g *coalescedCall, now int64) {
 	g.answered = true
 	b.now = now
@@ -256,7 +255,7 @@ func (b *batch) grant(what op, g *coalescedCall, now int64) {
 	}
 }
 
-// deliver hands a member of a group its verdicts.
+// deliver passes the verdicts to a member of a group.
 func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []limit.Verdict) {
 	last, inTime := b.deliverTo(m, verdicts)
 	switch {
@@ -271,8 +270,7 @@ func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []limit.V
 	}
 }
 
-// check decides one check of a group into f.verdicts, and reports whether it is
-// granted.
+// check decides one check of a group into b.verdicts, and reports whether it is granted.
 func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	granted := true
 	b.verdicts = b.verdicts[:0]
@@ -294,9 +292,9 @@ func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	return granted
 }
 
-// grantLease grants up to wish more checks after the last one was granted, and notes in
-// f.more how many each bucket gave: one that only watches may give fewer. The
-// verdicts become those of the last.
+// grantLease grants up to wish further checks after the last one was granted, and stores in
+// b.leaseGranted how many each bucket granted: a bucket that is not enforced may grant
+// fewer. The verdicts become those of the last check.
 func (b *batch) grantLease(g *coalescedCall, wish, now int64) {
 	for i := range g.items {
 		if it := &g.items[i]; it.Enforced() {
@@ -312,8 +310,9 @@ func (b *batch) grantLease(g *coalescedCall, wish, now int64) {
 	}
 }
 
-// deliverTo hands a member its verdicts, unless its caller has left. It reports whether
-// that was the last call of the ticket, and whether the caller was there.
+// deliverTo passes the verdicts to a member, unless its caller has left. last reports
+// whether that was the last call of its node request, and inTime whether the caller was
+// still waiting.
 func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime bool) {
 	nr, c := m.request, &m.call
 	nr.mu.Lock()
@@ -325,7 +324,7 @@ func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime boo
 	return last, inTime
 }
 
-// setVerdicts gives the items of a call their verdicts. Kept reports whether the store keeps
+// setVerdicts sets the verdicts of a call's items. kept reports whether the store records
 // the answer.
 func (b *batch) setVerdicts(items []limit.Item, verdicts []limit.Verdict, kept bool) {
 	for i := range items {
@@ -338,7 +337,8 @@ func (b *batch) setVerdicts(items []limit.Item, verdicts []limit.Verdict, kept b
 	}
 }
 
-// eachCaller answers the members of a group with do, under their tickets' locks.
+// eachCaller calls do for each member of a group, holding the lock of its node request, and
+// counts the call as answered.
 func (b *batch) eachCaller(g *coalescedCall, do func(*nodeRequest, limit.Call)) {
 	g.answered = true
 	for at := g.first; at >= 0; at = b.callers[at].next {
@@ -353,14 +353,14 @@ func (b *batch) eachCaller(g *coalescedCall, do func(*nodeRequest, limit.Call)) 
 	}
 }
 
-// fail leaves the calls of a group undecided. Sent says that they may have been
-// executed.
+// fail leaves the calls of a group undecided. sent reports whether the node may have
+// executed them.
 func (b *batch) fail(g *coalescedCall, why error, sent bool, tell func(error, []limit.Item)) {
 	b.eachCaller(g, func(nr *nodeRequest, c limit.Call) {
-		if nr.abandoned { // the caller has counted it
+		if nr.abandoned { // recordAbandoned counts the call
 			return
 		}
-		if nr.retryRedirect(c, why) { // the node is well
+		if nr.retryRedirect(c, why) { // a redirect is no failure of the node
 			b.inTime++
 			return
 		}
@@ -371,7 +371,7 @@ func (b *batch) fail(g *coalescedCall, why error, sent bool, tell func(error, []
 	})
 }
 
-// failCommand leaves those calls of a command undecided that have no answer yet.
+// failCommand leaves the unanswered calls of a command undecided.
 func (b *batch) failCommand(c *command, why error, sent bool, tell func(error, []limit.Item)) {
 	for r := c.first; r >= 0; r = b.runs[r].next {
 		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {

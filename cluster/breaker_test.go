@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// askOf resolves a check of a tenant and asks the store for it, which may take so
-// long. It returns the item.
+// askOf resolves a check of a tenant and has the store decide it within timeout. It returns
+// the item.
 func askOf(s *Store, set *limit.Set, tenant string, timeout time.Duration) *limit.Item {
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: tenant, Cost: 1}, testAddrs, 0, &b)
@@ -20,7 +20,7 @@ func askOf(s *Store, set *limit.Set, tenant string, timeout time.Duration) *limi
 	return &b.Items[0]
 }
 
-// untilState asks for a tenant until the breaker of its shard is in a state.
+// untilState checks a tenant until the breaker of its shard is in a state.
 func untilState(t *testing.T, s *Store, set *limit.Set, tenant string, want breaker.State) {
 	t.Helper()
 	var b limit.Buffer
@@ -34,8 +34,8 @@ func untilState(t *testing.T, s *Store, set *limit.Set, tenant string, want brea
 	}
 }
 
-// TestBreakerOfOneShard: a master that hangs costs those who need it nothing after a
-// few calls, and the others nothing at all; and it is asked again when it is back.
+// TestBreakerOfOneShard checks that a hung master costs nothing after a few calls: neither
+// its own callers nor the others. When it recovers it receives calls again.
 func TestBreakerOfOneShard(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "60000")
 	var outages atomic.Int64
@@ -88,11 +88,11 @@ func TestBreakerOfOneShard(t *testing.T) {
 		t.Errorf("after the recovery: %+v", it)
 	}
 	if took := time.Duration(longest.Load()); outages.Load() != 1 || took <= 0 || took > time.Since(stopped) {
-		t.Errorf("%d outages were told of, the last of %v", outages.Load(), took)
+		t.Errorf("%d outages were reported, the last of %v", outages.Load(), took)
 	}
 }
 
-// TestBreakerAndPeek: peeking neither opens a way nor takes the probe's turn.
+// TestBreakerAndPeek checks that a peek neither closes a breaker nor uses up its probe.
 func TestBreakerAndPeek(t *testing.T) {
 	node := redistest.Start(t)
 	s := openWithOptions(t, Options{Cooldown: 10 * time.Millisecond}, node.Addr)

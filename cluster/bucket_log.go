@@ -12,21 +12,21 @@ const (
 	// bucketLogPause is the least time between two lines about the same key.
 	bucketLogPause = time.Minute
 	// bucketLogKeys bounds the keys that are logged in a bucketLogPause: every check of
-	// such a bucket meets its value again.
+	// such a bucket fails on its value again.
 	bucketLogKeys = 100
-	// loggedKeyBytes bounds how much of a key a line holds.
+	// loggedKeyBytes bounds the bytes of a key in a log line.
 	loggedKeyBytes = 256
 )
 
-// bucketLog logs buckets whose values cannot be read, each seldom. Any number of
-// goroutines may use it.
+// bucketLog logs buckets whose values cannot be read, each at most once in a
+// bucketLogPause. It is safe for concurrent use.
 type bucketLog struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	logged map[string]bool // since then
+	logged map[string]bool // since that time
 }
 
-// report logs that one of the items' keys holds something else than a bucket.
+// report logs that one of the items' keys holds a value that is not a bucket.
 func (b *bucketLog) report(log *slog.Logger, items []limit.Item, err error) {
 	if !b.isNew(items) {
 		return
@@ -36,7 +36,7 @@ func (b *bucketLog) report(log *slog.Logger, items []limit.Item, err error) {
 		key := items[i].Name[:items[i].KeyLen]
 		keys = append(keys, string(key[:min(len(key), loggedKeyBytes)]))
 	}
-	log.Error("one of these keys holds a value that is no bucket", "keys", keys, "error", err)
+	log.Error("one of these keys holds a value that is not a bucket", "keys", keys, "error", err)
 }
 
 // isNew reports whether one of the items' keys is to be logged.

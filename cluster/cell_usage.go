@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	// admittedPrefix begins the names of sorted sets of what all proxies of a cell admitted
-	// in a window, whose number follows; the one that is told on has admittedTold behind it.
+	// admittedPrefix is the prefix of the keys of sorted sets. Each holds the units that
+	// all proxies of a cell admitted in a window, whose number follows the prefix. The key
+	// with the suffix admittedTold marks a window that a proxy has reported already.
 	admittedPrefix = "lg:admitted:"
 	admittedTold   = ":told"
-	// admittedTTL is how long they are kept.
+	// admittedTTL is the expiry of these keys.
 	admittedTTL = 5 * time.Minute
 )
 
-// AddAdmitted adds what this proxy admitted in a window of some buckets to what others did,
-// as shares of limits. With an error some of it may have been added.
+// AddAdmitted adds this proxy's admitted units of some buckets in a window, as shares of
+// limits, to those of the other proxies. If it returns an error, some of them may have been
+// added.
 func (s *Store) AddAdmitted(ctx context.Context, window int64, shares map[string]float64) error {
 	key := admittedPrefix + strconv.FormatInt(window, 10)
 	c, err := s.owner(key)
@@ -37,13 +39,13 @@ func (s *Store) AddAdmitted(ctx context.Context, window int64, shares map[string
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("add what was admitted: %w", err)
+		return fmt.Errorf("add admitted units: %w", err)
 	}
 	return nil
 }
 
-// Admitted returns what all proxies admitted in a window of the n buckets of which it was
-// most; ok is false when another proxy was told already.
+// Admitted returns the units that all proxies admitted in a window, for the n buckets with
+// the largest shares. ok is false if another proxy has fetched the window already.
 func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[string]float64, ok bool, err error) {
 	key := admittedPrefix + strconv.FormatInt(window, 10)
 	c, err := s.owner(key)
@@ -59,11 +61,11 @@ func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[s
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("read what was admitted: %w", err)
+		return nil, false, fmt.Errorf("read admitted units: %w", err)
 	}
 	largest, err := c.ZRevRangeWithScores(ctx, key, 0, int64(n)-1).Result()
 	if err != nil {
-		return nil, false, fmt.Errorf("read what was admitted: %w", err)
+		return nil, false, fmt.Errorf("read admitted units: %w", err)
 	}
 	shares = map[string]float64{}
 	for _, z := range largest {
@@ -74,7 +76,7 @@ func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[s
 	return shares, true, nil
 }
 
-// owner returns the connections to the master of a key.
+// owner returns the client of the master that owns a key.
 func (s *Store) owner(key string) (*redis.Client, error) {
 	n := s.top.Load().owner(limit.HashSlot([]byte(key)))
 	if n == nil {

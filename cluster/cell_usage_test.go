@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestAdmitted: what the proxies of a cell admitted in a window is added up, and told once,
-// the most of it first.
+// TestAdmitted checks that the admitted units of the proxies of a cell are added up for
+// each window, and returned once, the largest first.
 func TestAdmitted(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0)
@@ -25,7 +25,7 @@ func TestAdmitted(t *testing.T) {
 			if err := stores[0].AddAdmitted(t.Context(), 8, map[string]float64{"a": 5}); err != nil {
 				t.Fatal(err)
 			}
-			told := 0
+			returned := 0
 			for _, s := range stores {
 				shares, ok, err := s.Admitted(t.Context(), 7, 2)
 				if err != nil {
@@ -34,16 +34,16 @@ func TestAdmitted(t *testing.T) {
 				if !ok {
 					continue
 				}
-				told++
+				returned++
 				if len(shares) != 2 || math.Abs(shares["a"]-.75) > 1e-9 || math.Abs(shares["b"]-.375) > 1e-9 {
-					t.Errorf("told of %v", shares)
+					t.Errorf("got %v", shares)
 				}
 			}
-			if told != 1 {
-				t.Errorf("told %d times", told)
+			if returned != 1 {
+				t.Errorf("returned %d times", returned)
 			}
 			if shares, ok, err := stores[1].Admitted(t.Context(), 9, 2); err != nil || !ok || len(shares) != 0 {
-				t.Errorf("of a window in which nobody admitted anything: %v, %v, %v", shares, ok, err)
+				t.Errorf("for a window without admissions: %v, %v, %v", shares, ok, err)
 			}
 		})
 	}

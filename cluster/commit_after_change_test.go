@@ -8,8 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestCommitAfterAChange: what a commit takes beyond its estimate counts in the window of the
-// limit that is in force, not of the one that the reservation was made under.
+// TestCommitAfterAChange checks that units committed beyond the estimate count in the
+// window of the current limit, not in that of the limit at the time of the reservation.
 func TestCommitAfterAChange(t *testing.T) {
 	stores := openTimedStores(t)
 	const start = 2_208_988_800_000_000 // 2040: nothing expires while the test runs
@@ -22,7 +22,7 @@ func TestCommitAfterAChange(t *testing.T) {
 			}{
 				{"100/s", "100/h", 3_000_000, false}, // 1 and 60 of 100 are used in this hour
 				{"100/10s", "100/h", 11_000_000, false},
-				{"100/h", "100/s", 3_000_000, true}, // what was used in that second is over
+				{"100/h", "100/s", 3_000_000, true}, // the units of that second have expired
 			} {
 				now := int64(start)
 				tenant := fmt.Sprint("change-", algorithm, tc.before, tc.after)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// ConfigWarnings returns a sentence for each setting of the store that would make
-// limits forget: operators should read them at the start.
+// ConfigWarnings returns a sentence for each setting of the store that would make it lose
+// buckets. Operators should read them at startup.
 func (s *Store) ConfigWarnings(ctx context.Context) []string {
 	var out []string
 	for addr, n := range s.top.Load().nodes {
 		info, err := n.client.Info(ctx, "memory").Result()
 		if err != nil {
-			out = append(out, fmt.Sprintf("%s does not tell its memory policy: %s", addr, err))
+			out = append(out, fmt.Sprintf("%s does not report its memory policy: %s", addr, err))
 			continue
 		}
 		if policy := infoField(info, "maxmemory_policy"); policy != noEviction && policy != "" {
@@ -23,7 +23,7 @@ func (s *Store) ConfigWarnings(ctx context.Context) []string {
 	return out
 }
 
-// evicts says what a maxmemory-policy other than noeviction means.
+// evicts describes the effect of a maxmemory-policy other than noeviction.
 func evicts(policy string) string {
 	return fmt.Sprintf("evicts keys under memory pressure (maxmemory-policy %s), which fills buckets: set %s", policy, noEviction)
 }

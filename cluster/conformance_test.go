@@ -14,7 +14,7 @@ func TestConformanceSingle(t *testing.T) {
 	redistest.AssertAllKeysExpire(t, node)
 }
 
-// TestConformanceCluster: the ways to put calls together give the same answers.
+// TestConformanceCluster checks that all ways to batch calls give the same answers.
 func TestConformanceCluster(t *testing.T) {
 	c := redistest.SharedCluster(t)
 	for _, opts := range []Options{{}, {SeparateChecks: true}, {DeclaredKeys: true}, {SeparateChecks: true, DeclaredKeys: true}} {

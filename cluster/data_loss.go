@@ -13,24 +13,24 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// A master that comes back empty has forgotten every bucket, which nothing else
-// tells. So each one has a mark, that the proxies prolong: where it is gone, although
-// this proxy has seen it, the master was reset. Whichever proxy looks first counts it.
-// Its value is how many proxies there were, for those that start while the heartbeats
-// are out of reach.
+// A master that comes back empty has lost every bucket, and no reply shows that. So each
+// master has a mark, a key that the proxies prolong: if it is missing although this proxy
+// has seen it, the master was reset. The first proxy to find it missing counts the reset.
+// The value of the mark is the number of proxies, for proxies that start while the
+// heartbeats cannot be read.
 
 const (
-	// markPrefix is what the keys of marks begin with.
+	// markPrefix is the prefix of the keys of marks.
 	markPrefix = "lg:mark:"
-	// markTTL is how long a mark stays after the last proxy has gone.
+	// markTTL is the expiry of a mark after the last proxy has stopped.
 	markTTL = 24 * time.Hour
-	// maxMark bounds the search for keys: a master with one slot of 16,384 owns one of
-	// so many but once in a thousand.
+	// maxMark bounds the search for keys: a master with one slot of 16,384 owns one of that
+	// many keys, except in one case of a thousand.
 	maxMark = 7 * limit.NumHashSlots
 )
 
-// checkDataLoss looks for the marks of all masters at the same time, puts them there,
-// and counts those that were lost. Only Run calls it.
+// checkDataLoss reads and prolongs the marks of all masters concurrently, and counts those
+// that were lost. Only Run calls it.
 func (s *Store) checkDataLoss(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 				defer mu.Unlock()
 				if !there && s.marks[key] {
 					s.counts.resets.Add(1)
-					s.opts.Log.Error("a master of the store has lost its data: its buckets are full again", "node", n.addr)
+					s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr)
 				}
 				s.marks[key] = true
 			})
@@ -69,8 +69,8 @@ func (t *topology) markKeys() map[*node]string {
 	return keys
 }
 
-// mark prolongs the mark of a master, or puts it there, and reports whether it was
-// there. Its value is the number of instances, unless that is not known: 0.
+// mark prolongs or creates the mark of a master, and reports whether it existed. The value
+// of the mark is the number of instances, or 0 if that is not known.
 func (n *node) mark(ctx context.Context, key string, instances int64) (there bool, err error) {
 	if instances > 0 {
 		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Get: true, TTL: markTTL}).Err()
@@ -84,11 +84,11 @@ func (n *node) mark(ctx context.Context, key string, instances int64) (there boo
 		return false, nil
 	}
 	put, err := n.client.SetNX(ctx, key, 0, markTTL).Result()
-	return !put, err // or another proxy was faster, and counts it
+	return !put, err // if another proxy created it first, that proxy counts the reset
 }
 
-// rememberedInstances returns how many instances there were when marks were prolonged last, by
-// those that can be read, or 0.
+// rememberedInstances returns the largest number of instances in the marks that can be
+// read, or 0.
 func (s *Store) rememberedInstances(ctx context.Context) (most int) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestResets: masters that come back empty are counted, once by all proxies; one that
-// only restarts, or whose slots move, is not.
+// TestResets checks that masters that come back empty are counted, once by all proxies.
+// Masters that only restart, or whose slots move, are not counted.
 func TestResets(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	opts := Options{ReloadInterval: 50 * time.Millisecond}
@@ -25,7 +25,7 @@ func TestResets(t *testing.T) {
 	c.MoveSlot(t, 0, c.Nodes[0], func() {})
 	reloads(2)
 	if n := resets(); n != 0 {
-		t.Fatalf("%d masters were reset, says a store that lost nothing", n)
+		t.Fatalf("%d masters count as reset, but the store lost nothing", n)
 	}
 	c.Nodes[1].CLI(t, "FLUSHALL")
 	eventually(t, 10*time.Second, "the reset", func() bool { return resets() == 1 })

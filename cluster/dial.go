@@ -11,10 +11,10 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// errOverdue is why a connection is given up whose reply does not come.
+// errOverdue is the error of a connection that is closed because a reply is overdue.
 var errOverdue = fmt.Errorf("read reply: %w", context.DeadlineExceeded)
 
-// dialer makes the connections of a lane.
+// dialer opens the connections of a pipeline.
 type dialer struct {
 	addr    string
 	timeout time.Duration
@@ -28,8 +28,8 @@ func (s *Store) newDialer(addr string, cluster bool) *dialer {
 	return &dialer{addr: addr, timeout: s.opts.DialTimeout, script: s.script, cluster: cluster, opts: s.opts}
 }
 
-// dial connects to a node, makes sure that it is a master, loads the script and
-// finds out how calls can be put together there.
+// dial connects to a node, checks that it is a master, loads the script and finds out how
+// calls can be combined there.
 func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -43,13 +43,13 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	_ = conn.SetDeadline(deadline)
 	if err := d.handshake(l); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("greet %s: %w", d.addr, err)
+		return nil, fmt.Errorf("handshake with %s: %w", d.addr, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
 	return l, nil
 }
 
-// handshake asks for the role, loads the script and probes.
+// handshake sends ROLE, loads the script and probes.
 func (d *dialer) handshake(conn *nodeConn) error {
 	out := appendCommand(nil, "ROLE")
 	out = appendCommand(out, "SCRIPT", "LOAD", d.script.text)
@@ -61,7 +61,7 @@ func (d *dialer) handshake(conn *nodeConn) error {
 		return err
 	}
 	if len(role) == 0 || role[0] != "master" {
-		return fmt.Errorf("%s: %w but says it is a %s", d.addr, ErrNotMaster, strings.Join(role[:min(1, len(role))], ""))
+		return fmt.Errorf("%s: %w, its role is %s", d.addr, ErrNotMaster, strings.Join(role[:min(1, len(role))], ""))
 	}
 	if _, err := conn.in.strings(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d *dialer) handshake(conn *nodeConn) error {
 		err := d.probe(conn)
 		_, refused := refusal(err)
 		if k := kindOf(err); err != nil && (!refused || k != KindOther && k != KindAuth) {
-			return err // it says nothing of undeclared keys
+			return err // the error is not about undeclared keys
 		}
 		conn.opts.acrossSlots = err == nil
 	}
@@ -83,32 +83,32 @@ func (d *dialer) handshake(conn *nodeConn) error {
 	return nil
 }
 
-// probe runs the script as a flight across slots would: with keys that are not
-// declared. A key that lives elsewhere proves as much as one that is here: only
-// a store that insists on declared keys refuses the whole call.
+// probe runs the script as a batch across hash slots does: with keys that are not declared.
+// A key of another node proves as much as a local one: only a store that insists on
+// declared keys refuses the whole call.
 func (d *dialer) probe(conn *nodeConn) error {
 	err := d.try(conn, d.probeBatch(opPeek, batchOptions{acrossSlots: true},
 		[]limit.Item{probeItem("lg:probe:{1}", "")}, []limit.Item{probeItem("lg:probe:{2}", "")}))
 	if k := kindOf(err); k == KindMoved || k == KindClusterDown {
-		return nil // the script came as far as to ask for the key
+		return nil // the script ran up to its first access to the key
 	}
 	return err
 }
 
-// probeLimit is what probes ask for. Its buckets are full again, and gone, about
-// a second after they were written.
+// probeLimit is the limit of probes. Its buckets are full again, and expire, about a second
+// after a write.
 var probeLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
 
-// probeLogLimit is one that keeps its units in a sorted set, for a second.
+// probeLogLimit is a limit that keeps its units in a sorted set, for a second.
 var probeLogLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmSlidingLog, Count: 10, Period: 1_000_000, Capacity: 10}}
 
-// probeItem asks for a unit of a bucket: the field of the hash at key, or the
-// key itself where there is no field.
+// probeItem returns an item for one unit of a bucket: the field of the hash at key, or key
+// itself if field is empty.
 func probeItem(key, field string) limit.Item {
 	return limit.Item{Limit: probeLimit, Cost: 1, Name: []byte(key + field), KeyLen: len(key), TagLen: len(key)}
 }
 
-// probeBatch returns an encoded flight of calls for which nobody waits.
+// probeBatch returns an encoded batch of calls without waiting callers.
 func (d *dialer) probeBatch(what op, opts batchOptions, calls ...[]limit.Item) *batch {
 	nr := new(nodeRequest)
 	nr.reset(what, route{}, slices.Concat(calls...), time.Now().Add(d.timeout))
@@ -125,8 +125,8 @@ func (d *dialer) probeBatch(what op, opts batchOptions, calls ...[]limit.Item) *
 	return b
 }
 
-// try sends a flight, and returns why the connection failed or the node decided
-// less than all of it. That a key lives elsewhere counts least among the reasons.
+// try sends a batch. It returns the error of the connection, or an error of a call that was
+// not decided. KindMoved errors rank below all others.
 func (d *dialer) try(conn *nodeConn, b *batch) error {
 	if _, err := conn.Write(b.out); err != nil {
 		return err

@@ -19,11 +19,10 @@ import (
 
 func TestDifferential(t *testing.T) { compareHistories(t, 100_000) }
 
-// compareHistories drives random histories through the scripts on a real Redis
-// and through the maths of package limit, on one injected clock: verdicts, units left
-// and waits must be the same, through changed limits, refunds, steps of the
-// clock and the edges of the accepted numbers. Every denial is held to its
-// word on both sides.
+// compareHistories drives random histories through the scripts on a real Redis and through
+// the maths of package limit, on one injected clock. Verdicts, units left and waits must be
+// equal, through changed limits, refunds, steps of the clock and the edges of the accepted
+// numbers. The wait of every denial must be exact on both sides.
 func compareHistories(t *testing.T, steps int) {
 	t.Helper()
 	seed := storetest.Seed(t)
@@ -66,13 +65,13 @@ type differential struct {
 	back    int
 }
 
-// question is a call of the script and what it must answer; without a flight, a
-// command that may answer anything.
+// question is a call of the script with the expected answer. If batch is nil it is a
+// command with any answer.
 type question struct {
-	flight *batch
-	ticket *nodeRequest
-	want   []limit.Item
-	say    string
+	batch   *batch
+	request *nodeRequest
+	want    []limit.Item
+	say     string
 }
 
 func (d *differential) load() {
@@ -122,8 +121,8 @@ func (d *differential) history() {
 	}
 }
 
-// limits draws a plan; with an older one, a plan whose limits have the same
-// ids, algorithms and dimensions.
+// limits draws a plan. If old is not nil, the limits of the new plan have the same ids,
+// algorithms and dimensions.
 func (d *differential) limits(old *limit.Set) *limit.Set {
 	var specs []spec
 	for i, by := range [][]string{{"tenant"}, {"tenant", "op"}, {"tenant"}, {"tenant"}}[:1+d.random.IntN(4)] {
@@ -174,7 +173,7 @@ func (d *differential) rate(algorithm string) (rate, burst string) {
 	return rate, fmt.Sprint(1 + d.random.Int64N(max(1, most)))
 }
 
-// jump draws how far the clock moves: from nothing to beyond a period.
+// jump draws a step of the clock: from nothing to beyond a period.
 func (d *differential) jump(set *limit.Set) int64 {
 	l := set.Limits[d.random.IntN(len(set.Limits))]
 	switch d.random.IntN(4) {
@@ -227,7 +226,8 @@ func (d *differential) cost(set *limit.Set) int64 {
 	}
 }
 
-// holdToWait peeks at both sides of the moment at which item i should fit.
+// holdToWait peeks just before and just after the time at which item i should fit, on both
+// sides.
 func (d *differential) holdToWait(set *limit.Set, req *limit.Request, i int, wait int64) {
 	d.denied++
 	was := d.now
@@ -251,8 +251,8 @@ func (d *differential) refund(items []limit.Item) {
 	}
 }
 
-// ask asks the twin, and queues the same question for Redis: sometimes with the
-// same question several times before it, in one call of the script.
+// ask asks the twin, and queues the same question for Redis, sometimes after several equal
+// ones in the same call of the script.
 func (d *differential) ask(what op, b *limit.Buffer, say string) {
 	var all []limit.Item
 	for range 1 + max(0, d.random.IntN(8)-4) {
@@ -263,25 +263,25 @@ func (d *differential) ask(what op, b *limit.Buffer, say string) {
 	d.send(what, all, len(b.Items), say)
 }
 
-// send queues a call of the script, of n buckets each time it is made, whose
-// answers must be what the items say.
+// send queues a call of the script that repeats a call of n buckets. The items hold the
+// expected answers.
 func (d *differential) send(what op, items []limit.Item, n int, say string) {
 	q := question{want: slices.Clone(items), say: say}
-	q.ticket = new(nodeRequest)
-	q.ticket.reset(what, route{}, slices.Clone(items), time.Now().Add(time.Hour))
+	q.request = new(nodeRequest)
+	q.request.reset(what, route{}, slices.Clone(items), time.Now().Add(time.Hour))
 	for i := 0; i < len(items); i += n {
-		q.ticket.calls = append(q.ticket.calls, limit.Call{First: i, Last: i + n})
-		q.ticket.open++
+		q.request.calls = append(q.request.calls, limit.Call{First: i, Last: i + n})
+		q.request.open++
 	}
-	q.flight = newBatch()
-	q.flight.opts = batchOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}
-	q.flight.addRequest(q.ticket, time.Now())
-	q.flight.encode(d.script.sha)
-	d.out = append(d.out, q.flight.out...)
+	q.batch = newBatch()
+	q.batch.opts = batchOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}
+	q.batch.addRequest(q.request, time.Now())
+	q.batch.encode(d.script.sha)
+	d.out = append(d.out, q.batch.out...)
 	d.asked = append(d.asked, q)
 }
 
-// compare sends what is queued and compares the answers.
+// compare sends the queued calls and compares the answers.
 func (d *differential) compare() {
 	var sent sync.WaitGroup
 	out := d.out
@@ -289,17 +289,17 @@ func (d *differential) compare() {
 	defer sent.Wait()
 	for i := range d.asked {
 		q := &d.asked[i]
-		if q.flight == nil {
+		if q.batch == nil {
 			if _, err := d.in.strings(); err != nil {
 				d.t.Fatal(err)
 			}
 			continue
 		}
-		err := q.flight.readReply(&q.flight.commands[0], d.in, func(err error, _ []limit.Item) { d.t.Fatalf("%s: %v", q.say, err) })
+		err := q.batch.readReply(&q.batch.commands[0], d.in, func(err error, _ []limit.Item) { d.t.Fatalf("%s: %v", q.say, err) })
 		if err != nil {
 			d.t.Fatalf("%s: %v", q.say, err)
 		}
-		for j, got := range q.ticket.items {
+		for j, got := range q.request.items {
 			if got.Verdict != q.want[j].Verdict {
 				d.t.Fatalf("%s: limit %d %s %s:\nLua %+v\nGo  %+v", q.say, j, got.Limit.Params.Algorithm, got.Limit.Describe(), got.Verdict, q.want[j].Verdict)
 			}

@@ -7,20 +7,22 @@ import (
 )
 
 const (
-	// discoveredTTL is for how long a node is kept that only redirects have named: moving a
-	// slot's keys to it may take so long, and once it has a slot the topology says so.
+	// discoveredTTL is how long a node is kept that is known only from redirects: moving
+	// the keys of a slot may take that long, and once the node owns a slot it is in the
+	// topology.
 	discoveredTTL = time.Minute
-	// maxDiscovered bounds them: as many masters as may be added at once.
+	// maxDiscovered bounds these nodes: it is the number of masters that may be added at
+	// once.
 	maxDiscovered = 16
 )
 
-// discovered are addresses of nodes that redirects named and that own no slot yet.
+// discovered holds the addresses of nodes that redirects named and that own no slot yet.
 type discovered struct {
 	mu    sync.Mutex // guards addrs
 	addrs map[string]time.Time
 }
 
-// noteDiscovered has the node at an address connected when the topology is learnt next.
+// noteDiscovered adds an address: the next fetch of the topology connects to it.
 func (s *Store) noteDiscovered(addr string) {
 	s.discovered.mu.Lock()
 	defer s.discovered.mu.Unlock()
@@ -32,7 +34,7 @@ func (s *Store) noteDiscovered(addr string) {
 	}
 }
 
-// addDiscovered adds the nodes to a topology that redirects named lately.
+// addDiscovered adds the discovered nodes to a topology, and drops those that are too old.
 func (s *Store) addDiscovered(t, old *topology) {
 	s.discovered.mu.Lock()
 	defer s.discovered.mu.Unlock()
@@ -48,8 +50,8 @@ func (s *Store) addDiscovered(t, old *topology) {
 	}
 }
 
-// fullAddr returns the address in a redirect of from's, which may leave out its own
-// host.
+// fullAddr returns the address in a redirect from the node from. A redirect may leave out
+// the host if it is the node's own.
 func fullAddr(addr string, from *node) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || host != "" || from == nil {

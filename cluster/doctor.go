@@ -13,31 +13,29 @@ import (
 )
 
 const (
-	// inspectTimeout is the default of DialTimeout and IOTimeout for an
-	// inspection, which would rather say how slow a store is than give up.
+	// inspectTimeout is the default of DialTimeout and IOTimeout in an inspection. It is
+	// long because the inspection measures slow stores instead of giving up on them.
 	inspectTimeout = 2 * time.Second
-	// removeTimeout bounds removing the probes' keys once time is up.
+	// removeTimeout bounds the removal of the probes' keys after ctx has ended.
 	removeTimeout = time.Second
 )
 
 // InspectOptions configure an inspection.
 type InspectOptions struct {
-	// Options are those of the Store that would be opened. DialTimeout and
-	// IOTimeout are 2 s unless given.
+	// Options are those of the Store to inspect. DialTimeout and IOTimeout default to 2 s.
 	Options
-	// DecisionTimeout is how long a decision may take, against which round trips
-	// are judged.
+	// DecisionTimeout is the time limit of a decision. Round trips are compared with it.
 	DecisionTimeout time.Duration
 }
 
-// Inspect finds out what a store can do, and which mode a Store would use, by
-// the probes that a Store makes when it connects and by a bounded number of
-// decisions on keys of its own, lg:probe:*, that it removes and that expire
-// within seconds in any case. Nothing of it needs CONFIG or DEBUG.
+// Inspect finds out what a store supports, and which mode a Store would use. It makes the
+// probes that a Store makes when it connects, and a bounded number of decisions on keys of
+// its own, lg:probe:*, which it removes and which expire within seconds in any case. It
+// needs neither CONFIG nor DEBUG.
 //
-// What is wrong with the store is a finding and no error; what could not be
-// examined before ctx ended is one too. An error is returned for options that
-// no Store could be opened with.
+// A problem of the store is a finding, not an error; so is a check that was not finished
+// when ctx ended. Inspect returns an error only for options that no Store can be opened
+// with.
 func Inspect(ctx context.Context, opts InspectOptions) (*Report, error) {
 	if opts.DialTimeout <= 0 {
 		opts.DialTimeout = inspectTimeout
@@ -61,17 +59,17 @@ func Inspect(ctx context.Context, opts InspectOptions) (*Report, error) {
 	return in.report, nil
 }
 
-// inspection is an inspection under way.
+// inspection is an inspection in progress.
 type inspection struct {
 	opts   InspectOptions
-	store  *Store // knows how to learn a topology and to dial; it never runs
+	store  *Store // fetches topologies and dials; it never runs
 	top    *topology
-	first  *AddressReport // from which top was learnt
+	first  *AddressReport // the address that top was fetched from
 	report *Report
 }
 
-// examineAll examines every master: first what each is and can do, all at the
-// same time, then how fast they are, one after the other.
+// examineAll examines every master: first its state and rights, all masters concurrently,
+// then its speed, one master after the other.
 func (in *inspection) examineAll(ctx context.Context) {
 	in.report.Kind = "redis"
 	if in.top.cluster {
@@ -100,8 +98,8 @@ func (in *inspection) examineAll(ctx context.Context) {
 	}
 }
 
-// share returns until when the first of n may go on, so that all have their
-// part of the time that is left.
+// share returns the deadline of the first of n masters, so that each gets an equal part of
+// the remaining time.
 func share(ctx context.Context, n int) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -110,7 +108,7 @@ func share(ctx context.Context, n int) time.Time {
 	return time.Now().Add(time.Until(end) / time.Duration(n+1))
 }
 
-// nodeInspections returns the masters, in the order of their slots.
+// nodeInspections returns an inspection of each master, in the order of their slots.
 func (in *inspection) nodeInspections() []*nodeInspection {
 	first := map[*node]int{}
 	ranges := map[*node][]string{}
@@ -144,12 +142,12 @@ func (in *inspection) nodeInspections() []*nodeInspection {
 	return out
 }
 
-// tagAttempts bounds the search for keys of a master: one with a single slot is
-// found.
+// tagAttempts bounds the search for keys of a master: it is enough for a master with a
+// single slot.
 const tagAttempts = 16 * limit.NumHashSlots
 
-// probeTags returns the beginnings of up to batchSize keys in slots that are
-// owned, each a name with a tag of its own.
+// probeTags returns up to batchSize key prefixes in slots for which owned is true. Each is
+// a name with a hash tag of its own.
 func probeTags(run string, owned func(uint16) bool) []string {
 	var tags []string
 	for i := range tagAttempts {

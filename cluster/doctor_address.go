@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// contactAll asks at every address, all at the same time, and learns the store
-// from those that answer, as a Store would from the first of them.
+// contactAll contacts every address concurrently. It fetches the topology from those that
+// answer, as a Store does from the first of them.
 func (in *inspection) contactAll(ctx context.Context) {
 	found := make([]AddressReport, len(in.opts.Addrs))
 	in.report.Addresses = found
@@ -38,7 +38,7 @@ func (in *inspection) contactAll(ctx context.Context) {
 	}
 }
 
-// learnFrom learns the store from a node that answers.
+// learnFrom fetches the topology from a node that answers.
 func (in *inspection) learnFrom(ctx context.Context, a *AddressReport) error {
 	t, err := in.store.fetchTopology(ctx, a.Addr, in.top)
 	switch {
@@ -72,7 +72,7 @@ func (in *inspection) learnFrom(ctx context.Context, a *AddressReport) error {
 	return nil
 }
 
-// contact asks a node who it is.
+// contact connects to a node and reads its role.
 func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) erro
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	// Half of the time is left to find out why there is no answer.
+	// The other half of the time is for finding out why there is no answer.
 	_ = conn.SetDeadline(time.Now().Add(timeout / 2))
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	in := newRESPReader(conn)
@@ -107,8 +107,8 @@ func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) erro
 	}
 }
 
-// readAnswers reads the replies to PING and ROLE. Either may be refused to a user
-// who is not allowed to say it.
+// readAnswers reads the replies to PING and ROLE. Either command may be forbidden to the
+// user.
 func (a *AddressReport) readAnswers(in *respReader) error {
 	_, pinged := in.strings()
 	if pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
@@ -128,8 +128,8 @@ func (a *AddressReport) readAnswers(in *respReader) error {
 	return nil
 }
 
-// speaksTLS reports whether a server shakes hands. Nothing is sent over the
-// connection, so it does not matter who that is.
+// speaksTLS reports whether a server completes a TLS handshake. The certificate is not
+// verified, because nothing is sent over the connection.
 func speaksTLS(ctx context.Context, addr string) bool {
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	conn, err := d.DialContext(ctx, "tcp", addr)
@@ -140,7 +140,7 @@ func speaksTLS(ctx context.Context, addr string) bool {
 	return true
 }
 
-// explain says what an error means to somebody who looks for a store.
+// explain describes an error for an operator who configures the address of a store.
 func explain(err error) string {
 	var name *net.DNSError
 	refused, replied := refusal(err)

@@ -15,8 +15,7 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestInspectUnusable: an address that no store can be learnt from is told by
-// what is wrong with it.
+// TestInspectUnusable checks that an unusable address is reported with its problem.
 func TestInspectUnusable(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
@@ -39,7 +38,7 @@ func TestInspectUnusable(t *testing.T) {
 		"a silent server":  {listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "does not answer"},
 		"a closing server": {listen(t, func(net.Conn) {}), "ends connections without an answer"},
 		"another protocol": {listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-test\r\n")); _, _ = io.Copy(io.Discard, c) }), `it answers "SSH-2.0-test"`},
-		"an endless line":  {listen(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("+"), 1<<20)) }), "not what"},
+		"an endless line":  {listen(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("+"), 1<<20)) }), "unexpected reply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: []string{row.addr}, DialTimeout: time.Second}})
@@ -62,7 +61,7 @@ func TestInspectUnusable(t *testing.T) {
 	})
 }
 
-// listen returns the address of a server that does what serve does.
+// listen returns the address of a server that runs serve on each connection.
 func listen(tb testing.TB, serve func(net.Conn)) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,8 +91,8 @@ func listen(tb testing.TB, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// relay returns an address from which everything is passed on to a server. When a
-// command is sent there for the nth time it calls do first.
+// relay returns an address that forwards everything to a server. It calls do before it
+// forwards command for the nth time.
 func relay(tb testing.TB, to, command string, nth int, do func()) string {
 	tb.Helper()
 	word := []byte("\r\n" + command + "\r\n")

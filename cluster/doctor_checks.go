@@ -13,23 +13,22 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Rights are the ACL rules of a user that may do all that limitgate does, and
-// nothing else.
+// Rights are the ACL rules of a user with exactly the rights that limitgate needs.
 const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
 	" +get +set +getex +strlen +exists +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
 	" +zadd +zcard +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
 
 const (
-	// maxClockOffset is how far clocks may be apart before that is told.
+	// maxClockOffset is the largest difference of the clocks that is not reported.
 	maxClockOffset = time.Second
-	// noEviction is the maxmemory-policy that forgets nothing.
+	// noEviction is the maxmemory-policy that never evicts keys.
 	noEviction = "noeviction"
 )
 
 // oldest is the first release of Redis that has the commands of the script.
 var oldest = [2]int{6, 2}
 
-// check says what was found, and how grave it is.
+// check adds the findings to the report and sets its verdict.
 func (in *inspection) check(ctx context.Context) {
 	r := in.report
 	r.checkAddresses()
@@ -53,15 +52,14 @@ func (in *inspection) check(ctx context.Context) {
 	}
 }
 
-// lacksRights reports whether a text has what Redis, Valkey and their versions say
-// to a user who may not do something, in a script or outside of one.
+// lacksRights reports whether text contains the error of Redis, Valkey or one of their
+// versions for a user without the needed rights, inside or outside of a script.
 func lacksRights(text string) bool {
 	return slices.ContainsFunc([]string{"NOPERM", "ACL failure", "The user executing the script"},
 		func(part string) bool { return strings.Contains(text, part) })
 }
 
-// find adds a finding. One that differs from another only in its nodes is joined
-// with it.
+// find adds a finding. Findings that differ only in their nodes are merged.
 func (r *Report) find(severity Severity, check, text string, nodes ...string) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -73,7 +71,7 @@ func (r *Report) find(severity Severity, check, text string, nodes ...string) {
 	r.Findings = append(r.Findings, Finding{Severity: severity, Check: check, Nodes: nodes, Text: text})
 }
 
-// each finds something of every master that could be examined.
+// each adds a finding for every master that could be examined.
 func (r *Report) each(check string, say func(*MasterReport) (Severity, string)) {
 	for i := range r.Masters {
 		if m := &r.Masters[i]; m.Error == "" {
@@ -96,7 +94,7 @@ func (r *Report) checkAddresses() {
 		case a.otherStore:
 			r.find(SeverityFail, "address", "it leads to another store than the first address: proxies that start here would count apart, name the nodes of one store", a.Addr)
 		default:
-			r.find(SeverityOK, "address", "the store can be learnt from it", a.Addr)
+			r.find(SeverityOK, "address", "the topology can be fetched from it", a.Addr)
 		}
 	}
 }
@@ -125,7 +123,7 @@ func (r *Report) checkStore(t *topology) {
 		if m.Connect > DefaultDialTimeout {
 			return SeverityWarn, fmt.Sprintf("connecting takes longer than the %s after which a proxy gives up: look for load or a slow network", DefaultDialTimeout)
 		}
-		return SeverityOK, "ROLE says that it is a master"
+		return SeverityOK, "ROLE reports that it is a master"
 	})
 	r.each("state", func(m *MasterReport) (Severity, string) {
 		if m.ClusterState != "" && m.ClusterState != "ok" {
@@ -141,7 +139,7 @@ func checkVersion(m *MasterReport) (Severity, string) {
 	var is [2]int
 	if _, err := fmt.Sscanf(m.compatible, "%d.%d", &is[0], &is[1]); err != nil {
 		if m.Version == "" {
-			return SeverityNote, "it does not tell its version: it should be Redis 6.2 or later, or Valkey"
+			return SeverityNote, "it does not report its version: it should be Redis 6.2 or later, or Valkey"
 		}
 		return SeverityNote, fmt.Sprintf("%s %s: it should be able to do what Redis 6.2 can", m.Server, m.Version)
 	}
@@ -151,7 +149,7 @@ func checkVersion(m *MasterReport) (Severity, string) {
 	return SeverityOK, m.Server + " " + m.Version
 }
 
-// checkTLS says what there is to say while no connection is encrypted.
+// checkTLS reports that connections are not encrypted.
 func (r *Report) checkTLS() {
 	severity := SeverityNote
 	for _, m := range r.Masters {
@@ -163,7 +161,7 @@ func (r *Report) checkTLS() {
 	r.find(severity, "tls", "connections to the store are not encrypted, because limitgate cannot do that yet: only a private network should lie between")
 }
 
-// checkProbes says what the masters can do.
+// checkProbes reports the results of the probes.
 func (r *Report) checkProbes() {
 	r.each("evalsha", checkScript)
 	probe := func(check, yes, no string, of func(*Probes) Outcome) {
@@ -218,7 +216,7 @@ func checkScript(m *MasterReport) (Severity, string) {
 		return SeverityOK, "SCRIPT LOAD and EVALSHA work"
 	case o == "":
 		return SeverityFail, "the script was not tried, because no key was found that is this master's"
-	case lacksRights(string(o)) && strings.Contains(string(o), " access "): // and not to run
+	case lacksRights(string(o)) && strings.Contains(string(o), " access "): // rights on keys, not on commands
 		return SeverityFail, fmt.Sprintf("the user may not use all keys that begin with lg:, so nothing can be found out: allow them (%s)", o)
 	default:
 		return SeverityFail, fmt.Sprintf("the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA (%s)", o)
@@ -236,7 +234,7 @@ func checkMode(m *MasterReport) (Severity, string) {
 	}
 }
 
-// checkSpeed says how fast the masters are.
+// checkSpeed reports the clocks and round trips of the masters, and the cost of decisions.
 func (r *Report) checkSpeed(timeout time.Duration) {
 	r.each("clock", func(m *MasterReport) (Severity, string) {
 		switch c := m.Clock; {
@@ -266,7 +264,7 @@ func (r *Report) checkSpeed(timeout time.Duration) {
 	r.checkCost()
 }
 
-// checkCost says what the dearest master allows.
+// checkCost reports the cost of a decision on the slowest master.
 func (r *Report) checkCost() {
 	var worst *MasterReport
 	for i := range r.Masters {
@@ -287,14 +285,14 @@ func (r *Report) checkCost() {
 	r.find(SeverityOK, "cost", text)
 }
 
-// checkDurability says what the masters may forget.
+// checkDurability reports how the masters may lose data.
 func (r *Report) checkDurability() {
 	r.each("memory", func(m *MasterReport) (Severity, string) {
 		switch m.MemoryPolicy {
 		case noEviction:
 			return SeverityOK, "maxmemory-policy is noeviction"
 		case "":
-			return SeverityNote, "it does not tell its maxmemory-policy: see that it is noeviction"
+			return SeverityNote, "it does not report its maxmemory-policy: see that it is noeviction"
 		default:
 			return SeverityWarn, evicts(m.MemoryPolicy)
 		}
@@ -308,7 +306,7 @@ func (r *Report) checkDurability() {
 	r.each("persistence", func(m *MasterReport) (Severity, string) {
 		switch {
 		case m.AOF == nil:
-			return SeverityNote, "it does not tell whether it keeps an AOF: windows of a day and more need one"
+			return SeverityNote, "it does not report whether it keeps an AOF: windows of a day and more need one"
 		case *m.AOF:
 			return SeverityOK, "counters survive a restart, in the AOF"
 		default:
@@ -318,9 +316,9 @@ func (r *Report) checkDurability() {
 	r.checkCoverage()
 }
 
-// checkCoverage says what a dead shard does to the others. Only CONFIG tells that
-// for sure, which need not be allowed; any node gives it away when slots are
-// missing.
+// checkCoverage reports cluster-require-full-coverage: whether a dead shard stops the
+// others. CONFIG returns it reliably but may be forbidden. Without CONFIG the state of the
+// cluster shows it only while slots are missing.
 func (r *Report) checkCoverage() {
 	if r.Kind != "cluster" {
 		return
@@ -337,6 +335,6 @@ func (r *Report) checkCoverage() {
 	}
 	if len(known["yes"])+len(known["no"]) == 0 {
 		host, port, _ := net.SplitHostPort(r.Masters[0].Addr)
-		r.find(SeverityNote, "coverage", fmt.Sprintf("cluster-require-full-coverage cannot be seen while all slots are served: it should be no, so that a dead shard does not take the others with it; where it is allowed, redis-cli -h %s -p %s CONFIG GET cluster-require-full-coverage tells", host, port))
+		r.find(SeverityNote, "coverage", fmt.Sprintf("cluster-require-full-coverage cannot be seen while all slots are served: it should be no, so that a dead shard does not take the others with it; where it is allowed, redis-cli -h %s -p %s CONFIG GET cluster-require-full-coverage shows it", host, port))
 	}
 }

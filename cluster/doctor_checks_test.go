@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// healthy returns a report of a single master of which all is well.
+// healthy returns a report of a single healthy master.
 func healthy() *Report {
 	return &Report{Kind: "cluster", Masters: []MasterReport{{
 		Addr: "127.0.0.1:6379", Server: "Redis", Version: "7.2.4", compatible: "7.2.4", Mode: ModeShardWide,
@@ -20,8 +20,8 @@ func healthy() *Report {
 	}}}
 }
 
-// judged returns what is found of a report whose first master is changed.
-func judged(change func(*MasterReport)) *Report {
+// checked returns the report with the findings after a change of its first master.
+func checked(change func(*MasterReport)) *Report {
 	r := healthy()
 	change(&r.Masters[0])
 	top := &topology{cluster: true}
@@ -40,33 +40,33 @@ func TestJudge(t *testing.T) {
 		check    string
 		text     string
 	}{
-		"old":         {func(m *MasterReport) { m.Version, m.compatible = "6.0.16", "6.0.16" }, SeverityFail, "version", "Redis 6.0.16 is too old"},
-		"old enough":  {func(m *MasterReport) { m.Version, m.compatible = "6.2.0", "6.2.0" }, SeverityOK, "version", "Redis 6.2.0"},
-		"new":         {func(m *MasterReport) { m.Version, m.compatible = "10.0.1", "10.0.1" }, SeverityOK, "version", "Redis 10.0.1"},
-		"no INFO":     {func(m *MasterReport) { m.Version, m.compatible = "9", "" }, SeverityNote, "version", "should be able to do what Redis 6.2 can"},
-		"no version":  {func(m *MasterReport) { m.Version, m.compatible = "", "" }, SeverityNote, "version", "does not tell its version"},
-		"far":         {func(m *MasterReport) { m.RoundTrip.Median = 6 * time.Millisecond }, SeverityFail, "roundtrip", "raise --decision-timeout"},
-		"tail":        {func(m *MasterReport) { m.RoundTrip.P99 = 3 * time.Millisecond }, SeverityWarn, "roundtrip", "now and then"},
-		"slow dial":   {func(m *MasterReport) { m.Connect = time.Second }, SeverityWarn, "master", "longer than the 300ms"},
-		"fast clock":  {func(m *MasterReport) { m.Clock.Offset = 3 * time.Second }, SeverityWarn, "clock", "3s off"},
-		"slow clock":  {func(m *MasterReport) { m.Clock.Offset = -time.Hour }, SeverityWarn, "clock", "1h0m0s off"},
-		"no clock":    {func(m *MasterReport) { m.Clock = Clock{} }, SeverityWarn, "clock", "could not be read"},
-		"cost":        {func(*MasterReport) {}, SeverityOK, "cost", "17µs alone, and for 3µs among 64: it decides 333,000 a second"},
-		"no cost":     {func(m *MasterReport) { m.Decision = Decision{} }, SeverityWarn, "cost", "could not be measured"},
-		"no policy":   {func(m *MasterReport) { m.MemoryPolicy = "" }, SeverityNote, "memory", "noeviction"},
-		"no AOF told": {func(m *MasterReport) { m.AOF = nil }, SeverityNote, "persistence", "need one"},
-		"elsewhere":   {func(m *MasterReport) { m.Addr = "10.0.0.1:6379" }, SeverityWarn, "tls", "private network"},
-		"by name":     {func(m *MasterReport) { m.Addr = "redis:6379" }, SeverityWarn, "tls", "private network"},
-		"down":        {func(m *MasterReport) { m.ClusterState = "fail" }, SeverityFail, "state", "refuses every call"},
-		"coverage":    {func(m *MasterReport) { m.FullCoverage = "yes" }, SeverityWarn, "coverage", "set cluster-require-full-coverage no"},
-		"no batch":    {func(m *MasterReport) { m.Probes.Batch = "OOM" }, SeverityFail, "batch", "(OOM)"},
-		"not tried":   {func(m *MasterReport) { m.Probes.Secret = "" }, SeverityNote, "secret", "not tried"},
-		"no keys":     {func(m *MasterReport) { m.Probes = Probes{} }, SeverityFail, "evalsha", "was not tried"},
+		"old":             {func(m *MasterReport) { m.Version, m.compatible = "6.0.16", "6.0.16" }, SeverityFail, "version", "Redis 6.0.16 is too old"},
+		"old enough":      {func(m *MasterReport) { m.Version, m.compatible = "6.2.0", "6.2.0" }, SeverityOK, "version", "Redis 6.2.0"},
+		"new":             {func(m *MasterReport) { m.Version, m.compatible = "10.0.1", "10.0.1" }, SeverityOK, "version", "Redis 10.0.1"},
+		"no INFO":         {func(m *MasterReport) { m.Version, m.compatible = "9", "" }, SeverityNote, "version", "should be able to do what Redis 6.2 can"},
+		"no version":      {func(m *MasterReport) { m.Version, m.compatible = "", "" }, SeverityNote, "version", "does not report its version"},
+		"far":             {func(m *MasterReport) { m.RoundTrip.Median = 6 * time.Millisecond }, SeverityFail, "roundtrip", "raise --decision-timeout"},
+		"tail":            {func(m *MasterReport) { m.RoundTrip.P99 = 3 * time.Millisecond }, SeverityWarn, "roundtrip", "now and then"},
+		"slow dial":       {func(m *MasterReport) { m.Connect = time.Second }, SeverityWarn, "master", "longer than the 300ms"},
+		"fast clock":      {func(m *MasterReport) { m.Clock.Offset = 3 * time.Second }, SeverityWarn, "clock", "3s off"},
+		"slow clock":      {func(m *MasterReport) { m.Clock.Offset = -time.Hour }, SeverityWarn, "clock", "1h0m0s off"},
+		"no clock":        {func(m *MasterReport) { m.Clock = Clock{} }, SeverityWarn, "clock", "could not be read"},
+		"cost":            {func(*MasterReport) {}, SeverityOK, "cost", "17µs alone, and for 3µs among 64: it decides 333,000 a second"},
+		"no cost":         {func(m *MasterReport) { m.Decision = Decision{} }, SeverityWarn, "cost", "could not be measured"},
+		"no policy":       {func(m *MasterReport) { m.MemoryPolicy = "" }, SeverityNote, "memory", "noeviction"},
+		"no AOF reported": {func(m *MasterReport) { m.AOF = nil }, SeverityNote, "persistence", "need one"},
+		"elsewhere":       {func(m *MasterReport) { m.Addr = "10.0.0.1:6379" }, SeverityWarn, "tls", "private network"},
+		"by name":         {func(m *MasterReport) { m.Addr = "redis:6379" }, SeverityWarn, "tls", "private network"},
+		"down":            {func(m *MasterReport) { m.ClusterState = "fail" }, SeverityFail, "state", "refuses every call"},
+		"coverage":        {func(m *MasterReport) { m.FullCoverage = "yes" }, SeverityWarn, "coverage", "set cluster-require-full-coverage no"},
+		"no batch":        {func(m *MasterReport) { m.Probes.Batch = "OOM" }, SeverityFail, "batch", "(OOM)"},
+		"not tried":       {func(m *MasterReport) { m.Probes.Secret = "" }, SeverityNote, "secret", "not tried"},
+		"no keys":         {func(m *MasterReport) { m.Probes = Probes{} }, SeverityFail, "evalsha", "was not tried"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := judged(row.change)
+			r := checked(row.change)
 			r.expect(t, row.severity, row.check, row.text)
-			if want := max(SeverityNote, row.severity); r.Verdict != want { // tls is a note at least
+			if want := max(SeverityNote, row.severity); r.Verdict != want { // tls is at least a note
 				t.Errorf("the verdict is %s, want %s", r.Verdict, want)
 			}
 		})
@@ -109,7 +109,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestProbeTags: a master with a single slot has keys too.
+// TestProbeTags checks that a master with a single slot has keys too.
 func TestProbeTags(t *testing.T) {
 	all := probeTags("run", func(uint16) bool { return true })
 	one := probeTags("run", func(slot uint16) bool { return slot == 4711 })

@@ -10,18 +10,18 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// How much is asked of a master to measure it: well below a tenth of a second of
-// its time.
+// The number of commands for measuring a master: they take well below a tenth of a second
+// of its time.
 const (
 	clockReadings = 5
 	pings         = 100
 	rounds        = 20
-	aloneCalls    = 16 // a round, one after the other
+	aloneCalls    = 16 // per round, one after the other
 	batchSize     = 64
 )
 
-// measure finds out how fast the master is, and stops when the connection is
-// lost. After until it goes on with fewer readings.
+// measure measures the speed of the master, and stops if the connection is lost. After
+// until it makes do with the readings that it has.
 func (s *nodeInspection) measure(ctx context.Context, until time.Time) {
 	half := time.Now().Add(time.Until(until) / 2)
 	steps := []func() error{
@@ -40,8 +40,8 @@ func (s *nodeInspection) measure(ctx context.Context, until time.Time) {
 	}
 }
 
-// exchange sends commands and reads n replies. The first that each does not like,
-// or that is a refusal, is returned as an error when all are read.
+// exchange sends commands and reads n replies. It returns the first error of each, or the
+// first error reply, after all replies are read.
 func (s *nodeInspection) exchange(out []byte, n int, each func(i int, words []string) error) error {
 	if _, err := s.conn.Write(out); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (s *nodeInspection) exchange(out []byte, n int, each func(i int, words []st
 	return first
 }
 
-// readClock compares the clocks by the reading that took least.
+// readClock compares the clocks, using the reading with the shortest round trip.
 func (s *nodeInspection) readClock(ctx context.Context) error {
 	c := &s.report.Clock
 	for i := range clockReadings {
@@ -84,7 +84,7 @@ func (s *nodeInspection) readClock(ctx context.Context) error {
 	return nil
 }
 
-// parseTime reads a reply to TIME.
+// parseTime parses a reply to TIME.
 func parseTime(words []string) (time.Time, error) {
 	if len(words) != 2 {
 		return time.Time{}, errReply
@@ -114,8 +114,8 @@ func (s *nodeInspection) ping(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// decide measures decisions, one to a call and many, on buckets that it writes
-// as real ones are.
+// decide measures decisions, one in a call and batchSize in a batch, on buckets that it
+// writes like a real take.
 func (s *nodeInspection) decide(ctx context.Context, until time.Time) error {
 	if !s.ready(ctx) {
 		return nil
@@ -156,9 +156,9 @@ func (s *nodeInspection) decide(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// clockFlight sends a flight a number of times, and returns for how long the
-// master was busy with it by its own clock: commands of others hardly come between
-// those of one connection that arrive together.
+// clockFlight sends a batch a number of times. It returns how long the master was busy with
+// it, by the master's clock: commands of other connections rarely run between commands of
+// one connection that arrive together.
 func (s *nodeInspection) clockFlight(b *batch, times int) (time.Duration, error) {
 	out := appendCommand(nil, "TIME")
 	for range times {

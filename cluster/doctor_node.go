@@ -10,18 +10,18 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// nodeInspection is a master that is examined.
+// nodeInspection is the inspection of one master.
 type nodeInspection struct {
 	node   *node
 	dialer *dialer
-	tags   []string  // keys that begin with one of these are the master's
-	keys   []string  // that may have been written, to be removed
-	conn   *nodeConn // nil when there is none, or no more
+	tags   []string  // prefixes of keys that the master owns
+	keys   []string  // keys to remove, which may have been written
+	conn   *nodeConn // nil without a connection
 	report *MasterReport
 }
 
-// examine connects as a lane would, and finds out what the master is and what it
-// lets be done.
+// examine connects like a pipeline, and finds out the state of the master and the rights of
+// the user.
 func (s *nodeInspection) examine(ctx context.Context) {
 	began := time.Now()
 	conn, err := s.dialer.dial(ctx)
@@ -41,7 +41,7 @@ func (s *nodeInspection) examine(ctx context.Context) {
 	}
 }
 
-// readInfo asks the master what it is. What it does not tell stays empty.
+// readInfo reads INFO. Fields that the master does not report stay empty.
 func (s *nodeInspection) readInfo(ctx context.Context) {
 	info, err := s.node.client.Info(ctx).Result()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *nodeInspection) readInfo(ctx context.Context) {
 	}
 }
 
-// readInfo reads an INFO reply.
+// readInfo parses an INFO reply.
 func (m *MasterReport) readInfo(info string) {
 	m.compatible = infoField(info, "redis_version")
 	m.Server, m.Version = "Redis", m.compatible
@@ -74,8 +74,8 @@ func (m *MasterReport) readInfo(info string) {
 	}
 }
 
-// replicaAddr returns the address in ip=...,port=...,state=...,... of a replica
-// that is there.
+// replicaAddr returns the address in text, ip=...,port=...,state=...,..., if the replica is
+// online.
 func replicaAddr(text string) string {
 	fields := map[string]string{}
 	for field := range strings.SplitSeq(text, ",") {
@@ -88,7 +88,7 @@ func replicaAddr(text string) string {
 	return net.JoinHostPort(fields["ip"], fields["port"])
 }
 
-// askVersion asks for what INFO did not tell.
+// askVersion reads from HELLO the version that INFO does not contain.
 func (s *nodeInspection) askVersion(ctx context.Context) (server, version string) {
 	hello, err := s.node.client.Do(ctx, "HELLO").Slice()
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *nodeInspection) askVersion(ctx context.Context) (server, version string
 	return server, version
 }
 
-// readClusterInfo reads what the master says of its cluster.
+// readClusterInfo reads CLUSTER INFO.
 func (s *nodeInspection) readClusterInfo(ctx context.Context) {
 	info, err := s.node.client.ClusterInfo(ctx).Result()
 	if err != nil {
@@ -116,8 +116,9 @@ func (s *nodeInspection) readClusterInfo(ctx context.Context) {
 	s.report.FullCoverage = fullCoverage(info)
 }
 
-// fullCoverage tells cluster-require-full-coverage from a CLUSTER INFO reply, as
-// far as that gives it away: by how the node takes it that slots are missing.
+// fullCoverage derives cluster-require-full-coverage from a CLUSTER INFO reply. That is
+// possible only while slots are missing: the state of the cluster then depends on the
+// setting.
 func fullCoverage(info string) string {
 	missing := infoField(info, "cluster_slots_assigned") != fmt.Sprint(limit.NumHashSlots) || infoField(info, "cluster_slots_fail") != "0"
 	switch state := infoField(info, "cluster_state"); {
@@ -130,8 +131,8 @@ func fullCoverage(info string) string {
 	}
 }
 
-// probe finds out what the script may do, from reading to writing. It ends when the
-// script does not run at all, and when the connection is lost.
+// probe finds out what the script may do, from reading to writing. It stops if the script
+// does not run at all, or if the connection is lost.
 func (s *nodeInspection) probe(ctx context.Context) {
 	tag, p := s.tags[0], &s.report.Probes
 	one := probeItem(tag+":one", "")
@@ -145,7 +146,7 @@ func (s *nodeInspection) probe(ctx context.Context) {
 		return
 	}
 	s.keys = append(s.keys, tag, tag+":one", tag+":log", tag+":secret", tag+":instances")
-	// One bucket and several are read by different commands.
+	// A call with one bucket and a call with several use different commands.
 	if s.decides(ctx, &p.Write, opTake, forms, forms[:1]) {
 		log := probeItem(tag+":log", "")
 		log.Limit = probeLogLimit
@@ -155,7 +156,7 @@ func (s *nodeInspection) probe(ctx context.Context) {
 	}
 }
 
-// decides has the script decide calls with declared keys.
+// decides runs calls with declared keys as a probe.
 func (s *nodeInspection) decides(ctx context.Context, what *Outcome, v op, calls ...[]limit.Item) bool {
 	return s.try(ctx, what, func() error {
 		return s.dialer.try(s.conn, s.dialer.probeBatch(v, batchOptions{declared: true}, calls...))
@@ -176,8 +177,8 @@ func (s *nodeInspection) try(ctx context.Context, what *Outcome, probe func() er
 	return false
 }
 
-// ready bounds the next exchange, unless there is to be none because ctx has
-// ended. An exchange that has begun is not cut short: what it sent would be done
+// ready sets the deadline of the next exchange. It reports false if there is no connection
+// or ctx has ended. It does not interrupt an exchange in progress: its commands could run
 // after the keys are removed.
 func (s *nodeInspection) ready(ctx context.Context) bool {
 	if s.conn == nil || ctx.Err() != nil {
@@ -191,20 +192,20 @@ func (s *nodeInspection) ready(ctx context.Context) bool {
 	return true
 }
 
-// disconnect notes why there is no connection any more.
+// disconnect records why the connection was lost, and closes it.
 func (s *nodeInspection) disconnect(err error) {
-	s.report.Error = "the connection was lost while it was examined: " + explain(err)
+	s.report.Error = "the connection was lost during the inspection: " + explain(err)
 	s.hangUp()
 }
 
-// keepSecret does to a key what agreeing on a secret does.
+// keepSecret runs on a key the commands for agreeing on a secret.
 func (s *nodeInspection) keepSecret(key string) error {
 	const ttl = "5000" // ms
 	out := appendCommand(nil, "SET", key, "probe", "NX", "PX", ttl)
 	return s.exchange(appendCommand(out, "GETEX", key, "PX", ttl), 2, func(int, []string) error { return nil })
 }
 
-// beat does to a key what the heartbeat of a proxy does.
+// beat runs on a key the commands of a proxy's heartbeat.
 func (s *nodeInspection) beat(key string) error {
 	out := appendCommand(nil, "SCRIPT", "LOAD", beatScript.text)
 	out = appendCommand(out, append([]string{"EVALSHA", beatScript.sha, "1", key}, beatArgs("probe")...)...)
@@ -212,7 +213,7 @@ func (s *nodeInspection) beat(key string) error {
 	return s.exchange(out, 3, func(int, []string) error { return nil })
 }
 
-// hangUp ends the connection.
+// hangUp closes the connection.
 func (s *nodeInspection) hangUp() {
 	if s.conn != nil {
 		s.conn.hangUp()
@@ -220,7 +221,8 @@ func (s *nodeInspection) hangUp() {
 	}
 }
 
-// cleanUp removes what was written, also when time is up, and ends the connections.
+// cleanUp removes the keys that were written, even after ctx has ended, and closes the
+// connections.
 func (s *nodeInspection) cleanUp(ctx context.Context) {
 	defer func() { _ = s.node.client.Close() }()
 	s.hangUp()

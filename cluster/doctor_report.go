@@ -5,65 +5,65 @@ import (
 	"time"
 )
 
-// Report is what Inspect found out about a store.
+// Report is the result of Inspect.
 type Report struct {
-	// Verdict is the gravest severity among the findings.
+	// Verdict is the highest severity of the findings.
 	Verdict Severity `json:"verdict"`
-	// Kind is "cluster" or "redis"; empty when neither was found.
+	// Kind is "cluster" or "redis"; empty if neither was found.
 	Kind string `json:"kind,omitempty"`
-	// Mode is how batches travel to most of the masters.
+	// Mode is how batches are sent to most of the masters.
 	Mode      Mode            `json:"mode,omitempty"`
 	Addresses []AddressReport `json:"addresses"`
 	Masters   []MasterReport  `json:"masters"`
 	Findings  []Finding       `json:"findings"`
 }
 
-// AddressReport is what became of an address that the store was looked for at.
+// AddressReport is the result for one address of the store.
 type AddressReport struct {
 	Addr string `json:"addr"`
-	// Role is what the node says it is: master, slave or sentinel.
+	// Role is the role that the node reports: master, slave or sentinel.
 	Role string `json:"role,omitempty"`
-	// Master is the address of a replica's master, where it has one.
+	// Master is the address of a replica's master, if it has one.
 	Master string `json:"master,omitempty"`
-	// Error says why a store cannot be learnt from it; empty when it can.
+	// Error is the reason why the topology cannot be fetched from it; empty if it can.
 	Error string `json:"error,omitempty"`
 
-	run        string // the run id of one that is no cluster
-	otherStore bool   // it leads to another store than the first address
+	run        string // run id of a node outside a cluster
+	otherStore bool   // it belongs to another store than the first address
 }
 
-// MasterReport is what one master of the store does.
+// MasterReport is the result for one master of the store.
 type MasterReport struct {
 	Addr string `json:"addr"`
-	// Error says why it could not be examined, or only in part.
+	// Error is the reason why the master could not be examined, or only partly.
 	Error    string   `json:"error,omitempty"`
 	Slots    string   `json:"slots,omitempty"` // of a cluster: "0-5460 7000"
 	Replicas []string `json:"replicas"`
 	Server   string   `json:"server,omitempty"` // Redis or Valkey
 	Version  string   `json:"version,omitempty"`
 	Mode     Mode     `json:"mode,omitempty"`
-	// Connect is how long it took to connect, load the script and probe.
+	// Connect is the time for connecting, loading the script and probing.
 	Connect time.Duration `json:"connect_ns"`
 	Clock   Clock         `json:"clock"`
-	// RoundTrip is how long a PING takes.
+	// RoundTrip is the duration of a PING.
 	RoundTrip RoundTrip `json:"round_trip"`
 	Decision  Decision  `json:"decision"`
-	// MemoryPolicy is maxmemory-policy, empty when the node does not tell.
+	// MemoryPolicy is maxmemory-policy, empty if the node does not report it.
 	MemoryPolicy string `json:"maxmemory_policy,omitempty"`
-	// AOF says whether every write is kept on disk; nil when the node does not
-	// tell.
+	// AOF reports whether every write is appended to a file; nil if the node does not
+	// report it.
 	AOF *bool `json:"aof"`
-	// ClusterState is what the node calls its cluster: ok or fail.
+	// ClusterState is the cluster state that the node reports: ok or fail.
 	ClusterState string `json:"cluster_state,omitempty"`
-	// FullCoverage is cluster-require-full-coverage, yes or no, where the state of
-	// the cluster gives it away.
+	// FullCoverage is cluster-require-full-coverage, yes or no, if the state of the cluster
+	// shows it.
 	FullCoverage string `json:"full_coverage,omitempty"`
 	Probes       Probes `json:"probes"`
 
-	compatible string // the version of Redis that it is compatible with
+	compatible string // compatible version of Redis
 }
 
-// Probes are what a master was asked to do.
+// Probes are the results of the probes of a master.
 type Probes struct {
 	Script Outcome `json:"script"`          // run a script that was loaded
 	Keys   Outcome `json:"keys_in_a_slot"`  // run it on several keys of one slot
@@ -76,14 +76,14 @@ type Probes struct {
 	Remove Outcome `json:"remove"`          // remove what the probes wrote
 }
 
-// Outcome is what came of a probe: Done, the reason why not, or nothing when it
+// Outcome is the result of a probe: Done, the reason of the failure, or empty if the probe
 // was not made.
 type Outcome string
 
-// Done is the outcome of a probe that did what it should.
+// Done is the outcome of a successful probe.
 const Done Outcome = "ok"
 
-// outcome returns what came of a probe that ended with err.
+// outcome returns the outcome of a probe that returned err.
 func outcome(err error) Outcome {
 	if err != nil {
 		return Outcome(err.Error())
@@ -91,15 +91,15 @@ func outcome(err error) Outcome {
 	return Done
 }
 
-// Clock is a master's clock beside that of this machine.
+// Clock compares a master's clock with that of this machine.
 type Clock struct {
-	// Offset is how far the master's is ahead.
+	// Offset is how far the master's clock is ahead.
 	Offset time.Duration `json:"offset_ns"`
-	// Within is how far off Offset may be.
+	// Within is the maximum error of Offset.
 	Within time.Duration `json:"within_ns"`
 }
 
-// RoundTrip is how long a number of exchanges took, one after the other.
+// RoundTrip is the duration of a number of sequential exchanges.
 type RoundTrip struct {
 	Exchanges int           `json:"exchanges"`
 	Min       time.Duration `json:"min_ns"`
@@ -107,7 +107,7 @@ type RoundTrip struct {
 	P99       time.Duration `json:"p99_ns"`
 }
 
-// summarize returns the round trip of exchanges that took as long as times.
+// summarize returns the round trip of exchanges with the given durations.
 func summarize(times []time.Duration) RoundTrip {
 	if len(times) == 0 {
 		return RoundTrip{}
@@ -117,34 +117,34 @@ func summarize(times []time.Duration) RoundTrip {
 	return RoundTrip{Exchanges: n, Min: times[0], Median: times[n/2], P99: times[(n*99+99)/100-1]}
 }
 
-// Decision is how long a master is busy with one decision on one bucket, by its
-// own clock: the median of a number of calls.
+// Decision is how long one decision on one bucket keeps a master busy, by the master's
+// clock: the median of a number of calls.
 type Decision struct {
-	// Calls is how many decisions were made to find out.
+	// Calls is the number of decisions that were measured.
 	Calls int `json:"calls"`
-	// Alone is one that is made by a call of its own, and Batched one of
-	// BatchSize that travel together.
+	// Alone is for a decision in a call of its own, and Batched for one of BatchSize in a
+	// batch.
 	Alone     time.Duration `json:"alone_ns"`
 	Batched   time.Duration `json:"batched_ns"`
 	BatchSize int           `json:"batch_size"`
 }
 
-// Mode is how batches of checks travel to a master.
+// Mode is how batches of checks are sent to a master.
 type Mode string
 
-// The modes. All of them decide the same.
+// The modes. All of them make the same decisions.
 const (
-	// ModeSingle is one script call for a batch, which declares its keys: that of
-	// a Redis that is no cluster.
+	// ModeSingle is one script call for a batch, which declares its keys: for a Redis
+	// without cluster mode.
 	ModeSingle Mode = "single"
-	// ModeShardWide is one script call for a batch, which does not declare its
-	// keys, because they live in many slots of a cluster.
+	// ModeShardWide is one script call for a batch, which does not declare its keys,
+	// because they are in many slots of a cluster.
 	ModeShardWide Mode = "shard-wide"
 	// ModePerSlot is a script call for each slot in a batch.
 	ModePerSlot Mode = "per-slot"
 )
 
-// String says what the mode means.
+// String describes the mode.
 func (m Mode) String() string {
 	switch m {
 	case ModeSingle:
@@ -158,7 +158,7 @@ func (m Mode) String() string {
 	}
 }
 
-// mode returns what the options of a connection are called.
+// mode returns the mode of a connection with these options.
 func (o batchOptions) mode() Mode {
 	switch {
 	case !o.acrossSlots:
@@ -170,25 +170,26 @@ func (o batchOptions) mode() Mode {
 	}
 }
 
-// Finding says of one property of the store what it means.
+// Finding is the assessment of one property of the store.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Check is the property, one word.
+	// Check is the name of the property, one word.
 	Check string `json:"check"`
-	// Nodes are the addresses that it was found at; none when it is about the store.
+	// Nodes are the addresses of the nodes concerned; none if the finding is about the
+	// store.
 	Nodes []string `json:"nodes,omitempty"`
-	// Text is what was found and, unless all is well, what would be right.
+	// Text is the observation and, unless all is well, the remedy.
 	Text string `json:"text"`
 }
 
-// Severity says how grave a finding is.
+// Severity is the severity of a finding.
 type Severity uint8
 
 // The severities, in ascending order.
 const (
 	SeverityOK   Severity = iota
 	SeverityNote          // worth knowing
-	SeverityWarn          // works, and should be mended
+	SeverityWarn          // works, but should be fixed
 	SeverityFail          // a proxy would not work, or not well
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 
-// inspect examines a store with the patience that a loaded machine needs.
+// inspect inspects a store with timeouts for a loaded machine.
 func inspect(tb testing.TB, addrs ...string) *Report {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
@@ -29,7 +29,7 @@ func inspect(tb testing.TB, addrs ...string) *Report {
 	return r
 }
 
-// text returns the report as it can be read in a failure.
+// text formats the report for failure messages.
 func (r *Report) text() string {
 	masters, _ := json.Marshal(r.Masters)
 	text := fmt.Sprintf("%s, mode %s, masters %s\n", r.Kind, r.Mode, masters)
@@ -39,8 +39,8 @@ func (r *Report) text() string {
 	return text
 }
 
-// expect fails unless the report has a finding of a check with the severity,
-// whose text holds part.
+// expect fails unless the report has a finding of a check with this severity, whose text
+// contains part.
 func (r *Report) expect(tb testing.TB, severity Severity, check, part string) {
 	tb.Helper()
 	for _, f := range r.Findings {
@@ -51,7 +51,7 @@ func (r *Report) expect(tb testing.TB, severity Severity, check, part string) {
 	tb.Errorf("no %s %s with %q in %s", severity, check, part, r.text())
 }
 
-// noProbeKeys fails if a key is left behind on the masters.
+// noProbeKeys fails if a key is left on the masters.
 func noProbeKeys(tb testing.TB, nodes ...*redistest.Node) {
 	tb.Helper()
 	for _, n := range nodes {
@@ -75,8 +75,8 @@ func TestInspectSingle(t *testing.T) {
 	}
 }
 
-// TestInspectCluster: every master is found, measured and left as it was, from
-// whichever node one begins, and the mode is the one that a store uses.
+// TestInspectCluster checks that every master is found, measured and left unchanged,
+// whichever node comes first, and that the mode is the one that a store uses.
 func TestInspectCluster(t *testing.T) {
 	c := redistest.SharedCluster(t)
 	server := "Redis"
@@ -118,8 +118,7 @@ func TestInspectCluster(t *testing.T) {
 	}
 }
 
-// TestInspectDeclaredKeys: a store that is told to declare its keys is inspected
-// so.
+// TestInspectDeclaredKeys checks the inspection of a store with DeclaredKeys.
 func TestInspectDeclaredKeys(t *testing.T) {
 	c := redistest.SharedCluster(t)
 	r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: c.Addrs(), DeclaredKeys: true}, DecisionTimeout: time.Second})
@@ -130,8 +129,8 @@ func TestInspectDeclaredKeys(t *testing.T) {
 	noProbeKeys(t, c.Masters(t)...)
 }
 
-// restrict leaves the user that needs no password the given rights, and returns
-// a client of one that may do all.
+// restrict reduces the default user to the given rights, and returns a client of a user
+// with all rights.
 func restrict(tb testing.TB, n *redistest.Node, rights ...string) *redis.Client {
 	tb.Helper()
 	n.CLI(tb, "ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
@@ -146,9 +145,8 @@ func restrict(tb testing.TB, n *redistest.Node, rights ...string) *redis.Client 
 	return admin
 }
 
-// noRefusals fails if since the user was restricted a command was refused for
-// want of a right, or one was sent that is for administrators, but for those by
-// which the test does so.
+// noRefusals fails if since restrict a command was refused for lack of rights, or a command
+// for administrators was sent, except by the test itself.
 func noRefusals(tb testing.TB, admin *redis.Client) {
 	tb.Helper()
 	refused, err := admin.ACLLog(tb.Context(), 10).Result()
@@ -170,9 +168,9 @@ func noRefusals(tb testing.TB, admin *redis.Client) {
 	}
 }
 
-// TestInspectWithTheRightsItNames: a user with the rights that a report names,
-// who has neither CONFIG nor DEBUG nor anything else of an administrator but ROLE
-// and INFO, is enough for an inspection and for a store.
+// TestInspectWithTheRightsItNames checks that the rights in a report are enough for an
+// inspection and for a store. They include neither CONFIG nor DEBUG nor any other right of
+// an administrator except ROLE and INFO.
 func TestInspectWithTheRightsItNames(t *testing.T) {
 	for name, node := range map[string]*redistest.Node{
 		"single": redistest.Start(t), "cluster": redistest.StartCluster(t, 1, 0).Nodes[0],
@@ -207,8 +205,8 @@ func TestInspectWithTheRightsItNames(t *testing.T) {
 	}
 }
 
-// TestRightsNameTheScriptsCommands: a script that uses another command finds it
-// missing here, even where it can do without.
+// TestRightsNameTheScriptsCommands fails if a script uses a command that is not in Rights,
+// even if the script works without it.
 func TestRightsNameTheScriptsCommands(t *testing.T) {
 	known, err := client(t, redistest.SharedNode(t).Addr).Command(t.Context()).Result()
 	if err != nil {
@@ -229,13 +227,13 @@ func TestRightsNameTheScriptsCommands(t *testing.T) {
 	}
 }
 
-// TestInspectRefusals: what a user may not do is said, one by one, with the rights
-// that are needed, and what can be examined nevertheless is.
+// TestInspectRefusals checks that each missing right is reported, together with the needed
+// rights, and that everything else is examined nevertheless.
 func TestInspectRefusals(t *testing.T) {
 	c := redistest.StartCluster(t, 1, 0)
 	node := c.Nodes[0]
 	for _, row := range []struct {
-		without  string // of the rights
+		without  string // one of the rights
 		severity Severity
 		check    string
 		text     string
@@ -272,7 +270,7 @@ func TestInspectRefusals(t *testing.T) {
 			if row.severity == SeverityFail || row.check == "removal" {
 				r.expect(t, SeverityNote, "rights", "+evalsha")
 			}
-			// What could not be removed expires.
+			// Keys that could not be removed expire.
 			eventually(t, 20*time.Second, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
 			if err := admin.Do(t.Context(), "ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all").Err(); err != nil {
 				t.Fatal(err)
@@ -281,12 +279,12 @@ func TestInspectRefusals(t *testing.T) {
 	}
 }
 
-// TestInspectRefusedMode: where keys that are not declared are refused, the mode
-// is the one that a store falls back to, and the reason is told.
+// TestInspectRefusedMode checks the mode and its reason in the report if undeclared keys
+// are refused: it is the mode that a store falls back to.
 func TestInspectRefusedMode(t *testing.T) {
 	node := redistest.StartCluster(t, 1, 0).Nodes[0]
-	// The probe of a connection, of keys that are not declared, is refused for its
-	// keys; those of an inspection have a dot in their tags.
+	// The connection's probe of undeclared keys is refused because of its keys; those of an
+	// inspection have a dot in their tags.
 	restrict(t, node, append([]string{"~lg:probe:{*.*}*"}, strings.Fields(Rights)[1:]...)...)
 	r := inspect(t, node.Addr)
 	if m := r.Masters[0]; r.Mode != ModePerSlot || m.Probes.Shard == Done || m.Probes.Batch != Done {
@@ -303,7 +301,8 @@ func TestInspectRefusedMode(t *testing.T) {
 	}
 }
 
-// TestInspectSettings: settings that make a store forget, or refuse, are seen.
+// TestInspectSettings checks that settings which make a store lose data or refuse calls are
+// reported.
 func TestInspectSettings(t *testing.T) {
 	t.Run("kept", func(t *testing.T) {
 		node := redistest.Start(t, "--appendonly", "yes", "--maxmemory-policy", "allkeys-lru")
@@ -323,8 +322,8 @@ func TestInspectSettings(t *testing.T) {
 	})
 }
 
-// TestInspectCoverage: cluster-require-full-coverage is read from how a node takes
-// it that a slot is missing.
+// TestInspectCoverage checks that cluster-require-full-coverage is derived from the state
+// of a node while a slot is missing.
 func TestInspectCoverage(t *testing.T) {
 	for setting, want := range map[string]Severity{"yes": SeverityWarn, "no": SeverityOK} {
 		t.Run(setting, func(t *testing.T) {
@@ -342,8 +341,8 @@ func TestInspectCoverage(t *testing.T) {
 	}
 }
 
-// TestInspectLostMasters: what is wrong with one master hides nothing of the
-// others.
+// TestInspectLostMasters checks that a problem of one master does not hide the findings of
+// the others.
 func TestInspectLostMasters(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, "--cluster-node-timeout", "60000")
 	c.Nodes[0].Kill()
@@ -361,7 +360,7 @@ func TestInspectLostMasters(t *testing.T) {
 	t.Logf("it took %s", time.Since(began))
 }
 
-// TestInspectInterrupted: an inspection ends when its time is up, says so, and
+// TestInspectInterrupted checks that an inspection ends with its context, reports that, and
 // leaves no key behind.
 func TestInspectInterrupted(t *testing.T) {
 	node := redistest.Start(t)

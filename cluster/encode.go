@@ -8,14 +8,14 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Flags of a limit, see read_limit in prelude.lua.
+// The flags of a limit, see read_limit in prelude.lua.
 const (
 	flagField    = 1
 	flagEnforced = 2
 	flagOneField = 4
 )
 
-// encode writes the commands of a flight into f.out, see main.lua.
+// encode writes the commands of a batch into b.out, see main.lua.
 func (b *batch) encode(sha string) {
 	for i := range b.commands {
 		c := &b.commands[i]
@@ -56,7 +56,7 @@ func (b *batch) encodeCommand(c *command, sha string) {
 	b.out = append(b.out, b.body...)
 }
 
-// encodeCall writes how a command begins whose words number so many.
+// encodeCall writes the start of a command, whose keys and arguments number words.
 func (b *batch) encodeCall(c *command, sha string, numkeys, words int) {
 	if c.route.asking {
 		b.out = appendCommand(b.out, "ASKING")
@@ -67,7 +67,7 @@ func (b *batch) encodeCall(c *command, sha string, numkeys, words int) {
 	b.out = appendNumber(b.out, int64(numkeys))
 }
 
-// encodeKeys writes the keys of a call, and returns how many.
+// encodeKeys writes the keys of a call and returns their number.
 func (b *batch) encodeKeys(items []limit.Item) int {
 	n, hash := 0, false
 	for i := range items {
@@ -86,10 +86,10 @@ func (b *batch) encodeKeys(items []limit.Item) int {
 	return n
 }
 
-// opNames are the names of what a run does, for one check a call and for several.
+// opNames are the script's names of an op, for one check a call and for several.
 var opNames = [...][2]string{opTake: {"take", "takes"}, opPeek: {"peek", "peeks"}, opRefund: {"refund", "refund"}}
 
-// encodeRun writes a run, and returns how many arguments it has.
+// encodeRun writes a run and returns the number of its arguments.
 func (b *batch) encodeRun(c *command, r *callRun) int {
 	word := opNames[r.op][0]
 	switch {
@@ -147,8 +147,8 @@ func (b *batch) encodeGroup(r *callRun, g *coalescedCall) int {
 	return n
 }
 
-// appendLimit appends what the script needs to know of an item's limit, and its
-// cost.
+// appendLimit appends the parameters of an item's limit that the script needs, and the
+// item's cost.
 func appendLimit(b []byte, it *limit.Item) []byte {
 	p := &it.Limit.Params
 	flags := int64(0)
@@ -178,7 +178,8 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 	return b
 }
 
-// appendDouble appends a number as Lua keeps it: all that are sent are exact so.
+// appendDouble appends a number as a Lua number: every number that is sent is exact as a
+// double.
 func appendDouble(b []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
 }

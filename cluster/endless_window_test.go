@@ -10,8 +10,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestWindowOfYears: a window that somebody planted, longer than any limit's, does not keep
-// the node busy.
+// TestWindowOfYears checks that a planted window, longer than that of any limit, does not
+// keep the node busy.
 func TestWindowOfYears(t *testing.T) {
 	node := redistest.Start(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)

@@ -12,21 +12,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errNoNode is why a call was never sent: nobody is known to own its slot.
+// errNoNode is the error of a call that was never sent: no known node owns its slot.
 var errNoNode = errors.New("send call: no node owns its slot")
 
-// errNoMaster is why there is nobody to ask at all.
+// errNoMaster is returned while no master is known.
 var errNoMaster = errors.New("no master of the store is known: it has not been reached yet, or a single Redis has become a replica")
 
-// errBreaker is why a call was never sent: its shard has not answered for a while.
+// errBreaker is the error of a call that was never sent: the breaker of its shard is open.
 var errBreaker = errors.New("send call: the breaker of its shard is open")
 
-// downError is why a call was never sent: there is no connection, because of cause.
+// downError is the error of a call that was never sent: there is no connection, because of
+// cause.
 type downError struct{ cause error }
 
 func (e *downError) Error() string { return "send call: no connection: " + e.cause.Error() }
 
-// kind is that of the network, unless the node lets nobody in.
+// kind returns KindNetwork, unless the node refuses connections for a reason of its own.
 func (e *downError) kind() ErrorKind {
 	switch k := kindOf(e.cause); k {
 	case KindAuth, KindRole, KindLoading, KindMasterDown:
@@ -36,32 +37,32 @@ func (e *downError) kind() ErrorKind {
 	}
 }
 
-// ErrorKind is a kind of trouble with the store, for counting.
+// ErrorKind is a kind of store failure, for counting.
 type ErrorKind uint8
 
-// The kinds of trouble.
+// The kinds of failures.
 const (
 	KindTimeout     ErrorKind = iota // no reply before the deadline: it may have been executed
 	KindNetwork                      // the connection failed
-	KindMoved                        // MOVED: the slot lives elsewhere
+	KindMoved                        // MOVED: another node owns the slot
 	KindAsk                          // ASK: the slot is moving
-	KindTryAgain                     // TRYAGAIN: half of the keys have moved
+	KindTryAgain                     // TRYAGAIN: only some of the keys have moved
 	KindClusterDown                  // CLUSTERDOWN
 	KindReadOnly                     // READONLY: a replica
-	KindLoading                      // LOADING its data
+	KindLoading                      // LOADING: the node loads its data
 	KindMasterDown                   // MASTERDOWN
 	KindOOM                          // out of memory
-	KindBusy                         // BUSY with a script
+	KindBusy                         // BUSY: the node runs a script
 	KindNoReplicas                   // NOREPLICAS
 	KindAuth                         // NOAUTH, WRONGPASS, NOPERM
-	KindWrongType                    // somebody else's value under our key
-	KindFormat                       // a value that is no bucket, or in a format of the future
+	KindWrongType                    // a value of another program under a key of ours
+	KindFormat                       // a value that is not a bucket, or a later format
 	KindRole                         // the node is not a master
-	KindNoNode                       // nobody is known to own the slot
-	KindOverload                     // never sent, because its turn did not come in time
-	KindBreaker                      // never sent, because the shard's breaker is open
-	KindNoScript                     // the script was flushed again and again
-	KindMisconf                      // MISCONF: it cannot save its data, and writes nothing
+	KindNoNode                       // no known node owns the slot
+	KindOverload                     // not sent before its sendBy
+	KindBreaker                      // not sent because the shard's breaker is open
+	KindNoScript                     // the script was flushed repeatedly
+	KindMisconf                      // MISCONF: the node cannot save its data and rejects writes
 	KindOther                        // anything else
 	numKinds
 )
@@ -83,8 +84,8 @@ func Kinds() []ErrorKind {
 	return kinds
 }
 
-// prefixes maps the first word of an error reply to its kind. Texts behind it
-// differ between Redis, Valkey and their versions.
+// prefixes maps the first word of an error reply to its kind. The rest of the text differs
+// between Redis, Valkey and their versions.
 var prefixes = map[string]ErrorKind{
 	"MOVED": KindMoved, "ASK": KindAsk, "TRYAGAIN": KindTryAgain, "CLUSTERDOWN": KindClusterDown,
 	"READONLY": KindReadOnly, "LOADING": KindLoading, "MASTERDOWN": KindMasterDown, "OOM": KindOOM,
@@ -124,8 +125,8 @@ func kindOf(err error) ErrorKind {
 	}
 }
 
-// insideScript are parts of what Redis says when a script's command fails for
-// what would have been a redirect or a refusal outside of one.
+// insideScript lists parts of Redis' error texts for a command that fails inside a script,
+// where outside of one it would be redirected or refused.
 var insideScript = []struct {
 	part string
 	kind ErrorKind
@@ -139,7 +140,7 @@ var insideScript = []struct {
 
 // kindOfReply classifies an error reply.
 func kindOfReply(text string) ErrorKind {
-	if _, inner, ok := strings.Cut(text, ": -"); ok { // as Redis 6 words what failed inside a script
+	if _, inner, ok := strings.Cut(text, ": -"); ok { // the wording of Redis 6 for a failure inside a script
 		text = inner
 	}
 	word, rest, _ := strings.Cut(text, " ")
@@ -157,12 +158,11 @@ func kindOfReply(text string) ErrorKind {
 	return KindOther
 }
 
-// Forbidden reports whether an error says that the user may not do something, or has
-// not logged in.
+// Forbidden reports whether err means that the user lacks a right or has not logged in.
 func Forbidden(err error) bool { return err != nil && kindOf(err) == KindAuth }
 
-// needsReload reports whether trouble of this kind may mean that the
-// topology has changed.
+// needsReload reports whether a failure of this kind may mean that the topology has
+// changed.
 func (k ErrorKind) needsReload() bool {
 	switch k {
 	case KindTimeout, KindNetwork, KindMoved, KindAsk, KindClusterDown, KindReadOnly, KindMasterDown, KindRole, KindNoNode:
@@ -172,9 +172,9 @@ func (k ErrorKind) needsReload() bool {
 	}
 }
 
-// countsAgainstNode reports whether trouble of this kind counts against the node's breaker: the trouble of
-// its transport, or of its own state. A reply about one bucket is no evidence about the
-// others, and a node that sends an unknown reply does reply.
+// countsAgainstNode reports whether a failure of this kind counts against the node's
+// breaker: a failure of the transport or of the node's state. A reply about one bucket is
+// no evidence about the others, and a node that sends an unknown reply does reply.
 func (k ErrorKind) countsAgainstNode() bool {
 	switch k {
 	case KindTimeout, KindNetwork, KindClusterDown, KindReadOnly, KindLoading, KindMasterDown, KindOOM, KindBusy,
@@ -185,10 +185,10 @@ func (k ErrorKind) countsAgainstNode() bool {
 	}
 }
 
-// ofBucket reports whether trouble of this kind is that of one bucket's value.
+// ofBucket reports whether a failure of this kind concerns the value of one bucket.
 func (k ErrorKind) ofBucket() bool { return k == KindWrongType || k == KindFormat }
 
-// counters count what happened to calls.
+// counters counts the results of calls.
 type counters struct {
 	failures    [numKinds]atomic.Int64
 	redirects   [numKinds]atomic.Int64
@@ -199,21 +199,21 @@ type counters struct {
 	roleErrors  atomic.Int64
 }
 
-// Stats is a snapshot of what a store counted.
+// Stats is a snapshot of the counters of a store.
 type Stats struct {
 	// Trouble counts calls that were left undecided, by Kind.
 	Trouble [numKinds]int64
-	// Redirects counts calls that were asked for again where a redirect led, by Kind.
+	// Redirects counts calls that were retried because of a redirect, by Kind.
 	Redirects [numKinds]int64
-	// ScriptLoads counts the times a script had to be loaded into a node.
+	// ScriptLoads counts how often a script had to be loaded into a node.
 	ScriptLoads int64
-	// RefundsLost counts buckets whose units could not be given back, or may have
-	// been taken by a call whose reply did not come.
+	// RefundsLost counts buckets whose units could not be refunded, or may have been taken
+	// by a call whose reply did not arrive.
 	RefundsLost int64
-	// Reloads counts the times the topology was asked for.
+	// Reloads counts how often the topology was reloaded.
 	Reloads int64
 	// Resets counts masters that lost their data.
 	Resets int64
-	// RoleErrors counts connections that were refused because the node is no master.
+	// RoleErrors counts connections that were refused because the node is not a master.
 	RoleErrors int64
 }

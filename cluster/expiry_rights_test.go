@@ -10,8 +10,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestNoKeyWithoutExpiry: where the user may not arm an expiry, buckets that are fields
-// of a hash leave no key behind that would stay for ever.
+// TestNoKeyWithoutExpiry checks that buckets in a hash leave no key without an expiry if
+// the user lacks the right to set one.
 func TestNoKeyWithoutExpiry(t *testing.T) {
 	node := redistest.Start(t)
 	s := open(t, node.Addr)

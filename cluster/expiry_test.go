@@ -30,7 +30,7 @@ func take(t *testing.T, s *Store, set *limit.Set, req limit.Request) []limit.Ite
 	return b.Items
 }
 
-// pttl returns how long a bucket's key lives, in ms.
+// pttl returns the remaining life of a bucket's key, in ms.
 func pttl(t *testing.T, c *redis.Client, it *limit.Item) int64 {
 	t.Helper()
 	d, err := c.PTTL(context.Background(), string(it.Name[:it.KeyLen])).Result()
@@ -40,9 +40,9 @@ func pttl(t *testing.T, c *redis.Client, it *limit.Item) int64 {
 	return d.Milliseconds()
 }
 
-// TestExpiryNeverMints holds the life of every key to the time its bucket needs
-// to be as good as untouched: not a millisecond less, and at most a granule
-// more. Emptied, a bucket of 2000 at 1000/m needs two minutes.
+// TestExpiryNeverMints compares the life of every key with the time that its bucket needs
+// to be equivalent to an untouched one: not a millisecond less, and at most a granule more.
+// After it is emptied, a bucket of 2000 at 1000/m needs two minutes.
 func TestExpiryNeverMints(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
@@ -64,7 +64,7 @@ func TestExpiryNeverMints(t *testing.T) {
 			left := pttl(t, c, it)
 			gone := time.Since(before).Milliseconds() + 1
 			most := it.Reset + p.Granule()/1000
-			// Reset was rounded up, and some time went by since.
+			// Reset was rounded up, and some time has passed since.
 			if least := it.Reset - 1 - gone; left > most || left < least {
 				t.Errorf("%s %s, step %d: the key lives %d ms, want %d to %d", p.Algorithm, spec.Rate, step, left, least, most)
 			}
@@ -72,17 +72,17 @@ func TestExpiryNeverMints(t *testing.T) {
 	}
 }
 
-// TestExpiryArmedSeldom counts the commands that set an expiry: a window needs one,
-// a token bucket one in a granule, and neither one a call.
+// TestExpiryArmedSeldom counts the commands that set an expiry: a window needs one, a token
+// bucket one in each granule, and neither one for each call.
 func TestExpiryArmedSeldom(t *testing.T) {
 	window := spec{ID: "field", By: []string{"tenant"}, Rate: "1000/1d", Algorithm: "sliding_window"}
 	windowKey := spec{ID: "key", By: []string{"tenant", "op"}, Rate: "1000/1d", Algorithm: "sliding_window"}
 	bucket := spec{ID: "bucket", By: []string{"tenant"}, Rate: "1000/1d"}
 	bucket2 := spec{ID: "bucket2", By: []string{"tenant"}, Rate: "500/1d"}
 	bucketKey := spec{ID: "bucket-key", By: []string{"tenant", "op"}, Rate: "1000/1d"}
-	// A hundred units of bucket are filled within one granule, those of bucket2 within
-	// two: each may lie across one boundary more. A bucket with a key of its own gets
-	// its expiry with its value.
+	// A hundred units of bucket refill within one granule, those of bucket2 within two:
+	// each may cross one boundary more. A bucket with a key of its own gets its expiry with
+	// its value.
 	for name, c := range map[string]struct {
 		specs []spec
 		most  int
@@ -126,7 +126,7 @@ func calls(stats, command string) int {
 	return 0
 }
 
-// TestScriptFlush: scripts that the store forgot are loaded again, unseen.
+// TestScriptFlush checks that flushed scripts are loaded again without affecting callers.
 func TestScriptFlush(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
@@ -145,13 +145,13 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
-// TestForeignValues: somebody else's value under a bucket's key, and a format
-// of the future, are left alone and counted.
+// TestForeignValues checks that values of other programs under a bucket's key, and values
+// in a later format, are left unchanged and counted.
 func TestForeignValues(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
 	set := compile(t, spec{ID: "n", By: []string{"tenant", "op"}, Rate: "100/d"})
-	// Six doubles of 2^50: a period that the maths could not take.
+	// Six doubles of 2^50: a period that the maths cannot handle.
 	huge := "\x01" + strings.Repeat("\x00\x00\x00\x00\x00\x00\x10\x43", 6)
 	for op, kind := range map[string]ErrorKind{"list": KindWrongType, "future": KindFormat, "huge": KindFormat} {
 		req := limit.Request{Tenant: "foreign", Op: op, Cost: 1}
@@ -178,8 +178,8 @@ func TestForeignValues(t *testing.T) {
 	}
 }
 
-// TestClockOutsideBounds: a proxy whose clock is off by months decides calendar
-// windows as the store's clock says.
+// TestClockOutsideBounds checks that a proxy with a clock off by months decides calendar
+// windows by the store's clock.
 func TestClockOutsideBounds(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s := open(t, node.Addr)
@@ -196,9 +196,9 @@ func TestClockOutsideBounds(t *testing.T) {
 	}
 }
 
-// TestSlots asks the real cluster where the buckets of 20,002 requests live, whose
-// tenants, ops and users are random and hostile: all of one request in one slot,
-// the one computed here, and no two buckets under one name.
+// TestSlots reads from the real cluster the slots of the buckets of 20,002 requests with
+// random and hostile tenants, ops and users: all buckets of a request are in one slot, the
+// one computed here, and no two buckets share a name.
 func TestSlots(t *testing.T) {
 	cl := redistest.SharedCluster(t)
 	c := client(t, cl.Nodes[0].Addr)
@@ -233,7 +233,7 @@ func TestSlots(t *testing.T) {
 		}
 		for i, r := range replies {
 			if r.Val() != int64(want[i]) {
-				t.Fatalf("a bucket of %+v: slot %d, the cluster says %d", requests[i/4], want[i], r.Val())
+				t.Fatalf("a bucket of %+v: slot %d, the cluster returns %d", requests[i/4], want[i], r.Val())
 			}
 			if want[i] != want[i/4*4] {
 				t.Fatalf("the buckets of %+v lie in slots %d and %d", requests[i/4], want[i/4*4], want[i])
@@ -245,8 +245,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// hostileRequests returns n requests of half as many tenants, each of an op and a
-// user of its own, and two whose op and user look alike one behind the other.
+// hostileRequests returns n requests of half as many tenants, each with an op and a user of
+// its own, and two requests with equal concatenations of op and user.
 func hostileRequests(n int) []limit.Request {
 	names := hostileNames(n)
 	request := func(tenant, op, user string) limit.Request {
@@ -259,7 +259,7 @@ func hostileRequests(n int) []limit.Request {
 	return requests
 }
 
-// hostileNames returns n different tenants, many made of what keys are made of.
+// hostileNames returns n different tenants, many of them composed of parts of keys.
 func hostileNames(n int) []string {
 	alphabet := []string{"{", "}", "%", ":", ";", "=", "a", "7B", "%7D", "lg:t:{", "é", " ", "*", "\\"}
 	names := make([]string, 0, n)
@@ -281,7 +281,8 @@ func hostileNames(n int) []string {
 	return names
 }
 
-// TestAdvice: a store that evicts is warned of, one that does not is not.
+// TestAdvice checks the warning for a store that evicts keys, and that there is none for a
+// store that does not.
 func TestAdvice(t *testing.T) {
 	node := redistest.Start(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
@@ -296,7 +297,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// agreeSecret has a store agree on a secret as it does when it is opened, and returns it.
+// agreeSecret makes a store agree on a secret as Open does, and returns the secret.
 func agreeSecret(tb testing.TB, s *Store, proposal []byte) ([]byte, error) {
 	tb.Helper()
 	secret, err := s.agree(tb.Context(), s.top.Load(), proposal)
@@ -306,8 +307,8 @@ func agreeSecret(tb testing.TB, s *Store, proposal []byte) ([]byte, error) {
 	return secret, err
 }
 
-// TestAgreeSecret: proxies of one store hash alike, the secret expires unless
-// it is prolonged, and it comes back when the store lost it.
+// TestAgreeSecret checks that proxies of one store hash alike, that the secret expires
+// unless it is prolonged, and that it is restored after the store lost it.
 func TestAgreeSecret(t *testing.T) {
 	node := redistest.Start(t)
 	a, b, c := open(t, node.Addr), open(t, node.Addr), client(t, node.Addr)

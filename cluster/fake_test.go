@@ -12,29 +12,29 @@ import (
 	"testing"
 )
 
-// fake is a server that says it is a single Redis and a master, knows every
-// script, and does what a test wants when it is asked to run one.
+// fake is a server that poses as a single Redis master and knows every script. Tests define
+// its reply to EVALSHA.
 type fake struct {
-	tb     testing.TB
-	listen net.Listener
-	run    func(c net.Conn, command []string) error
-	greet  []byte // what it replies to who hands it a script, instead of the usual
-	wg     sync.WaitGroup
-	dialed atomic.Int64
-	runs   atomic.Int64
+	tb       testing.TB
+	listen   net.Listener
+	run      func(c net.Conn, command []string) error
+	greeting []byte // reply to SCRIPT LOAD, instead of the usual one
+	wg       sync.WaitGroup
+	dialed   atomic.Int64
+	runs     atomic.Int64
 
 	mu    sync.Mutex // guards conns
 	conns []net.Conn
 }
 
-// startFake starts a server, which ends with the test if not before.
-func startFake(tb testing.TB, greet []byte, run func(net.Conn, []string) error) *fake {
+// startFake starts a server, which stops with the test at the latest.
+func startFake(tb testing.TB, greeting []byte, run func(net.Conn, []string) error) *fake {
 	tb.Helper()
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fake{tb: tb, listen: listen, run: run, greet: greet}
+	f := &fake{tb: tb, listen: listen, run: run, greeting: greeting}
 	f.wg.Go(f.accept)
 	tb.Cleanup(f.close)
 	return f
@@ -49,7 +49,7 @@ func (f *fake) accept() {
 			return
 		}
 		f.dialed.Add(1)
-		// What is never read must not fit into buffers of megabytes.
+		// Bytes that are never read must not fit into buffers of megabytes.
 		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 		f.mu.Lock()
 		f.conns = append(f.conns, c)
@@ -61,7 +61,7 @@ func (f *fake) accept() {
 	}
 }
 
-// close ends the server and its connections.
+// close closes the server and its connections.
 func (f *fake) close() {
 	_ = f.listen.Close()
 	f.mu.Lock()
@@ -72,7 +72,7 @@ func (f *fake) close() {
 	f.wg.Wait()
 }
 
-// usual is what a Redis replies to what it is asked beside decisions.
+// usual holds the replies of a Redis to everything but decisions.
 var usual = map[string]string{
 	"HELLO": "-ERR unknown command\r\n", "CLIENT": "+OK\r\n", "PING": "+PONG\r\n",
 	"INFO":   "$19\r\ncluster_enabled:0\r\n\r\n",
@@ -80,7 +80,7 @@ var usual = map[string]string{
 	"SCRIPT": "$40\r\n" + strings.Repeat("a", 40) + "\r\n",
 }
 
-// serve answers a connection until something goes wrong.
+// serve answers a connection until an error.
 func (f *fake) serve(c net.Conn) {
 	in := bufio.NewReader(c)
 	for {
@@ -92,8 +92,8 @@ func (f *fake) serve(c net.Conn) {
 		if name == "EVALSHA" {
 			f.runs.Add(1)
 			err = f.run(c, command)
-		} else if name == "SCRIPT" && f.greet != nil {
-			if _, err = c.Write(f.greet); string(f.greet) == "!" {
+		} else if name == "SCRIPT" && f.greeting != nil {
+			if _, err = c.Write(f.greeting); string(f.greeting) == "!" {
 				return
 			}
 		} else {
@@ -105,7 +105,7 @@ func (f *fake) serve(c net.Conn) {
 	}
 }
 
-// readCommand reads a command, as clients send them.
+// readCommand reads a command in the format of clients.
 func readCommand(in *bufio.Reader) ([]string, error) {
 	length := func(kind byte) (int, error) {
 		line, err := in.ReadString('\n')

@@ -9,12 +9,12 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// someTenants returns n tenants that only this test has.
+// someTenants returns n tenants that no other test uses.
 func someTenants(t *testing.T, n int) []string {
 	return tenantsWhere(t, n, func(int) bool { return true })
 }
 
-// mastersOf returns a connection to each master.
+// mastersOf returns a client of each master.
 func mastersOf(t *testing.T, c *redistest.Cluster) []*redis.Client {
 	t.Helper()
 	var masters []*redis.Client
@@ -24,8 +24,8 @@ func mastersOf(t *testing.T, c *redistest.Cluster) []*redis.Client {
 	return masters
 }
 
-// TestScriptFlushUnderLoad: a store that forgets the script again and again
-// leaves nothing undecided for it, and charges nothing twice.
+// TestScriptFlushUnderLoad checks that repeated flushes of the script leave no call
+// undecided and charge nothing twice.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	eachWay(t, corners, func(t *testing.T, c *redistest.Cluster, opts Options) { scriptFlushes(t, c, opts, 25) })
 }
@@ -54,9 +54,9 @@ func scriptFlushes(t *testing.T, c *redistest.Cluster, opts Options, flushes int
 	}
 }
 
-// TestConnectionsKilledUnderLoad: connections end again and again with calls on
-// their way. Everybody is answered in time, nothing is admitted twice, and what
-// calls took whose replies were lost is counted.
+// TestConnectionsKilledUnderLoad closes connections again and again with calls in flight.
+// It checks that all callers are answered in time, nothing is admitted twice, and the units
+// of calls whose replies were lost are counted.
 func TestConnectionsKilledUnderLoad(t *testing.T) {
 	eachWay(t, corners, func(t *testing.T, c *redistest.Cluster, opts Options) { connectionsKilled(t, c, opts, 60) })
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestFlushSendsTogether: what was begun by many stays until it is flushed, and
-// costs one script call then.
+// TestFlushSendsTogether checks that started calls of many callers stay queued until Flush,
+// and then cost one script call.
 func TestFlushSendsTogether(t *testing.T) {
 	const callers = 20
 	node := redistest.Start(t)
@@ -45,8 +45,8 @@ func TestFlushSendsTogether(t *testing.T) {
 	}
 }
 
-// TestFullFlightsDoNotWait: what would not travel together is not held until Flush,
-// however much is begun before it: none of it is too much for the lane.
+// TestFullFlightsDoNotWait checks that a full batch is sent without Flush, however many
+// calls are started: none of them exceeds the queue.
 func TestFullFlightsDoNotWait(t *testing.T) {
 	const pipelines, size = 100, 64
 	s := open(t, redistest.SharedNode(t).Addr)
@@ -61,7 +61,7 @@ func TestFullFlightsDoNotWait(t *testing.T) {
 			set.Resolve(&limit.Request{Tenant: fmt.Sprint("held-", i, "-", j), Cost: 1}, testAddrs, 0, b)
 		}
 		ends = append(ends, s.Start(at, b.Items, b.Calls, func(token uint64) { done <- token }, 1))
-		if (i+1)*size%maxBatch == 0 { // a full flight: all of it is answered
+		if (i+1)*size%maxBatch == 0 { // a full batch: all of it is answered
 			for range maxBatch / size {
 				<-done
 			}
@@ -77,7 +77,7 @@ func TestFullFlightsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestAskTooLate: what has no time left is left to others, and costs the store
+// TestAskTooLate checks that a call without time left stays undecided and costs the store
 // nothing.
 func TestAskTooLate(t *testing.T) {
 	node := redistest.Start(t)

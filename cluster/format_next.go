@@ -2,6 +2,6 @@
 
 package cluster
 
-// writeFormat of the next release: this build exists to test that the two can
-// share a store.
+// writeFormat is the format of the next release. This build exists to test that the two
+// releases can share a store.
 const writeFormat = 2

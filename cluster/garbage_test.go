@@ -21,8 +21,8 @@ import (
 
 var errEnough = errors.New("said enough")
 
-// says returns a behaviour: to say a text instead of a reply, and then to go on,
-// or to hang up if the text ends in "!".
+// says returns a behaviour that writes text instead of a reply. Then it goes on, or hangs
+// up if the text ends in "!".
 func says(text string) func(net.Conn, []string) error {
 	text, hangUp := strings.CutSuffix(text, "!")
 	return func(c net.Conn, _ []string) error {
@@ -34,7 +34,7 @@ func says(text string) func(net.Conn, []string) error {
 	}
 }
 
-// saysForEver repeats a text until nobody listens.
+// saysForEver repeats a text until the connection is closed.
 func saysForEver(begin, text string) func(net.Conn, []string) error {
 	block := strings.Repeat(text, 1+(64<<10)/len(text))
 	return func(c net.Conn, _ []string) error {
@@ -46,7 +46,7 @@ func saysForEver(begin, text string) func(net.Conn, []string) error {
 	}
 }
 
-// noise says some random bytes.
+// noise writes some random bytes.
 func noise(c net.Conn, _ []string) error {
 	b := make([]byte, 300)
 	for i := range b {
@@ -56,7 +56,7 @@ func noise(c net.Conn, _ []string) error {
 	return err
 }
 
-// drip says something that might become a reply, byte by byte.
+// drip writes bytes that might become a reply, one by one.
 func drip(c net.Conn, _ []string) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -69,7 +69,7 @@ func drip(c net.Conn, _ []string) error {
 	return nil
 }
 
-// garbage is what a server may say instead of a reply to a script call.
+// garbage holds behaviours of a server instead of a reply to a script call.
 var garbage = map[string]func(net.Conn, []string) error{
 	"nothing":            says(""),
 	"hangs up":           says("!"),
@@ -101,8 +101,7 @@ var garbage = map[string]func(net.Conn, []string) error{
 	"texts for ever":     saysForEver("*1000000\r\n:1\r\n", "$1\r\nx\r\n"),
 }
 
-// badGreetings are what a server may say to a new connection that hands it the
-// script.
+// badGreetings are replies of a server to the script in the handshake.
 var badGreetings = map[string]string{
 	"an error":         "-NOPERM no\r\n",
 	"deep arrays":      strings.Repeat("*1\r\n", 1<<20),
@@ -113,7 +112,7 @@ var badGreetings = map[string]string{
 	"nonsense":         "what?\r\n",
 }
 
-// TestBadGreeting: a server that is not what it says stays unused.
+// TestBadGreeting checks that a server with a bad handshake stays unused.
 func TestBadGreeting(t *testing.T) {
 	for name, text := range badGreetings {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +124,8 @@ func TestBadGreeting(t *testing.T) {
 	}
 }
 
-// TestGarbage: whatever a server answers, everybody gets a decision by the
-// deadline, and memory and goroutines are not left behind.
+// TestGarbage checks that whatever a server replies, all callers get a decision by the
+// deadline, and no memory or goroutines leak.
 func TestGarbage(t *testing.T) {
 	for name, run := range garbage {
 		t.Run(name, func(t *testing.T) {
@@ -141,15 +140,15 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// abuseDeadline is that of the decisions that a fake is asked for, and abuseSlack what a
-// machine may add to it beside its stalls.
+// abuseDeadline is the deadline of the decisions in abuse. abuseSlack is the allowance for
+// a busy machine, beside its stalls.
 const (
 	abuseDeadline = 60 * time.Millisecond
 	abuseSlack    = 200 * time.Millisecond
 	abuseMemory   = 32 << 20
 )
 
-// abuse asks a fake for decisions, and checks that they come.
+// abuse makes decisions on a fake, and checks that they arrive.
 func abuse(t *testing.T, f *fake) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -171,8 +170,8 @@ func abuse(t *testing.T, f *fake) {
 	}
 }
 
-// askFake asks for decisions from several connections, some more when the fake
-// is quick to be found out.
+// askFake makes decisions from several connections, and some more if the fake is detected
+// quickly.
 func askFake(t *testing.T, f *fake, s *Store) {
 	t.Helper()
 	set := compile(t, spec{ID: "bucket", By: []string{"tenant"}, Rate: "100/s"}, spec{ID: "window", By: []string{"tenant", "op"}, Rate: "100/m", Algorithm: "sliding_window"})
@@ -211,7 +210,7 @@ func askFake(t *testing.T, f *fake, s *Store) {
 	}
 }
 
-// watchMemory watches by how much the memory in use grows, until ctx ends.
+// watchMemory measures the growth of the memory in use until ctx ends.
 func watchMemory(ctx context.Context, wg *sync.WaitGroup) <-chan int64 {
 	inUse := func() int64 {
 		var m runtime.MemStats
@@ -237,8 +236,8 @@ func watchMemory(ctx context.Context, wg *sync.WaitGroup) <-chan int64 {
 	return grown
 }
 
-// TestHangingUp: a server that ends every connection as soon as it is made is
-// not dialed in a storm.
+// TestHangingUp checks that a server which closes every connection at once is not dialed in
+// a storm.
 func TestHangingUp(t *testing.T) {
 	for name, greeting := range map[string]string{
 		"when greeted": "!",
@@ -255,7 +254,7 @@ func TestHangingUp(t *testing.T) {
 			defer cancel()
 			_ = s.Run(ctx)
 			_ = s.Close()
-			// Without any wait there are thousands.
+			// Without any pause there are thousands.
 			if n := f.dialed.Load(); n > 40 {
 				t.Errorf("%d connections were made in 300 ms", n)
 			}

@@ -17,11 +17,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// fakeClockLine replaces clockLine in the scripts that tests run: they read
-// their clock from two keys of a single Redis.
+// fakeClockLine replaces clockLine in the scripts of tests: they read the time from two
+// keys of a single Redis.
 const fakeClockLine = "local time = redis.call('MGET', 'clock:s', 'clock:us')\n"
 
-// onFakeClock returns the script with the clock that tests set.
+// onFakeClock returns the script with a clock that tests set.
 func onFakeClock(tb testing.TB) script {
 	tb.Helper()
 	if n := strings.Count(preludeLua, clockLine); n != 1 {
@@ -34,7 +34,7 @@ func onFakeClock(tb testing.TB) script {
 	return newScript(joined(begin))
 }
 
-// clockArgs is the command that sets the fake clock, in microseconds.
+// clockArgs returns the command that sets the fake clock, in microseconds.
 func clockArgs(now int64) []string {
 	return []string{"MSET", "clock:s", strconv.FormatInt(now/1e6, 10), "clock:us", strconv.FormatInt(now%1e6, 10)}
 }
@@ -75,7 +75,7 @@ func running(tb testing.TB, s *Store) *Store {
 	return s
 }
 
-// client returns a connection for the test's own questions.
+// client returns a client for the test's own commands.
 func client(tb testing.TB, addr string) *redis.Client {
 	tb.Helper()
 	o := Options{IOTimeout: time.Minute, DialTimeout: 5 * time.Second, PoolSize: 4}
@@ -84,7 +84,7 @@ func client(tb testing.TB, addr string) *redis.Client {
 	return c
 }
 
-// storeTime returns what the store's clock says, which decides.
+// storeTime returns the time of the store's clock, which decisions use.
 func storeTime(tb testing.TB, c *redis.Client) time.Time {
 	tb.Helper()
 	now, err := c.Time(tb.Context()).Result()
@@ -94,8 +94,8 @@ func storeTime(tb testing.TB, c *redis.Client) time.Time {
 	return now
 }
 
-// eventually asks until ok, and fails if that is not within some time. What
-// happens in the store tells nobody, so it has to be asked.
+// eventually polls ok, and fails if it is not true within some time. The store sends no
+// notifications.
 func eventually(tb testing.TB, within time.Duration, what string, ok func() bool) {
 	tb.Helper()
 	late := time.NewTimer(within)

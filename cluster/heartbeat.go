@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// instancesKey holds who is there, see heartbeat.lua.
+	// instancesKey is the key of the entries of all proxies, see heartbeat.lua.
 	instancesKey = "lg:instances"
-	// instanceTTL is how long an entry lives after a beat. A proxy that beats once a
-	// second may lose some in a row, to a failover for example; one that is killed
+	// instanceTTL is the lifetime of an entry after a beat. A proxy that beats once a
+	// second may lose several beats in a row, for example during a failover. A killed proxy
 	// keeps its share no longer than that.
 	instanceTTL = 5 * time.Second
-	// sweepInterval is how often entries that have ended are looked for.
+	// sweepInterval is the interval between searches for expired entries.
 	sweepInterval = time.Second
-	// maxInstances bounds the entries. The look at so many takes the store some
-	// milliseconds; larger fleets give their number.
+	// maxInstances bounds the entries. Reading that many takes the store some milliseconds;
+	// larger fleets configure their number.
 	maxInstances = 10_000
 )
 
@@ -30,25 +30,25 @@ var heartbeatLua string
 
 var beatScript = newScript(heartbeatLua)
 
-// beatArgs are the arguments of a beat.
+// beatArgs returns the arguments of a beat.
 func beatArgs(id string) []string {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	return []string{id, ms(instanceTTL), ms(sweepInterval), strconv.Itoa(maxInstances)}
 }
 
-// Heartbeat says in the store that a proxy is there, and counts those that do. One
-// goroutine may use it.
+// Heartbeat registers a proxy in the store and counts the registered proxies. It is not
+// safe for concurrent use.
 type Heartbeat struct {
 	store *Store
-	id    string // of this process, by chance
+	id    string // random id of this process
 	args  []any
 
-	count   int       // by the last beat that was answered; 0 before
-	missed  bool      // a beat was not answered since
-	believe time.Time // from when a smaller count is believed
+	count   int       // from the last answered beat; 0 before
+	missed  bool      // a beat has failed since
+	believe time.Time // time from which a smaller count is accepted
 }
 
-// NewHeartbeat returns the heartbeat of this process. It begins with its first beat.
+// NewHeartbeat returns the heartbeat of this process. Its first Beat registers the process.
 func (s *Store) NewHeartbeat() *Heartbeat {
 	h := &Heartbeat{store: s, id: rand.Text()}
 	for _, arg := range beatArgs(h.id) {
@@ -57,14 +57,13 @@ func (s *Store) NewHeartbeat() *Heartbeat {
 	return h
 }
 
-// Beat says that this proxy is there, for five seconds, and returns how many are:
+// Beat registers this proxy for five seconds and returns the number of registered proxies:
 // at least 1, at most 10,001.
 //
-// A store that lost the entries, or was away so long that they ended, first knows
-// only those who came back before others. So for as long as an entry lives after a
-// beat that was not answered, or that found the own entry gone, the count does not
-// fall. With an error it returns how many there were, as far as the other masters
-// remember, or 0.
+// A store that lost the entries, or was unavailable until they expired, at first knows only
+// the proxies that returned before the others. So the count does not fall for instanceTTL
+// after a beat that follows a failed one, or that found this proxy's entry missing. With an
+// error Beat returns the last count, or the number that the other masters remember, or 0.
 func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 	n, gone, err := h.beat(ctx)
 	if err != nil {
@@ -91,7 +90,8 @@ func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// beat runs the script, and loads it where it is missing: it has done nothing then.
+// beat runs the script. It loads the script and repeats the call if that failed with
+// NOSCRIPT, because the call did nothing then.
 func (h *Heartbeat) beat(ctx context.Context) (n int, gone bool, err error) {
 	c, err := h.client()
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *Heartbeat) beat(ctx context.Context) (n int, gone bool, err error) {
 	return int(reply[0]), reply[1] == 1, nil
 }
 
-// Leave takes the entry out. The next beat would bring it back.
+// Leave removes the entry. The next beat would add it again.
 func (h *Heartbeat) Leave(ctx context.Context) error {
 	c, err := h.client()
 	if err != nil {
@@ -126,5 +126,5 @@ func (h *Heartbeat) Leave(ctx context.Context) error {
 	return nil
 }
 
-// client returns the connections to the master of the key.
+// client returns the client of the master that owns the key.
 func (h *Heartbeat) client() (*redis.Client, error) { return h.store.owner(instancesKey) }

@@ -21,8 +21,8 @@ func beats(tb testing.TB, want int, all ...*Heartbeat) {
 	}
 }
 
-// TestHeartbeats: proxies count each other, through stores of their own. One that
-// leaves is gone at once, one that dies when its entry has ended.
+// TestHeartbeats checks that proxies count each other, through stores of their own. A proxy
+// that leaves is gone at once, a proxy that dies when its entry has expired.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0)
@@ -40,7 +40,7 @@ func TestHeartbeats(t *testing.T) {
 			}
 			beats(t, 2, all[:2]...)
 			beats(t, 3, all[2], all[0], all[1])
-			died := time.Now() // the third one beats no more
+			died := time.Now() // the third one stops beating
 			eventually(t, 3*instanceTTL, "the dead one is gone", func() bool {
 				all[1].mustCount(t)
 				return all[0].mustCount(t) == 2
@@ -63,8 +63,8 @@ func (h *Heartbeat) mustCount(tb testing.TB) int {
 	return n
 }
 
-// TestHeartbeatKeyExpires: the key is never there without an expiry, and ends with
-// the last entry in it.
+// TestHeartbeatKeyExpires checks that the key always has an expiry, and expires with its
+// last entry.
 func TestHeartbeatKeyExpires(t *testing.T) {
 	t.Parallel()
 	node := redistest.Start(t)
@@ -80,7 +80,8 @@ func TestHeartbeatKeyExpires(t *testing.T) {
 	eventually(t, 3*instanceTTL, "the key is gone", func() bool { return c.Exists(t.Context(), instancesKey).Val() == 0 })
 }
 
-// TestHeartbeatWithoutTheRightToArm: who may not arm an expiry leaves no key behind.
+// TestHeartbeatWithoutTheRightToArm checks that a user without the right to set an expiry
+// leaves no key behind.
 func TestHeartbeatWithoutTheRightToArm(t *testing.T) {
 	t.Parallel()
 	node := redistest.Start(t)
@@ -94,8 +95,8 @@ func TestHeartbeatWithoutTheRightToArm(t *testing.T) {
 	}
 }
 
-// TestHeartbeatAfterAnOutage: proxies that come back one after the other to a store
-// that forgot them all, or was away, do not take themselves for the only ones.
+// TestHeartbeatAfterAnOutage checks that proxies do not count themselves as the only ones
+// when they return one after the other to a store that lost all entries or was unavailable.
 func TestHeartbeatAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *redistest.Node, *Heartbeat){
@@ -123,7 +124,7 @@ func TestHeartbeatAfterAnOutage(t *testing.T) {
 			}
 			beats(t, 3, all[0])
 			lose(t, node, all[0])
-			beats(t, 3, all[0]) // it alone is back
+			beats(t, 3, all[0]) // the only one to return
 			back := time.Now()
 			eventually(t, 3*instanceTTL, "a smaller count is believed", func() bool { return all[0].mustCount(t) == 1 })
 			if after := time.Since(back); after < instanceTTL-time.Second {
@@ -133,7 +134,7 @@ func TestHeartbeatAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestHeartbeatOfAnOutcast: an entry that was taken out comes back with the next beat.
+// TestHeartbeatOfAnOutcast checks that a removed entry comes back with the next beat.
 func TestHeartbeatOfAnOutcast(t *testing.T) {
 	t.Parallel()
 	node := redistest.Start(t)
@@ -148,8 +149,8 @@ func TestHeartbeatOfAnOutcast(t *testing.T) {
 	beats(t, 2, b, a)
 }
 
-// TestHeartbeatJunk: what is no entry is taken out, a hash that is full of it is
-// forgotten, and what is no hash is left alone and told.
+// TestHeartbeatJunk checks that invalid entries are removed, a hash full of them is
+// deleted, and a value that is not a hash is left unchanged and reported.
 func TestHeartbeatJunk(t *testing.T) {
 	t.Parallel()
 	node := redistest.Start(t)
@@ -182,7 +183,7 @@ func TestHeartbeatJunk(t *testing.T) {
 	}
 }
 
-// TestHeartbeatFollowsItsKey: the master of the key is killed, and its replica takes
+// TestHeartbeatFollowsItsKey kills the master of the key, and checks that its replica takes
 // the beats.
 func TestHeartbeatFollowsItsKey(t *testing.T) {
 	t.Parallel()
@@ -198,18 +199,18 @@ func TestHeartbeatFollowsItsKey(t *testing.T) {
 	})
 }
 
-// TestAnswersNobody: a store without a master does not answer; for one whose breaker
-// is open see TestBreakerAndPeek.
+// TestAnswersNobody checks that a store without a master does not answer; for a store with
+// an open breaker see TestBreakerAndPeek.
 func TestAnswersNobody(t *testing.T) {
 	var s Store
 	s.top.Store(&topology{})
 	if s.Answers() {
-		t.Error("nobody answers")
+		t.Error("a store without a master answers")
 	}
 }
 
-// TestCountIsRemembered: a proxy that starts while the master of the heartbeats is out
-// learns from the others how many there were.
+// TestCountIsRemembered checks that a proxy that starts while the master of the heartbeats
+// is down reads the number of proxies from the others.
 func TestCountIsRemembered(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 0, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "60000")

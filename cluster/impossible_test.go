@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestImpossibleLevels: a bucket whose level is no level spoils nobody else's call
-// of the same flight, nor the connection.
+// TestImpossibleLevels checks that a bucket with an impossible level affects neither other
+// calls of the same batch nor the connection.
 func TestImpossibleLevels(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestLateRefundsOfOthers: late refunds of a master that hangs hold up no refund of another
-// master, and units that come back late are reported.
+// TestLateRefundsOfOthers checks that late refunds of a hung master do not delay refunds of
+// another master, and that late refunds are reported.
 func TestLateRefundsOfOthers(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	returned := make(chan string, 1000)

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// TestLateReplies: callers leave at their deadline, their connection waits for the
-// replies, and what those say is learnt: a refusal, and units that were granted ahead.
+// TestLateReplies checks that callers leave at their deadline while their connection waits
+// for the replies, and that late replies are used: a denial, and granted lease units.
 func TestLateReplies(t *testing.T) {
 	const deadline, slow = 20 * time.Millisecond, 200 * time.Millisecond
 	node := redistest.Start(t)
@@ -33,7 +33,7 @@ func TestLateReplies(t *testing.T) {
 		l.Decide(&b)
 		return b.Decisions[0].Source
 	}
-	for _, op := range []string{"", "x"} { // what is left of a bucket is known, and "x" has nothing left
+	for _, op := range []string{"", "x"} { // the rest of a bucket is known, and "x" has nothing left
 		if got := source(op); got != limit.SourceStore {
 			t.Fatalf("op %q is decided by %s", op, got)
 		}

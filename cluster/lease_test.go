@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// A refund of items whose call also asked for a lease.
+// TestRefundWithWish refunds items whose call also wanted lease units.
 func TestRefundWithWish(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s := open(t, node.Addr)
@@ -32,7 +32,7 @@ func TestRefundWithWish(t *testing.T) {
 	t.Logf("left when peeking %+v", p.Items[0].Verdict)
 }
 
-// A shadow limit that is used up, beside an enforced one, both leased.
+// TestShadowLease leases a used-up shadow limit together with an enforced one.
 func TestShadowLease(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s := open(t, node.Addr)
@@ -40,12 +40,12 @@ func TestShadowLease(t *testing.T) {
 		spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"},
 		spec{ID: "watch", By: []string{"tenant"}, Rate: "100/366d", Mode: "shadow"},
 	)
-	do := func(cost, wish int64) []limit.Item {
+	do := func(cost, wanted int64) []limit.Item {
 		var b limit.Buffer
 		req := limit.Request{Tenant: "shadow-lease", Cost: cost}
 		set.Resolve(&req, testAddrs, 0, &b)
 		for i := range b.Items {
-			b.Items[i].LeaseWanted = wish
+			b.Items[i].LeaseWanted = wanted
 		}
 		s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 		return b.Items
@@ -64,7 +64,8 @@ func TestShadowLease(t *testing.T) {
 	}
 }
 
-// A refund by the limit of before a change, and the key's life after it.
+// TestRefundGranule refunds by the limit from before a change, and checks the expiry of the
+// key after that.
 func TestRefundGranule(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)
@@ -90,7 +91,7 @@ func TestRefundGranule(t *testing.T) {
 	}
 }
 
-// What Redis 6.2 says of a command that fails inside a script.
+// TestKinds62 checks the errors of Redis 6.2 for a command that fails inside a script.
 func TestKinds62(t *testing.T) {
 	for text, want := range map[string]ErrorKind{
 		"@user_script: 29: -READONLY You can't write against a read only replica.\r\n":       KindReadOnly,

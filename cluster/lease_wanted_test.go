@@ -9,15 +9,15 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestWish: a call that may take more gets the more that fits, all or nothing in
-// every bucket, and the units left are told behind it.
+// TestWish checks that a call with LeaseWanted is granted as many of these units as fit,
+// all or nothing in every bucket, and that the units left do not include them.
 func TestWish(t *testing.T) {
 	s := open(t, redistest.SharedNode(t).Addr)
 	for i, c := range []struct {
-		tenant, op int64 // units of the two limits
-		wish, cost int64
-		more       int64
-		allowed    bool
+		tenant, op   int64 // units of the two limits
+		wanted, cost int64
+		more         int64
+		allowed      bool
 	}{
 		{10, 10, 5, 1, 5, true},
 		{10, 4, 5, 1, 3, true}, // the narrower bucket bounds both
@@ -30,11 +30,11 @@ func TestWish(t *testing.T) {
 				spec{ID: "tenant", By: []string{"tenant"}, Rate: fmt.Sprintf("%d/366d", c.tenant)},
 				spec{ID: "op", By: []string{"tenant", "op"}, Rate: fmt.Sprintf("%d/366d", c.op), Algorithm: "fixed_window"},
 			)
-			req := limit.Request{Tenant: fmt.Sprint("wish-", i), Op: "x", Cost: c.cost}
+			req := limit.Request{Tenant: fmt.Sprint("wanted-", i), Op: "x", Cost: c.cost}
 			var b limit.Buffer
 			set.Resolve(&req, testAddrs, 0, &b)
 			for j := range b.Items {
-				b.Items[j].LeaseWanted = c.wish
+				b.Items[j].LeaseWanted = c.wanted
 			}
 			s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
 			for j, units := range []int64{c.tenant, c.op} {
@@ -51,8 +51,7 @@ func TestWish(t *testing.T) {
 	}
 }
 
-// TestWishesComeLast: what the checks of a flight need is not taken ahead by one of
-// them.
+// TestWishesComeLast checks that lease units are granted after all checks of a batch.
 func TestWishesComeLast(t *testing.T) {
 	const units, size = 10, 20
 	s := open(t, redistest.SharedNode(t).Addr)
@@ -63,7 +62,7 @@ func TestWishesComeLast(t *testing.T) {
 	var ends []func() bool
 	for i := range buffers {
 		b := &buffers[i]
-		set.Resolve(&limit.Request{Tenant: "wishes-last", Cost: 1}, testAddrs, 0, b)
+		set.Resolve(&limit.Request{Tenant: "leases-last", Cost: 1}, testAddrs, 0, b)
 		if i == 0 {
 			b.Items[0].LeaseWanted = 9
 		}

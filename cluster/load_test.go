@@ -13,8 +13,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// refuser is a backstop that admits nothing, so that whatever is admitted was
-// admitted by the store. It counts what it is asked, by tenant key.
+// refuser is a backstop that admits nothing, so that every admission is the store's. It
+// counts its calls by tenant key.
 type refuser struct {
 	mu    sync.Mutex // guards asked
 	asked map[string]int
@@ -47,7 +47,7 @@ func (r *refuser) Settle(limit.DecisionTime, *limit.Settlement) bool { return fa
 
 func (r *refuser) Refund([]limit.Item) {}
 
-// total returns how many calls the store left undecided.
+// total returns the number of calls that the store left undecided.
 func (r *refuser) total() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,15 +58,15 @@ func (r *refuser) total() int {
 	return n
 }
 
-// of returns how many calls about a tenant the store left undecided.
+// of returns the number of undecided calls of a tenant.
 func (r *refuser) of(tenant string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked[limit.TenantKey(tenant)]
 }
 
-// load asks a store for units of some tenants, from several connections and
-// without a pause, and keeps account of what it is given.
+// load takes units of some tenants from a store, from several connections and without a
+// pause, and counts the admitted ones.
 type load struct {
 	t        *testing.T
 	store    *Store
@@ -77,41 +77,41 @@ type load struct {
 	wg       sync.WaitGroup
 	checks   atomic.Int64
 
-	mu       sync.Mutex       // guards what follows
+	mu       sync.Mutex       // guards the fields below
 	admitted map[string]int64 // units by bucket
 	times    []pipelineTime
 }
 
-// pipelineTime is how long a pipeline took.
+// pipelineTime is the duration of a pipeline of checks.
 type pipelineTime struct {
 	began time.Time
 	took  time.Duration
 }
 
-// loadUnits is what each bucket of a load holds, and at loadRate hours go by
-// before it has another one.
+// loadUnits is the capacity of each bucket of a load. At loadRate a bucket gains a unit
+// only after hours.
 const (
 	loadUnits = 100_000
 	loadRate  = "3200/366d"
 )
 
-// loadBuckets is how many buckets a check of a load has at most.
+// loadBuckets is the maximum number of buckets of a check.
 const loadBuckets = 3
 
-// loadConns is how many connections a load has, and loadPipeline how many checks
-// are in each of their pipelines.
+// loadConns is the number of connections of a load, and loadPipeline the number of checks
+// in each of their pipelines.
 const (
 	loadConns    = 6
 	loadPipeline = 12
 )
 
-// startLoad starts a load, whose checks have a deadline.
+// startLoad starts a load with a deadline for each check.
 func startLoad(t *testing.T, s *Store, deadline time.Duration, tenants ...string) *load {
 	t.Helper()
 	return startLoadOn(t, s, deadline, "open", tenants...)
 }
 
-// startLoadOn starts one on limits that fail open or closed.
+// startLoadOn starts a load on limits that fail open or closed.
 func startLoadOn(t *testing.T, s *Store, deadline time.Duration, onError string, tenants ...string) *load {
 	t.Helper()
 	set := compile(t,
@@ -128,8 +128,7 @@ func startLoadOn(t *testing.T, s *Store, deadline time.Duration, onError string,
 	return ld
 }
 
-// ask is what one connection does. Costs are 1, so that counts of buckets are
-// counts of units.
+// ask runs one connection. Costs are 1, so that counts of buckets are counts of units.
 func (ld *load) ask() {
 	var b limiter.Batch
 	for !ld.stopped.Load() {
@@ -147,7 +146,7 @@ func (ld *load) ask() {
 	}
 }
 
-// note keeps account of a pipeline.
+// note records the result of a pipeline.
 func (ld *load) note(b *limiter.Batch, took pipelineTime) {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
@@ -163,7 +162,7 @@ func (ld *load) note(b *limiter.Batch, took pipelineTime) {
 	ld.checks.Add(int64(len(b.Decisions)))
 }
 
-// slowest returns how long the slowest pipeline took.
+// slowest returns the duration of the slowest pipeline.
 func (ld *load) slowest() time.Duration {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
@@ -181,15 +180,15 @@ func (ld *load) advance(n int64) {
 	eventually(ld.t, 30*time.Second, fmt.Sprint(n, " more checks"), func() bool { return ld.checks.Load()-was >= n })
 }
 
-// stop ends the load.
+// stop stops the load.
 func (ld *load) stop() {
 	ld.stopped.Store(true)
 	ld.wg.Wait()
 }
 
-// balance stops the load and compares what the buckets have lost with what was
-// admitted: no bucket may have lost less, which would be units admitted twice.
-// It returns how many units more they have lost in all.
+// balance stops the load and compares the units that the buckets have lost with the
+// admitted ones. No bucket may have lost less: that would mean units admitted twice. It
+// returns the total of the units that they have lost beyond that.
 func (ld *load) balance() (excess int64) {
 	ld.t.Helper()
 	ld.stop()
@@ -197,7 +196,7 @@ func (ld *load) balance() (excess int64) {
 		for _, it := range ld.peek(limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1}) {
 			lost := loadUnits - it.Remaining
 			if it.Allowed {
-				lost-- // the verdict has the unit peeked for taken
+				lost-- // the verdict counts the peeked unit as taken
 			}
 			admitted := ld.admitted[string(it.Name)]
 			if lost < admitted {
@@ -209,7 +208,7 @@ func (ld *load) balance() (excess int64) {
 	return excess
 }
 
-// peek looks at the buckets of a request until the store tells.
+// peek reads the buckets of a request, repeating until the store answers.
 func (ld *load) peek(req limit.Request) []limit.Item {
 	ld.t.Helper()
 	var b limit.Buffer

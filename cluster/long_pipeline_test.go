@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 
-// These do for minutes what the tests of the same names do for moments.
+// These run for minutes what the tests of the same names run for a moment.
 
 func TestLongSerialOrder(t *testing.T) {
 	seed := storetest.Seed(t)

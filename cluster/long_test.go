@@ -10,8 +10,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestLongExpiry empties a bucket of 2000 at 1000/m: after 61 seconds there are
-// the 1016 units of that time, not 2000.
+// TestLongExpiry empties a bucket of 2000 at 1000/m: after 61 seconds it has the 1016 units
+// of that time, not 2000.
 func TestLongExpiry(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)

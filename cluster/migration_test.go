@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// tenantsWhere returns n tenants that only this test has, whose slots pass.
+// tenantsWhere returns n tenants that no other test uses, in slots for which pass is true.
 func tenantsWhere(t *testing.T, n int, pass func(slot int) bool) []string {
 	t.Helper()
 	var names []string
@@ -24,17 +24,17 @@ func tenantsWhere(t *testing.T, n int, pass func(slot int) bool) []string {
 	return names
 }
 
-// TestSlotMovesUnderLoad moves a slot to another master and back, key by key,
-// while its tenants and others are asked for, in the same pipelines and the same
-// batches. Meanwhile calls about what has gone, or is not there yet, are left
-// undecided; but every bucket loses exactly what the store admitted, on both of
-// its levels, and tenants of other slots do not notice.
+// TestSlotMovesUnderLoad moves a slot to another master and back, key by key, while its
+// tenants and others are checked in the same pipelines and the same batches. Meanwhile
+// calls on keys that have moved, or are not there yet, stay undecided. Every bucket loses
+// exactly the units that the store admitted, on both of its levels, and tenants of other
+// slots are not affected.
 func TestSlotMovesUnderLoad(t *testing.T) {
 	slotMovesEachWay(t, corners, 1)
 }
 
-// slotMovesEachWay moves a slot there and back a number of times, for each of
-// some ways to put calls together.
+// slotMovesEachWay moves a slot there and back a number of times, for each of some ways to
+// batch calls.
 func slotMovesEachWay(t *testing.T, ways []Options, times int) {
 	t.Helper()
 	c := redistest.StartCluster(t, 3, 0)
@@ -66,7 +66,7 @@ func slotMoves(t *testing.T, c *redistest.Cluster, s *Store, times int) {
 			ld.advance(6 * loadPipeline)
 		}
 	}
-	// Without a timeout or a lost connection nothing may be unaccounted for.
+	// Without a timeout or a lost connection every unit must be accounted for.
 	if excess, st := ld.balance(), s.Stats(); excess != 0 || st.RefundsLost != 0 {
 		t.Errorf("the buckets have lost %d units more than were admitted: %+v", excess, st)
 	}

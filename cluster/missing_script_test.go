@@ -16,8 +16,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// openThrough returns a store that runs until the test ends, whose lanes talk
-// through what wrap makes of their connections.
+// openThrough returns a store that runs until the test ends, whose pipelines use
+// connections wrapped by wrap.
 func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs ...string) *Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -40,7 +40,7 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 			}
 			return conn, err
 		}
-		n.pipeline.disconnect(errDown) // the connection that Open made
+		n.pipeline.disconnect(errDown) // the connection made by Open
 	}
 	running(t, s)
 	for _, n := range s.top.Load().nodes {
@@ -53,9 +53,8 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 	return s
 }
 
-// forgetful makes a node not know the script in some of the commands that it is
-// sent: it asks for one that nobody has loaded. What comes with the script is
-// left alone.
+// forgetful makes some commands fail with NOSCRIPT: it replaces their script by one that
+// was never loaded. It leaves writes that load the script unchanged.
 type forgetful struct{ net.Conn }
 
 func (c forgetful) Write(b []byte) (int, error) {
@@ -65,11 +64,11 @@ func (c forgetful) Write(b []byte) (int, error) {
 	return c.Conn.Write(withoutScript(b, func() bool { return rand.IntN(3) == 0 }))
 }
 
-// evalSHA begins a call of a script, before its hash.
+// evalSHA is the start of a call of a script, before its hash.
 const evalSHA = "\r\nEVALSHA\r\n$40\r\n"
 
-// withoutScript returns a copy of sent in which the calls that are chosen name a script that
-// Redis does not have.
+// withoutScript returns a copy of sent in which the chosen calls name a script that Redis
+// does not have.
 func withoutScript(sent []byte, chosen func() bool) []byte {
 	sent = bytes.Clone(sent)
 	for rest := sent; ; {
@@ -84,9 +83,9 @@ func withoutScript(sent []byte, chosen func() bool) []byte {
 	}
 }
 
-// TestSomeScriptsMissing: of the commands of a batch any may find the script
-// missing, while others run. Each runs once in the end, nothing is undecided, and
-// the order of each connection is kept.
+// TestSomeScriptsMissing checks that any command of a batch may fail with NOSCRIPT while
+// others run. Each runs once in the end, none stays undecided, and the order of each
+// connection is kept.
 func TestSomeScriptsMissing(t *testing.T) {
 	seed := storetest.Seed(t)
 	eachWay(t, ways, func(t *testing.T, c *redistest.Cluster, opts Options) { someScriptsMissing(t, c, opts, seed, 10) })
@@ -106,7 +105,8 @@ func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed u
 	}
 }
 
-// flushed makes a node not know the script in so many batches, those among them that load it.
+// flushed makes a number of batches fail with NOSCRIPT, including those that load the
+// script.
 type flushed struct {
 	net.Conn
 	times *atomic.Int64
@@ -119,8 +119,9 @@ func (c flushed) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestScriptFlushedAgain: a script that is flushed between its loading and the call is loaded
-// once more, a few times, and then the calls stay undecided: the node is well.
+// TestScriptFlushedAgain checks that a script flushed between its loading and the call is
+// loaded again, a few times, and that the calls stay undecided after that: the node is
+// healthy.
 func TestScriptFlushedAgain(t *testing.T) {
 	var times atomic.Int64
 	node := redistest.SharedNode(t)

@@ -15,31 +15,30 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// ErrNotMaster is returned for a node that is not a master: decisions are
-// never made by replicas.
+// ErrNotMaster is returned for a node that is not a master: replicas never decide.
 var ErrNotMaster = errors.New("the node is not a master")
 
-// node is one master and the ways to it: decisions take the lane, everything
-// else the client.
+// node is one master with its connections: decisions use the pipeline, everything else the
+// client.
 type node struct {
 	addr     string
 	client   *redis.Client
 	pipeline *pipeline
 	late     chan []limit.Item // refunds whose callers have left
-	// breaker keeps calls away while the node does not answer. It counts changes.
+	// breaker blocks calls while the node does not answer. changes counts its transitions.
 	breaker  *breaker.Breaker
-	changes  [3]atomic.Int64 // by the state that began
+	changes  [3]atomic.Int64 // by the new state
 	failures [numKinds]atomic.Int64
 	log      *slog.Logger
-	// stop ends the lane's run; only Store.Run uses it.
+	// stop ends Run_ of the pipeline; only Store.Run uses it.
 	stop context.CancelFunc
-	// sick says that the log says so.
+	// sick is set while the last log line reports the node as failing.
 	sick     atomic.Bool
 	reported logThrottle
 }
 
-// clientOptions are those of every connection: nothing is ever sent twice, and
-// deadlines hold.
+// clientOptions returns the options of every client connection: there are no retries, and
+// the deadlines of contexts apply.
 func (o *Options) clientOptions(addr string) *redis.Options {
 	return &redis.Options{
 		Addr:                     addr,
@@ -58,7 +57,7 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 	}
 }
 
-// newNode returns a node whose connections all begin with asking for its role.
+// newNode returns a node. Each of its connections begins with a check of the role.
 func (s *Store) newNode(addr string, cluster bool) *node {
 	opts := s.opts.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.countRole(assertMaster(ctx, c, addr)) }
@@ -88,7 +87,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	return n
 }
 
-// allow reports whether a call may be made. Peeking is no reason for a probe.
+// allow reports whether a call may be made. A peek never probes an open breaker.
 func (n *node) allow(what op, now time.Time) bool {
 	if what == opPeek {
 		return n.breaker.State() == breaker.Closed
@@ -96,19 +95,19 @@ func (n *node) allow(what op, now time.Time) bool {
 	return n.breaker.Allow(now)
 }
 
-// changed logs and counts what the breaker does.
+// changed logs and counts a transition of the breaker.
 func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 	n.changes[t.To].Add(1)
 	switch {
 	case t.To == breaker.Closed:
 		outage(t.Outage)
-		n.log.Info("the breaker of a shard is closed", "node", n.addr, "outage", t.Outage)
+		n.log.Info("shard breaker closed", "node", n.addr, "outage", t.Outage)
 	case t.From == breaker.Closed:
-		n.log.Warn("the breaker of a shard is open", "node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err)
+		n.log.Warn("shard breaker open", "node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err)
 	}
 }
 
-// recordReplaced tells of the end of an outage: another master has the slots.
+// recordReplaced reports the end of an outage: another master owns the slots.
 func (n *node) recordReplaced(outage func(time.Duration)) {
 	st := n.breaker.Status()
 	if st.State == breaker.Closed {
@@ -116,41 +115,41 @@ func (n *node) recordReplaced(outage func(time.Duration)) {
 	}
 	d := time.Since(st.Since)
 	outage(d)
-	n.log.Info("a master that did not answer has been replaced", "node", n.addr, "outage", d)
+	n.log.Info("unresponsive master replaced", "node", n.addr, "outage", d)
 }
 
-// logThrottle says when it is time for another line of the log.
+// logThrottle limits how often a line is logged.
 type logThrottle struct{ last atomic.Int64 } // in seconds
 
-// allow reports whether it is, at most once in reportPause.
+// allow reports whether a line may be logged: at most once in reportPause.
 func (s *logThrottle) allow() bool {
 	last, now := s.last.Load(), time.Now().Unix()
 	return now-last >= reportPause && s.last.CompareAndSwap(last, now)
 }
 
-// reportHealth logs when a node falls sick and when it is well again, seldom enough
-// that a node which is both in turn does not flood the log. Nil is well.
+// reportHealth logs when a node starts to fail and when it recovers, at a bounded rate, so
+// that a node which alternates does not flood the log. A nil error means healthy.
 func (n *node) reportHealth(err error) {
 	switch {
 	case err != nil && !n.sick.Load():
 		if n.reported.allow() {
 			n.sick.Store(true)
-			n.log.Warn("the store does not decide everything, the backstop does the rest", "node", n.addr, "kind", kindOf(err).String(), "error", err)
+			n.log.Warn("store degraded, using backstop", "node", n.addr, "kind", kindOf(err).String(), "error", err)
 		}
 	case err == nil && n.sick.Load() && n.sick.CompareAndSwap(true, false):
-		n.log.Info("the store decides again", "node", n.addr)
+		n.log.Info("store recovered", "node", n.addr)
 	}
 }
 
-// reportPause is the least time between two reports of a sick node, in seconds.
+// reportPause is the least time between two reports of a failing node, in seconds.
 const reportPause = 5
 
-// cmdDoer is a connection, or a pool of them.
+// cmdDoer is a connection or a pool of connections.
 type cmdDoer interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
 }
 
-// countRole counts a node that is no master, and returns the error.
+// countRole counts err if it is ErrNotMaster, and returns it.
 func (s *Store) countRole(err error) error {
 	if errors.Is(err, ErrNotMaster) {
 		s.counts.roleErrors.Add(1)
@@ -161,17 +160,17 @@ func (s *Store) countRole(err error) error {
 func assertMaster(ctx context.Context, c cmdDoer, addr string) error {
 	reply, err := c.Do(ctx, "ROLE").Slice()
 	if err != nil {
-		return fmt.Errorf("ask role of %s: %w", addr, err)
+		return fmt.Errorf("read role of %s: %w", addr, err)
 	}
 	if len(reply) == 0 || reply[0] != "master" {
-		return fmt.Errorf("%s: %w but says it is a %v", addr, ErrNotMaster, first(reply))
+		return fmt.Errorf("%s: %w, its role is %v", addr, ErrNotMaster, first(reply))
 	}
 	return nil
 }
 
 func first(reply []any) any {
 	if len(reply) == 0 {
-		return "nobody"
+		return "unknown"
 	}
 	return reply[0]
 }

@@ -14,7 +14,7 @@ type taker interface {
 	Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call)
 }
 
-// takeAt has a store decide a request at a moment.
+// takeAt makes a store decide a request at a given time.
 func takeAt(s taker, set *limit.Set, req limit.Request, now int64) []limit.Item {
 	var b limit.Buffer
 	set.Resolve(&req, testAddrs, now, &b)
@@ -22,7 +22,7 @@ func takeAt(s taker, set *limit.Set, req limit.Request, now int64) []limit.Item 
 	return b.Items
 }
 
-// TestOnceAcrossMidnight: a request that is made again when a day has ended is charged
+// TestOnceAcrossMidnight checks that a request repeated after the end of a day is charged
 // once, on both stores.
 func TestOnceAcrossMidnight(t *testing.T) {
 	node := redistest.Start(t)
@@ -57,8 +57,8 @@ func TestOnceAcrossMidnight(t *testing.T) {
 	}
 }
 
-// TestResetForgetsAnswers: buckets that are reset are charged anew by a request that is
-// made again, and the keys of answers are not counted as buckets.
+// TestResetForgetsAnswers checks that a repeated request charges reset buckets anew, and
+// that the keys of records are not counted as buckets.
 func TestResetForgetsAnswers(t *testing.T) {
 	node := redistest.Start(t)
 	s := open(t, node.Addr)
@@ -73,15 +73,15 @@ func TestResetForgetsAnswers(t *testing.T) {
 		for _, it := range takeAt(s, set, req, now) {
 			reset := (it.Limit.ID == "reg") == (what[1] == "reg")
 			if it.Remaining != 5 || it.Replayed == reset {
-				t.Errorf("after the reset of %q %s says %+v, repeated = %v", what, it.Limit.ID, it.Verdict, it.Replayed)
+				t.Errorf("after the reset of %q %s returns %+v, replayed = %v", what, it.Limit.ID, it.Verdict, it.Replayed)
 			}
 		}
 		node.CLI(t, "FLUSHALL")
 	}
 }
 
-// TestRepeatOfAFullRedis: Redis has no memory left, and cannot note that an answer is
-// repeated. A request that took the last units is not denied for them.
+// TestRepeatOfAFullRedis checks a replay on a Redis without memory, which cannot count it.
+// A request that took the last units is not denied for lack of them.
 func TestRepeatOfAFullRedis(t *testing.T) {
 	t.Parallel()
 	set := compile(t,
@@ -103,7 +103,7 @@ func TestRepeatOfAFullRedis(t *testing.T) {
 			node.CLI(t, "CONFIG", "SET", "maxmemory", "1")
 			for _, it := range takeAt(s, set, req, now) {
 				if it.Source != limit.SourceNone {
-					t.Errorf("a full Redis says %+v of %s", it.Verdict, it.Limit.ID)
+					t.Errorf("a full Redis returns %+v for %s", it.Verdict, it.Limit.ID)
 				}
 			}
 			node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
@@ -114,8 +114,8 @@ func TestRepeatOfAFullRedis(t *testing.T) {
 	}
 }
 
-// TestOnceWhileASlotMoves: the key of an answer is not there before it is written, which
-// a slot that moves takes for one that has moved; the store decides all the same.
+// TestOnceWhileASlotMoves checks that the store decides while a slot moves. The record key
+// does not exist before it is written, so Redis treats it as moved.
 func TestOnceWhileASlotMoves(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	for _, opts := range corners {
@@ -130,7 +130,7 @@ func TestOnceWhileASlotMoves(t *testing.T) {
 				if moved {
 					return
 				}
-				moved = true // only marked as such: no key has gone yet
+				moved = true // only marked as moving: no key has moved yet
 				if it := takeAt(s, set, limit.Request{Tenant: tenant, Cost: 1, ID: "x"}, now)[0]; it.Source != limit.SourceStore {
 					t.Errorf("a request with an id is decided by %s: %+v", it.Source, s.Stats())
 				}

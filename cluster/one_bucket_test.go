@@ -13,9 +13,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestOneBucketsTrouble: a bucket whose value cannot be read is its own trouble: the breaker
-// of its shard stays closed, others are decided, and the log has a line for it, not for
-// each check.
+// TestOneBucketsTrouble checks that a bucket with an unreadable value affects nothing else:
+// the breaker of its shard stays closed, others are decided, and the log has one line for
+// the bucket, not one for each check.
 func TestOneBucketsTrouble(t *testing.T) {
 	node := redistest.Start(t)
 	var log bytes.Buffer
@@ -54,7 +54,7 @@ func TestOneBucketsTrouble(t *testing.T) {
 			t.Error("the breaker is open")
 		}
 	}
-	if lines := strings.Count(log.String(), "no bucket"); lines != 4 {
+	if lines := strings.Count(log.String(), "not a bucket"); lines != 4 {
 		t.Errorf("%d lines about four buckets:\n%.2000s", lines, log.String())
 	}
 }

@@ -10,47 +10,48 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	// Addrs are the addresses to begin with, host:port. One that answers is
-	// enough.
+	// Addrs are the seed addresses, host:port. One that answers is enough.
 	Addrs []string
-	// StartWithout opens a store that cannot be reached: it leaves every call undecided until
-	// Run has reached it. What only a person can mend fails even so, see Open.
+	// StartWithout opens a store that cannot be reached: it leaves every call undecided
+	// until Run has reached it. Errors that only an operator can fix are returned even so,
+	// see Open.
 	StartWithout bool
-	// Secret is what this proxy proposes to hash addresses with, nil where that is not agreed
-	// on through the store. Adopt gets the secret that was agreed on, once and before the
-	// store decides anything: from Open, or from Run where Open did not reach the store.
+	// Secret is the secret that this proxy proposes for hashing addresses, or nil if the
+	// secret is not agreed on through the store. Adopt receives the agreed secret, once and
+	// before the store decides anything: from Open, or from Run if Open did not reach the
+	// store.
 	Secret []byte
 	Adopt  func(secret []byte)
-	// IOTimeout bounds how long a connection may wait for a reply before it is
-	// given up; decisions have deadlines of their own, which it should not be
-	// shorter than. Zero, here and below, means the default.
+	// IOTimeout bounds the wait for a reply before the connection is closed. Decisions have
+	// deadlines of their own, which it should not be shorter than. Zero, here and below,
+	// means the default.
 	IOTimeout time.Duration
-	// DialTimeout bounds making a connection.
+	// DialTimeout bounds opening a connection.
 	DialTimeout time.Duration
-	// PoolSize bounds the connections to each node beside that of its lane, which
-	// decisions take.
+	// PoolSize bounds the connections to each node, except that of its pipeline, which
+	// decisions use.
 	PoolSize int
-	// ReloadInterval is how often the topology is asked for when nothing went
-	// wrong; trouble asks for it at once.
+	// ReloadInterval is the interval of reloads of the topology. Failures trigger a reload
+	// at once.
 	ReloadInterval time.Duration
-	// SeparateChecks keeps equal checks of a batch apart, each with a decision of
-	// its own in the script; else one decision says how many are granted.
+	// SeparateChecks disables the coalescing of equal checks: each has a decision of its
+	// own in the script. Otherwise one decision returns how many are granted.
 	SeparateChecks bool
-	// DeclaredKeys makes every script call declare its keys, all in one slot, even
-	// where the nodes of a cluster would take those of all their slots at once.
+	// DeclaredKeys makes every script call declare its keys, all in one slot, even if the
+	// nodes of a cluster accept calls with undeclared keys of several slots.
 	DeclaredKeys bool
-	// Cooldown is how long the breaker of a shard stays open at the least, before
-	// one call tries whether the shard is well again.
+	// Cooldown is the minimum time for which the breaker of a shard stays open, before one
+	// call probes the shard.
 	Cooldown time.Duration
-	// OnOutage, unless nil, is told how long a shard was out, from the first failed
-	// call to the first that succeeded, when its breaker closes.
+	// OnOutage, unless nil, is called when the breaker of a shard closes. It receives the
+	// duration of the outage, from the first failed call to the first that succeeded.
 	OnOutage func(time.Duration)
-	// Late, unless nil, is told of calls that were decided after their callers had
-	// left, with verdicts and what was granted ahead, and when they were sent. It is
-	// called on any goroutine and must not keep the items.
+	// Late, unless nil, is called with calls that were decided after their callers had
+	// left, with their verdicts and granted lease units, and with the time they were sent.
+	// It is called on any goroutine and must not keep the items.
 	Late func(call []limit.Item, sent time.Time)
-	// Returned, unless nil, is called with the names of buckets that units came back to
-	// after Store.Refund, or Store.Settle, had returned; on any goroutine.
+	// Returned, unless nil, is called with the names of buckets that units were returned to
+	// after Store.Refund or Store.Settle had returned. It is called on any goroutine.
 	Returned func(names []string)
 	Log      *slog.Logger
 }
@@ -61,8 +62,8 @@ const (
 	DefaultDialTimeout    = 300 * time.Millisecond
 	DefaultPoolSize       = 4
 	DefaultReloadInterval = 5 * time.Second
-	// openReload is how often the topology is asked for while a breaker is open: no
-	// call is made then that could tell of a promoted replica.
+	// openReload is the interval of reloads while a breaker is open: no call is made then
+	// whose reply could reveal a promoted replica.
 	openReload = 500 * time.Millisecond
 	// reloadPause is the least time between two reloads.
 	reloadPause = 100 * time.Millisecond

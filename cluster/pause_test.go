@@ -9,10 +9,10 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestPausedMaster: while a master stands still, checks that need only the
-// others go on as if nothing was; where a pipeline needs all of them, the others
-// decide their part of it, and the rest is left undecided at the deadline. What
-// was sent to the sleeper and charged later is counted.
+// TestPausedMaster checks that checks which need only the other masters are not affected
+// while one is paused. If a pipeline needs all of them, the others decide their part, and
+// the rest stays undecided at the deadline. Units that were charged after the deadline are
+// counted.
 func TestPausedMaster(t *testing.T) { pausedMaster(t, corners[:1], 3) }
 
 func pausedMaster(t *testing.T, ways []Options, pauses int) {
@@ -32,33 +32,33 @@ func pausedMaster(t *testing.T, ways []Options, pauses int) {
 			shared := startLoad(t, s, deadline, slices.Concat(sleepers, others)...)
 			apart.advance(200 * loadPipeline)
 			asleep := putToSleep(c.NodeForSlot(t, 0), apart, pauses, 2*deadline)
-			for _, tenant := range sleepers { // until the store decides about them again
+			for _, tenant := range sleepers { // until the store decides their checks again
 				shared.peek(limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1})
 			}
-			judgePause(t, apart, shared, others)
-			judgeTimes(t, "on other connections", apart.times, asleep, gross)
-			calm := judgeTimes(t, "on the same connections", shared.times, asleep, deadline+gross)
-			judgeUndecided(t, shared, others, sleepers, calm < deadline/2)
+			checkPause(t, apart, shared, others)
+			checkTimes(t, "on other connections", apart.times, asleep, gross)
+			calm := checkTimes(t, "on the same connections", shared.times, asleep, deadline+gross)
+			checkUndecided(t, shared, others, sleepers, calm < deadline/2)
 		})
 	}
 }
 
-// breakerFailures is how many calls must fail for a breaker to open.
+// breakerFailures is the number of failed calls that opens a breaker.
 const breakerFailures = 10
 
-// calmDeadline ends a load and returns a deadline that its checks meet by far: one that
-// checks about a healthy master miss opens that master's breaker, as it should, and a
-// machine may be too busy for any given one.
+// calmDeadline stops a load and returns a deadline that its checks meet easily: missed
+// deadlines on a healthy master open its breaker, as they should, and on a busy machine any
+// fixed deadline may be missed.
 func calmDeadline(ld *load) time.Duration {
 	ld.advance(100 * loadPipeline)
 	ld.stop()
 	return max(50*time.Millisecond, 4*ld.slowest())
 }
 
-// sleep is when a master stood still.
+// sleep is a time span in which a master was paused.
 type sleep struct{ from, until time.Time }
 
-// putToSleep makes a master stand still a few times, and returns when.
+// putToSleep pauses a master a few times, and returns the time spans.
 func putToSleep(sleeper *redistest.Node, ld *load, pauses int, pause time.Duration) (asleep []sleep) {
 	for range pauses {
 		from := time.Now()
@@ -71,10 +71,10 @@ func putToSleep(sleeper *redistest.Node, ld *load, pauses int, pause time.Durati
 	return asleep
 }
 
-// judgePause checks what was charged, and that on other connections nobody noticed. A
-// machine that is too busy even for the deadline of the shared load may open the breakers of
-// masters that are well, and those leave calls undecided on any connection.
-func judgePause(t *testing.T, apart, shared *load, others []string) {
+// checkPause checks the charged units, and that callers on other connections were not
+// affected. If the machine is too busy even for the deadline of the shared load, the
+// breakers of healthy masters may open, and calls on any connection stay undecided.
+func checkPause(t *testing.T, apart, shared *load, others []string) {
 	t.Helper()
 	charged, excess := apart.balance(), shared.balance()
 	missed := 0
@@ -91,10 +91,10 @@ func judgePause(t *testing.T, apart, shared *load, others []string) {
 	t.Logf("on the same connections: %d units lost, at most %d counted", excess, st.RefundsLost)
 }
 
-// judgeUndecided compares how many calls were left undecided about the tenants
-// of the sleeper and about those who live elsewhere. As many are asked about
-// these as about those; but a busy machine may miss a deadline for either.
-func judgeUndecided(t *testing.T, shared *load, others, sleepers []string, calm bool) {
+// checkUndecided compares the numbers of undecided calls of the paused master's tenants and
+// of the others. Both groups have the same number of calls, but a busy machine may miss a
+// deadline for either.
+func checkUndecided(t *testing.T, shared *load, others, sleepers []string, calm bool) {
 	t.Helper()
 	undecided, elsewhere := 0, 0
 	for _, tenant := range sleepers {
@@ -112,10 +112,10 @@ func judgeUndecided(t *testing.T, shared *load, others, sleepers []string, calm 
 	}
 }
 
-// judgeTimes compares how long pipelines took that met a pause with the others
-// of the run, and fails when their 99th percentile is grossly more. It returns that
-// of the others.
-func judgeTimes(t *testing.T, who string, times []pipelineTime, asleep []sleep, most time.Duration) time.Duration {
+// checkTimes compares the durations of pipelines during a pause with the other durations of
+// the run. It fails if their 99th percentile is grossly higher. It returns that of the
+// others.
+func checkTimes(t *testing.T, who string, times []pipelineTime, asleep []sleep, most time.Duration) time.Duration {
 	t.Helper()
 	var met, rest []time.Duration
 	for _, p := range times {
@@ -125,14 +125,14 @@ func judgeTimes(t *testing.T, who string, times []pipelineTime, asleep []sleep, 
 			rest = append(rest, p.took)
 		}
 	}
-	t.Logf("%s: %d pipelines met a pause, p50 %s, p99 %s, max %s; %d did not, p50 %s, p99 %s, max %s", who,
+	t.Logf("%s: %d pipelines overlapped a pause, p50 %s, p99 %s, max %s; %d did not, p50 %s, p99 %s, max %s", who,
 		len(met), quantile(met, 50), quantile(met, 99), quantile(met, 100), len(rest), quantile(rest, 50), quantile(rest, 99), quantile(rest, 100))
-	// A machine that is slow without a pause may be as slow with it.
+	// A machine that is slow without a pause may be equally slow with it.
 	if p99 := quantile(met, 99); p99 > most && p99 > 3*quantile(rest, 99) {
 		t.Errorf("%s: the 99th percentile during a pause is %s, more than %s", who, p99, most)
 	}
 	if len(met) == 0 || len(rest) == 0 {
-		t.Errorf("%s: %d pipelines met a pause, %d did not", who, len(met), len(rest))
+		t.Errorf("%s: %d pipelines overlapped a pause, %d did not", who, len(met), len(rest))
 	}
 	return quantile(rest, 99)
 }

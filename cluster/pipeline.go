@@ -16,84 +16,86 @@ import (
 )
 
 const (
-	// maxQueue is how many calls may wait in a lane: a node needs a few
-	// milliseconds for as many, and nobody waits longer than that.
+	// maxQueue is the maximum number of calls in the queue of a pipeline: a node decides
+	// that many in a few milliseconds, and no caller waits longer than that.
 	maxQueue = 4096
-	// maxInFlight is how many flights may be on their way: while the reply to one is
-	// read the node works on the other. A third would only wait there.
+	// maxInFlight is the maximum number of batches in flight: while the reply to one is
+	// read, the node works on the other. A third would only wait at the node.
 	maxInFlight = 2
-	// minPipelined is how many calls must wait for a second flight to leave. With
-	// fewer, waiting for the first makes batches larger at no cost.
+	// minPipelined is the number of queued calls that a second batch in flight requires.
+	// With fewer, waiting for the first batch makes batches larger at no cost.
 	minPipelined = maxBatch / 8
-	// writeTimeout is how long a caller waits for a batch to be taken from it.
+	// writeTimeout is how long a caller blocks in the write of a batch.
 	writeTimeout = time.Millisecond
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
-	// stableAfter is how long a connection must have lasted for the next attempt to come at
-	// once; after one that was of use for a shorter time the pause is at most hasty, so
-	// that a node which hangs up again and again is dialled a hundred times a second.
+	// stableAfter is the connection age after which the next attempt to connect is
+	// immediate. After a younger connection that answered calls the pause is at most
+	// maxQuickRetry, so that a node which keeps closing connections is dialled at most a
+	// hundred times a second.
 	stableAfter   = time.Second
 	maxQuickRetry = 20 * time.Millisecond
 )
 
-// Why a call was never sent.
+// The reasons why a call was never sent.
 var (
-	errOverload = errors.New("send call: its turn did not come in time")
+	errOverload = errors.New("send call: not sent in time")
 	errDown     = fmt.Errorf("send call: no connection: %w", net.ErrClosed)
 )
 
-// pipeline is the way to one node: the calls of all connections meet in it. While
-// flights are on their way the next one gathers, so that batches are as large as
-// the load demands, without a timer; an idle pipeline sends at once what it is given,
-// or at Flush what was begun together.
+// pipeline is the connection to one node. It carries the calls of all client connections.
+// While batches are in flight the next one fills, so that batches are as large as the load
+// demands, without a timer. An idle pipeline sends a call at once, or at Flush all calls
+// that were started together.
 //
-// One goroutine, in run, reads the replies and settles the flights. They are
-// filled and sent by whoever finds that one may leave: a caller, or the reader.
+// One goroutine, in Run_, reads the replies and answers the calls. A batch is encoded and
+// sent by the goroutine that finds that it can be sent: a caller's, or the reader.
 type pipeline struct {
 	script       script
 	dial         func(context.Context) (*nodeConn, error)
 	ioTimeout    time.Duration
-	onFailure    func(error, []limit.Item) // a call stays undecided
-	onScriptLoad func()                    // the script had to be loaded
-	report       func(error)               // how the node is; nil is well
-	record       func(breaker.Outcome)     // what became of calls
+	onFailure    func(error, []limit.Item) // called when a call stays undecided
+	onScriptLoad func()                    // called when the script had to be loaded
+	report       func(error)               // health of the node; nil is healthy
+	record       func(breaker.Outcome)     // results of calls
 
-	// saturated says that more calls wait than a flight holds, and unsent that some
-	// were submitted which nobody has tried to send.
+	// saturated means that more calls wait than a batch holds. unsent means that calls were
+	// enqueued and no goroutine has tried to send them yet.
 	saturated, unsent atomic.Bool
 
-	// answered are tickets whose callers the reader has yet to tell: it does when it
-	// has nothing else to do, so that those who waited together wake together.
+	// answered are node requests whose callers the reader has not notified yet: it notifies
+	// them when it has nothing else to read, so that callers that waited together wake
+	// together.
 	answered    []*nodeRequest
 	notifyLater func(*nodeRequest) // appends to answered
 
-	// writers are the goroutines that go on sending what did not leave at once.
+	// writers are the goroutines that finish writes which send could not complete at once.
 	writers sync.WaitGroup
 
-	mu          sync.Mutex // guards what follows, but for what an owner does to its flight
-	conn        *nodeConn  // nil without a connection
-	connErr     error      // there is none: errDown, or a downError
+	mu          sync.Mutex // guards the fields below, except a batch while its owner uses it
+	conn        *nodeConn  // nil if there is no connection
+	connErr     error      // reason for no connection: errDown or a downError
 	queue       []*nodeRequest
-	queuedCalls int      // calls in queue
-	sending     bool     // somebody fills or writes a flight
-	free        []*batch // nobody's
-	inFlight    []*batch // written or being written, in their order
-	resend      []*batch // whose script was missing, to be sent once more
+	queuedCalls int      // number of calls in queue
+	sending     bool     // a goroutine encodes or writes a batch
+	free        []*batch // without an owner
+	inFlight    []*batch // written or being written, in this order
+	resend      []*batch // batches whose script was missing, to be sent once more
 }
 
-// nodeConn is a connection to a node, and how calls are put together for it.
+// nodeConn is a connection to a node, with the options for combining calls on it.
 type nodeConn struct {
 	net.Conn
 	in   *respReader
 	opts batchOptions
 }
 
-// hangUp ends the connection, which its reader will notice.
+// hangUp closes the connection. The reader notices that.
 func (conn *nodeConn) hangUp() { _ = conn.Close() }
 
-// enqueue hands a ticket to the lane, to be sent now or when pump is called. It is
-// answered in any case.
+// enqueue adds a node request to the queue, to be sent now or at the next trySend. Every
+// enqueued request is answered.
 func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 	nr.open = len(nr.calls)
 	p.mu.Lock()
@@ -109,7 +111,7 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 		if p.queuedCalls > maxBatch {
 			p.saturated.Store(true)
 		}
-		now = now || p.queuedCalls >= maxBatch // more would not travel together
+		now = now || p.queuedCalls >= maxBatch // more calls would not fit into the batch
 	}
 	p.mu.Unlock()
 	switch {
@@ -122,7 +124,7 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 	}
 }
 
-// refuse leaves a ticket's calls undecided.
+// refuse leaves the calls of a node request undecided.
 func (p *pipeline) refuse(nr *nodeRequest, why error) {
 	p.report(why)
 	p.record(breaker.Outcome{Stuck: 1, Err: why})
@@ -140,10 +142,10 @@ func (p *pipeline) refuse(nr *nodeRequest, why error) {
 	}
 }
 
-// trySend sends what may leave now. Only one goroutine does at a time; the others
-// can rely on it.
+// trySend sends all batches that can be sent now. Only one goroutine sends at a time; the
+// others rely on it to send their calls too.
 func (p *pipeline) trySend() {
-	p.unsent.Store(false) // before the queue is looked at
+	p.unsent.Store(false) // before reading the queue
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.sending && p.canSend() {
@@ -152,7 +154,7 @@ func (p *pipeline) trySend() {
 		if len(p.resend) > 0 {
 			b := p.resend[0]
 			p.resend = append(p.resend[:0], p.resend[1:]...)
-			b.refs-- // send counts its reader
+			b.refs-- // send counts the reader again
 			sent = p.send(b, b.resend)
 		} else {
 			b := p.free[len(p.free)-1]
@@ -167,8 +169,8 @@ func (p *pipeline) trySend() {
 	}
 }
 
-// canSend reports whether a flight may leave: the first at once, another one
-// when it is worth while, so that the node has work while a reply is read.
+// canSend reports whether a batch can be sent: the first one at once, a second one if at
+// least minPipelined calls wait, so that the node has work while a reply is read.
 func (p *pipeline) canSend() bool {
 	switch {
 	case len(p.resend) > 0:
@@ -182,7 +184,7 @@ func (p *pipeline) canSend() bool {
 	}
 }
 
-// dequeue moves tickets from the queue into a flight.
+// dequeue moves node requests from the queue into a batch.
 func (p *pipeline) dequeue(b *batch) {
 	b.reset()
 	if p.conn != nil {
@@ -203,7 +205,7 @@ func (p *pipeline) dequeue(b *batch) {
 	p.queue = p.queue[:rest]
 }
 
-// encode puts the calls of a flight's tickets together and encodes them.
+// encode adds the calls of the dequeued node requests to the batch and encodes it.
 func (p *pipeline) encode(b *batch) {
 	b.sentAt = time.Now()
 	for _, nr := range b.requests {
@@ -214,10 +216,9 @@ func (p *pipeline) encode(b *batch) {
 	b.encode(p.script.sha)
 }
 
-// send sends a flight, as out. It is called with mu held, and lets go of it
-// meanwhile. A node that does not read must not hold up the caller who sends:
-// then the rest is written in the background, and send reports that it is not
-// done.
+// send writes out, the bytes of a batch. The caller holds mu; send releases it during the
+// write. A node that does not read must not block the caller that sends: in that case a
+// goroutine writes the rest, and send reports false.
 func (p *pipeline) send(b *batch, out []byte) (done bool) {
 	b.refs += 2 // this sender and the reader
 	conn := p.conn
@@ -233,7 +234,7 @@ func (p *pipeline) send(b *batch, out []byte) (done bool) {
 			return false
 		}
 		if err != nil {
-			conn.hangUp() // the reader sees it, and fails the flight
+			conn.hangUp() // the reader notices, and fails the batch
 		}
 		p.release(b)
 		return true
@@ -246,7 +247,7 @@ func (p *pipeline) send(b *batch, out []byte) (done bool) {
 	return true
 }
 
-// sendRest goes on with what send began.
+// sendRest finishes a write that send began.
 func (p *pipeline) sendRest(conn *nodeConn, b *batch, rest []byte) {
 	_ = conn.SetWriteDeadline(time.Now().Add(p.ioTimeout))
 	if _, err := conn.Write(rest); err != nil {
@@ -259,17 +260,16 @@ func (p *pipeline) sendRest(conn *nodeConn, b *batch, rest []byte) {
 	p.trySend()
 }
 
-// release is called by the sender of a flight and by its reader when they need it
-// no longer: the last one sets it free. A flight that is to be sent once more is
-// needed by its reader.
+// release is called by the sender and by the reader of a batch when they no longer use it:
+// the last one frees it. The reader keeps a batch that is to be sent once more.
 func (p *pipeline) release(b *batch) {
 	if b.refs--; b.refs == 0 {
 		p.free = append(p.free, b)
 	}
 }
 
-// fail leaves every call of a flight undecided. What was sent may have been
-// executed all the same.
+// fail leaves every call of a batch undecided. sent reports whether the node may have
+// executed them.
 func (p *pipeline) fail(b *batch, why error, sent bool) {
 	p.report(why)
 	p.record(breaker.Outcome{Failed: len(b.requests), Err: why})
@@ -278,7 +278,7 @@ func (p *pipeline) fail(b *batch, why error, sent bool) {
 	}
 }
 
-// Run_ keeps a connection and reads its replies until ctx ends.
+// Run_ keeps a connection open and reads its replies until ctx ends.
 func (p *pipeline) Run_(ctx context.Context) {
 	for pause := time.Duration(0); ctx.Err() == nil; wait(ctx, pause/2+rand.N(pause/2+1)) {
 		pause = min(max(2*pause, minBackoff), maxBackoff)
@@ -309,7 +309,7 @@ func (p *pipeline) connected() bool {
 	return p.conn != nil
 }
 
-// drop ends the connection, so that the next one begins with asking for the role.
+// drop closes the connection, so that the next one begins with a check of the role.
 func (p *pipeline) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -327,8 +327,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect makes the connection, unless there is one. It is called by run, and
-// once before it.
+// connect opens the connection, unless there is one. Run_ calls it, and so does
+// topology.connect once before that.
 func (p *pipeline) connect(ctx context.Context) error {
 	if p.conn != nil {
 		return nil
@@ -345,7 +345,7 @@ func (p *pipeline) connect(ctx context.Context) error {
 	return nil
 }
 
-// setConnErr notes why there is no connection.
+// setConnErr stores the reason why there is no connection.
 func (p *pipeline) setConnErr(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -354,7 +354,7 @@ func (p *pipeline) setConnErr(why error) {
 	}
 }
 
-// disconnect ends the connection, and answers what was on its way or waits for it.
+// disconnect closes the connection and fails the calls that are in flight or queued.
 func (p *pipeline) disconnect(why error) {
 	p.mu.Lock()
 	if p.conn != nil {

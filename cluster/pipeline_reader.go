@@ -8,9 +8,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// What a lane's goroutine does with the replies of its node.
+// This file holds the reader of a pipeline.
 
-// onReadTimeout decides what a read that timed out means: nothing, unless a reply is
+// onReadTimeout handles a read that timed out. It returns an error only if a reply is
 // overdue.
 func (p *pipeline) onReadTimeout() error {
 	p.mu.Lock()
@@ -25,8 +25,8 @@ func (p *pipeline) onReadTimeout() error {
 	return p.conn.SetReadDeadline(from.Add(p.ioTimeout))
 }
 
-// read settles flights as their replies arrive. It returns how many, and why no
-// more can be read.
+// read answers batches as their replies arrive. It returns the number of batches and the
+// reason why no more can be read.
 func (p *pipeline) read() (settled int, err error) {
 	in := p.conn.in
 	defer p.notifyAnswered()
@@ -47,7 +47,7 @@ func (p *pipeline) read() (settled int, err error) {
 		p.mu.Lock()
 		p.inFlight = append(p.inFlight[:0], p.inFlight[1:]...)
 		if len(b.missing) > 0 {
-			p.resend = append(p.resend, b) // its reader stays
+			p.resend = append(p.resend, b) // the reader keeps its reference
 		} else {
 			p.release(b)
 		}
@@ -56,7 +56,7 @@ func (p *pipeline) read() (settled int, err error) {
 	}
 }
 
-// notifyAnswered tells the callers of answered tickets.
+// notifyAnswered notifies the callers of answered node requests.
 func (p *pipeline) notifyAnswered() {
 	for _, nr := range p.answered {
 		nr.notifyDone()
@@ -65,12 +65,12 @@ func (p *pipeline) notifyAnswered() {
 	p.answered = p.answered[:0]
 }
 
-// maxResends is how often a flight is sent again because its script was flushed: each time
-// it takes one more flush in the fraction of a millisecond between two commands.
+// maxResends is how often a batch is sent again because its script was flushed: each time
+// takes one more flush in the fraction of a millisecond between two commands.
 const maxResends = 8
 
-// readReplies reads the replies to a flight. Commands that found no script did not
-// run: they are to be sent once more, behind the script.
+// readReplies reads the replies to a batch. Commands that failed with NOSCRIPT did not run:
+// they are sent once more, after the script.
 func (p *pipeline) readReplies(b *batch, in *respReader) error {
 	b.notify = p.notifyLater
 	defer func() { b.notify = (*nodeRequest).notifyDone }()
@@ -89,7 +89,7 @@ func (p *pipeline) readReplies(b *batch, in *respReader) error {
 		}
 		p.onFailure(err, items)
 	}
-	if len(b.missing) > 0 { // it was loaded first
+	if len(b.missing) > 0 { // the reply to SCRIPT LOAD
 		if _, err := in.strings(); err != nil {
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// elements are what may stand in the place of an element of a record, in Lua.
+// elements are replacements for an element of a record, in Lua.
 var elements = []string{"nil", "false", "'x'", "-1", "0.5", "2^53", "2^63", "0/0", "1/0", "-1/0", "{}", "{{}}", "{{1, 2, 3, 4, 5, 6}}", "string.rep('x', 1000000)"}
 
-// recordPlants are what may stand in the place of a record, which is there when they are
-// put. It has about so many bytes.
+// recordPlants returns replacements for a record, which must exist when they are planted.
+// size is its approximate size in bytes.
 func recordPlants(size int) []plant {
 	plants := append([]plant{
 		planted("an empty text", "SET", "KEY", ""), planted("24 NULs", "SET", "KEY", strings.Repeat("\x00", 24)),
@@ -37,12 +37,12 @@ func recordPlants(size int) []plant {
 	return plants
 }
 
-// altered returns a plant that puts what Lua makes of the value raw that is there.
+// altered returns a plant that replaces the value raw by the result of a Lua expression.
 func altered(name, lua string) plant {
 	text := "local f = function(raw) " + lua + " end; local raw = redis.call('GET', KEYS[1]); if raw then redis.call('SET', KEYS[1], f(raw), 'KEEPTTL') end"
 	return plant{name, func(tb testing.TB, c *redis.Client, key string) {
 		tb.Helper()
-		if err := c.Eval(tb.Context(), text, []string{key}).Err(); err != nil && err != redis.Nil { //nolint:errorlint // a script that replies nothing
+		if err := c.Eval(tb.Context(), text, []string{key}).Err(); err != nil && err != redis.Nil { //nolint:errorlint // the script replies nothing
 			tb.Fatalf("plant %s: %v", name, err)
 		}
 	}}
@@ -59,7 +59,7 @@ func (w *ward) recordOf(req limit.Request) string {
 	return string(b.Calls[0].RecordKey)
 }
 
-// TestPoisonedRecords plants in the place of the records of requests with an ID what is none.
+// TestPoisonedRecords plants invalid values in the place of records of requests with an ID.
 func TestPoisonedRecords(t *testing.T) {
 	for name, h := range map[string]limit.Hold{"answer": limit.HoldNone, "reservation": limit.HoldReservation, "slot": limit.HoldSlot} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestPoisonedRecords(t *testing.T) {
 			plants := recordPlants(200)
 			for n, p := range plants {
 				w.now = p.name
-				tenant := []string{"all", "own_tokens"}[n%2] // of all limits, and of one
+				tenant := []string{"all", "own_tokens"}[n%2] // the tenant of all limits, and that of one
 				w.empty(tenant)
 				req := w.id(victim(tenant), h)
 				w.decide(false, req)
@@ -90,8 +90,8 @@ func TestPoisonedRecords(t *testing.T) {
 	}
 }
 
-// again makes a request again whose record is poisoned, and settles it. Other requests with
-// IDs go in the same calls of the script.
+// again repeats a request with a poisoned record, and settles it. Other requests with IDs
+// are in the same calls of the script.
 func (w *ward) again(req limit.Request, n int) {
 	w.t.Helper()
 	none := limit.HoldNone
@@ -111,8 +111,8 @@ func (w *ward) again(req limit.Request, n int) {
 	w.decide(false, bystander(0), w.id(bystander(1), none))
 }
 
-// TestPoisonedMarks plants in the place of what proxies tell each other through the store
-// what is none: decisions do not need it.
+// TestPoisonedMarks plants invalid values under the keys that proxies use to coordinate:
+// decisions do not need them.
 func TestPoisonedMarks(t *testing.T) {
 	w := newWard(t)
 	h := w.store.NewHeartbeat()

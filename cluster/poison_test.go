@@ -19,8 +19,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// poisonLimits are one limit for each way to keep a bucket. Each has a plan of its own, and
-// all is the plan of all. A limit by region is shared.
+// poisonLimits holds one limit for each way to store a bucket. Each has a plan of its own,
+// and all is the plan with all of them. A limit by region is shared.
 var poisonLimits = []struct{ id, fields string }{
 	{"tokens", "by: [tenant], rate: 1000/h"},
 	{"large_tokens", "by: [tenant], rate: 1099511627776/366d"},
@@ -38,8 +38,8 @@ var poisonLimits = []struct{ id, fields string }{
 	{"region_log", "by: [region], rate: 100/h, algorithm: sliding_log"},
 }
 
-// poisonFile returns the limits file of the test. The tenants of a limit are the one that has
-// it alone, and the one that has all.
+// poisonFile returns the limits file of the test. Each limit has two tenants: one with this
+// limit only, and one with all limits.
 func poisonFile() string {
 	var plans, all, tenants, shared strings.Builder
 	for _, l := range poisonLimits {
@@ -63,7 +63,7 @@ func poisonFile() string {
 // poisonPatience is the deadline of the test's decisions. None of them may need half of it.
 const poisonPatience = 4 * time.Second
 
-// ward is where poisoned buckets are decided beside healthy ones.
+// ward decides poisoned buckets beside healthy ones.
 type ward struct {
 	t       *testing.T
 	store   *Store
@@ -73,7 +73,7 @@ type ward struct {
 	lines   lineCount
 	n       int // requests with an ID
 	batch   limiter.Batch
-	seen    Shard // by the last healthy
+	seen    Shard // by the last call of healthy
 	harmful map[string]bool
 	now     string
 }
@@ -113,7 +113,7 @@ func victim(tenant string) limit.Request {
 	return limit.Request{Tenant: tenant, Op: "op", Dims: []limit.Dim{{Name: "region", Value: "of " + tenant}}, Cost: 1}
 }
 
-// bystander returns a request that meets no poisoned bucket.
+// bystander returns a request that has no poisoned bucket.
 func bystander(n int) limit.Request {
 	return limit.Request{Tenant: fmt.Sprintf("bystander-%d", n), Op: "op", Dims: []limit.Dim{{Name: "region", Value: "safe"}}, Cost: 1}
 }
@@ -121,7 +121,7 @@ func bystander(n int) limit.Request {
 // isBystander reports whether a request is one of bystander's.
 func isBystander(r *limit.Request) bool { return strings.HasPrefix(r.Tenant, "bystander") }
 
-// do does something that must not take long.
+// do runs f and fails if it takes long.
 func (w *ward) do(what string, f func()) {
 	w.t.Helper()
 	began := time.Now()
@@ -131,7 +131,8 @@ func (w *ward) do(what string, f func()) {
 	}
 }
 
-// decide decides requests in one batch, and checks that the store decides the bystanders'.
+// decide decides requests in one batch, and checks that the store decides those of
+// bystanders.
 func (w *ward) decide(begin bool, requests ...limit.Request) {
 	w.t.Helper()
 	w.batch.Reset()
@@ -168,21 +169,21 @@ func (w *ward) begin() {
 	}
 }
 
-// id gives a request an ID that no other has.
+// id gives a request a unique ID.
 func (w *ward) id(r limit.Request, h limit.Hold) limit.Request {
 	w.n++
 	r.ID, r.Hold, r.HoldFor = fmt.Sprintf("id-%d", w.n), h, time.Minute
 	return r
 }
 
-// exercise has a tenant asked for all that there is, between bystanders.
+// exercise makes requests of all kinds for a tenant, between those of bystanders.
 func (w *ward) exercise(tenant string) {
 	w.t.Helper()
 	v := victim(tenant)
 	dear := v
 	dear.Cost = 3
 	held, slot := w.id(v, limit.HoldReservation), w.id(v, limit.HoldSlot)
-	// The victim's are more than half of all calls.
+	// The victim's calls are more than half of all calls.
 	w.decide(w.n%2 == 0, bystander(0), v, bystander(1), v, v, dear, w.id(v, limit.HoldNone), bystander(2), held, slot, w.id(bystander(3), limit.HoldReservation), v, bystander(0))
 	w.decide(w.n%3 == 0, v)
 	w.do("a peek", func() {
@@ -206,17 +207,17 @@ func (w *ward) exercise(tenant string) {
 	}
 }
 
-// mostPoisoned is after how many plants that did harm a test gives up.
+// mostPoisoned is the number of harmful plants after which a test gives up.
 const mostPoisoned = 10
 
-// errorf reports that what happens now does harm.
+// errorf reports that the current plant does harm.
 func (w *ward) errorf(format string, args ...any) {
 	w.t.Helper()
 	w.t.Errorf("%s: "+format, append([]any{w.now}, args...)...)
 	w.harmful[w.now] = true
 }
 
-// healthy checks that all that happened since the last time did not count against the shard.
+// healthy checks that nothing since its last call counted against the shard.
 func (w *ward) healthy() {
 	w.t.Helper()
 	for _, shard := range w.store.Shards() {
@@ -230,22 +231,22 @@ func (w *ward) healthy() {
 		}
 		w.seen = shard
 	}
-	if w.harmful[w.now] { // the next plant is not blamed for this one
+	if w.harmful[w.now] { // do not blame the next plant for this one
 		eventually(w.t, poisonPatience, "the store answers again", w.store.Answers)
 	}
 }
 
-// bucket is where one is kept: under a key of its own, or in a field of a hash.
+// bucket is the place of a bucket: a key of its own, or a field of a hash.
 type bucket struct{ key, field string }
 
-// items returns what a request resolves to.
+// items returns the items of a request.
 func (w *ward) items(req limit.Request) []limit.Item {
 	var b limit.Buffer
 	w.set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
 	return b.Items
 }
 
-// bucketOf returns the bucket that a tenant has of a limit, of a store that keeps it.
+// bucketOf returns the place of a tenant's bucket of a limit. The store must have it.
 func (w *ward) bucketOf(tenant, id string) bucket {
 	w.t.Helper()
 	for _, it := range w.items(w.id(victim(tenant), limit.HoldSlot)) {

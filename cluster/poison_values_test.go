@@ -12,17 +12,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// extremes are numbers that no bucket has.
+// extremes are numbers that no bucket contains.
 var extremes = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), -1, 0.5, 1 << 53, -(1 << 53), 1 << 63, -(1 << 63), math.MaxFloat64, 5e-324}
 
-// headers are what may stand at the beginning of a token bucket's value instead of
-// count/period/capacity.
+// headers are replacements for count/period/capacity at the start of a token bucket's
+// value.
 var headers = []string{
 	"0/0/0", "1/0/5", "0/1/5", "1/1/0", "18446744073709551616/1/1", "1/18446744073709551616/1", "1/1/18446744073709551616",
 	strings.Repeat("9", 400) + "/1/1", "1/" + strings.Repeat("9", 400) + "/1", "-1/1/1", "1/1", "//", "1e3/1/1", "nan/1/1", "0x10/1/1",
 }
 
-// poisonValues returns what may stand in the place of the value of a bucket, by name.
+// poisonValues returns replacements for the value of a bucket, by name.
 func poisonValues(healthy string) map[string]string {
 	values := map[string]string{
 		"empty": "", "a word": "hello", "a number": "17", "24 NULs": strings.Repeat("\x00", 24), "49 NULs": strings.Repeat("\x00", 49),
@@ -64,16 +64,17 @@ func poisonValues(healthy string) map[string]string {
 	return values
 }
 
-// scores are those of members of sets of units, as Redis reads them.
+// scores are scores of members of sets of units, in Redis' notation.
 var scores = []string{"inf", "-inf", "0", "-0", "-1", "0.5", "9007199254740992", "9223372036854775808", "1e308", "5e-324", "4102444800000000"}
 
-// plant puts something in the place of a key, and says what.
+// plant replaces the value of a key, and has a name for it.
 type plant struct {
 	name string
 	put  func(tb testing.TB, c *redis.Client, key string)
 }
 
-// planted returns a plant that deletes the key and runs a command, whose KEY is replaced.
+// planted returns a plant that deletes the key and runs a command, in which KEY is
+// replaced.
 func planted(name string, words ...any) plant {
 	return plant{name, func(tb testing.TB, c *redis.Client, key string) {
 		tb.Helper()
@@ -90,7 +91,7 @@ func planted(name string, words ...any) plant {
 	}}
 }
 
-// types are values of all types of Redis.
+// types are plants of all types of Redis.
 var types = []plant{
 	planted("a string", "SET", "KEY", "hello"), planted("a list", "RPUSH", "KEY", "a", "b"), planted("a set", "SADD", "KEY", "a", "b"),
 	planted("a hash", "HSET", "KEY", "a", "b"), planted("a sorted set", "ZADD", "KEY", "1", "a"), planted("a stream", "XADD", "KEY", "*", "a", "b"),
@@ -98,7 +99,7 @@ var types = []plant{
 	planted("a large sorted set", "EVAL", "for i = 1, 20000 do redis.call('ZADD', KEYS[1], 4102444800000000, i) end", "1", "KEY"),
 }
 
-// sets are sorted sets that hold no units.
+// sets are plants of sorted sets that hold no units.
 func sets() []plant {
 	var plants []plant
 	for _, s := range scores {

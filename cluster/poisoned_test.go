@@ -11,9 +11,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestPoison plants in the place of every bucket what is none. Its tenant gets decisions all the
-// same, in time, and all others those of the store: what is wrong with a bucket is no
-// reason to leave the shard alone, nor to fill the log.
+// TestPoison plants invalid values in the place of every bucket. Its tenant still gets
+// decisions in time, and all other tenants get decisions of the store: a bad bucket must
+// neither open the breaker nor flood the log.
 func TestPoison(t *testing.T) {
 	for _, l := range poisonLimits {
 		t.Run(l.id, func(t *testing.T) {
@@ -24,7 +24,8 @@ func TestPoison(t *testing.T) {
 			for n, p := range plants {
 				w.now = p.name
 				w.empty(tenants...)
-				// The one with all limits costs ten times as much, so it has a part of the plants.
+				// The tenant with all limits costs ten times as much, so it gets only some
+				// of the plants.
 				for i := range 1 + min(1, max(0, 1-n%4)) {
 					w.decide(false, w.id(victim(tenants[i]), limit.HoldSlot))
 					p.put(t, w.client, buckets[i].key)
@@ -44,7 +45,7 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// forgets checks that a tenant whose bucket is mended has the store's decisions again.
+// forgets checks that the store decides again for a tenant after its bucket is repaired.
 func (w *ward) forgets(tenants ...string) {
 	w.t.Helper()
 	w.now = "mended"
@@ -57,7 +58,7 @@ func (w *ward) forgets(tenants ...string) {
 	}
 }
 
-// plantsFor returns what to put in the place of the bucket that a tenant has of a limit.
+// plantsFor returns the plants for a tenant's bucket of a limit.
 func plantsFor(w *ward, tenant, id string, b bucket) []plant {
 	w.t.Helper()
 	w.now = "healthy"

@@ -8,10 +8,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestRealClock empties buckets of every kind on a real server, after a charge
-// that was refunded to nothing, and watches until they admit their whole
-// capacity again: not a moment earlier than said, although keys expire on the
-// way, and at the latest a look later.
+// TestRealClock empties buckets of every kind on a real server, after a charge that was
+// refunded completely, and polls until they admit their whole capacity again: not earlier
+// than reported, although keys expire in between, and at the latest at the next poll.
 func TestRealClock(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s, c := open(t, node.Addr), client(t, node.Addr)

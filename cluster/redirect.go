@@ -9,51 +9,51 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// While a slot moves, calls about it are answered with a redirect. Most are left to
-// the backstop. Calls with a bucket of a limit that fails closed, refunds and settlements
-// follow it, one of each kind, and a second one where a slot has moved on meanwhile: moving
-// slots is everyday work, and must not deny everybody. A redirect says that nothing was
-// executed, so asking again charges nobody twice. See
-// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ on
-// MOVED, ASK and TRYAGAIN.
+// While a hash slot moves, calls on it are answered with a redirect. Most of them are left
+// to the backstop. Calls with a bucket of a limit that fails closed, refunds and
+// settlements follow the redirect: one of each kind, and a second one if the slot has moved
+// again meanwhile. Moving slots is everyday work and must not deny every request. A
+// redirected call was not executed, so a retry charges nothing twice. See
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ on MOVED, ASK
+// and TRYAGAIN.
 
-// route is how a call travels. The zero route is that of most calls: to the owner of its
-// slot, put together with others. From it a call may only go on to ways that are
-// longer, so that it comes to an end.
+// route is how a call reaches its node. The zero route is that of most calls: to the owner
+// of its hash slot, batched with others. Each redirect leads to a longer route, so that a
+// call is retried only a bounded number of times.
 type route struct {
-	// declared: in a command of its own that declares its keys. Without that a store
-	// does not say where a key lives instead.
+	// declared: the call has a command of its own that declares its keys. Without declared
+	// keys the error of a store does not contain the address of a key's node.
 	declared bool
-	// splitKey: the call has one key, split off from a call with several; without alone
-	// that is still to be done.
+	// splitKey: the call has one key, split off from a call with several. A call without it
+	// can still be split.
 	splitKey bool
-	// to is the address that a redirect named, "" for the owner of the slot as far as
-	// it is known: moved counts how often it was another one, and asking says that the
-	// slot is only on its way there.
+	// to is the address from a redirect, or "" for the known owner of the slot. moved
+	// counts the MOVED redirects that were followed. asking means that the slot is still
+	// moving to the address.
 	to     string
 	moved  uint8
 	asking bool
-	// clockRetry: the store's clockRetry was outside of the boundaries that were sent before.
+	// clockRetry: the store's clock was outside the boundaries of an earlier attempt.
 	clockRetry bool
 }
 
-// maxMoved is how often a call follows a slot that has moved.
+// maxMoved is the maximum number of MOVED redirects that a call follows.
 const maxMoved = 2
 
-// retry is a call that was not decided, why, and how it is asked for again.
+// retry is an undecided call, the reason, and the route of the next attempt.
 type retry struct {
 	call  limit.Call
 	route route
 	err   error
 }
 
-// next returns the way that is left to a call which came by w and was answered
-// with an error, if there is one.
+// next returns the route of the next attempt for a call that was sent by via and answered
+// with an error. It reports false if there is none.
 func (via route) next(why error) (route, bool) {
 	kind := kindOf(why)
 	to, told := redirect(why)
 	switch {
-	case kind == KindTryAgain && !via.splitKey: // the keys of the call are in two places
+	case kind == KindTryAgain && !via.splitKey: // the keys of the call are on two nodes
 		return route{splitKey: true, clockRetry: via.clockRetry}, true
 	case kind == KindMoved && told:
 		ok := via.moved < maxMoved && !via.asking
@@ -63,7 +63,7 @@ func (via route) next(why error) (route, bool) {
 		ok := !via.asking
 		via.declared, via.to, via.asking = true, to, true
 		return via, ok
-	case kind == KindMoved: // in a script, which does not say where to
+	case kind == KindMoved: // from inside a script: without an address
 		ok := !via.declared
 		via.declared = true
 		return via, ok
@@ -72,40 +72,40 @@ func (via route) next(why error) (route, bool) {
 	}
 }
 
-// redirect returns the address in a redirect, if there is one in the error.
+// redirect returns the address in an error, if it is a redirect.
 func redirect(why error) (addr string, ok bool) {
 	reply, _ := refusal(why)
 	words := strings.Fields(string(reply))
 	if len(words) != 3 {
-		return "", false // the sentence of a script
+		return "", false // a sentence from inside a script
 	}
 	_, _, err := net.SplitHostPort(words[2])
 	return words[2], err == nil
 }
 
-// followsRedirects reports whether a call goes on to where a redirect leads.
+// followsRedirects reports whether a call follows redirects.
 func followsRedirects(what op, call []limit.Item) bool {
 	return what == opRefund || what == opSettle || slices.ContainsFunc(call, func(it limit.Item) bool {
 		return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
 	})
 }
 
-// retryRedirect notes that a call is to be asked for elsewhere, if there is a way, and
-// reports whether it did. It is called under t.mu.
+// retryRedirect adds a redirected call to the retries if it has a route left, and reports
+// whether it did. The caller holds nr.mu.
 func (nr *nodeRequest) retryRedirect(c limit.Call, why error) bool {
 	if k := kindOf(why); nr.op == opTake && c.RecordKey != nil && c.Hold != limit.HoldSlot && !nr.abandoned && (k == KindMoved || k == KindAsk || k == KindTryAgain) {
-		// The key of its answer is hardly ever there, which a slot that moves does not
-		// bear: it is asked for without.
+		// A multi-key command on a moving slot fails if a key is missing, and the record
+		// hardly ever exists: the retry has no record key.
 		c.RecordKey = nil
 		nr.retries = append(nr.retries, retry{c, nr.route, why})
 		return true
 	}
 	if nr.abandoned || !nr.route.declared && !followsRedirects(nr.op, nr.items[c.First:c.Last]) {
-		return false // the parts of a call that follows do, too
+		return false // the parts of a call that follows redirects follow them, too
 	}
 	via, ok := nr.route.next(why)
 	if via.splitKey && c.RecordKey != nil {
-		ok = false // the record of a call, and its buckets, are not taken apart
+		ok = false // the record of a call and its buckets cannot be split
 	}
 	if ok {
 		nr.retries = append(nr.retries, retry{c, via, why})
@@ -113,9 +113,9 @@ func (nr *nodeRequest) retryRedirect(c limit.Call, why error) bool {
 	return ok
 }
 
-// retryClock notes that a call was not decided because the store's clock, now, is
-// outside its boundaries, and reports whether it is worth another try. It is called
-// under t.mu.
+// retryClock adds a call to the retries that was not decided because the store's clock,
+// now, is outside its boundaries. It reports false if the call was retried for that before.
+// The caller holds nr.mu.
 func (nr *nodeRequest) retryClock(c limit.Call, now int64) bool {
 	if nr.abandoned || nr.route.clockRetry {
 		return false
@@ -130,8 +130,8 @@ func (nr *nodeRequest) retryClock(c limit.Call, now int64) bool {
 	return true
 }
 
-// retryAll asks for calls again, in the ways that are left to them, until each is
-// decided or has no way left. It returns the number of refunds that were made.
+// retryAll retries calls until each is decided or has no route left. It returns the number
+// of refunds that were made.
 func (s *Store) retryAll(deadline time.Time, what op, items []limit.Item, again []retry) (done int) {
 	var splits []limit.Call
 	for len(again) > 0 {
@@ -155,7 +155,7 @@ func (s *Store) retryAll(deadline time.Time, what op, items []limit.Item, again 
 	return done
 }
 
-// addRetry puts a call on a ticket for the node that its way leads to.
+// addRetry adds a call to a node request for the node of its route.
 func (req *request) addRetry(s *Store, what op, items []limit.Item, d retry, now time.Time, left time.Duration) {
 	top := s.top.Load()
 	n := top.nodeOf(&items[d.call.First])
@@ -164,7 +164,7 @@ func (req *request) addRetry(s *Store, what op, items []limit.Item, d retry, now
 		n = top.nodes[d.route.to]
 	}
 	if d.route.to != "" && (n == nil || top.discovered[d.route.to]) {
-		s.noteDiscovered(d.route.to) // or again: it is still in use
+		s.noteDiscovered(d.route.to) // also renews a known one that is in use
 	}
 	if n != nil {
 		req.addCall(s, n, what, items, d.call, d.route, now, left)
@@ -173,7 +173,7 @@ func (req *request) addRetry(s *Store, what op, items []limit.Item, d retry, now
 	s.recordFailure(nil, d.err, items[d.call.First:d.call.Last])
 }
 
-// parts returns the parts of a call that have one key each: the keys are in two places.
+// parts splits a call whose keys are on two nodes into calls that have one key each.
 func parts(items []limit.Item, c limit.Call) []limit.Call {
 	var all []limit.Call
 	for at := c.First; at < c.Last; {
@@ -187,8 +187,8 @@ func parts(items []limit.Item, c limit.Call) []limit.Call {
 	return all
 }
 
-// mergeParts makes one decision of those about the parts of a call, all or nothing: units
-// that were granted go back where another part denies, or is undecided.
+// mergeParts merges the decisions on the parts of a call into one, all or nothing: units
+// that were granted are refunded if another part denies or is undecided.
 func (s *Store) mergeParts(deadline time.Time, what op, items []limit.Item, c limit.Call) {
 	undecided, denied := false, false
 	var granted []limit.Item

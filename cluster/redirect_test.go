@@ -16,8 +16,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// TestWays: a redirect is followed once, a slot that moves on twice, keys that are in two places are asked for
-// one by one, and from no way can a call go on for ever.
+// TestWays checks that a call follows one redirect, or two if the slot has moved again,
+// that a call with keys on two nodes is split, and that no route goes on for ever.
 func TestWays(t *testing.T) {
 	const here, there = "127.0.0.1:7000", "127.0.0.1:7001"
 	moved, ask := replyError("MOVED 1 "+here), replyError("ASK 1 "+there)
@@ -54,10 +54,10 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestClosedLimitsFollowSlots moves a slot to another master and back, key by key,
-// and to a master that has none yet, while limits that fail closed are asked for in
-// it: nobody notices, but for the time in which a new master is met, and every bucket
-// loses exactly what was admitted, although its call has keys in two places.
+// TestClosedLimitsFollowSlots moves a slot to another master and back, key by key, and to a
+// master without slots, during calls with limits that fail closed. No caller is affected,
+// except until a new master is discovered, and every bucket loses exactly the admitted
+// units, although its call has keys on two nodes.
 func TestClosedLimitsFollowSlots(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	for _, opts := range corners {
@@ -91,8 +91,8 @@ func TestClosedLimitsFollowSlots(t *testing.T) {
 	redistest.AssertAllKeysExpire(t, c.Nodes...)
 }
 
-// TestDenialAcrossPlaces: while the keys of a call are in two places, a denial by one
-// takes nothing from the other.
+// TestDenialAcrossPlaces checks that while the keys of a call are on two nodes, a denial by
+// one takes nothing from the other.
 func TestDenialAcrossPlaces(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	s := open(t, c.Addrs()...)
@@ -126,8 +126,8 @@ func TestDenialAcrossPlaces(t *testing.T) {
 	}
 }
 
-// TestNewMasterIsMet: a master without slots is not in the topology; a redirect to it
-// makes it known, so that a slot can move there.
+// TestNewMasterIsMet checks that a redirect discovers a master without slots, which is not
+// in the topology, so that a slot can move there.
 func TestNewMasterIsMet(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	tenant := storetest.Fresh(t)
@@ -162,7 +162,7 @@ func movingTenant(t *testing.T, c *redistest.Cluster) (tenant string, slot int, 
 	return tenant, slot, to
 }
 
-// closedPair are two limits that fail closed, whose buckets are in two keys.
+// closedPair returns two limits that fail closed, with buckets in two keys.
 func closedPair(t *testing.T, rate string) *limit.Set {
 	t.Helper()
 	return compile(t,
@@ -171,8 +171,8 @@ func closedPair(t *testing.T, rate string) *limit.Set {
 	)
 }
 
-// TestLeasesOutliveAMove: a bucket that was leased before its slot moved is leased
-// after it.
+// TestLeasesOutliveAMove checks that a bucket leased before its slot moved is leased after
+// that too.
 func TestLeasesOutliveAMove(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
 	s := open(t, c.Addrs()...)
@@ -202,7 +202,7 @@ func TestLeasesOutliveAMove(t *testing.T) {
 	}
 }
 
-// countedConn counts what is written to a connection.
+// countedConn counts the writes to a connection.
 type countedConn struct {
 	net.Conn
 	writes *atomic.Int64
@@ -213,8 +213,8 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestSplitsTravelTogether: a pipeline of checks whose keys are in two places takes a
-// few round trips, not some for each check.
+// TestSplitsTravelTogether checks that a pipeline of checks with keys on two nodes takes a
+// few round trips in all, not some for each check.
 func TestSplitsTravelTogether(t *testing.T) {
 	const checks = 1000
 	c := redistest.StartCluster(t, 3, 0)
@@ -235,7 +235,7 @@ func TestSplitsTravelTogether(t *testing.T) {
 		}
 		return undecided
 	}
-	ask(10) // ten keys are there to be moved, the others are made on the way
+	ask(10) // ten keys exist, the others are created during the move
 	moved := 0
 	c.MoveSlot(t, slot, to, func() {
 		if moved++; moved != 2 { // one key has moved
@@ -251,8 +251,8 @@ func TestSplitsTravelTogether(t *testing.T) {
 	})
 }
 
-// TestPartThatCannotBeAsked: what a part of a call granted goes back when another one
-// cannot be asked in time.
+// TestPartThatCannotBeAsked checks that the units granted to a part of a call are refunded
+// if another part is not decided in time.
 func TestPartThatCannotBeAsked(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0, "--cluster-node-timeout", "60000")
 	s := open(t, c.Addrs()...)
@@ -291,8 +291,8 @@ func TestPartThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestRedirectIsAnAnswer: a node that answers the probe with a redirect is well, also
-// where the redirect is followed.
+// TestRedirectIsAnAnswer checks that a node which answers the probe with a redirect counts
+// as healthy, also if the redirect is followed.
 func TestRedirectIsAnAnswer(t *testing.T) {
 	for _, onError := range []string{"open", "closed"} {
 		well := make(chan struct{})

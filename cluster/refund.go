@@ -8,13 +8,13 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// lateRefunds bounds the refunds of a node that wait for its goroutine: what does
-// not fit is lost and counted.
+// lateRefunds bounds the late refunds that are queued for a node. Refunds beyond that are
+// lost and counted.
 const lateRefunds = 1024
 
-// Refund gives the units of items back to their buckets, once. When the deadline
-// has passed, because the denial came from a slow store, Run does it a little
-// later, for each node by itself. What fails is lost to the buckets and counted.
+// Refund returns the units of items to their buckets, once. If the deadline has passed,
+// because the denial came from a slow store, Run refunds them a little later, each node
+// separately. Failed refunds are lost to the buckets and counted.
 func (s *Store) Refund(at limit.DecisionTime, items []limit.Item) { s.refundBy(at.Deadline(), items) }
 
 func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
@@ -26,7 +26,7 @@ func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
 	for i := range items {
 		n := top.nodeOf(&items[i])
 		kept := items[i]
-		kept.Name, kept.RecordKey = slices.Clone(kept.Name), slices.Clone(kept.RecordKey) // the caller uses its memory again
+		kept.Name, kept.RecordKey = slices.Clone(kept.Name), slices.Clone(kept.RecordKey) // the caller reuses its memory
 		late[n] = append(late[n], kept)
 	}
 	for n, kept := range late {
@@ -36,7 +36,7 @@ func (s *Store) refundBy(deadline time.Time, items []limit.Item) {
 	}
 }
 
-// refundLater has items given back by the node's goroutine, or reports false.
+// refundLater queues items for refundLate. It reports false if the queue is full.
 func (n *node) refundLater(items []limit.Item) bool {
 	select {
 	case n.late <- items:
@@ -46,7 +46,7 @@ func (n *node) refundLater(items []limit.Item) bool {
 	}
 }
 
-// refundLate gives back what waits for a node, until ctx ends.
+// refundLate refunds the queued items of a node until ctx ends.
 func (s *Store) refundLate(ctx context.Context, n *node) {
 	for {
 		select {
@@ -60,7 +60,7 @@ func (s *Store) refundLate(ctx context.Context, n *node) {
 	}
 }
 
-// loseLate counts what still waits for a node that is gone.
+// loseLate counts the items that are still queued for a node that is gone.
 func (s *Store) loseLate(n *node) {
 	for {
 		select {
@@ -87,8 +87,8 @@ func (s *Store) refund(deadline time.Time, items []limit.Item) {
 	s.counts.refundsLost.Add(int64(len(calls) - done))
 }
 
-// refundCalls returns a call for each item, but one for all those behind each other
-// whose answer is kept under the same key: they are given back together.
+// refundCalls returns a call for each item, except that consecutive items with the same
+// record key share one call: they are refunded together.
 func refundCalls(items []limit.Item) (calls []limit.Call) {
 	for first := 0; first < len(items); {
 		last := first + limit.RefundCall(items[first:])

@@ -8,7 +8,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestLateRefund: a refund whose deadline has passed is given back by Run.
+// TestLateRefund checks that Run makes a refund whose deadline has passed.
 func TestLateRefund(t *testing.T) {
 	node := redistest.SharedNode(t)
 	s := open(t, node.Addr)
@@ -16,7 +16,7 @@ func TestLateRefund(t *testing.T) {
 	req := limit.Request{Tenant: "late", Cost: 4}
 	items := take(t, s, set, req)
 	s.Refund(limit.DecisionTime{Start: time.Now().Add(-time.Hour)}, items)
-	clear(items[0].Name) // the caller's memory is used again
+	clear(items[0].Name) // the caller reuses its memory
 	eventually(t, 10*time.Second, "5 left, as if the cost were taken once", func() bool {
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, 0, &b)

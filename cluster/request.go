@@ -9,21 +9,21 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// request is one caller's request to the store: a nodeRequest for each node that it needs.
-// It is reused.
+// request is one caller's request to the store: a nodeRequest for each node involved.
+// Requests are pooled.
 type request struct {
 	used  []*nodeRequest
-	nodes []*node // of used
+	nodes []*node // the node of each used request
 	spare []*nodeRequest
 
 	store *Store
-	items []limit.Item       // of the caller of Start
-	done  func(token uint64) // is called when every node has answered
+	items []limit.Item       // of Start's caller
+	done  func(token uint64) // called when every node has answered
 	token uint64
 	open  atomic.Int32 // nodes that have not answered
-	// called says that done was called, or never will be.
+	// called is set when done has been called, or will never be.
 	called atomic.Bool
-	// end is finishForRetry, bound once.
+	// end is the method value finishForRetry, allocated once.
 	end func() (retry bool)
 	// wake, answered and timer are for callers that wait: wake is a done that sends to
 	// answered, which has room for one value.
@@ -44,12 +44,12 @@ func (s *Store) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Ca
 	s.do(at.Deadline(), opTake, items, calls)
 }
 
-// Peek gives the verdicts that Take would give, and takes nothing.
+// Peek returns the verdicts that Take would return, and takes nothing.
 func (s *Store) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.do(at.Deadline(), opPeek, items, calls)
 }
 
-// Start begins what Take does, see limiter.Store.
+// Start starts a Take without waiting for it, see limiter.Store.
 func (s *Store) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool) {
 	now := time.Now()
 	left := at.Deadline().Sub(now)
@@ -68,7 +68,7 @@ func (s *Store) Start(at limit.DecisionTime, items []limit.Item, calls []limit.C
 	return req.end
 }
 
-// Flush sends the calls that Start has left waiting, see limiter.Store.
+// Flush sends the calls that Start has enqueued, see limiter.Store.
 func (s *Store) Flush() {
 	for _, p := range s.top.Load().pipelines {
 		if p.unsent.Load() {
@@ -77,9 +77,8 @@ func (s *Store) Flush() {
 	}
 }
 
-// do has the owners of the calls' hash slots decide them, all at the same time, and
-// returns when all have answered or the deadline has passed. It returns the number
-// of refunds that were made.
+// do has the owners of the calls' hash slots decide the calls concurrently. It returns when
+// all have answered or the deadline has passed, with the number of refunds that were made.
 func (s *Store) do(deadline time.Time, what op, items []limit.Item, calls []limit.Call) (refunds int) {
 	if len(calls) == 0 {
 		return 0
@@ -91,8 +90,8 @@ func (s *Store) do(deadline time.Time, what op, items []limit.Item, calls []limi
 	return refunds + s.retryAll(deadline, what, items, again)
 }
 
-// await sends a request, waits for its answers until the deadline, and ends it. It
-// returns the calls that are to be asked for again.
+// await sends a request, waits for its answers until the deadline, and finishes it. It
+// returns the calls to retry.
 func (s *Store) await(req *request, deadline time.Time, refunds *int) (again []retry) {
 	req.start(s, true, req.wake, 0)
 	req.timer.Reset(time.Until(deadline))
@@ -129,14 +128,14 @@ func (req *request) onNodeDone() {
 	if req.open.Add(-1) > 0 {
 		return
 	}
-	done, token := req.done, req.token // once called is set the request may be used again
+	done, token := req.done, req.token // once called is set the request may be reused
 	if !req.called.Swap(true) {
 		done(token)
 	}
 }
 
-// finishForRetry is finish for Start: it marks the items of the calls that are to be asked
-// for again, and reports whether there are any.
+// finishForRetry is finish for Start: it marks the items of the calls to retry, and reports
+// whether there are any.
 func (req *request) finishForRetry() (retry bool) {
 	items := req.items
 	again, _ := req.finish(false)
@@ -146,15 +145,15 @@ func (req *request) finishForRetry() (retry bool) {
 	return len(again) > 0
 }
 
-// finish ends a request, answered or not. It returns the calls that are to be asked for
-// again, and the number of refunds that were made. Late says that answered was not received
-// from, although wake may have been called.
+// finish ends a request, answered or not. It returns the calls to retry and the number of
+// refunds that were made. late means that the caller has not received from answered,
+// although wake may have been called.
 func (req *request) finish(late bool) (again []retry, refunds int) {
 	// The goroutine that answered the last call may still be about to use a request whose
 	// done was not called: such a request is not reused.
 	reusable := req.called.Swap(true)
 	if reusable && late {
-		<-req.answered // at once
+		<-req.answered // does not block
 	}
 	for i, nr := range req.used {
 		if !nr.abandon() {
@@ -179,8 +178,8 @@ func (req *request) finish(late bool) (again []retry, refunds int) {
 	return again, refunds
 }
 
-// routeCalls puts each call on a ticket for its node. The decision has so much time
-// left: after half of it nothing is sent any more.
+// routeCalls adds each call to a node request for its node. The decision has left time:
+// nothing is sent after half of it.
 func (req *request) routeCalls(s *Store, what op, items []limit.Item, calls []limit.Call, now time.Time, left time.Duration) {
 	top := s.top.Load()
 	for _, c := range calls {
@@ -192,7 +191,7 @@ func (req *request) routeCalls(s *Store, what op, items []limit.Item, calls []li
 	}
 }
 
-// addCall puts a call on a ticket for a node.
+// addCall adds a call to a node request for a node.
 func (req *request) addCall(s *Store, n *node, what op, items []limit.Item, c limit.Call, via route, now time.Time, left time.Duration) {
 	nr := req.nodeRequestFor(n, via)
 	if nr == nil {
@@ -206,7 +205,7 @@ func (req *request) addCall(s *Store, n *node, what op, items []limit.Item, c li
 	nr.calls = append(nr.calls, c)
 }
 
-// nodeRequestFor returns the nodeRequestFor for a node and a way that has room, or nil.
+// nodeRequestFor returns the node request for a node and a route that has room, or nil.
 func (req *request) nodeRequestFor(n *node, via route) *nodeRequest {
 	for i := len(req.used) - 1; i >= 0; i-- {
 		if req.nodes[i] == n && req.used[i].route == via {
@@ -232,8 +231,8 @@ func (req *request) newNodeRequest(n *node) *nodeRequest {
 	return nr
 }
 
-// recordAbandoned counts the calls that a caller left before they were answered.
-// Units that they took stay taken.
+// recordAbandoned counts the calls that a caller left before they were answered. The units
+// that they took stay taken.
 func (s *Store) recordAbandoned(n *node, nr *nodeRequest) {
 	nr.mu.Lock()
 	defer nr.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// scanStep is how many keys a step of a scan looks at, so that it never
-	// holds the node for long.
+	// scanStep is the number of keys in a step of a scan, small enough not to block the
+	// node for long.
 	scanStep = 1000
-	// scanPause lets the node breathe between two steps.
+	// scanPause is the pause between two steps, in which the node serves other calls.
 	scanPause = time.Millisecond
 )
 
-// Reset forgets the buckets of a tenant, or of one of its limits when id is
-// not empty; without a tenant those of the shared limit id. It returns how many
-// there were. It walks the keys of the owning masters step by step: it is for
-// people, not for traffic.
+// Reset deletes the buckets of a tenant, or of one of its limits if id is not empty;
+// without a tenant it deletes those of the shared limit id. It returns the number of
+// deleted buckets. It scans the keys of the owning masters in steps: it is meant for
+// operators, not for traffic.
 func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	t := s.top.Load()
 	if len(t.nodes) == 0 {
@@ -48,15 +48,14 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	}
 	removed, err := node.unlinkMatching(ctx, key+":", func(name string) bool {
 		if limit.IsHold(name) {
-			return id == "" // else slots of other limits are still held
+			return id == "" // slots of other limits may still be held
 		}
 		return id == "" || limit.IsRecord(name) || limit.OwnedBy(strings.TrimPrefix(name, key), id)
 	})
 	return n + removed, err
 }
 
-// Forget forgets the bucket with a name, which is all of its key, and reports whether
-// there was one.
+// Forget deletes the bucket whose key is name, and reports whether it existed.
 func (s *Store) Forget(ctx context.Context, name string) (bool, error) {
 	node := s.top.Load().owner(limit.HashSlot([]byte(name)))
 	if node == nil {
@@ -91,8 +90,8 @@ func (n *node) removeFields(ctx context.Context, key, id string) (int64, error) 
 	return removed, nil
 }
 
-// unlinkMatching removes the keys that begin with prefix and match, and returns how
-// many of them were buckets.
+// unlinkMatching deletes the keys that begin with prefix and match, and returns how many of
+// them were buckets.
 func (n *node) unlinkMatching(ctx context.Context, prefix string, match func(string) bool) (int64, error) {
 	removed := int64(0)
 	cursor := uint64(0)
@@ -127,5 +126,5 @@ func (n *node) unlinkMatching(ctx context.Context, prefix string, match func(str
 
 var globSpecial = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
 
-// globEscape makes a pattern that matches s and nothing else.
+// globEscape returns a pattern that matches only s.
 func globEscape(s string) string { return globSpecial.Replace(s) }

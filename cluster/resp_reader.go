@@ -9,31 +9,32 @@ import (
 )
 
 const (
-	// replyBuffer is what is read at once: the reply to a full flight fits.
+	// replyBuffer is the initial size of the buffer: the reply to a full batch fits.
 	replyBuffer = 16 << 10
-	// keepBuffer is how large the buffer may stay.
+	// keepBuffer is the largest size at which the buffer is kept.
 	keepBuffer = 256 << 10
-	// maxReplyLine bounds a line of a reply. Of an error's line the rest is dropped, up to
-	// maxErrorLine: it may name a key, which takes at most 16 KiB.
+	// maxReplyLine bounds a line of a reply. The rest of an error's line is dropped, up to
+	// maxErrorLine: it may contain a key, which takes at most 16 KiB.
 	maxReplyLine = 4 << 10
 	maxErrorLine = 64 << 10
-	// maxReplyBulk bounds a text of a reply. The longest names the keys of a request's
+	// maxReplyBulk bounds a string in a reply. The longest holds the keys of a request's
 	// buckets: at most 64, of 16 KiB each.
 	maxReplyBulk = 2 << 20
-	// maxReplyWords and maxReplyDepth bound what else than decisions is replied:
-	// the longest is that to ROLE, of three words for each replica.
+	// maxReplyWords and maxReplyDepth bound replies other than decisions: the longest is
+	// that to ROLE, with three words for each replica.
 	maxReplyWords = 4096
 	maxReplyDepth = 3
 )
 
-// respReader reads what a node respReader, in RESP2. It belongs to one goroutine.
+// respReader reads the RESP2 replies of a node. It is not safe for concurrent use.
 type respReader struct {
 	conn net.Conn
 	buf  []byte
 	r, w int
-	// beforeRead, unless nil, is called before a read, which may wait.
+	// beforeRead, unless nil, is called before a read, which may block.
 	beforeRead func()
-	// onTimeout is asked when a read timed out; nil goes on waiting.
+	// onTimeout is called when a read times out. If it is nil or returns nil, the reader
+	// goes on waiting.
 	onTimeout func() error
 }
 
@@ -41,12 +42,12 @@ func newRESPReader(conn net.Conn) *respReader {
 	return &respReader{conn: conn, buf: make([]byte, replyBuffer)}
 }
 
-// fill reads more.
+// fill reads more bytes into the buffer.
 func (in *respReader) fill() error {
 	switch {
 	case in.r == in.w:
 		in.r, in.w = 0, 0
-		if len(in.buf) > keepBuffer { // a rare long text is no reason to keep its room
+		if len(in.buf) > keepBuffer { // drops the large buffer of a rare long string
 			in.buf = make([]byte, replyBuffer)
 		}
 	case in.w == len(in.buf):
@@ -106,8 +107,8 @@ func (in *respReader) line() ([]byte, error) {
 	}
 }
 
-// longError returns the beginning of an error's line and drops the rest of it: the names in
-// it may be long.
+// longError returns the beginning of an error's line and drops the rest: it may contain
+// long names.
 func (in *respReader) longError() ([]byte, error) {
 	line := bytes.Clone(in.buf[in.r : in.r+maxReplyLine])
 	for dropped := 0; dropped <= maxErrorLine; {
@@ -124,8 +125,8 @@ func (in *respReader) longError() ([]byte, error) {
 	return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxErrorLine)
 }
 
-// array reads the length of an array. An error that was replied instead is
-// returned as a replyError.
+// array reads the length of an array. An error reply in its place is returned as a
+// replyError.
 func (in *respReader) array() (int, error) {
 	line, err := in.line()
 	if err != nil {
@@ -145,12 +146,11 @@ func (in *respReader) array() (int, error) {
 	}
 }
 
-// errNumber is returned for a number that no decision has: it says nothing of other
-// calls, which go on to be read.
+// errNumber is returned for a number that no decision contains. Reading goes on after it,
+// because it does not concern other calls.
 const errNumber = replyError("LGFORMAT a number that the script does not reply")
 
-// integer reads an integer. A text that was replied instead is returned as a
-// replyError.
+// integer reads an integer. A text reply in its place is returned as a replyError.
 func (in *respReader) integer() (int64, error) {
 	line, err := in.line()
 	if err != nil {
@@ -174,8 +174,7 @@ func (in *respReader) integer() (int64, error) {
 	}
 }
 
-// text reads a string, or an error that was replied instead, whose first line
-// is given.
+// text reads a string, or an error in its place. line is its first line.
 func (in *respReader) text(line []byte) (string, error) {
 	switch line[0] {
 	case '+':
@@ -223,8 +222,8 @@ func parseNumber(b []byte) (int64, bool) {
 	return n, true
 }
 
-// startsWith reports whether the next reply begins with prefix, which is shorter
-// than any reply.
+// startsWith reports whether the next reply begins with prefix, which is shorter than any
+// reply.
 func (in *respReader) startsWith(prefix string) (bool, error) {
 	for in.w-in.r < 4 {
 		if err := in.fill(); err != nil {
@@ -245,11 +244,11 @@ func (in *respReader) startsWith(prefix string) (bool, error) {
 	return string(in.buf[in.r:in.r+len(prefix)]) == prefix, nil
 }
 
-// strings reads a reply of any shape that is asked for and returns its strings and
-// numbers, one after the other. An error reply is returned as a replyError.
+// strings reads a reply of any shape that the package requests. It returns its strings and
+// numbers in order. An error reply is returned as a replyError.
 func (in *respReader) strings() ([]string, error) { return in.appendStrings(nil, maxReplyDepth) }
 
-// appendStrings is words for a reply in which arrays stand depth deep.
+// appendStrings is strings for a reply with arrays nested up to depth.
 func (in *respReader) appendStrings(words []string, depth int) ([]string, error) {
 	line, err := in.line()
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// bytesConn is a connection on which some bytes arrive, in pieces, and then the
-// end.
+// bytesConn is a connection that delivers some bytes in pieces and then io.EOF.
 type bytesConn struct {
 	net.Conn
 	rest   []byte
@@ -37,7 +36,7 @@ func repliesOf(b []byte, seed uint64) *respReader {
 	return newRESPReader(&bytesConn{rest: b, pieces: rand.New(rand.NewPCG(seed, 3))})
 }
 
-// someReplies are where the fuzzers begin.
+// someReplies are the seeds of the fuzzers.
 var someReplies = []string{
 	"*2\r\n:1700000000000000\r\n:5\r\n",
 	"*4\r\n:1700000000000000\r\n:5000000\r\n$7\r\nLGCLOCK\r\n$8\r\nnot here\r\n",
@@ -47,9 +46,9 @@ var someReplies = []string{
 	"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$5\r\nab", "*1048577\r\n", ":999999999999999999\r\n", "\r\n", "\n",
 }
 
-// FuzzReplies reads arbitrary bytes in every way that a lane reads: the same in
-// whatever pieces they come, without a buffer that grows, and without asking for
-// more than there is of a reply that is whole.
+// FuzzReplies reads arbitrary bytes with every method of respReader that a pipeline uses.
+// The result does not depend on the pieces, the buffer does not grow, and a complete reply
+// is read without waiting for more bytes.
 func FuzzReplies(f *testing.F) {
 	for i, text := range someReplies {
 		f.Add([]byte(text), uint64(i))
@@ -82,7 +81,7 @@ func FuzzReplies(f *testing.F) {
 			}
 			var refused replyError
 			if err != nil && !errors.As(err, &refused) {
-				return // a lane hangs up
+				return // a pipeline hangs up
 			}
 		}
 	})
@@ -112,9 +111,9 @@ func sameFailure(a, b error) bool {
 	return a.Error() == b.Error()
 }
 
-// numberReply makes arbitrary bytes a reply to a flight that is well formed, and
-// has a number or an error wherever there should be one.
-func numberReply(fl *batch, b []byte) []byte {
+// numberReply turns arbitrary bytes into a well-formed reply to a batch, with a number or
+// an error in each expected place.
+func numberReply(bt *batch, b []byte) []byte {
 	next := func() int64 {
 		if len(b) < 9 {
 			return int64(len(b))
@@ -124,20 +123,20 @@ func numberReply(fl *batch, b []byte) []byte {
 		return n % 1e18
 	}
 	var out []byte
-	for i := range fl.commands {
+	for i := range bt.commands {
 		n, body := 1, fmt.Appendf(nil, ":%d\r\n", next())
-		for r := fl.commands[i].first; r >= 0; r = fl.runs[r].next {
-			for g := fl.runs[r].first; g >= 0; g = fl.groups[g].next {
+		for r := bt.commands[i].first; r >= 0; r = bt.runs[r].next {
+			for g := bt.runs[r].first; g >= 0; g = bt.groups[g].next {
 				numbers := 0
-				for j := range fl.groups[g].items {
-					numbers += stateNumbers(&fl.groups[g].items[j].Limit.Params)
+				for j := range bt.groups[g].items {
+					numbers += stateNumbers(&bt.groups[g].items[j].Limit.Params)
 				}
 				switch {
 				case next()%8 == 7:
 					body = append(body, []string{"-ERR no\r\n", "$7\r\nLGCLOCK\r\n"}[next()&1]...)
 					n++
 					continue
-				case fl.runs[r].op == opRefund:
+				case bt.runs[r].op == opRefund:
 					numbers = 1
 				}
 				for range numbers {
@@ -151,9 +150,8 @@ func numberReply(fl *batch, b []byte) []byte {
 	return out
 }
 
-// FuzzSettle settles flights of all kinds of calls with arbitrary bytes for a
-// reply, or with arbitrary numbers in one. Every call is answered once, whatever
-// comes, and nothing that is told is impossible.
+// FuzzSettle answers batches of all kinds of calls with arbitrary bytes, or with a reply of
+// arbitrary numbers. Every call is answered once in any case, and no verdict is impossible.
 func FuzzSettle(f *testing.F) {
 	for i, text := range someReplies {
 		f.Add([]byte(text), uint8(i), uint64(i))
@@ -167,46 +165,46 @@ func FuzzSettle(f *testing.F) {
 		spec{ID: "ip", By: []string{"region"}, Rate: "9/h", Algorithm: "fixed_window", Mode: "shadow"},
 	)
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8, seed uint64) {
-		tickets := someTickets(set, kind)
-		fl := newBatch()
-		fl.opts = batchOptions{acrossSlots: kind&1 > 0, declared: kind&2 > 0, separate: kind&4 > 0}
+		requests := someNodeRequests(set, kind)
+		bt := newBatch()
+		bt.opts = batchOptions{acrossSlots: kind&1 > 0, declared: kind&2 > 0, separate: kind&4 > 0}
 		calls := 0
-		for _, tk := range tickets {
-			calls += len(tk.calls)
-			if !fl.addRequest(tk, time.Now()) {
+		for _, nr := range requests {
+			calls += len(nr.calls)
+			if !bt.addRequest(nr, time.Now()) {
 				t.Fatal("not on board")
 			}
 		}
-		fl.encode("sha")
+		bt.encode("sha")
 		if seed&1 == 1 {
-			b = numberReply(fl, b)
+			b = numberReply(bt, b)
 		}
-		told := 0
-		tell := func(error, []limit.Item) { told++ }
+		reported := 0
+		tell := func(error, []limit.Item) { reported++ }
 		in := repliesOf(b, seed)
-		for i := range fl.commands {
-			if err := fl.readReply(&fl.commands[i], in, tell); err != nil {
-				for i := range fl.commands {
-					fl.failCommand(&fl.commands[i], err, true, tell)
+		for i := range bt.commands {
+			if err := bt.readReply(&bt.commands[i], in, tell); err != nil {
+				for i := range bt.commands {
+					bt.failCommand(&bt.commands[i], err, true, tell)
 				}
 				break
 			}
 		}
-		for _, tk := range tickets {
-			calls -= judgeTicket(t, tk)
+		for _, nr := range requests {
+			calls -= checkNodeRequest(t, nr)
 		}
-		if calls != told {
-			t.Fatalf("%d calls are undecided, and %d were told", calls, told)
+		if calls != reported {
+			t.Fatalf("%d calls are undecided, and %d were reported", calls, reported)
 		}
 	})
 }
 
-// someTickets are tickets of several callers, with equal calls and different
-// ones.
-func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
-	var tickets []*nodeRequest
+// someNodeRequests returns node requests of several callers, with equal and different
+// calls.
+func someNodeRequests(set *limit.Set, kind uint8) []*nodeRequest {
+	var requests []*nodeRequest
 	for i := range 3 {
-		tk := new(nodeRequest)
+		nr := new(nodeRequest)
 		var b limit.Buffer
 		for j := range 4 {
 			req := limit.Request{Tenant: []string{"a", "b"}[j%2], Cost: int64(1 + i*j%3)}
@@ -218,27 +216,27 @@ func someTickets(set *limit.Set, kind uint8) []*nodeRequest {
 			}
 			set.Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
 		}
-		b.Items[0].LeaseWanted = int64(i) // more checks like it, if there are units
-		tk.reset(op(kind>>5%3), route{}, b.Items, time.Now().Add(time.Hour))
-		tk.calls = append(tk.calls, b.Calls...)
-		tk.open = len(tk.calls)
-		tk.request = &request{done: func(uint64) {}}
-		tk.request.open.Store(1)
-		tickets = append(tickets, tk)
+		b.Items[0].LeaseWanted = int64(i) // more such checks, if there are units
+		nr.reset(op(kind>>5%3), route{}, b.Items, time.Now().Add(time.Hour))
+		nr.calls = append(nr.calls, b.Calls...)
+		nr.open = len(nr.calls)
+		nr.request = &request{done: func(uint64) {}}
+		nr.request.open.Store(1)
+		requests = append(requests, nr)
 	}
-	return tickets
+	return requests
 }
 
-// judgeTicket checks a ticket that was settled, and returns how many of its
-// calls are decided, or are to be asked again.
-func judgeTicket(t *testing.T, tk *nodeRequest) int {
+// checkNodeRequest checks an answered node request, and returns the number of its calls
+// that are decided or to be retried.
+func checkNodeRequest(t *testing.T, nr *nodeRequest) int {
 	t.Helper()
-	if nodes := tk.request.open.Load(); tk.open != 0 || nodes != 0 {
-		t.Fatalf("%d calls open, %d nodes", tk.open, nodes)
+	if nodes := nr.request.open.Load(); nr.open != 0 || nodes != 0 {
+		t.Fatalf("%d calls open, %d nodes", nr.open, nodes)
 	}
-	decided := tk.refunds + len(tk.retries)
-	for _, c := range tk.calls {
-		items := tk.items[c.First:c.Last]
+	decided := nr.refunds + len(nr.retries)
+	for _, c := range nr.calls {
+		items := nr.items[c.First:c.Last]
 		for i := range items {
 			if items[i].Source != items[0].Source {
 				t.Fatal("a call is decided in part")

@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestReplyInPieces: a reply of every length is read from pieces of any size,
-// also where it does not fit into the buffer at first.
+// TestReplyInPieces reads replies of every length from pieces of any size, including
+// replies that do not fit into the initial buffer.
 func TestReplyInPieces(t *testing.T) {
 	for _, n := range []int{0, 1, 1000, replyBuffer - 20, replyBuffer, maxReplyBulk} {
 		word := bytes.Repeat([]byte("x"), n)
@@ -31,8 +31,8 @@ func TestReplyInPieces(t *testing.T) {
 	}
 }
 
-// TestReplyTooLarge: what announces more than a reply can have is given up
-// there, and not when the rest has been read or the memory is gone.
+// TestReplyTooLarge checks that a reply of an announced length beyond the bounds fails at
+// once, not after reading the rest or running out of memory.
 func TestReplyTooLarge(t *testing.T) {
 	words := func(in *respReader) error {
 		_, err := in.strings()
@@ -75,37 +75,37 @@ func TestReplyTooLarge(t *testing.T) {
 	}
 }
 
-// flightOf is a flight of one call about one bucket.
-func flightOf(t *testing.T, s spec) (*batch, *nodeRequest) {
+// batchOf returns a batch of one call with one bucket.
+func batchOf(t *testing.T, s spec) (*batch, *nodeRequest) {
 	t.Helper()
 	var b limit.Buffer
 	compile(t, s).Resolve(&limit.Request{Tenant: "t", Cost: 1}, nil, 0, &b)
-	tk := new(nodeRequest)
-	tk.reset(opTake, route{}, b.Items, time.Now().Add(time.Hour))
-	tk.calls, tk.open = b.Calls, 1
-	fl := newBatch()
-	fl.opts = batchOptions{acrossSlots: true}
-	fl.addRequest(tk, time.Now())
-	fl.encode("sha")
-	return fl, tk
+	nr := new(nodeRequest)
+	nr.reset(opTake, route{}, b.Items, time.Now().Add(time.Hour))
+	nr.calls, nr.open = b.Calls, 1
+	bt := newBatch()
+	bt.opts = batchOptions{acrossSlots: true}
+	bt.addRequest(nr, time.Now())
+	bt.encode("sha")
+	return bt, nr
 }
 
-// TestReplyOfAnotherLength: a reply with more or fewer numbers than were asked
-// for is none: what follows it would be taken for the reply to something else.
+// TestReplyOfAnotherLength checks that a reply with more or fewer numbers than expected is
+// an error: the bytes after it would be read as another reply.
 func TestReplyOfAnotherLength(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 1: false, 2: true, 3: false, 1000: false} {
-		fl, tk := flightOf(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/d", Burst: "10"})
+		bt, nr := batchOf(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/d", Burst: "10"})
 		b := fmt.Appendf(appendArray(nil, n), ":%d\r\n", time.Now().UnixMicro())
 		b = append(b, strings.Repeat(":1\r\n", max(1, n-1))...)
-		err := fl.readReply(&fl.commands[0], repliesOf(b, 1), func(error, []limit.Item) { t.Error("told of a reply") })
-		if want && (err != nil || tk.items[0].Source != limit.SourceStore) || !want && !errors.Is(err, errReply) {
+		err := bt.readReply(&bt.commands[0], repliesOf(b, 1), func(error, []limit.Item) { t.Error("a failure was reported") })
+		if want && (err != nil || nr.items[0].Source != limit.SourceStore) || !want && !errors.Is(err, errReply) {
 			t.Errorf("%d numbers for a time and a level: %v", n, err)
 		}
 	}
 }
 
-// TestImpossibleNumbers: a bucket that no script replies is no decision, even
-// where its numbers are well formed; what is replied behind it still counts.
+// TestImpossibleNumbers checks that a state which the script never replies is no decision,
+// even if its numbers are well formed. The replies after it still count.
 func TestImpossibleNumbers(t *testing.T) {
 	const now, day = 1_700_000_000_000_000, 86_400_000_000
 	start := int64(now - now%day)
@@ -117,7 +117,7 @@ func TestImpossibleNumbers(t *testing.T) {
 	}{
 		{"token_bucket", "10", now, []int64{5 * day}, true},
 		{"token_bucket", "10", now, []int64{10 * day}, true},
-		{"token_bucket", "10", now, []int64{-3 * day}, true}, // a debt
+		{"token_bucket", "10", now, []int64{-3 * day}, true}, // overdrawn
 		{"token_bucket", "10", now, []int64{11 * day}, false},
 		{"token_bucket", "10", now, []int64{-999_999_999_999_999_999}, false},
 		{"token_bucket", "10", -1, []int64{5 * day}, false},
@@ -131,16 +131,16 @@ func TestImpossibleNumbers(t *testing.T) {
 		{"fixed_window", "", now, []int64{now - day, now, 1, 0, 0, 0}, false},
 		{"fixed_window", "", now, []int64{start, start + day, 1, 0, 1, start + 1}, true},
 	} {
-		fl, tk := flightOf(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/d", Algorithm: tc.algorithm, Burst: tc.burst})
+		bt, nr := batchOf(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/d", Algorithm: tc.algorithm, Burst: tc.burst})
 		reply := fmt.Appendf(appendArray(nil, 1+len(tc.numbers)), ":%d\r\n", tc.now)
 		for _, n := range tc.numbers {
 			reply = fmt.Appendf(reply, ":%d\r\n", n)
 		}
-		var told error
-		err := fl.readReply(&fl.commands[0], repliesOf(reply, 1), func(err error, _ []limit.Item) { told = err })
-		decided := tk.items[0].Source == limit.SourceStore
-		if err != nil || decided != tc.possible || kindOf(told).ofBucket() == tc.possible {
-			t.Errorf("%s at %d: %v: %v, decided %v, told %v", tc.algorithm, tc.now, tc.numbers, err, decided, told)
+		var reported error
+		err := bt.readReply(&bt.commands[0], repliesOf(reply, 1), func(err error, _ []limit.Item) { reported = err })
+		decided := nr.items[0].Source == limit.SourceStore
+		if err != nil || decided != tc.possible || kindOf(reported).ofBucket() == tc.possible {
+			t.Errorf("%s at %d: %v: %v, decided %v, reported %v", tc.algorithm, tc.now, tc.numbers, err, decided, reported)
 		}
 	}
 }

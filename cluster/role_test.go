@@ -8,9 +8,9 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestRoleAfterChange: when the topology has changed, nodes whose connections are
-// kept are asked for their role again; a master that has become a replica meanwhile
-// loses its connection, and gets none before it is a master.
+// TestRoleAfterChange checks that after a change of the topology the role of nodes that
+// keep their connections is checked. A master that has become a replica loses its
+// connection, and gets a new one only after it is a master again.
 func TestRoleAfterChange(t *testing.T) {
 	master, other := redistest.Start(t), redistest.Start(t)
 	s := open(t, master.Addr)

@@ -32,7 +32,7 @@ var refundSettleLua string
 //go:embed scripts/main.lua
 var mainLua string
 
-// lazily wraps a text that returns a function: it runs when that is first called.
+// lazily wraps a text that returns a function: the text runs at the first call.
 const lazily = `
 local made
 local function NAME(verb, limits, n_calls, several)
@@ -43,7 +43,7 @@ TEXT
 end
 `
 
-// lazilyOnce wraps a text that returns something: it runs when that is first asked for.
+// lazilyOnce wraps a text that returns a value: the text runs at the first use.
 const lazilyOnce = `
 local made_NAME
 local function NAME()
@@ -54,14 +54,14 @@ TEXT
 end
 `
 
-// clockLine is the one line in which the script reads the clock. Tests run a
-// text in which only this line differs.
+// clockLine is the only line in which the script reads the clock. Tests run a text in which
+// only this line differs.
 const clockLine = "local time = redis.call('TIME') -- the only clock\n"
 
-// formatLine is the one line that says in which format new buckets are written.
+// formatLine is the only line that sets the format of new buckets.
 const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
 
-// joined returns the text of the script, with prelude.lua as given, as it is sent.
+// joined returns the text of the script as it is sent. begin is the text of prelude.lua.
 func joined(begin string) string {
 	wrap := func(template, name, text string) string {
 		return strings.NewReplacer("NAME", name, "TEXT", text).Replace(template)
@@ -81,7 +81,7 @@ func joined(begin string) string {
 	return stripped(text + mainLua)
 }
 
-// stripped leaves out what only people need: every new connection sends the text.
+// stripped removes comments and indentation: every new connection sends the text.
 func stripped(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -92,7 +92,7 @@ func stripped(text string) string {
 	return b.String()
 }
 
-// script is a Lua text and the SHA-1 by which Redis knows it.
+// script is a Lua text with its SHA-1, which EVALSHA needs.
 type script struct{ text, sha string }
 
 func newScript(text string) script {
@@ -100,8 +100,8 @@ func newScript(text string) script {
 	return script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-// newDecideScript joins the texts. Format is the one in which new buckets are
-// written.
+// newDecideScript joins the parts of the decision script. format is the format of new
+// buckets.
 func newDecideScript(format int) script {
 	begin := strings.Replace(preludeLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
 	return newScript(joined(begin))

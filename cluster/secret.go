@@ -13,22 +13,24 @@ import (
 )
 
 const (
-	// secretKey holds the secret that the proxies of a store agreed on.
+	// secretKey is the key of the secret that the proxies of a store agree on.
 	secretKey = "lg:secret"
-	// secretTTL is how long it is kept after the last proxy has gone.
+	// secretTTL is the expiry of the secret after the last proxy has stopped.
 	secretTTL = 24 * time.Hour
-	// secretRefresh is how often each proxy prolongs it, so that a store that lost
-	// it has it back before another proxy makes one of its own.
+	// secretRefresh is the interval at which each proxy prolongs the secret, so that a
+	// store that lost the secret has it again before another proxy makes one of its own.
 	secretRefresh = 2 * time.Second
 )
 
-// errNoSecret is why the store decides nothing yet for a proxy that started without it.
-var errNoSecret = errors.New("agree on secret: the store has none, and proxies that know one are waited for")
+// errNoSecret is the reason why the store does not decide yet for a proxy that started
+// without it.
+var errNoSecret = errors.New("agree on secret: the store has none, waiting for proxies that know one")
 
-// errSecret is why a secret cannot be agreed on.
+// errSecret is returned if secretKey holds no secret.
 var errSecret = errors.New("agree on secret: " + secretKey + " holds something else")
 
-// agreeAtOnce agrees on the secret on a topology, unless there is none to agree on.
+// agreeAtOnce agrees on the secret during Open. It does nothing if no secret is to be
+// agreed on.
 func (s *Store) agreeAtOnce(ctx context.Context, t *topology) error {
 	if s.opts.Secret == nil {
 		return nil
@@ -40,9 +42,9 @@ func (s *Store) agreeAtOnce(ctx context.Context, t *topology) error {
 	return err
 }
 
-// agreeLate agrees on the secret once the store has been reached that was out of reach at
-// the start. A store that came back empty gets the secret of a proxy that knows it: this one
-// proposes its own only when all others have had the time for that. Only Run calls it.
+// agreeLate agrees on the secret after a start without the store. A store that came back
+// empty gets the secret of a proxy that knows it: this proxy proposes its own only after
+// all others have had time to do that. Only Run calls it.
 func (s *Store) agreeLate(ctx context.Context, t *topology) error {
 	if s.opts.Secret == nil || s.secret.Load() != nil {
 		return nil
@@ -62,19 +64,19 @@ func (s *Store) agreeLate(ctx context.Context, t *topology) error {
 		return err
 	}
 	s.adopt(secret)
-	// No decision that is under way with the addresses hashed as before may reach the
-	// store. None lasts longer.
+	// A decision in progress whose addresses were hashed with the previous secret must not
+	// reach the store. None lasts longer than IOTimeout.
 	wait(ctx, s.opts.IOTimeout)
 	return nil
 }
 
-// adopt hands on the secret that was agreed on. Run keeps it in the store from then on.
+// adopt passes on the agreed secret. From then on Run keeps it in the store.
 func (s *Store) adopt(secret []byte) {
 	s.secret.Store(&secret)
 	s.opts.Adopt(secret)
 }
 
-// agree returns the secret in the store, and puts proposal there if it has none.
+// agree returns the secret in the store, after storing proposal if there is none.
 func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte, error) {
 	n := t.owner(limit.HashSlot([]byte(secretKey)))
 	if n == nil {
@@ -87,11 +89,11 @@ func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte
 	return s.readSecret(ctx, t)
 }
 
-// errSet is why a secret cannot be agreed on with a node that refuses to keep it.
+// errSet is returned for a node that does not implement SET.
 const errSet = configError("the node does not know SET as Redis does: it may be a limitgate, or have renamed it")
 
-// withoutArguments returns the error of a SET without what it was to keep: a node may repeat
-// the arguments of a command that it does not know.
+// withoutArguments returns the error of a SET without the secret: a node may repeat the
+// arguments of an unknown command.
 func withoutArguments(err error) error {
 	if reply := redis.Error(nil); errors.As(err, &reply) && kindOf(err) == KindOther {
 		return errSet
@@ -99,8 +101,8 @@ func withoutArguments(err error) error {
 	return err
 }
 
-// readSecret returns the secret in the store, and prolongs it. The error is redis.Nil where
-// it has none.
+// readSecret returns the secret in the store and prolongs it. The error is redis.Nil if
+// there is none.
 func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
 	n := t.owner(limit.HashSlot([]byte(secretKey)))
 	if n == nil {
@@ -117,8 +119,8 @@ func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
 	return secret, nil
 }
 
-// keepSecret prolongs the secret, or puts it back when the store lost it. A
-// proxy that restarts finds it then, and hashes as the others do.
+// keepSecret prolongs the secret, or stores it again after the store lost it. A proxy that
+// restarts then finds it and hashes like the others.
 func (s *Store) keepSecret(ctx context.Context) {
 	secret := s.secret.Load()
 	if secret == nil || time.Since(time.Unix(s.secretKept.Load(), 0)) < secretRefresh {
@@ -128,11 +130,11 @@ func (s *Store) keepSecret(ctx context.Context) {
 	switch {
 	case err != nil:
 		if s.secretLog.allow() {
-			s.opts.Log.Warn("the secret for addresses could not be prolonged", "error", err)
+			s.opts.Log.Warn("failed to prolong the secret for addresses", "error", err)
 		}
 		return
 	case string(agreed) != string(*secret):
-		s.opts.Log.Error("another secret for addresses is in the store than this proxy hashes with: restart it, or set privacy.ip_secret_file")
+		s.opts.Log.Error("the store holds another secret for addresses than this proxy uses: restart the proxy, or set privacy.ip_secret_file")
 	}
 	s.secretKept.Store(time.Now().Unix())
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// late are the options of stores that are opened while they are down: they agree on a secret
-// in times that a test can wait for.
+// late returns options for stores that are opened while they are down: the intervals of
+// agreeing on a secret are short enough for a test.
 func late(adopt func([]byte), proposal string, reload time.Duration) Options {
 	return Options{
 		Secret: []byte(strings.Repeat(proposal, 32)), Adopt: adopt,
@@ -19,7 +19,8 @@ func late(adopt func([]byte), proposal string, reload time.Duration) Options {
 	}
 }
 
-// adopted is what a store adopted, and whether it could decide anything before.
+// adopted records the secrets that a store adopted, and whether it could decide anything
+// before.
 type adopted struct {
 	mu      sync.Mutex // guards all
 	secrets []string
@@ -47,7 +48,7 @@ func openLate(tb testing.TB, addr, proposal string, reload time.Duration) *adopt
 	return a
 }
 
-// expect waits until the store has been reached, and compares what was adopted.
+// expect waits until the store has been reached, and compares the adopted secret.
 func (a *adopted) expect(tb testing.TB, want string) {
 	tb.Helper()
 	select {
@@ -62,9 +63,10 @@ func (a *adopted) expect(tb testing.TB, want string) {
 	}
 }
 
-// TestSecretAgreedLate: a proxy that starts without its store decides nothing on it before
-// it hashes as the others do. Where the store has a secret that is at once, and where it came
-// back empty the secret is that of those who ran before, however late they look.
+// TestSecretAgreedLate checks that a proxy which starts without its store decides nothing
+// on it before it hashes like the others. If the store has a secret, the proxy adopts it at
+// once. If the store came back empty, the secret is that of the proxies that ran before,
+// however late they reconnect.
 func TestSecretAgreedLate(t *testing.T) {
 	t.Run("kept", func(t *testing.T) {
 		node := redistest.Start(t)
@@ -85,9 +87,9 @@ func TestSecretAgreedLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		node.Kill()
-		second := openLate(t, node.Addr, "b", 8*time.Second) // which waits for ten
+		second := openLate(t, node.Addr, "b", 8*time.Second) // waits for ten
 		node.Restart()
-		// Here the second proxy sees the empty store before the first one does.
+		// At this point the second proxy sees the empty store before the first one does.
 		eventually(t, 10*time.Second, "a look at the empty store", func() bool {
 			return errors.Is(second.store.Ping(t.Context()), errNoSecret)
 		})
@@ -108,7 +110,7 @@ func TestSecretAgreedLate(t *testing.T) {
 	})
 }
 
-// TestSecretImpossible: a store with something else in place of a secret is a mistake.
+// TestSecretImpossible checks that another value in place of a secret is an error.
 func TestSecretImpossible(t *testing.T) {
 	node := redistest.Start(t)
 	client(t, node.Addr).Set(t.Context(), secretKey, "!", time.Minute)

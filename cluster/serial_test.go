@@ -8,15 +8,15 @@ import (
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 
-// ways are the ways to put calls together, and corners those of them that have
-// nothing in common.
+// ways holds the ways to batch calls, and corners those of them that have nothing in
+// common.
 var (
 	ways    = []Options{{}, {SeparateChecks: true}, {DeclaredKeys: true}, {SeparateChecks: true, DeclaredKeys: true}}
 	corners = []Options{ways[0], ways[3]}
 )
 
-// eachWay runs a test on a cluster of three masters that all share, for each of
-// some ways to put calls together.
+// eachWay runs a test on a shared cluster of three masters, for each of some ways to batch
+// calls.
 func eachWay(t *testing.T, ways []Options, test func(t *testing.T, c *redistest.Cluster, opts Options)) {
 	t.Helper()
 	c := redistest.SharedCluster(t)
@@ -30,8 +30,8 @@ func wayName(opts Options) string {
 	return fmt.Sprintf("separate=%v,declared=%v", opts.SeparateChecks, opts.DeclaredKeys)
 }
 
-// eachStore runs a test on a single Redis and on a cluster of three masters, for
-// each way to put calls together.
+// eachStore runs a test on a single Redis and on a cluster of three masters, for each way
+// to batch calls.
 func eachStore(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Helper()
 	node := redistest.SharedNode(t)

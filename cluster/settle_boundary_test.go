@@ -8,8 +8,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestSettleAcrossABoundary: units come back to a sliding window while it weighs, whether or
-// not another check came first since it ended, and to a fixed window while it runs.
+// TestSettleAcrossABoundary checks that units return to a sliding window while it counts,
+// whether or not another check came first since its end, and to a fixed window before its
+// end.
 func TestSettleAcrossABoundary(t *testing.T) {
 	stores := openTimedStores(t)
 	const start = 2_208_988_800_000_000 // 2040: nothing expires while the test runs
@@ -21,7 +22,7 @@ func TestSettleAcrossABoundary(t *testing.T) {
 		}{
 			{"sliding_window", 59_000_000, 8},
 			{"sliding_window", 61_000_000, 8},
-			{"sliding_window", 119_000_000, 9}, // two units weigh a sixtieth, rounded up
+			{"sliding_window", 119_000_000, 9}, // two units count for a sixtieth, rounded up
 			{"sliding_window", 121_000_000, 10},
 			{"fixed_window", 59_000_000, 8},
 			{"fixed_window", 61_000_000, 10},

@@ -8,8 +8,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestSettleAfterAStepBack: units of a reservation come back to a sliding log although the
-// store's clock has stepped back since, and a check has moved all units to its own time.
+// TestSettleAfterAStepBack checks that units of a reservation return to a sliding log
+// although the store's clock has been set back since, and a check has moved all units to
+// its own time.
 func TestSettleAfterAStepBack(t *testing.T) {
 	stores := openTimedStores(t)
 	const start = 2_208_988_800_000_000 // 2040: nothing expires while the test runs

@@ -8,27 +8,27 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// settlement is a limit.Settlement on its way.
+// settlement is a limit.Settlement in progress.
 type settlement struct {
 	*limit.Settlement
-	keys    []string // that the script must declare, beside the record's
+	keys    []string // keys that the script must declare, beside the record's
 	outcome limit.Outcome
 	back    []string // the names of buckets that changed
 }
 
-// undeclaredText begins what the script replies when it must declare keys, and doneText
+// undeclaredText is the prefix of the script's reply when it must declare keys, doneText
 // when buckets changed.
 const (
 	undeclaredText = "LGKEYS "
 	doneText       = "LGDONE "
 )
 
-// errUndeclared is why nothing was settled although the keys were declared: the record
-// has become another one.
+// errUndeclared is the error of a settlement that was not applied although its keys were
+// declared: the record has been replaced by another one.
 var errUndeclared = fmt.Errorf("%w: other keys than before", errReply)
 
-// encodeHold writes for how long the answer of a call is kept and, if it is held, how:
-// see main.lua. It returns how many arguments that are.
+// encodeHold writes the record TTL of a call and, for a reservation or slot, how the record
+// is held: see main.lua. It returns the number of arguments.
 func (b *batch) encodeHold(c *command, r *callRun) int {
 	b.body = appendNumber(b.body, c.keep.Milliseconds())
 	if c.hold == limit.HoldNone {
@@ -64,8 +64,8 @@ func (b *batch) encodeSettlement(c *command, sha string) {
 	}
 }
 
-// readSettlement notes what the script replied to a settlement, and reports whether that is
-// an answer to it.
+// readSettlement stores the script's integer reply to a settlement, and reports whether it
+// is a valid outcome.
 func (b *batch) readSettlement(g *coalescedCall, outcome int64) (ok bool) {
 	if outcome < 0 || outcome > int64(limit.OutcomeAlready) {
 		return false
@@ -79,7 +79,8 @@ func (b *batch) readSettlement(g *coalescedCall, outcome int64) (ok bool) {
 	return true
 }
 
-// readSettlementText notes what the script replied in words, and reports whether it did.
+// readSettlementText stores the script's text reply to a settlement, and reports whether it
+// is one.
 func (b *batch) readSettlementText(g *coalescedCall, text replyError, tell func(error, []limit.Item)) bool {
 	back, done := strings.CutPrefix(string(text), doneText)
 	names, late := strings.Split(back, "\n"), false
@@ -103,8 +104,8 @@ func (b *batch) readSettlementText(g *coalescedCall, text replyError, tell func(
 	return true
 }
 
-// retryWithKeys notes that a settlement is to be asked for again with the keys that the
-// script named, and reports whether that can help. It is called under t.mu.
+// retryWithKeys adds a settlement to the retries with the keys that the script replied. It
+// reports false if keys were declared before. The caller holds nr.mu.
 func (nr *nodeRequest) retryWithKeys(c limit.Call, text replyError) bool {
 	if len(nr.settlement.keys) > 0 {
 		return false
@@ -114,7 +115,7 @@ func (nr *nodeRequest) retryWithKeys(c limit.Call, text replyError) bool {
 	return true
 }
 
-// Settle changes what the store keeps of a request, see limiter.Store.
+// Settle changes what the store has recorded of a request, see limiter.Store.
 func (s *Store) Settle(at limit.DecisionTime, what *limit.Settlement) (outcome limit.Outcome, back []string) {
 	key := what.Key()
 	items := []limit.Item{{Name: key, KeyLen: len(key), TagLen: len(limit.TenantKey(what.Tenant))}}

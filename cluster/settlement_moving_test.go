@@ -33,9 +33,9 @@ func settleMover(s *Store, h limit.Hold, id string, change limit.Change) limit.O
 	return outcome
 }
 
-// TestHoldWhileMoving: while a slot moves, settlements are made, or answered that they
-// are not, and made after it; slots of a limit that fails closed are given where all is in
-// one place; and afterwards every unit is where it belongs.
+// TestHoldWhileMoving checks that while a slot moves, settlements are made, or answered as
+// not made and made later; that slots of a limit that fails closed are granted if all keys
+// are on one node; and that afterwards every unit is in its bucket.
 func TestHoldWhileMoving(t *testing.T) {
 	for _, declared := range []bool{false, true} {
 		c := redistest.StartCluster(t, 2, 0)
@@ -88,8 +88,8 @@ func TestHoldWhileMoving(t *testing.T) {
 	}
 }
 
-// TestRevokeMoved: what is given back where the slot has moved meanwhile is given back
-// whole, with the record of it.
+// TestRevokeMoved checks that a refund after a move of the slot is complete and deletes the
+// record.
 func TestRevokeMoved(t *testing.T) {
 	for _, h := range []limit.Hold{limit.HoldReservation, limit.HoldSlot} {
 		c := redistest.StartCluster(t, 2, 0)
@@ -107,7 +107,7 @@ func TestRevokeMoved(t *testing.T) {
 		}
 		slot, to := moverSlot(t, c)
 		c.MoveSlot(t, slot, to, func() {})
-		s.Refund(soon(), b.Items) // as for a request that another slot denied
+		s.Refund(soon(), b.Items) // like a request that another slot denied
 		if got := settleMover(s, h, "x", limit.ChangeCancel); got != limit.OutcomeUnknown {
 			t.Errorf("hold %d: what was given back is settled: %d", h, got)
 		}
@@ -126,8 +126,8 @@ func TestRevokeMoved(t *testing.T) {
 	}
 }
 
-// TestLateSlot: a slot that the store gave after its caller had left is given back when the
-// caller gives back the one that it was given instead.
+// TestLateSlot checks that a slot granted after its caller had left is released when the
+// caller releases the slot that it got instead.
 func TestLateSlot(t *testing.T) {
 	node := redistest.Start(t)
 	s := openWithOptions(t, Options{}, node.Addr)

@@ -18,10 +18,9 @@ import (
 
 func TestHoldDifferential(t *testing.T) { compareHolds(t, 5000) }
 
-// compareHolds drives random histories of reservations and slots through the
-// scripts and through the memory store, on one injected clock: they must say the same
-// to the unit and the millisecond, through settlements in time and too late, debts
-// and renewals.
+// compareHolds drives random histories of reservations and slots through the scripts and
+// through the memory store, on one injected clock. The answers must be equal to the unit
+// and the millisecond, through settlements in time and too late, overdrafts and renewals.
 func compareHolds(t *testing.T, steps int) {
 	t.Helper()
 	node := redistest.Start(t)
@@ -95,7 +94,7 @@ func (h *holdHistory) limits() *limit.Set {
 
 func (h *holdHistory) id() string { return fmt.Sprint("id", h.random.IntN(4)) }
 
-// hold draws in which way an id is held.
+// hold draws a kind of hold for an id.
 func (h *holdHistory) hold() limit.Hold {
 	return []limit.Hold{limit.HoldReservation, limit.HoldSlot}[h.random.IntN(2)]
 }
@@ -140,7 +139,7 @@ func (h *holdHistory) settle() {
 	if got != want {
 		h.t.Fatalf("step %d, %+v: %d on Redis, %d in memory", h.steps, what, got, want)
 	}
-	// What is full again may be forgotten in memory, and takes nothing back then.
+	// A full bucket may already be gone in memory, and then takes nothing back.
 	if !slices.Equal(gotBack, wantBack) && len(gotBack) < len(wantBack) {
 		h.t.Fatalf("step %d, %+v: units came back to %q on Redis, to %q in memory", h.steps, what, gotBack, wantBack)
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Shard is what there is to tell of one master.
+// Shard is the state of one master.
 type Shard struct {
 	Addr string
 	breaker.Status
-	// Transitions counts how often the breaker came into each state.
+	// Transitions counts how often the breaker entered each state.
 	Transitions [3]int64
-	// Trouble counts calls that it left undecided, by Kind.
+	// Trouble counts calls that the master left undecided, by Kind.
 	Trouble [numKinds]int64
 }
 
-// Shards returns what there is to tell of every master, by address.
+// Shards returns the state of every master, sorted by address.
 func (s *Store) Shards() []Shard {
 	var all []Shard
 	for addr, n := range s.top.Load().nodes {
@@ -36,7 +36,7 @@ func (s *Store) Shards() []Shard {
 	return all
 }
 
-// anyOpen reports whether the breaker of some master lets nobody through.
+// anyOpen reports whether the breaker of any master is not closed.
 func (s *Store) anyOpen() bool {
 	for _, n := range s.top.Load().nodes {
 		if n.breaker.State() != breaker.Closed {
@@ -46,8 +46,8 @@ func (s *Store) anyOpen() bool {
 	return false
 }
 
-// Answers reports whether there is a store, and all its masters are connected and
-// their breakers closed. One that has only been named by a redirect does not count.
+// Answers reports whether at least one master is known, all masters are connected and their
+// breakers are closed. A discovered node does not count.
 func (s *Store) Answers() bool {
 	top := s.top.Load()
 	for addr, n := range top.nodes {
@@ -58,7 +58,7 @@ func (s *Store) Answers() bool {
 	return len(top.nodes) > 0
 }
 
-// Pause returns for how long the breaker of an item's shard lets nobody through, see
+// Pause returns for how long the breaker of an item's shard blocks calls, see
 // limiter.Store.
 func (s *Store) Pause(it *limit.Item) time.Duration {
 	n := s.top.Load().nodeOf(it)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// watchStalls looks how late a timer is, until the function that it returns is called,
-// which returns by how much it was at most: on a busy machine a caller that leaves at its
-// deadline may be as late.
+// watchStalls measures how late a timer fires until the returned function is called, which
+// returns the maximum: on a busy machine a caller that leaves at its deadline may be that
+// late.
 func watchStalls(t *testing.T) (longest func() time.Duration) {
 	t.Helper()
 	const every = 2 * time.Millisecond

@@ -11,36 +11,35 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Store decides on a Redis Cluster or a single Redis. Any number of goroutines
-// may use it.
+// Store decides on a Redis Cluster or a single Redis. It is safe for concurrent use.
 type Store struct {
 	opts   Options
 	script script
 	top    atomic.Pointer[topology]
-	topErr atomic.Pointer[error] // why it could not be learnt the last time, nil when it could
-	reload chan struct{}         // one slot: a reload that is wanted already covers the next wish
+	topErr atomic.Pointer[error] // the error of the last fetch of the topology, nil if it succeeded
+	reload chan struct{}         // capacity 1: a pending reload covers further requests
 	counts counters
-	// badBuckets logs keys that hold something else than a bucket.
+	// badBuckets logs keys whose values are not buckets.
 	badBuckets bucketLog
 	discovered discovered
-	instances  atomic.Int64    // by the last heartbeat; 0 before
-	counted    atomic.Bool     // that has changed, and the marks do not say so yet
-	marks      map[string]bool // that were seen, by key; only Run uses it
-	// topologyLog and secretLog part the log's lines on the topology and on the secret.
+	instances  atomic.Int64    // from the last heartbeat; 0 before
+	counted    atomic.Bool     // instances has changed since the marks were written
+	marks      map[string]bool // marks that were seen, by key; only Run uses it
+	// topologyLog and secretLog throttle the log lines on the topology and on the secret.
 	topologyLog, secretLog logThrottle
 
-	secret     atomic.Pointer[[]byte] // agreed on
-	secretKept atomic.Int64           // when it was last prolonged, in seconds
-	secretless time.Time              // since when the store is seen without one; only Run uses it
-	// reached is closed once a topology has been learnt.
+	secret     atomic.Pointer[[]byte] // the agreed secret
+	secretKept atomic.Int64           // time of the last prolongation, in seconds
+	secretless time.Time              // since when the store has been seen without a secret; only Run uses it
+	// reached is closed after the first fetch of a topology.
 	reached chan struct{}
 }
 
-// Open connects to the store and finds out what it is. It fails when no address answers,
-// unless Options.StartWithout is set, and in any case when a node that can be reached is none
-// that may decide: a replica where there is no master, one that wants a password or forbids
-// what is needed, or another kind of server. The error has a sentence for each address.
-// Decisions are made while Run runs; Close ends what is left behind.
+// Open connects to the store and fetches its topology. It fails if no address answers,
+// unless Options.StartWithout is set. It fails in any case if a node can be reached that
+// may not decide: a replica without a master, a node that requires a password or forbids a
+// needed command, or another kind of server. The error has a sentence for each address. The
+// store decides while Run runs; Close releases its connections.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	return openWith(ctx, opts, newDecideScript(writeFormat))
 }
@@ -61,7 +60,7 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	return s, nil
 }
 
-// publish makes a topology the one in use.
+// publish makes t the current topology.
 func (s *Store) publish(t *topology) {
 	s.top.Store(t)
 	select {
@@ -73,11 +72,12 @@ func (s *Store) publish(t *topology) {
 	}
 }
 
-// Reached is closed once the store has been reached: by Open, or by Run later.
+// Reached returns a channel that is closed once the store has been reached: by Open, or by
+// Run later.
 func (s *Store) Reached() <-chan struct{} { return s.reached }
 
-// connect makes the lanes' connections to the nodes that old does not have, all
-// at the same time. What fails is left to the lanes themselves.
+// connect connects the pipelines to the nodes that old does not have, all concurrently. The
+// pipelines themselves retry after a failure.
 func (t *topology) connect(ctx context.Context, old *topology) {
 	var wg sync.WaitGroup
 	for addr, n := range t.nodes {
@@ -88,9 +88,8 @@ func (t *topology) connect(ctx context.Context, old *topology) {
 	wg.Wait()
 }
 
-// Run keeps the lanes to the nodes, reloads the topology when trouble asks for
-// it, and now and then, and gives back late what could not be given back in
-// time, until ctx ends.
+// Run keeps the pipelines to the nodes connected, reloads the topology after failures and
+// periodically, and makes late refunds, until ctx ends.
 func (s *Store) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -120,8 +119,8 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// runLanes starts the lanes of nodes that old does not have, and ends those of
-// nodes that only old has.
+// runLanes starts the pipelines of nodes that old does not have, and stops those of nodes
+// that only old has.
 func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology) {
 	t := s.top.Load()
 	for addr, n := range t.nodes {
@@ -158,13 +157,13 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 			s.secretless = time.Time{}
 		}
 		if s.topologyLog.allow() {
-			s.opts.Log.Warn("the topology of the store could not be learnt", "error", err)
+			s.opts.Log.Warn("failed to fetch the topology of the store", "error", err)
 		}
 		if !errors.Is(err, ErrNotMaster) || old.cluster {
 			return
 		}
-		// The single Redis has become a replica. Its connections are open and
-		// would go on answering: nobody owns anything until there is a master.
+		// The single Redis has become a replica. Its connections are open and would go on
+		// answering. The empty topology owns no slot until there is a master.
 		t = &topology{nodes: map[string]*node{}}
 	}
 	t.connect(asking, old)
@@ -175,8 +174,8 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	}
 }
 
-// assertMasters asks those nodes for their role whose connections are kept while the
-// topology has changed, and ends the connections to those that are no masters.
+// assertMasters checks the role of nodes that keep their connections although the topology
+// has changed. It closes the connections to those that are not masters.
 func (s *Store) assertMasters(ctx context.Context, t, old *topology) {
 	var wg sync.WaitGroup
 	for addr, n := range t.nodes {
@@ -192,7 +191,7 @@ func (s *Store) assertMasters(ctx context.Context, t, old *topology) {
 	wg.Wait()
 }
 
-// Close ends all connections. Run must have ended.
+// Close closes all connections. Run must have returned.
 func (s *Store) Close() error {
 	for _, n := range s.top.Load().nodes {
 		n.pipeline.disconnect(errDown)
@@ -203,8 +202,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// recordFailure counts a call that was left undecided, by the node unless that is nil, and asks for the topology
-// where that may help.
+// recordFailure counts a call that was left undecided, for n too unless it is nil, and
+// requests a reload of the topology if that may help.
 func (s *Store) recordFailure(n *node, err error, items []limit.Item) {
 	k := kindOf(err)
 	s.counts.failures[k].Add(1)
@@ -219,7 +218,7 @@ func (s *Store) recordFailure(n *node, err error, items []limit.Item) {
 	}
 }
 
-// redirected counts a call that goes on to where a redirect leads.
+// redirected counts a call that follows a redirect.
 func (s *Store) redirected(why error) {
 	if k := kindOf(why); k.needsReload() || k == KindTryAgain {
 		s.counts.redirects[k].Add(1)
@@ -227,7 +226,7 @@ func (s *Store) redirected(why error) {
 	}
 }
 
-// requestReload makes Run ask for the topology.
+// requestReload makes Run reload the topology.
 func (s *Store) requestReload() {
 	select {
 	case s.reload <- struct{}{}:
@@ -235,7 +234,7 @@ func (s *Store) requestReload() {
 	}
 }
 
-// Stats returns what was counted so far.
+// Stats returns a snapshot of the counters.
 func (s *Store) Stats() Stats {
 	st := Stats{
 		ScriptLoads: s.counts.scriptLoads.Load(),
@@ -259,8 +258,8 @@ func (s *Store) Locate(it *limit.Item) string {
 	return ""
 }
 
-// Saturated reports whether the lane to the node of an item's bucket is so full
-// that checks wait for several flights.
+// Saturated reports whether the pipeline to the node of an item's bucket is so full that
+// checks wait for several batches.
 func (s *Store) Saturated(it *limit.Item) bool {
 	n := s.top.Load().nodeOf(it)
 	return n != nil && n.pipeline.saturated.Load()
@@ -269,8 +268,8 @@ func (s *Store) Saturated(it *limit.Item) bool {
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
-// Ping asks every master whether it is there, and tells why the topology could not be
-// learnt the last time, if it could not.
+// Ping pings every master. It returns the error of the last fetch of the topology, if that
+// failed.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.topErr.Load(); err != nil {
 		return *err

@@ -13,9 +13,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// TestNodeThatReadsNothing: where not even a batch can be sent, because the
-// node does not read and the buffers on the way are full, callers leave at their
-// deadline all the same.
+// TestNodeThatReadsNothing checks that callers leave at their deadline even if a batch
+// cannot be sent because the node does not read and all buffers are full.
 func TestNodeThatReadsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := startFake(t, nil, func(net.Conn, []string) error { <-ctx.Done(); return errEnough })
@@ -37,7 +36,7 @@ func TestNodeThatReadsNothing(t *testing.T) {
 			}
 			began := time.Now()
 			l.Decide(&b)
-			// Callers that do not leave wait for the connection to be given up.
+			// Callers that do not leave wait until the connection is closed.
 			if took := time.Since(began); took > ioTimeout/2 {
 				t.Errorf("a decision took %s, its deadline is %s", took, abuseDeadline)
 			}

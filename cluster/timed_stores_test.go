@@ -29,7 +29,7 @@ func openTimedStores(t *testing.T) timedStores {
 	return timedStores{map[string]limiter.Store{"redis": store, "memory": memory.New(memory.Options{})}, client(t, node.Addr)}
 }
 
-// at sets the clock of Redis to now, and returns the moment for both stores.
+// at sets the clock of Redis to now, and returns the decision time for both stores.
 func (s timedStores) at(t *testing.T, now int64) limit.DecisionTime {
 	t.Helper()
 	if err := s.redis.Do(t.Context(), toAny(clockArgs(now))...).Err(); err != nil {

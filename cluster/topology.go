@@ -12,14 +12,14 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// topology says which master owns which slot. It never changes once made.
+// topology maps each hash slot to its master. It is immutable once built.
 type topology struct {
 	cluster   bool
-	single    *node // that owns everything, when it is no cluster
+	single    *node // owns every slot if there is no cluster
 	slots     [limit.NumHashSlots]*node
 	nodes     map[string]*node
 	pipelines []*pipeline // of nodes
-	// discovered are those of the nodes that own no slot: they need not know who does.
+	// discovered are the nodes that own no slot: their topology may be out of date.
 	discovered map[string]bool
 }
 
@@ -34,8 +34,8 @@ func (t *topology) nodeOf(it *limit.Item) *node {
 	return t.owner(it.HashSlot())
 }
 
-// discover asks the nodes in turn until one answers, and agrees then on what decisions on it
-// need. Nodes known to old keep their connections.
+// discover fetches the topology from the first node that answers, then calls agree with it.
+// Nodes known to old keep their connections.
 func (s *Store) discover(ctx context.Context, old *topology, agree func(context.Context, *topology) error) (*topology, error) {
 	var errs topologyErrors
 	for _, addr := range s.opts.askOrder(old) {
@@ -52,10 +52,11 @@ func (s *Store) discover(ctx context.Context, old *topology, agree func(context.
 			break
 		}
 	}
-	return nil, fmt.Errorf("learn topology: %w", errs)
+	return nil, fmt.Errorf("fetch topology: %w", errs)
 }
 
-// abandon ends the connections of a topology that is not used, but for those of old.
+// abandon closes the connections of a topology that is not used, except those shared with
+// old.
 func (t *topology) abandon(old *topology) {
 	for addr, n := range t.nodes {
 		if old == nil || old.nodes[addr] != n {
@@ -64,7 +65,8 @@ func (t *topology) abandon(old *topology) {
 	}
 }
 
-// askOrder returns the nodes that are known to work, and those to begin with.
+// askOrder returns the addresses to fetch the topology from: the nodes of old, then the
+// seeds.
 func (o *Options) askOrder(old *topology) []string {
 	var addrs []string
 	if old != nil {
@@ -77,7 +79,7 @@ func (o *Options) askOrder(old *topology) []string {
 	return append(addrs, o.Addrs...)
 }
 
-// fetchTopology learns the topology from one node, which may be a replica.
+// fetchTopology fetches the topology from one node, which may be a replica.
 func (s *Store) fetchTopology(ctx context.Context, addr string, old *topology) (*topology, error) {
 	opts := s.opts.clientOptions(addr)
 	opts.PoolSize = 1
@@ -93,19 +95,19 @@ func (s *Store) fetchTopology(ctx context.Context, addr string, old *topology) (
 		}
 		return s.single(addr, old), nil
 	}
-	ranges, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // CLUSTER SHARDS is not there before Redis 7
+	ranges, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // CLUSTER SHARDS does not exist before Redis 7
 	if err != nil {
 		return nil, err
 	}
 	t := s.assemble(addr, ranges, old)
 	if len(t.nodes) == 0 {
-		return nil, errors.New("the cluster has given slots to nobody yet: run redis-cli --cluster create first")
+		return nil, errors.New("no node of the cluster owns slots yet: run redis-cli --cluster create first")
 	}
 	s.addDiscovered(t, old)
 	return t, nil
 }
 
-// single is the topology of one Redis that owns everything.
+// single returns the topology of one Redis that owns every slot.
 func (s *Store) single(addr string, old *topology) *topology {
 	t := &topology{nodes: map[string]*node{}}
 	n := t.node(s, addr, old)
@@ -116,7 +118,7 @@ func (s *Store) single(addr string, old *topology) *topology {
 	return t
 }
 
-// assemble makes a topology of what CLUSTER SLOTS answered.
+// assemble builds a topology from the reply to CLUSTER SLOTS of the node asked.
 func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology) *topology {
 	t := &topology{cluster: true, nodes: map[string]*node{}, discovered: map[string]bool{}}
 	askedHost, _, _ := net.SplitHostPort(asked)
@@ -124,8 +126,8 @@ func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology
 		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= limit.NumHashSlots {
 			continue
 		}
-		// The master comes first. A node that does not know its own host
-		// leaves it out: it is the one that was asked.
+		// The master comes first. A node that does not know its own host leaves it out: it
+		// is the host that was asked.
 		host, port, err := net.SplitHostPort(r.Nodes[0].Addr)
 		if err != nil {
 			continue
@@ -141,7 +143,7 @@ func (s *Store) assemble(asked string, ranges []redis.ClusterSlot, old *topology
 	return t
 }
 
-// node returns the node of an address, with the connections it already has.
+// node returns the node of an address, with its connections if old has it.
 func (t *topology) node(s *Store, addr string, old *topology) *node {
 	if n := t.nodes[addr]; n != nil {
 		return n

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// topologyError is why the topology could not be learnt from a node.
+// topologyError is the reason why the topology could not be fetched from a node.
 type topologyError struct {
 	addr string
 	err  error
@@ -19,7 +19,7 @@ func (e topologyError) Error() string { return e.addr + ": " + explain(e.err) }
 
 func (e topologyError) Unwrap() error { return e.err }
 
-// topologyErrors are why it could not be learnt from any.
+// topologyErrors are the reasons why it could not be fetched from any node.
 type topologyErrors []error
 
 func (e topologyErrors) Error() string {
@@ -32,21 +32,22 @@ func (e topologyErrors) Error() string {
 
 func (e topologyErrors) Unwrap() []error { return e }
 
-// configError is why a node cannot be used until a person mends it, or its address.
+// configError is a reason why a node cannot be used until an operator changes the node or
+// its address.
 type configError string
 
 func (m configError) Error() string { return string(m) }
 
-// isConfigError reports whether only a person can mend what an error is about. A node that is
-// down, hangs or has no name at present may come back by itself.
+// isConfigError reports whether only an operator can fix the cause of err. A node that is
+// down, hangs or has no name at present may recover without help.
 func isConfigError(err error) bool {
 	var m configError
 	return errors.As(err, &m) || errors.Is(err, ErrNotMaster) || errors.Is(err, errSecret) || kindOf(err) == KindAuth
 }
 
-// startWithout returns the topology of a store that cannot be opened because of err: none,
-// if the store may come back by itself and a start without it is allowed, or else an error
-// with what is wrong at each address.
+// startWithout handles err, for which a store cannot be opened. It returns an empty
+// topology if the store may recover and StartWithout is set. Otherwise it returns an error
+// with the problem at each address.
 func (s *Store) startWithout(ctx context.Context, err error) (*topology, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, err
@@ -62,7 +63,7 @@ func (s *Store) startWithout(ctx context.Context, err error) (*topology, error) 
 	return &topology{nodes: map[string]*node{}}, nil
 }
 
-// examineAddresses returns what is wrong at each address, as Inspect finds it.
+// examineAddresses returns the problem at each address, as Inspect finds it.
 func (s *Store) examineAddresses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*inspectTimeout)
 	defer cancel()
@@ -75,7 +76,7 @@ func (s *Store) examineAddresses(ctx context.Context) error {
 	return all
 }
 
-// examineAddress returns what is wrong at an address.
+// examineAddress returns the problem at an address.
 func (s *Store) examineAddress(ctx context.Context, addr string) error {
 	in := &inspection{opts: InspectOptions{Options: s.opts}, store: s}
 	a := AddressReport{Addr: addr}
@@ -89,15 +90,15 @@ func (s *Store) examineAddress(ctx context.Context, addr string) error {
 	return errAnswersNow
 }
 
-// errAnswersNow is what is wrong at an address whose node has come back meanwhile.
+// errAnswersNow is the problem at an address whose node has recovered meanwhile.
 var errAnswersNow = errors.New("it did not answer, and does now")
 
 // isEmpty reports whether no master of the store is known.
 func (s *Store) isEmpty() bool { return len(s.top.Load().nodes) == 0 }
 
-// pauseOfReloads is the least time to the next reload. While no master is known,
-// every call asks for one: then a random part is added to the pause, so that a fleet that
-// started together does not dial a store that comes back at one moment.
+// pauseOfReloads returns the least time to the next reload. While no master is known, every
+// call requests a reload: in that case the pause has a random part, so that a fleet that
+// started together does not dial a recovering store all at once.
 func (s *Store) pauseOfReloads() time.Duration {
 	if s.isEmpty() {
 		return openReload + rand.N(openReload/2)

@@ -17,7 +17,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// openWithout opens a store that may be started without.
+// openWithout opens a store with StartWithout.
 func openWithout(tb testing.TB, opts Options, addrs ...string) (*Store, error) {
 	tb.Helper()
 	opts.Addrs, opts.StartWithout = addrs, true
@@ -26,7 +26,7 @@ func openWithout(tb testing.TB, opts Options, addrs ...string) (*Store, error) {
 	return Open(ctx, opts)
 }
 
-// downAddr returns the address of a Redis that is down, and can be restarted there.
+// downAddr returns the address of a Redis that is down and can be restarted there.
 func downAddr(tb testing.TB) (*redistest.Node, string) {
 	tb.Helper()
 	node := redistest.Start(tb)
@@ -34,8 +34,8 @@ func downAddr(tb testing.TB) (*redistest.Node, string) {
 	return node, node.Addr
 }
 
-// TestStartWithoutMistakes: a store that may come back by itself is started without, and one
-// that a person has to mend is not. Both get the sentences of an inspection.
+// TestStartWithoutMistakes checks that a store is started without if it may recover, and
+// not if an operator has to fix it. Both return the sentences of an inspection.
 func TestStartWithoutMistakes(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
@@ -79,14 +79,14 @@ func TestStartWithoutMistakes(t *testing.T) {
 				defer func() { _ = s.Close() }()
 			}
 			if err == nil || !strings.Contains(err.Error(), row.text) {
-				t.Errorf("it says %v, and lacks %q", err, row.text)
+				t.Errorf("it returns %v, which lacks %q", err, row.text)
 			}
 		})
 	}
 }
 
-// TestStartWithoutUnless: a store is not started without unless that is allowed, nor where
-// one of its addresses can be used.
+// TestStartWithoutUnless checks that a store is not started without unless StartWithout is
+// set, nor if one of its addresses can be used.
 func TestStartWithoutUnless(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Addrs: []string{"127.0.0.1:1"}}); err == nil {
 		t.Error("it is opened, which was not allowed")
@@ -100,8 +100,8 @@ func TestStartWithoutUnless(t *testing.T) {
 	}
 }
 
-// TestEmptyTopology: a store of which no master is known leaves everything undecided, with an
-// error where there may be one, and decides once it has been reached.
+// TestEmptyTopology checks that a store without a known master leaves everything undecided,
+// returns an error from methods that have one, and decides once it has been reached.
 func TestEmptyTopology(t *testing.T) {
 	node, addr := downAddr(t)
 	s, err := openWithout(t, Options{}, addr)
@@ -133,19 +133,19 @@ func TestEmptyTopology(t *testing.T) {
 	}
 }
 
-// patient is a moment from which there is much time to decide.
+// patient returns a decision time with a distant deadline.
 func patient() limit.DecisionTime {
 	now := time.Now()
 	return limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}
 }
 
-// someCall returns a call that asks for a unit of a bucket of a tenant.
+// someCall returns a call for a unit of a tenant's bucket.
 func someCall(tenant string) ([]limit.Item, []limit.Call) {
 	key := limit.TenantKey(tenant)
 	return []limit.Item{probeItem(key, ":x")}, []limit.Call{{First: 0, Last: 1}}
 }
 
-// undecided has all that decides asked of a store without masters.
+// undecided calls every method that decides on a store without masters.
 func undecided(t *testing.T, s *Store) {
 	t.Helper()
 	const wrong = "%s: it is decided"
@@ -175,7 +175,7 @@ func undecided(t *testing.T, s *Store) {
 	}
 }
 
-// notKnown asks a store without masters for what it knows.
+// notKnown calls the methods that look something up on a store without masters.
 func notKnown(t *testing.T, s *Store) {
 	t.Helper()
 	items, _ := someCall("t")

@@ -1,30 +1,29 @@
--- What a bucket is: its state, its maths and how it is kept. It is the twin of
--- package limit: the same states, the same results to the unit. What is said there
--- of the algorithms is not said again here. The scripts say which units are taken; what is told of that to people
--- (units left, waits) the proxy works out of the states they reply.
+-- The state of a bucket, its maths and its storage. This is the twin of package limit: the
+-- same states, the same results to the unit. The algorithms are described there. The
+-- scripts decide which units are taken; the proxy computes the values shown to clients
+-- (units left, waits) from the states in the reply.
 --
 -- A state is six numbers:
 --   token bucket:  content, remainder, last, count, period, capacity
 --   windows:       start, end, used, prev, carry, carry_end
--- Instants are microseconds since the Unix epoch, amounts are units. Every
--- number is a whole one below 2^53, up to which Lua's numbers are exact.
+-- Times are microseconds since the Unix epoch, amounts are units. Every number is an
+-- integer below 2^53, up to which Lua's numbers are exact.
 --
--- Where capacity*period is below 2^52, content and remainder are one number,
--- the level: content*period + remainder. A unit is then period, a microsecond
--- brings count, and a decision is one comparison and one subtraction.
+-- If capacity*period is below 2^52, content and remainder are one number, the level:
+-- content*period + remainder. In a level a unit is period, a microsecond adds count, and a
+-- decision is one comparison and one subtraction.
 --
 -- A state is stored as one byte that names the format, followed by
 --   format 1: windows: the six numbers
 --             token buckets: "count/period/capacity;", then last and level, or
 --             last, content and remainder
---             numbers behind the text are little-endian doubles
+--             numbers after the text are little-endian doubles
 --   format 2: the six numbers as a MessagePack array
--- A bucket found in a later format than this release writes goes on in it, so
--- that releases can be mixed while one replaces the other.
+-- A bucket in a later format than this release writes stays in that format, so that two
+-- releases can run side by side during an upgrade.
 
--- muldiv returns x*m/w rounded down, and the remainder. Where the product
--- could exceed 2^52 it divides digit by digit, in the largest base that keeps
--- every step below that.
+-- muldiv returns x*m/w rounded down, and the remainder. If the product could exceed 2^52 it
+-- divides digit by digit, in the largest base that keeps every step below that.
 local function muldiv(x, m, w)
   local product = x * m
   if product < 4503599627370496 then
@@ -91,7 +90,7 @@ local function token_enter(l, state)
   if s[4] ~= l.count or s[5] ~= l.period or s[6] ~= l.capacity then
     rewritten = true
     s[2] = muldiv(s[2], l.period, s[5])
-    -- A bucket that is full is as good as untouched: its key may be gone already.
+    -- A full bucket is equivalent to an untouched one: its key may have expired already.
     if s[1] >= min(l.capacity, s[6]) then
       s[1], s[2] = l.capacity, 0
     end
@@ -121,8 +120,8 @@ local function carry_window(s, used, finish)
   s[5], s[6] = carry, carry_end
 end
 
--- fixed_enter returns nil when now lies outside the boundaries of the calendar
--- windows that the proxy knows.
+-- fixed_enter returns nil if now lies outside the boundaries of the calendar windows that
+-- the proxy sent.
 local function fixed_enter(l, state)
   local start = now - now % l.period
   local finish = start + l.period
@@ -220,8 +219,8 @@ end
 
 -- Any algorithm --------------------------------------------------------------
 
--- enter brings a stored state, or none, to now and to the limit l. Rewritten
--- says that the result must be stored even if nothing is taken.
+-- enter brings a stored state, or none, to now and to the limit l. Its second result
+-- reports whether the state must be stored even if nothing is taken.
 local function enter(l, state)
   if l.algorithm == TOKEN_BUCKET then
     return token_enter(l, state)
@@ -231,7 +230,7 @@ local function enter(l, state)
   return fixed_enter(l, state)
 end
 
--- room returns how many units s can still give.
+-- room returns the number of units left in s.
 local function room(l, s)
   if l.algorithm == TOKEN_BUCKET then
     return s[1]
@@ -251,9 +250,9 @@ end
 
 -- Storing --------------------------------------------------------------------
 
--- is_state reports whether s is six numbers that the maths of the limit can take: a
--- value that somebody else wrote must neither keep the server busy nor make numbers
--- that cannot be replied.
+-- is_state reports whether s is six numbers that the maths of the limit can handle: a value
+-- written by another program must neither keep the server busy nor produce numbers that
+-- cannot be replied.
 local function is_state(l, s)
   if type(s) ~= 'table' or #s ~= 6 then
     return false
@@ -320,15 +319,15 @@ local function pack_state(l, s, format)
   return l.prefix .. pack('<ddd', s[3], s[1], s[2])
 end
 
--- level_due returns the granule in which a bucket is full that had the level at
--- the instant last.
+-- level_due returns the granule in which a bucket becomes full that had the level at the
+-- time last.
 local function level_due(l, last, level)
   return floor((last + (l.full - level) / l.count) / l.granule)
 end
 
--- expires_at returns the instant in ms at which the key of a state of limit l
--- may go. A token bucket's is rounded up to a granule, so that most calls find
--- it right.
+-- expires_at returns the time in ms at which the key of a state of limit l may expire. That
+-- of a token bucket is rounded up to a granule, so that most calls find the expiry already
+-- correct.
 local function expires_at(l, s)
   if l.levels then
     return (level_due(l, s[3], s[1] * l.period + s[2]) + 1) * l.granule / 1000
@@ -348,8 +347,8 @@ local function fetch(key, field)
   return redis.pcall('GET', key)
 end
 
--- save stores a state. One that means the same as none is forgotten. It returns
--- what went wrong, or nil.
+-- save stores a state, or deletes the bucket if the state is equivalent to none. It returns
+-- an error text or nil.
 local function save(l, key, field, s, format, armed)
   local at = expires_at(l, s)
   if at * 1000 > now then

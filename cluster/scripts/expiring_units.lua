@@ -1,16 +1,16 @@
--- Buckets whose units end one by one: those of a sliding log a period after they were
--- taken, the slots of concurrency when their holder's time is up. They are the members
--- of a sorted set. The score of a unit of a log is when it was taken: it has ended
--- when that is a period ago. The score of a slot is when it ends, and the member its
--- holder. It is the twin of limit.Units: see there.
+-- Buckets with units that expire one by one: a unit of a sliding log expires a period after
+-- it was taken, a slot of concurrency at the end of its holder's time. The units are the
+-- members of a sorted set. The score of a unit of a log is the time at which it was taken.
+-- The score of a slot is the time at which it expires, and the member is its holder. This
+-- is the twin of limit.UnitLog: see there.
 --
--- The state of such a bucket is four numbers: how many units there are, when a check
--- fits again that no longer does after as many as fit were granted, when the last unit
--- ends, and when one would that is taken now.
+-- The state of such a bucket is four numbers: the number of units; the time at which a
+-- further check fits, after as many as fit now were granted; the time at which the last
+-- unit expires; and the time at which a unit taken now would expire.
 
 local function text(n) return string.format('%.0f', n) end
 
--- span returns how long units last beyond their score.
+-- span returns how long units live after their score.
 local function span(l)
   if l.algorithm == SLIDING_LOG then
     return l.period
@@ -18,14 +18,14 @@ local function span(l)
   return 0
 end
 
--- members returns those of a set that have not ended, with their scores, from the
--- first one on, at most so many.
+-- members returns at most n unexpired members of a set with their scores, starting with the
+-- first-th.
 local function members(k, l, first, n)
   return redis.pcall('ZRANGEBYSCORE', k, '(' .. text(now - span(l)), '+inf', 'WITHSCORES', 'LIMIT', first - 1, n)
 end
 
--- score returns the score of the nth member that has not ended, at most now for that
--- of a log: a later one is of a clock that was set back, and counts as taken now.
+-- score returns the score of the nth unexpired member. For a log it is at most now: a later
+-- score was written before the clock was set back, and counts as taken now.
 local function score(k, l, n)
   local m = n > 0 and members(k, l, n, 1)
   m = m and not m.err and tonumber(m[2])
@@ -45,7 +45,7 @@ local function load_units(b, l, hold)
     last = now
   end
   local granted = max(0, floor((l.capacity - used) / l.cost)) * l.cost
-  -- So many of the units, and of those that may be granted now, must end first.
+  -- n of the units, including those that may be granted now, must expire first.
   local n = used + granted + l.cost - l.capacity
   local fits, mine = score(k, l, n), now
   if granted > 0 and (not fits or fits > mine) then
@@ -58,7 +58,8 @@ local function load_units(b, l, hold)
   return l.capacity - used
 end
 
--- arm has a set live until its last member ends. It returns what went wrong, or nil.
+-- arm sets the expiry of a set to the expiry of its last member. It returns an error text
+-- or nil.
 local function arm(k, l)
   local last = redis.pcall('ZREVRANGE', k, 0, 0, 'WITHSCORES')
   if last.err or not last[2] then
@@ -67,7 +68,7 @@ local function arm(k, l)
   return failure(redis.pcall('PEXPIREAT', k, text(ceil((tonumber(last[2]) + span(l)) / 1000))))
 end
 
--- add adds units to a log now. Their names are numbers from the last one on.
+-- add adds units to a log now. Their names are numbered from the last one on.
 local function add(k, units)
   local first = redis.pcall('ZCOUNT', k, text(now), text(now))
   if failure(first) then
@@ -81,10 +82,12 @@ local function add(k, units)
   return err or nil
 end
 
--- MAX_BACK bounds the units that set_back moves: a log has at most 1,000, and owes as many.
+-- MAX_BACK bounds the units that set_back moves: a log holds at most 1,000 units, and
+-- overdraws as many.
 local MAX_BACK = 2000
 
--- set_back makes units of a clock that was set back ones of now.
+-- set_back moves units with a score after now, written before the clock was set back, to
+-- now.
 local function set_back(k)
   local later = redis.pcall('ZRANGEBYSCORE', k, '(' .. text(now), '+inf', 'LIMIT', 0, MAX_BACK)
   if later.err or #later == 0 then
@@ -94,8 +97,8 @@ local function set_back(k)
   return err or add(k, #later)
 end
 
--- take takes the units of n checks from a bucket, for the holder and the time that
--- the call has, see refund_settle.lua. No set is left without an expiry.
+-- take_units takes the units of n checks from a bucket, for the holder and the time in
+-- hold, see refund_settle.lua. It leaves no set without an expiry.
 local function take_units(b, l, n, hold)
   local k = b.key
   local err = failure(redis.pcall('ZREMRANGEBYSCORE', k, '-inf', text(now - span(l))))
@@ -121,10 +124,11 @@ local function take_units(b, l, n, hold)
   return err
 end
 
--- give takes units out of a log that were taken at an instant, or the latest for -1,
--- or the slot of a holder, and returns how many there were, or an error text. Without a
--- holder the slot has ended. Where the clock was set back since they were taken they are the
--- latest, too: a check may have made all units ones of its own time.
+-- give_units removes units from a log that were taken at the time window, or the latest
+-- ones if window is -1; or it removes the slot of a holder. It returns the number of
+-- removed units, or an error text. Without a holder the slot has expired. If the clock was
+-- set back since the units were taken, it removes the latest ones too: a check may have
+-- moved all units to its own time.
 local function give_units(k, l, units, window, holder)
   if l.algorithm == CONCURRENCY then
     local n = holder and redis.pcall('ZREM', k, holder) or 0
@@ -142,9 +146,9 @@ local function give_units(k, l, units, window, holder)
   return failure(n) or n
 end
 
--- owe takes units from a log that may not have them: at most so many as it holds more. The
--- log may be one of a longer period now: what has ended by this one stays, and so does an
--- expiry that is later.
+-- owe_units takes units from a log even if they do not fit: at most as many as overdraw it
+-- by its capacity. The limit of the log may have a longer period by now than l: units that
+-- have expired by the period of l stay, and so does a later expiry.
 local function owe_units(k, l, units)
   local err = set_back(k)
   local used = err or redis.pcall('ZCOUNT', k, '(' .. text(now - span(l)), '+inf')
@@ -166,7 +170,7 @@ local function holds(k, holder)
   return type(ends) == 'string' and tonumber(ends) > now
 end
 
--- renew has a holder's slot last from now on, and reports whether it did.
+-- renew extends a holder's slot to ttl from now, and reports whether it did.
 local function renew(k, l, holder, ttl)
   return not failure(redis.pcall('ZADD', k, text(now + ttl * 1000), holder)) and not arm(k, l)
 end

@@ -1,13 +1,13 @@
--- Calls of several token buckets with levels. They are decided as in general.lua, in
--- half of the time; what cannot be read at sight is left to it. The fields of the
--- tenant's hash are read and written together.
+-- Calls with several token buckets with levels. They are decided as in general.lua, in half
+-- of the time; values that cannot be decoded directly are left to general.lua. The fields
+-- of the tenant's hash are read and written together.
 
 local m, n_fields = 0, 0 -- of the limits
 local key, has, was_due = {}, {}, {} -- of each bucket
 local hmget, hset = {'HMGET'}, {'HSET'}
 
--- read_fields reads the fields of a call whose own arguments begin at first. It
--- returns them, and where the next arguments begin.
+-- read_fields reads the fields of a call whose own arguments begin at first. It returns the
+-- fields and the index of the next arguments.
 local function read_fields(limits, first)
   local j = 2
   hmget[2] = keys[key_at + 1]
@@ -24,8 +24,8 @@ local function read_fields(limits, first)
   return redis.pcall(unpack(hmget, 1, j)), first
 end
 
--- read_level notes what bucket i has, by its value, and returns it; or nil when it
--- cannot be told at sight.
+-- read_level decodes the value of bucket i, stores its level and returns it; or nil if the
+-- value cannot be decoded directly.
 local function read_level(i, l, raw)
   local full = l.full
   if not raw then
@@ -48,7 +48,7 @@ local function read_level(i, l, raw)
   return was
 end
 
--- charge takes n checks from every bucket. It returns what went wrong, or nil.
+-- charge takes n checks from every bucket. It returns an error text or nil.
 local function charge(limits, n)
   local arm, err, j = 0, nil, 2
   for i = 1, m do
@@ -83,7 +83,7 @@ local function charge(limits, n)
   return failure(r)
 end
 
--- decide_next decides a call of several, and reports whether it could.
+-- decide_next decides one call with several buckets, and reports whether it could.
 local function decide_next(verb, limits, several)
   local first, next_key, n, j, raws = at, key_at + 1, 1, 0, nil
   if several then

@@ -1,5 +1,6 @@
--- Calls of one token bucket with a level: what is asked most. They are decided as
--- in general.lua, in half of the time; what cannot be read at sight is left to it.
+-- Calls with one token bucket with a level: the most frequent calls. They are decided as in
+-- general.lua, in half of the time; values that cannot be decoded directly are left to
+-- general.lua.
 
 -- decide_one decides a run of calls.
 local function decide_one(verb, limits, n_calls, several)

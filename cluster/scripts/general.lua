@@ -1,18 +1,18 @@
--- Calls of any limits: their buckets are read, decided together and charged. What
--- is read of the arguments, and what is replied, is said in main.lua.
+-- Calls with any limits: their buckets are read, decided together and charged. The
+-- arguments and replies are described in main.lua.
 
--- A bucket of the call being decided is a table, made for the call:
---   key, field       where it is kept; no field for a key of its own
---   level, due       of a token bucket with a level: that, and the granule in which the
---                    stored value says it is full, nil where none is stored
---   state, stored,   of the others: the six numbers brought to now, those that are
---   format,          stored, their format, and whether the state has to be stored even
---   rewritten        if nothing is taken
---   fits             how many checks it has room for
+-- A bucket of the current call is a table, made for the call:
+--   key, field       its key, and its field unless it has a key of its own
+--   level, due       of a token bucket with a level: the level, and the granule in which
+--                    it is full by the stored value, nil if none is stored
+--   state, stored,   of the others: the six numbers brought to now, the stored ones,
+--   format,          their format, and whether the state has to be stored even if
+--   rewritten        nothing is taken
+--   fits             number of checks that fit
 
 -- INSERT expiring_units
 
--- address returns the buckets of a call of the limits.
+-- address returns the buckets of a call with the limits.
 local function address(limits)
   local buckets, hash = {}, nil
   for i = 1, #limits do
@@ -39,8 +39,8 @@ local function address(limits)
   return buckets
 end
 
--- load_level reads a bucket's value at sight. It returns the units that the bucket can
--- give, or nil where the value has to be examined.
+-- load_level decodes a bucket's value directly. It returns the units left in the bucket, or
+-- nil if the value needs unpack_state.
 local function load_level(b, l, raw)
   if not raw then
     b.level = l.full
@@ -57,8 +57,8 @@ local function load_level(b, l, raw)
   return floor(b.level / l.period)
 end
 
--- load reads a bucket's value and brings it to now. It returns the units that
--- the bucket can give, or nil and an error text.
+-- load reads a bucket's value and brings it to now. It returns the units left in the
+-- bucket, or nil and an error text.
 local function load(b, l, hold)
   if l.algorithm >= SLIDING_LOG then
     return expiring_units().load(b, l, hold)
@@ -92,7 +92,7 @@ local function reply(what)
   out[n_out] = what
 end
 
--- retract takes back what was replied since, and replies an error text instead.
+-- retract removes the replies after since, and replies an error text instead.
 local function retract(since, err)
   for j = since + 1, n_out do
     out[j] = nil
@@ -101,8 +101,8 @@ local function retract(since, err)
   reply(err)
 end
 
--- reply_bucket appends the numbers of a bucket, and reports whether all are such that
--- the reply can carry them exactly.
+-- reply_bucket appends the numbers of a bucket, and reports whether the reply can carry all
+-- of them exactly.
 local function reply_bucket(b, l)
   local s, first = b.state, n_out + 1
   if b.level then
@@ -125,7 +125,7 @@ local function reply_bucket(b, l)
   return true
 end
 
--- take charges a bucket for n checks, and returns what went wrong, or nil.
+-- take charges a bucket for n checks, and returns an error text or nil.
 local function take(b, l, n, hold)
   if b.level then
     if n == 0 then
@@ -146,9 +146,9 @@ local function take(b, l, n, hold)
   return save(l, b.key, b.field, s, b.format, armed)
 end
 
--- decide_call decides a call that stands for n checks, and returns how many it
--- granted, nil if it could not. Hold is of a call that is held: the holder's name and
--- for how many ms.
+-- decide_call decides a call that stands for n checks. It returns the number of granted
+-- checks, or nil if it could not decide. hold is set for a call that is held: the holder's
+-- name and the time in ms.
 local function decide_call(limits, buckets, n, verb, hold)
   local granted, before = n, n_out
   for i = 1, #limits do
@@ -179,8 +179,8 @@ local function decide_call(limits, buckets, n, verb, hold)
   return granted
 end
 
--- guarded calls f, and replies an error text for the call alone if f fails: what lies
--- in one bucket must not fail the other calls of the run.
+-- guarded calls f, and replies an error text for this call alone if f fails: the value of
+-- one bucket must not fail the other calls of the run.
 local function guarded(f, ...)
   local before = n_out
   local ok, err = pcall(f, ...)

@@ -1,10 +1,10 @@
--- A proxy says that it is there. KEYS[1] is the hash of all proxies: a field is the
--- id of one, its value when the entry ends by the store's clock, in ms. ARGV:
+-- Registers a proxy. KEYS[1] is the hash of all proxies: a field is the id of a proxy, its
+-- value the time at which the entry expires, by the store's clock, in ms. ARGV:
 --   1 the id
---   2 how long an entry lives, in ms
---   3 how often those that have ended are looked for, in ms
---   4 how many entries there may be
--- It returns how many there are, and 1 if that of this proxy was not there.
+--   2 lifetime of an entry, in ms
+--   3 interval of searches for expired entries, in ms
+--   4 maximum number of entries
+-- Returns the number of entries, and 1 if this proxy had none.
 
 local key, id = KEYS[1], ARGV[1]
 local ttl, every, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -12,26 +12,26 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = string.format('%.0f', now + ttl)
 
--- So many, and when was looked, are not proxies. Those that live come back with
--- their next beat.
+-- A hash with more entries than that, beside the time of the last search, does not hold
+-- only proxies. Live proxies register again with their next beat.
 if redis.call('HLEN', key) > most + 1 then
   redis.call('UNLINK', key)
 end
 
--- Who may not arm an expiry finds that out before there is a key without one.
+-- A user without the right to set an expiry fails here, before the key exists without one.
 redis.call('PEXPIREAT', key, ends)
 local new = redis.call('HSET', key, id, ends)
 redis.call('PEXPIREAT', key, ends)
 
--- The looking costs as much as there are entries, so it is done by one for all. A
--- proxy so slow that its entry has ended comes back with its next beat.
+-- The search costs as much as there are entries, so one proxy does it for all. A proxy so
+-- slow that its entry has expired registers again with its next beat.
 local SWEPT = 'swept'
 local swept = tonumber(redis.call('HGET', key, SWEPT))
 if not (swept and swept <= now and now < swept + every) then
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
     local field, at = all[i], tonumber(all[i + 1])
-    -- What is no moment, or one too far away, nobody would ever take out.
+    -- A value that is no time, or one too far in the future, would never expire.
     if field ~= SWEPT and not (at and at > now and at <= now + 10 * ttl) then
       redis.call('HDEL', key, field)
     end

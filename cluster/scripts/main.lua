@@ -1,45 +1,43 @@
--- Decides runs of calls, each call all or nothing. The calls of a run differ
--- only in their buckets: they ask the same limits for the same costs.
+-- Decides runs of calls, each call all or nothing. The calls of a run differ only in their
+-- buckets: they have the same limits and costs.
 --
--- KEYS     the keys of all calls, one after the other, see below; or none
--- ARGV     without KEYS first the number of keys, and then these. Then for each
---          run:
---            what to do: "take" or "peek", which changes nothing; "takes" and
---            "peeks" where calls stand for several checks; "refund"; "once", which
---            takes, or repeats the answer that is kept of the same call, and "hold",
---            which also keeps it to be settled; "revoke", which refunds and forgets
---            that answer; "commit", "cancel", "release" or "renew", which settle
---            the number of limits and the number of calls
---            for each limit: what it is and the cost (read_limit) and, where all
---            its buckets are fields of one name, that name
---          and then for each call of the run:
---            of "once" and "hold" only: for how many ms the answer is kept
---            of "hold" only: for each limit 1 if its charge follows what is used, else 0
---            of what settles only: the units used; for how many ms from now to hold,
---            0 for as long as before; and 1 if the script may use keys that it does
---            not declare, else 0
---            of "takes" and "peeks" only: how many checks it stands for
---            the other fields of those buckets that are fields of the tenant's
---            hash
---            of "refund" and "revoke" only: for each bucket the window that was charged
+--   KEYS     the keys of all calls, one after the other, see below; or none
+--   ARGV     without KEYS first the number of keys, then the keys. Then for each run:
+--              the op: "take" or "peek", which changes nothing; "takes" and "peeks" if
+--              calls stand for several checks; "refund"; "once", which takes, or replays
+--              the recorded answer of the same call; "hold", which is "once" and records
+--              the buckets for a settlement; "revoke", which refunds and deletes the
+--              record; "commit", "cancel", "release" or "renew", which settle
+--              the number of limits and the number of calls
+--              for each limit: its parameters and the cost (read_limit) and, if all its
+--              buckets are fields of one name, that name
+--            and then for each call of the run:
+--              "once" and "hold" only: the record TTL in ms
+--              "hold" only: for each limit 1 if its charge follows the units used, else 0
+--              settlements only: the units used; for how many ms from now to hold,
+--              0 for as long as before; and 1 if the script may use keys that it does
+--              not declare, else 0
+--              "takes" and "peeks" only: the number of checks that it stands for
+--              the other fields of those buckets that are fields of the tenant's hash
+--              "refund" and "revoke" only: for each bucket the window that was charged
 --
--- The keys of a call are, of "once", "hold" and "revoke", that of its answer, then the
--- tenant's hash, if any bucket is a field of it, then the buckets that are keys of
--- their own, in the order of the limits. Those of what settles are that of the answer,
--- and then the keys that it named.
+-- The keys of a call are, for "once", "hold" and "revoke", the record key, then the
+-- tenant's hash, if any bucket is a field of it, then the buckets with keys of their own,
+-- in the order of the limits. The keys of a settlement are the record key, then the keys
+-- that a previous reply named.
 --
--- Replies the time in microseconds and then for each call, in their order, what
--- its buckets were before it took anything, at that time and by their limits:
--- for a token bucket its level, or content and remainder where there is no
--- level; for a window six numbers; for units that end one by one four. A call that stands for n checks takes what n
--- equal ones would have taken one after the other. Of a refund it replies the
--- number of buckets that took units back; of "once" and "hold" first whether it repeats
--- itself, 1 or 0, and then the time is that of the first answer. Of what settles it
--- replies 1, or "LGDONE " and lines of names of buckets that changed; 2 if it
--- was settled already, and 0 if nothing is held; or, having done nothing, "LGKEYS " and
--- lines of keys that have to be declared. A call that could not
--- be decided is replied an error text, and took nothing: so has a key that is not here,
--- and a clock outside the boundaries of a calendar window.
+-- Replies the time in microseconds and then for each call, in order, the states of its
+-- buckets before it took anything, at that time and by its limits: for a token bucket its
+-- level, or content and remainder if it has no level; for a window six numbers; for
+-- expiring units four. A call that stands for n checks takes as much as n equal ones would
+-- have taken one after the other. For a refund it replies the number of buckets that took
+-- units back. For "once" and "hold" it first replies 1 if the answer is replayed, else 0;
+-- the time of a replayed answer is that of the first one. For a settlement it replies 1, or
+-- "LGDONE " and lines with the names of buckets that changed; 2 if it was settled already,
+-- and 0 if nothing is held; or, having done nothing, "LGKEYS " and lines with the keys to
+-- declare. The reply for a call that could not be decided is an error text, and the call
+-- took nothing: for example if a key is not on this node, or the clock is outside the
+-- boundaries of a calendar window.
 
 local check_of = {takes = 'take', peeks = 'peek'}
 local checks = {take = true, takes = true, peek = true, peeks = true}

@@ -1,6 +1,6 @@
--- What every run of the script begins with. What is only needed by some is in
--- texts that make their functions when they are first called, see script.go: Lua
--- would make them anew at each run, which cost more than the decisions of most.
+-- The part that every run of the script needs. Code that only some runs need is in texts
+-- that make their functions at the first call, see script.go: Lua would make the functions
+-- anew in each run, which costs more than most decisions.
 
 local WRITE_FORMAT = 1 -- the format of new buckets
 local time = redis.call('TIME') -- the only clock
@@ -13,7 +13,7 @@ local pack, unpack_struct, sub = struct.pack, struct.unpack, string.sub
 local EXACT = 9007199254740992 -- 2^53: up to here numbers are exact
 local NO_STATE = 'LGFORMAT the bucket is in a format this release does not know'
 
--- Where the keys and arguments are that come next, and the replies so far.
+-- The position of the next keys and arguments, and the replies so far.
 local keys, key_at = KEYS, 0
 local at = 1
 if #KEYS == 0 then
@@ -22,14 +22,14 @@ end
 
 local out, n_out = {now}, 1
 
--- read_limit decodes what a call says of a limit and what it charges:
+-- read_limit decodes the parameters of a limit and the cost of a call:
 --   1 digit   algorithm
 --   1 digit   flags: +1 the bucket is a field of the tenant's hash, +2 the limit
 --             is enforced, +4 it is the same field for every tenant, namely f
 --   5 doubles count, period, capacity, granule and cost
 --   then      for calendar windows 4 doubles, the boundaries of three windows; for
 --             token buckets "count/period/capacity;"
--- and, of a token bucket, works out what the levels of its states mean.
+-- For a token bucket it also computes the constants for levels.
 local function read_limit(text, f)
   local algorithm, flags = sub(text, 1, 1), tonumber(sub(text, 2, 2))
   local count, period, capacity, granule, cost, rest = unpack_struct('<ddddd', text, 3)
@@ -41,7 +41,7 @@ local function read_limit(text, f)
       algorithm = algorithm, field = field, enforced = enforced, one_field = one_field, cost = cost,
       count = count, period = period, capacity = capacity, granule = granule,
       full = full, levels = levels, need = cost * period, stamp = prefix .. pack('<d', now),
-      -- A value that can be read at sight is this prefix and two doubles.
+      -- A value of this prefix and two doubles can be decoded directly.
       sight = levels and WRITE_FORMAT == 1, prefix = prefix, head = #prefix, size = #prefix + 16
     }
   end
@@ -52,8 +52,8 @@ local function read_limit(text, f)
   }
 end
 
--- is_level reports whether a bucket can have had a level at the instant last. What
--- cannot be used at sight is examined in general.lua.
+-- is_level reports whether a bucket can have had a level at the time last. Values that fail
+-- this are left to general.lua.
 local function is_level(l, last, level)
   return last >= 0 and last <= now and last % 1 == 0 and level <= l.full and level >= -l.full and level % 1 == 0
 end
@@ -63,9 +63,8 @@ local function failure(reply)
   return type(reply) == 'table' and reply.err or nil
 end
 
--- arm_hash makes a hash live until at: it lives as long as the longest-lived of
--- its fields. PTTL counts from a clock that may be a little behind, hence the
--- slack.
+-- arm_hash makes a hash expire no earlier than at: it lives as long as the field that lives
+-- longest. PTTL counts from a clock that may be a little behind, hence the slack.
 local function arm_hash(key, at)
   local ttl = redis.pcall('PTTL', key)
   if failure(ttl) then
@@ -78,8 +77,8 @@ local function arm_hash(key, at)
   return ttl
 end
 
--- write stores the value of a bucket whose key may go at the given ms; armed
--- says that the key has that expiry already. It returns what went wrong, or nil.
+-- write stores the value of a bucket whose key may expire at the given ms. armed means that
+-- the key has that expiry already. It returns an error text or nil.
 local function write(key, field, value, at, armed)
   local reply
   if field then

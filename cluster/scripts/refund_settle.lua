@@ -1,12 +1,13 @@
--- What is done with a call after it was granted: it is given back, or repeated to
--- whoever makes it again, or, if it is held, settled.
+-- Operations on a call after it was granted: it is refunded, replayed to a caller that
+-- repeats it, or, if it is held, settled.
 --
--- A record is kept under a key of its own, as a MessagePack array:
---   1 the texts of the call's limits, 2 when it was granted, 3 how many ms it is kept
---   4 OPEN, SETTLED or CANCELLED, 5 when it ends, 6 of what is held its buckets: for each the
---     key, the field or false, the limit's text, whether the charge follows what is
+-- A record is stored under a key of its own, as a MessagePack array:
+--   1 the texts of the call's limits, 2 when it was granted, 3 its TTL in ms
+--   4 OPEN, SETTLED or CANCELLED, 5 when it ends, 6 the buckets of a held call: for each
+--     the key, the field or false, the limit's text, whether the charge follows the units
 --     used, the units, and the window they were taken in
---   7 who holds its slots, 8 how often it was repeated, and from 9 on what the buckets were
+--   7 the holder of its slots, 8 how often it was replayed, and from 9 on the states of
+--     the buckets in the answer
 
 local OPEN, SETTLED, CANCELLED = 1, 2, 3
 local REPEATS = 10000000 -- for so long, in us, what was settled is repeated
@@ -23,13 +24,13 @@ local function window_of(b, l)
   return b.state[1]
 end
 
--- holder returns the name that the call of a record has in sets of slots: one for each
--- time that it is granted, so that what is done with another grant of the same id does
--- not reach it.
+-- holder returns the name of a call's holder in sets of slots: a different one each time
+-- that the call is granted, so that operations on another grant of the same id do not
+-- affect it.
 local function holder(record) return sub(record, string.find(record, '}', 1, true) + 1) .. string.format('@%.0f', now) end
 
--- MAX_RECORD is longer, in bytes, than a record of eight buckets of the longest names: what
--- somebody else put there must not keep the server busy.
+-- MAX_RECORD is longer, in bytes, than a record of eight buckets with the longest names: a
+-- value of another program must not keep the server busy.
 local MAX_RECORD = 262144
 
 -- is_record reports whether was is a record.
@@ -68,8 +69,8 @@ local function numbers(limits)
   return n
 end
 
--- read_record returns the record under a key, nil if there is none, and an error text
--- where something else is kept there.
+-- read_record returns the record under a key, nil if there is none, or nil and an error
+-- text if the value is not a record.
 local function read_record(record)
   local size = redis.pcall('STRLEN', record)
   if failure(size) then
@@ -94,9 +95,9 @@ local function write_record(record, was)
   return failure(redis.pcall('SET', record, cmsgpack.pack(was), 'PX', string.format('%.0f', was[3])))
 end
 
--- give_back returns a state with units back in it, or nil when they no longer
--- weigh: a window that has passed takes nothing back. The units of a sliding window
--- weigh for one period more after its end.
+-- give_back returns a state with units returned to it, or nil if they no longer count: a
+-- window that has passed takes nothing back. The units of a sliding window count for one
+-- more period after its end.
 local function give_back(l, s, units, window)
   s = {s[1], s[2], s[3], s[4], s[5], s[6]}
   if l.algorithm == TOKEN_BUCKET then
@@ -122,7 +123,8 @@ local function give_back(l, s, units, window)
   return s
 end
 
--- written_by returns the limit that a token bucket was written by last: it stays its.
+-- written_by returns the limit that a token bucket was last written with: the bucket keeps
+-- it.
 local function written_by(s)
   local full = muldiv_ceil(s[6], s[5], s[4])
   local granule = max(1000000, floor(full / 8 / 1000000) * 1000000)
@@ -130,9 +132,9 @@ local function written_by(s)
   return read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], granule, 1) .. numbers)
 end
 
--- give gives a bucket units back that it was charged in a window. It returns the
--- number of buckets that took them, 0 or 1, or an error text. The key may live longer
--- than it needs then: it must not live shorter.
+-- give returns units to a bucket that were charged in a window. It returns the number of
+-- buckets that took them, 0 or 1, or an error text. It leaves the expiry of the key, which
+-- may then be later than needed but must not be earlier.
 local function give(l, k, f, units, window, by)
   if l.algorithm >= SLIDING_LOG then
     local n = expiring_units().give(k, l, units, window, by)
@@ -158,8 +160,8 @@ local function give(l, k, f, units, window, by)
   return write(k, f, pack_state(l, s, form), 0, true) or 1
 end
 
--- move brings the state of a window to now by its own length: the limit may have become
--- another one since it was charged. It returns nil where that has no window for now.
+-- move brings the state of a window to now, with the window's own length: the limit may
+-- have changed since the charge. It returns nil if the limit has no window for now.
 local function move(l, s)
   local length = s[2] - s[1]
   if s[1] > now or l.algorithm ~= SLIDING_WINDOW and now >= s[2] and (l.bounds or s[1] % length > 0) then
@@ -178,8 +180,8 @@ local function move(l, s)
   return s
 end
 
--- owe takes units from a bucket that may not have them: at most so many that it owes
--- as much as it can hold. It returns what went wrong, or nil.
+-- owe takes units from a bucket even if they do not fit: at most as many as overdraw it by
+-- its capacity. It returns an error text or nil.
 local function owe(l, k, f, units)
   if l.algorithm >= SLIDING_LOG then
     return expiring_units().owe(k, l, units)
@@ -211,8 +213,8 @@ local function owe(l, k, f, units)
   return save(l, k, f, s, form, false)
 end
 
--- refund_call gives the units of a call back to its buckets. One that cannot take them
--- leaves the others theirs; its error is the reply.
+-- refund_call returns the units of a call to its buckets. A bucket that cannot take them
+-- does not keep the others from taking theirs; its error is the reply.
 local function refund_call(limits, buckets, windows, by)
   local done, err = 0, nil
   for i = 1, #limits do
@@ -236,11 +238,11 @@ local function read_windows(limits)
   return windows
 end
 
--- shape returns what a record has of a limit: its text without boundaries of windows, which
--- move on.
+-- shape returns the part of a limit's text that a record holds: without the boundaries of
+-- windows, which change.
 local function shape(l) return sub(l.text, 1, 42) end
 
--- is_of reports whether a record is of a call of the limits, and perhaps of others.
+-- is_of reports whether the limits of a record include all the limits.
 local function is_of(was, limits)
   for i = 1, #limits do
     if not string.find(was[1], shape(limits[i]), 1, true) then
@@ -250,10 +252,10 @@ local function is_of(was, limits)
   return true
 end
 
--- revoke_call gives back what a call was granted whose answer is kept, and forgets that.
--- Where the answer was given more than once this takes one of them back: the units go
--- back with the last. What was settled is not given back. The record of another call with
--- the same id, which took the place of this one's, stays.
+-- revoke_call refunds a call with a record, and deletes the record. If the answer was
+-- replayed, the call undoes one of the replays: the units go back with the last one. A
+-- settled call is not refunded. A record of another call with the same id, which has
+-- replaced this one's, stays.
 local function revoke_call(limits, record)
   local buckets, windows = address(limits), read_windows(limits)
   local was, err = read_record(record)
@@ -272,10 +274,10 @@ local function revoke_call(limits, record)
   refund_call(limits, buckets, windows, was and was[7])
 end
 
--- repeated repeats what a call was granted when it was made before, if it was the same
--- one, and says so. What was given back is decided anew, and after a while so is what
--- was settled: that is somebody else's with the same id. A repetition that cannot be
--- counted is an error: decided anew, the call would be denied for its own units.
+-- repeated replays the recorded answer if it is of the same call, and reports whether it
+-- did. A refunded call is decided anew, and so is a settled call after REPEATS: then it is
+-- another call with the same id. A replay that cannot be counted is an error: decided anew,
+-- the call would be denied because of its own units.
 local function repeated(record, was, limits, shapes)
   if not was or was[1] ~= shapes or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
     return false
@@ -293,9 +295,9 @@ local function repeated(record, was, limits, shapes)
   return true
 end
 
--- kept_call decides a call whose answer is kept, or repeats that. Before it replies 1
--- if it repeats itself, else 0, and then the time is that of the first answer. What is
--- kept is of the same limits and costs.
+-- kept_call decides a call with a record key, or replays its recorded answer. It first
+-- replies 1 for a replay, else 0; the time of a replay is that of the first answer. A
+-- recorded answer is replayed only for the same limits and costs.
 local function kept_call(limits, is_held)
   key_at = key_at + 1
   local record, ttl, follows, hold = keys[key_at], tonumber(ARGV[at]), '', nil
@@ -338,8 +340,8 @@ local function kept_call(limits, is_held)
   write_record(record, note)
 end
 
--- undeclared returns the keys of a record's buckets if the script may use those that
--- it declares only, and they are not among them.
+-- undeclared returns the keys of a record's buckets if the script did not declare all of
+-- them, or else false.
 local function undeclared(was)
   local known, names, missing = {}, {}, false
   for i = 1, #KEYS do
@@ -352,7 +354,7 @@ local function undeclared(was)
   return missing and table.concat(names, '\n')
 end
 
--- renew has the slots of a record last from now on.
+-- renew extends the slots of a record to ttl from now.
 local function renew(record, was, ttl)
   local slots, by = {}, was[7]
   for i = 1, #was[6] do
@@ -373,9 +375,9 @@ local function renew(record, was, ttl)
   return write_record(record, was) or 1
 end
 
--- settle_bucket changes what a bucket was charged: "commit" to what was used, "cancel"
--- to nothing; "release" gives the slot back only. A bucket that was charged nothing, for
--- it only watches, stays as it is. It reports whether the bucket changed.
+-- settle_bucket changes the charge of a bucket: "commit" to the units used, "cancel" to
+-- nothing; "release" returns only the slot. A bucket that was charged nothing, because it
+-- is not enforced, stays as it is. It reports whether the bucket changed.
 local function settle_bucket(b, verb, used, by)
   local l, units = read_limit(b[3]), b[5]
   if units == 0 or verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
@@ -388,8 +390,9 @@ local function settle_bucket(b, verb, used, by)
   return units > 0 and give(l, b[1], b[2], units, b[6], by) == 1
 end
 
--- settle_call settles what is held. It says so before it does it: what it could not do
--- then stays as it was granted. It replies which buckets changed.
+-- settle_call settles a held call. It writes the record before the buckets: a bucket that
+-- cannot be changed then keeps its charge. It replies the names of the buckets that
+-- changed.
 local function settle_call(verb)
   local record, used, ttl, free = keys[key_at + 1], tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
   at = at + 3
@@ -430,7 +433,7 @@ local function settle_call(verb)
   reply(#back > 0 and 'LGDONE ' .. table.concat(back, '\n') or 1)
 end
 
--- finish does what the verb says with one call.
+-- finish runs the op verb on one call.
 local function finish(verb, limits)
   if verb == 'once' or verb == 'hold' then
     kept_call(limits, verb == 'hold')
