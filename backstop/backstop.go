@@ -1,7 +1,6 @@
-// Package backstop decides without the store, while it is sick. It promises
-// that callers are not refused for a fault beyond this instance's fair share,
-// and not admitted without bound either: each bucket becomes a token bucket in
-// this process, with an n-th of its limit for each of n instances. Limits that
+// Package backstop decides without the store, while it is unavailable. It admits requests
+// within this instance's share of each limit, and no more: each bucket becomes a token
+// bucket in this process, with an n-th of its limit for each of n instances. Limits that
 // fail closed are denied. Memory is bounded.
 package backstop
 
@@ -13,30 +12,29 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// retryClosed is when the callers of a limit that fails closed should come back, in
-// ms: the store is asked again at once, so soon.
+// retryClosed is the wait for callers of a limit that fails closed, in ms. It is short
+// because the store is called again at once.
 const retryClosed = 100
 
-// Backstop decides for one instance of several. Any number of goroutines may
-// use it.
+// Backstop decides for one of several instances. It is safe for concurrent use.
 type Backstop struct {
 	opts        Options
 	shares      shares
 	concurrency concurrency
-	totalRate   *fairLimiter // nil without
+	totalRate   *fairLimiter // nil without a bound
 	capped      atomic.Int64
 }
 
 // Options configure a Backstop.
 type Options struct {
 	// Instances returns how many instances share the limits. It is called for each
-	// decision, on any goroutine; what is below 1 counts as 1, and so does nil.
+	// decision, on any goroutine. Values below 1 count as 1, and so does nil.
 	Instances func() int
-	// TotalRate bounds what this instance admits for all tenants together while the
-	// store is sick, in units a second, at most MaxTotalRate; 0 means no bound. It is
-	// divided fairly between those who ask.
+	// TotalRate bounds the units a second that this instance admits for all tenants
+	// together while the store is unavailable, at most MaxTotalRate; 0 means no bound. It
+	// is divided fairly between the tenants that send requests.
 	TotalRate int64
-	// Buckets bounds how many buckets are kept; 0 means DefaultBuckets.
+	// Buckets bounds the buckets; 0 means DefaultBuckets.
 	Buckets int
 }
 
@@ -60,9 +58,9 @@ func New(opts Options) *Backstop {
 // instances returns how many instances share the limits.
 func (b *Backstop) instances() int64 { return int64(max(1, b.opts.Instances())) }
 
-// Decide fills in verdict and source of the items of a request's calls, and takes
-// the units of each call in which nothing denies. What a request took of the total is
-// spent, also where others deny it.
+// Decide fills in verdict and source of the items of a request's calls, and takes the
+// units of each call in which no item denies. The units that a request took of the total
+// rate are spent, even if another part denies the request.
 func (b *Backstop) Decide(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
 	admits, enforced := true, false
 	for _, c := range calls {
@@ -83,7 +81,7 @@ func (b *Backstop) Decide(at limit.DecisionTime, req *limit.Request, items []lim
 	}
 }
 
-// cap denies a call that was admitted, and gives back what it took.
+// cap denies a call that was admitted, and returns the units that it took.
 func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
 	b.releaseSlots(call, c.RecordKey)
 	for i := range call {
@@ -97,15 +95,15 @@ func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
 	}
 }
 
-// Peek fills in what Decide would, but for the bound of all tenants together, and
-// takes nothing.
+// Peek fills in the verdicts that Decide would, without the bound of all tenants
+// together, and takes nothing.
 func (b *Backstop) Peek(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		b.decide(at, items[c.First:c.Last], c, false)
 	}
 }
 
-// decide decides a call, and reports whether nothing in it denies.
+// decide decides a call, and reports whether none of its items denies.
 func (b *Backstop) decide(at limit.DecisionTime, call []limit.Item, c limit.Call, take bool) (admits bool) {
 	closed := false
 	for i := range call {
@@ -125,7 +123,7 @@ func (b *Backstop) decide(at limit.DecisionTime, call []limit.Item, c limit.Call
 	return admits && !closed
 }
 
-// decideSlots decides a call that is of limits of concurrency, too.
+// decideSlots decides a call that includes limits of concurrency.
 func (b *Backstop) decideSlots(at limit.DecisionTime, call []limit.Item, c limit.Call, take bool) (admits bool) {
 	s, n := &b.concurrency, b.instances()
 	s.mu.Lock()
@@ -139,15 +137,15 @@ func (b *Backstop) decideSlots(at limit.DecisionTime, call []limit.Item, c limit
 	return admits
 }
 
-// releaseSlots gives the slots back that a call holds under a key.
+// releaseSlots releases the slots that a call holds under a record key.
 func (b *Backstop) releaseSlots(call []limit.Item, once []byte) {
 	if len(once) > 0 && hasSlots(call) {
 		b.concurrency.release(once)
 	}
 }
 
-// Settle changes what this instance gave of slots while the store was sick, and reports
-// whether there was anything. Of reservations nothing is held.
+// Settle changes the slots that this instance granted while the store was unavailable,
+// and reports whether there were any. The backstop has no records of reservations.
 func (b *Backstop) Settle(at limit.DecisionTime, what *limit.Settlement) bool {
 	return what.Hold == limit.HoldSlot && b.concurrency.settle(what, at.Now)
 }
@@ -156,8 +154,9 @@ func failsClosed(it *limit.Item) bool {
 	return it.Enforced() && it.Limit.OnError == limit.OnErrorClosed
 }
 
-// Share decides the items of one call by this instance's share, healthy or not:
-// their limits want it so. It takes the units if take is set.
+// Share decides the items of one call by this instance's share, whether or not the store
+// is available, because of the placement of their limits. It takes the units if take is
+// set.
 func (b *Backstop) Share(at limit.DecisionTime, items []limit.Item, take bool) {
 	b.shares.decide(items, b.instances(), at.Now, take)
 	for i := range items {
@@ -165,16 +164,16 @@ func (b *Backstop) Share(at limit.DecisionTime, items []limit.Item, take bool) {
 	}
 }
 
-// Reset forgets the buckets of a tenant or of one limit, see limiter.Backstop.
+// Reset deletes the buckets of a tenant or of one limit, see limiter.Backstop.
 func (b *Backstop) Reset(_ context.Context, tenant, id string) (int64, error) {
 	match := limit.BucketsOf(tenant, id)
 	return b.shares.reset(match) + b.concurrency.reset(match), nil
 }
 
-// Forget forgets this instance's share of a bucket, see limiter.Backstop.
+// Forget deletes this instance's share of a bucket, see limiter.Backstop.
 func (b *Backstop) Forget(name string) { b.shares.forget(name) }
 
-// Refund gives back what Decide or Share took for the items.
+// Refund returns the units that Decide or Share took for the items.
 func (b *Backstop) Refund(items []limit.Item) {
 	for i := range items {
 		if it := &items[i]; isSlot(it) {
@@ -185,6 +184,6 @@ func (b *Backstop) Refund(items []limit.Item) {
 	}
 }
 
-// Capped returns how many requests were denied only because this instance had
-// admitted Options.TotalRate for all tenants together.
+// Capped returns how many requests were denied only because this instance had admitted
+// Options.TotalRate for all tenants together.
 func (b *Backstop) Capped() int64 { return b.capped.Load() }

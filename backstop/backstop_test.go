@@ -8,7 +8,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// at is when everything here happens: nothing refills.
+// at is the time of all decisions in this file: nothing refills.
 var at = limit.DecisionTime{Now: 1_800_000_000e6}
 
 // ask resolves a request of a tenant and has the backstop decide it.
@@ -20,8 +20,8 @@ func ask(b *backstop.Backstop, set *limit.Set, op string, cost int64) []limit.It
 	return buf.Items
 }
 
-// TestRefund: what is given back can be taken again, whatever the algorithm of
-// the limit, and more than this instance's share never comes of it.
+// TestRefund checks that refunded units can be taken again, for every algorithm, and that
+// the refund never exceeds this instance's share.
 func TestRefund(t *testing.T) {
 	for _, spec := range []storetest.Spec{
 		{ID: "n", By: []string{"tenant"}, Rate: "10/h"},
@@ -55,8 +55,8 @@ func TestRefund(t *testing.T) {
 	}
 }
 
-// TestRefundOfSome: a refund is of the items it names, in the buckets that there
-// are.
+// TestRefundOfSome checks that a refund affects only the items that it names, in buckets
+// that exist.
 func TestRefundOfSome(t *testing.T) {
 	b, set := backstop.New(backstop.Options{Instances: func() int { return 1 }}), storetest.Compile(t,
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/h"},

@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestTotalKeepsNames: the name of a tenant is its own, and not the memory of the request
-// that it came with: that belongs to a connection, which uses it again.
+// TestTotalKeepsNames checks that a tenant's name is copied, since the connection reuses
+// the memory of its request.
 func TestTotalKeepsNames(t *testing.T) {
 	total := newTotal(10)
 	buf := make([]byte, 6)
@@ -29,8 +29,8 @@ func TestTotalKeepsNames(t *testing.T) {
 	}
 }
 
-// TestSharesOfMany: shares of the slowest and largest limits among very many instances are
-// decided, in any combination, and none admits more than it holds.
+// TestSharesOfMany checks shares of the slowest and largest limits among very many
+// instances, in all combinations: they are decided, and none admits more than it holds.
 func TestSharesOfMany(t *testing.T) {
 	now := int64(1_700_000_000_000_000)
 	for _, p := range []limit.Params{
@@ -56,8 +56,8 @@ func TestSharesOfMany(t *testing.T) {
 	}
 }
 
-// TestShareOutlivesItsPlace: a call of more buckets than are kept loses nothing that it took
-// from those that it found.
+// TestShareOutlivesItsPlace checks that a call with more buckets than there is room for
+// loses no units that it took from the existing ones.
 func TestShareOutlivesItsPlace(t *testing.T) {
 	now := int64(1_700_000_000_000_000)
 	var s shares
@@ -67,7 +67,7 @@ func TestShareOutlivesItsPlace(t *testing.T) {
 		return limit.Item{Limit: l, Name: []byte("lg:t:{x}" + name), KeyLen: 8, TagLen: 8, Cost: 4}
 	}
 	s.decide([]limit.Item{item(":known")}, 1, now, true)
-	// The new bucket takes the place of the known one, which is written after it.
+	// The new bucket evicts the known one, which is stored after it.
 	both := []limit.Item{item(":new"), item(":known")}
 	s.decide(both, 1, now+1, true)
 	known := item(":known")

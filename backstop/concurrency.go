@@ -9,35 +9,36 @@ import (
 )
 
 const (
-	// maxSlotBuckets bounds the buckets of concurrency that are known; those asked for
-	// least recently are forgotten, see slots.missed.
+	// maxSlotBuckets bounds the buckets of concurrency; the least recently used ones are
+	// evicted, see concurrency.missed.
 	maxSlotBuckets = 10_000
-	// maxHolderBytes bounds what is known of holders: the slots of one that is forgotten,
-	// the oldest first, are free.
+	// maxHolderBytes bounds the memory of holders. The oldest ones are evicted first, and
+	// their slots become free.
 	maxHolderBytes = 20 << 20
-	// holderBytes is about what a holder takes beside its key and the names of its
-	// buckets, of which each is kept twice.
+	// holderBytes is about the size of a holder without its key and the names of its
+	// buckets, each of which is stored twice.
 	holderBytes = 300
 )
 
-// concurrency are those of limits of concurrency that this instance gave while the store was
-// sick, an n-th of each limit. They live and end here: the store does not know them.
+// concurrency holds the slots that this instance granted while the store was unavailable,
+// an n-th of each limit. They exist only in this process: the store has no record of
+// them.
 type concurrency struct {
-	mu      sync.Mutex // guards what follows; taken before that of a shard of shares
+	mu      sync.Mutex // guards the fields below; locked before the mu of a shareShard
 	buckets *simplelru.LRU[string, *slotBucket]
-	holders *simplelru.LRU[string, holder] // by limit.Call.Once
+	holders *simplelru.LRU[string, holder] // by limit.Call.RecordKey
 	bytes   int                            // of holders
 	last    int64                          // the latest time of a decision
-	// missed is until when somebody may hold a slot of a bucket that was forgotten:
-	// buckets that are not known have one slot then.
+	// missed is the instant until which a slot of an evicted bucket may be held: buckets
+	// that are not stored have one slot until then.
 	missed int64
 }
 
-// slotBucket are the slots held of one bucket.
+// slotBucket is the slots held of one bucket.
 type slotBucket struct {
 	limit.UnitLog
-	params limit.Params // of the limit that asked last
-	small  bool         // it came in the place of one that was forgotten
+	params limit.Params // of the limit that used it last
+	small  bool         // it was created while an evicted bucket may have had held slots
 }
 
 // holder is a call that holds slots.
@@ -48,12 +49,12 @@ type holder struct {
 }
 
 func (s *concurrency) init() {
-	// They fail for bounds below 1 only.
+	// NewLRU fails only for sizes below 1.
 	s.buckets, _ = simplelru.NewLRU(maxSlotBuckets, func(_ string, b *slotBucket) { s.missed = max(s.missed, b.Expires(&b.params)) })
 	s.holders, _ = simplelru.NewLRU[string, holder](maxHolderBytes/holderBytes, nil)
 }
 
-// hasSlots reports whether a call is of limits of concurrency, too.
+// hasSlots reports whether a call includes limits of concurrency.
 func hasSlots(call []limit.Item) bool {
 	for i := range call {
 		if isSlot(&call[i]) {
@@ -93,7 +94,7 @@ func (s *concurrency) check(items []limit.Item, c limit.Call, n, now int64) (adm
 		b, p := s.bucket(it, n, now)
 		state, _ := b.State(&p, now, it.Cost, c.RecordTTL.Microseconds())
 		it.Verdict, _, _ = limit.Decide(&p, nil, &state, now, it.Cost)
-		if !it.Allowed && b.Holds(now, string(limit.Holder(c.RecordKey))) { // it asks again
+		if !it.Allowed && b.Holds(now, string(limit.Holder(c.RecordKey))) { // its own repeated request
 			it.Verdict = limit.Verdict{Allowed: true, Remaining: it.Remaining, Reset: it.Reset}
 		}
 		admits = admits && (it.Allowed || !it.Enforced())
@@ -101,7 +102,7 @@ func (s *concurrency) check(items []limit.Item, c limit.Call, n, now int64) (adm
 	return admits
 }
 
-// take takes the slots that look found. The caller holds mu.
+// take takes the slots that check admitted. The caller holds mu.
 func (s *concurrency) take(items []limit.Item, c limit.Call, n, now int64) {
 	h := holder{keep: c.RecordTTL.Microseconds(), bytes: len(c.RecordKey) + holderBytes}
 	by := string(limit.Holder(c.RecordKey))
@@ -129,7 +130,7 @@ func (s *concurrency) take(items []limit.Item, c limit.Call, n, now int64) {
 	s.bytes += h.bytes
 }
 
-// settle gives the slots of a call back, or holds them from now on, and reports whether
+// settle releases the slots of a call, or extends them from now on, and reports whether
 // there were any.
 func (s *concurrency) settle(what *limit.Settlement, now int64) bool {
 	s.mu.Lock()
@@ -155,14 +156,14 @@ func (s *concurrency) settle(what *limit.Settlement, now int64) bool {
 	return held
 }
 
-// release gives the slots back that a call holds under a key.
+// release releases the slots that a call holds under a record key.
 func (s *concurrency) release(key []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.give(string(key))
 }
 
-// give gives the slots back that a call holds under a key, and reports whether there
+// give releases the slots that a call holds under a record key, and reports whether there
 // were any. The caller holds mu.
 func (s *concurrency) give(key string) (held bool) {
 	h, _ := s.holders.Peek(key)
@@ -175,7 +176,7 @@ func (s *concurrency) give(key string) (held bool) {
 	return held
 }
 
-// forget forgets a holder. The caller holds mu.
+// forget deletes a holder. The caller holds mu.
 func (s *concurrency) forget(key string) {
 	if h, ok := s.holders.Peek(key); ok {
 		s.bytes -= h.bytes
@@ -183,12 +184,12 @@ func (s *concurrency) forget(key string) {
 	}
 }
 
-// reset forgets the buckets whose name matches, and returns how many there were.
+// reset deletes the buckets whose name matches, and returns how many there were.
 func (s *concurrency) reset(match func(name string) bool) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	missed := s.missed
-	defer func() { s.missed = missed }() // what is reset is not missed
+	defer func() { s.missed = missed }() // a reset bucket does not count as missed
 	for _, name := range s.buckets.Keys() {
 		if match(name) && s.buckets.Remove(name) {
 			n++

@@ -10,7 +10,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// acquire has the backstop decide about a slot, and a unit of cost of the other limits.
+// acquire has the backstop decide a request for a slot, and for a unit of the other
+// limits.
 func acquire(b *backstop.Backstop, set *limit.Set, now int64, id string) (items []limit.Item) {
 	var buf limit.Buffer
 	req := limit.Request{Tenant: "t", Cost: 1, ID: id, Hold: limit.HoldSlot, HoldFor: time.Minute}
@@ -23,8 +24,9 @@ func change(b *backstop.Backstop, now int64, id string, c limit.Change) bool {
 	return b.Settle(limit.DecisionTime{Now: now}, &limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: id, Change: c})
 }
 
-// TestSlots: an instance gives its share of the slots, takes them back, and lets nobody
-// hold one for longer than its time. What a limit of a rate denies holds no slot.
+// TestSlots checks that an instance grants its share of the slots, releases them, and
+// lets no holder keep one for longer than its time. A denial by a rate limit holds no
+// slot.
 func TestSlots(t *testing.T) {
 	b := backstop.New(backstop.Options{Instances: func() int { return 2 }})
 	set := storetest.Compile(t,
@@ -90,7 +92,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestSlotsGivenBack: a slot that was granted to a request which others denied is free.
+// TestSlotsGivenBack checks that a slot is free again if other limits deny the request.
 func TestSlotsGivenBack(t *testing.T) {
 	b := backstop.New(backstop.Options{TotalRate: 1})
 	set := storetest.Compile(t, storetest.Spec{ID: "inflight", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "1"})

@@ -6,8 +6,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestOfferOfOneRate: limits of one rate and different bursts, whose buckets were forgotten,
-// lend each other no more than one bucket earns.
+// TestOfferOfOneRate checks that evicted buckets of limits with one rate and different
+// bursts together start with no more than one bucket earns.
 func TestOfferOfOneRate(t *testing.T) {
 	a := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 100_000, Capacity: 10}
 	b := a

@@ -12,35 +12,33 @@ import (
 )
 
 const (
-	// DefaultBuckets bounds the buckets that are kept. At some 300 bytes each, names
-	// included, this is 30 MB.
+	// DefaultBuckets bounds the buckets. At some 300 bytes each, names included, this is
+	// 30 MB.
 	DefaultBuckets = 100_000
-	// nameBytes is what a name takes on the average, at most: longer ones leave room
-	// for fewer buckets.
+	// nameBytes is the budget for a name; longer names leave room for fewer buckets.
 	nameBytes = 128
-	// shardCount is how many locks they are spread over.
+	// shardCount is how many locks the buckets are spread over.
 	shardCount = 64
-	// second is what a bucket starts with that may have been forgotten, in
-	// microseconds of its rate.
+	// second is the time, in microseconds, whose units a new bucket starts with if it may
+	// have been evicted before.
 	second = 1_000_000
-	// maxRates bounds the rates for which is known until when buckets of them may have
-	// been forgotten; further ones are taken together.
+	// maxRates bounds the rates that have a missed of their own; further rates share one.
 	maxRates = 64
 )
 
-// shares are this instance's shares of buckets, those that were asked for last. A new
-// bucket is full. When a bucket has to be forgotten that is not full, then nobody
-// knows which are new and which were forgotten: until it would have been full, those of
-// its rate start with what they earn in a second, and all of them together with no more
-// than one bucket earns, so that nobody gains by having buckets forgotten. Any number
-// of goroutines may use it.
+// shares are this instance's shares of buckets, the most recently used ones. A new bucket
+// is full. After the eviction of a bucket that is not full, new buckets cannot be
+// distinguished from evicted ones. Until the evicted bucket would have been full, new
+// buckets of its rate start with the units of a second, and all of them together with no
+// more than one bucket earns, so that no client gains by the eviction of its buckets. The
+// type is safe for concurrent use.
 type shares struct {
 	seed   maphash.Seed
 	shards [shardCount]shareShard
 }
 
 type shareShard struct {
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex // guards the fields below
 	bound     int
 	names     int // bytes
 	buckets   *simplelru.LRU[string, *bucket]
@@ -49,33 +47,34 @@ type shareShard struct {
 	last      int64     // the latest time of a decision
 }
 
-// bucket is a share of one.
+// bucket is this instance's share of a bucket.
 type bucket struct {
 	state limit.State
-	// largest is the largest cost that it was asked for and that its limit can hold,
-	// until the moment by which it could have been saved up twice.
+	// largest is the largest cost that was requested of it and that its limit can hold.
+	// It counts until the instant by which that cost could have been saved up twice.
 	largest, until int64
 }
 
-// missed says that buckets of a rate may have been forgotten until then, and what new
-// ones may start with, all together.
+// missed is the instant until which evicted buckets of a rate may matter, and the units
+// with which new ones may start, all together.
 type missed struct {
 	until int64
 	state limit.State
 }
 
-// rate tells buckets apart that refill differently.
+// rate identifies buckets that refill alike.
 type rate struct{ count, period int64 }
 
-// pending is what becomes of a bucket by the call being decided.
+// pending is the new state of a bucket after the call being decided.
 type pending struct {
 	bucket
-	// from is what a new one draws start units from, nil when it starts full.
+	// from is the missed from which a new bucket draws start units, or nil if it starts
+	// full.
 	from  *missed
 	start int64
 }
 
-// asTokenBucket tells the maths what every share is.
+// asTokenBucket are the parameters of package limit for all shares.
 var asTokenBucket = limit.Params{Algorithm: limit.AlgorithmTokenBucket}
 
 func (s *shares) init(bound int) {
@@ -83,21 +82,21 @@ func (s *shares) init(bound int) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.bound, sh.forgotten = max(1, bound/shardCount), map[rate]*missed{}
-		sh.buckets, _ = simplelru.NewLRU[string, *bucket](sh.bound, nil) // fails for a bound below 1 only
+		sh.buckets, _ = simplelru.NewLRU[string, *bucket](sh.bound, nil) // fails only for a bound below 1
 	}
 }
 
-// shard returns the shard of all buckets that are decided together with it.
+// shard returns the shard of an item's bucket, which is that of all buckets with the same
+// tag.
 func (s *shares) shard(it *limit.Item) *shareShard {
 	return &s.shards[maphash.Bytes(s.seed, it.Name[:it.TagLen])%shardCount]
 }
 
-// name returns the name of an item's bucket for looking it up, without a copy.
+// name returns the name of an item's bucket for lookups, without a copy.
 func name(it *limit.Item) string { return unsafe.String(&it.Name[0], len(it.Name)) }
 
-// decide fills in the verdicts of a call by the n-th part of its limits, and
-// reports whether no enforced item denies. Then, if take is set, it takes the
-// units.
+// decide fills in the verdicts of a call by the n-th part of its limits, and reports
+// whether no enforced item denies. If take is set, it takes the units.
 func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool) {
 	sh := s.shard(&call[0])
 	sh.mu.Lock()
@@ -128,9 +127,9 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 	return admits
 }
 
-// find returns an item's bucket and the share of its limit. Capacity grows to the
-// largest cost, so that large requests can be saved up for and are not starved by
-// small ones; but there is no more in a new bucket than the share.
+// find returns an item's bucket and the share of its limit. The capacity grows to the
+// largest cost, so that a bucket can save up for large requests and small ones do not
+// starve them. A new bucket never has more units than the share.
 func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params) {
 	p := it.Limit.Params.Share(n)
 	var next pending
@@ -155,8 +154,7 @@ func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params)
 	return next, p
 }
 
-// missed returns what is known of forgotten buckets of a share's rate, nil if none is
-// missed.
+// missed returns the missed of a share's rate, or nil if no bucket of it is missed.
 func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
 	for _, of := range []rate{{p.Count, p.Period}, {}} {
 		if m := sh.forgotten[of]; m != nil && now < m.until {
@@ -166,17 +164,17 @@ func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
 	return nil
 }
 
-// offer returns what a new bucket may start with.
+// offer returns how many units a new bucket may start with.
 func (m *missed) offer(p *limit.Params, now int64) int64 {
-	if m.state.Touched() { // by buckets of the rate that hold more, or less
+	if m.state.Touched() { // by buckets of the rate with another capacity
 		m.state = limit.WithCapacity(m.state, p.Capacity, now)
 	}
 	v, _, _ := limit.Decide(p, nil, &m.state, now, 0)
 	return min(earned(p, second), v.Remaining)
 }
 
-// earned returns what a bucket earns in so many microseconds: at least a unit and
-// at most all that it holds.
+// earned returns the units that a bucket earns in micros microseconds: at least one and
+// at most its capacity.
 func earned(p *limit.Params, micros int64) int64 {
 	if p.Count > math.MaxInt64/micros {
 		return p.Capacity
@@ -184,10 +182,10 @@ func earned(p *limit.Params, micros int64) int64 {
 	return min(p.Capacity, max(1, p.Count*micros/p.Period))
 }
 
-// keep keeps what has become of a bucket. Another bucket of the call may have taken its
-// place meanwhile: it is a new one then.
+// keep stores the new state of a bucket. If another bucket of the call has evicted it,
+// keep inserts it as a new one.
 func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
-	if known, ok := sh.buckets.Get(name(it)); ok { // it was asked for last
+	if known, ok := sh.buckets.Get(name(it)); ok { // marks it as most recently used
 		*known = next.bucket
 		return
 	}
@@ -204,7 +202,7 @@ func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
 	sh.buckets.Add(string(it.Name), &own)
 }
 
-// miss notes that a bucket is missed until it would have been full.
+// miss records that a bucket is missed until it would have been full.
 func (sh *shareShard) miss(s *limit.State, now int64) {
 	until := limit.Expires(limit.AlgorithmTokenBucket, s)
 	if until <= now {
@@ -228,7 +226,7 @@ func (sh *shareShard) miss(s *limit.State, now int64) {
 	sh.forgotten[of].until = max(sh.forgotten[of].until, until)
 }
 
-// refund gives back what an item took.
+// refund returns the units that an item took.
 func (s *shares) refund(it *limit.Item) {
 	sh := s.shard(it)
 	sh.mu.Lock()
@@ -238,7 +236,7 @@ func (s *shares) refund(it *limit.Item) {
 	}
 }
 
-// forget forgets the bucket with a name, all of which is its tag.
+// forget deletes the bucket with a name, all of which is its tag.
 func (s *shares) forget(name string) {
 	sh := &s.shards[maphash.String(s.seed, name)%shardCount]
 	sh.mu.Lock()
@@ -248,7 +246,7 @@ func (s *shares) forget(name string) {
 	}
 }
 
-// reset forgets the buckets whose name matches, and returns how many there were.
+// reset deletes the buckets whose name matches, and returns how many there were.
 func (s *shares) reset(match func(name string) bool) (n int64) {
 	for i := range s.shards {
 		sh := &s.shards[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// decide has a backstop decide a request at a moment.
+// decide has a backstop decide a request at a given time.
 func decide(b *backstop.Backstop, set *limit.Set, req limit.Request, now int64) []limit.Item {
 	var buf limit.Buffer
 	set.Resolve(&req, nil, now, &buf)
@@ -20,9 +20,8 @@ func decide(b *backstop.Backstop, set *limit.Set, req limit.Request, now int64) 
 	return buf.Items
 }
 
-// TestShareOfEach: over any history of requests and of counts of instances, an
-// instance admits no more than the n-th part earns, and never refuses what would
-// still be within it.
+// TestShareOfEach checks that over any history of requests and of instance counts an
+// instance admits no more than the n-th part earns, and never denies a request within it.
 func TestShareOfEach(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,9 +47,9 @@ func TestShareOfEach(t *testing.T) {
 	})
 }
 
-// TestCostsDoNotCutEachOther: a bucket that was asked for a large cost saves up
-// for it, whatever small ones are asked for meanwhile, and however many instances are
-// counted; but nothing is there before it was saved up.
+// TestCostsDoNotCutEachOther checks that a bucket saves up for a large cost while small
+// ones are requested and the number of instances changes, and that it has no units before
+// it earned them.
 func TestCostsDoNotCutEachOther(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
 	n := 50
@@ -72,8 +71,8 @@ func TestCostsDoNotCutEachOther(t *testing.T) {
 	}
 }
 
-// TestFewerInstances: what an instance has left stays when the others go, and comes
-// faster.
+// TestFewerInstances checks that an instance keeps its remaining units when other
+// instances leave, and refills faster.
 func TestFewerInstances(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/s"})
 	n := 10
@@ -81,16 +80,15 @@ func TestFewerInstances(t *testing.T) {
 	decide(b, set, limit.Request{Tenant: "t", Cost: 10}, at.Now)
 	n = 2
 	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 1}, at.Now)[0]; it.Allowed {
-		t.Errorf("fewer instances mint units: %+v", it.Verdict)
+		t.Errorf("fewer instances create units: %+v", it.Verdict)
 	}
 	if it := decide(b, set, limit.Request{Tenant: "t", Cost: 50}, at.Now+1_000_000)[0]; !it.Allowed {
 		t.Errorf("a second of a half of 100/s is denied: %+v", it.Verdict)
 	}
 }
 
-// TestForgottenBuckets: when more buckets are in use than are kept, one that comes
-// back has what it earns in a second, not all; and once the others have refilled,
-// a new one is full.
+// TestForgottenBuckets checks that an evicted bucket comes back with the units of a
+// second, not full, and that a new bucket is full once the others have refilled.
 func TestForgottenBuckets(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "600/m"})
 	const kept = 64 * 4
@@ -125,8 +123,8 @@ func TestForgottenBuckets(t *testing.T) {
 	}
 }
 
-// TestForgottenAmongOthers: a bucket that refills slowly is not forgiven because
-// faster ones are forgotten beside it.
+// TestForgottenAmongOthers checks that a slow bucket keeps its debt while faster ones are
+// evicted beside it.
 func TestForgottenAmongOthers(t *testing.T) {
 	set := storetest.Compile(t,
 		storetest.Spec{ID: "fast", By: []string{"tenant"}, Rate: "100/s"},
@@ -152,8 +150,8 @@ func TestForgottenAmongOthers(t *testing.T) {
 	}
 }
 
-// TestForgettingGainsNothing: who has its bucket forgotten again and again, by asking
-// for others of the same tenant, gets no more than a bucket and another one.
+// TestForgettingGainsNothing checks that a tenant whose bucket is evicted again and
+// again, because of its requests to other buckets, gets no more than two buckets hold.
 func TestForgettingGainsNothing(t *testing.T) {
 	set := storetest.Compile(t,
 		storetest.Spec{ID: "slow", By: []string{"tenant", "user"}, Rate: "1000/h"},
@@ -179,7 +177,7 @@ func TestForgettingGainsNothing(t *testing.T) {
 	}
 }
 
-// TestLongNames: the memory of names is bounded, not only their number.
+// TestLongNames checks that the memory of names is bounded, not only their number.
 func TestLongNames(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant", "op"}, Rate: "10/h"})
 	b := backstop.New(backstop.Options{Buckets: 64 * 100})
@@ -192,8 +190,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestClosed: a limit that fails closed denies, and takes nothing from those of
-// the same call that do not.
+// TestClosed checks that a limit that fails closed denies, and takes no units from other
+// limits of the same call.
 func TestClosed(t *testing.T) {
 	set := storetest.Compile(t,
 		storetest.Spec{ID: "open", By: []string{"tenant"}, Rate: "10/h"},
@@ -216,7 +214,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestForget: the share of one key's bucket is forgotten, and no other.
+// TestForget checks that only the share of one key's bucket is deleted.
 func TestForget(t *testing.T) {
 	of, err := limit.NewInlineLimit(1, limit.MaxPeriod, 10)
 	if err != nil {

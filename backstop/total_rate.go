@@ -13,57 +13,58 @@ import (
 const (
 	// MaxTotalRate bounds Options.TotalRate, so that thousandths of it can be counted.
 	MaxTotalRate = 1_000_000_000
-	// tickLength is how often it is looked whose turn it is, in microseconds.
+	// tickLength is how often look updates the waiting tenants, in microseconds.
 	tickLength = 10_000
-	// tooMuch is when the callers should come back, in ms, that ask for more than a
-	// second's units: only the store can admit them.
+	// tooMuch is the wait, in ms, for callers that request more than a second's units:
+	// only the store can admit them.
 	tooMuch = 1000
-	// patience is how long a tenant that was denied is waited for beyond the moment at
-	// which it was told to come back, in microseconds.
+	// patience is how long units are reserved for a denied tenant beyond the end of its
+	// wait, in microseconds.
 	patience = 1_000_000
-	// maxTenants bounds those that are told apart; the others count as one. To look
-	// through so many takes some hundred microseconds, every turnTime.
+	// maxTenants bounds the tenants with a queue of their own; the others share one. To
+	// look through that many takes some hundred microseconds, every tickLength.
 	maxTenants = 1_000
-	// milli is what units are counted in, since less than one comes in a turnTime.
+	// milli is the precision of units, since less than one is earned in a tickLength.
 	milli = 1000
 )
 
-// fairLimiter bounds what one instance admits for all tenants together: a bucket of one
-// second's units. While it does not suffice, what a tenant was denied is held ready for
-// it from those that were served more, so that all are served the same in the end, and
-// large requests come to their turn (start-time fair queueing, Goyal, Vin and Cheng
-// 1996, with requests that come back instead of a queue). Any number of goroutines may
-// use it.
+// fairLimiter bounds the units that one instance admits for all tenants together: a
+// bucket of one second's units. While it does not suffice, the units that a tenant was
+// denied are reserved for it, before tenants that were served more. In the end all are
+// served the same, and large requests get their turn (start-time fair queueing, Goyal,
+// Vin and Cheng 1996, with requests that come back instead of a queue). The type is safe
+// for concurrent use.
 type fairLimiter struct {
 	rate int64 // units a second
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	last    int64      // the latest time of a decision
-	turn    int64      // the number of the present turnTime
+	turn    int64      // the number of the present tick
 	left    int64      // thousandths
 	tenants map[string]*tenantQueue
-	// waiting are those who wait, who was served least first.
+	// waiting are the waiting tenants, the least served first.
 	waiting []waiting
-	// least is what anybody was served at the least: newcomers begin there.
+	// least is the smallest served of all tenants: new tenants begin there.
 	least int64
 }
 
-// tenantQueue is what is known of a tenant.
+// tenantQueue is the state of a tenant.
 type tenantQueue struct {
-	served int64 // thousandths, since a beginning that all share
-	denied int64 // what it waits for, 0 for nothing
-	until  int64 // for so long it is waited for, or remembered
+	served int64 // thousandths, since a common beginning
+	denied int64 // the thousandths for which it waits, 0 for none
+	until  int64 // when its reservation and its state expire
 }
 
-// waiting is one who was served so much, and what it and those before it were denied.
+// waiting is the served units of a waiting tenant, and the sum of the denied units of it
+// and of those before it.
 type waiting struct{ served, denied int64 }
 
 func newTotal(rate int64) *fairLimiter {
 	return &fairLimiter{rate: rate, left: rate * milli, tenants: map[string]*tenantQueue{}}
 }
 
-// take takes a tenant's cost, at now in microseconds, or returns in how many
-// milliseconds to ask again.
+// take takes a tenant's cost, at now in microseconds, or returns the milliseconds after
+// which to retry.
 func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +88,7 @@ func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 	return wait
 }
 
-// heldFrom returns what is held ready for those that were served less than d.
+// heldFrom returns the units that are reserved for tenants that were served less than d.
 func (t *fairLimiter) heldFrom(d *tenantQueue) int64 {
 	i := sort.Search(len(t.waiting), func(i int) bool { return t.waiting[i].served >= d.served })
 	if i == 0 {
@@ -96,7 +97,7 @@ func (t *fairLimiter) heldFrom(d *tenantQueue) int64 {
 	return t.waiting[i-1].denied
 }
 
-// demand returns that of a tenant.
+// demand returns the queue of a tenant.
 func (t *fairLimiter) demand(tenant string) *tenantQueue {
 	d := t.tenants[tenant]
 	if d == nil && len(t.tenants) >= maxTenants {
@@ -105,12 +106,12 @@ func (t *fairLimiter) demand(tenant string) *tenantQueue {
 	}
 	if d == nil {
 		d = &tenantQueue{served: t.least}
-		t.tenants[strings.Clone(tenant)] = d // the request's names are its connection's memory
+		t.tenants[strings.Clone(tenant)] = d // a copy: the connection reuses the memory of the request's names
 	}
 	return d
 }
 
-// look adds what was earned since the last look, and finds out who waits.
+// look adds the units earned since the last call, and updates the waiting tenants.
 func (t *fairLimiter) look(turn int64) {
 	earned := turn - t.turn
 	if earned < 0 || earned > second/tickLength {

@@ -13,7 +13,7 @@ import (
 
 const totalRate = 100 // units a second
 
-// crowd asks a backstop with a total, where no limit of its own denies.
+// crowd sends requests to a backstop with a total rate and a limit that never denies.
 type crowd struct {
 	b        *backstop.Backstop
 	set      *limit.Set
@@ -36,8 +36,8 @@ func (c *crowd) ask(tenant string, cost, now int64) limit.Item {
 	return it
 }
 
-// TestTotalBounds: whoever asks for what and when, no more is admitted than a
-// second's units and what was earned.
+// TestTotalBounds checks that for any requests at any times no more is admitted than a
+// second's units plus the earned ones.
 func TestTotalBounds(t *testing.T) {
 	c := newCrowd(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,8 +57,9 @@ func TestTotalBounds(t *testing.T) {
 	})
 }
 
-// TestTotalIsFair: one who asks for little gets it, and those who ask for more
-// than there is get the same, however much they ask for and in which units.
+// TestTotalIsFair checks that a tenant with a small demand gets all of it. Tenants that
+// demand more than there is get equal parts, however much they request and in which
+// units.
 func TestTotalIsFair(t *testing.T) {
 	c := newCrowd(t)
 	const seconds = 60
@@ -93,8 +94,8 @@ func TestTotalIsFair(t *testing.T) {
 	}
 }
 
-// TestTotalKeepsShares: who is denied for the total has taken nothing from the
-// bucket, is told when to come back, and is admitted then.
+// TestTotalKeepsShares checks that a request that the total rate denies takes no units of
+// its bucket, gets a wait, and is admitted after it.
 func TestTotalKeepsShares(t *testing.T) {
 	c := newCrowd(t)
 	var it limit.Item
@@ -112,8 +113,8 @@ func TestTotalKeepsShares(t *testing.T) {
 	}
 }
 
-// TestManyTenants: more tenants than are told apart cost no more memory, and share
-// what is left for them.
+// TestManyTenants checks that tenants beyond maxTenants take no more memory, and share
+// the rest.
 func TestManyTenants(t *testing.T) {
 	c := newCrowd(t)
 	admitted := 0
@@ -127,8 +128,8 @@ func TestManyTenants(t *testing.T) {
 	}
 }
 
-// TestTotalOutOfOrder: decisions that waited for the store come some milliseconds
-// after later ones, and mint nothing.
+// TestTotalOutOfOrder checks that decisions that waited for the store, and come some
+// milliseconds after later ones, create no units.
 func TestTotalOutOfOrder(t *testing.T) {
 	c := newCrowd(t)
 	base := at.Now - at.Now%100_000
@@ -143,9 +144,9 @@ func TestTotalOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestTotalSavesForTheObedient: who comes back when it was told to gets what it was
-// denied, however many ask for little in between.
-func TestTotalSavesForTheObedient(t *testing.T) {
+// TestTotalReservesDeniedUnits checks that a tenant that returns after its wait gets the
+// units that it was denied, however many small requests there are in between.
+func TestTotalReservesDeniedUnits(t *testing.T) {
 	c := newCrowd(t)
 	next := at.Now + 2_000_000
 	for ms := range int64(60_000) {
@@ -161,8 +162,8 @@ func TestTotalSavesForTheObedient(t *testing.T) {
 	}
 }
 
-// TestTotalLeavesShadows: what the total denies gives a limit on trial back what it
-// took, and nothing else, and leaves its verdict alone.
+// TestTotalLeavesShadows checks that a denial by the total rate refunds the units of a
+// shadow limit, and only those, and does not change its verdict.
 func TestTotalLeavesShadows(t *testing.T) {
 	set := storetest.Compile(t,
 		storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1000000/s"},
@@ -181,8 +182,8 @@ func TestTotalLeavesShadows(t *testing.T) {
 	}
 }
 
-// TestTotalOfMany: however many ask, each for more than its part of the total, all of
-// it is admitted.
+// TestTotalOfMany checks that the total rate is used up for any number of tenants, each
+// of which requests more than its part.
 func TestTotalOfMany(t *testing.T) {
 	for _, crowd := range []struct{ tenants, cost int64 }{{150, 1}, {10, 100}, {500, 1}, {3, 60}} {
 		c := newCrowd(t)
@@ -204,8 +205,8 @@ func TestTotalOfMany(t *testing.T) {
 	}
 }
 
-// TestTotalOfOne: a request for more than the total ever admits is denied, and costs the
-// others nothing.
+// TestTotalOfOne checks that a request for more than the total rate ever admits is
+// denied, and costs other tenants nothing.
 func TestTotalOfOne(t *testing.T) {
 	c := newCrowd(t)
 	if it := c.ask("huge", 10_000, at.Now); it.Allowed || it.Wait <= 0 {

@@ -1,8 +1,7 @@
-// Package breaker keeps callers away from a shard of the store that does not
-// answer. It promises that a closed breaker costs one atomic load; that an open
-// one lets nobody through until its pause is over, and one single probe then; that
-// a probe whose outcome is never told does not keep it half-open; and that
-// breakers which opened together probe apart.
+// Package breaker keeps callers away from a shard of the store that does not answer. A
+// closed breaker costs one atomic load. An open one admits no call until its pause is
+// over, and one single probe then. A probe whose outcome is never recorded does not keep
+// the breaker half-open. Breakers that opened together probe at different times.
 package breaker
 
 import (
@@ -12,49 +11,50 @@ import (
 	"time"
 )
 
-// State is what a breaker lets through.
+// State is the state of a breaker.
 type State uint32
 
 // The states.
 const (
-	Closed   State = iota // everything
-	Open                  // nothing
-	HalfOpen              // one probe
+	Closed   State = iota // admits all calls
+	Open                  // admits no call
+	HalfOpen              // admits one probe
 )
 
 // String returns the word used in metrics and replies.
 func (s State) String() string { return [...]string{"closed", "open", "half_open"}[s] }
 
 const (
-	// rowFailures and rowTime are how many calls must fail, over how long at the
-	// least, with no success among them, for the breaker to open: a pause of this
-	// process makes many calls fail at the same instant, and so does a connection
-	// that is lost and made anew.
+	// rowFailures is how many calls must fail without a success among them, and rowTime
+	// over how long at least, for the breaker to open. A pause of this process makes many
+	// calls fail at the same instant, and so does a connection that is lost and made
+	// anew.
 	rowFailures = 10
 	rowTime     = 100 * time.Millisecond
-	// window is how far back the rate of failures is measured, in slots; it opens
-	// the breaker from minFailed failures on that are half of all.
+	// window is the time over which the rate of failures is measured, in slots. The
+	// breaker opens when at least minFailed calls failed and they are at least half of
+	// all.
 	window    = time.Second
 	slots     = 10
 	slotTime  = window / slots
 	minFailed = 20
-	// DefaultCooldown is that of Options.
+	// DefaultCooldown is the default of Options.Cooldown.
 	DefaultCooldown = time.Second
-	// DefaultProbeTimeout is that of Options.
+	// DefaultProbeTimeout is the default of Options.ProbeTimeout.
 	DefaultProbeTimeout = 250 * time.Millisecond
 )
 
 // Options configure a Breaker.
 type Options struct {
-	// Cooldown is how long it stays open at the least; up to a fifth of it is added
+	// Cooldown is how long the breaker stays open at least; up to a fifth of it is added
 	// at random, each time anew.
 	Cooldown time.Duration
-	// ProbeTimeout is how long the outcome of a probe is waited for.
+	// ProbeTimeout is how long the breaker waits for the outcome of a probe.
 	ProbeTimeout time.Duration
-	// Changed, unless nil, is called after each transition, one at a time. It must
-	// not call the breaker.
+	// Changed, unless nil, is called after each transition, one at a time. It must not
+	// call the breaker.
 	Changed func(Transition)
-	// Random returns a number from 0 to 1; nil means one that differs between
+	// Random returns a number from 0 to 1; nil means a source that differs between
 	// processes.
 	Random func() float64
 }
@@ -62,25 +62,25 @@ type Options struct {
 // Transition is a change of state.
 type Transition struct {
 	From, To State
-	// Outage is the time from the first failed call to the first that succeeded,
-	// where To is Closed.
+	// Outage is the time from the first failed call to the first that succeeded, if To is
+	// Closed.
 	Outage time.Duration
-	// Err is why it opened.
+	// Err is the error that opened the breaker.
 	Err error
 }
 
-// Breaker is that of one shard. Any number of goroutines may use it.
+// Breaker is the breaker of one shard. It is safe for concurrent use.
 type Breaker struct {
 	opts  Options
 	state atomic.Uint32
 
-	mu    sync.Mutex // guards what follows
-	until time.Time  // open: of the pause; half-open: the probe is lost then
+	mu    sync.Mutex // guards the fields below
+	until time.Time  // open: end of the pause; half-open: when the probe counts as lost
 	row   int        // failures since the last success
 	first time.Time  // the first of them
-	last  error      // the last of them, nil without
+	last  error      // the error of the last of them, nil if there is none
 	slots [slots]slot
-	epoch time.Time // slots are numbered from there
+	epoch time.Time // start of slot number 0
 }
 
 // slot counts the calls of a tenth of the window.
@@ -106,8 +106,8 @@ func New(opts Options) *Breaker {
 	return &Breaker{opts: opts}
 }
 
-// Allow reports whether a call may be made now. One that is the probe must be
-// told of by Record.
+// Allow reports whether a call may be made now. The caller must pass the outcome of a
+// probe to Record.
 func (b *Breaker) Allow(now time.Time) bool {
 	if State(b.state.Load()) == Closed {
 		return true
@@ -115,7 +115,7 @@ func (b *Breaker) Allow(now time.Time) bool {
 	return b.probe(now)
 }
 
-// probe reports whether the call is the probe.
+// probe reports whether the call may be made: as the probe, unless the breaker is closed.
 func (b *Breaker) probe(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,17 +134,17 @@ func (b *Breaker) probe(now time.Time) bool {
 	}
 }
 
-// Outcome is what became of calls.
+// Outcome is the outcome of calls.
 type Outcome struct {
-	// OK were answered in time.
+	// OK is how many calls were answered in time.
 	OK int
-	// Failed were not, though they were sent: an error, or no answer in time. Stuck
-	// were not even sent in time, which is no wonder where the shard is overloaded.
+	// Failed is how many calls were sent and got an error, or no answer in time. Stuck is
+	// how many were not even sent in time, which is normal for an overloaded shard.
 	Failed, Stuck int
 	Err           error // of the last that failed
 }
 
-// Record tells what became of calls.
+// Record records the outcome of calls.
 func (b *Breaker) Record(now time.Time, o Outcome) {
 	if o.OK+o.Failed+o.Stuck == 0 {
 		return
@@ -157,7 +157,7 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 			b.close(now)
 			return
 		}
-		if b.row = 0; state == Closed { // else it is why it opened
+		if b.row = 0; state == Closed { // otherwise it is the error that opened the breaker
 			b.last = nil
 		}
 	}
@@ -177,7 +177,7 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 	}
 }
 
-// count counts an outcome, and returns what there was in the window.
+// count counts an outcome, and returns the calls in the window.
 func (b *Breaker) count(now time.Time, o Outcome) (ok, failed int) {
 	if b.epoch.IsZero() {
 		b.epoch = now
@@ -196,15 +196,14 @@ func (b *Breaker) count(now time.Time, o Outcome) (ok, failed int) {
 	return ok, failed
 }
 
-// open opens the breaker for the cooldown and up to a fifth more. It is called
-// with mu held.
+// open opens the breaker for the cooldown and up to a fifth more. The caller holds mu.
 func (b *Breaker) open(now time.Time) {
 	pause := b.opts.Cooldown + time.Duration(b.opts.Random()*float64(b.opts.Cooldown)/5)
 	b.until = now.Add(pause)
 	b.change(Transition{From: State(b.state.Load()), To: Open, Err: b.last})
 }
 
-// close closes it. It is called with mu held.
+// close closes the breaker. The caller holds mu.
 func (b *Breaker) close(now time.Time) {
 	outage := now.Sub(b.first)
 	b.row, b.last, b.slots = 0, nil, [slots]slot{}
@@ -219,13 +218,14 @@ func (b *Breaker) change(t Transition) {
 // State returns the present state.
 func (b *Breaker) State() State { return State(b.state.Load()) }
 
-// Status is what there is to tell of a breaker.
+// Status is the status of a breaker.
 type Status struct {
 	State State
-	// Err is why the last call failed, or nil where none did since one succeeded.
+	// Err is the error of the last call that failed, or nil if none failed since one
+	// succeeded.
 	Err error
-	// Probe is when the next probe is let through, where it is open, and Since when the
-	// first call failed.
+	// Probe is when the next probe is admitted, if the breaker is open, and Since when
+	// the first call failed.
 	Probe, Since time.Time
 }
 

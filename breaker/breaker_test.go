@@ -16,16 +16,16 @@ var (
 	errIt = errors.New("it does not answer")
 )
 
-// bench is a breaker with a clock and what it told.
+// bench is a breaker with a clock and its transitions.
 type bench struct {
 	*breaker.Breaker
-	now  time.Time
-	told []breaker.Transition
+	now         time.Time
+	transitions []breaker.Transition
 }
 
 func newBench(opts breaker.Options) *bench {
 	b := &bench{now: start}
-	opts.Changed = func(t breaker.Transition) { b.told = append(b.told, t) }
+	opts.Changed = func(t breaker.Transition) { b.transitions = append(b.transitions, t) }
 	b.Breaker = breaker.New(opts)
 	return b
 }
@@ -48,7 +48,7 @@ func (b *bench) trip(t *testing.T) {
 	}
 }
 
-// TestOpens: what opens a breaker, and what does not.
+// TestOpens checks which outcomes open a breaker, and which do not.
 func TestOpens(t *testing.T) {
 	type step struct {
 		after time.Duration
@@ -92,7 +92,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestProbe: after the pause one call is let through, and what becomes of it
+// TestProbe checks that after the pause one call is admitted, and that its outcome
 // decides.
 func TestProbe(t *testing.T) {
 	b := newBench(breaker.Options{Random: func() float64 { return 0.5 }})
@@ -132,16 +132,16 @@ func TestProbe(t *testing.T) {
 	}
 	want := "closed open half_open open half_open open half_open closed"
 	got := "closed"
-	for _, tr := range b.told {
+	for _, tr := range b.transitions {
 		got += " " + tr.To.String()
 	}
-	last := b.told[len(b.told)-1]
+	last := b.transitions[len(b.transitions)-1]
 	if got != want || last.Outage != b.now.Sub(start) {
 		t.Errorf("%s with an outage of %v, want %s with %v", got, last.Outage, want, b.now.Sub(start))
 	}
 }
 
-// TestProbesSpread: breakers that open at the same instant do not probe at the
+// TestProbesSpread checks that breakers that open at the same instant do not probe at the
 // same instant.
 func TestProbesSpread(t *testing.T) {
 	const proxies, bin = 500, 10 * time.Millisecond
@@ -162,7 +162,7 @@ func TestProbesSpread(t *testing.T) {
 	}
 }
 
-// TestOneProbeOfMany: of all who ask at once one is let through.
+// TestOneProbeOfMany checks that one of many concurrent calls is admitted.
 func TestOneProbeOfMany(t *testing.T) {
 	b := newBench(breaker.Options{})
 	b.trip(t)
@@ -200,7 +200,8 @@ func BenchmarkAllow(b *testing.B) {
 	}
 }
 
-// TestWhyItOpened: what succeeds late does not hide why it is open.
+// TestWhyItOpened checks that a late success does not hide the error that opened the
+// breaker.
 func TestWhyItOpened(t *testing.T) {
 	b := breaker.New(breaker.Options{})
 	now := time.Unix(1_800_000_000, 0)

@@ -1,6 +1,6 @@
-// Package instances knows how many proxies share the limits. The number is part
-// of the size of leases, and of each proxy's share while the store is sick: one
-// that is too small admits more than the limit, one that is too large less.
+// Package instances counts the proxies that share the limits. The number determines the
+// size of leases, and each proxy's share while the store is unavailable: a number that is
+// too small admits more than the limit, one that is too large admits less.
 package instances
 
 import (
@@ -13,70 +13,69 @@ import (
 )
 
 const (
-	// settleInterval is how often a Count looks whether the store answers, so that
-	// it follows a source that told its number during an outage and then no more.
+	// settleInterval is how often a Count checks whether the store answers, so that it
+	// follows a source that reported its number during an outage and not again.
 	settleInterval = time.Second
-	// fallTime is how long the store must go on answering for a smaller number to be
-	// what the ceiling counts from: what takes proxies away may be about to take the
-	// store, and an idle proxy notices that late.
+	// fallTime is how long the store must continue to answer before a smaller number
+	// becomes the base of the ceiling. The event that removes proxies may be about to
+	// affect the store, and an idle proxy notices that late.
 	fallTime = 10 * time.Second
-	// reportPause is the least time between two reports that a source fails, so
-	// that one which does and does not in turn does not flood the log.
+	// reportPause is the least time between two log lines about failures of a source, so
+	// that a flapping source does not flood the log.
 	reportPause = 5 * time.Second
-	// awaitLimit bounds how long the start waits for the first number: the proxy
-	// is needed, also where nobody can tell it.
+	// awaitLimit bounds how long the start waits for the first number: the proxy must
+	// serve even without one.
 	awaitLimit = 2 * time.Second
 )
 
-// maxInstances bounds what is believed: more than a fleet has, and what a number in the
-// settings may be.
+// maxInstances bounds the numbers of sources: it is more than any fleet has, and the
+// largest number that the settings accept.
 const maxInstances = 100_000
 
-// errNone is why a number is not believed: this proxy is there itself.
-var errNone = errors.New("it counts none, and this proxy is one")
+// errNone is the error for a number below 1: this proxy is an instance itself.
+var errNone = errors.New("the source counts no instances")
 
-// Source tells how many proxies there are.
+// Source reports how many proxies there are.
 type Source interface {
-	// Run calls tell with the number whenever it is learnt, and with an error
-	// whenever it could not be, until ctx ends; with an error the number is one that
-	// is remembered from an earlier time, or 0. It returns when all it started has
-	// ended. It may call tell from several goroutines.
+	// Run passes each new number to the callback, and an error whenever the source
+	// fails, until ctx ends. With an error, n is a number from an earlier time, or 0. Run
+	// returns when all its goroutines have ended. It may use the callback from several
+	// goroutines.
 	Run(ctx context.Context, tell func(n int, err error))
 }
 
 // Options configure a Count.
 type Options struct {
 	Source Source
-	// Name is what the source is called in the log.
+	// Name is the name of the source in the log.
 	Name string
-	// Ceiling bounds how far the count may fall while the store does not answer: to
-	// the last one before, divided by it. Less than 1 is 1.
+	// Ceiling bounds how far the count may fall while the store does not answer: to the
+	// last count before, divided by Ceiling. Values below 1 count as 1.
 	Ceiling int
-	// Answers reports whether the store does; nil is a store that always does. It
-	// is called at least once a second, by one goroutine at a time.
+	// Answers reports whether the store answers; nil means that it always does. It is
+	// called at least once a second, by one goroutine at a time.
 	Answers func() bool
 	Log     *slog.Logger // nil for none
 }
 
-// Count knows how many proxies share the limits. Any number of goroutines may
-// use it.
+// Count is the number of proxies that share the limits. It is safe for concurrent use.
 type Count struct {
 	opts    Options
 	healthy atomic.Int64
 	errors  atomic.Int64
-	first   chan struct{} // closed when the source has told anything
+	first   chan struct{} // closed at the first call of tell
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	heard    bool       // first is closed
-	told     int        // the last number of the source, 0 before
-	last     int        // the last one while the store answered, 0 before
+	told     int        // the last number of the source, 0 before the first
+	last     int        // the last number while the store answered, 0 before the first
 	fell     time.Time  // since when told is less than last while the store answers
-	err      error      // why the source fails; nil when it does not
-	reported time.Time  // when the log last said so
-	silent   bool       // the log says nothing of the present failure
+	err      error      // the source's error; nil if it does not fail
+	reported time.Time  // when the last failure was logged
+	silent   bool       // the present failure is not logged
 }
 
-// New returns a count that is 1 until the source tells another, while Run runs.
+// New returns a count that is 1 until the source reports a number, while Run runs.
 func New(opts Options) *Count {
 	opts.Ceiling = max(1, opts.Ceiling)
 	if opts.Answers == nil {
@@ -90,29 +89,29 @@ func New(opts Options) *Count {
 	return c
 }
 
-// Healthy returns how many proxies share the limits, at least 1. It costs an
-// atomic load, as it is called for every decision.
+// Healthy returns how many proxies share the limits, at least 1. It is called for every
+// decision and costs an atomic load.
 func (c *Count) Healthy() int { return int(c.healthy.Load()) }
 
-// Status is what there is to tell of a Count.
+// Status is the status of a Count.
 type Status struct {
 	Healthy int
 	Source  string
-	// Err says why the source fails; nil when it does not.
+	// Err is the source's error; nil if it does not fail.
 	Err error
-	// Errors is how often it did.
+	// Errors is how often the source failed.
 	Errors int64
 }
 
-// Status returns what there is to tell.
+// Status returns the present status.
 func (c *Count) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Status{Healthy: c.Healthy(), Source: c.opts.Name, Err: c.err, Errors: c.errors.Load()}
 }
 
-// Run runs the source until ctx ends, and returns when all has ended. The error
-// is always nil.
+// Run runs the source until ctx ends, and returns when all goroutines have ended. The
+// error is always nil.
 func (c *Count) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -131,9 +130,8 @@ func (c *Count) Run(ctx context.Context) error {
 	}
 }
 
-// Await returns when the source has told a number or why it cannot, when ctx ends,
-// or after two seconds. A proxy that decides before would take itself for the only
-// one.
+// Await returns when the source has reported a number or an error, when ctx ends, or
+// after two seconds. A proxy that decides before that would count itself as the only one.
 func (c *Count) Await(ctx context.Context) {
 	late := time.NewTimer(awaitLimit)
 	defer late.Stop()
@@ -144,7 +142,7 @@ func (c *Count) Await(ctx context.Context) {
 	}
 }
 
-// tell takes what the source says.
+// tell stores a number or an error of the source.
 func (c *Count) tell(n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +168,7 @@ func (c *Count) tell(n int, err error) {
 	c.err = err
 }
 
-// settle works out the number. The caller holds mu.
+// settle updates the count. The caller holds mu.
 func (c *Count) settle() {
 	switch answers := c.opts.Answers(); {
 	case c.told >= c.last && answers:
@@ -185,21 +183,21 @@ func (c *Count) settle() {
 	c.healthy.Store(int64(Bounded(c.told, c.last, c.opts.Ceiling)))
 }
 
-// Bounded returns how many proxies are counted where a source told so many and last
-// is what it told while the store answered: at least 1, and never so few that the
-// shares of last proxies come to more than ceiling times a limit. Ceiling is at least 1.
+// Bounded returns the count for the last number of a source and the last one while the
+// store answered. It is at least 1, and never so small that the shares of last proxies
+// exceed ceiling times a limit. Ceiling is at least 1.
 func Bounded(told, last, ceiling int) int { return max(1, told, (last+ceiling-1)/ceiling) }
 
-// report logs when the source begins to fail and when it works again. The caller
-// holds mu.
+// report logs when the source starts to fail and when it works again. The caller holds
+// mu.
 func (c *Count) report(err error) {
 	switch {
 	case err != nil && c.err == nil:
 		if c.silent = time.Since(c.reported) < reportPause; !c.silent {
 			c.reported = time.Now()
-			c.opts.Log.Warn("how many proxies there are cannot be learnt, the last number stays", "source", c.opts.Name, "instances", c.Healthy(), "error", err)
+			c.opts.Log.Warn("cannot count instances, keeping the last number", "source", c.opts.Name, "instances", c.Healthy(), "error", err)
 		}
 	case err == nil && c.err != nil && !c.silent:
-		c.opts.Log.Info("how many proxies there are is known again", "source", c.opts.Name, "instances", c.Healthy())
+		c.opts.Log.Info("counting instances again", "source", c.opts.Name, "instances", c.Healthy())
 	}
 }

@@ -18,36 +18,36 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errTest = errors.New("read cards: none left")
 
-// step is something that happens to a count, and what it is afterwards.
+// step is an event for a count, and the count after it.
 type step struct {
-	what string // tells, fails, out or back
+	what string // reports, fails, out or back
 	n    int
 	want int
 }
 
-// TestHealthy: the count follows its source while the store answers. While it does
-// not, the count falls to a part of the last one at most.
+// TestHealthy checks that the count follows its source while the store answers, and that
+// it falls at most to a part of the last count otherwise.
 func TestHealthy(t *testing.T) {
 	for name, row := range map[string]struct {
 		ceiling int
 		steps   []step
 	}{
-		"both directions":       {3, []step{{"tells", 3, 3}, {"tells", 9, 9}, {"tells", 1, 1}, {"tells", 2, 2}}},
-		"nobody told anything":  {3, []step{{"fails", 0, 1}, {"out", 0, 1}, {"back", 0, 1}}},
-		"the source fails":      {3, []step{{"tells", 5, 5}, {"fails", 0, 5}, {"fails", 0, 5}, {"tells", 4, 4}}},
-		"none and less":         {3, []step{{"tells", 5, 5}, {"tells", 0, 5}, {"tells", -7, 5}, {"tells", 6, 6}}},
-		"remembered":            {3, []step{{"out", 0, 1}, {"fails", 6, 6}, {"fails", 2, 6}, {"back", 0, 6}, {"tells", 3, 3}}},
-		"half while out":        {3, []step{{"tells", 10, 10}, {"out", 0, 10}, {"tells", 5, 5}, {"back", 0, 5}}},
-		"nearly all while out":  {3, []step{{"tells", 10, 10}, {"out", 0, 10}, {"tells", 1, 4}, {"back", 0, 1}}},
-		"slowly while out":      {3, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 5, 5}, {"tells", 2, 3}, {"tells", 1, 3}, {"back", 0, 1}}},
-		"down and out again":    {3, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 3}, {"back", 0, 1}, {"out", 0, 1}, {"tells", 1, 1}}},
-		"up while out":          {3, []step{{"tells", 2, 2}, {"out", 0, 2}, {"tells", 8, 8}, {"tells", 1, 1}}},
-		"up while out, and up":  {3, []step{{"tells", 2, 2}, {"out", 0, 2}, {"tells", 8, 8}, {"back", 0, 8}, {"out", 0, 8}, {"tells", 1, 3}}},
-		"fails while out":       {3, []step{{"tells", 9, 9}, {"out", 0, 9}, {"fails", 0, 9}, {"back", 0, 9}}},
-		"a store out at first":  {3, []step{{"out", 0, 1}, {"tells", 6, 6}, {"tells", 2, 2}, {"back", 0, 2}}},
-		"never down":            {1, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 9}, {"back", 0, 1}}},
-		"a ceiling of nothing":  {0, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 9}}},
-		"a ceiling out of need": {100, []step{{"tells", 9, 9}, {"out", 0, 9}, {"tells", 1, 1}}},
+		"both directions":       {3, []step{{"reports", 3, 3}, {"reports", 9, 9}, {"reports", 1, 1}, {"reports", 2, 2}}},
+		"no number at all":      {3, []step{{"fails", 0, 1}, {"out", 0, 1}, {"back", 0, 1}}},
+		"the source fails":      {3, []step{{"reports", 5, 5}, {"fails", 0, 5}, {"fails", 0, 5}, {"reports", 4, 4}}},
+		"none and less":         {3, []step{{"reports", 5, 5}, {"reports", 0, 5}, {"reports", -7, 5}, {"reports", 6, 6}}},
+		"remembered":            {3, []step{{"out", 0, 1}, {"fails", 6, 6}, {"fails", 2, 6}, {"back", 0, 6}, {"reports", 3, 3}}},
+		"half while out":        {3, []step{{"reports", 10, 10}, {"out", 0, 10}, {"reports", 5, 5}, {"back", 0, 5}}},
+		"nearly all while out":  {3, []step{{"reports", 10, 10}, {"out", 0, 10}, {"reports", 1, 4}, {"back", 0, 1}}},
+		"slowly while out":      {3, []step{{"reports", 9, 9}, {"out", 0, 9}, {"reports", 5, 5}, {"reports", 2, 3}, {"reports", 1, 3}, {"back", 0, 1}}},
+		"down and out again":    {3, []step{{"reports", 9, 9}, {"out", 0, 9}, {"reports", 1, 3}, {"back", 0, 1}, {"out", 0, 1}, {"reports", 1, 1}}},
+		"up while out":          {3, []step{{"reports", 2, 2}, {"out", 0, 2}, {"reports", 8, 8}, {"reports", 1, 1}}},
+		"up while out, and up":  {3, []step{{"reports", 2, 2}, {"out", 0, 2}, {"reports", 8, 8}, {"back", 0, 8}, {"out", 0, 8}, {"reports", 1, 3}}},
+		"fails while out":       {3, []step{{"reports", 9, 9}, {"out", 0, 9}, {"fails", 0, 9}, {"back", 0, 9}}},
+		"a store out at first":  {3, []step{{"out", 0, 1}, {"reports", 6, 6}, {"reports", 2, 2}, {"back", 0, 2}}},
+		"never down":            {1, []step{{"reports", 9, 9}, {"out", 0, 9}, {"reports", 1, 9}, {"back", 0, 1}}},
+		"a ceiling of nothing":  {0, []step{{"reports", 9, 9}, {"out", 0, 9}, {"reports", 1, 9}}},
+		"a ceiling out of need": {100, []step{{"reports", 9, 9}, {"out", 0, 9}, {"reports", 1, 1}}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			answers := true
@@ -57,7 +57,7 @@ func TestHealthy(t *testing.T) {
 			}
 			for i, s := range row.steps {
 				switch s.what {
-				case "tells":
+				case "reports":
 					c.tell(s.n, nil)
 				case "fails":
 					c.tell(s.n, errTest)
@@ -65,7 +65,7 @@ func TestHealthy(t *testing.T) {
 					answers = s.what == "back"
 					c.settle()
 				}
-				time.Sleep(fallTime) // what fell has fallen
+				time.Sleep(fallTime) // so that smaller numbers count
 				c.settle()
 				if got := c.Healthy(); got != s.want {
 					t.Fatalf("%s: step %d, %s %d: %d, want %d", name, i, s.what, s.n, got, s.want)
@@ -75,8 +75,9 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// TestFallsBeforeTheStore: what takes proxies away may take the store moments later;
-// the count had not fallen for the ceiling then.
+// TestFallsBeforeTheStore checks that a fall shortly before the store fails does not
+// lower the base of the ceiling: the event that removes proxies may affect the store
+// moments later.
 func TestFallsBeforeTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := true
@@ -90,33 +91,33 @@ func TestFallsBeforeTheStore(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.settle()
 		if c.Healthy() != 10 {
-			t.Errorf("of 30, 1 is told shortly before the store is out: %d, want 10", c.Healthy())
+			t.Errorf("30 and then 1 shortly before the store is out: %d, want 10", c.Healthy())
 		}
 	})
 }
 
-// told is a source that a test speaks through.
-type told chan func(tell func(int, error))
+// manualSource is a source that a test controls.
+type manualSource chan func(tell func(int, error))
 
-func (s told) Run(ctx context.Context, tell func(int, error)) {
+func (s manualSource) Run(ctx context.Context, tell func(int, error)) {
 	for {
 		select {
-		case say := <-s:
-			say(tell)
+		case call := <-s:
+			call(tell)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (s told) n(n int) { s <- func(tell func(int, error)) { tell(n, nil) } }
+func (s manualSource) n(n int) { s <- func(tell func(int, error)) { tell(n, nil) } }
 
-// TestFollowsAStoreThatIsBack: the source told its number while the store was out,
-// and no more; the count falls to it when the store is back.
+// TestFollowsAStoreThatIsBack checks that the count falls to the source's number when the
+// store is back, if the source reported it only while the store was out.
 func TestFollowsAStoreThatIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out atomic.Bool
-		source := make(told)
+		source := make(manualSource)
 		c := New(Options{Source: source, Ceiling: 3, Answers: func() bool { return !out.Load() }})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -141,8 +142,8 @@ func TestFollowsAStoreThatIsBack(t *testing.T) {
 	})
 }
 
-// TestReports: the log says once that a source fails, and once that it works again;
-// one that does and does not in turn is not told each time.
+// TestReports checks that the log has one line when a source fails, and one when it works
+// again, and that a flapping source is not logged each time.
 func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -168,8 +169,8 @@ func TestReports(t *testing.T) {
 			t.Errorf("got %+v", st)
 		}
 		c.tell(5, nil)
-		lines(`level=WARN msg="how many proxies there are cannot be learnt, the last number stays" source=cards instances=4 error="read cards: none left"`,
-			`level=INFO msg="how many proxies there are is known again" source=cards instances=5`)
+		lines(`level=WARN msg="cannot count instances, keeping the last number" source=cards instances=4 error="read cards: none left"`,
+			`level=INFO msg="counting instances again" source=cards instances=5`)
 		if st := c.Status(); st.Err != nil || st.Errors != 100 {
 			t.Errorf("got %+v", st)
 		}
@@ -178,17 +179,17 @@ func TestReports(t *testing.T) {
 			c.tell(5, nil)
 		}
 		if log.Len() > 0 {
-			t.Errorf("it goes on: %s", &log)
+			t.Errorf("a flapping source is logged: %s", &log)
 		}
 		time.Sleep(reportPause)
 		c.tell(0, nil)
 		c.tell(5, nil)
-		lines("it counts none, and this proxy is one", "known again")
+		lines("the source counts no instances", "counting instances again")
 	})
 }
 
-// TestAwait: it ends with the first word of the source, whatever that is, or without
-// one in the end.
+// TestAwait checks that Await ends with the first report of the source, whether number or
+// error, or else after its limit.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for want, say := range map[time.Duration]func(*Count){

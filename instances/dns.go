@@ -7,17 +7,16 @@ import (
 	"net/netip"
 )
 
-// resolver is Go's own, which asks again over TCP where an answer was cut short.
-// It is strict: where the servers fail to tell the addresses of one kind, the half
-// that is left must not pass for the whole.
+// resolver is Go's own, which retries over TCP if an answer is truncated. It is strict:
+// if the servers fail for the addresses of one kind, the other half must not count as the
+// whole.
 var resolver = &net.Resolver{PreferGo: true, StrictErrors: true}
 
-// DNS returns the source of the number of different addresses that a name has, A
-// and AAAA, as that of a headless service. No address is an error.
+// DNS returns a source that counts the different addresses of a name, A and AAAA, such as
+// that of a headless service. No address is an error.
 func DNS(name string) Source { return dns{resolver, name, countAddrs} }
 
-// SRV returns the source of the number of SRV records that a name has. None is an
-// error.
+// SRV returns a source that counts the SRV records of a name. No record is an error.
 func SRV(name string) Source { return dns{resolver, name, countRecords} }
 
 type dns struct {

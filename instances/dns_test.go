@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// answer is what a name server says to questions of one type.
+// answer is the answer of a name server to questions of one type.
 type answer struct {
 	code      dnsmessage.RCode
 	addrs     []string
@@ -55,15 +55,15 @@ func startNameServer(t *testing.T) *nameServer {
 	return s
 }
 
-// say sets what is answered from now on.
+// say sets the answers from now on.
 func (s *nameServer) say(answers map[dnsmessage.Type]answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers, s.asked = answers, map[string]int{}
 }
 
-// resolver returns a resolver that asks this server only, and else is the one that
-// proxies use.
+// resolver returns a resolver that queries this server only, and otherwise equals the one
+// that proxies use.
 func (s *nameServer) resolver() *net.Resolver {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -173,8 +173,8 @@ const (
 	typeSRV  = dnsmessage.TypeSRV
 )
 
-// TestDNS: different addresses count, and records. An answer that is not whole, or
-// holds none, is an error.
+// TestDNS checks that different addresses count, and records. A truncated or empty answer
+// is an error.
 func TestDNS(t *testing.T) {
 	type answers = map[dnsmessage.Type]answer
 	three := answer{addrs: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}}
@@ -221,8 +221,8 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-// TestDNSKeepsTheLast: a count by DNS follows the name, and stays while nobody
-// tells how many there are.
+// TestDNSKeepsTheLast checks that a count by DNS follows the name, and stays while the
+// lookup fails.
 func TestDNSKeepsTheLast(t *testing.T) {
 	s := startNameServer(t)
 	c := New(Options{Ceiling: 3})
@@ -246,7 +246,8 @@ func TestDNSKeepsTheLast(t *testing.T) {
 	}
 }
 
-// TestDNSSource: a source asks at once, and ends when it is told to.
+// TestDNSSource checks that a source looks up the name at once, and ends with its
+// context.
 func TestDNSSource(t *testing.T) {
 	s := startNameServer(t)
 	s.say(map[dnsmessage.Type]answer{typeA: {addrs: many(4)}})

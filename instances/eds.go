@@ -22,23 +22,24 @@ import (
 
 const (
 	// leastWait and mostWait bound the pause before a stream is opened anew, which
-	// doubles with each that fails: a server that restarts is back within seconds,
-	// and one that stays away is not asked by a whole fleet every second.
+	// doubles with each stream that fails: a server that restarts is back within seconds,
+	// and a whole fleet does not call an absent server every second.
 	leastWait = 500 * time.Millisecond
 	mostWait  = 30 * time.Second
-	// answerTimeout is how long a server may say nothing of the cluster before that
-	// counts as a failure. The stream is kept: it will tell when it knows. 15 s is
-	// what xDS clients take for not there.
+	// answerTimeout is how long a server may send nothing about the cluster before that
+	// counts as a failure. The stream stays open, because the server may send the
+	// endpoints later. 15 s is the time after which xDS clients treat a resource as
+	// missing.
 	answerTimeout = 15 * time.Second
-	// refusalPause is how long a refusal is held back: some servers answer one at
-	// once with what was just refused.
+	// refusalPause is how long a rejection is delayed: some servers answer one at once
+	// with the rejected response.
 	refusalPause = time.Second
-	// Keepalive finds out about servers that went without a word. More often than
-	// every 5 minutes is more than servers put up with, unless told otherwise.
+	// keepaliveInterval and keepaliveTimeout detect servers that vanished. By default
+	// servers do not accept a shorter interval than 5 minutes.
 	keepaliveInterval = 5 * time.Minute
 	keepaliveTimeout  = 20 * time.Second
 
-	// nodeID is what this client calls itself: servers choose by it what to tell.
+	// nodeID is the node id of this client, by which servers choose its resources.
 	nodeID = "limitgate"
 
 	endpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
@@ -46,19 +47,19 @@ const (
 )
 
 var (
-	errSilent = fmt.Errorf("the server has said nothing of the cluster for %s", answerTimeout)
+	errSilent = fmt.Errorf("no endpoints of the cluster received for %s", answerTimeout)
 	errType   = errors.New("read resource: not a ClusterLoadAssignment")
 )
 
-// EDS returns the source of the number of endpoints of a cluster that an xDS server
-// calls healthy, or whose health it does not know. It is asked at addr, host:port,
-// by version 3 of the protocol, over gRPC without encryption.
+// EDS returns a source that counts the endpoints of a cluster whose health an xDS server
+// reports as healthy or unknown. It calls the server at addr, host:port, by version 3 of
+// the protocol, over gRPC without encryption.
 func EDS(addr, cluster string) Source { return eds{addr, cluster} }
 
 type eds struct{ addr, cluster string }
 
-// Run implements Source. A stream that ends after it has told something is opened
-// anew without a word: servers end them now and then, to spread their clients.
+// Run implements Source. It reopens a stream that ends after an answer without reporting
+// an error: servers sometimes end streams to spread their clients.
 func (e eds) Run(ctx context.Context, tell func(int, error)) {
 	for wait := leastWait; ; wait = min(2*wait, mostWait) {
 		answered, err := e.watch(ctx, tell)
@@ -76,11 +77,11 @@ func (e eds) Run(ctx context.Context, tell func(int, error)) {
 	}
 }
 
-// watch makes a connection and tells what comes on a stream, until that ends. It
-// reports whether anything came.
+// watch opens a connection and a stream, and reports the numbers that arrive until the
+// stream ends. It returns whether any arrived.
 func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, err error) {
-	// The name is resolved for each connection, and none of the environment's
-	// proxies is taken: what is meant is on the same network.
+	// The name is resolved for each connection. The environment's proxies are not used,
+	// because the server is on the same network.
 	conn, err := grpc.NewClient("passthrough:///"+e.addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
@@ -101,7 +102,7 @@ func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, e
 	once := sync.OnceFunc(func() { close(heard) })
 	w := &watch{eds: e, stream: stream, tell: func(n int, err error) { once(); tell(n, err) }}
 	if err := stream.Send(w.request("")); err != nil {
-		return false, fmt.Errorf("ask for endpoints: %w", err)
+		return false, fmt.Errorf("request endpoints: %w", err)
 	}
 	for {
 		response, err := stream.Recv()
@@ -115,8 +116,8 @@ func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, e
 	}
 }
 
-// awaitWord tells when no word of the cluster comes in time. An answer without one
-// is none: the server may not know the cluster yet.
+// awaitWord reports an error if no answer about the cluster arrives in time. An answer
+// without the cluster does not count: the server may not have the cluster yet.
 func awaitWord(ctx context.Context, heard <-chan struct{}, tell func(int, error)) {
 	t := time.NewTimer(answerTimeout)
 	defer t.Stop()
@@ -128,14 +129,14 @@ func awaitWord(ctx context.Context, heard <-chan struct{}, tell func(int, error)
 	}
 }
 
-// watch is a stream, and what was accepted on it. Each begins without a version,
-// so that the server tells all anew: one that is named the version it has would
-// keep silent.
+// watch is a stream, and the version accepted last on it. Each stream begins without a
+// version, so that the server sends all resources: it would send nothing to a client that
+// has its version.
 type watch struct {
 	eds
 	stream  grpc.BidiStreamingClient[discovery.DiscoveryRequest, discovery.DiscoveryResponse]
 	tell    func(int, error)
-	version string // of what was accepted last
+	version string // of the response accepted last
 }
 
 func (w *watch) request(nonce string) *discovery.DiscoveryRequest {
@@ -148,15 +149,15 @@ func (w *watch) request(nonce string) *discovery.DiscoveryRequest {
 	}
 }
 
-// take tells what a response says, and accepts it, or refuses one that cannot be
-// read as a whole. The error is that of the stream.
+// take reports the number in a response and accepts the response, or rejects a response
+// that cannot be parsed as a whole. The error is that of the stream.
 func (w *watch) take(ctx context.Context, response *discovery.DiscoveryResponse) error {
 	n, found, err := countEndpoints(response, w.cluster)
 	switch {
 	case err != nil:
 		w.tell(0, err)
 		if !pause(ctx, refusalPause) {
-			return fmt.Errorf("refuse endpoints: %w", ctx.Err())
+			return fmt.Errorf("reject endpoints: %w", ctx.Err())
 		}
 	case found:
 		w.tell(n, nil)
@@ -169,14 +170,14 @@ func (w *watch) take(ctx context.Context, response *discovery.DiscoveryResponse)
 		answer.ErrorDetail = status.New(codes.InvalidArgument, err.Error()).Proto()
 	}
 	if err := w.stream.Send(answer); err != nil {
-		return fmt.Errorf("answer server: %w", err)
+		return fmt.Errorf("acknowledge endpoints: %w", err)
 	}
 	return nil
 }
 
-// countEndpoints returns how many endpoints of a cluster are healthy, and whether
-// the response says anything of it: one that does not leaves it as it was. The
-// error says what cannot be read in it.
+// countEndpoints returns how many endpoints of a cluster are healthy, and whether the
+// response includes the cluster: a response without it does not change the number. The
+// error is set if a part of the response cannot be parsed.
 func countEndpoints(response *discovery.DiscoveryResponse, cluster string) (n int, found bool, err error) {
 	if t := response.GetTypeUrl(); t != endpointType {
 		return 0, false, fmt.Errorf("%w: the response is of %.100q", errType, t)
@@ -203,8 +204,8 @@ func countEndpoints(response *discovery.DiscoveryResponse, cluster string) (n in
 	return n, found, nil
 }
 
-// countHealthy counts endpoints as a load balancer would that sends nobody to those
-// which are draining or degraded.
+// countHealthy counts endpoints as a load balancer does that sends no requests to
+// draining or degraded ones.
 func countHealthy(assignment *endpoint.ClusterLoadAssignment) int {
 	n := 0
 	for _, locality := range assignment.GetEndpoints() {

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// xds is an xDS server, with endpoints that stay when it restarts.
+// xds is an xDS server whose endpoints survive restarts.
 type xds struct {
 	addr      string
 	endpoints *cache.LinearCache
@@ -40,7 +40,7 @@ func startXDS(t *testing.T) *xds {
 	return x
 }
 
-// start serves until stop is called. Another start is at the same address.
+// start serves until stop is called. A later start uses the same address.
 func (x *xds) start(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp", x.addr)
@@ -69,7 +69,7 @@ func (x *xds) start(t *testing.T) {
 	})
 }
 
-// set says what endpoints a cluster has.
+// set sets the endpoints of a cluster.
 func (x *xds) set(t *testing.T, cluster string, resource types.Resource) {
 	t.Helper()
 	if err := x.endpoints.UpdateResource(cluster, resource); err != nil {
@@ -87,8 +87,8 @@ func (x *xds) last() *discovery.DiscoveryRequest {
 	return x.requests[len(x.requests)-1]
 }
 
-// assignment is a cluster with endpoints of the given health, each in a locality of
-// its own and in one that all share.
+// assignment is a cluster with endpoints of the given health, each in a locality of its
+// own and in one that all share.
 func assignment(cluster string, health ...core.HealthStatus) *endpoint.ClusterLoadAssignment {
 	shared := &endpoint.LocalityLbEndpoints{}
 	a := &endpoint.ClusterLoadAssignment{ClusterName: cluster, Endpoints: []*endpoint.LocalityLbEndpoints{shared}}
@@ -128,7 +128,7 @@ func counting(t *testing.T, source Source) *Count {
 	return c
 }
 
-// eventually asks until ok: what a server has told tells nobody else.
+// eventually polls ok until it returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	const within = 20 * time.Second
@@ -145,8 +145,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestEDS: the endpoints of the cluster that are healthy, or may be, count; updates
-// are followed and accepted; none at all is not believed.
+// TestEDS checks that the endpoints of the cluster count that are or may be healthy, that
+// updates are followed and accepted, and that zero endpoints are an error.
 func TestEDS(t *testing.T) {
 	const (
 		unknown, healthy, unhealthy = core.HealthStatus_UNKNOWN, core.HealthStatus_HEALTHY, core.HealthStatus_UNHEALTHY
@@ -183,8 +183,8 @@ func TestEDS(t *testing.T) {
 	}
 }
 
-// TestEDSRestart: while the server is away the last count stays, and when it is back
-// the count follows.
+// TestEDSRestart checks that the count stays while the server is down, and follows it
+// when it is back.
 func TestEDSRestart(t *testing.T) {
 	x := startXDS(t)
 	x.set(t, "gates", healthy(5))
@@ -200,15 +200,15 @@ func TestEDSRestart(t *testing.T) {
 	eventually(t, "the new count", func() bool { return c.Healthy() == 2 && c.Status().Err == nil })
 }
 
-// TestEDSGarbage: what cannot be read is refused, with the version of what was
-// accepted before, and changes nothing; the stream goes on.
+// TestEDSGarbage checks that an invalid response is rejected, with the version accepted
+// before, and changes nothing, and that the stream continues.
 func TestEDSGarbage(t *testing.T) {
 	x := startXDS(t)
 	x.set(t, "gates", healthy(5))
 	c := counting(t, EDS(x.addr, "gates"))
 	eventually(t, "the first count is accepted", func() bool { return c.Healthy() == 5 && x.last().GetVersionInfo() != "" })
 	accepted := x.last().GetVersionInfo()
-	x.set(t, "gates", wrapperspb.Bytes([]byte{0xff})) // a name that is no text
+	x.set(t, "gates", wrapperspb.Bytes([]byte{0xff})) // a name that is not UTF-8
 	eventually(t, "the refusal", func() bool { return x.last().GetErrorDetail() != nil })
 	if r := x.last(); r.GetVersionInfo() != accepted || r.GetResponseNonce() == "" || !strings.Contains(r.GetErrorDetail().GetMessage(), "read resource: ") {
 		t.Errorf("the refusal is %v, want version %s", r, accepted)
@@ -225,13 +225,14 @@ func TestEDSGarbage(t *testing.T) {
 	}
 }
 
-// TestEDSUnreachable: where nobody listens the count stays, and why is told.
+// TestEDSUnreachable checks that without a server the count stays and the status has the
+// error.
 func TestEDSUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nobody listens there from now on
+	l.Close() // the address has no listener from now on
 	c := counting(t, EDS(l.Addr().String(), "gates"))
 	eventually(t, "two failures", func() bool { return c.Status().Errors >= 2 })
 	if st := c.Status(); st.Healthy != 1 || st.Err == nil || !strings.Contains(st.Err.Error(), "connection refused") {
@@ -239,7 +240,8 @@ func TestEDSUnreachable(t *testing.T) {
 	}
 }
 
-// TestAwaitWord: a server that says nothing of the cluster is told of, once.
+// TestAwaitWord checks that a server that sends nothing about the cluster is reported
+// once.
 func TestAwaitWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
@@ -247,20 +249,20 @@ func TestAwaitWord(t *testing.T) {
 		heard := make(chan struct{})
 		close(heard)
 		for want, row := range map[time.Duration]struct {
-			ctx   context.Context
-			heard chan struct{}
-			told  int
+			ctx     context.Context
+			heard   chan struct{}
+			reports int
 		}{0: {ended, nil, 0}, 1: {t.Context(), heard, 0}, answerTimeout: {t.Context(), nil, 1}} {
-			began, told := time.Now(), 0
-			awaitWord(row.ctx, row.heard, func(int, error) { told++ })
-			if took := time.Since(began); took/time.Second != want/time.Second || told != row.told {
-				t.Errorf("it took %s, and it told %d times", took, told)
+			began, reports := time.Now(), 0
+			awaitWord(row.ctx, row.heard, func(int, error) { reports++ })
+			if took := time.Since(began); took/time.Second != want/time.Second || reports != row.reports {
+				t.Errorf("it took %s, with %d reports", took, reports)
 			}
 		}
 	})
 }
 
-// TestCountEndpoints: a response is read as a whole, or not at all.
+// TestCountEndpoints checks that a response is parsed as a whole, or not at all.
 func TestCountEndpoints(t *testing.T) {
 	pack := func(m proto.Message) *anypb.Any {
 		a, err := anypb.New(m)

@@ -8,20 +8,21 @@ import (
 )
 
 const (
-	// heartbeatInterval is how often a proxy says that it is there: several times
-	// in the life of an entry, so that a lost beat or two takes nobody out.
+	// heartbeatInterval is how often a proxy renews its entry: several times in the life
+	// of an entry, so that one or two lost heartbeats remove no proxy.
 	heartbeatInterval = time.Second
-	// dnsInterval is how often a name is looked up: about as often as the answers
-	// of a cluster's DNS change, which keeps them for 5 s or longer.
+	// dnsInterval is how often a name is looked up: about as often as the answers of a
+	// cluster's DNS change, which caches them for 5 s or longer.
 	dnsInterval = 5 * time.Second
-	// goodbyeTimeout bounds taking leave: an entry that stays ends by itself.
+	// goodbyeTimeout bounds the removal of the entry: an entry that stays expires by
+	// itself.
 	goodbyeTimeout = time.Second
-	// spread is by how much of an interval polls come early, by chance, so that
-	// proxies which started together do not go on asking together.
+	// spread is the part of an interval, one in spread, by up to which polls come early
+	// at random, so that proxies that started together do not stay in step.
 	spread = 5
 )
 
-// Static returns the source of a number that is given.
+// Static returns a source with a fixed number.
 func Static(n int) Source { return static(n) }
 
 type static int
@@ -32,33 +33,33 @@ func (n static) Run(ctx context.Context, tell func(int, error)) {
 	<-ctx.Done()
 }
 
-// Heart is the store as a heartbeat needs it.
+// Heart is the store's interface for heartbeats.
 type Heart interface {
-	// Beat says that this proxy is there, and returns how many are; with an error how
-	// many there were as far as is known, or 0. One goroutine calls it.
+	// Beat renews this proxy's entry, and returns how many proxies have one; with an
+	// error it returns the last known number, or 0. One goroutine calls it.
 	Beat(ctx context.Context) (int, error)
-	// Leave says that it is not there any more.
+	// Leave removes this proxy's entry.
 	Leave(ctx context.Context) error
 }
 
-// Heartbeat returns the source of the number of proxies that say in the store that
-// they are there, as this one does every second until it ends.
+// Heartbeat returns a source that counts the proxies with an entry in the store. It
+// renews this proxy's entry every second until it ends.
 func Heartbeat(h Heart) Source { return heartbeat{h} }
 
 type heartbeat struct{ Heart }
 
-// Run implements Source. At the end it takes leave.
+// Run implements Source. It removes the entry at the end.
 func (h heartbeat) Run(ctx context.Context, tell func(int, error)) {
 	poll(ctx, heartbeatInterval, h.Beat, tell)
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
 	defer cancel()
 	if err := h.Leave(leaving); err != nil {
-		tell(0, fmt.Errorf("take leave: %w", err))
+		tell(0, fmt.Errorf("remove instance: %w", err))
 	}
 }
 
-// poll asks now and then again every interval, until ctx ends. An answer that takes
-// longer than the interval is not waited for: the next one is as good.
+// poll calls ask at once and then every interval, until ctx ends. It cancels a call that
+// takes longer than the interval: the next one serves as well.
 func poll(ctx context.Context, every time.Duration, ask func(context.Context) (int, error), tell func(int, error)) {
 	for {
 		asking, cancel := context.WithTimeout(ctx, every)
@@ -74,7 +75,7 @@ func poll(ctx context.Context, every time.Duration, ask func(context.Context) (i
 	}
 }
 
-// pause waits, and reports whether that was not cut short by the end of ctx.
+// pause waits for d, and returns false if ctx ended before.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

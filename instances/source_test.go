@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// heart is a store that counts what is asked of it.
+// heart is a store that counts its calls.
 type heart struct {
 	mu    sync.Mutex
 	beats []time.Time
@@ -45,7 +45,7 @@ func (h *heart) set(n int, err error, hangs bool) {
 	h.n, h.err, h.hangs = n, err, hangs
 }
 
-// beating runs a count of a heart, and returns what ends it.
+// beating runs a count of a heart, and returns a function that ends it.
 func beating(t *testing.T, h *heart) (*Count, func()) {
 	t.Helper()
 	c := New(Options{Source: Heartbeat(h)})
@@ -60,8 +60,8 @@ func beating(t *testing.T, h *heart) (*Count, func()) {
 	}
 }
 
-// TestHeartbeat: it beats once a second or a little more often, not in step, goes on
-// through failures, and takes leave at the end.
+// TestHeartbeat checks that a source beats once a second or a little more often, not in
+// step, that it continues after failures, and that it leaves at the end.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heart{n: 3}
@@ -81,7 +81,7 @@ func TestHeartbeat(t *testing.T) {
 		before := len(h.beats)
 		stop()
 		if h.left != 1 || len(h.beats) != before {
-			t.Errorf("it took leave %d times, and beat %d times after the end", h.left, len(h.beats)-before)
+			t.Errorf("%d calls of Leave, and %d of Beat after the end", h.left, len(h.beats)-before)
 		}
 		different := map[time.Duration]bool{}
 		for i := 1; i < before; i++ {
@@ -97,7 +97,8 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// TestHeartbeatLeavesInTime: a store that hangs does not keep a proxy from ending.
+// TestHeartbeatLeavesInTime checks that a store that hangs does not keep a proxy from
+// ending.
 func TestHeartbeatLeavesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heart{hangs: true}

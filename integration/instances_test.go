@@ -76,7 +76,7 @@ plans: {p: [{id: near, by: [tenant], rate: 1200/h, store: local}]}
 	node.Restart()
 	eventually(t, "the source works", func() bool { return instancesOf(all[0]).Error == "" })
 	eachCounts(t, 2, all[:2]...)
-	for _, part := range []string{"cannot be learnt, the last number stays", "how many proxies there are is known again"} {
+	for _, part := range []string{"cannot count instances, keeping the last number", "counting instances again"} {
 		if n := strings.Count(all[0].output(), part); n != 1 {
 			t.Errorf("the log says %q %d times:\n%s", part, n, all[0].output())
 		}

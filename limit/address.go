@@ -14,24 +14,25 @@ import (
 )
 
 const (
-	// hashedAddrBytes is how much of the HMAC is kept: 96 bits, which no two
-	// of 2^40 addresses share by accident.
+	// hashedAddrBytes is how much of the HMAC is kept: 96 bits. Among 2^40 addresses a
+	// collision by accident is not to be expected.
 	hashedAddrBytes = 12
 	// HashedAddrLen is the length of a hashed address as text.
 	HashedAddrLen = hashedAddrBytes * 4 / 3
-	// DefaultIPv6Bits is how many bits of an IPv6 address make one client unless
-	// settings say otherwise: what a provider gives one customer.
+	// DefaultIPv6Bits is how many bits of an IPv6 address make one client by default: a
+	// provider assigns a prefix of this length to one customer.
 	DefaultIPv6Bits = 64
-	// MinSecretBytes is the shortest secret that addresses are hashed with.
+	// MinSecretBytes is the length of the shortest secret with which addresses are
+	// hashed.
 	MinSecretBytes = 16
-	// addrCacheSize bounds the hashed addresses that are remembered: an HMAC
-	// costs more than the rest of a decision. Full, this is 14 MiB.
+	// addrCacheSize bounds the cached hashed addresses: an HMAC costs more than the rest
+	// of a decision. A full cache takes 14 MiB.
 	addrCacheSize = 1 << 18
 )
 
-// AddrHasher turns addresses into the text that stands for them in bucket
-// names: the HMAC-SHA-256 of the address, cut to 96 bits. No raw address leaves
-// it. Any number of goroutines may use it.
+// AddrHasher turns addresses into the text that represents them in bucket names: the
+// HMAC-SHA-256 of the address, cut to 96 bits. It never returns a raw address. It is safe
+// for concurrent use.
 type AddrHasher struct {
 	ipv6  int
 	keyed atomic.Pointer[keyedHasher]
@@ -41,7 +42,7 @@ type AddrHasher struct {
 type keyedHasher struct {
 	seed maphash.Seed
 	macs sync.Pool // of hash.Hash, ready to be written to
-	// cache is direct-mapped: an address evicts whichever one shared its place.
+	// cache is direct-mapped: an address evicts the one with the same index.
 	cache [addrCacheSize]atomic.Pointer[hashedAddr]
 }
 
@@ -50,15 +51,15 @@ type hashedAddr struct {
 	text [HashedAddrLen]byte
 }
 
-// RandomSecret returns a secret that nobody else knows.
+// RandomSecret returns a random secret.
 func RandomSecret() []byte {
 	secret := make([]byte, 2*MinSecretBytes)
 	_, _ = rand.Read(secret) // never fails
 	return secret
 }
 
-// NewAddrHasher returns a hasher that groups IPv6 addresses by their first
-// ipv6Bits bits (1 to 128). All proxies that share a store need one secret.
+// NewAddrHasher returns a hasher that groups IPv6 addresses by their first ipv6Bits bits
+// (1 to 128). All proxies that share a store need the same secret.
 func NewAddrHasher(secret []byte, ipv6Bits int) (*AddrHasher, error) {
 	if len(secret) < MinSecretBytes {
 		return nil, errors.New("make address hasher: the secret must have at least 16 bytes")
@@ -71,15 +72,15 @@ func NewAddrHasher(secret []byte, ipv6Bits int) (*AddrHasher, error) {
 	return h, nil
 }
 
-// Rekey makes later calls of Append hash with another secret, which must be as long as that
-// of NewAddrHasher and must not be changed any more.
+// Rekey makes later calls of Append hash with another secret. It must be as long as that
+// of NewAddrHasher, and the caller must not change it afterwards.
 func (h *AddrHasher) Rekey(secret []byte) {
 	k := &keyedHasher{seed: maphash.MakeSeed()}
 	k.macs.New = func() any { return hmac.New(sha256.New, secret) }
 	h.keyed.Store(k)
 }
 
-// Append appends the text that stands for addr. The address must be valid.
+// Append appends the text that represents addr. The address must be valid.
 func (h *AddrHasher) Append(dst []byte, addr netip.Addr) []byte {
 	if addr.Is6() {
 		prefix, err := addr.Prefix(h.ipv6)

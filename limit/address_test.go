@@ -54,8 +54,8 @@ func TestAddrHasher(t *testing.T) {
 	}
 }
 
-// TestAddrHasherForgets walks through more addresses than are remembered: each
-// keeps its hash.
+// TestAddrHasherForgets hashes more addresses than the cache has room for: each keeps its
+// hash.
 func TestAddrHasherForgets(t *testing.T) {
 	h, err := NewAddrHasher([]byte("0123456789abcdef"), 64)
 	if err != nil {
@@ -85,8 +85,8 @@ func TestParseAddr(t *testing.T) {
 	}
 }
 
-// TestShare holds an instance's share to the whole: n of them admit what the
-// limit admits, or one unit each.
+// TestShare compares an instance's share with the whole: n of them admit as many units as
+// the limit, or one unit each.
 func TestShare(t *testing.T) {
 	for _, c := range []struct {
 		p        Params

@@ -1,6 +1,6 @@
 package limit
 
-// Algorithm says how a limit counts.
+// Algorithm is how a limit counts.
 type Algorithm uint8
 
 // The algorithms. A fixed window whose rate is per day or per month (in words)
@@ -32,8 +32,8 @@ func (a Algorithm) String() string {
 	}
 }
 
-// code is the letter that stands for the algorithm in a bucket's name, so that
-// a limit whose algorithm changes starts afresh.
+// code is the letter of the algorithm in a bucket's name. A limit whose algorithm changes
+// gets new buckets.
 func (a Algorithm) code() byte {
 	switch a {
 	case AlgorithmTokenBucket:
@@ -49,14 +49,14 @@ func (a Algorithm) code() byte {
 	}
 }
 
-// Mode says whether a limit decides, watches or sleeps.
+// Mode is whether a limit is enforced, only evaluated, or off.
 type Mode uint8
 
 // The modes.
 const (
 	ModeEnforce Mode = iota // decides
 	ModeShadow              // is evaluated and counted, never changes an answer
-	ModeOff                 // is as if it were not there
+	ModeOff                 // is as if the limit did not exist
 )
 
 // String returns the name used in limits files and metrics.
@@ -71,14 +71,14 @@ func (m Mode) String() string {
 	}
 }
 
-// Action says what a limit does to the requests it applies to.
+// Action is the effect of a limit on the requests to which it applies.
 type Action uint8
 
 // The actions.
 const (
 	ActionLimit Action = iota // counts them against a rate
-	ActionDeny                // refuses them
-	ActionAllow               // passes the level for them
+	ActionDeny                // denies them
+	ActionAllow               // exempts them from the other limits of its level
 )
 
 // String returns the name used in limits files; a counting limit has none.
@@ -93,10 +93,10 @@ func (a Action) String() string {
 	}
 }
 
-// OnError says what happens to a limit's requests while the store is sick.
+// OnError is the rule for a limit's requests while the store is unavailable.
 type OnError uint8
 
-// The rules for a sick store.
+// The rules for an unavailable store.
 const (
 	OnErrorOpen   OnError = iota // the backstop decides
 	OnErrorClosed                // they are denied
@@ -110,14 +110,13 @@ func (o OnError) String() string {
 	return "open"
 }
 
-// Missing says what happens to a request that lacks a dimension the limit
-// counts by.
+// Missing is the rule for a request that lacks a dimension by which the limit counts.
 type Missing uint8
 
 // The rules for a missing dimension.
 const (
-	MissingPass  Missing = iota // the limit is passed over
-	MissingDeny                 // the request is refused
+	MissingPass  Missing = iota // the limit does not apply
+	MissingDeny                 // the request is denied
 	MissingShare                // all such requests share one bucket
 )
 

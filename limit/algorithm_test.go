@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testEpoch is where test clocks begin: 2026-01-01.
+// testEpoch is the start of test clocks: 2026-01-01.
 const testEpoch = int64(1767225600) * 1e6
 
 func tokenParams(tb testing.TB, rate string, burst int64) Params {
@@ -24,25 +24,25 @@ func tokenParams(tb testing.TB, rate string, burst int64) Params {
 	return p
 }
 
-// TestTokenBucketNoDrift hammers buckets with more requests than they admit, at
-// rates of less than a unit in a microsecond and of more.
+// TestTokenBucketNoDrift sends buckets more requests than they admit, at rates of less
+// than a unit in a microsecond and of more.
 func TestTokenBucketNoDrift(t *testing.T) {
 	for _, rate := range []string{"3/s", "7/s", "999983/d", "1299709/s", "2999999/s", "3000000/s", "1/366d", "1099511627776/366d"} {
 		t.Run(rate, func(t *testing.T) { noDrift(t, rate, 200_000) })
 	}
 }
 
-// noDrift makes n decisions on a bucket that refills less than they ask for, and
-// then takes what is left: all that was admitted is the burst and the exact
-// refill, rounded down once.
+// noDrift makes n decisions on a bucket that refills less than they ask for, and then
+// takes the rest: the admitted units equal the burst and the exact refill, rounded down
+// once.
 func noDrift(t *testing.T, rate string, n int64) {
 	t.Helper()
 	p := tokenParams(t, rate, 1)
-	// Two fifths of the time in which a unit refills, so that most of what is
-	// admitted leaves a fraction of one.
+	// Two fifths of the time in which a unit refills, so that most admissions leave a
+	// fraction of a unit.
 	step := max(1, 2*p.Period/(5*p.Count))
-	// No step refills more than one request takes, and a bucket of two never
-	// overflows: nothing may be missing in the end.
+	// No step refills more than one request takes, and a bucket of two never overflows:
+	// no unit may be missing at the end.
 	cost := (p.Count*(step+1) + p.Period - 1) / p.Period
 	p = tokenParams(t, rate, 2*cost)
 	now, admitted := testEpoch, int64(0)
@@ -67,7 +67,7 @@ func noDrift(t *testing.T, rate string, n int64) {
 	}
 }
 
-// result is a decision with the states it leads to.
+// result is a decision and the states after it.
 type result struct {
 	Verdict
 	Next      State // after the units were taken, if they were allowed
@@ -104,9 +104,8 @@ func anyParams(t *rapid.T, a Algorithm) Params {
 	return p
 }
 
-// history drives a bucket through random decisions, changes of its limit and
-// jumps of the clock, and calls check after each decision with the state
-// before it.
+// history drives a bucket through random decisions, changes of its limit and jumps of the
+// clock. It calls check after each decision with the state before it.
 func history(t *rapid.T, check func(p *Params, before State, now, cost int64, r result)) {
 	a := rapid.SampledFrom([]Algorithm{AlgorithmTokenBucket, AlgorithmSlidingWindow, AlgorithmFixedWindow}).Draw(t, "algorithm")
 	variants := []Params{anyParams(t, a), anyParams(t, a)}
@@ -135,8 +134,8 @@ func history(t *rapid.T, check func(p *Params, before State, now, cost int64, r 
 	}
 }
 
-// TestTruthfulWait holds every denial to its word: the same cost is denied a
-// millisecond before the wait is over, and admitted when it is.
+// TestTruthfulWait checks the wait of every denial: the same cost is denied a millisecond
+// before the wait is over, and admitted when it is over.
 func TestTruthfulWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history(t, func(p *Params, before State, now, cost int64, r result) {
@@ -165,8 +164,8 @@ func TestTruthfulWait(t *testing.T) {
 	})
 }
 
-// TestExpiresMeansUntouched holds Expires to its word: from then on a state and
-// no state decide alike, and a microsecond before they do not both look full.
+// TestExpiresMeansUntouched checks Expires: from that instant on the state and the zero
+// state decide alike, and a microsecond before they do not both look full.
 func TestExpiresMeansUntouched(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history(t, func(p *Params, _ State, now, _ int64, r result) {
@@ -191,7 +190,7 @@ func TestExpiresMeansUntouched(t *testing.T) {
 	})
 }
 
-// TestNeverAboveCapacity bounds what a window or bucket admits at one instant.
+// TestNeverAboveCapacity bounds the units that a window or bucket admits at one instant.
 func TestNeverAboveCapacity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history(t, func(p *Params, _ State, _, cost int64, r result) {
@@ -230,8 +229,8 @@ func TestChangedLimit(t *testing.T) {
 	}
 }
 
-// TestWindowChangedPeriod checks that used units go on counting while the old
-// window runs, and that a raised limit helps at once.
+// TestWindowChangedPeriod checks that used units count while the old window runs, and
+// that a raised limit takes effect at once.
 func TestWindowChangedPeriod(t *testing.T) {
 	minute := Params{Algorithm: AlgorithmFixedWindow, Count: 1, Period: 60e6, Capacity: 1}
 	second := Params{Algorithm: AlgorithmFixedWindow, Count: 100, Period: 1e6, Capacity: 100}
@@ -249,7 +248,7 @@ func TestWindowChangedPeriod(t *testing.T) {
 	}
 }
 
-// TestClockStepsBack checks that a step back mints nothing and freezes nothing.
+// TestClockStepsBack checks that a step back creates no units and freezes no bucket.
 func TestClockStepsBack(t *testing.T) {
 	for _, a := range []Algorithm{AlgorithmTokenBucket, AlgorithmSlidingWindow, AlgorithmFixedWindow} {
 		p := Params{Algorithm: a, Count: 100, Period: 60e6, Capacity: 100}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Bounds are four consecutive boundaries of calendar windows, in microseconds
-// since the epoch. They make three windows: the middle one is the proxy's own,
-// the outer two are there because the store's clock decides.
+// Bounds are four consecutive boundaries of calendar windows, in microseconds since the
+// epoch. They make three windows: the middle one holds the proxy's time. The outer two
+// exist because the store's clock decides.
 type Bounds [4]int64
 
 // window returns the window that holds now.
@@ -20,12 +20,12 @@ func (b *Bounds) window(now int64) (start, end int64, ok bool) {
 	return 0, 0, false
 }
 
-// Calendar cuts time into days or months as people in one time zone see them.
-// Any number of goroutines may use it.
+// Calendar divides time into days or months of one time zone. It is safe for concurrent
+// use.
 type Calendar struct {
 	unit CalendarUnit
 	zone *time.Location
-	// last holds the bounds computed last: they hold for a day or a month.
+	// last holds the bounds computed last; they stay valid for a day or a month.
 	last atomic.Pointer[Bounds]
 }
 
@@ -46,8 +46,8 @@ func (c *Calendar) Bounds(now int64) *Bounds {
 	return b
 }
 
-// boundary returns the first instant of the day or month that lies offset
-// after the one of t.
+// boundary returns the first instant of the day or month that lies offset after that of
+// t.
 func (c *Calendar) boundary(t time.Time, offset int) int64 {
 	year, month, day := t.Date()
 	if c.unit == CalendarMonth {
@@ -64,9 +64,9 @@ func startOfDay(year int, month time.Month, day int, zone *time.Location) time.T
 	t := time.Date(year, month, day, 0, 0, 0, 0, zone)
 	begin, end := t.ZoneBounds()
 	switch got := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC); {
-	case got.Day() != day && got.Before(date): // in a gap, put before it: the day begins where the gap ends
+	case got.Day() != day && got.Before(date): // in a gap, mapped before it: the day begins at the end of the gap
 		return end
-	case got.Day() != day, t.Hour() != 0: // in a gap, put behind it
+	case got.Day() != day, t.Hour() != 0: // in a gap, mapped behind it
 		return begin
 	}
 	// Midnight comes twice when the clocks go back over it: the first counts.

@@ -15,8 +15,7 @@ func zone(tb testing.TB, name string) *time.Location {
 	return z
 }
 
-// TestCalendarDays checks days of 23, 24 and 25 hours, and one whose midnight
-// does not exist.
+// TestCalendarDays checks days of 23, 24 and 25 hours, and one without a midnight.
 func TestCalendarDays(t *testing.T) {
 	for _, c := range []struct {
 		zone, at  string
@@ -47,9 +46,9 @@ func TestCalendarDays(t *testing.T) {
 	}
 }
 
-// TestCalendarBoundsFit walks every zone-sensitive day of years in steps: the
-// moment always lies in the middle window, and windows follow each other. (Samoa
-// had no 30 December 2011: that window is empty.)
+// TestCalendarBoundsFit walks in steps through years of several zones: the instant always
+// lies in the middle window, and windows follow each other. (Samoa had no 30 December
+// 2011: that window is empty.)
 func TestCalendarBoundsFit(t *testing.T) {
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Cairo", "America/Toronto"} {
 		for _, unit := range []CalendarUnit{CalendarDay, CalendarMonth} {

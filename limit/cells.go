@@ -11,21 +11,21 @@ const (
 	MaxCellWeight = 1 << 20
 )
 
-// Cells says which cells share the limits, and which one enforces them here: each of them
-// enforces an own part of every limit. No goroutine may use it while another one does.
+// Cells are the cells that share the limits. Each of them enforces its own part of every
+// limit. Cells is not safe for concurrent use.
 type Cells struct {
-	// Weights are the weights of all cells, from 1 to MaxCellWeight, in an order that all
-	// of them agree on. There are at most MaxCells.
+	// Weights are the weights of all cells, from 1 to MaxCellWeight, in an order on which
+	// all cells agree. There are at most MaxCells.
 	Weights []int64
 	// Own is the index of this cell.
 	Own int
 
-	known map[int64][2]int64 // shares that were worked out before: the own and the smallest
+	known map[int64][2]int64 // computed shares: this cell's and the smallest
 }
 
-// Share returns this cell's part of n units, from 1 to MaxCapacity. The parts of all cells
-// add up to n exactly, unless there are more cells than units: each of them has at least
-// one.
+// Share returns this cell's part of n units, from 1 to MaxCapacity. The parts of all
+// cells add up to n exactly, unless there are more cells than units: each cell has at
+// least one.
 func (c *Cells) Share(n int64) int64 {
 	own, _ := c.shares(n)
 	return own
@@ -46,9 +46,9 @@ func (c *Cells) shares(n int64) (own, smallest int64) {
 }
 
 // DivideByWeight divides n units by weights, by the method of the largest remainder: the
-// parts are whole numbers, add up to n, and differ from what is exact by less than one. No
-// part is below one: those that would be take theirs from the others, and add up to more
-// than n where n is less than there are parts.
+// parts are whole numbers, add up to n, and differ from the exact parts by less than one.
+// No part is below one: parts that would be are raised to one, at the expense of the
+// others. If n is less than the number of parts, the parts add up to more than n.
 func DivideByWeight(n int64, weights []int64) []int64 {
 	parts := make([]int64, len(weights))
 	var rest []int // those of which the part is not decided
@@ -73,8 +73,8 @@ func DivideByWeight(n int64, weights []int64) []int64 {
 	return parts
 }
 
-// divide divides n units among some of the parts, in their order where remainders are
-// equal.
+// divide divides n units among some of the parts. Among equal remainders the order of
+// some decides.
 func divide(n int64, weights []int64, some []int, parts []int64) {
 	total := int64(0)
 	for _, i := range some {
@@ -93,8 +93,9 @@ func divide(n int64, weights []int64, some []int, parts []int64) {
 	}
 }
 
-// divide makes a compiled limit this cell's part of it. It admits at least the largest cost
-// that the limit declares, if a bucket of that size can be counted exactly.
+// divide replaces a compiled limit by this cell's part of it. The part admits at least
+// the largest cost that the limit declares, if a bucket of that size can be counted
+// exactly.
 func (c *compiler) divide(l *Limit) {
 	if c.opts.Cells == nil || l.Action != ActionLimit {
 		return
@@ -107,7 +108,7 @@ func (c *compiler) divide(l *Limit) {
 	}
 	part := l.Rate
 	var capacity int64
-	if l.Params.Algorithm == AlgorithmTokenBucket { // of which only the bucket has to hold a cost
+	if l.Params.Algorithm == AlgorithmTokenBucket { // only its capacity has to hold a cost
 		capacity = share(l.Params.Capacity, least)
 		part.Count = share(part.Count, 1)
 	} else {
@@ -115,18 +116,18 @@ func (c *compiler) divide(l *Limit) {
 		capacity = part.Count
 	}
 	params, err := part.params(l.Params.Algorithm, capacity)
-	if err != nil { // a rate that was rounded down: the largest bucket that it fills in time
+	if err != nil { // the rate was rounded down: use the largest bucket that it fills in time
 		params.Capacity = mulDivAtMost(maxFullTime, params.Count, params.Period, MaxCapacity)
 	}
 	if l.Params.Algorithm == AlgorithmTokenBucket && l.CountsAddresses() {
-		// So that it is kept no longer than the limit of all cells would be.
+		// The key of the part must not live longer than that of the whole limit would.
 		params.Capacity = max(1, min(params.Capacity, mulDivAtMost(l.Params.FullTime(), params.Count, params.Period, MaxCapacity)))
 	}
 	l.Rate, l.Params = part, params
 }
 
-// Most returns how many units a bucket of a limit can admit at the most in a time, in
-// microseconds, that begins and ends with one of its windows where those fit into it.
+// Most returns how many units a bucket of a limit can admit at most in t microseconds.
+// For windows the time begins and ends with a window if windows fit into it.
 func (p *Params) Most(t int64) int64 {
 	if p.Algorithm == AlgorithmTokenBucket {
 		return p.Capacity + mulDivAtMost(t, p.Count, p.Period, MaxCapacity)

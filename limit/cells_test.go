@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDivideByWeight: the parts of a limit add up to it, none is below one, each is what
-// is exact but for less than a unit, and equal weights get equal parts.
+// TestDivideByWeight checks that the parts of a limit add up to it, that none is below
+// one, that each differs from the exact part by less than a unit, and that equal weights
+// get equal parts.
 func TestDivideByWeight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.Int64Range(1, 50), rapid.Int64Range(1, MaxCapacity)).Draw(t, "n")
@@ -43,7 +44,7 @@ func TestDivideByWeight(t *testing.T) {
 	})
 }
 
-// TestDivideByWeightExamples: what people would work out by hand.
+// TestDivideByWeightExamples compares the parts with ones worked out by hand.
 func TestDivideByWeightExamples(t *testing.T) {
 	for _, c := range []struct {
 		n       int64
@@ -54,7 +55,7 @@ func TestDivideByWeightExamples(t *testing.T) {
 		{100, []int64{1, 1, 2}, []int64{25, 25, 50}},
 		{10, []int64{9, 1}, []int64{9, 1}},
 		{10, []int64{1000, 1, 1}, []int64{8, 1, 1}},
-		{2, []int64{5, 5, 1}, []int64{1, 1, 1}}, // three cells, and each admits something
+		{2, []int64{5, 5, 1}, []int64{1, 1, 1}}, // three cells, and each admits at least one unit
 		{1, []int64{7}, []int64{1}},
 	} {
 		if got := DivideByWeight(c.n, c.weights); !slices.Equal(got, c.want) {
@@ -84,8 +85,9 @@ func compileOne(t *testing.T, spec RuleSpec, opts CompileOptions) *Limit {
 	return set.TenantLimits("acme")[0]
 }
 
-// TestCompileForCells: rate, burst and slots are divided each, whatever the algorithm; a
-// cell admits the largest cost there is, and it is said where the parts add up to more.
+// TestCompileForCells checks that rate, burst and slots are each divided, for every
+// algorithm, that a cell admits the largest declared cost, and that RoundedUp is set if
+// the parts add up to more than the limit.
 func TestCompileForCells(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -120,7 +122,7 @@ func TestCompileForCells(t *testing.T) {
 	}
 }
 
-// TestMost: what the parts admit in a time is no more than what the limit does.
+// TestMost checks that the parts together admit no more in a time than the limit does.
 func TestMost(t *testing.T) {
 	const minute = 60e6
 	for _, c := range []struct {

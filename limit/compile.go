@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// DefaultMaxLevels is how many enforced limits one request may meet unless the
-// file says otherwise: each costs the store work.
+// DefaultMaxLevels is how many enforced limits may apply to one request unless the file
+// sets another number. Each limit costs the store work.
 const DefaultMaxLevels = 8
 
 // CompileOptions are the settings that a limits file is checked against.
 type CompileOptions struct {
-	// Version names the content, for Set.Version.
+	// Version becomes Set.Version.
 	Version string
 	// IPMaxTTL is the longest a key that holds a hashed address may live, in
 	// microseconds.
@@ -22,18 +22,18 @@ type CompileOptions struct {
 	// Strict also demands on_error on every limit, and IPSecret if a limit
 	// counts addresses.
 	Strict bool
-	// IPSecret says that addresses are hashed with a secret from a file.
+	// IPSecret reports that addresses are hashed with a secret from a file.
 	IPSecret bool
-	// IDs are those of another set, for one that is to be tried beside it.
+	// IDs are the Set.IDs of the set beside which this one is tried; nil without a trial.
 	IDs []string
-	// Cells has a part of each limit enforced, unless it is nil.
+	// Cells divides each limit among cells, unless it is nil.
 	Cells *Cells
-	// Pause is called now and then while many tenants are compiled, unless it is nil.
+	// Pause is called regularly while many tenants are compiled, unless it is nil.
 	Pause func()
 }
 
-// Compile turns a document into a set. It lists every mistake, as a *Problems;
-// warnings are things that are allowed and seldom meant.
+// Compile turns a document into a set. The error, a *Problems, lists every mistake.
+// Warnings are valid settings that are seldom intended.
 func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, err error) {
 	c := &compiler{
 		doc: doc, opts: opts,
@@ -56,7 +56,7 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 	return c.set, c.warnings, nil
 }
 
-// compiler collects what Compile works out.
+// compiler holds the state and the results of Compile.
 type compiler struct {
 	doc  *Document
 	opts CompileOptions
@@ -67,7 +67,7 @@ type compiler struct {
 	plans      map[string]*plan
 	tenants    map[string]*ruleset
 	shared     []*Limit
-	limits     []*Limit // of everybody
+	limits     []*Limit // of all tenants
 	ordinals   map[string]int
 	checked    map[[2]int]bool // pairs of lines already reported as ties
 
@@ -122,8 +122,8 @@ func (c *compiler) compileHead() {
 	}
 }
 
-// maxFieldValues bounds the buckets that one limit may have in a tenant's hash:
-// a hash expires only as a whole.
+// maxFieldValues bounds the buckets that one limit may have in a tenant's hash: a hash
+// expires only as a whole.
 const maxFieldValues = 1000
 
 func (c *compiler) compileDimensions() {
@@ -166,7 +166,7 @@ func (c *compiler) compilePlan(spec *PlanSpec) {
 	}
 }
 
-// checkIDs holds ids unique over each plan and shared together.
+// checkIDs checks that ids are unique over each plan and the shared limits together.
 func (c *compiler) checkIDs() {
 	sharedIDs := map[string]*Limit{}
 	for _, l := range c.shared {
@@ -207,8 +207,8 @@ func (c *compiler) checkReplaces() {
 	}
 }
 
-// checkReplaced holds a limit to replacing only coarser ones: that also keeps
-// limits from replacing each other in a circle.
+// checkReplaced checks that a limit replaces only coarser ones. That also prevents limits
+// from replacing each other in a circle.
 func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
 	find := func(name string) *Limit {
 		i := slices.IndexFunc(p.limits, func(l *Limit) bool { return l.ID == name })
@@ -239,7 +239,7 @@ func isFiner(finer, coarser []string) bool {
 	return len(finer) > len(coarser)
 }
 
-// register gives a limit its place in the set.
+// register adds a limit to the set and sets its order.
 func (c *compiler) register(l *Limit) {
 	l.Order = len(c.limits)
 	c.limits = append(c.limits, l)
@@ -249,7 +249,7 @@ func (c *compiler) register(l *Limit) {
 	l.Ordinal = c.ordinal(l.ID)
 }
 
-// ordinal returns the place of an id in the set's list of them.
+// ordinal returns the index of an id in the set's list of ids.
 func (c *compiler) ordinal(id string) int {
 	n, ok := c.ordinals[id]
 	if !ok {
@@ -260,7 +260,7 @@ func (c *compiler) ordinal(id string) int {
 	return n
 }
 
-// quote puts user text into a message: bounded, control characters escaped.
+// quote quotes user text for a message: bounded, control characters escaped.
 func quote(s string) string {
 	if len(s) > 64 {
 		s = strings.ToValidUTF8(s[:64], "") + "..."
@@ -277,8 +277,8 @@ func keys[V any](m map[string]V) []string {
 	return out
 }
 
-// sortByOrder sorts limits as the file has them. Of tenants that were compiled one by one
-// it knows no order, and takes that of their names.
+// sortByOrder sorts limits in the order of the file. Tenants that were compiled one by
+// one have no order there, and are sorted by their names.
 func sortByOrder(limits []*Limit) {
 	slices.SortFunc(limits, func(a, b *Limit) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Tenant, b.Tenant))

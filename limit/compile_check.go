@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkDefaults warns of what a limits file leaves unsaid.
+// checkDefaults warns of settings that a limits file leaves to their defaults.
 func (c *compiler) checkDefaults() {
 	if !c.doc.DefaultPlan.Set() {
 		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits")
@@ -30,8 +30,8 @@ func (c *compiler) checkDefaults() {
 	}
 }
 
-// warnMissing warns of a limit that a request can slip past by leaving out a
-// dimension, when its plan has no limit that would hold the request then.
+// warnMissing warns of a limit that a request can avoid by leaving out a dimension, if no
+// other limit of its plan applies to the request then.
 func (c *compiler) warnMissing(l *Limit) {
 	if l.Missing != MissingPass || l.Mode != ModeEnforce || l.Plan == "" {
 		return
@@ -53,7 +53,7 @@ func (c *compiler) warnMissing(l *Limit) {
 	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, quote(l.ID), l.Plan)
 }
 
-// Expect says what one limit costs the store, for people who plan capacity.
+// Expect describes the cost of one limit for the store, for capacity planning.
 type Expect struct {
 	Limit *Limit
 	Text  string
@@ -103,8 +103,8 @@ func (l *Limit) byText() string {
 	return strings.Join(names, " and ")
 }
 
-// MaxEnforced returns the largest number of enforced limits that one request
-// can meet, over all plans and tenants.
+// MaxEnforced returns the largest number of enforced limits that can apply to one
+// request, over all plans and tenants.
 func (s *Set) MaxEnforced() int {
 	most := s.defaultPlan.enforced()
 	for _, r := range s.byPlan {
@@ -116,7 +116,7 @@ func (s *Set) MaxEnforced() int {
 	return most
 }
 
-// enforced returns how many enforced limits one request can meet.
+// enforced returns how many enforced limits can apply to one request.
 func (r *ruleset) enforced() int {
 	n := 0
 	for _, g := range r.groups {

@@ -2,7 +2,7 @@ package limit
 
 import "fmt"
 
-// compileSlots reads how many slots a limit of concurrency has.
+// compileSlots reads the number of slots of a limit of concurrency.
 func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 	for _, t := range []struct {
 		text  Text
@@ -26,7 +26,7 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 	c.checkAddressTTL(spec, l)
 }
 
-// checkOneByOne refuses what units that end one by one cannot do.
+// checkOneByOne rejects settings that limits with expiring units do not support.
 func (c *compiler) checkOneByOne(spec *RuleSpec, l *Limit) {
 	if l.Store != PlacementShared {
 		c.fail(spec.Store.Line, "store", "a %s lives in the store, exact for all: remove it, or choose another algorithm", l.Params.Algorithm)

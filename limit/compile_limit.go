@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// compileLimit compiles one limit of a plan or of the shared ones. It returns
-// nil when the limit has no usable id.
+// compileLimit compiles one limit of a plan or one shared limit. It returns nil if the
+// limit has no usable id.
 func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Limit {
 	l := &Limit{ID: spec.ID.Value, Plan: planName, Line: spec.Line, layer: layer}
 	if !spec.ID.Set() {
@@ -42,8 +42,8 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	return l
 }
 
-// validWord reports whether s can be an id or a dimension's name: its alphabet
-// has none of the characters that mean something in a bucket's name.
+// validWord reports whether s can be an id or a dimension's name: its alphabet has none
+// of the characters with a meaning in a bucket's name.
 func validWord(s string) bool {
 	for i := range len(s) {
 		switch b := s[i]; {
@@ -135,7 +135,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.code())
 }
 
-// compileDimension reads one element of by: a dimension, or a chain of them.
+// compileDimension reads one element of by: a dimension, or a chain of dimensions.
 func (c *compiler) compileDimension(element Text) dimension {
 	d := dimension{text: element.Value, label: ";" + element.Value}
 	names := strings.Split(element.Value, "|")
@@ -155,7 +155,7 @@ func (c *compiler) compileDimension(element Text) dimension {
 	return d
 }
 
-// checkDimensionName reports a name that no request can have.
+// checkDimensionName reports a dimension name that no request can have.
 func (c *compiler) checkDimensionName(name Text, field string) {
 	if !validWord(name.Value) {
 		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores", quote(name.Value))
@@ -187,7 +187,7 @@ func (c *compiler) compileWhen(spec *RuleSpec, l *Limit) {
 	for _, w := range spec.When {
 		field := "when." + w.Dim.Value
 		if !w.Pattern.Set() {
-			continue // it could not be read, which has been reported
+			continue // it could not be read, which is reported already
 		}
 		c.checkDimensionName(w.Dim, "when")
 		cond, err := parseCondition(w.Dim.Value, w.Pattern.Value)
@@ -232,7 +232,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		return
 	}
 	if spec.Slots.Set() && l.Params.Algorithm == 0 {
-		return // a word that is nearly concurrency
+		return // a misspelling of concurrency
 	}
 	if spec.Slots.Set() {
 		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove it, or say so")
@@ -307,7 +307,7 @@ func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 	l.calendar = NewCalendar(l.Rate.Calendar, l.Zone)
 }
 
-// checkAddressTTL holds hashed addresses to the time they may be kept.
+// checkAddressTTL checks that buckets with hashed addresses do not outlive IPMaxTTL.
 func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 	if !l.CountsAddresses() {
 		return

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// pauseEvery is after how many tenants there is a pause: a tenth of a millisecond or two.
+// pauseEvery is the number of tenants between two pauses: a tenth of a millisecond or
+// two.
 const pauseEvery = 64
 
-// compileRulesets makes what applies to each plan and to each tenant listed.
+// compileRulesets makes the rulesets of the plans and of the listed tenants.
 func (c *compiler) compileRulesets() {
 	for _, spec := range c.doc.Plans {
 		p := c.plans[spec.Name.Value]
@@ -65,7 +66,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	c.tenants[spec.Name.Value] = c.ruleset(planName, limits, spec.Name.Line)
 }
 
-// override replaces one of limits by what the tenant makes of it.
+// override replaces one of limits by the tenant's override of it.
 func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*Limit) {
 	field := "tenants." + tenant.Name.Value + ".overrides"
 	i := slices.IndexFunc(limits, func(l *Limit) bool { return l.ID == o.ID.Value })
@@ -93,7 +94,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	limits[i] = l
 }
 
-// merge lays the fields of an override over the limit it changes.
+// merge returns the limit base with the fields that the override sets.
 func merge(base, o *RuleSpec) RuleSpec {
 	m := *base
 	m.Line, m.ID = o.Line, o.ID
@@ -126,7 +127,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 		switch {
 		case f.from.Set():
 			*f.to = *f.from
-		case f.to.Set(): // what is wrong with it here is the override's doing
+		case f.to.Set(): // mistakes in it are mistakes of the override
 			f.to.Line = o.Line
 		}
 	}
@@ -136,7 +137,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 	return m
 }
 
-// ruleset arranges limits, with the shared ones, by level and group.
+// ruleset groups limits, with the shared ones, by level and group.
 func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset {
 	r := &ruleset{plan: planName}
 	index := map[string]int{}
@@ -165,8 +166,8 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 	return r
 }
 
-// compareTurn orders limits as they are tried: by rank, and those that watch
-// before those that decide, so that a trial of a limit sees what it sees.
+// compareTurn orders limits as they are tried: by rank, and shadow limits before enforced
+// ones, so that a limit in shadow mode sees the same requests as when it is enforced.
 func compareTurn(a, b *Limit) int {
 	if rank := compareRank(a, b); rank != 0 {
 		return rank
@@ -174,20 +175,20 @@ func compareTurn(a, b *Limit) int {
 	return cmp.Compare(b.Mode, a.Mode)
 }
 
-// groupKey names the group in which l competes. A ban that counts by nothing
-// competes with nobody.
+// groupKey returns the key of the group in which l competes. A ban that counts by no
+// dimension competes with no other limit.
 func (l *Limit) groupKey() string {
 	if l.Action == ActionDeny && !l.byTenant && len(l.by) == 0 {
 		return "deny:" + l.ID
 	}
-	if l.slots { // what only RL.ACQUIRE meets replaces nothing that others meet
+	if l.slots { // a limit that only RL.ACQUIRE checks replaces none that other requests need
 		return "slots:" + strings.Join(l.Level(), ",") + ":" + l.Group
 	}
 	return "level:" + strings.Join(l.Level(), ",") + ":" + l.Group
 }
 
-// checkTies reports limits of one group that are equally specific and that one
-// request could meet. Watching limits do not compete with deciding ones.
+// checkTies reports limits of one group that are equally specific and that one request
+// could match. Shadow limits do not compete with enforced ones.
 func (c *compiler) checkTies(g []*Limit) {
 	for i, a := range g {
 		for _, b := range g[i+1:] {
@@ -208,7 +209,7 @@ func (c *compiler) checkTies(g []*Limit) {
 	}
 }
 
-// checkTenantConditions reports conditions on tenants that never see the limit.
+// checkTenantConditions reports conditions on tenants to which the limit never applies.
 func (c *compiler) checkTenantConditions() {
 	for _, l := range c.set.Limits {
 		if l.layer != layerPlan {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// condition is one entry of `when`: a dimension and the pattern its value has
-// to match.
+// condition is one entry of `when`: a dimension and the pattern that its value has to
+// match.
 type condition struct {
 	property
 	text   string
@@ -72,8 +72,8 @@ func (c *condition) holds(req *Request) bool {
 	return strings.HasPrefix(v, c.prefix)
 }
 
-// length is how long the pattern is, for the rule that the longer beats the
-// shorter: bytes of a prefix, bits of a block.
+// length returns the length of the pattern, in bytes of a prefix or bits of a block: the
+// limit with the longer pattern wins.
 func (c *condition) length() int {
 	if c.kind == propertyIP {
 		return c.net.Bits()
@@ -81,8 +81,8 @@ func (c *condition) length() int {
 	return len(c.prefix)
 }
 
-// meets reports whether some value satisfies both conditions, which are on the
-// same dimension.
+// meets reports whether some value satisfies both conditions, which are on the same
+// dimension.
 func (c *condition) meets(other *condition) bool {
 	switch {
 	case c.kind == propertyIP:
@@ -98,8 +98,8 @@ func (c *condition) meets(other *condition) bool {
 	}
 }
 
-// compareRank orders limits of one group: negative when a is the more specific
-// one and applies where both match, 0 for a tie.
+// compareRank orders limits of one group. It is negative if a is more specific and
+// applies where both match, and 0 for a tie.
 func compareRank(a, b *Limit) int {
 	if a.layer != b.layer {
 		return int(b.layer) - int(a.layer)

@@ -8,8 +8,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestCosts: a limit with a cost takes that of every request, one with a max_cost
-// admits no dearer request, ever, and the others go by what the request costs.
+// TestCosts checks that a limit with a cost charges it for every request, that a limit
+// with a max_cost never admits a larger cost, and that the others charge the request's
+// cost.
 func TestCosts(t *testing.T) {
 	set := parse(t, `
 version: 1
@@ -26,7 +27,7 @@ tenants:
 	for _, c := range []struct {
 		tenant string
 		cost   int64
-		want   string // what is left in each limit, or never
+		want   string // the units left in each limit, or never
 	}{
 		{"t", 1, "plain 9, fixed 7, capped 9, window 9"},
 		{"t", 4, "plain 6, fixed 7, capped 6, window 6"},

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Source says who decided.
+// Source is the part that decided.
 type Source uint8
 
 // The sources of a decision.
 const (
-	SourceNone     Source = iota // nobody yet
+	SourceNone     Source = iota // not decided yet
 	SourceStore                  // the store
-	SourceLease                  // units this proxy held
-	SourceCache                  // a refusal it remembered
-	SourceBackstop               // this instance's share, because the store is sick
+	SourceLease                  // units that this proxy held on lease
+	SourceCache                  // a denial in its deny cache
+	SourceBackstop               // this instance's share, because the store is unavailable
 	SourcePolicy                 // no limit matched, a ban, or a limit that fails closed
 	// NumSources is the number of sources, for tables indexed by them.
 	NumSources
@@ -38,8 +38,8 @@ func (s Source) String() string {
 	}
 }
 
-// Item is one limit bound to one bucket for one request. The stages of a
-// decision fill in its verdict and who gave it.
+// Item is one limit bound to one bucket for one request. The stages of a decision fill in
+// its verdict and source.
 type Item struct {
 	Limit  *Limit
 	Name   []byte  // the bucket's name
@@ -47,50 +47,51 @@ type Item struct {
 	TagLen int     // Name[:TagLen] is the same for all buckets that are decided together
 	Cost   int64   // units
 	Bounds *Bounds // of calendar windows
-	// LeaseWanted is how many more checks like this one the call may take at once, for a
-	// lease, and LeaseGranted how many of them it took. All items of a call have the same.
+	// LeaseWanted is how many more checks like this one the call may take in advance for
+	// a lease, and LeaseGranted how many of them it took. All items of a call have the
+	// same values.
 	LeaseWanted, LeaseGranted int64
-	// Retry says that the store wants to be asked again for the call that begins with
-	// the item: it has not decided it, nor tried to.
+	// Retry reports that the store must be called again for the call that begins with the
+	// item: the store has neither decided it nor tried to.
 	Retry bool
-	// RecordKey is of an item that is given back the key under which its call's answer is
-	// kept, which is wrong from then on; nil if there is none.
+	// RecordKey is the record key of the call of an item that is refunded: the record is
+	// void then. It is nil if there is none.
 	RecordKey []byte
-	// Replayed says that the store gave the answer before: nothing was taken now. Recorded
-	// says that it keeps it now if it granted the call.
+	// Replayed reports that the store returned a recorded answer: the call took nothing.
+	// Recorded reports that the store has a record of the answer if it granted the call.
 	Replayed, Recorded bool
-	// Local says that this instance's share decided, not units of the store's.
+	// Local reports that this instance's share decided, not the store.
 	Local bool
 
 	Verdict
 	Source Source // SourceNone until the item is decided
-	// State is the bucket of an item that the store denied, and At the store's time of it,
-	// in microseconds since the epoch.
+	// State is the bucket of an item that the store denied, and At the store's time of
+	// it, in microseconds since the epoch.
 	State State
 	At    int64
 }
 
-// Enforced reports whether the item's verdict counts for the answer.
+// Enforced reports whether the item's verdict counts for the decision.
 func (it *Item) Enforced() bool { return it.Limit.Mode == ModeEnforce }
 
-// Denies reports whether the item is decided, and refuses the request.
+// Denies reports whether the item is decided and denies the request.
 func (it *Item) Denies() bool { return it.Source != SourceNone && !it.Allowed }
 
-// Call is a run of items, Items[First:Last] of a Buffer, that are decided
-// together, all or nothing: they live in one slot.
+// Call is a run of items, Items[First:Last] of a Buffer, that are decided together, all
+// or nothing: their buckets are in one hash slot.
 type Call struct {
 	First, Last int
-	// Local says that each instance decides it by its share, without the store.
+	// Local reports that each instance decides the call by its share, without the store.
 	Local bool
-	// RecordKey, unless nil, is the key under which the store keeps for Keep that it granted
-	// the call, to say so again to the same one; it is in the slot of the buckets. Hold
-	// says that what is kept can be settled.
+	// RecordKey, unless nil, is the key under which the store records for RecordTTL that
+	// it granted the call, to replay the answer to an equal one. The key is in the hash
+	// slot of the buckets. Hold is set if the record can be settled.
 	RecordKey []byte
 	RecordTTL time.Duration
 	Hold      Hold
 }
 
-// HashSlot returns the hash slot in which the item's bucket lives.
+// HashSlot returns the hash slot of the item's bucket.
 func (it *Item) HashSlot() uint16 { return HashSlot(it.Name[:it.KeyLen]) }
 
 // Decision is the answer to one request.
@@ -115,17 +116,17 @@ func (d *Decision) LimitID() string {
 	return d.Binding.ID
 }
 
-// Merge makes the decision out of a request's items: all enforced ones must
-// admit. When they do, the one with the least left binds, else the denying one
-// with the longest wait; ties go to the first by Limit.Order. RetryAfter is the
-// true wait, without jitter.
+// Merge makes the decision from a request's items: all enforced ones must admit. If they
+// do, the one with the smallest part of its capacity left binds, else the denying one
+// with the longest wait. Ties go to the first by Limit.Order. RetryAfter is the true
+// wait, without jitter.
 func Merge(items []Item) Decision {
 	d := Decision{Allowed: true, Limit: -1, Remaining: -1, Source: SourcePolicy, Item: -1}
 	degraded, refused := false, false
 	for i := range items {
 		it := &items[i]
 		if !it.Enforced() || it.Source == SourceNone {
-			continue // an item is left undecided only when another one denies
+			continue // an item stays undecided only when another one denies
 		}
 		degraded = degraded || it.Source == SourceBackstop
 		refused = refused || it.Source == SourcePolicy && !it.Allowed

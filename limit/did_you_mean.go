@@ -1,7 +1,7 @@
 package limit
 
-// didYouMean returns "; did you mean X?" for the candidate nearest to word, or
-// nothing when none is near.
+// didYouMean returns "; did you mean X?" for the candidate nearest to word, or "" if none
+// is near.
 func didYouMean(word string, candidates []string) string {
 	if s := Nearest(word, candidates); s != "" {
 		return "; did you mean " + s + "?"
@@ -9,8 +9,8 @@ func didYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// Nearest returns the candidate that a slip of the keyboard most likely turned
-// into word: at most a third of its letters differ. It returns "" for none.
+// Nearest returns the candidate of which word is most likely a misspelling: at most a
+// third of its letters differ. It returns "" if there is none.
 func Nearest(word string, candidates []string) string {
 	if len(word) > MaxNameBytes {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Document is a limits file as it was written: text with the line it stands
-// on. Package config reads it, Compile gives it meaning.
+// Document is a limits file as it was written: text with line numbers. Package config
+// reads it, and Compile interprets it.
 type Document struct {
 	File        string
 	Version     Text
@@ -15,12 +15,12 @@ type Document struct {
 	Dimensions  []DimensionSpec
 	Plans       []PlanSpec
 	Shared      []RuleSpec
-	// Tenants calls each for one tenant after the other, of which there may be many. What it
-	// is given lives only until it returns. Nil means none.
+	// Tenants calls each for one tenant after the other, of which there may be many. The
+	// TenantSpec is valid until each returns. Nil means no tenants.
 	Tenants func(each func(*TenantSpec))
 }
 
-// Text is a scalar and the line it stands on; line 0 means that it is absent.
+// Text is a scalar and its line; line 0 means that it is absent.
 type Text struct {
 	Value string
 	Line  int
@@ -41,8 +41,8 @@ type PlanSpec struct {
 	Limits []RuleSpec
 }
 
-// TenantSpec gives a tenant its plan and overrides limits of it; the ID of an
-// override is the limit it changes.
+// TenantSpec assigns a plan to a tenant and overrides limits of it; the ID of an override
+// is that of the limit it changes.
 type TenantSpec struct {
 	Name      Text
 	Plan      Text
@@ -76,17 +76,16 @@ type RuleSpec struct {
 // WhenSpec is one condition of a limit.
 type WhenSpec struct{ Dim, Pattern Text }
 
-// Problem is a mistake in a limits file, or something that its author should
-// know.
+// Problem is a mistake in a limits file, or a warning for its author.
 type Problem struct {
 	Line  int
 	Field string
-	Text  string // what is wrong and what would be right
-	// Redis says that it matters only with a Redis behind.
+	Text  string // the mistake and its correction
+	// Redis reports that the problem matters only if the store is Redis.
 	Redis bool
 }
 
-// Problems lists everything wrong with a file. It is an error.
+// Problems lists all mistakes in a file. It is an error.
 type Problems struct {
 	File string
 	List []Problem

@@ -5,40 +5,42 @@ import (
 	"sort"
 )
 
-// UnitLog is what a bucket holds whose units end one by one. Those of a sliding log end
-// a period after they were taken: no period, wherever it begins, has more of them than
-// the limit. The slots of concurrency end when their holder's time is up, or gives them
-// back. The zero UnitLog is an empty bucket. They belong to one goroutine at a time.
+// UnitLog is the content of a bucket whose units expire one by one. Units of a sliding
+// log expire a period after they were taken: no period, wherever it begins, has more of
+// them than the limit. Slots of concurrency expire when their holder's time is over, or
+// when the holder returns them. The zero UnitLog is an empty bucket. It is not safe for
+// concurrent use.
 type UnitLog struct {
 	// units are in the order of at, from oldest.
 	units []unit
 }
 
-// unit is some units that end together.
+// unit is some units that expire together.
 type unit struct {
-	at     int64 // of a log when they were taken, of concurrency when the slot ends
+	at     int64 // when the units of a log were taken; when a slot expires
 	n      int64
 	holder string // of a slot
 }
 
 // Slots of a State under AlgorithmSlidingLog and AlgorithmConcurrency. Such a state is
-// no more than what a decision needs to know of the Units.
+// only the part of the UnitLog that one decision needs.
 const (
-	uUsed     = iota // units that have not ended
-	nextFit          // when a check fits again that no longer does after as many as fit
-	uLast            // when the last unit ends
-	newExpiry        // when a unit would end that is taken now
+	uUsed     = iota // units that have not expired
+	nextFit          // when a check fits again, after as many equal checks as fit now
+	uLast            // when the last unit expires
+	newExpiry        // when a unit expires that is taken now
 	prevLast         // uLast before the last check
 )
 
 // MaxLogUnits bounds the units of a sliding log, and MaxSlots the slots of a limit of
-// concurrency: each is kept by itself.
+// concurrency: each unit is stored separately.
 const (
 	MaxLogUnits = 1_000
 	MaxSlots    = 10_000
 )
 
-// ExpiresPerUnit reports whether a bucket's units end one by one, so that it is Units.
+// ExpiresPerUnit reports whether a bucket's units expire one by one, so that its content
+// is a UnitLog.
 func (a Algorithm) ExpiresPerUnit() bool {
 	return a == AlgorithmSlidingLog || a == AlgorithmConcurrency
 }
@@ -51,11 +53,11 @@ func (p *Params) span() int64 {
 	return 0
 }
 
-// State returns what a decision at now about units at a cost needs to know, see Decide,
-// where slots are held for hold microseconds.
+// State returns the state for a decision at now about units at a cost, see Decide, where
+// slots are held for hold microseconds.
 //
-// Rewritten says that the clock stepped back behind units of a log: they count as taken
-// now, and must be stored so even after a denial.
+// Rewritten reports that the clock stepped back behind units of a log: they count as
+// taken now, and must be stored so even after a denial.
 func (u *UnitLog) State(p *Params, now, cost, hold int64) (s State, rewritten bool) {
 	live := u.live(p, now)
 	for i := range live {
@@ -81,12 +83,12 @@ func (u *UnitLog) State(p *Params, now, cost, hold int64) (s State, rewritten bo
 	return s, rewritten
 }
 
-// UnitLogState returns the state of units that somebody else keeps: how many have not
-// ended, when a check fits that no longer does after as many as fit, when the last ends,
-// and when one would that is taken now; the instants in microseconds.
+// UnitLogState returns the state of units that another process stores: how many have not
+// expired, when a check fits again after as many as fit now, when the last unit expires,
+// and when a unit expires that is taken now. The instants are in microseconds.
 func UnitLogState(used, fits, last, mine int64) State { return State{used, fits, last, mine, last} }
 
-// live returns the units that have not ended.
+// live returns the units that have not expired.
 func (u *UnitLog) live(p *Params, now int64) []unit {
 	first := sort.Search(len(u.units), func(i int) bool { return u.units[i].at+p.span() > now })
 	return u.units[first:]
@@ -109,7 +111,7 @@ func at(p *Params, live []unit, now, n int64) (int64, bool) {
 	return 0, false
 }
 
-// decideUnitLog decides by the state of Units.
+// decideUnitLog decides by the state of a UnitLog.
 func decideUnitLog(p *Params, s *State, now, cost int64) (v Verdict) {
 	if p.Algorithm == AlgorithmSlidingLog {
 		v.Window, v.Left = now, p.Period
@@ -129,8 +131,8 @@ func decideUnitLog(p *Params, s *State, now, cost int64) (v Verdict) {
 	return v
 }
 
-// Take takes units now, none for 0, which end when the state says that was made for
-// it, for a holder. What has ended is forgotten.
+// Take takes units now for a holder, none for 0. They expire at the instant in s, which
+// is the result of State for them. Take removes expired units.
 func (u *UnitLog) Take(p *Params, now, units int64, s *State, holder string) {
 	u.units = slices.Delete(u.units, 0, len(u.units)-len(u.live(p, now)))
 	if p.Algorithm == AlgorithmSlidingLog {
@@ -141,7 +143,7 @@ func (u *UnitLog) Take(p *Params, now, units int64, s *State, holder string) {
 	}
 }
 
-// setBack makes units of a clock that was set back ones of now.
+// setBack moves units that lie after now, because the clock was set back, to now.
 func (u *UnitLog) setBack(now int64) {
 	n := int64(0)
 	for last := len(u.units) - 1; last >= 0 && u.units[last].at > now; last-- {
@@ -166,12 +168,13 @@ func (u *UnitLog) add(one unit) {
 	u.units = slices.Insert(u.units, i, one)
 }
 
-// LatestUnits stands for the instant of the latest units of a log, in Give.
+// LatestUnits stands for the instant of the latest units of a log, in Release.
 const LatestUnits = -1
 
-// Release gives units of a log back at now that were taken at the instant window, or the latest,
-// or the slot of a holder, and returns how many there were. Where the clock was set back since
-// they were taken, they are the latest: a check may have made all units ones of its own time.
+// Release returns units to the bucket at now: those of a log that were taken at the
+// instant window, or the latest ones, or the slot of a holder. It returns how many units
+// it removed. If the clock was set back since they were taken, it removes the latest: a
+// check may have moved all units to its own time.
 func (u *UnitLog) Release(now, units, window int64, holder string) (given int64) {
 	if window > now {
 		window = LatestUnits
@@ -190,8 +193,9 @@ func (u *UnitLog) Release(now, units, window int64, holder string) (given int64)
 	return given
 }
 
-// Overdraw takes units from a log that may not have them: at most so many as it holds more. The
-// log may be one of a longer period now: what has ended by p stays.
+// Overdraw takes units from a log that may not have them, up to twice its capacity in
+// all. Units that have expired by p stay, because the log may belong to a limit with a
+// longer period now.
 func (u *UnitLog) Overdraw(p *Params, now, units int64) {
 	s, _ := u.State(p, now, 1, 0)
 	u.setBack(now)
@@ -200,7 +204,8 @@ func (u *UnitLog) Overdraw(p *Params, now, units int64) {
 	}
 }
 
-// Renew has the slot of a holder end at an instant, and reports whether it had one.
+// Renew makes the slot of a holder expire at the instant ends, and reports whether the
+// holder had one.
 func (u *UnitLog) Renew(now, ends int64, holder string) bool {
 	for i := range u.units {
 		if x := u.units[i]; x.holder == holder && x.at > now {
@@ -217,7 +222,7 @@ func (u *UnitLog) Holds(now int64, holder string) bool {
 	return slices.ContainsFunc(u.units, func(x unit) bool { return x.holder == holder && x.at > now })
 }
 
-// Expires returns the instant from which all have ended.
+// Expires returns the instant at which all units have expired.
 func (u *UnitLog) Expires(p *Params) int64 {
 	if len(u.units) == 0 {
 		return 0
@@ -225,12 +230,12 @@ func (u *UnitLog) Expires(p *Params) int64 {
 	return u.units[len(u.units)-1].at + p.span()
 }
 
-// Entries returns how many groups of units are kept that end together, of which some
-// may have ended: each takes 40 bytes and its holder's name.
+// Entries returns how many groups of units the log stores, expired ones included. Each
+// takes 40 bytes and its holder's name.
 func (u *UnitLog) Entries() int { return len(u.units) }
 
-// Compact makes room where there is none: the last units of a log end with those that
-// are taken now.
+// Compact makes room in a full log: its last units expire together with those that are
+// taken now.
 func (u *UnitLog) Compact(now int64) {
 	if last := len(u.units) - 1; last >= 0 && u.units[last].at < now {
 		u.units[last].at = now

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Considered is one limit and what became of it for a request.
+// Considered is one limit and its effect on a request.
 type Considered struct {
 	Limit   *Limit
 	Applies bool
 	Reason  string
 }
 
-// Explain lists every limit that the request's tenant has, by Limit.Order
-// within each group, and says why each applies or was passed over.
+// Explain lists every limit that the request's tenant has, by Limit.Order within each
+// group, with the reason why it applies or does not.
 func (s *Set) Explain(req *Request) []Considered {
 	rules := s.rules(req.Tenant)
 	var b Buffer
@@ -84,7 +84,7 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 
 func (c *condition) describe() string { return c.name + ": " + c.text }
 
-// When returns the conditions of l as a limits file says them.
+// When returns the conditions of l as in a limits file.
 func (l *Limit) When() []string {
 	var out []string
 	for i := range l.when {
@@ -93,8 +93,7 @@ func (l *Limit) When() []string {
 	return out
 }
 
-// Describe says what the limit does in one line: its rate and burst, or its
-// action.
+// Describe describes the limit in one line: its rate and burst, or its action.
 func (l *Limit) Describe() string {
 	if l.Action != ActionLimit {
 		return l.Action.String()

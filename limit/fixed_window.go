@@ -1,9 +1,8 @@
 package limit
 
-// A fixed window counts the units used between two instants. Where the shape
-// of the window changed (another period, another time zone) or the clock
-// stepped back, the units of the old window are carried: they go on counting
-// until that window would have ended.
+// A fixed window counts the units used between two instants. If the shape of the window
+// changed (another period, another time zone) or the clock stepped back, the units of the
+// old window are carried: they count until that window would have ended.
 
 func decideFixedWindow(p *Params, s *State, start, end, now, cost int64) (v Verdict, rewritten bool) {
 	rewritten = enterFixedWindow(s, start, end, now)
@@ -37,10 +36,10 @@ func enterFixedWindow(s *State, start, end, now int64) (rewritten bool) {
 	return rewritten
 }
 
-// carryWindow moves used units of the current window, which count until end,
-// into the carry. When that window lies in the future the clock stepped back:
-// what was still to run from its start runs from now instead, so that nothing
-// is minted and nothing freezes.
+// carryWindow moves used units of the current window, which count until end, into the
+// carry. If that window lies in the future, the clock stepped back. The window then runs
+// from now for the rest of its length, so that no units are created and the bucket does
+// not freeze.
 func carryWindow(s *State, used, end, now int64) {
 	carry, carryEnd := s[wCarry], s[wCarryEnd]
 	if s[wStart] > now {
@@ -57,8 +56,8 @@ func carryWindow(s *State, used, end, now int64) {
 	s[wCarry], s[wCarryEnd] = carry, carryEnd
 }
 
-// fixedWindowFits returns the instant at which no more than room units count.
-// It is asked only while more do.
+// fixedWindowFits returns the instant at which no more than room units count. It is
+// called only while more count.
 func fixedWindowFits(room int64, s *State) int64 {
 	at := max(s[wEnd], s[wCarryEnd])
 	if s[wUsed] <= room {

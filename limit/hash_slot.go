@@ -4,9 +4,9 @@ package limit
 const NumHashSlots = 16384
 
 // HashSlot returns the hash slot of a key, as the Redis Cluster specification
-// (redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec) defines
-// it: CRC16 of what stands between the first { and the next }, if that is not
-// empty, else of the whole key.
+// (redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec) defines it: CRC16
+// of the text between the first { and the next }, if that is not empty, else of the whole
+// key.
 func HashSlot(key []byte) uint16 {
 	for i, c := range key {
 		if c != '{' {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Hold says how a request is held after it was admitted: the store keeps for some time
-// what it was charged, so that a Settlement can change that.
+// Hold is how a request is held after it was admitted: for some time the store has a
+// record of its charge, which a Settlement can change.
 type Hold uint8
 
 // The ways to hold a request.
 const (
 	HoldNone        Hold = iota
-	HoldReservation      // its cost is an estimate, and settled when it is known
-	HoldSlot             // it has slots of the limits of AlgorithmConcurrency, until it gives them back
+	HoldReservation      // its cost is an estimate, and settled when the real cost is known
+	HoldSlot             // it has slots of the limits of AlgorithmConcurrency, until it releases them
 )
 
 // Bounds on how long a request is held.
@@ -31,29 +31,30 @@ func (h Hold) mark() byte {
 	return 'r'
 }
 
-// Settlement changes what is held of a request.
+// Settlement changes the record of a request that is held.
 type Settlement struct {
 	Hold       Hold
 	Tenant, ID string
 	Change     Change
-	// Units is what was really used, 0 to MaxCost, of ChangeCommit.
+	// Units is the real cost, 0 to MaxCost, of ChangeCommit.
 	Units int64
-	// For is for how long from now the slots are held, of ChangeRenew; 0 stands for as
-	// long as before.
+	// For is for how long from now the slots are held, of ChangeRenew; 0 means as long as
+	// before.
 	For time.Duration
 }
 
-// Change is what a Settlement changes.
+// Change is the kind of a Settlement.
 type Change uint8
 
-// The changes. A commit gives back what was estimated too much, to the window in which
-// it was charged, or takes what was too little, now: then a bucket may owe as much as it
-// holds. A limit with a cost of its own keeps that. A cancel gives back all.
+// The changes. A commit refunds the units that the estimate had too many, to the window
+// in which they were charged, or takes the missing ones now. A bucket may get as far into
+// debt as its capacity. A limit with a cost of its own keeps that cost. A cancel refunds
+// all units.
 const (
 	ChangeCommit Change = iota
 	ChangeCancel
-	ChangeRelease // gives the slots back; what limits of rates charged stays charged
-	ChangeRenew   // holds the slots from now on
+	ChangeRelease // returns the slots; units that rate limits charged stay charged
+	ChangeRenew   // extends the slots from now on
 )
 
 // String returns the name of the command.
@@ -61,12 +62,12 @@ func (c Change) String() string {
 	return [...]string{ChangeCommit: "commit", ChangeCancel: "cancel", ChangeRelease: "release", ChangeRenew: "renew"}[c]
 }
 
-// Outcome is what became of a Settlement.
+// Outcome is the result of a Settlement.
 type Outcome uint8
 
 // The outcomes, as they are replied.
 const (
-	OutcomeUnknown Outcome = iota // nothing is held under that id, or not any more
+	OutcomeUnknown Outcome = iota // there is no record under that id, or not any more
 	OutcomeDone
 	OutcomeAlready // it was settled before
 )
@@ -76,11 +77,11 @@ func (o Outcome) String() string {
 	return [...]string{OutcomeUnknown: "unknown", OutcomeDone: "done", OutcomeAlready: "already"}[o]
 }
 
-// nothingKept marks the ids of requests of which no store keeps anything.
+// nothingKept marks the ids of requests without a record in any store.
 const nothingKept = 'n'
 
 // HoldID returns the id under which a request that was admitted is settled: an opaque
-// word with the tenant in it. Kept says that the store keeps something of it.
+// word that contains the tenant. Kept reports that the store has a record of it.
 func HoldID(req *Request, kept bool) string {
 	mark := req.Hold.mark()
 	if !kept {
@@ -90,8 +91,8 @@ func HoldID(req *Request, kept bool) string {
 	return string(appendEscaped(append(b, ';'), req.ID))
 }
 
-// ParseHoldID reads what HoldID returned for a request that is held in that way. Kept
-// is false for one of which nothing is kept.
+// ParseHoldID parses the result of HoldID for a request that is held in the way h. Kept
+// is false for a request without a record.
 func ParseHoldID(word string, h Hold) (tenant, id string, kept, ok bool) {
 	parts := strings.Split(word, ";")
 	if len(parts) != 3 || len(parts[0]) != 1 || parts[0][0] != h.mark() && parts[0][0] != nothingKept {
@@ -106,12 +107,12 @@ var unescaper = strings.NewReplacer("%25", "%", "%7B", "{", "%7D", "}", "%3B", "
 
 func unescape(s string) string { return unescaper.Replace(s) }
 
-// Key returns the key of the record of what is held.
+// Key returns the record key of the request that is settled.
 func (s Settlement) Key() []byte {
 	return appendHoldName([]byte(TenantKey(s.Tenant)), s.Hold, s.ID)
 }
 
-// IsHold reports whether a key is that of a record of what a tenant's request holds.
+// IsHold reports whether name is the record key of a tenant's request that is held.
 func IsHold(name string) bool {
 	return strings.HasPrefix(name, tenantPrefix) && (strings.Contains(name, string(tagEnd)+recordMark+"r;") || strings.Contains(name, string(tagEnd)+recordMark+"a;"))
 }
@@ -122,8 +123,8 @@ func appendHoldName(b []byte, h Hold, id string) []byte {
 	return appendEscaped(append(b, h.mark(), ';'), id)
 }
 
-// Holder returns the name that a call whose answer is kept under a key has among those
-// who hold slots: the part of it behind the tag.
+// Holder returns the name of a call with a record key among the holders of slots: the
+// part of the key behind the tag.
 func Holder(once []byte) []byte {
 	for i, c := range once {
 		if c == tagEnd {

@@ -2,13 +2,13 @@ package limit
 
 import "errors"
 
-// InlineID is the id of limits that come with their requests.
+// InlineID is the id of inline limits, which requests carry.
 const InlineID = "dialect"
 
-// NewInlineLimit returns a token bucket that comes with a request instead of from a limits
-// file: it refills by count units in period microseconds and holds capacity. The
-// error says what cannot be counted exactly. It fails open, and any number of
-// requests may share it.
+// NewInlineLimit returns a token bucket that a request carries, instead of one from a
+// limits file: it refills by count units in period microseconds and holds capacity. The
+// error names the number that cannot be counted exactly. The limit fails open, and any
+// number of requests may share it.
 func NewInlineLimit(count, period, capacity int64) (*Limit, error) {
 	switch {
 	case count < 1 || period < 1 || capacity < 1:
@@ -25,24 +25,23 @@ func NewInlineLimit(count, period, capacity int64) (*Limit, error) {
 	return &Limit{ID: InlineID, Ordinal: InlineOrdinal, Params: p}, nil
 }
 
-// InlineOrdinal is the Limit.Ordinal of limits that come with their requests: they are
-// in no Set.
+// InlineOrdinal is the Limit.Ordinal of inline limits: they are in no Set.
 const InlineOrdinal = -1
 
 // MaxKeyBytes bounds Request.Key.
 const MaxKeyBytes = 1024
 
-// The buckets of limits that come with a request are called lg:k:{KEY}, each in a
-// slot of its own. Keys are escaped as other values are.
+// The buckets of inline limits are called lg:k:{KEY}, each in a hash slot of its own.
+// Keys are escaped as other values are.
 const inlinePrefix = "lg:k:{"
 
-// InlineName returns the name of the bucket that limits which come with requests have for
-// a key; all of it is its key in Redis.
+// InlineName returns the name of the bucket that inline limits have for a key; all of it
+// is its key in Redis.
 func InlineName(key string) string {
 	return string(append(appendEscaped([]byte(inlinePrefix), key), tagEnd))
 }
 
-// bindInline appends the item of a request that brings its own limit, and its call.
+// bindInline appends the item of a request that carries an inline limit, and its call.
 func (b *Buffer) bindInline(req *Request) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
 	begin := len(b.names)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Share returns what one of n instances enforces alone of a limit: a token bucket
-// with an n-th of the rate and an n-th of the capacity, but at least one unit.
+// Share returns the limit that one of n instances enforces alone: a token bucket with an
+// n-th of the rate and an n-th of the capacity, but at least one unit.
 func (p *Params) Share(n int64) Params {
 	share := *p
 	g := gcd(p.Count, p.Period)
@@ -19,8 +19,8 @@ func (p *Params) Share(n int64) Params {
 	return share
 }
 
-// DescribeOnError says what becomes of requests while the store is sick, with n
-// instances, and how much more than the limit that may be.
+// DescribeOnError describes how n instances decide requests while the store is
+// unavailable, and how far they may exceed the limit.
 func (l *Limit) DescribeOnError(n int64) string {
 	if n <= 1 || l.Action != ActionLimit || l.OnError == OnErrorClosed {
 		return l.OnError.String()

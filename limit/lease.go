@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Lease says whether units of a limit may be taken ahead of the requests that
-// need them.
+// Lease is whether and how units of a limit may be taken ahead of the requests that need
+// them.
 type Lease struct {
 	On bool
-	// Auto sizes leases by how fast the units are used.
+	// Auto sizes leases by the rate at which the units are used.
 	Auto bool
-	// Size is how many units are taken at a time, when not Auto.
+	// Size is how many units are taken at a time if Auto is false.
 	Size int64
 	// TTL is how long units may be held unused.
 	TTL time.Duration
 }
 
-// String returns the lease in a few words.
+// String describes the lease in a few words.
 func (l Lease) String() string {
 	switch {
 	case !l.On:
@@ -36,16 +36,15 @@ const (
 	DefaultLeaseTTL = 2 * time.Second
 )
 
-// LeaseSpec is the lease of a limit as it is written: the word auto, or a size
-// and a TTL.
+// LeaseSpec is the lease of a limit as it is written: the word auto, or a size and a TTL.
 type LeaseSpec struct {
 	Word, Size, TTL Text
 }
 
-// Set reports whether the limit says anything of leases.
+// Set reports whether the limit has a lease setting.
 func (s *LeaseSpec) Set() bool { t := s.first(); return t.Set() }
 
-// DescribeLease says what the lease of l means where n instances share it, or "".
+// DescribeLease describes the lease of l where n instances share it, or returns "".
 func (l *Limit) DescribeLease(n int64) string {
 	if !l.Lease.On {
 		return ""
@@ -57,7 +56,7 @@ func (l *Limit) DescribeLease(n int64) string {
 	return fmt.Sprintf("up to %d units for %s: at most %d of %d units, %.1f %%, are held unused by %d instances", most/n, l.Lease.TTL, most, l.Params.Capacity, 100*float64(most)/float64(l.Params.Capacity), n)
 }
 
-// first returns the first text of it that is set.
+// first returns the first text of s that is set.
 func (s *LeaseSpec) first() Text {
 	for _, t := range []Text{s.Word, s.Size, s.TTL} {
 		if t.Set() {
@@ -95,8 +94,8 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 	}
 }
 
-// MostLeased returns how many units all of n instances together may hold of one
-// bucket of l: its error bound, in units. It is 0 where nothing is leased.
+// MostLeased returns how many units all of n instances together may hold of one bucket of
+// l: its error bound, in units. It is 0 for a limit without leases.
 func (l *Limit) MostLeased(n int64) int64 {
 	if !l.Lease.On {
 		return 0

@@ -2,14 +2,14 @@ package limit
 
 import "time"
 
-// Limit is one compiled rule: what it counts by, when it applies, how much it
-// admits. It never changes once its Set is compiled.
+// Limit is one compiled rule: its dimensions, its conditions and its rate. It never
+// changes once its Set is compiled.
 type Limit struct {
 	ID        string
-	Plan      string // the plan it was written in; "" for shared limits
+	Plan      string // the plan that has it; "" for shared limits
 	Tenant    string // the tenant that overrides it, or ""
-	Line      int    // where it stands in the limits file
-	Order     int    // breaks ties between verdicts: that of the plans, an override's limit's own, then of the shared limits
+	Line      int    // its line in the limits file
+	Order     int    // breaks ties between verdicts: limits of plans first, with an override in the place of its limit, then the shared limits
 	Ordinal   int    // index of ID in Set.IDs
 	Group     string // limits of one level and group compete
 	Mode      Mode
@@ -19,10 +19,10 @@ type Limit struct {
 	Rate      Rate           // its Text is that of all cells together
 	Zone      *time.Location // of calendar windows
 	Params    Params
-	Undivided Params // of all cells together, where it comes from a file; Rate and Params are this cell's part
-	RoundedUp bool   // the parts of all cells add up to more than it, since each has to admit something
+	Undivided Params // of all cells together, if the limit is from a file; Rate and Params are this cell's part
+	RoundedUp bool   // the parts of all cells add up to more than the limit, since each part admits at least one unit
 	MaxCost   int64  // largest cost admitted, 0 where none is declared
-	FixedCost int64  // what every request costs here, 0 for the request's own cost
+	FixedCost int64  // the cost of every request here, 0 for the request's own cost
 	Replaces  []string
 	Lease     Lease
 	Store     Placement
@@ -33,10 +33,10 @@ type Limit struct {
 	field    bool // the bucket is a field of its tenant's hash
 	when     []condition
 	suffix   string // ":id;code": the name behind the tag
-	slots    bool   // it counts slots, or overrides a limit that does: only RL.ACQUIRE meets it
+	slots    bool   // it counts slots, or overrides a limit that does: it applies to RL.ACQUIRE alone
 	layer    int8   // shared, plan or override: the higher beats the lower
-	onErrSet bool   // the file says on_error
-	broken   bool   // it has mistakes, so that what follows from it means nothing
+	onErrSet bool   // the file sets on_error
+	broken   bool   // it has mistakes, so that checks of it mean nothing
 }
 
 // The layers of a limit, in ascending order of precedence.
@@ -46,8 +46,8 @@ const (
 	layerOverride
 )
 
-// dimension is one element of `by`: a dimension, or a chain of them of which
-// the first one present counts.
+// dimension is one element of `by`: a dimension, or a chain of dimensions of which the
+// first one present counts.
 type dimension struct {
 	text    string // as written: "op", "api_key|user|ip"
 	label   string // ";op": stands before the value in a bucket's name
@@ -58,8 +58,8 @@ type dimension struct {
 type property struct {
 	kind   propertyKind
 	name   string          // of an extra dimension
-	label  string          // "=" or, in a chain, "=0:": says which choice it was
-	values map[string]bool // the declared values, nil when any will do
+	label  string          // "=" or, in a chain, "=0:", which is the number of the choice
+	values map[string]bool // the declared values, nil if all values are valid
 }
 
 type propertyKind uint8
@@ -84,8 +84,8 @@ func propertyOf(name string) property {
 	}
 }
 
-// value returns what the request says of the property. The value of an ip is
-// not text: it is only reported as present.
+// value returns the request's value of the property. An ip has no text: the value is ""
+// and only its presence is reported.
 func (p *property) value(req *Request) (string, bool) {
 	switch p.kind {
 	case propertyTenant:
@@ -112,8 +112,7 @@ func (d *dimension) pick(req *Request) (*property, string, bool) {
 	return nil, "", false
 }
 
-// missing returns the first dimension that the limit counts by and the request
-// lacks, or nil.
+// missing returns the first dimension of the limit that the request lacks, or nil.
 func (l *Limit) missing(req *Request) *dimension {
 	for i := range l.by {
 		if _, _, ok := l.by[i].pick(req); !ok {
@@ -133,8 +132,8 @@ func (l *Limit) matches(req *Request) bool {
 	return true
 }
 
-// Bounds returns the window boundaries around now, in microseconds, or nil for
-// a limit without calendar windows.
+// Bounds returns the window boundaries around now, in microseconds, or nil for a limit
+// without calendar windows.
 func (l *Limit) Bounds(now int64) *Bounds {
 	if l.calendar == nil {
 		return nil
@@ -142,14 +141,14 @@ func (l *Limit) Bounds(now int64) *Bounds {
 	return l.calendar.Bounds(now)
 }
 
-// FixedField reports whether all buckets of l are fields of the same name, each in
-// its tenant's hash.
+// FixedField reports whether all buckets of l are fields of the same name, each in its
+// tenant's hash.
 func (l *Limit) FixedField() bool { return l.field && len(l.by) == 0 }
 
 // SpansTenants reports whether buckets of l span tenants.
 func (l *Limit) SpansTenants() bool { return !l.byTenant }
 
-// Level returns the names of the dimensions that l counts by.
+// Level returns the names of the dimensions by which l counts.
 func (l *Limit) Level() []string {
 	var names []string
 	if l.byTenant {
@@ -173,8 +172,9 @@ func (l *Limit) CountsAddresses() bool {
 	return false
 }
 
-// RefundCost returns the units that a refund of req's cost gives back: a cost above what is
-// ever admitted too, but never more than a bucket holds and owes.
+// RefundCost returns the units that a refund of req's cost returns. The cost may be above
+// the largest admitted one. The result is at most twice the capacity: what a bucket can
+// hold plus the largest debt.
 func (l *Limit) RefundCost(req *Request) int64 {
 	if l.FixedCost > 0 {
 		return l.FixedCost
@@ -182,8 +182,8 @@ func (l *Limit) RefundCost(req *Request) int64 {
 	return min(req.Cost, 2*l.Params.Capacity)
 }
 
-// cost returns what req costs in this limit. A cost above the declared maximum
-// becomes one that no bucket of this limit can hold.
+// cost returns the cost of req in this limit. A cost above the declared maximum becomes
+// one that no bucket of this limit can hold.
 func (l *Limit) cost(req *Request) int64 {
 	switch {
 	case l.Params.Algorithm == AlgorithmConcurrency:

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Loosened describes for people which limits admit more after a change of a set: those that are
-// removed, not enforced any more, admit while the store cannot decide, or have a higher rate or
-// capacity; and those that may, since they look at other requests, or allow some. Of the tenants
-// it looks at those that are given, and at all plans and shared limits.
+// Loosened describes for people which limits admit more after a change of a set: limits
+// that are removed, not enforced any more, fail open now, or have a higher rate or
+// capacity. It also lists limits that may admit more, since they apply to other requests,
+// or allow some. It compares the given tenants, all plans and the shared limits.
 func Loosened(before, after *Set, tenants []string) (lines []string) {
 	lines = loosenedOf("", before.defaultPlan.shared(), after.defaultPlan.shared())
 	switch was, is := before.defaultPlan, after.defaultPlan; {
@@ -40,8 +40,8 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 	return lines
 }
 
-// overridden returns the limits of a tenant that it overrides here or in other rules: those of its
-// plan are the plan's.
+// overridden returns the limits of a tenant that it overrides in r or in other; the
+// limits of its plan are compared with the plan.
 func (r *ruleset) overridden(other *ruleset) []*Limit {
 	overrides := func(r *ruleset, id string) bool {
 		return slices.ContainsFunc(r.limits(), func(l *Limit) bool { return l.ID == id && l.layer == layerOverride })
@@ -49,7 +49,8 @@ func (r *ruleset) overridden(other *ruleset) []*Limit {
 	return slices.DeleteFunc(r.ownLimits(), func(l *Limit) bool { return !overrides(r, l.ID) && !overrides(other, l.ID) })
 }
 
-// ownLimits returns the limits of a plan and its overrides, in their order, and shared the others.
+// ownLimits returns the limits of a plan and its overrides, in their order, without the
+// shared ones.
 func (r *ruleset) ownLimits() []*Limit {
 	return slices.DeleteFunc(r.sorted(), func(l *Limit) bool { return l.layer == layerShared })
 }

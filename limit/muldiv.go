@@ -2,14 +2,14 @@ package limit
 
 import "math/bits"
 
-// maxQuotient bounds the quotients of mulDiv: an instant that lies so many microseconds
-// ahead still fits an int64. No limit of a store has larger ones. This instance's share of
-// a slow limit may, where there are a million instances.
+// maxQuotient bounds the quotients of mulDiv: an instant that many microseconds ahead
+// still fits an int64. No limit of a store has larger quotients. This instance's share of
+// a slow limit may, with a million instances.
 const maxQuotient = 1 << 61
 
-// mulDiv returns x*m/w and x*m%w without losing a bit of the product, for
-// x, m >= 0 and w > 0; or maxQuotient and 0 where the quotient exceeds that. The scripts
-// reach the same results with long division, because Lua's numbers are exact only to 2^53.
+// mulDiv returns x*m/w and x*m%w with the full precision of the product, for x, m >= 0
+// and w > 0; or maxQuotient and 0 if the quotient exceeds maxQuotient. The scripts reach
+// the same results with long division, because Lua's numbers are exact only to 2^53.
 func mulDiv(x, m, w int64) (quo, rem int64) {
 	hi, lo := bits.Mul64(uint64(x), uint64(m))
 	if hi == 0 {

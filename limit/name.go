@@ -10,16 +10,16 @@ import "strings"
 //
 //	lg:s:{ID;A;DIM=VALUE}
 //
-// where A is the letter of the algorithm. The braces are a Redis Cluster hash
-// tag: all buckets of a tenant share its slot, a shared bucket has a slot of
-// its own. Where the limit counts by tenant alone, or by dimensions with a
-// declared finite list of values, the bucket is a field of the tenant's hash:
-// the key ends behind the tag and the rest names the field.
+// where A is the letter of the algorithm. The braces are a Redis Cluster hash tag: all
+// buckets of a tenant share its hash slot, and a shared bucket has a hash slot of its
+// own. If the limit counts by tenant alone, or by dimensions with a declared finite list
+// of values, the bucket is a field of the tenant's hash: the key ends behind the tag and
+// the rest names the field.
 //
-// VALUE and TENANT are escaped, so that two different buckets never share a
-// name and no value can move a bucket to another slot. ID and DIM need no
-// escaping: their alphabet has none of the special characters. A missing value
-// that is shared (`missing: share`) leaves out the "=", which no value does.
+// VALUE and TENANT are escaped, so that two different buckets never share a name and no
+// value can move a bucket to another hash slot. ID and DIM need no escaping: their
+// alphabet has none of the special characters. A missing value that is shared (`missing:
+// share`) leaves out the "=", which no value does.
 const (
 	tenantPrefix = "lg:t:{"
 	sharedPrefix = "lg:s:{"
@@ -28,8 +28,7 @@ const (
 
 const hexDigits = "0123456789ABCDEF"
 
-// appendEscaped appends s with the characters that mean something in a name
-// written as %XX.
+// appendEscaped appends s. It writes the characters that have a meaning in a name as %XX.
 func appendEscaped(dst []byte, s string) []byte {
 	start := 0
 	for i := range len(s) {
@@ -43,9 +42,9 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// appendName appends the name of the bucket of l that the request meets. It
-// also returns the lengths of the part that is the bucket's key in Redis, and
-// of the part up to the end of the hash tag.
+// appendName appends the name of the bucket of l for the request. It also returns the
+// lengths of the part that is the bucket's key in Redis, and of the part up to the end of
+// the hash tag.
 func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extended []byte, keyLen, tagLen int) {
 	begin := len(dst)
 	if l.byTenant {
@@ -82,21 +81,21 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 	return dst, len(dst) - begin, tagLen
 }
 
-// recordMark parts a hash tag from the id of a request: no bucket's name goes on so.
+// recordMark separates a hash tag from the id of a request: no bucket's name continues
+// with it.
 const recordMark = ":~"
 
-// IsRecord reports whether a key is not a bucket's, but that of an answer which is
-// kept for a request with an ID.
+// IsRecord reports whether a key is a record key, not the key of a bucket.
 func IsRecord(name string) bool { return strings.Contains(name, string(tagEnd)+recordMark) }
 
-// nameRecords names the keys under which the answers to a request's calls are kept: behind
-// the tag of their buckets, the tenant unless it is in there, and the id.
+// nameRecords sets the record keys of a request's calls: the hash tag of their buckets,
+// followed by the tenant unless the tag contains it, and the id.
 func (b *Buffer) nameRecords(req *Request, calls []Call) {
 	for i := range calls {
 		c := &calls[i]
 		it := &b.Items[c.First]
 		if c.Local || req.Hold != HoldNone && it.Limit.SpansTenants() && (req.Fresh || req.Hold == HoldSlot) {
-			continue // nobody makes it again, or it would outlive what is held
+			continue // no client repeats it, or the record would outlive its hold
 		}
 		begin := len(b.names)
 		b.names = append(b.names, it.Name[:it.TagLen]...)
@@ -111,7 +110,7 @@ func (b *Buffer) nameRecords(req *Request, calls []Call) {
 			b.names = appendHoldName(b.names, req.Hold, req.ID)
 			c.RecordTTL, c.Hold = req.HoldFor, req.Hold
 		}
-		if req.Hold != HoldNone && it.Limit.SpansTenants() { // only what is the tenant's own is settled
+		if req.Hold != HoldNone && it.Limit.SpansTenants() { // only the tenant's own buckets are settled
 			b.names = appendEscaped(append(b.names, ';'), req.Tenant)
 			c.Hold, c.RecordTTL = HoldNone, IdempotencyTTL
 		}
@@ -119,21 +118,22 @@ func (b *Buffer) nameRecords(req *Request, calls []Call) {
 	}
 }
 
-// TenantKey returns the key of the hash that holds a tenant's fixed buckets.
-// Keys of its other buckets begin with it, followed by a colon.
+// TenantKey returns the key of the hash that holds a tenant's fixed buckets. Keys of its
+// other buckets begin with it, followed by a colon.
 func TenantKey(tenant string) string {
 	return string(append(appendEscaped([]byte(tenantPrefix), tenant), tagEnd))
 }
 
-// OwnedBy reports whether a bucket name, or the part of it behind the tenant's
-// key, belongs to the limit.
+// OwnedBy reports whether a bucket name, or the part of it behind the tenant's key,
+// belongs to the limit.
 func OwnedBy(rest, id string) bool {
 	after, ok := strings.CutPrefix(rest, ":"+id)
 	return ok && strings.HasPrefix(after, ";")
 }
 
-// BucketsOf reports for a bucket's name whether it is a tenant's, of the limit id
-// unless that is empty; or without a tenant, whether it is one of the shared limit id.
+// BucketsOf returns a function that reports whether a bucket's name is one of the
+// tenant's, of the limit id unless that is empty; or without a tenant, one of the shared
+// limit id.
 func BucketsOf(tenant, id string) func(name string) bool {
 	if tenant == "" {
 		return func(name string) bool { return strings.HasPrefix(name, SharedKeyPrefix(id)) }
@@ -145,5 +145,5 @@ func BucketsOf(tenant, id string) func(name string) bool {
 	}
 }
 
-// SharedKeyPrefix returns what the keys of a shared limit's buckets begin with.
+// SharedKeyPrefix returns the prefix of the keys of a shared limit's buckets.
 func SharedKeyPrefix(id string) string { return sharedPrefix + id + ";" }

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// overridden is a limits file that has the shared limits first, and a tenant with the
-// overrides given.
+// overridden is a limits file with the shared limits first, and a tenant with the given
+// overrides.
 const overridden = `
 version: 1
 shared:
@@ -23,8 +23,8 @@ tenants:
   t: {plan: p, overrides: {%s}}
 `
 
-// TestOverrides: an override changes the keys that it names, keeps the others, and stands
-// where its limit stands in the plan.
+// TestOverrides checks that an override changes the keys that it names, keeps the others,
+// and takes the position of its limit in the plan.
 func TestOverrides(t *testing.T) {
 	for override, want := range map[string]string{
 		`first: {rate: 500/s}`:                                        "first 500/s burst 200, second 9/s burst 9, ip 9/s burst 9",
@@ -50,8 +50,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestTiesOfVerdicts: of two limits that are as close to their ends the plan's first binds,
-// an override in its limit's place, and a shared one last.
+// TestTiesOfVerdicts checks which of two limits with equal parts left binds: the plan's
+// first, with an override in its limit's position, and a shared one last.
 func TestTiesOfVerdicts(t *testing.T) {
 	set, _, err := config.ParseLimits("limits.yaml", fmt.Appendf(nil, overridden, `first: {rate: 9/s, burst: 9, max_cost: 9}`), limit.CompileOptions{})
 	if err != nil {
@@ -60,7 +60,7 @@ func TestTiesOfVerdicts(t *testing.T) {
 	limits := set.TenantLimits("t")
 	for _, ids := range [][2]string{{"first", "second"}, {"first", "ip"}, {"second", "ip"}} {
 		var items []limit.Item
-		for i := len(limits) - 1; i >= 0; i-- { // whatever their order among the items
+		for i := len(limits) - 1; i >= 0; i-- { // their order among the items does not matter
 			if l := limits[i]; l.ID == ids[0] || l.ID == ids[1] {
 				items = append(items, limit.Item{Limit: l, Source: limit.SourceStore, Verdict: limit.Verdict{Allowed: true, Remaining: 4}})
 			}

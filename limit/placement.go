@@ -2,17 +2,18 @@ package limit
 
 import "fmt"
 
-// Placement says where the buckets of a limit live.
+// Placement is where the buckets of a limit live.
 type Placement uint8
 
-// The places of buckets.
+// The placements of buckets.
 const (
 	// PlacementShared is the store, exact for all instances together.
 	PlacementShared Placement = iota
-	// PlacementLocal is each instance, with its share of the limit, and no store call.
+	// PlacementLocal is each instance, with its share of the limit and without calls to
+	// the store.
 	PlacementLocal
-	// PlacementAutoLocal is the store, and each instance only while the store's shard
-	// has more to do than it can.
+	// PlacementAutoLocal is the store, and each instance only while the store's shard is
+	// saturated.
 	PlacementAutoLocal
 )
 
@@ -28,8 +29,8 @@ func (p Placement) String() string {
 	}
 }
 
-// DescribePlacement says where the buckets of l live, and how wrong that can be with
-// n instances.
+// DescribePlacement describes where the buckets of l live, and the error that this allows
+// with n instances.
 func (l *Limit) DescribePlacement(n int64) string {
 	if l.Store == PlacementShared || l.Action != ActionLimit {
 		return l.Store.String()

@@ -22,7 +22,7 @@ const (
 	maxFullTime = 1 << 50
 )
 
-// CalendarUnit says what cuts a calendar window.
+// CalendarUnit is the unit of a calendar window.
 type CalendarUnit uint8
 
 // The calendar units.
@@ -32,7 +32,7 @@ const (
 	CalendarMonth
 )
 
-// Rate is COUNT/PERIOD as a limits file says it.
+// Rate is COUNT/PERIOD as in a limits file.
 type Rate struct {
 	Count    int64 // units, 1 to MaxCapacity
 	Period   int64 // microseconds, 1 s to MaxPeriod; the longest window of calendar units
@@ -101,8 +101,8 @@ func parseDigits(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// params compiles a rate into what an algorithm needs. It refuses what cannot
-// be exact, naming the largest value that can.
+// params compiles a rate for an algorithm. It rejects numbers that cannot be counted
+// exactly, with the largest that can.
 func (r *Rate) params(a Algorithm, burst int64) (Params, error) {
 	p := Params{Algorithm: a, Count: r.Count, Period: r.Period, Capacity: burst}
 	if a == AlgorithmSlidingLog && burst > MaxLogUnits {
@@ -119,8 +119,8 @@ func (r *Rate) params(a Algorithm, burst int64) (Params, error) {
 	return p, nil
 }
 
-// FullTime returns the microseconds in which an empty bucket fills, or a used
-// window is forgotten.
+// FullTime returns the microseconds in which an empty bucket fills, or after which a used
+// window no longer counts.
 func (p *Params) FullTime() int64 {
 	switch p.Algorithm {
 	case AlgorithmTokenBucket:
@@ -138,9 +138,9 @@ func (p *Params) RefillTime(units int64) int64 {
 	return mulDivAtMost(units, p.Period, p.Count, MaxPeriod)
 }
 
-// Granule returns the slack in microseconds that the expiry of a token
-// bucket's key may have: it is armed to the end of the granule in which the
-// bucket is full again, so that most calls need not arm it anew.
+// Granule returns the slack in microseconds of the expiry of a token bucket's key. The
+// expiry is set to the end of the granule in which the bucket is full again, so that most
+// calls need not set it again.
 func (p *Params) Granule() int64 {
 	const second = 1e6
 	return max(second, p.FullTime()/8/second*second)

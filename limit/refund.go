@@ -2,9 +2,9 @@ package limit
 
 import "bytes"
 
-// RefundCall returns how many of the items that are given back, from the first on, belong
-// to one call: those behind each other whose answer is kept under the same key. A bucket
-// stands in a call once, so that an answer that was given twice is given back twice.
+// RefundCall returns how many of the items to refund, from the first on, belong to one
+// call: consecutive items with the same record key. A call has each bucket once, so that
+// an answer that was replayed is refunded once for each caller.
 func RefundCall(items []Item) int {
 	once := items[0].RecordKey
 	if once == nil {

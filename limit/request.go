@@ -8,43 +8,45 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what a request may say.
+// Bounds on the fields of a request.
 const (
 	// MaxNameBytes bounds tenants, dimension names and dimension values.
 	MaxNameBytes = 256
-	// MaxOpBytes bounds operations, which tend to carry paths.
+	// MaxOpBytes bounds operations, which often contain paths.
 	MaxOpBytes = 1024
 	// MaxDims bounds the extra dimensions of one request.
 	MaxDims = 16
 )
 
-// IdempotencyTTL is for how long the answer to a request with an ID is kept: retries of
-// clients come within seconds.
+// IdempotencyTTL is for how long the answer to a request with an ID is recorded: clients
+// retry within seconds.
 const IdempotencyTTL = 10 * time.Second
 
 // Dim is an extra dimension of a request: user=u1, region=eu.
 type Dim struct{ Name, Value string }
 
-// Request asks whether Cost units may be taken now. An empty Op, and an
-// invalid Addr, say that the request has none.
+// Request is a request to take Cost units now. An empty Op, or an invalid Addr, means
+// that the request has none.
 type Request struct {
 	Tenant string
 	Op     string
 	Addr   netip.Addr // never an IPv4-mapped IPv6 address, never one with a zone
 	Dims   []Dim
 	Cost   int64 // 1 to MaxCost
-	// ID, unless empty, names the request among its tenant's: for OnceTTL after it was
-	// admitted another one with the same ID, limits and cost gets the same answer and
-	// takes nothing more. A denial is not kept: whoever comes back is decided anew.
+	// ID, unless empty, identifies the request among its tenant's. For IdempotencyTTL
+	// after it was admitted, a request with the same ID, limits and cost gets the same
+	// answer and takes nothing more. Denials are not recorded: a retry after a denial is
+	// decided anew.
 	ID string
-	// Hold, unless HoldNone, keeps what the request was charged for HoldFor, MinHold to
-	// MaxHold, under its ID, which it must have, so that it can be settled. Fresh says
-	// that the ID was made for this request: nothing was answered to it before.
+	// Hold, unless HoldNone, records the request's charge under its ID, which it must
+	// have, for HoldFor, MinHold to MaxHold, so that it can be settled. Fresh reports
+	// that the ID was made for this request, so that there can be no recorded answer.
 	Hold    Hold
 	HoldFor time.Duration
 	Fresh   bool
-	// Inline, unless nil, is the only limit that applies, see NewOwn: it has a bucket for
-	// each Key, which is 1 to MaxKeyBytes of any bytes. Nothing else counts then.
+	// Inline, unless nil, is the only limit that applies, see NewInlineLimit. It has a
+	// bucket for each Key, which is 1 to MaxKeyBytes of any bytes. No other limit applies
+	// then.
 	Inline *Limit
 	Key    string
 }
@@ -58,11 +60,11 @@ var (
 	errZone    = errors.New("an address with a zone means nothing outside its host")
 )
 
-// CheckName reports why name cannot be a tenant, or a dimension's name or
-// value: those are 1 to MaxNameBytes bytes of UTF-8 without control characters.
+// CheckName returns an error unless name can be a tenant, or a dimension's name or value:
+// 1 to MaxNameBytes bytes of UTF-8 without control characters.
 func CheckName(name string) error { return checkText(name, MaxNameBytes) }
 
-// CheckOp reports why op cannot be an operation: 1 to MaxOpBytes bytes of UTF-8
+// CheckOp returns an error unless op can be an operation: 1 to MaxOpBytes bytes of UTF-8
 // without control characters.
 func CheckOp(op string) error { return checkText(op, MaxOpBytes) }
 
@@ -94,7 +96,7 @@ func checkText(s string, most int) error {
 	return nil
 }
 
-// ParseAddr reads an IPv4 or IPv6 address. An IPv4-mapped IPv6 address is the
+// ParseAddr parses an IPv4 or IPv6 address. It turns an IPv4-mapped IPv6 address into the
 // IPv4 address; a zone is an error.
 func ParseAddr(s string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(s)
@@ -117,8 +119,8 @@ func (r *Request) Dimension(name string) (string, bool) {
 	return "", false
 }
 
-// ReservedDim reports whether name belongs to a positional argument, in any
-// case of letters, so that no extra dimension may bear it.
+// ReservedDim reports whether name belongs to a positional argument, in any case of
+// letters, so that no extra dimension may have it.
 func ReservedDim(name string) bool {
 	return strings.EqualFold(name, "tenant") || strings.EqualFold(name, "op") || strings.EqualFold(name, "ip")
 }

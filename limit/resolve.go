@@ -2,15 +2,15 @@ package limit
 
 import "slices"
 
-// Buffer holds the items of the requests that are decided together. Its memory
-// is reused from batch to batch: it belongs to one goroutine, and what it holds
-// is valid until Reset.
+// Buffer holds the items of the requests that are decided together. Its memory is reused
+// from batch to batch. Its content is valid until Reset. It is not safe for concurrent
+// use.
 type Buffer struct {
 	Items []Item
 	Calls []Call
 	names []byte
-	// matched are the limits that win their groups for the request being
-	// resolved, and those that watch; chosen are the ones that none replaces.
+	// matched are the limits that win their groups for the request being resolved, and
+	// those in shadow mode; chosen are the ones that no other limit replaces.
 	matched, chosen []*Limit
 }
 
@@ -19,18 +19,18 @@ func (b *Buffer) Reset() {
 	b.Items, b.Calls, b.names = b.Items[:0], b.Calls[:0], b.names[:0]
 }
 
-// Resolved says where one request's items and calls lie in a Buffer: they are
+// Resolved is the position of one request's items and calls in a Buffer: they are
 // Items[FirstItem:LastItem] and Calls[FirstCall:LastCall].
 type Resolved struct {
 	FirstItem, LastItem int
 	FirstCall, LastCall int
 }
 
-// Resolve appends to b the items of all limits that apply to req, and the calls
-// that decide them: one for the buckets in the tenant's slot and one for each
-// bucket elsewhere. Limits that refuse by themselves become items that are
-// decided already; when an enforced one does, there is no call. Addrs hashes
-// addresses; now, in microseconds, is only used to cut calendar windows.
+// Resolve appends to b the items of all limits that apply to req, and the calls that
+// decide them: one for the buckets in the tenant's hash slot and one for each bucket
+// elsewhere. Limits that deny by themselves become items that are decided already; if an
+// enforced one does, there is no call. Addrs hashes addresses. Resolve uses now, in
+// microseconds, only for calendar windows.
 func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
 	if req.Inline != nil {
 		return b.bindInline(req)
@@ -75,7 +75,7 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 				continue
 			}
 			if l.Mode == ModeShadow {
-				// It watches beside the limit that decides, once for a group.
+				// A shadow limit is evaluated beside the enforced one, once for a group.
 				watching = true
 				b.matched = append(b.matched, l)
 				continue
@@ -95,14 +95,14 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 	}
 }
 
-// applies reports whether req meets every condition of l and has the
-// dimensions it counts by, or l says what to do without them.
+// applies reports whether req matches every condition of l and has its dimensions, or l
+// has a rule for requests without them.
 func (l *Limit) applies(req *Request) bool {
 	return l.matches(req) && (l.Missing != MissingPass || l.missing(req) == nil)
 }
 
-// replacedBy returns the enforced limit among matched that stands in for l, or
-// nil. One that is itself replaced still does.
+// replacedBy returns the enforced limit among matched that replaces l, or nil. A limit
+// that is itself replaced still replaces others.
 func replacedBy(l *Limit, matched []*Limit) *Limit {
 	for _, other := range matched {
 		if other.Mode == ModeEnforce && other != l && slices.Contains(other.Replaces, l.ID) {
@@ -115,8 +115,8 @@ func replacedBy(l *Limit, matched []*Limit) *Limit {
 // The places in which the buckets of one request may be.
 const (
 	inTenantSlot = iota // together with all of the tenant's
-	inOtherSlot         // each in one of its own
-	inInstance          // in this instance, see PlaceLocal
+	inOtherSlot         // each in a hash slot of its own
+	inInstance          // in this instance, see PlacementLocal
 )
 
 func (l *Limit) level() int {
@@ -150,8 +150,8 @@ func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, place int) {
 	}
 }
 
-// addCalls makes one call of the items [first, tenant), one of each behind, and a
-// local one of each from local on.
+// addCalls makes one call of the items [first, tenant), one of each item behind them, and
+// a local one of each item from local on.
 func (b *Buffer) addCalls(first, tenant, local int) {
 	if tenant > first {
 		b.Calls = append(b.Calls, Call{First: first, Last: tenant})

@@ -28,8 +28,8 @@ func hasher(tb testing.TB) *limit.AddrHasher {
 	return h
 }
 
-// applied returns what applies to a request, as "id" or "id=verdict" for what
-// is decided already.
+// applied returns the limits that apply to a request, as "id", or "id=verdict" for those
+// that are decided already.
 func applied(tb testing.TB, set *limit.Set, req limit.Request) string {
 	tb.Helper()
 	var b limit.Buffer
@@ -123,8 +123,8 @@ func TestComposition(t *testing.T) {
 	}
 }
 
-// TestReplacesChain: each limit of a chain stands in for the next one, in
-// whatever order the file has them.
+// TestReplacesChain checks that each limit of a chain replaces the next one, in any order
+// of the file.
 func TestReplacesChain(t *testing.T) {
 	limits := []string{
 		"{id: a, by: [tenant, op, user], rate: 1/s, replaces: [b]}",
@@ -183,8 +183,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestExplain checks the reasons for a request that passes limits over in
-// every way.
+// TestExplain checks the reasons for a request to which limits do not apply for every
+// possible reason.
 func TestExplain(t *testing.T) {
 	set := parse(t, composition)
 	var got []string

@@ -2,11 +2,11 @@ package limit
 
 import "slices"
 
-// Set is a compiled, immutable limits file. Any number of goroutines may use it.
+// Set is a compiled, immutable limits file. It is safe for concurrent use.
 type Set struct {
-	// Version names the content the set was compiled from.
+	// Version identifies the content from which the set was compiled.
 	Version string
-	// File is where it came from, for people.
+	// File is the name of the limits file, for people.
 	File string
 	// IDs lists the ids of all limits; Limit.Ordinal indexes it.
 	IDs []string
@@ -19,7 +19,7 @@ type Set struct {
 	trial       trial
 }
 
-// ruleset is what applies to one tenant: the limits of its plan, its overrides
+// ruleset is the limits that apply to one tenant: the limits of its plan, its overrides
 // and the shared limits, by group.
 type ruleset struct {
 	plan   string
@@ -30,7 +30,7 @@ type ruleset struct {
 // group holds the limits of one level that compete, the most specific first.
 type group struct {
 	candidates []*Limit
-	slots      bool // they count slots, and only requests that are held as such meet them
+	slots      bool // they count slots, and apply only to requests that hold slots
 }
 
 func (s *Set) rules(tenant string) *ruleset {
@@ -54,7 +54,7 @@ func (s *Set) TenantLimits(tenant string) []*Limit {
 	return out
 }
 
-// CountsTenant reports whether any limit may keep a bucket of a tenant's own.
+// CountsTenant reports whether any limit may have a bucket for the tenant alone.
 func (s *Set) CountsTenant(tenant string) bool {
 	r := s.rules(tenant)
 	for i := range r.groups {
@@ -90,7 +90,7 @@ func (s *Set) All() []*Limit {
 	return all
 }
 
-// Raised returns how many limits are Raised, overrides included.
+// Raised returns how many limits are RoundedUp, overrides included.
 func (s *Set) Raised() (n int) {
 	count := func(limits []*Limit, tenant string) {
 		for _, l := range limits {

@@ -2,13 +2,14 @@ package limit
 
 import "slices"
 
-// Change returns a set that differs from s in some tenants: those that part has are as
-// they are there, and removed ones are not listed any more. Part is compiled from the
-// same plans and shared limits, and the tenants that changed or are Named: what that costs
-// does not depend on how many there are. It reports ok = false when part was compiled from
-// other ones: then all has to be compiled anew.
+// Change returns a set that differs from s in some tenants: those of part have their
+// limits there, and removed ones are not listed any more. Part is compiled from the same
+// plans and shared limits, and from the tenants that changed or are Named, so that its
+// cost does not depend on the number of tenants. Change returns ok = false if part was
+// compiled from other plans or shared limits: then all tenants have to be compiled.
 //
-// Limits of part live on beside their equals of s; compiling all anew ends that.
+// Limits of part stay in memory beside their equals of s; compiling all tenants ends
+// that.
 func (s *Set) Change(part *Set, removed []string, version string) (changed *Set, ok bool) {
 	if !slices.Equal(s.IDs, part.IDs) || !sameKeys(s.byPlan, part.byPlan) {
 		return nil, false
@@ -34,8 +35,8 @@ func (s *Set) Change(part *Set, removed []string, version string) (changed *Set,
 	}, true
 }
 
-// Named returns the tenants that a plan's limits have conditions on, as often as they do:
-// whether the plan can be compiled depends on them.
+// Named returns the tenants in conditions of plans' limits, one entry for each condition:
+// the validity of the plan depends on them.
 func (s *Set) Named() (tenants []string) {
 	for _, l := range s.Limits {
 		if l.layer != layerPlan {

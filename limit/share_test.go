@@ -6,8 +6,8 @@ import (
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 
-// TestDescribeOnError: whoever asks is told what may be admitted while the store is
-// sick, and where that is more than the limit.
+// TestDescribeOnError checks that the description has the units that may be admitted
+// while the store is unavailable, and whether they exceed the limit.
 func TestDescribeOnError(t *testing.T) {
 	set := storetest.Compile(t,
 		storetest.Spec{ID: "wide", By: []string{"tenant"}, Rate: "100/s", Burst: "200"},

@@ -1,13 +1,13 @@
 package limit
 
-// A sliding window keeps two counters, for the current and the previous
-// window, both aligned to the epoch. The previous one weighs as much as it
-// still overlaps the last period:
+// A sliding window keeps two counters, for the current and the previous window, both
+// aligned to the epoch. The weight of the previous one is its overlap with the last
+// period:
 //
 //	prev * (period - elapsed) + (used + cost) * period <= capacity * period
 //
-// which, because everything but the first term is a multiple of period, is the
-// same as comparing with the first term divided by period and rounded up.
+// Everything but the first term is a multiple of period. The comparison is therefore the
+// same with the first term divided by period and rounded up.
 
 func decideSlidingWindow(p *Params, s *State, now, cost int64) (v Verdict, rewritten bool) {
 	rewritten = enterSlidingWindow(p.Period, s, now)
@@ -28,8 +28,8 @@ func decideSlidingWindow(p *Params, s *State, now, cost int64) (v Verdict, rewri
 	return v, rewritten
 }
 
-// slidingWeight returns what the previous window weighs at now, which lies in
-// the current one.
+// slidingWeight returns the weight of the previous window at now, which lies in the
+// current one.
 func slidingWeight(s *State, now int64) int64 {
 	if s[wPrev] == 0 {
 		return 0
@@ -77,7 +77,7 @@ func slideWindow(s *State, period, now int64) {
 	}
 }
 
-// refundSlidingWindow gives units back to the current window, or to the one before.
+// refundSlidingWindow returns units to the current window, or to the previous one.
 func refundSlidingWindow(s State, units, window, now int64) State {
 	moved, period := s, s[wEnd]-s[wStart]
 	slideWindow(&moved, period, now)
@@ -92,8 +92,8 @@ func refundSlidingWindow(s State, units, window, now int64) State {
 	return moved
 }
 
-// slidingWindowFits returns the instant at which no more than room units
-// count, the carried ones included. It is asked only while more do.
+// slidingWindowFits returns the instant at which no more than room units count, the
+// carried ones included. It is called only while more count.
 func slidingWindowFits(room int64, s *State, now int64) int64 {
 	if s[wCarry] == 0 {
 		return slidingFitsAlone(room, s, now)
@@ -105,9 +105,9 @@ func slidingWindowFits(room int64, s *State, now int64) int64 {
 	return at
 }
 
-// slidingFitsAlone is slidingWindowFits without the carried units. The weight
-// falls steadily, in this window with the previous counter and in the next one
-// with the current counter, so the first instant found is the least.
+// slidingFitsAlone is slidingWindowFits without the carried units. The weight falls
+// steadily, in this window with the previous counter and in the next one with the current
+// counter, so that the first instant found is the earliest.
 func slidingFitsAlone(room int64, s *State, now int64) int64 {
 	period := s[wEnd] - s[wStart]
 	if spare := room - s[wUsed]; spare >= 0 {

@@ -1,20 +1,19 @@
 package limit
 
-// State is what a bucket remembers between decisions: six integers whose
-// meaning depends on the algorithm. The zero State is a bucket that was never
-// touched: a full token bucket, an empty window. It is kept as it stands in
-// the memory store, and packed by the scripts of package cluster. Where units end one
-// by one it is made for each decision, see Units.
+// State is the content of a bucket between decisions: six integers whose meaning depends
+// on the algorithm. The zero State is an untouched bucket: a full token bucket, an empty
+// window. The memory store keeps it as it is, and the scripts of package cluster pack it.
+// For algorithms with expiring units it is made for each decision, see UnitLog.
 //
 // Instants are microseconds since the Unix epoch, amounts are units.
 type State [6]int64
 
-// Slots of a State under AlgorithmTokenBucket. The bucket carries the rate it
-// was written with, so that its content survives a change of the rate.
+// Slots of a State under AlgorithmTokenBucket. The state includes the rate with which it
+// was written, so that its content survives a change of the rate.
 const (
 	tbContent   = iota // whole units left at tbLast; negative when in debt
 	tbRemainder        // tbPeriod-ths of one more unit, 0 <= tbRemainder < tbPeriod
-	tbLast             // when content and remainder were worked out
+	tbLast             // when content and remainder were computed
 	tbCount            // units refilled per tbPeriod
 	tbPeriod           // microseconds, reduced with tbCount by their gcd
 	tbCapacity         // the capacity at tbLast
@@ -27,14 +26,14 @@ const (
 	wUsed            // units used in it
 	wPrev            // units used in the window before; always 0 in a fixed window
 	wCarry           // units used in a window of another shape that still runs
-	wCarryEnd        // when the carried units stop to count
+	wCarryEnd        // when the carried units stop counting
 )
 
-// Touched reports whether the bucket holds anything: the zero State does not.
+// Touched reports whether the bucket has any content: the zero State has none.
 func (s *State) Touched() bool { return s[1] != 0 || s[2] != 0 || s[4] != 0 }
 
-// Params is what an algorithm needs to know of a limit. It is comparable and
-// immutable once compiled.
+// Params is the part of a limit that its algorithm needs. It is comparable, and immutable
+// once compiled.
 type Params struct {
 	Algorithm Algorithm
 	Count     int64 // units per Period, reduced with it by their gcd for token buckets
@@ -42,12 +41,12 @@ type Params struct {
 	Capacity  int64 // bucket size or window limit, in units
 }
 
-// Verdict is what one bucket says to one request.
+// Verdict is the answer of one bucket to one request.
 type Verdict struct {
 	Allowed   bool
 	Remaining int64 // units left after this decision, never negative
 	Wait      int64 // true wait in ms when denied; 0 when allowed; Never when it can never fit
-	Reset     int64 // ms until the bucket is full again if nothing else arrives
+	Reset     int64 // ms until the bucket is full again without further requests
 	Window    int64 // start of the window that was charged, for refunds; 0 for token buckets
 	Left      int64 // us until that window ends; 0 for token buckets
 }
@@ -55,15 +54,14 @@ type Verdict struct {
 // Never is the wait of a request that can never be admitted.
 const Never = -1
 
-// Decide works out what a bucket in state s says to cost units at now, and
-// makes s the bucket's next state: with the units taken if they are allowed.
-// Bounds are the calendar boundaries for calendar windows, see Calendar.Bounds,
-// and ignored by everything else. It returns ok = false when now lies outside
-// Bounds: nothing is decided then.
+// Decide decides whether a bucket in state s admits cost units at now, and makes s the
+// bucket's next state: with the units taken if they are admitted. Bounds are the calendar
+// boundaries for calendar windows, see Calendar.Bounds; other algorithms ignore them.
+// Decide returns ok = false, and decides nothing, if now lies outside Bounds.
 //
-// Rewritten says that the limit changed since the state was stored, or that the
-// clock stepped back. The state must be stored then even after a denial,
-// because the conversion must not be repeated from a later now.
+// Rewritten reports that the limit changed since the state was stored, or that the clock
+// stepped back. The state must be stored then even after a denial, because the conversion
+// must not be repeated from a later now.
 func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, rewritten, ok bool) {
 	switch p.Algorithm {
 	case AlgorithmTokenBucket:
@@ -85,7 +83,7 @@ func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, re
 	return v, rewritten, true
 }
 
-// Undo undoes the taking of units that Decide has just allowed.
+// Undo reverses the taking of units that Decide has just allowed.
 func Undo(p *Params, s *State, units int64) {
 	switch {
 	case p.Algorithm == AlgorithmTokenBucket:
@@ -98,9 +96,10 @@ func Undo(p *Params, s *State, units int64) {
 	}
 }
 
-// Refund gives units back to the bucket at now. Window names the window in which they
-// were charged (Verdict.Window): the refund is void when they no longer weigh, which for
-// a sliding window is a period after its end. The content never exceeds the capacity.
+// Refund returns units to the bucket at now. Window identifies the window in which they
+// were charged (Verdict.Window): the refund is void if that window no longer has any
+// weight, which for a sliding window is a period after its end. The content never exceeds
+// the capacity.
 func Refund(p *Params, s State, units, window, now int64) State {
 	switch {
 	case !s.Touched():
@@ -116,8 +115,8 @@ func Refund(p *Params, s State, units, window, now int64) State {
 	return s
 }
 
-// Overdraw takes units from a bucket that may not have them, but at most so many that it
-// owes as much as it can hold. It returns ok = false when now lies outside Bounds.
+// Overdraw takes units from a bucket that may not have them, until its debt equals its
+// capacity. It returns ok = false if now lies outside Bounds.
 func Overdraw(p *Params, bounds *Bounds, s State, now, units int64) (next State, ok bool) {
 	switch p.Algorithm {
 	case AlgorithmTokenBucket:
@@ -130,7 +129,7 @@ func Overdraw(p *Params, bounds *Bounds, s State, now, units int64) (next State,
 		return s, true
 	case AlgorithmSlidingWindow:
 		period := p.Period
-		if s.Touched() && s[wStart] <= now { // it may be another limit's now
+		if s.Touched() && s[wStart] <= now { // it may belong to another limit now
 			period = s[wEnd] - s[wStart]
 		}
 		enterSlidingWindow(period, &s, now)
@@ -149,8 +148,8 @@ func Overdraw(p *Params, bounds *Bounds, s State, now, units int64) (next State,
 	return s, true
 }
 
-// windowToOverdraw returns the fixed window that units are owed in: the one that runs, or the next
-// of its length, since the limit may have become another one.
+// windowToOverdraw returns the fixed window in which units are overdrawn: the current
+// one, or the next of its length, since the limit may have changed.
 func (p *Params) windowToOverdraw(bounds *Bounds, s *State, now int64) (start, end int64, ok bool) {
 	length := s[wEnd] - s[wStart]
 	switch {
@@ -165,8 +164,8 @@ func (p *Params) windowToOverdraw(bounds *Bounds, s *State, now int64) (start, e
 	return start, start + length, true
 }
 
-// Expires returns the instant from which the state means the same as an
-// untouched bucket: it may be forgotten then, and not before.
+// Expires returns the instant from which the state equals an untouched bucket: from then
+// on, and not before, it may be deleted.
 func Expires(a Algorithm, s *State) int64 {
 	switch a {
 	case AlgorithmTokenBucket:

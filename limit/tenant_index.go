@@ -5,18 +5,18 @@ import (
 	"maps"
 )
 
-// tenantIndex has the rules of each tenant that is listed.
+// tenantIndex has the rules of each listed tenant.
 type tenantIndex struct {
 	base    map[string]*ruleset
-	changed map[string]*ruleset // since base was made, nil for who is not listed any more
-	len     int                 // tenants that are listed
+	changed map[string]*ruleset // since base was made; nil for a tenant that is not listed any more
+	len     int                 // listed tenants
 }
 
-// maxChanged is how many tenants may be changed beside a base of so many: each change
-// copies those, and so many changes copy the base.
+// maxChanged is how many tenants may be changed beside a base of that size: each change
+// copies the changed tenants, and after that many changes the base is copied.
 func maxChanged(base int) int { return max(64, base/32) }
 
-// get returns the rules of a tenant, nil when it is not listed.
+// get returns the rules of a tenant, or nil if it is not listed.
 func (r *tenantIndex) get(tenant string) *ruleset {
 	if len(r.changed) > 0 {
 		if rules, ok := r.changed[tenant]; ok {
@@ -26,8 +26,8 @@ func (r *tenantIndex) get(tenant string) *ruleset {
 	return r.base[tenant]
 }
 
-// with returns a roster that differs from r in some tenants; nil is for who is not listed
-// any more.
+// with returns a tenantIndex that differs from r in some tenants; nil rules remove a
+// tenant.
 func (r *tenantIndex) with(tenants map[string]*ruleset) *tenantIndex {
 	next := &tenantIndex{base: r.base, changed: make(map[string]*ruleset, len(r.changed)+len(tenants)), len: r.len}
 	maps.Copy(next.changed, r.changed)
@@ -45,7 +45,7 @@ func (r *tenantIndex) with(tenants map[string]*ruleset) *tenantIndex {
 	return next
 }
 
-// all goes through the tenants that are listed, in no order.
+// all iterates over the listed tenants, in no order.
 func (r *tenantIndex) all() iter.Seq2[string, *ruleset] {
 	return func(yield func(string, *ruleset) bool) {
 		for tenant, rules := range r.base {

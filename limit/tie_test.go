@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// addressPair is a limits file with two limits of one group, each with the
-// conditions given.
+// addressPair is a limits file with two limits of one group, each with the given
+// conditions.
 const addressPair = `
 version: 1
 plans: {}
@@ -19,8 +19,8 @@ shared:
   - {id: b, by: [ip], rate: 2/s, when: {%s}}
 `
 
-// TestTiesByAddress: two limits tie where one address could meet both and
-// neither is more specific: it is not enough that their blocks are as long.
+// TestTiesByAddress checks that two limits tie if both match one address and neither is
+// more specific. Blocks of equal length alone are no tie.
 func TestTiesByAddress(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -55,8 +55,8 @@ func TestTiesByAddress(t *testing.T) {
 	}
 }
 
-// TestNarrowestBlock: of the limits whose block holds an address, the one with
-// the narrowest applies, in whatever order the file has them.
+// TestNarrowestBlock checks that of the limits whose block holds an address, the one with
+// the narrowest block applies, in any order of the file.
 func TestNarrowestBlock(t *testing.T) {
 	limits := []string{
 		`{id: any, by: [ip], rate: 1/s}`,

@@ -2,10 +2,10 @@ package limit
 
 import "math/bits"
 
-// A token bucket holds content + remainder/period units. It refills by count
-// units per period microseconds; the remainder is kept, so that no fraction of
-// a unit is ever lost: over any history the refilled units equal the exact
-// rational count/period * elapsed, rounded down once.
+// A token bucket holds content + remainder/period units. It refills by count units per
+// period microseconds. The remainder is kept, so that no fraction of a unit is ever lost:
+// over any history the refilled units equal the exact rational count/period * elapsed,
+// rounded down once.
 
 func decideTokenBucket(p *Params, s *State, now, cost int64) (v Verdict, rewritten bool) {
 	rewritten = refillTokenBucket(p, s, now)
@@ -23,7 +23,7 @@ func decideTokenBucket(p *Params, s *State, now, cost int64) (v Verdict, rewritt
 	return v, rewritten
 }
 
-// refillTokenBucket brings s to now, first at the rate it was written with,
+// refillTokenBucket refills s until now, first at the rate with which it was written,
 // then converts it to p: the content carries over, up to the new capacity, and a debt
 // down to it.
 func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
@@ -41,20 +41,20 @@ func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	if s[tbCount] != p.Count || s[tbPeriod] != p.Period || s[tbCapacity] != p.Capacity {
 		rewritten = true
 		s[tbRemainder], _ = mulDiv(s[tbRemainder], p.Period, s[tbPeriod])
-		// A bucket that is full is as good as untouched: its key may be gone already.
+		// A full bucket equals an untouched one: its key may have expired already.
 		if s[tbContent] >= min(p.Capacity, s[tbCapacity]) {
 			s[tbContent], s[tbRemainder] = p.Capacity, 0
 		}
 		s[tbCount], s[tbPeriod], s[tbCapacity] = p.Count, p.Period, p.Capacity
 	}
-	if s[tbContent] < -p.Capacity { // it can owe no more
+	if s[tbContent] < -p.Capacity { // the largest debt
 		s[tbContent], s[tbRemainder], rewritten = -p.Capacity, 0, true
 	}
 	return rewritten
 }
 
 // WithCapacity returns the state of a token bucket at now with another capacity. Unlike a
-// bucket whose limit changes, one that is full does not hold more at once.
+// bucket whose limit changes, a full bucket does not get more units at once.
 func WithCapacity(s State, capacity, now int64) State {
 	own := Params{Algorithm: AlgorithmTokenBucket, Count: s[tbCount], Period: s[tbPeriod], Capacity: s[tbCapacity]}
 	refillTokenBucket(&own, &s, now)
@@ -65,7 +65,7 @@ func WithCapacity(s State, capacity, now int64) State {
 	return s
 }
 
-// addTokens refills s by what elapsed microseconds bring.
+// addTokens refills s by the units of elapsed microseconds.
 func addTokens(s *State, elapsed int64) {
 	hi, lo := bits.Mul64(uint64(elapsed), uint64(s[tbCount]))
 	period := uint64(s[tbPeriod])
@@ -82,8 +82,7 @@ func addTokens(s *State, elapsed int64) {
 	s[tbContent], s[tbRemainder] = max(s[tbContent], s[tbCapacity]), 0
 }
 
-// tokenBucketFullIn returns the microseconds after s[tbLast] at which the
-// bucket is full.
+// tokenBucketFullIn returns the microseconds after s[tbLast] at which the bucket is full.
 func tokenBucketFullIn(s *State) int64 { return tokenBucketReaches(s, s[tbCapacity]) }
 
 // tokenBucketReaches returns the least number of microseconds after s[tbLast]
@@ -110,9 +109,9 @@ func refundTokenBucket(s State, units int64) State {
 // in a Lua number.
 const maxLevel = 1 << 52
 
-// HasLevel reports whether what the bucket holds can be said with one number,
-// its level: content*Period + remainder. It is false for buckets so large that
-// a Lua number would not hold it.
+// HasLevel reports whether one number, the level, can represent the content of the
+// bucket: content*Period + remainder. It is false for buckets so large that a Lua number
+// would not hold it.
 func (p *Params) HasLevel() bool {
 	hi, lo := bits.Mul64(uint64(p.Capacity), uint64(p.Period))
 	return p.Algorithm == AlgorithmTokenBucket && hi == 0 && lo < maxLevel
@@ -124,7 +123,7 @@ func (p *Params) StateAtLevel(level, now int64) State {
 	return p.StateWith(content, level-content*p.Period, now)
 }
 
-// Rate returns the rate that a token bucket's state was last decided with: count units
+// Rate returns the rate with which a token bucket's state was last decided: count units
 // in period microseconds.
 func (s *State) Rate() (count, period int64) { return s[tbCount], s[tbPeriod] }
 

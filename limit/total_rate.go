@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// TotalRate is what is known of how many units a second limits admit of all tenants together.
+// TotalRate is the rate, in units a second, that limits admit of all tenants together.
 type TotalRate struct {
-	// Units are units a second for all proxies together, rounded up; 0 where no limit bounds
-	// what one tenant gets.
+	// Units is the units a second for all proxies together, rounded up; 0 if no limit
+	// bounds the rate of one tenant.
 	Units int64
-	// Why is where they come from, as a clause for people.
+	// Why is the reason for the number, as a clause for people.
 	Why string
 }
 
-// TotalRate returns the rate that a bound on all tenants together should not be below. That
-// is the rate of the smallest limit that counts everybody in one bucket. Without one it is the
-// sum of what the limits of the listed tenants admit, to which those that are not listed add
-// without end. Where some listed tenant has no limit that holds all its requests, or none is
-// listed, it is the largest rate that a plan gives one tenant.
+// TotalRate returns a lower bound for a bound on the rate of all tenants together. It is
+// the rate of the smallest limit that counts all tenants in one bucket. Without such a
+// limit it is the sum of the rates of the listed tenants; tenants that are not listed add
+// to it without bound. If some listed tenant has no limit on all its requests, or no
+// tenant is listed, it is the largest rate that a plan gives one tenant.
 func (s *Set) TotalRate() TotalRate {
 	if rate, id := s.defaultPlan.bound(false); id != "" {
 		return TotalRate{roundUp(rate), fmt.Sprintf("%s counts all tenants in one bucket", id)}
@@ -47,9 +47,10 @@ func (s *Set) TotalRate() TotalRate {
 	}
 }
 
-// bound returns the smallest rate at which a group of the ruleset admits units, however they
-// are asked for, and the id of a limit in it, "" where there is no such group: of the limits
-// that count a tenant as a whole, or of those that count all tenants as one.
+// bound returns the smallest rate at which a group of the ruleset admits units, for any
+// mix of requests, and the id of a limit in it, or "" if there is no such group. It
+// considers the limits that count a tenant as a whole, or those that count all tenants as
+// one.
 func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 	replaced := r.replaced()
 	for _, g := range r.groups {
@@ -61,7 +62,7 @@ func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 	return smallest, id
 }
 
-// replaced returns the ids of limits that do not apply where another one does.
+// replaced returns the ids of limits that do not apply where another limit does.
 func (r *ruleset) replaced() map[string]bool {
 	ids := map[string]bool{}
 	for _, g := range r.groups {
@@ -74,8 +75,8 @@ func (r *ruleset) replaced() map[string]bool {
 	return ids
 }
 
-// rate returns what the limits of a group admit, units a second, if each request meets one of
-// them and none of them has buckets whose number is not known.
+// rate returns the sum of the rates of a group's limits, in units a second. Ok is true if
+// one of them applies to each request and none of them has an unknown number of buckets.
 func (g *group) rate(byTenant bool, replaced map[string]bool) (sum float64, ok bool) {
 	if g.slots {
 		return 0, false
@@ -95,5 +96,5 @@ func (g *group) rate(byTenant bool, replaced map[string]bool) (sum float64, ok b
 	return sum, all && sum > 0
 }
 
-// roundUp returns the next whole number, but for what adding up has made inexact.
+// roundUp returns the next whole number, with a tolerance for rounding errors of the sum.
 func roundUp(rate float64) int64 { return int64(math.Ceil(rate - 1e-6)) }

@@ -8,8 +8,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestTotalRate: the rate for all tenants together is that of a bucket for everybody, the sum
-// of the tenants that are listed, or the largest of one, and it says which.
+// TestTotalRate checks that the rate for all tenants together is that of a bucket for all
+// tenants, the sum of the listed tenants, or the largest of one tenant, and that Why
+// names which.
 func TestTotalRate(t *testing.T) {
 	const (
 		head   = "version: 1\ndefault_plan: free\n"

@@ -5,38 +5,39 @@ import (
 	"strconv"
 )
 
-// TrialWhole is the share of a trial that all tenants are in: shares are counted in
+// TrialWhole is the share of a trial that includes all tenants: shares are counted in
 // hundredths of a percent.
 const TrialWhole = 10_000
 
-// trial are limits that decide for some tenants, instead of those of the set that has them.
+// trial is a set of limits that decides for some tenants, instead of the set that has the
+// trial.
 type trial struct {
 	set   *Set
 	share int      // of the tenants, 0 to TrialWhole
-	ids   []string // of the set that has it, without those of the trial
+	ids   []string // of the set that has the trial, without those of the trial
 }
 
-// Try returns a set in which a share of all tenants, from 0 to TrialWhole, is decided by
-// next. It must have been compiled with the ids of s, and have no trial itself.
+// Try returns a set in which next decides for a share of all tenants, from 0 to
+// TrialWhole. Next must have been compiled with the ids of s, and have no trial itself.
 func (s *Set) Try(next *Set, share int) *Set {
 	if !slices.Equal(s.IDs, next.IDs[:min(len(s.IDs), len(next.IDs))]) {
-		panic("limit: a set is tried beside one whose ids it does not know")
+		panic("limit: trial set compiled without the ids of the set")
 	}
 	tried := *s
 	tried.IDs, tried.trial = next.IDs, trial{next, share, s.IDs}
 	return &tried
 }
 
-// Trial returns the limits that are tried, nil for none, and the share of the tenants on
-// which they are.
+// Trial returns the limits on trial, nil for none, and the share of the tenants for which
+// they decide.
 func (s *Set) Trial() (next *Set, share int) { return s.trial.set, s.trial.share }
 
-// DescribeShare says for people on how many tenants something is tried.
+// DescribeShare describes for people how large the share of the tenants is.
 func DescribeShare(share int) string {
 	return strconv.FormatFloat(float64(share)*100/TrialWhole, 'f', -1, 64) + " % of the tenants"
 }
 
-// VersionFor names the limits that decide for a tenant.
+// VersionFor returns the version of the limits that decide for a tenant.
 func (s *Set) VersionFor(tenant string) string {
 	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
 		return s.trial.set.Version + " (on trial)"
@@ -44,7 +45,7 @@ func (s *Set) VersionFor(tenant string) string {
 	return s.Version
 }
 
-// WithoutTrial returns the set without the limits that are tried.
+// WithoutTrial returns the set without the limits on trial.
 func (s *Set) WithoutTrial() *Set {
 	if s.trial.set == nil {
 		return s
@@ -54,9 +55,10 @@ func (s *Set) WithoutTrial() *Set {
 	return &base
 }
 
-// InTrial reports whether a tenant is in a share of all, from 0 to TrialWhole. It is always
-// the same ones, and those in a share are in each larger one: by the FNV-1a hash of their
-// names, mixed as in MurmurHash3, since of short names that are alike it differs little.
+// InTrial reports whether a tenant is in a share of all tenants, from 0 to TrialWhole. A
+// share always has the same tenants, and each larger share includes them. InTrial uses
+// the FNV-1a hash of the name, mixed as in MurmurHash3, since the hashes of similar short
+// names differ little.
 func InTrial(tenant string, share int) bool {
 	h := uint64(14695981039346656037)
 	for i := range len(tenant) {
@@ -68,7 +70,7 @@ func InTrial(tenant string, share int) bool {
 	return int(h%TrialWhole) < share
 }
 
-// change is Change for the limits that are tried.
+// change is Change for the limits on trial.
 func (t *trial) change(part *trial, removed []string) (changed trial, ok bool) {
 	if (t.set == nil) != (part.set == nil) || t.share != part.share {
 		return changed, false

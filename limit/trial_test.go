@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInTrial: a share of the tenants is in, the same ones always, and those of a share are
-// in every larger one.
+// TestInTrial checks the size of a share of the tenants, that it always has the same
+// tenants, and that each larger share includes them.
 func TestInTrial(t *testing.T) {
 	const tenants = 100_000
 	for _, names := range []string{"%d", "tenant-%06d", "%x@example.org"} {
@@ -50,8 +50,8 @@ func trialSet(t *testing.T, version, id, rate string, opts CompileOptions) *Set 
 	return set
 }
 
-// TestTry: the tenants of a share have the limits that are tried, all others those of the
-// set, and the ids of both have places of their own.
+// TestTry checks that the tenants of a share have the limits on trial, that all others
+// have those of the set, and that the ids of both have ordinals of their own.
 func TestTry(t *testing.T) {
 	base := trialSet(t, "old", "a", "100/s", CompileOptions{})
 	next := trialSet(t, "new", "b", "5/s", CompileOptions{IDs: base.IDs})

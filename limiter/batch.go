@@ -7,9 +7,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Batch is a run of requests that are decided together, and the memory they
-// need. It is reused: fill Requests, call Limiter.Decide, read Decisions, call
-// Reset. It belongs to one goroutine.
+// Batch is a run of requests that are decided together, and the memory they need. It is
+// reused: fill Requests, call Limiter.Decide, read Decisions, call Reset. It is not safe
+// for concurrent use.
 type Batch struct {
 	Requests  []limit.Request
 	Decisions []limit.Decision
@@ -21,29 +21,30 @@ type Batch struct {
 	pending  []int
 	redecide []int
 
-	// The fields of a decision that Start has begun.
+	// at and the fields below belong to a decision that Start has begun.
 	at  limit.DecisionTime
 	set *limit.Set
 	// finish ends the calls to the store; nil if there are none, or when they have ended.
 	finish func() (retry bool)
-	// answered says that the store's answers are in the items, and cached.
+	// answered reports that the items have the store's answers, and that these are
+	// cached.
 	answered bool
-	// waiter is for Decide; nil before it is used.
+	// waiter is for Decide; nil before its first use.
 	waiter *waiter
-	// undecided is scratch for calls that the store must be asked for again, or has not
-	// decided.
+	// undecided is scratch space for calls for which the store must be called again, and
+	// for calls that the store has not decided.
 	undecided []limit.Call
 }
 
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
-	clear(b.Requests) // lets go of the bytes they alias
+	clear(b.Requests) // releases the bytes that they alias
 	b.Requests = b.Requests[:0]
 	b.Decisions = b.Decisions[:0]
 }
 
-// Items returns the limits that applied to request i, with their verdicts. It
-// is valid until the batch is used again.
+// Items returns the limits that applied to request i, with their verdicts. The slice is
+// valid until the batch is used again.
 func (b *Batch) Items(i int) []limit.Item {
 	r := &b.resolved[i]
 	return b.buf.Items[r.FirstItem:r.LastItem]
@@ -54,8 +55,8 @@ func (b *Batch) requestCalls(i int) []limit.Call {
 	return b.buf.Calls[r.FirstCall:r.LastCall]
 }
 
-// resolve finds the limits of every request and makes all of them pending. Now
-// is in microseconds.
+// resolve finds the limits of every request and makes all requests pending. Now is in
+// microseconds.
 func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	b.buf.Reset()
 	b.resolved, b.pending, b.Decisions = b.resolved[:0], b.pending[:0], b.Decisions[:0]
@@ -66,16 +67,16 @@ func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
 	}
 }
 
-// denyFromCache decides the requests that the cache, if there is one, knows to be denied.
-// Their other items stay undecided. With renew some of them are asked for all the
-// same, see denyCache.renew. Units that leases hold are to be had whatever the store denied.
+// denyFromCache decides the requests that deny, unless it is nil, has denials for. Their
+// other items stay undecided. With renew some requests go to the store all the same, see
+// denyCache.refreshAll. Units on lease can be taken whatever the store denied.
 func (b *Batch) denyFromCache(deny *denyCache, held *leases, now int64, renew bool) {
 	if deny == nil || deny.latest.Load() <= now {
 		return
 	}
 	for i := range b.Requests {
 		if b.Requests[i].ID != "" && !b.Requests[i].Fresh {
-			continue // it may have been answered before
+			continue // the store may have a record of its answer
 		}
 		items := b.Items(i)
 		refused, never := false, false
@@ -89,7 +90,7 @@ func (b *Batch) denyFromCache(deny *denyCache, held *leases, now int64, renew bo
 			refused = refused || hit
 			never = never || !hit && !fits && it.Enforced()
 		}
-		if refused && never { // another limit denies for ever, and binds
+		if refused && never { // another limit can never admit it, and binds
 			refused = false
 			undecideCached(items)
 		}
@@ -105,7 +106,7 @@ func (b *Batch) denyFromCache(deny *denyCache, held *leases, now int64, renew bo
 // undecide makes an item undecided.
 func undecide(it *limit.Item) { it.Source, it.Verdict = limit.SourceNone, limit.Verdict{} }
 
-// undecideCached makes the items undecided that the cache refused.
+// undecideCached makes the items undecided that the cache denied.
 func undecideCached(items []limit.Item) {
 	for i := range items {
 		if items[i].Source == limit.SourceCache {
@@ -114,8 +115,8 @@ func undecideCached(items []limit.Item) {
 	}
 }
 
-// mayTake reports whether a request before the nth, one that is not refused, has the
-// bucket of an item: its units may be gone then.
+// mayTake reports whether an earlier request than the nth, one that the cache does not
+// deny, uses the bucket of an item: that request may take its units.
 func (b *Batch) mayTake(n int, it *limit.Item) bool {
 	for i := range n {
 		if b.Decisions[i].Source == limit.SourceCache {
@@ -138,7 +139,7 @@ func (b *Batch) merge() {
 	}
 }
 
-// retries returns the calls for which the store must be asked again.
+// retries returns the calls for which the store must be called again.
 func (b *Batch) retries() []limit.Call {
 	b.undecided = b.undecided[:0]
 	for _, c := range b.calls {
@@ -150,5 +151,5 @@ func (b *Batch) retries() []limit.Call {
 	return b.undecided
 }
 
-// Deadline returns when Finish must be called at the latest.
+// Deadline returns the time by which Finish must be called.
 func (b *Batch) Deadline() time.Time { return b.at.Deadline() }

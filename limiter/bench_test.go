@@ -36,8 +36,8 @@ func newBenchLimiter(b *testing.B, yaml string) *limiter.Limiter {
 	}, set)
 }
 
-// BenchmarkDecide is the whole decision on the memory store, one check at a
-// time, over 100,000 known buckets.
+// BenchmarkDecide measures the whole decision on the memory store, one check at a time,
+// over 100,000 known buckets.
 func BenchmarkDecide(b *testing.B) {
 	const tenants = 100_000
 	for _, c := range []struct {
@@ -54,7 +54,7 @@ func BenchmarkDecide(b *testing.B) {
 			var batch limiter.Batch
 			name := []byte("tenant-00000")
 			decide := func(i int) {
-				// The request comes fresh from a connection's buffer.
+				// The request aliases a connection's read buffer.
 				n := i * 7919 % tenants
 				req := limit.Request{Tenant: unsafe.String(&name[0], len(name)), Op: "GET /v1/things", Cost: 1}
 				if c.ip {
@@ -83,7 +83,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkResolve finds the limits of a tenant whose plan has 20.
+// BenchmarkResolve measures resolving the limits of a tenant whose plan has 20.
 func BenchmarkResolve(b *testing.B) {
 	yaml := "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: tenant, by: [tenant], rate: 1/s}\n"
 	for i := range 19 {

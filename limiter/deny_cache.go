@@ -11,65 +11,67 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// DefaultDenyTTL is how long a refusal is remembered at most, unless Options say
-// otherwise. It bounds how long units that another proxy gave back are ignored.
+// DefaultDenyTTL is the default of Options.DenyTTL. It bounds how long the cache ignores
+// units that another proxy returned.
 const DefaultDenyTTL = time.Second
 
-// renewPart is the part of its life, one in so many, in which an entry is renewed:
-// it must be longer than a decision takes, and what it cuts off is asked in vain.
+// renewPart is the last part of an entry's life, one in renewPart, in which a request may
+// renew it. It must be longer than a decision takes. A renewal wastes the rest of the
+// entry's life.
 const renewPart = 50
 
-// denyCache keeps what buckets were when the store refused something: what they refuse
-// still, by the maths of package limit, needs no call. It never denies what the store
-// would admit, but for units that came back through another proxy, and never returns a
-// wait that is too short, but for units that another proxy took. It is bounded by its size.
+// denyCache has the states of buckets at the time when the store denied a request. A
+// request that such a state still denies, by the maths of package limit, needs no call.
+// The cache never denies a request that the store would admit, except when units came
+// back through another proxy. It never returns a wait that is too short, except when
+// another proxy took units. Its size bounds it.
 type denyCache struct {
 	entries *lru.Cache[string, refusal]
 	ttl     int64      // microseconds
-	mu      sync.Mutex // orders what is learnt and what is given back
-	// latest is when the last entry ends: nothing is looked up behind it.
+	mu      sync.Mutex // orders the denials that are added and the units that come back
+	// latest is when the last entry expires: from then on lookups return at once.
 	latest atomic.Int64
-	// forgotten is when the whole cache was dropped: what was asked before counts
-	// no more.
+	// forgotten is when the whole cache was dropped: answers to calls that were sent
+	// before do not count.
 	forgotten atomic.Int64
 }
 
-// refusal is the state of a bucket that denied a cost. Instants are microseconds by
-// this machine's clock, but for at.
+// refusal is the state of a bucket that denied a cost. Instants are microseconds of the
+// monotonic clock, see Limiter.instant, except at.
 type refusal struct {
-	params limit.Params // of the limit that refused: another one may admit
+	params limit.Params // of the limit that denied: a changed limit may admit
 	state  limit.State
-	at     int64 // the store's time of the state, which lay between sent and received
+	at     int64 // the store's time of the state, between sent and received
 	cost   int64
 	sent   int64
-	// received is when the reply was there, and until when the entry ends.
+	// received is when the reply arrived; until is when the entry expires.
 	received, until int64
-	// renewable says that the bucket will still refuse when the entry ends, so that
-	// the store has to be asked again, and that no request does yet.
+	// renewable reports that the bucket will still deny when the entry expires, so that
+	// the store has to be called again, and that no request is doing so.
 	renewable bool
-	// returned is when units came back: refusals that were asked for before are void.
+	// returned is when units came back: denials by calls that were sent before are void.
 	returned int64
 }
 
-// newDenyCache returns a cache of size refusals, or nil for size 0.
+// newDenyCache returns a cache of size denials, or nil for size 0.
 func newDenyCache(size int, ttl time.Duration) *denyCache {
 	if size <= 0 {
 		return nil
 	}
 	entries, err := lru.New[string, refusal](size)
 	if err != nil {
-		panic(err) // of a size that is not positive
+		panic(err) // only for a size that is not positive
 	}
 	return &denyCache{entries: entries, ttl: ttl.Microseconds()}
 }
 
-// lookup gives an enforced item its verdict if it is known to be denied at now,
-// and reports whether it is.
+// lookup sets an enforced item's verdict if the cache has a denial for it at now, and
+// reports whether it has.
 func (c *denyCache) lookup(it *limit.Item, now int64) bool {
 	if c.latest.Load() <= now || !it.Enforced() || len(it.Name) == 0 {
 		return false
 	}
-	// The key is only compared with: Peek does not keep it.
+	// Peek only compares the key and does not retain it.
 	r, ok := c.entries.Peek(unsafe.String(&it.Name[0], len(it.Name)))
 	if !ok || r.until <= now || r.params != it.Limit.Params {
 		return false
@@ -81,12 +83,13 @@ func (c *denyCache) lookup(it *limit.Item, now int64) bool {
 	return denied
 }
 
-// decide decides an item by the state, and reports whether the bucket denies it whatever
-// the store's clock says: that may be ahead of its earliest time by as long as the reply
-// was under way. The wait counts from the earliest time, so that it is never too short.
+// decide decides an item by the state. It reports whether the bucket denies the item at
+// every time that the store's clock may show: the clock may be ahead of its earliest time
+// by the duration of the call. The wait counts from the earliest time, so that it is
+// never too short.
 func (r *refusal) decide(it *limit.Item, now int64) (v limit.Verdict, denied bool) {
 	if r.params.Algorithm.ExpiresPerUnit() && it.Cost != r.cost {
-		return v, false // the state is one for a cost
+		return v, false // the state of an expiring-units limit holds for one cost
 	}
 	state := r.state
 	v, _, ok := limit.Decide(&r.params, it.Bounds, &state, r.at+max(0, now-r.received), it.Cost)
@@ -102,9 +105,9 @@ func (c *denyCache) ending(it *limit.Item, now int64) (refusal, bool) {
 	return r, ok && r.renewable && r.until-now < c.ttl/renewPart && it.Cost >= r.cost
 }
 
-// refresh reports whether an item that was refused should be asked for all the same,
-// because its entry is about to end: one of those that come then is told so, and
-// the others need not all ask at once when the entry has ended.
+// refresh reports whether a request whose item the cache denies should call the store all
+// the same, because the entry is about to expire. It returns true for one request only.
+// Without that all requests would call the store at once when the entry has expired.
 func (c *denyCache) refresh(it *limit.Item, now int64) bool {
 	r, ok := c.ending(it, now)
 	if !ok {
@@ -120,8 +123,8 @@ func (c *denyCache) refresh(it *limit.Item, now int64) bool {
 	return true
 }
 
-// refreshAll renews the entries that refused items of a request, and makes them
-// undecided; or reports false where one of them refuses for longer.
+// refreshAll renews the entries that denied items of a request, and makes those items
+// undecided. It returns false if one of the entries denies for longer.
 func (c *denyCache) refreshAll(items []limit.Item, now int64) bool {
 	for i := range items {
 		if it := &items[i]; it.Source == limit.SourceCache {
@@ -133,7 +136,7 @@ func (c *denyCache) refreshAll(items []limit.Item, now int64) bool {
 	for i := range items {
 		if items[i].Source == limit.SourceCache {
 			if !c.refresh(&items[i], now) {
-				return false // somebody else was first
+				return false // another request was first
 			}
 			undecide(&items[i])
 		}
@@ -141,9 +144,9 @@ func (c *denyCache) refreshAll(items []limit.Item, now int64) bool {
 	return true
 }
 
-// learn keeps the refusals among items, which the store was asked for at sent
-// and answered by received. What it admitted changes what is known of other costs: that
-// is dropped.
+// learn caches the denials among items, which were sent to the store at sent and answered
+// by received. An admission changes the state for other costs: the entry of its bucket is
+// dropped.
 func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 	for i := range items {
 		it := &items[i]
@@ -152,14 +155,14 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 		case it.Allowed:
 			c.drop(it, received)
 		case !it.Enforced() || it.Limit.Params.Algorithm == limit.AlgorithmConcurrency:
-			// A slot may be given back at any moment.
+			// A slot may be returned at any time.
 		default:
 			c.keep(it, sent, received)
 		}
 	}
 }
 
-// drop forgets what is known of a bucket that units were taken from.
+// drop deletes the entry of a bucket from which units were taken.
 func (c *denyCache) drop(it *limit.Item, now int64) {
 	if c.latest.Load() <= now {
 		return
@@ -174,7 +177,7 @@ func (c *denyCache) drop(it *limit.Item, now int64) {
 	}
 }
 
-// keep keeps a refusal.
+// keep caches a denial.
 func (c *denyCache) keep(it *limit.Item, sent, received int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +192,7 @@ func (c *denyCache) keep(it *limit.Item, sent, received int64) {
 	raise(&c.latest, sent+c.ttl)
 }
 
-// giveBack forgets the refusals of buckets that units come back to at now.
+// giveBack deletes the entries of buckets to which units come back at now.
 func (c *denyCache) giveBack(items []limit.Item, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +203,7 @@ func (c *denyCache) giveBack(items []limit.Item, now int64) {
 	}
 }
 
-// forgetOne forgets the refusals of a bucket that is reset at now.
+// forgetOne deletes the entry of a bucket that is reset at now.
 func (c *denyCache) forgetOne(name string, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // isExact fails unless the wait of a denial is the least after which the same request is
-// admitted, where the next request of a step is made at the time that the wait ends.
+// admitted; the next request of a step is made when the wait ends.
 func isExact(t *testing.T, name string, plain, cached limit.Decision) {
 	t.Helper()
 	if plain.Allowed != cached.Allowed || plain.RetryAfter > cached.RetryAfter || cached.RetryAfter > plain.RetryAfter+1 {
@@ -18,8 +18,8 @@ func isExact(t *testing.T, name string, plain, cached limit.Decision) {
 	}
 }
 
-// TestDenyCacheOtherCosts: what the cache knows of a bucket holds for every cost, and not
-// beyond a check that took units in between.
+// TestDenyCacheOtherCosts checks that a cached state is used for every cost, and only
+// until a check takes units.
 func TestDenyCacheOtherCosts(t *testing.T) {
 	type step struct {
 		after time.Duration
@@ -61,8 +61,8 @@ func TestDenyCacheOtherCosts(t *testing.T) {
 	}
 }
 
-// TestDenyCacheWithinABatch: a check behind another one of its batch that may take units
-// is not answered by what was known before.
+// TestDenyCacheWithinABatch checks that the cache does not decide a check behind another
+// check of its batch that may take units of the same bucket.
 func TestDenyCacheWithinABatch(t *testing.T) {
 	now := start
 	spec := storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/s", Burst: "5"}
@@ -76,8 +76,8 @@ func TestDenyCacheWithinABatch(t *testing.T) {
 	}
 }
 
-// TestDenyCacheAfterACommit: a commit of more than was estimated takes units: what was
-// known of the bucket is void.
+// TestDenyCacheAfterACommit checks that a commit above the estimate, which takes units,
+// drops the cached state of the bucket.
 func TestDenyCacheAfterACommit(t *testing.T) {
 	now := start
 	l := clocked(t, memory.New(memory.Options{}), &now, 100, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/s", Burst: "10"})

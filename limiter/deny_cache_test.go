@@ -26,7 +26,7 @@ func (c *counted) Take(at limit.DecisionTime, items []limit.Item, calls []limit.
 	c.Store.Take(at, items, calls)
 }
 
-// clocked returns a limiter whose clock is now, with a cache of size refusals.
+// clocked returns a limiter with the clock now and a cache of size denials.
 func clocked(tb testing.TB, store limiter.Store, now *time.Time, size int, specs ...storetest.Spec) *limiter.Limiter {
 	tb.Helper()
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
@@ -39,9 +39,9 @@ func clocked(tb testing.TB, store limiter.Store, now *time.Time, size int, specs
 	}, storetest.Compile(tb, specs...))
 }
 
-// TestDenyCacheIsHonest drives random histories through a limiter with a cache
-// and one without, each with a store of its own: both decide the same, and a
-// cached refusal tells nobody to come back earlier than the store did.
+// TestDenyCacheIsHonest drives random histories through a limiter with a cache and one
+// without, each with a store of its own: both decide the same, and the wait of a cached
+// denial is never shorter than the store's.
 func TestDenyCacheIsHonest(t *testing.T) {
 	specs := []storetest.Spec{
 		{ID: "bucket", By: []string{"tenant"}, Rate: "3/s", Burst: "5"},
@@ -83,7 +83,7 @@ func TestDenyCacheIsHonest(t *testing.T) {
 				}
 				cached++
 				if got[i].RetryAfter != limit.Never && due < promised[key] {
-					rt.Fatalf("%+v: told to come %d ms earlier than the store did", requests[i], promised[key]-due)
+					rt.Fatalf("%+v: wait %d ms shorter than the store's", requests[i], promised[key]-due)
 				}
 			}
 		}
@@ -96,8 +96,8 @@ func TestDenyCacheIsHonest(t *testing.T) {
 	}
 }
 
-// TestDenyCacheBound: a flood of denied requests costs the store one call for
-// each bucket and second, and a reset is felt at once.
+// TestDenyCacheBound checks that a flood of denied requests costs the store one call for
+// each bucket and second, and that a reset takes effect at once.
 func TestDenyCacheBound(t *testing.T) {
 	now := start
 	store := &counted{Store: memory.New(memory.Options{Buckets: 1000})}
@@ -116,7 +116,7 @@ func TestDenyCacheBound(t *testing.T) {
 	if denied := flood(); denied != 3*999 {
 		t.Errorf("%d denied, want all but one of each tenant", denied)
 	}
-	// Cost 1 is admitted, cost 2 can never be, cost 1 is denied then.
+	// Cost 1 is admitted, cost 2 can never be, and cost 1 is denied then.
 	if store.calls > 3*3 {
 		t.Errorf("%d calls for 3 buckets in one second", store.calls)
 	}
@@ -134,7 +134,7 @@ func TestDenyCacheBound(t *testing.T) {
 	}
 }
 
-// later is a store that takes nothing before it is asked for the end.
+// later is a store that decides the calls only when end is called.
 type later struct {
 	*counted
 	asked int
@@ -149,8 +149,8 @@ func (s *later) Start(at limit.DecisionTime, items []limit.Item, calls []limit.C
 	}
 }
 
-// TestDenyCacheRenews: of all who come while an entry is about to end one asks, and
-// what it is told counts for the next second.
+// TestDenyCacheRenews checks that one of the requests that come while an entry is about
+// to expire calls the store, and that its answer counts for the next second.
 func TestDenyCacheRenews(t *testing.T) {
 	now := start
 	store := &later{counted: &counted{Store: memory.New(memory.Options{Buckets: 1000})}}
@@ -182,12 +182,12 @@ func TestDenyCacheRenews(t *testing.T) {
 			}
 		}
 		if store.asked != 1 {
-			t.Errorf("second %d: the store was asked %d times", second, store.asked)
+			t.Errorf("second %d: %d calls to the store", second, store.asked)
 		}
 	}
 }
 
-// slow is a memory store that takes its time, by the clock of the test.
+// slow is a memory store whose calls take time by the test's clock.
 type slow struct {
 	*counted
 	now  *time.Time
@@ -199,7 +199,8 @@ func (s *slow) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Cal
 	*s.now = s.now.Add(s.took)
 }
 
-// TestDenyCacheShortWait: where the wait ends an entry, asking again is in vain.
+// TestDenyCacheShortWait checks that an entry is not renewed if its wait ends before the
+// entry expires.
 func TestDenyCacheShortWait(t *testing.T) {
 	now := start
 	store := &slow{&counted{Store: memory.New(memory.Options{Buckets: 1000})}, &now, 200 * time.Microsecond}
@@ -213,13 +214,13 @@ func TestDenyCacheShortWait(t *testing.T) {
 		}
 	}
 	if store.calls != 1 {
-		t.Errorf("the store was asked %d times", store.calls)
+		t.Errorf("%d calls to the store", store.calls)
 	}
 }
 
-// TestDenyCacheLongestWait: a request that several buckets refuse is told the
-// longest wait, also while one of their entries is about to end, and that bucket is
-// asked for when somebody comes whom no other refuses.
+// TestDenyCacheLongestWait checks that a request that several buckets deny gets the
+// longest wait, also while one of their entries is about to expire. That bucket's entry
+// is renewed by a request that no other bucket denies.
 func TestDenyCacheLongestWait(t *testing.T) {
 	now := start
 	store := &counted{Store: memory.New(memory.Options{Buckets: 1000})}
@@ -230,11 +231,11 @@ func TestDenyCacheLongestWait(t *testing.T) {
 	ask := func(user string) limit.Decision {
 		return decide(l, limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "user", Value: user}}})[0]
 	}
-	for _, user := range []string{"a", "b", "c", "d"} { // d is refused by the tenant's bucket
+	for _, user := range []string{"a", "b", "c", "d"} { // the tenant's bucket denies d
 		ask(user)
 	}
 	now = now.Add(500 * time.Millisecond)
-	ask("a") // refused by the tenant's entry: nothing is known of the user yet
+	ask("a") // denied by the tenant's entry: the user has no entry yet
 	now = now.Add(490 * time.Millisecond)
 	store.calls = 0
 	for i := range 3 {
@@ -243,6 +244,6 @@ func TestDenyCacheLongestWait(t *testing.T) {
 		}
 	}
 	if store.calls != 1 {
-		t.Errorf("the store was asked %d times, want one renewal", store.calls)
+		t.Errorf("%d calls to the store, want one renewal", store.calls)
 	}
 }

@@ -6,30 +6,30 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Explanation says what would be decided about a request, and why.
+// Explanation is the decision that would be made about a request, with the reasons.
 type Explanation struct {
 	Decision limit.Decision
-	// Set has the limits that it was made with.
+	// Set has the limits that made the decision.
 	Set    *limit.Set
 	Limits []Explained
 }
 
-// Explained is one limit, what became of it for the request, and its bucket.
+// Explained is one limit with its result for the request, and its bucket.
 type Explained struct {
 	limit.Considered
-	// Item has the bucket's name and what it would say; nil for limits that
+	// Item has the bucket's name and the verdict that it would give; nil for limits that
 	// did not apply or count nothing.
 	Item *limit.Item
 	// Node is where the bucket lives.
 	Node string
-	// Lease says what may be held of the bucket ahead of requests, or ""; Store,
-	// where the bucket lives, and how wrong that can be; and OnError what is decided
-	// while the store is sick.
+	// Lease describes how many units of the bucket may be on lease, or is "". Store
+	// describes the placement of the bucket and the error that it allows. OnError
+	// describes the decision while the store is unavailable.
 	Lease, Store, OnError string
 }
 
-// explainSlots returns the buckets of limits of concurrency, which only RL.ACQUIRE meets:
-// whoever asks wants to see what is held, too.
+// explainSlots returns the buckets of limits of concurrency. Only RL.ACQUIRE checks them,
+// but an explanation shows the slots that are held, too.
 func (l *Limiter) explainSlots(req *limit.Request, set *limit.Set) (slots []limit.Item) {
 	var b Batch
 	b.Requests = append(b.Requests, *req)
@@ -43,13 +43,13 @@ func (l *Limiter) explainSlots(req *limit.Request, set *limit.Set) (slots []limi
 	return slots
 }
 
-// Explain explains req limit by limit, and takes nothing. Batch is used for the
-// work and holds the items.
+// Explain explains req limit by limit, and takes nothing. Batch is used for the work and
+// holds the items.
 func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	b.Reset()
 	b.Requests = append(b.Requests, *req)
 	set := l.set.Load()
-	l.peek(b, set, nil) // every bucket is asked, whatever is known
+	l.peek(b, set, nil) // without the cache, so that every bucket is peeked
 	items := slices.Clone(b.Items(0))
 	out := Explanation{Decision: b.Decisions[0], Set: set}
 	items = append(items, l.explainSlots(req, set)...)

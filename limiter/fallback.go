@@ -2,9 +2,9 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// useBackstop has the backstop answer, by its Decide or its Peek, what the store left
-// undecided. What is denied for that until the store answers is told to come back
-// when it will be asked again.
+// useBackstop has the backstop decide or peek the calls that the store left undecided;
+// answer is Backstop.Decide or Backstop.Peek. Denials by limits that fail closed get a
+// wait until the store is called again.
 func (l *Limiter) useBackstop(b *Batch, at limit.DecisionTime, answer func(Backstop, limit.DecisionTime, *limit.Request, []limit.Item, []limit.Call)) {
 	for _, i := range b.pending {
 		if b.Decisions[i].Source == limit.SourceCache {
@@ -26,7 +26,8 @@ func (l *Limiter) useBackstop(b *Batch, at limit.DecisionTime, answer func(Backs
 	}
 }
 
-// deferRetry has the callers of limits that fail closed wait for the store.
+// deferRetry makes the callers of limits that fail closed wait until the store is called
+// again.
 func (l *Limiter) deferRetry(call []limit.Item) {
 	for i := range call {
 		if it := &call[i]; it.Source == limit.SourcePolicy {

@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// topSample is of how many decisions one is counted.
+	// topSample is the sampling rate: one in topSample decisions is counted.
 	topSample = 64
-	// topWindow is how long they are counted; the window before is told of, too.
+	// topWindow is the length of a window. Top reports the window before, too.
 	topWindow = 10 * time.Second
 	// topBuckets bounds the buckets that are counted in a window, each by a name of less
 	// than longName bytes.
 	topBuckets = 256
 )
 
-// hotBuckets knows the buckets that are asked for most, and those that deny most, of the last
-// seconds: a sample of the decisions is counted as in "Efficient computation of frequent
-// and hotBuckets-k elements in data streams" (Metwally, Agrawal, El Abbadi, 2005).
+// hotBuckets counts the buckets that get the most checks, and those that deny most, in
+// the last seconds. It counts a sample of the decisions as in "Efficient computation of
+// frequent and top-k elements in data streams" (Metwally, Agrawal, El Abbadi, 2005).
 type hotBuckets struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	began  time.Time  // of now
 	now    topCounts
 	before topCounts
 	lasted time.Duration // of before
 }
 
-// topCounts count the decisions of a window by bucket.
+// topCounts counts the decisions of a window by bucket.
 type topCounts struct{ hot, denied spaceSaving }
 
-// spaceSaving counts the names that come often. A new one takes the place of the rarest,
-// and its count, so that a count is never too low.
+// spaceSaving counts the most frequent names. A new name replaces the rarest one and
+// continues its count, so that a count is never too low.
 type spaceSaving struct {
 	names map[string]*named
 	rare  rarest
@@ -48,7 +48,7 @@ type named struct {
 	at          int // in spaceSaving.rare
 }
 
-// Hot is a bucket that is asked for often, or denies often.
+// Hot is a bucket that gets many checks, or denies many.
 type Hot struct {
 	Bucket string // its name
 	Limit  string // the id of its limit
@@ -57,7 +57,7 @@ type Hot struct {
 
 // count counts a sample of a batch that was decided.
 func (t *hotBuckets) count(b *Batch, now time.Time) {
-	// At random: what comes in turns would be counted always, or never.
+	// At random: periodic requests would otherwise be counted always, or never.
 	i := rand.IntN(topSample)
 	if i >= len(b.Decisions) {
 		return
@@ -78,14 +78,14 @@ func (t *hotBuckets) count(b *Batch, now time.Time) {
 	}
 }
 
-// turn begins a new window when it is time. The caller holds mu.
+// turn begins a new window when the current one is over. The caller holds mu.
 func (t *hotBuckets) turn(now time.Time) {
 	lasted := now.Sub(t.began)
 	if lasted < topWindow && lasted >= 0 {
 		return
 	}
 	t.before, t.lasted = t.now, min(lasted, topWindow)
-	if lasted >= 2*topWindow || lasted < 0 { // nothing was asked for long
+	if lasted >= 2*topWindow || lasted < 0 { // no decisions for long
 		t.before, t.lasted = topCounts{}, 0
 	}
 	t.now, t.began = topCounts{}, now
@@ -116,7 +116,7 @@ func (s *spaceSaving) add(it *limit.Item) {
 	heap.Fix(&s.rare, 0)
 }
 
-// rarest are names as a heap, the rarest first.
+// rarest is a heap of names, the rarest first.
 type rarest []*named
 
 func (r rarest) Len() int           { return len(r) }
@@ -126,23 +126,23 @@ func (r rarest) Swap(i, j int) {
 	r[i].at, r[j].at = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (r *rarest) Push(x any) {
 	next := x.(*named)
 	next.at = len(*r)
 	*r = append(*r, next)
 }
 
-// Pop is for package heap; nothing is ever taken out.
+// Pop implements heap.Interface; no name is ever popped.
 func (r *rarest) Pop() any {
 	last := (*r)[len(*r)-1]
 	*r = (*r)[:len(*r)-1]
 	return last
 }
 
-// Top returns the n buckets that were asked for most in the last ten to twenty seconds,
-// and those that denied most, with how often in a second: about, by one decision of
-// 64. Any number of goroutines may call it.
+// Top returns the n buckets that got the most checks in the last ten to twenty seconds,
+// and those that denied most, with the rate in checks per second. The rates are estimates
+// from one decision in 64. Top is safe for concurrent use.
 func (l *Limiter) Top(n int) (hot, denied []Hot) {
 	t, now := &l.hotBuckets, l.opts.Now()
 	t.mu.Lock()
@@ -152,7 +152,7 @@ func (l *Limiter) Top(n int) (hot, denied []Hot) {
 	return mostOf(n, seconds, t.before.hot, t.now.hot), mostOf(n, seconds, t.before.denied, t.now.denied)
 }
 
-// mostOf returns the n with the highest counts of both windows.
+// mostOf returns the n buckets with the highest counts of both windows.
 func mostOf(n int, seconds float64, windows ...spaceSaving) []Hot {
 	sum := map[string]Hot{}
 	for _, w := range windows {

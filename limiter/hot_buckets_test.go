@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// TestTop: of many buckets those that are asked for most are told, and those that deny,
-// with about how often; what is long ago is forgotten.
+// TestTop checks that Top reports the buckets with the most checks and those with the
+// most denials, with approximate rates, and drops old windows.
 func TestTop(t *testing.T) {
 	now := start
 	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), 64)

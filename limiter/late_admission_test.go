@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestLateAdmissionVoidsRefusal: units that the store gave to a caller who had left are gone
-// for those that the cache answers.
+// TestLateAdmissionVoidsRefusal checks that units that the store granted after the caller
+// had left are missing from the cached state.
 func TestLateAdmissionVoidsRefusal(t *testing.T) {
 	p := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
 	l := New(Options{DenyCacheSize: 10}, nil)

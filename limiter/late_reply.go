@@ -6,9 +6,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// CacheLateReply learns from a call that the store decided after its caller had left,
-// and that it was sent at sent: refusals are remembered, and units that were granted
-// ahead are held. It does not keep the items. Any number of goroutines may call it.
+// CacheLateReply caches the result of a call that was sent at sent and that the store
+// decided after its caller had left: denials are cached, and granted lease units are
+// held. It does not retain the items. It is safe for concurrent use.
 func (l *Limiter) CacheLateReply(call []limit.Item, sent time.Time) {
 	if call[0].Replayed {
 		return
@@ -22,9 +22,9 @@ func (l *Limiter) CacheLateReply(call []limit.Item, sent time.Time) {
 	}
 }
 
-// putLate adds units to leases that a call brought for which nobody waits. What
-// would make a lease too large, or came for one that is gone, is lost, as after the
-// death of this process: the bucket earns it again.
+// putLate adds units to leases that a call brought after its caller had left. Units that
+// would make a lease too large, or belong to a lease that no longer exists, are lost, as
+// after a crash of this process: the bucket earns them again.
 func (ls *leases) putLate(call []limit.Item, sent, received int64) {
 	sh := ls.shard(&call[0])
 	sh.mu.Lock()
@@ -32,8 +32,9 @@ func (ls *leases) putLate(call []limit.Item, sent, received int64) {
 	for i := range call {
 		it := &call[i]
 		l := sh.leases[string(it.Name)]
-		// While a call is on its way that may bring as much there is no room for more;
-		// nor are units of another window or limit added to those that are held.
+		// While another call is under way that may bring as many units there is no room
+		// for these. Units of another window or limit are not added to those that are
+		// held.
 		if l == nil || l.opened > sent || l.asking || it.LeaseGranted == 0 || !l.fits(it) || l.units > 0 && l.item.Window != it.Window {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Leases of buckets that nobody asks for any more.
+// TestLeasesForgotten checks that leases of buckets without requests are deleted.
 func TestLeasesForgotten(t *testing.T) {
 	for _, auto := range []bool{false, true} {
 		ls := newLeases(func() int { return 1 })
@@ -33,8 +33,9 @@ func TestLeasesForgotten(t *testing.T) {
 	}
 }
 
-// A call by the old limit is on its way while the limits change: the bucket of
-// the new one is asked for ten times a second ever after.
+// TestStaleLeaseStays checks a call by the old limit that is under way while the limits
+// change. The bucket of the new limit then gets ten checks a second, and is leased all
+// the same.
 func TestStaleLeaseStays(t *testing.T) {
 	ls := newLeases(func() int { return 1 })
 	mk := func(capacity int64) *limit.Limit {
@@ -71,9 +72,9 @@ func TestStaleLeaseStays(t *testing.T) {
 	}
 }
 
-// TestLateGrants: units that come when nobody waits for them any more are held,
-// unless the lease was opened later than they were asked for, has asked again, or
-// would be too large.
+// TestLateGrants checks that units that arrive after their caller has left are held,
+// unless the lease was opened after the call was sent, waits for another call, or would
+// be too large.
 func TestLateGrants(t *testing.T) {
 	lim := &limit.Limit{
 		ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
@@ -82,7 +83,7 @@ func TestLateGrants(t *testing.T) {
 	const now = int64(1e15)
 	for name, c := range map[string]struct {
 		sent  int64
-		again bool // the lease is asking
+		again bool // the lease waits for another call
 		more  int64
 		holds bool
 	}{

@@ -10,12 +10,14 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// returning is a store that has a bucket's units come back after Refund has returned.
+// returning is a store in which a bucket's units come back only after Refund has
+// returned.
 type returning struct{ *counted }
 
 func (r returning) Refund(limit.DecisionTime, []limit.Item) {}
 
-// TestLateUnitsVoidRefusals: units that come back late end what is known of their bucket.
+// TestLateUnitsVoidRefusals checks that units that come back late drop the cached state
+// of their bucket.
 func TestLateUnitsVoidRefusals(t *testing.T) {
 	now := start
 	store := returning{newCounted()}
@@ -26,7 +28,7 @@ func TestLateUnitsVoidRefusals(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	var b limiter.Batch
-	l.Credit(&b, &req) // is under way
+	l.Credit(&b, &req) // still under way
 	now = now.Add(10 * time.Millisecond)
 	if d := decide(l, req)[0]; d.Allowed {
 		t.Fatalf("%+v", d)
@@ -43,22 +45,22 @@ func TestLateUnitsVoidRefusals(t *testing.T) {
 	}
 }
 
-// TestLeasedUnitsBeforeRefusals: units of a lease are to be had here, whatever the store
-// refused, and also those that a denied request gave back to the lease.
+// TestLeasedUnitsBeforeRefusals checks that this proxy admits requests from a lease
+// whatever the store denied, also from units that a denied request returned to the lease.
 func TestLeasedUnitsBeforeRefusals(t *testing.T) {
 	now := start
 	store := &lender{Store: memory.New(memory.Options{})}
 	l := leasing(t, store, &now, 1, limit.Lease{On: true, Size: 5, TTL: 5 * time.Second},
 		storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "100/h"}, storetest.Spec{ID: "op", By: []string{"op"}, Rate: "1/h"})
 	plain := limit.Request{Tenant: "t", Cost: 1}
-	for range 2 { // the second brings the lease, of which the third takes one
+	for range 2 { // the second check brings the lease, from which the third takes a unit
 		decide(l, plain)
 	}
 	if d := decide(l, plain)[0]; d.Source != limit.SourceLease {
 		t.Fatalf("%+v", d)
 	}
 	decide(l, limit.Request{Tenant: "u", Op: "op", Cost: 1})
-	for cost := int64(64); cost > 0; cost /= 2 { // until the store has nothing
+	for cost := int64(64); cost > 0; cost /= 2 { // until the store has no units
 		for allowed := true; allowed; {
 			allowed = decide(l, limit.Request{Tenant: "t", Cost: 5 + cost})[0].Allowed
 		}

@@ -14,48 +14,47 @@ import (
 const (
 	// leaseShards is how many locks the leases are spread over.
 	leaseShards = 64
-	// maxLeases bounds the buckets of which units are held: further ones are
-	// decided by the store. At some 300 bytes each this is 20 MB.
+	// maxLeases bounds the leases; the store decides requests to further buckets. At some
+	// 300 bytes each this is 20 MB.
 	maxLeases = 1 << 16
-	// leaseSweep is how often units are handed back whose time is up.
+	// leaseSweep is how often the units of expired leases are returned.
 	leaseSweep = 100 * time.Millisecond
 	// leaseAhead is how long an automatic lease is meant to last, in microseconds.
 	leaseAhead = 100_000
 )
 
-// leases are units that this proxy took from the store ahead of the requests
-// that will need them: these are decided here, without a call. What is not
-// needed in time goes back. Any number of goroutines may use it.
+// leases are units that this proxy took from the store ahead of the requests that will
+// need them. This proxy decides those requests without a call. Units that are not used in
+// time are returned. The type is safe for concurrent use.
 type leases struct {
-	// instances is how many proxies hold leases: one may hold a twentieth of a bucket
-	// divided by that.
+	// instances is how many proxies hold leases: one proxy may hold a twentieth of a
+	// bucket divided by that.
 	instances func() int
 	seed      maphash.Seed
 	shards    [leaseShards]leaseShard
 	held      atomic.Int64 // leases in all shards
-	// changed wakes Run after the limits changed: everything goes back.
+	// changed wakes Run after a change of the limits: all units are returned.
 	changed chan struct{}
 }
 
 type leaseShard struct {
-	mu     sync.Mutex // guards the rest, and the leases in it
+	mu     sync.Mutex // guards leases, and the leases in it
 	leases map[string]*lease
 }
 
-// lease is what is held of one bucket, and what is known of it. Instants are
-// microseconds by a
-// clock that nobody sets.
+// lease is the units on lease of one bucket, and the last known state of the bucket.
+// Instants are microseconds of the monotonic clock, see Limiter.instant.
 type lease struct {
-	item    limit.Item // of the request that it was made for, with a name of its own
+	item    limit.Item // of the request that opened the lease, with a copy of its name
 	units   int64
 	expires int64
 	opened  int64
-	asking  bool // a call that may bring units is on its way
-	// remaining is what the store had left when it was asked last, 0 before that, and
-	// full the instant at which it will be full again.
+	asking  bool // a call that may bring units is under way
+	// remaining is the units that the store had left at the last answer, 0 before the
+	// first, and full is the instant at which the bucket will be full again.
 	remaining, full int64
-	// used is what requests asked for since since; rate is what they took in leaseAhead,
-	// worked out from that.
+	// used is how many units requests have requested since the instant since; rate is the
+	// units per leaseAhead, computed from that.
 	used, since, rate int64
 }
 
@@ -71,9 +70,9 @@ func (ls *leases) shard(it *limit.Item) *leaseShard {
 	return &ls.shards[maphash.Bytes(ls.seed, it.Name[:it.TagLen])%leaseShards]
 }
 
-// take decides a call from units that are held, if they suffice for all of its
-// buckets, and reports whether it did. Otherwise it may note in the items how
-// many more such checks the store should grant.
+// take decides a call from leased units, if they suffice for all of its buckets, and
+// reports whether it did. Otherwise it may set in the items how many more such checks the
+// store should grant.
 func (ls *leases) take(call []limit.Item, now int64) bool {
 	for i := range call {
 		if !call[i].Limit.Lease.On || len(call[i].Name) >= longName {
@@ -106,7 +105,7 @@ func (ls *leases) take(call []limit.Item, now int64) bool {
 	return true
 }
 
-// holds reports whether there are units for an item.
+// holds reports whether the lease of an item's bucket has units for it.
 func (ls *leases) holds(it *limit.Item, now int64) bool {
 	sh := ls.shard(it)
 	sh.mu.Lock()
@@ -115,16 +114,16 @@ func (ls *leases) holds(it *limit.Item, now int64) bool {
 	return l.suffices(it, now)
 }
 
-// suffices reports whether the lease, if there is one, has the units of an item.
+// suffices reports whether the lease exists and has the units of an item.
 func (l *lease) suffices(it *limit.Item, now int64) bool {
 	return l != nil && l.units >= it.Cost && now < l.expires && l.fits(it)
 }
 
-// fits reports whether the lease was made for the same limit.
+// fits reports whether the lease was opened for the same limit.
 func (l *lease) fits(it *limit.Item) bool { return l.item.Limit.Params == it.Limit.Params }
 
-// wish notes in the items of a call how many more checks like it the store
-// should grant: as many as all of its buckets may be leased for.
+// wish sets LeaseWanted in the items of a call: how many more checks like it the store
+// should grant, as many as all of its buckets may be leased for.
 func (ls *leases) wish(sh *leaseShard, call []limit.Item, now int64) {
 	more := int64(1 << 20)
 	for i := range call {
@@ -155,7 +154,7 @@ func (ls *leases) wish(sh *leaseShard, call []limit.Item, now int64) {
 	}
 }
 
-// open makes an empty lease, or returns nil when there are too many.
+// open makes an empty lease, or returns nil if there are maxLeases.
 func (ls *leases) open(sh *leaseShard, it *limit.Item, now int64) *lease {
 	if ls.held.Load() >= maxLeases {
 		return nil
@@ -168,14 +167,15 @@ func (ls *leases) open(sh *leaseShard, it *limit.Item, now int64) *lease {
 	return l
 }
 
-// share returns of which part of a bucket units may be held here: the share-th.
+// share returns the divisor for this proxy's part of a bucket: it may hold one share-th
+// of the units.
 func (ls *leases) share() int64 { return 20 * int64(max(1, ls.instances())) }
 
 // size returns how many units the bucket may be leased for now.
 func (ls *leases) size(l *lease, it *limit.Item, now int64) int64 {
 	p := &it.Limit.Params
 	if l.remaining < p.Capacity/10 {
-		return 0 // it runs low: whoever comes first gets what is left
+		return 0 // it runs low: the store decides who gets the rest
 	}
 	most := p.Capacity / ls.share()
 	if !it.Limit.Lease.Auto {
@@ -188,8 +188,8 @@ func (ls *leases) size(l *lease, it *limit.Item, now int64) int64 {
 	return min(most, l.rate)
 }
 
-// put learns from the store's answer to a call, which it was asked for at sent
-// and which came by received, and adds what it granted beyond the call itself.
+// put updates the leases from the store's answer to a call, which was sent at sent and
+// answered by received, and adds the units that the store granted beyond the call itself.
 func (ls *leases) put(call []limit.Item, sent, received int64) {
 	sh := ls.shard(&call[0])
 	sh.mu.Lock()
@@ -198,7 +198,7 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 		it := &call[i]
 		l := sh.leases[string(it.Name)]
 		if l == nil {
-			continue // dropped meanwhile: what was granted is lost
+			continue // dropped in the meantime: the granted units are lost
 		}
 		if it.LeaseWanted > 0 {
 			if !l.asking {
@@ -207,7 +207,7 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 			l.asking = false
 		}
 		if it.Source != limit.SourceStore {
-			l.remaining = 0 // nothing is known of it
+			l.remaining = 0 // the state of the bucket is unknown
 			continue
 		}
 		l.remaining, l.full = it.Remaining, received+it.Reset*1000
@@ -220,7 +220,7 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 // add adds the units that were granted for a lease.
 func (l *lease) add(it *limit.Item, sent int64) {
 	if l.item.Window != it.Window || !l.fits(it) {
-		l.units = 0 // they were of a window that is over, or of an older limit
+		l.units = 0 // they belong to a window that is over, or to an older limit
 	}
 	l.item.Limit, l.item.Window = it.Limit, it.Window
 	l.units += it.LeaseGranted * it.Cost
@@ -230,8 +230,8 @@ func (l *lease) add(it *limit.Item, sent int64) {
 	}
 }
 
-// giveBack takes back units of a lease for a request that another bucket denied.
-// It reports false when the lease is gone: then they belong to the store.
+// giveBack returns units to a lease for a request that another bucket denied. It returns
+// false if the lease no longer exists: the units belong to the store then.
 func (ls *leases) giveBack(it *limit.Item) bool {
 	sh := ls.shard(it)
 	sh.mu.Lock()
@@ -244,8 +244,7 @@ func (ls *leases) giveBack(it *limit.Item) bool {
 	return true
 }
 
-// collect removes the leases that end by now, or all, and returns what is left in
-// them.
+// collect removes the leases that expire by now, or all, and returns their unused units.
 func (ls *leases) collect(now int64, all bool) []limit.Item {
 	var left []limit.Item
 	for i := range ls.shards {
@@ -260,7 +259,7 @@ func (ls *leases) collect(now int64, all bool) []limit.Item {
 				it.Cost, it.Source = l.units, limit.SourceStore
 				left = append(left, it)
 			}
-			if l.used > 0 && !all { // it is in use: what is known of it stays
+			if l.used > 0 && !all { // it is in use: the last known state of the bucket stays
 				l.units, l.used, l.since, l.expires = 0, 0, now, now+l.item.Limit.Lease.TTL.Microseconds()
 				continue
 			}
@@ -272,7 +271,7 @@ func (ls *leases) collect(now int64, all bool) []limit.Item {
 	return left
 }
 
-// forget drops the leases for which drop holds, with their units.
+// forget deletes the leases for which drop returns true, with their units.
 func (ls *leases) forget(drop func(*limit.Item) bool) {
 	for i := range ls.shards {
 		sh := &ls.shards[i]
@@ -287,8 +286,8 @@ func (ls *leases) forget(drop func(*limit.Item) bool) {
 	}
 }
 
-// Run hands back units whose time is up, all after the limits have changed, and
-// all in the end, when ctx is done.
+// Run returns the units of expired leases, all units after the limits have changed, and
+// all when ctx is done.
 func (l *Limiter) Run(ctx context.Context) error {
 	tick := time.NewTicker(leaseSweep)
 	defer tick.Stop()
@@ -306,11 +305,11 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// handBackTimeout bounds how long the store may take for it.
+// handBackTimeout bounds the call that returns units to the store.
 const handBackTimeout = time.Second
 
-// handBackAtOnce is how many buckets' units go back together: the checks of
-// clients travel in the same batches.
+// handBackAtOnce is how many buckets' units are returned in one call: the checks of
+// clients share the same batches.
 const handBackAtOnce = 64
 
 func (l *Limiter) handBack(all bool) {

@@ -15,7 +15,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// lender is a memory store that grants wishes, as the store on Redis does.
+// lender is a memory store that grants lease units, as the store on Redis does.
 type lender struct {
 	*memory.Store
 	calls int
@@ -49,8 +49,8 @@ func refused(call []limit.Item) bool {
 	return false
 }
 
-// leasing returns one of n limiters on a store, by the clock now or, if that is nil,
-// by the machine's. Every limit may be leased.
+// leasing returns one of n limiters on a store, with the clock now or, if that is nil,
+// the machine's. Every limit may be leased.
 func leasing(tb testing.TB, store limiter.Store, now *time.Time, n int, lease limit.Lease, specs ...storetest.Spec) *limiter.Limiter {
 	tb.Helper()
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
@@ -81,10 +81,9 @@ func handBack(t testing.TB, l *limiter.Limiter) {
 	}
 }
 
-// TestLeasesMintNothing drives random histories through several limiters that
-// lease from one store: never is more admitted than the limit allows, a denial
-// means that all but the units held unused is gone, and when all have handed
-// back what they hold, not a unit is missing.
+// TestLeasesMintNothing drives random histories through several limiters that lease from
+// one store. They never admit more than the limit allows, a denial means that all units
+// are used or held on lease, and no unit is missing after all have returned their leases.
 func TestLeasesMintNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := start
@@ -134,14 +133,14 @@ func charge(admitted map[string]int64, req *limit.Request) {
 	}
 }
 
-// checkLeft holds the store's buckets to what was admitted.
+// checkLeft compares the store's buckets with the admitted units.
 func checkLeft(rt *rapid.T, l *limiter.Limiter, admitted map[string]int64) {
 	var b limiter.Batch
 	req := limit.Request{Tenant: "t", Op: "x", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "r"}}}
 	for _, e := range l.Explain(&b, &req).Limits {
 		left := e.Item.Remaining
 		if e.Item.Allowed {
-			left++ // what the question itself would take
+			left++ // the unit that the peeked request would take
 		}
 		if want := e.Limit.Params.Capacity - admitted[e.Limit.ID]; left != want {
 			rt.Fatalf("%s: %d left after all was handed back, want %d", e.Limit.ID, left, want)
@@ -149,8 +148,8 @@ func checkLeft(rt *rapid.T, l *limiter.Limiter, admitted map[string]int64) {
 	}
 }
 
-// TestLeaseHits: sticky traffic is decided here for the most part, and the store
-// asked seldom; without leases every request asks it.
+// TestLeaseHits checks that leases decide most of sticky traffic, with few calls to the
+// store, and that without leases every request costs a call.
 func TestLeaseHits(t *testing.T) {
 	for _, lease := range []limit.Lease{{On: true, Size: 20, TTL: limit.DefaultLeaseTTL}, {On: true, Auto: true, TTL: limit.DefaultLeaseTTL}} {
 		t.Run(fmt.Sprint("auto=", lease.Auto), func(t *testing.T) {
@@ -175,14 +174,14 @@ func TestLeaseHits(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsWithItsWindow: units of a window are not spent in the next one.
+// TestLeaseEndsWithItsWindow checks that units of a window are not spent in the next one.
 func TestLeaseEndsWithItsWindow(t *testing.T) {
 	now := start.Truncate(2 * time.Second)
 	store := &lender{Store: memory.New(memory.Options{Buckets: 1000})}
 	lease := limit.Lease{On: true, Size: 5, TTL: limit.MaxLeaseTTL}
 	l := leasing(t, store, &now, 1, lease, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "100/2s", Algorithm: "fixed_window"})
 	ask := func() limit.Source { return decide(l, limit.Request{Tenant: "t", Cost: 1})[0].Source }
-	// The first learns what there is, the second takes ahead.
+	// The first check fetches the bucket's state, the second takes lease units.
 	if first, second, third := ask(), ask(), ask(); first != limit.SourceStore || second != limit.SourceStore || third != limit.SourceLease {
 		t.Fatalf("sources %s, %s and %s, want the store twice and then the lease", first, second, third)
 	}

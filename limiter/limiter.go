@@ -7,13 +7,13 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Limiter decides requests. Any number of goroutines may use it, each with
-// batches of its own. Run must run for leases to be handed back.
+// Limiter decides requests. It is safe for concurrent use, each goroutine with batches of
+// its own. Unused leased units are returned only while Run runs.
 type Limiter struct {
 	opts       Options
 	set        atomic.Pointer[limit.Set]
 	retries    *retryScheduler
-	deny       *denyCache // nil without
+	deny       *denyCache // nil without a deny cache
 	leases     *leases
 	hotBuckets hotBuckets
 	epoch      time.Time // an hour before the limiter was made
@@ -38,12 +38,12 @@ func New(opts Options, set *limit.Set) *Limiter {
 	return l
 }
 
-// instant returns a moment in microseconds for the cache and the leases: by a
-// clock that nobody sets.
+// instant returns t in microseconds of the monotonic clock, for the deny cache and the
+// leases.
 func (l *Limiter) instant(t time.Time) int64 { return t.Sub(l.epoch).Microseconds() }
 
-// SetLimits makes later decisions use set. Units that are held by the old limits
-// go back.
+// SetLimits makes later decisions use set. Units that are leased under the old limits are
+// returned to the store.
 func (l *Limiter) SetLimits(set *limit.Set) {
 	l.set.Store(set)
 	select {
@@ -55,14 +55,14 @@ func (l *Limiter) SetLimits(set *limit.Set) {
 // Limits returns the set in use.
 func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
 
-// moment returns the present.
+// moment returns the present as a decision time.
 func (l *Limiter) moment() limit.DecisionTime {
 	now := l.opts.Now()
 	return limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: l.opts.Timeout}
 }
 
-// Decide decides b.Requests, as if one after the other, into b.Decisions. It is Start
-// and Finish for callers that can wait.
+// Decide decides b.Requests into b.Decisions, as if one after the other. It is Start and
+// Finish for callers that can wait.
 func (l *Limiter) Decide(b *Batch) {
 	if b.waiter == nil {
 		b.waiter = newWaiter()
@@ -79,11 +79,11 @@ func (l *Limiter) Decide(b *Batch) {
 	}
 }
 
-// Start begins to decide b.Requests, which arrived at since, or now if that is zero: the
-// time that they waited is a part of Options.Timeout. It never waits. It returns true if
-// b.Decisions are made. If not, done is called with the token when the store has answered,
-// at most once and on any goroutine; the caller must call Finish after that, or at
-// b.Deadline. The calls to the store may wait for Flush.
+// Start begins to decide b.Requests, which arrived at since, or now if since is zero:
+// their waiting time is part of Options.Timeout. Start never waits. It returns true if
+// b.Decisions are made. Otherwise it calls done with the token when the store has
+// answered, at most once and on any goroutine. The caller must call Finish after that, or
+// at b.Deadline. The calls to the store may wait for Flush.
 func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), token uint64) (decided bool) {
 	b.set, b.at, b.answered, b.finish = l.set.Load(), l.moment(), false, nil
 	if !since.IsZero() {
@@ -93,13 +93,13 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 	// 1. Find the limits that apply, and their buckets.
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
 
-	// 2. Deny what the deny cache knows to be denied.
+	// 2. Deny requests for which the deny cache has a denial.
 	b.denyFromCache(l.deny, l.leases, l.instant(b.at.Start), true)
 
 	// 3. Take units that this proxy holds on lease.
 	calls := l.callsForStore(b.at, b, true)
 
-	// 4. Ask the store for the rest: one call per tenant, all hash slots at once.
+	// 4. Call the store for the rest: one call per tenant, all hash slots at once.
 	if len(calls) > 0 {
 		b.finish = l.opts.Store.Start(b.at, b.buf.Items, calls, done, token)
 	}
@@ -113,24 +113,24 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 	return false
 }
 
-// Flush sends the calls that Start has left waiting, those of all batches. Any number of
-// goroutines may call it.
+// Flush sends the calls that Start delayed, those of all batches. It is safe for
+// concurrent use.
 func (l *Limiter) Flush() { l.opts.Store.Flush() }
 
-// Finish ends what Start began, whether or not the store has answered: done is not called
-// after it. It never waits. It returns false if the decisions need another call to the
-// store, which FinishBlocking makes.
+// Finish ends what Start began, whether or not the store has answered. Done is not called
+// after it. Finish never waits. It returns false if the decisions need another call to
+// the store, which FinishBlocking makes.
 func (l *Limiter) Finish(b *Batch) (decided bool) {
 	if b.finish == nil {
-		return false // Start has seen the answers
+		return false // Start has the answers, and conclude returned false
 	}
 	retry := b.finish()
 	b.finish = nil
 	return !retry && l.conclude(b)
 }
 
-// FinishBlocking makes the decisions that Start and Finish could not. It waits for the
-// store, until the deadline.
+// FinishBlocking makes the decisions that Start and Finish could not make. It waits for
+// the store, at most until the deadline.
 func (l *Limiter) FinishBlocking(b *Batch) {
 	if !b.answered {
 		l.opts.Store.Take(b.at, b.buf.Items, b.retries())
@@ -139,8 +139,8 @@ func (l *Limiter) FinishBlocking(b *Batch) {
 		}
 	}
 	for {
-		// A denied request keeps nothing: units that other hash slots granted it go back,
-		// and requests behind it that met those units are decided again.
+		// Refund the units that other hash slots granted to denied requests. Later
+		// requests that were denied because of those units are decided again.
 		l.refundDenied(b.at, b)
 		if len(b.pending) == 0 {
 			l.report(b)
@@ -153,8 +153,8 @@ func (l *Limiter) FinishBlocking(b *Batch) {
 	}
 }
 
-// conclude makes the decisions out of the store's answers. It returns false if units must
-// go back first.
+// conclude makes the decisions from the store's answers. It returns false if units must
+// be refunded first.
 func (l *Limiter) conclude(b *Batch) (decided bool) {
 	b.answered = true
 	l.cacheResults(b, b.calls, b.at)
@@ -174,9 +174,9 @@ func (l *Limiter) conclude(b *Batch) (decided bool) {
 	return true
 }
 
-// callsForStore decides the pending requests' calls that need no store, and
-// returns the others. Refused requests have none. Unless take is set nothing is
-// taken.
+// callsForStore decides the pending requests' calls that need no store, and returns the
+// others. Requests that the deny cache denied have no calls. It takes units only if take
+// is set.
 func (l *Limiter) callsForStore(at limit.DecisionTime, b *Batch, take bool) []limit.Call {
 	b.calls = b.calls[:0]
 	for _, i := range b.pending {
@@ -186,7 +186,7 @@ func (l *Limiter) callsForStore(at limit.DecisionTime, b *Batch, take bool) []li
 		for _, c := range b.requestCalls(i) {
 			items := b.buf.Items[c.First:c.Last]
 			switch {
-			case c.RecordKey != nil && take: // only the store knows whether it was answered before
+			case c.RecordKey != nil && take: // only the store has the record of an earlier answer
 				b.calls = append(b.calls, c)
 			case c.Local || l.useLocalShare(items):
 				l.opts.Backstop.Share(at, items, take)
@@ -198,8 +198,8 @@ func (l *Limiter) callsForStore(at limit.DecisionTime, b *Batch, take bool) []li
 	return b.calls
 }
 
-// useLocalShare reports whether a call is of limits that each instance may decide
-// while their shard of the store is saturated, and it is.
+// useLocalShare reports whether each instance may decide a call by its share, because its
+// limits allow that while their shard of the store is saturated, and the shard is.
 func (l *Limiter) useLocalShare(items []limit.Item) bool {
 	for i := range items {
 		if items[i].Limit.Store != limit.PlacementAutoLocal {
@@ -209,11 +209,11 @@ func (l *Limiter) useLocalShare(items []limit.Item) bool {
 	return l.opts.Store.Saturated(&items[0])
 }
 
-// cacheResults keeps what the store refused, drops what is known of buckets that it took from,
-// and keeps the units that it granted ahead.
+// cacheResults caches the store's denials, drops cached state of buckets from which the
+// store took units, and adds leased units that it granted.
 func (l *Limiter) cacheResults(b *Batch, calls []limit.Call, at limit.DecisionTime) {
 	received := int64(0)
-	// What the store took is of interest only where a refusal is kept.
+	// Units that the store took matter only if a denial is cached.
 	caching := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
 	for _, c := range calls {
 		items := b.buf.Items[c.First:c.Last]
@@ -243,12 +243,12 @@ func refuses(items []limit.Item) bool {
 	return false
 }
 
-// report adds the jitter to the waits and reports the decisions.
+// report adds the retry jitter to the waits and reports the decisions to the observers.
 func (l *Limiter) report(b *Batch) {
 	for i := range b.Decisions {
 		d := &b.Decisions[i]
 		items := b.Items(i)
-		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Inline == nil { // who brings a limit computes with the true wait
+		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Inline == nil { // a client with an inline limit computes with the true wait
 			d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, b.at.Now/1000)
 		}
 		if l.opts.Observer != nil {

@@ -17,23 +17,23 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// sickStore is a memory store that leaves calls undecided when it is told to.
-type sickStore struct {
+// failingStore is a memory store that leaves chosen calls undecided.
+type failingStore struct {
 	*memory.Store
-	sick func(items []limit.Item) bool
+	fails func(items []limit.Item) bool
 }
 
-func (s *sickStore) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
+func (s *failingStore) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
-		if !s.sick(items[c.First:c.Last]) {
+		if !s.fails(items[c.First:c.Last]) {
 			s.Store.Take(at, items, []limit.Call{c})
 		}
 	}
 }
 
-func (s *sickStore) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {}
+func (s *failingStore) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {}
 
-// observed collects what an observer is told.
+// observed collects the decisions that an observer receives.
 type observed []string
 
 func (o *observed) Settled(limit.Change, limit.Outcome) {}
@@ -64,16 +64,16 @@ func decide(l *limiter.Limiter, requests ...limit.Request) []limit.Decision {
 	return slices.Clone(b.Decisions)
 }
 
-// TestSickStore: what the store leaves undecided gets this instance's share,
-// or is denied; a denial there gives back what the store granted.
-func TestSickStore(t *testing.T) {
-	store := &sickStore{Store: memory.New(memory.Options{})}
+// TestFailingStore checks that calls that the store leaves undecided get this instance's
+// share, or are denied, and that a denial there refunds the units that the store granted.
+func TestFailingStore(t *testing.T) {
+	store := &failingStore{Store: memory.New(memory.Options{})}
 	l, seen := newLimiter(t, store, 0,
 		storetest.Spec{ID: "open", By: []string{"tenant"}, Rate: "10/h"},
 		storetest.Spec{ID: "region", By: []string{"region"}, Rate: "100/h", Algorithm: "fixed_window", OnError: "closed"},
 	)
 	dark := ""
-	store.sick = func(items []limit.Item) bool { return items[0].Limit.ID == dark }
+	store.fails = func(items []limit.Item) bool { return items[0].Limit.ID == dark }
 	req := limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "eu"}}}
 
 	dark = "open"
@@ -81,7 +81,7 @@ func TestSickStore(t *testing.T) {
 		d := decide(l, req)[0]
 		// Half of ten units, because there are two instances.
 		if want := i < 5; d.Allowed != want || d.Source != limit.SourceBackstop {
-			t.Errorf("request %d with a sick store: %+v", i, d)
+			t.Errorf("request %d with a failing store: %+v", i, d)
 		}
 	}
 	dark = "region"
@@ -93,7 +93,7 @@ func TestSickStore(t *testing.T) {
 	if d = decide(l, req)[0]; !d.Allowed || d.Remaining != 9 || d.Source != limit.SourceStore {
 		t.Errorf("healthy again: %+v, want the unit that was given back", d)
 	}
-	// The two denials by the backstop gave the region its units back.
+	// The two denials by the backstop refunded the region's units.
 	b := limit.Request{Tenant: "other", Cost: 94, Dims: req.Dims}
 	if d = decide(l, b)[0]; d.LimitID() != "open" {
 		t.Errorf("94 of the 94 units left: %+v, want only the tenant's limit in the way", d)
@@ -106,8 +106,8 @@ func TestSickStore(t *testing.T) {
 	}
 }
 
-// TestBatchIsSerial holds batches to what one request after the other would
-// get, over limits in one slot and across slots.
+// TestBatchIsSerial compares batches with the same requests one after the other, over
+// limits in one hash slot and across hash slots.
 func TestBatchIsSerial(t *testing.T) {
 	specs := []storetest.Spec{
 		{ID: "tenant", By: []string{"tenant"}, Rate: "9/366d", Algorithm: "fixed_window"},
@@ -151,8 +151,8 @@ type silent struct{ testing.TB }
 
 func (silent) Helper() {}
 
-// TestJitter: waits are never early; who was denied later comes back later, when all
-// before it can have been served, and at most as much later as allowed.
+// TestJitter checks that waits are never too short, that a caller denied later comes back
+// later, when all callers before it can have been served, and that the jitter is bounded.
 func TestJitter(t *testing.T) {
 	spec := storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m", Burst: "10"}
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 10*time.Minute, spec)
@@ -184,8 +184,8 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestJitterByAGivenSource: what the source says is where in the spread a caller
-// comes back, at both ends.
+// TestJitterByAGivenSource checks that Options.Random determines where in the spread a
+// caller comes back, at both ends.
 func TestJitterByAGivenSource(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/m"})
 	for random, want := range map[float64]int64{0: 60_000, 0.5: 90_000, 1 - 1.0/(1<<53): 120_000} {
@@ -201,7 +201,7 @@ func TestJitterByAGivenSource(t *testing.T) {
 	}
 }
 
-// TestDecideAllocatesNothing: neither admitting nor denying, in one slot.
+// TestDecideAllocatesNothing checks admissions and denials in one hash slot.
 func TestDecideAllocatesNothing(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), time.Minute, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "3/h"})
 	quiet := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Backstop: backstop.New(backstop.Options{Instances: func() int { return 1 }}), Timeout: time.Second, RetryJitter: time.Minute}, l.Limits())

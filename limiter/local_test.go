@@ -19,8 +19,8 @@ type crowded struct {
 
 func (s *crowded) Saturated(*limit.Item) bool { return s.saturated }
 
-// TestLocalLimit: a limit that each instance decides by its share costs no call,
-// gives back what another limit denies, and is peeked at without being spent.
+// TestLocalLimit checks that a limit that each instance decides by its share costs no
+// call, is refunded if another limit denies, and can be peeked at without taking units.
 func TestLocalLimit(t *testing.T) {
 	store := &crowded{counted: counted{Store: memory.New(memory.Options{Buckets: 1000})}}
 	l := placed(t, store, limit.PlacementLocal)
@@ -33,7 +33,7 @@ func TestLocalLimit(t *testing.T) {
 	if d := decide(l, region)[0]; d.Allowed || d.LimitID() != "region" {
 		t.Errorf("the region admits one: %+v", d)
 	}
-	for i := range 5 { // half of ten, and one is gone
+	for i := range 5 { // half of ten, of which one is used
 		var b limiter.Batch
 		b.Requests = append(b.Requests, req)
 		l.Peek(&b)
@@ -48,7 +48,7 @@ func TestLocalLimit(t *testing.T) {
 	}
 }
 
-// TestAutoLocal: only while its shard is saturated.
+// TestAutoLocal checks that the share decides only while the shard is saturated.
 func TestAutoLocal(t *testing.T) {
 	store := &crowded{counted: counted{Store: memory.New(memory.Options{Buckets: 1000})}}
 	l := placed(t, store, limit.PlacementAutoLocal)
@@ -64,8 +64,8 @@ func TestAutoLocal(t *testing.T) {
 	}
 }
 
-// placed returns one of two limiters with a tenant's limit of 10 in a place, and a
-// region's of 1 in the store.
+// placed returns one of two limiters with a tenant's limit of 10 with the given
+// placement, and a region's limit of 1 in the store.
 func placed(t *testing.T, store limiter.Store, place limit.Placement) *limiter.Limiter {
 	t.Helper()
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)

@@ -2,10 +2,10 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// Credit gives a request's cost back to those of its buckets that are its tenant's own:
-// never more than a bucket holds, and to a window only while it runs. Buckets that
-// tenants share get nothing. It reports whether the store did; where it is sick
-// nothing is given. The batch is used for the work.
+// Credit returns a request's cost to those of its buckets that belong to its tenant
+// alone. A bucket never gets more than it holds, and a window only while it runs. Buckets
+// that tenants share get nothing. Credit reports whether the store returned units; while
+// it is unavailable nothing is returned. The batch is used for the work.
 func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	b.Reset()
 	b.Requests = append(b.Requests, *req)
@@ -17,7 +17,7 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 			owned = append(owned, c)
 		}
 	}
-	l.opts.Store.Peek(at, b.buf.Items, owned) // to learn the windows
+	l.opts.Store.Peek(at, b.buf.Items, owned) // for the windows
 	var items []limit.Item
 	for _, c := range owned {
 		for _, it := range b.buf.Items[c.First:c.Last] {

@@ -2,7 +2,7 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// observeTrial tells of the requests that limits on trial have decided.
+// observeTrial reports the requests that limits on trial have decided.
 func (l *Limiter) observeTrial(b *Batch, set *limit.Set) {
 	next, share := set.Trial()
 	if next == nil || l.opts.Trial == nil {
@@ -15,7 +15,7 @@ func (l *Limiter) observeTrial(b *Batch, set *limit.Set) {
 	}
 }
 
-// observeUnlisted tells of tenants that the limits do not list.
+// observeUnlisted reports tenants that the limits do not list.
 func (l *Limiter) observeUnlisted(b *Batch, set *limit.Set) {
 	if l.opts.Unlisted == nil {
 		return

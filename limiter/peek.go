@@ -2,10 +2,10 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// Peek fills b.Decisions with what Decide would answer, and takes nothing.
+// Peek fills b.Decisions with the decisions that Decide would make, and takes nothing.
 func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 
-// peek peeks by set, and asks deny first, unless it is nil.
+// peek peeks with set, and looks in deny first, unless it is nil.
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	at := l.moment()
 	b.resolve(set, l.opts.Addrs, at.Now)

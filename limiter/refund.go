@@ -2,15 +2,15 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// refundDenied refunds what denied requests were granted in other slots, and
-// leaves pending those that have to be decided again.
+// refundDenied refunds the units that denied requests were granted in other hash slots,
+// and leaves those requests pending that have to be decided again.
 //
-// A batch is decided as if one request came after the other. A request that is
-// denied must therefore not have been in the way of a later one: where it held
-// units of a bucket for a moment, and the later one was denied there, the later
-// one is decided again, and so is everything behind it that shares a bucket
-// with it. The first pending request is always final, so this ends. Only what is
-// left of a bucket may be reported lower, by the units held for that moment.
+// A batch is decided as if one request came after the other. A denied request must
+// therefore not affect a later one. If it held units of a bucket for a short time, and a
+// later request was denied there, the later one is decided again, and so is every request
+// behind it that shares a bucket with it. The first pending request is always final, so
+// this ends. Only the reported remaining units of a bucket may be too low, by the units
+// held for that time.
 func (l *Limiter) refundDenied(at limit.DecisionTime, b *Batch) {
 	b.redecide = b.redecide[:0]
 	if !b.anyGrantDenied() {
@@ -40,15 +40,15 @@ func (l *Limiter) refundDenied(at limit.DecisionTime, b *Batch) {
 	b.pending, b.redecide = b.redecide, b.pending
 }
 
-// bucketUse says what earlier requests of the batch did to a bucket.
+// bucketUse is what earlier requests of the batch did to a bucket.
 type bucketUse uint8
 
 const (
-	returned  bucketUse = iota + 1 // held units for a moment
-	undecided                      // are to be decided again
+	returned  bucketUse = iota + 1 // units were held for a short time
+	undecided                      // a request is decided again
 )
 
-// anyGrantDenied reports whether a denied request holds units anywhere.
+// anyGrantDenied reports whether a denied request holds units of any bucket.
 func (b *Batch) anyGrantDenied() bool {
 	for _, i := range b.pending {
 		if b.Decisions[i].Allowed {
@@ -63,8 +63,8 @@ func (b *Batch) anyGrantDenied() bool {
 	return false
 }
 
-// granted reports whether a call took units, or repeats an answer of the store that counts its
-// callers: no enforced item of it denies.
+// granted reports whether a call took units, or replayed a recorded answer that counts
+// its callers: none of its enforced items denies.
 func granted(call []limit.Item) bool {
 	taken := false
 	for i := range call {
@@ -92,9 +92,9 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 		if it := &call[i]; it.Allowed {
 			refunds = append(refunds, *it)
 			last := &refunds[len(refunds)-1]
-			last.LeaseWanted, last.LeaseGranted = 0, 0 // what was taken ahead is the lease's
+			last.LeaseWanted, last.LeaseGranted = 0, 0 // units on lease belong to the lease
 			if last.RecordKey = once; it.Source == limit.SourceStore && !it.Recorded {
-				last.RecordKey = nil // it was granted without an answer being kept
+				last.RecordKey = nil // the store has no record of the grant
 			}
 			held[string(it.Name)] = max(held[string(it.Name)], returned)
 		}
@@ -102,7 +102,7 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 	return refunds
 }
 
-// reopen makes items undecided, but for those that policy decides.
+// reopen makes items undecided, except those that policy decides.
 func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
@@ -113,7 +113,7 @@ func reopen(items []limit.Item, held map[string]bucketUse) {
 	}
 }
 
-// refund sends items back to whoever granted them.
+// refund returns the units of items to the part that granted them.
 func (l *Limiter) refund(at limit.DecisionTime, items []limit.Item) {
 	var store, backstop []limit.Item
 	for _, it := range items {
@@ -122,7 +122,7 @@ func (l *Limiter) refund(at limit.DecisionTime, items []limit.Item) {
 			backstop = append(backstop, it)
 		case it.Source != limit.SourceLease || !l.leases.giveBack(&it):
 			store = append(store, it)
-		case l.deny != nil: // what the lease holds again is to be had here
+		case l.deny != nil: // the lease has the units again, so that this proxy can admit requests
 			l.deny.giveBack([]limit.Item{it}, l.instant(l.opts.Now()))
 		}
 	}

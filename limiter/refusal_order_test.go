@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestOldRefusalLearntLast: a denial that was decided before an admission, and learnt after
-// it, is not kept.
+// TestOldRefusalLearntLast checks that a denial that was decided before an admission, and
+// cached after it, is not kept.
 func TestOldRefusalLearntLast(t *testing.T) {
 	p := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
 	l := New(Options{DenyCacheSize: 10}, nil)
@@ -25,13 +25,13 @@ func TestOldRefusalLearntLast(t *testing.T) {
 		return it
 	}
 	s := l.instant(start)
-	l.deny.learn([]limit.Item{mk(4, 3, 0, false)}, s, s+100)                       // known
+	l.deny.learn([]limit.Item{mk(4, 3, 0, false)}, s, s+100)                       // cached
 	old := mk(4, 3, time.Millisecond, false)                                       // decided first
-	l.deny.learn([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, learnt first: 2 left
+	l.deny.learn([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, cached first: 2 left
 	l.deny.learn([]limit.Item{old}, s+1000, s+2600)
 	it := mk(4, 0, 0, false)
 	it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
 	if l.deny.lookup(&it, s+3000) && it.Wait < 1990 {
-		t.Errorf("wait of %d ms told, the true one is about 1998", it.Wait)
+		t.Errorf("wait of %d ms, the true one is about 1998", it.Wait)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Reset forgets the buckets of a tenant, or of one of its limits when id is
-// not empty; without a tenant those of the shared limit id. It returns how many
-// there were, and with an error how many of them are gone. The store walks all keys of a
-// node for it, which a tenant without limits is not worth.
+// Reset deletes the buckets of a tenant, only those of the limit id unless that is empty;
+// without a tenant those of the shared limit id. It returns how many there were, and with
+// an error how many of them are deleted. The store walks all keys of a node for it, so
+// that a tenant without limits is skipped.
 func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	if tenant != "" && !l.set.Load().CountsTenant(tenant) {
 		return 0, nil
@@ -25,8 +25,8 @@ func (l *Limiter) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	return n + local, err
 }
 
-// Forget forgets the bucket that limits which come with requests have for a key, and
-// reports whether there was one.
+// Forget deletes the bucket that inline limits have for a key, and reports whether it
+// existed.
 func (l *Limiter) Forget(ctx context.Context, key string) (bool, error) {
 	name := limit.InlineName(key)
 	forget := func() {
@@ -42,7 +42,7 @@ func (l *Limiter) Forget(ctx context.Context, key string) (bool, error) {
 	return l.opts.Store.Forget(ctx, name)
 }
 
-// forget drops what this proxy knows and holds of buckets that are reset.
+// forget drops what this proxy has cached and leased of buckets that are reset.
 func (l *Limiter) forget(tenant, id string) {
 	if l.deny != nil {
 		l.deny.forget(l.instant(l.opts.Now()))

@@ -20,7 +20,8 @@ func (w *walked) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	return w.Store.Reset(ctx, tenant, id)
 }
 
-// TestResetOfATenantWithoutLimits: the store is not walked for a tenant that no limit counts.
+// TestResetOfATenantWithoutLimits checks that the store's keys are not walked for a
+// tenant that no limit counts.
 func TestResetOfATenantWithoutLimits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec  storetest.Spec

@@ -9,33 +9,34 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// queuesTracked is how many buckets' queues are kept at a time. A bucket that shares
-// its place with another one loses its queue to it now and then, and has its callers
-// come back together. At 32 bytes each this is half a megabyte.
+// queuesTracked bounds the buckets with a queue. A bucket whose hash collides with
+// another one's sometimes loses its queue to it, and its callers return together. At 32
+// bytes each this is half a megabyte.
 const queuesTracked = 1 << 14
 
-// retryScheduler spreads the retries of the callers that one bucket denied. Each is told to
-// come when it is its turn: when the units that those denied before it wait for are
-// there as well, and at some moment of the time that its own take to come. Drawing
-// all from the time that the callers so far will take, as limiters do, has the early
-// ones crowd at its beginning, and each of them return many times.
+// retryScheduler spreads the retries of the callers that one bucket denied. It gives each
+// caller a turn: the time at which the units for the callers denied before it are there
+// as well, plus a random part of the time that its own units take to come. Other limiters
+// draw all retries from the time that the callers so far will take. Early callers then
+// crowd at its beginning, and each of them returns many times.
 type retryScheduler struct {
-	most   int64          // ms; 0 switches it off
+	most   int64          // ms; 0 disables the jitter
 	random func() float64 // from 0 to 1, on any goroutine
-	// instances is how many proxies hand out turns: each as if the others had denied
-	// as many.
+	// instances is how many proxies give out turns: each one assumes that the others deny
+	// as many callers.
 	instances func() int
 	seed      maphash.Seed
 	queues    []queue // none without jitter
 }
 
-// queue is what the callers wait for that one bucket denied. It ends when the parameters of
-// the limit change, for then its callers wait for something else, and on RESET.
+// queue is the units for which the callers wait that one bucket denied. It is dropped
+// when the parameters of the limit change, because its callers then wait for other units,
+// and on RESET.
 type queue struct {
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	bucket uint64     // hash of its name and the limit's parameters
-	owner  uint64     // hash of what is reset together with it
-	free   int64      // when the units are there for all of them, in microseconds since the epoch
+	owner  uint64     // hash of the tenant or limit with which it is reset
+	free   int64      // when the units for all of them are there, in microseconds since the epoch
 }
 
 func newRetryScheduler(most time.Duration, random func() float64, instances func() int) *retryScheduler {
@@ -49,17 +50,17 @@ func newRetryScheduler(most time.Duration, random func() float64, instances func
 	return j
 }
 
-// randUpTo draws a whole number of ms from 0 to spread, or to the largest jitter.
+// randUpTo draws a whole number of ms from 0 to spread, at most the largest jitter.
 func (j *retryScheduler) randUpTo(spread int64) int64 {
 	return int64(j.random() * float64(min(spread, j.most)+1))
 }
 
-// slotRetry is after how many ms a slot should be asked for again at the latest: it may
-// be given back at any moment, long before the time of its holder is up.
+// slotRetry is the longest time in ms after which a client should try to acquire a slot
+// again: a slot may be returned at any time, long before its holder's time is over.
 const slotRetry = 1000
 
-// retry returns after how many ms a caller should come back whom it denied at now, in ms
-// since the epoch, with a true wait.
+// retry returns the ms after which a caller should come back that was denied at now, in
+// ms since the epoch, with a true wait.
 func (j *retryScheduler) retry(it *limit.Item, wait, now int64) int64 {
 	if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
 		return min(wait, slotRetry-j.randUpTo(slotRetry/2))
@@ -67,16 +68,17 @@ func (j *retryScheduler) retry(it *limit.Item, wait, now int64) int64 {
 	return wait + j.add(it, now)
 }
 
-// add queues a caller that was denied it at now, in ms since the epoch, and returns
-// how much later than its true wait it should come back, in ms: its turn and
-// U(0, max(10 % of the wait, cost/rate)), or where that is beyond the largest jitter,
-// any moment up to it. A denial of ten units weighs as much as ten denials of one.
+// add queues a caller that was denied it at now, in ms since the epoch. It returns how
+// many ms after its true wait the caller should come back: its turn plus U(0, max(10 % of
+// the wait, cost/rate)). If that exceeds the largest jitter, add returns a random time up
+// to the largest jitter. A denial of ten units weighs as much as ten denials of one.
 func (j *retryScheduler) add(it *limit.Item, now int64) int64 {
 	tenth := it.Wait / 10
-	if j.most == 0 || it.Source == limit.SourcePolicy { // nobody waits for units there
+	if j.most == 0 || it.Source == limit.SourcePolicy { // no caller waits for units there
 		return j.randUpTo(tenth)
 	}
-	// After its full time a limit has all its units again, however many wait for them.
+	// After its full time a limit has all its units again, however many callers wait for
+	// them.
 	most := min(j.most, max(1, it.Limit.Params.FullTime()/1000))
 	own := it.Limit.Params.RefillTime(it.Cost)
 	turn := j.enqueue(it, (now+it.Wait)*1000, own, most) / 1000
@@ -86,7 +88,7 @@ func (j *retryScheduler) add(it *limit.Item, now int64) int64 {
 	return j.randUpTo(most)
 }
 
-// peek returns a wait with the jitter that one caller alone would see.
+// peek returns a wait with the jitter that a single caller would see.
 func (j *retryScheduler) peek(d *limit.Decision) int64 {
 	if d.Allowed || d.RetryAfter <= 0 || j.most == 0 {
 		return d.RetryAfter
@@ -94,10 +96,10 @@ func (j *retryScheduler) peek(d *limit.Decision) int64 {
 	return d.RetryAfter + j.randUpTo(d.RetryAfter/10)
 }
 
-// enqueue adds a caller to a bucket's queue that could be admitted at first if there
-// was none, and needs what comes in own microseconds. It returns how much later than
-// first its turn is. The queue is not longer than most, in ms, however many
-// callers one bucket has.
+// enqueue adds a caller to a bucket's queue. The caller could be admitted at first if the
+// queue was empty, and needs the units that come in own microseconds. Enqueue returns how
+// much later than first its turn is. The queue is never longer than most, in ms, however
+// many callers one bucket has.
 func (j *retryScheduler) enqueue(it *limit.Item, first, own, most int64) int64 {
 	bucket := j.hash(it)
 	q := &j.queues[bucket%queuesTracked]
@@ -122,7 +124,7 @@ func (j *retryScheduler) hash(it *limit.Item) uint64 {
 	return h
 }
 
-// owner returns the hash of an item's tenant, or of its limit where that spans tenants.
+// owner returns the hash of an item's tenant, or of its limit if that spans tenants.
 func (j *retryScheduler) owner(it *limit.Item) uint64 {
 	if it.Limit.SpansTenants() {
 		return maphash.String(j.seed, limit.SharedKeyPrefix(it.Limit.ID))
@@ -130,7 +132,7 @@ func (j *retryScheduler) owner(it *limit.Item) uint64 {
 	return maphash.Bytes(j.seed, it.Name[:it.TagLen])
 }
 
-// forget ends the queues of a tenant's buckets, or of those of a shared limit: key is
+// forget drops the queues of a tenant's buckets, or of those of a shared limit: key is
 // limit.TenantKey or limit.SharedKeyPrefix.
 func (j *retryScheduler) forget(key string) {
 	owner := maphash.String(j.seed, key)

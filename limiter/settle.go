@@ -2,10 +2,10 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// Settle changes what is held of a request that was admitted: of its buckets in its
-// tenant's slot. Kept says that the store keeps something of it, as far as was known when
-// it was admitted. What the backstop decided is held by this proxy, if at all, and settled
-// by that. Any number of goroutines may call it.
+// Settle changes the record of a request that was admitted, for its buckets in its
+// tenant's hash slot. Kept reports that the store had a record of it when it was
+// admitted. Requests that the backstop decided are held by this proxy, if at all, and
+// settled by the backstop. Settle is safe for concurrent use.
 func (l *Limiter) Settle(what *limit.Settlement, kept bool) limit.Outcome {
 	outcome := l.settle(what, kept)
 	if l.opts.Observer != nil {
@@ -17,7 +17,7 @@ func (l *Limiter) Settle(what *limit.Settlement, kept bool) limit.Outcome {
 func (l *Limiter) settle(what *limit.Settlement, kept bool) limit.Outcome {
 	at := l.moment()
 	outcome := limit.OutcomeUnknown
-	if kept || what.Hold == limit.HoldSlot { // the store may have given a slot too late for its answer
+	if kept || what.Hold == limit.HoldSlot { // the store may have granted a slot after its caller had left
 		var changed []string
 		outcome, changed = l.opts.Store.Settle(at, what)
 		l.Returned(changed)
@@ -29,8 +29,8 @@ func (l *Limiter) settle(what *limit.Settlement, kept bool) limit.Outcome {
 	return outcome
 }
 
-// Returned voids what is known of the buckets with the names: their content changed
-// otherwise than by a decision. Any number of goroutines may call it.
+// Returned drops the cached denials of the buckets with the names: something other than a
+// decision changed them. It is safe for concurrent use.
 func (l *Limiter) Returned(names []string) {
 	if l.deny == nil {
 		return
@@ -41,8 +41,8 @@ func (l *Limiter) Returned(names []string) {
 	}
 }
 
-// Held reports whether the store keeps something of request i, which was admitted and
-// is held, so that it can be settled.
+// Held reports whether the store has a record of request i, which was admitted and is
+// held, so that it can be settled.
 func (b *Batch) Held(i int) bool {
 	for _, c := range b.requestCalls(i) {
 		if c.Hold != limit.HoldNone && b.buf.Items[c.First].Recorded {

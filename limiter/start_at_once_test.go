@@ -10,8 +10,8 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// TestStartAtOnce: a store that answers at once keeps nobody waiting for the
-// deadline, also where units have to be given back before there is a decision.
+// TestStartAtOnce checks that no caller waits for the deadline with a store that answers
+// at once, also if units have to be refunded before there is a decision.
 func TestStartAtOnce(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 0,
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"},
@@ -41,8 +41,7 @@ func TestStartAtOnce(t *testing.T) {
 	}
 }
 
-// TestStartLate: what requests have waited is a part of the time that their
-// decision may take.
+// TestStartLate checks that the time that requests have waited counts for their deadline.
 func TestStartLate(t *testing.T) {
 	now := start
 	l := clocked(t, memory.New(memory.Options{}), &now, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"})
@@ -59,8 +58,7 @@ func TestStartLate(t *testing.T) {
 	}
 }
 
-// halfway is a store that answers the first call when it is asked, and the others
-// only when it is asked again.
+// halfway is a store that decides the first call at once, and the others only on a retry.
 type halfway struct {
 	*lender
 	asked int
@@ -75,9 +73,8 @@ func (s *halfway) Start(at limit.DecisionTime, items []limit.Item, calls []limit
 	return func() bool { return true }
 }
 
-// TestFinishBlockingCaches: what the store says when it is asked again teaches as much as
-// what it says at once: units that were taken ahead are used, and later ones asked
-// for.
+// TestFinishBlockingCaches checks that the answers to retried calls are cached like the
+// others: lease units are used, and later ones requested.
 func TestFinishBlockingCaches(t *testing.T) {
 	now := start
 	store := &halfway{lender: &lender{Store: memory.New(memory.Options{})}}
@@ -103,14 +100,13 @@ func TestFinishBlockingCaches(t *testing.T) {
 	b := limiter.Batch{Requests: []limit.Request{{Tenant: "a", Cost: 1}, {Tenant: "b", Cost: 1}}}
 	l.Peek(&b)
 	for i, d := range b.Decisions {
-		if d.Remaining < 939 { // all that was not used is back
+		if d.Remaining < 939 { // all unused units are returned
 			t.Errorf("tenant %d: %d left", i, d.Remaining)
 		}
 	}
 }
 
-// deaf is a store that decides nothing, and wants to be asked again for the second
-// call only.
+// deaf is a store that decides nothing, and requests a retry of the second call only.
 type deaf struct {
 	*memory.Store
 	taken int
@@ -128,8 +124,9 @@ func (s *deaf) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Cal
 	s.Store.Take(at, items, calls)
 }
 
-// TestFinishBlockingSendsNothingTwice: a call that the store did not answer may have been
-// executed, and is not made again; one that it wants to be asked again for is.
+// TestFinishBlockingSendsNothingTwice checks that a call that the store did not answer is
+// not sent again, since it may have been executed. A call for which the store requests a
+// retry is.
 func TestFinishBlockingSendsNothingTwice(t *testing.T) {
 	now := start
 	store := &deaf{Store: memory.New(memory.Options{})}

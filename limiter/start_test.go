@@ -12,10 +12,11 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// slowStore is a memory store that answers Ask later, and some calls not at all.
+// slowStore is a memory store that answers through done, or requests a retry of all
+// calls.
 type slowStore struct {
 	*memory.Store
-	again bool // calls must be asked again
+	again bool // all calls must be retried
 }
 
 func (s *slowStore) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(uint64), token uint64) func() bool {
@@ -30,8 +31,8 @@ func (s *slowStore) Start(at limit.DecisionTime, items []limit.Item, calls []lim
 	return func() bool { return false }
 }
 
-// TestStartIsDecide drives random batches through Decide and through Begin, End
-// and Resume, each with a store of its own: the decisions are the same.
+// TestStartIsDecide drives random batches through Decide and through Start, Finish and
+// FinishBlocking, each with a store of its own: the decisions are the same.
 func TestStartIsDecide(t *testing.T) {
 	specs := []storetest.Spec{
 		{ID: "tenant", By: []string{"tenant"}, Rate: "9/h"},
@@ -39,7 +40,7 @@ func TestStartIsDecide(t *testing.T) {
 		{ID: "region", By: []string{"region"}, Rate: "7/h"},
 		{ID: "user", By: []string{"user"}, Rate: "4/h"},
 	}
-	resumed := 0
+	blocked := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		now := start
 		store := &slowStore{Store: memory.New(memory.Options{Buckets: 1000})}
@@ -61,12 +62,12 @@ func TestStartIsDecide(t *testing.T) {
 			var b limiter.Batch
 			b.Requests = append(b.Requests, requests...)
 			if !parts.Start(&b, time.Time{}, func(uint64) {}, 1) && !parts.Finish(&b) {
-				resumed++
+				blocked++
 				parts.FinishBlocking(&b)
 			}
 			for i := range want {
 				got := b.Decisions[i]
-				// The limits are compiled twice: what they are called says which one it is.
+				// The limits are compiled twice, so that their ids are compared.
 				if got.Allowed != want[i].Allowed || got.Remaining != want[i].Remaining || got.RetryAfter != want[i].RetryAfter ||
 					got.LimitID() != want[i].LimitID() || got.Source != want[i].Source {
 					rt.Fatalf("request %d %+v: %+v, want %+v", i, requests[i], got, want[i])
@@ -74,7 +75,7 @@ func TestStartIsDecide(t *testing.T) {
 			}
 		}
 	})
-	if resumed < 50 {
-		t.Errorf("Resume was needed %d times: the test proves little", resumed)
+	if blocked < 50 {
+		t.Errorf("FinishBlocking was needed %d times, want at least 50", blocked)
 	}
 }

@@ -24,7 +24,7 @@ func (s *slow) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Ca
 	return nil
 }
 
-func (s *sickStore) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
+func (s *failingStore) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) func() bool {
 	s.Take(at, items, calls)
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// TestTurnsEnd: callers who wait for a limit do not wait for what it was before it was
-// raised, or before a reset, and no longer than its full time.
+// TestTurnsEnd checks that the waits for a limit do not depend on its parameters before a
+// change, or on denials before a reset, and are not longer than its full time.
 func TestTurnsEnd(t *testing.T) {
 	now := start
 	set := func(rate string) *limit.Set {

@@ -5,7 +5,7 @@ import "time"
 // waiter waits for the store on behalf of Decide.
 type waiter struct {
 	answered chan struct{}      // has room for one value
-	done     func(token uint64) // sends it
+	done     func(token uint64) // sends to answered
 	timer    *time.Timer
 }
 
@@ -16,8 +16,8 @@ func newWaiter() *waiter {
 	return w
 }
 
-// wait waits until done is called, at most for so long, and reports whether it was. If it was
-// not the waiter must not be used again: a late call of done may be under way.
+// wait waits at most the duration most until done is called, and reports whether it was.
+// If not, the waiter must not be used again: a late call of done may be under way.
 func (w *waiter) wait(most time.Duration) bool {
 	select {
 	case <-w.answered:

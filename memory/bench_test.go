@@ -35,8 +35,8 @@ func bucketBytes(tb testing.TB) float64 {
 	return float64(after.HeapAlloc-before.HeapAlloc) / buckets
 }
 
-// BenchmarkBucketBytes reports the bytes a bucket takes, measured over a
-// million of them. The time is that of filling and of no interest.
+// BenchmarkBucketBytes reports the bytes of a bucket, measured over a million of them.
+// The time is that of filling the store and does not matter.
 func BenchmarkBucketBytes(b *testing.B) {
 	for b.Loop() {
 		b.ReportMetric(bucketBytes(b), "bytes/bucket")

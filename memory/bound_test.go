@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// driver asks a store about one limit at times of its choosing.
+// driver sends a store checks of one limit at chosen times.
 type driver struct {
 	store *memory.Store
 	set   *limit.Set
@@ -23,10 +23,9 @@ func (d *driver) take(tenant string) bool {
 	return b.Items[0].Allowed
 }
 
-// TestBoundForgivesNobody floods a full store with new names: the debt of those
-// who have a bucket stays, new ones share what one bucket admits, and memory
-// does not grow.
-func TestBoundForgivesNobody(t *testing.T) {
+// TestBoundKeepsDebt floods a full store with new names: existing buckets keep their
+// debt, new names share the units of one bucket, and memory does not grow.
+func TestBoundKeepsDebt(t *testing.T) {
 	const bound = 6400
 	d := &driver{memory.New(memory.Options{Buckets: bound}), storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "10/h", Burst: "10"}), 1_800_000_000e6}
 	for range 10 {
@@ -41,7 +40,7 @@ func TestBoundForgivesNobody(t *testing.T) {
 		}
 	}
 	if d.take("debtor") {
-		t.Error("the flood forgave the debt")
+		t.Error("the flood cleared the debt")
 	}
 	if n := d.store.Len(); n > bound {
 		t.Errorf("%d buckets are kept, the bound is %d", n, bound)
@@ -71,7 +70,7 @@ func TestBoundForgivesNobody(t *testing.T) {
 	}
 }
 
-// TestChurnReusesSlots: names that come and go do not fill the store.
+// TestChurnReusesSlots checks that names that come and go do not fill the store.
 func TestChurnReusesSlots(t *testing.T) {
 	d := &driver{memory.New(memory.Options{}), storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1000/s"}), 1_800_000_000e6}
 	for i := range 200_000 {

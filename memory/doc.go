@@ -1,10 +1,9 @@
-// Package memory is the store in this process: the embedded default, and the
-// engine under the backstop. It decides exactly as the scripts of package
-// cluster do, with the same maths from package limit.
+// Package memory is the store in this process: the default without Redis, and the engine
+// under the backstop. It decides exactly as the scripts of package cluster do, with the
+// same maths from package limit.
 //
-// It promises bounded memory: at most Options.Buckets buckets are kept. Full
-// and expired ones make room first; when all are live, new buckets are decided
-// by one common overflow bucket per limit, so that a flood of new names
-// forgives nobody's debt. It starts no goroutine and reads no clock:
-// its time is that of the decision.
+// Its memory is bounded: it keeps at most Options.Buckets buckets. Full and expired
+// buckets make room first. If all buckets are live, one common overflow bucket per limit
+// decides for new buckets, so that a flood of new names clears no bucket's debt. The
+// package starts no goroutine and reads no clock: its time is that of the decision.
 package memory

@@ -2,16 +2,16 @@ package memory
 
 import "github.com/limitgate/limitgate/limit"
 
-// unitsBucket is a bucket whose units end one by one. In the budget each of its
-// entries counts as a bucket.
+// unitsBucket is a bucket with expiring units. In the budget each of its entries counts
+// as a bucket.
 type unitsBucket struct {
 	limit.UnitLog
 	params  limit.Params // of the limit that wrote it last
-	entries int          // that the budget knows of
+	entries int          // that the budget counts
 }
 
-// takeUnits takes units for a call from a bucket, none for 0, by the state that it
-// decided by.
+// takeUnits takes units for a call from a bucket, none for 0, by the state of the
+// decision.
 func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call limit.Call, now, units int64) {
 	u.params = it.Limit.Params
 	by := ""
@@ -24,8 +24,8 @@ func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call 
 	sh.account(string(it.Name), u)
 }
 
-// giveUnits gives units back to a bucket at now, see limit.Units.Give, and reports whether it
-// took any.
+// giveUnits returns units to a bucket at now, see limit.UnitLog.Release, and reports
+// whether the bucket took any.
 func (sh *shard) giveUnits(now int64, name []byte, units, window int64, holder string) bool {
 	u := sh.units[string(name)]
 	if u == nil {
@@ -39,7 +39,8 @@ func (sh *shard) giveUnits(now int64, name []byte, units, window int64, holder s
 	return given > 0
 }
 
-// account tells the budget what has become of a bucket. An empty one is forgotten.
+// account updates the budget with the number of a bucket's entries, and deletes the
+// bucket if it is empty.
 func (sh *shard) account(name string, u *unitsBucket) {
 	n := u.Entries()
 	sh.budget.live.Add(int64(n - u.entries))
@@ -51,10 +52,10 @@ func (sh *shard) account(name string, u *unitsBucket) {
 	sh.units[name] = u
 }
 
-// sweepUnits forgets those of some buckets whose units have all ended, and reports
-// whether there were any.
+// sweepUnits looks at some buckets and deletes those whose units have all expired. It
+// reports whether there were any.
 func (sh *shard) sweepUnits(steps int, now int64) (freed bool) {
-	for name, u := range sh.units { // it begins anywhere
+	for name, u := range sh.units { // in random order
 		if steps--; steps < 0 {
 			break
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// holder asks a store for what is held, at times of its choosing.
+// holder sends a store requests with holds, at chosen times.
 type holder struct {
 	store *memory.Store
 	set   *limit.Set
@@ -29,7 +29,8 @@ func (h *holder) end(kind limit.Hold, tenant, id string, c limit.Change) limit.O
 	return outcome
 }
 
-// TestAllSlotsOfATenant: all slots that a limit may have can be held, and given back.
+// TestAllSlotsOfATenant checks that all slots that a limit may have can be held and
+// returned.
 func TestAllSlotsOfATenant(t *testing.T) {
 	h := &holder{memory.New(memory.Options{}), storetest.Compile(t, storetest.Spec{ID: "slots", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "10000"}), 1_800_000_000e6}
 	for i := range limit.MaxSlots {
@@ -38,7 +39,7 @@ func TestAllSlotsOfATenant(t *testing.T) {
 		}
 	}
 	if h.hold(limit.HoldSlot, "t", "", "one more", time.Hour) {
-		t.Errorf("slot %d is given", limit.MaxSlots+1)
+		t.Errorf("slot %d is granted", limit.MaxSlots+1)
 	}
 	for i := range limit.MaxSlots {
 		if got := h.end(limit.HoldSlot, "t", fmt.Sprint(i), limit.ChangeRelease); got != limit.OutcomeDone {
@@ -49,15 +50,15 @@ func TestAllSlotsOfATenant(t *testing.T) {
 	h.set.Resolve(&limit.Request{Tenant: "t", Cost: 1, ID: "again", Hold: limit.HoldSlot, HoldFor: time.Hour}, nil, h.now, &b)
 	h.store.Take(limit.DecisionTime{Now: h.now}, b.Items, b.Calls)
 	if it := b.Items[0]; !it.Allowed || it.Remaining != limit.MaxSlots-1 {
-		t.Errorf("after all were given back: %+v", it.Verdict)
+		t.Errorf("after all were released: %+v", it.Verdict)
 	}
 	if h.store.Forgotten() > 0 {
-		t.Errorf("%d are forgotten", h.store.Forgotten())
+		t.Errorf("%d records deleted", h.store.Forgotten())
 	}
 }
 
-// TestHoldsForgotten: where there are more holds than there is room for, the tenant that
-// has most loses its own, those first that end first; what has ended takes no room.
+// TestHoldsForgotten checks that without room the tenant with the most holds loses its
+// own, in the order of their expiry, and that expired holds take no room.
 func TestHoldsForgotten(t *testing.T) {
 	h := &holder{memory.New(memory.Options{}), storetest.Compile(t, storetest.Spec{ID: "rate", By: []string{"tenant"}, Rate: "1000000/s"}), 1_800_000_000e6}
 	const reservation = limit.HoldReservation
@@ -65,24 +66,24 @@ func TestHoldsForgotten(t *testing.T) {
 		h.hold(reservation, fmt.Sprint("bystander-", i), "", "x", time.Hour)
 	}
 	h.hold(reservation, "many", "", "long", time.Hour)
-	for i := range 20_000 { // of which 10 at a time have not ended
+	for i := range 20_000 { // of which 10 at a time have not expired
 		h.now += 100_000
 		h.hold(reservation, "many", "", fmt.Sprint(i), time.Second)
 		if i%1000 == 0 {
-			h.now -= 100_000_000 // so that the long ones have not ended either
+			h.now -= 100_000_000 // so that the long ones have not expired either
 		}
 	}
 	if h.store.Forgotten() > 0 {
-		t.Errorf("%d are forgotten while there was room", h.store.Forgotten())
+		t.Errorf("%d records deleted while there was room", h.store.Forgotten())
 	}
 	for i := range 220_000 {
 		h.hold(reservation, "many", "", fmt.Sprint("flood-", i), time.Minute)
 	}
 	if h.store.Forgotten() == 0 {
-		t.Error("nothing is forgotten: the bound does not hold")
+		t.Error("no record deleted: the bound does not hold")
 	}
 	if got := h.end(reservation, "many", "long", limit.ChangeCancel); got != limit.OutcomeDone {
-		t.Errorf("what ends last is forgotten first: %d", got)
+		t.Errorf("the record that expires last is deleted first: outcome %d", got)
 	}
 	for i := range 200 {
 		if got := h.end(reservation, fmt.Sprint("bystander-", i), "x", limit.ChangeCancel); got != limit.OutcomeDone {
@@ -91,7 +92,8 @@ func TestHoldsForgotten(t *testing.T) {
 	}
 }
 
-// TestSlotsAreBuckets: slots take room as buckets do, and there are not more than the bound.
+// TestSlotsAreBuckets checks that slots take room as buckets do, and that the bound holds
+// for them.
 func TestSlotsAreBuckets(t *testing.T) {
 	h := &holder{memory.New(memory.Options{Buckets: 640}), storetest.Compile(t, storetest.Spec{ID: "slots", By: []string{"tenant", "op"}, Algorithm: "concurrency", Slots: "10000"}), 1_800_000_000e6}
 	held := 0
@@ -101,12 +103,12 @@ func TestSlotsAreBuckets(t *testing.T) {
 		}
 	}
 	if n := h.store.Len(); n > 640 || h.store.Overflows() == 0 || held != n {
-		t.Errorf("%d buckets of 640, %d slots are held, %d decisions for want of room", n, held, h.store.Overflows())
+		t.Errorf("%d buckets of 640, %d slots are held, %d decisions for lack of room", n, held, h.store.Overflows())
 	}
 }
 
-// TestOverflowOfLogs: what decides for a sliding log that finds no room gives out no more
-// after a denial of another limit.
+// TestOverflowOfLogs checks that the overflow bucket of a sliding log admits no more
+// units after a denial by another limit.
 func TestOverflowOfLogs(t *testing.T) {
 	m, now := memory.New(memory.Options{Buckets: 1}), int64(1_800_000_000e6)
 	take := func(cost int64, op string, specs ...storetest.Spec) []limit.Item {

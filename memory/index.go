@@ -1,23 +1,23 @@
 package memory
 
-// index finds slots by the hash of a bucket's name: an open-addressing table
-// with linear probing. Eight bytes for a bucket keep the cells of a hundred
-// thousand in cache, and looking one up reads one place. It holds no names:
-// whoever looks something up compares them.
+// index finds slots by the hash of a bucket's name: an open-addressing table with linear
+// probing. Eight bytes for a bucket keep the cells of a hundred thousand buckets in the
+// CPU cache, and a lookup reads one place. The index holds no names: its callers compare
+// them.
 type index struct {
-	// cells hold the tag of a hash in the upper half and a slot number plus
-	// one in the lower; 0 is an empty cell. Their number is a power of two.
+	// cells hold the tag of a hash in the upper half and a slot number plus one in the
+	// lower; 0 is an empty cell. Their number is a power of two.
 	cells []uint64
 	used  int
 }
 
-// minCells is the size of a table that holds something.
+// minCells is the size of the smallest table that is not empty.
 const minCells = 16
 
 func tagOf(hash uint64) uint64 { return hash >> 32 }
 
-// next returns the slot in the first cell at or behind cell `at` that bears the
-// tag of the hash, and where to look on; none when there is no other.
+// next returns the slot in the first cell at or behind cell `at` that has the tag of the
+// hash, and the cell at which to continue; none if there is no other.
 func (x *index) next(hash uint64, at int) (slot uint32, on int) {
 	if len(x.cells) == 0 {
 		return none, 0

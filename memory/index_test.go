@@ -6,8 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestIndexIsAMap holds the index to what a map would do, with few tags so
-// that many collide.
+// TestIndexIsAMap compares the index with a map, with few tags so that many collide.
 func TestIndexIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x index

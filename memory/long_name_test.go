@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// named drives a store by buckets whose names have a length of its choosing.
+// named uses buckets whose names have a chosen length.
 type named struct {
 	*testing.T
 	store *Store
@@ -23,7 +23,7 @@ func newNamed(t *testing.T, spec storetest.Spec) *named {
 	return &named{t, New(Options{}), storetest.Compile(t, spec), 1_800_000_000e6}
 }
 
-// take takes a unit from the bucket whose name has a length and this end.
+// take takes a unit from the bucket whose name has the given length and end.
 func (n *named) take(length int, end string) []limit.Item {
 	n.Helper()
 	op := strings.Repeat("x", length-len("lg:t:{t}:n;t;op=")-len(end)) + end
@@ -36,8 +36,8 @@ func (n *named) take(length int, end string) []limit.Item {
 	return b.Items
 }
 
-// longNames returns how many names the shards keep outside of slots, and how
-// many slots say that theirs is there.
+// longNames returns how many names the shards keep outside of slots, and how many slots
+// refer to such a name.
 func (n *named) longNames() (kept, wanted int) {
 	for i := range n.store.shards {
 		sh := &n.store.shards[i]
@@ -51,9 +51,9 @@ func (n *named) longNames() (kept, wanted int) {
 	return kept, wanted
 }
 
-// TestLongNames: names on both sides of what a slot holds, most of them the
-// beginning of others and all with a twin that differs in the last byte, are
-// buckets of their own that are charged, refunded and reset.
+// TestLongNames checks names shorter and longer than a slot's room, most of them prefixes
+// of others and all with a twin that differs in the last byte. They are separate buckets
+// that are charged, refunded and reset.
 func TestLongNames(t *testing.T) {
 	n := newNamed(t, storetest.Spec{Rate: "1/366d", Burst: "2"})
 	lengths := []int{inlineName - 2, inlineName - 1, inlineName, inlineName + 1, inlineName + 2, longName, longName + 1, 1000}
@@ -81,7 +81,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestLongNamesComeAndGo: slots pass from long names to short ones and back, and
+// TestLongNamesComeAndGo checks that slots change between long and short names, and that
 // no long name outlives its bucket.
 func TestLongNamesComeAndGo(t *testing.T) {
 	n := newNamed(t, storetest.Spec{Rate: "1000/s", Burst: "1"})
@@ -104,8 +104,8 @@ func TestLongNamesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneHash: a bucket is told from another of the same hash by its name,
-// wherever that is kept.
+// TestNamesOfOneHash checks that buckets with the same hash are distinguished by their
+// names, wherever these are stored.
 func TestNamesOfOneHash(t *testing.T) {
 	const hash = 7 << 32
 	for _, length := range []int{inlineName, inlineName + 1} {

@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// overflow holds one bucket per limit for the new buckets that find no room.
-// Their number is that of the limits in the files ever loaded.
+// overflow holds one bucket per limit, for new buckets without room. Their number is that
+// of the limits in all files ever loaded, plus inline limits up to maxOwn.
 type overflow struct {
 	mu      sync.Mutex // guards buckets and what they point to; taken after a shard's lock
 	buckets map[overflowKey]*limit.State
@@ -19,10 +19,10 @@ type overflow struct {
 type overflowKey struct {
 	id, plan, tenant string
 	algorithm        limit.Algorithm
-	own              limit.Params // of a limit that came with a request
+	own              limit.Params // of an inline limit
 }
 
-// maxOwn bounds the buckets, from which on limits that come with requests share one.
+// maxOwn is the number of buckets from which on inline limits share one.
 const maxOwn = 4096
 
 // bucket returns the bucket of a limit. The caller holds mu.
@@ -49,6 +49,6 @@ type budget struct {
 	live  atomic.Int64
 }
 
-// left returns how many more buckets there may be. Shards that add buckets at
-// the same moment may exceed the bound by one call each.
+// left returns how many more buckets there may be. Shards that add buckets at the same
+// time may exceed the bound by one call each.
 func (b *budget) left() int { return int(max(0, b.bound-b.live.Load())) }

@@ -9,74 +9,75 @@ import (
 )
 
 const (
-	// replayBytes bounds what is kept of calls that may be made again, and holdsBytes of
-	// calls that may be settled. Where there is more, a shard that has more than its part
-	// forgets those that end first: calls are then charged again, and holds stay as they
-	// were granted. With what shards keep that have less than their part it is twice as
-	// much at the most.
+	// replayBytes bounds the records of calls that may be replayed, and holdsBytes those
+	// of calls that may be settled. When a bound is exceeded, a shard with more than its
+	// part deletes the records that expire first: repeated calls are then charged again,
+	// and holds stay as they were granted. Shards with less than their part delete none,
+	// so that the total is at most twice the bound.
 	replayBytes = 20 << 20
 	holdsBytes  = 64 << 20
-	// recordBytes and answeredBytes are about what an answer takes beside its key, and
-	// each bucket in it beside its name.
+	// recordBytes is about the size of a record without its key, and recordItemBytes that
+	// of each bucket in it without its name.
 	recordBytes     = 150
 	recordItemBytes = 150
 )
 
-// replayBudget counts what the answers of all shards take.
+// replayBudget counts the bytes of the records of all shards.
 type replayBudget struct {
 	bound int64
 	bytes atomic.Int64
-	// forgotten counts answers that were forgotten before their end.
+	// forgotten counts records that were deleted before they expired.
 	forgotten atomic.Int64
 }
 
-// replayCache are what calls were answered that were granted, of one shard.
+// replayCache has the records of calls that were granted, of one shard.
 type replayCache struct {
 	records map[string]*recorded
 	ends    endings
-	bytes   int64 // of kept
+	bytes   int64 // of records
 	budget  *replayBudget
 }
 
-// recorded is what a call was answered, bucket by bucket.
+// recorded is the recorded answer to a call, bucket by bucket.
 type recorded struct {
 	key     string
 	until   int64 // microseconds
-	at      int   // in answers.ends
+	at      int   // index in replayCache.ends
 	bytes   int64
 	granted int64 // when, in microseconds
-	keep    int64 // for so long after it was given or settled, in microseconds
+	keep    int64 // how long it is kept after it was granted, renewed or settled, in microseconds
 	state   holdState
-	holder  string // of its slots
-	replays int    // how often it was given again
+	holder  string // name of the call as a holder of slots
+	replays int    // how often it was replayed
 	items   []recordItem
 }
 
-// holdState is what has become of a hold.
+// holdState is the state of a hold.
 type holdState uint8
 
 const (
 	holdOpen holdState = iota
 	holdSettled
-	holdCancelled // or released: all that is settled is given back
+	holdCancelled // or released: all units that can be settled are returned
 )
 
-// repeats is for how long what was settled is repeated, see refund_settle.lua.
+// repeats is for how long a settled answer is replayed, in microseconds, see
+// refund_settle.lua.
 const repeats = 10_000_000
 
-// recordItem is what was asked of one bucket, and the verdict. What asks something else
-// is no repetition.
+// recordItem is the check of one bucket, with its verdict. A call with another check is
+// not replayed.
 type recordItem struct {
 	params  limit.Params
 	cost    int64
 	verdict limit.Verdict
-	// Of a hold, for what is settled later; name is the bucket's.
+	// Of a hold, for its settlement; name is the bucket's.
 	name    string
 	bounds  *limit.Bounds
-	follows bool // the charge follows what is used
+	follows bool // the charge follows the real cost
 }
 
-// of returns the answers among which that to a call is.
+// of returns the cache for the records of a call.
 func (sh *shard) of(call limit.Call) *replayCache {
 	if call.Hold != limit.HoldNone {
 		return &sh.holds
@@ -84,8 +85,9 @@ func (sh *shard) of(call limit.Call) *replayCache {
 	return &sh.answers
 }
 
-// replay gives a call the answer that it was given before, and reports whether there
-// is one. What was given back is decided anew, and after a while so is what was settled.
+// replay gives a call its recorded answer, and reports whether there is one. A call that
+// was cancelled or released is decided anew, and after repeats so is one that was
+// settled.
 func (sh *shard) replay(call limit.Call, items []limit.Item, now int64) bool {
 	was, ok := sh.of(call).records[string(call.RecordKey)]
 	if !ok || was.until <= now || len(was.items) != len(items) ||
@@ -105,7 +107,7 @@ func (sh *shard) replay(call limit.Call, items []limit.Item, now int64) bool {
 	return true
 }
 
-// record keeps the answer of a call.
+// record records the answer to a call.
 func (sh *shard) record(call limit.Call, items []limit.Item, now int64) {
 	was := &recorded{
 		key: string(call.RecordKey), until: now + call.RecordTTL.Microseconds(), granted: now, keep: call.RecordTTL.Microseconds(),
@@ -127,21 +129,21 @@ func (sh *shard) record(call limit.Call, items []limit.Item, now int64) {
 	sh.of(call).add(was, now)
 }
 
-// holder returns the name that a call has among those who hold slots: one for each time
-// that it is granted, see refund_settle.lua.
+// holder returns the name of a call among the holders of slots. The name differs for each
+// time that the call is granted, see refund_settle.lua.
 func holder(once []byte, now int64) string {
 	return string(limit.Holder(once)) + "@" + strconv.FormatInt(now, 10)
 }
 
-// revoke takes an answer back that was given under a key. It returns revoked = true for
-// the last one: the answer is forgotten then, its units are to be given back, and holder
-// holds its slots. What was settled is not given back.
+// revoke withdraws an answer that was given under a key. It returns revoked = true for
+// the last one: the record is deleted then, the caller must return its units, and holder
+// holds its slots. It returns false if the call was settled.
 func (sh *shard) revoke(key []byte, now int64) (holder string, revoked bool) {
 	for _, a := range []*replayCache{&sh.answers, &sh.holds} {
 		was := a.records[string(key)]
 		switch {
 		case was == nil:
-		case was.until <= now: // as if it were forgotten
+		case was.until <= now: // expired, as if it did not exist
 			a.forget(was.key)
 		case was.replays > 0:
 			was.replays--
@@ -154,7 +156,7 @@ func (sh *shard) revoke(key []byte, now int64) (holder string, revoked bool) {
 	return "", true
 }
 
-// add adds an answer, and forgets what has ended, or does not fit.
+// add adds a record, and deletes records that have expired or exceed the bound.
 func (a *replayCache) add(was *recorded, now int64) {
 	if a.records == nil {
 		a.records = map[string]*recorded{}
@@ -175,7 +177,7 @@ func (a *replayCache) add(was *recorded, now int64) {
 	}
 }
 
-// forget forgets the answer under a key, if there is one.
+// forget deletes the record under a key, if there is one.
 func (a *replayCache) forget(key string) {
 	if was, ok := a.records[key]; ok {
 		delete(a.records, key)
@@ -184,7 +186,7 @@ func (a *replayCache) forget(key string) {
 	}
 }
 
-// keepUntil has an answer end at another instant.
+// keepUntil sets when a record expires.
 func (a *replayCache) keepUntil(was *recorded, until int64) {
 	was.until = until
 	heap.Fix(&a.ends, was.at)
@@ -195,7 +197,7 @@ func (a *replayCache) account(bytes int64) {
 	a.budget.bytes.Add(bytes)
 }
 
-// forgetIf forgets the answers whose keys match.
+// forgetIf deletes the records whose keys match.
 func (a *replayCache) forgetIf(match func(key string) bool) {
 	for key := range a.records {
 		if match(key) {
@@ -204,7 +206,7 @@ func (a *replayCache) forgetIf(match func(key string) bool) {
 	}
 }
 
-// endings are answers as a heap, those first that end first.
+// endings is a heap of records, ordered by expiry.
 type endings []*recorded
 
 func (e endings) Len() int           { return len(e) }
@@ -214,14 +216,14 @@ func (e endings) Swap(i, j int) {
 	e[i].at, e[j].at = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (e *endings) Push(x any) {
 	was := x.(*recorded)
 	was.at = len(*e)
 	*e = append(*e, was)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (e *endings) Pop() any {
 	last := (*e)[len(*e)-1]
 	(*e)[len(*e)-1] = nil

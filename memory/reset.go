@@ -7,12 +7,12 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Locate says that every bucket lives here.
+// Locate returns "memory", for every bucket.
 func (s *Store) Locate(*limit.Item) string { return "memory" }
 
-// Reset forgets the buckets of a tenant, or of one of its limits when id is
-// not empty; without a tenant those of the shared limit id. It returns how many
-// there were. It looks at every bucket: it is for people, not for traffic.
+// Reset deletes the buckets of a tenant, only those of the limit id unless that is empty;
+// without a tenant those of the shared limit id. It returns how many there were. It
+// visits every bucket: it is for operators, not for request traffic.
 func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 	match, answers, n := limit.BucketsOf(tenant, id), limit.BucketsOf(tenant, ""), int64(0)
 	if tenant == "" {
@@ -23,7 +23,7 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 		n += sh.removeIf(match)
 		sh.mu.Lock()
 		sh.answers.forgetIf(answers)
-		if id == "" { // else slots of other limits are still held
+		if id == "" { // otherwise slots of other limits are still held
 			sh.holds.forgetIf(answers)
 		}
 		sh.mu.Unlock()
@@ -31,8 +31,7 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 	return n, nil
 }
 
-// Forget forgets the bucket with a name, which is all of its key, and reports whether
-// there was one.
+// Forget deletes the bucket whose key is name, and reports whether it existed.
 func (s *Store) Forget(_ context.Context, name string) (bool, error) {
 	hash := maphash.String(s.seed, name)
 	sh := &s.shards[hash%shardCount]

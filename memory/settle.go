@@ -6,7 +6,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Settle changes what is kept of a request, see limiter.Store.
+// Settle changes the record of a request, see limiter.Store.
 func (s *Store) Settle(at limit.DecisionTime, what *limit.Settlement) (outcome limit.Outcome, changed []string) {
 	sh := &s.shards[maphash.String(s.seed, limit.TenantKey(what.Tenant))%shardCount]
 	sh.mu.Lock()
@@ -35,7 +35,7 @@ func (s *Store) Settle(at limit.DecisionTime, what *limit.Settlement) (outcome l
 	return limit.OutcomeDone, changed
 }
 
-// renew has the slots of a call last from now on.
+// renew extends the slots of a call from now on.
 func (sh *shard) renew(was *recorded, what *limit.Settlement, now int64) limit.Outcome {
 	keep := was.keep
 	if what.For > 0 {
@@ -61,8 +61,8 @@ func (sh *shard) renew(was *recorded, what *limit.Settlement, now int64) limit.O
 	return limit.OutcomeDone
 }
 
-// settle changes what one bucket was charged, and reports whether the bucket changed.
-// One that was charged nothing, for it only watches, stays as it is.
+// settle changes the charge of one bucket, and reports whether the bucket changed. A
+// bucket without a charge, because its limit is in shadow mode, does not change.
 func (sh *shard) settle(w *recordItem, what *limit.Settlement, holder string, now int64) (changed bool) {
 	units := w.cost
 	switch slot := w.params.Algorithm == limit.AlgorithmConcurrency; {
@@ -77,8 +77,8 @@ func (sh *shard) settle(w *recordItem, what *limit.Settlement, holder string, no
 	return units > 0 && sh.give([]byte(w.name), &w.params, units, w.verdict.Window, now, holder)
 }
 
-// give gives units back at now to a bucket that it was charged in a window, or for a
-// holder, and reports whether it took any.
+// give returns units at now to a bucket that was charged in a window, or for a holder,
+// and reports whether the bucket took any.
 func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, holder string) (took bool) {
 	if p.Algorithm.ExpiresPerUnit() {
 		return sh.giveUnits(now, name, units, window, holder)

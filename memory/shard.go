@@ -7,61 +7,61 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// A shard keeps its buckets in slots that are found through an index of name
-// hashes. Chunks of slots are never moved, and a free slot is used again, so
-// that memory is what the bound says.
+// A shard keeps its buckets in slots, and finds them through an index of name hashes.
+// Chunks of slots are never moved, and free slots are used again, so that the bound on
+// buckets bounds the memory.
 
 const (
-	// none is no slot.
+	// none stands for no slot.
 	none = ^uint32(0)
 	// chunkSize is how many slots are allocated at a time.
 	chunkSize = 256
-	// sweepStep is how many slots a new bucket looks at for dead ones when
-	// there is no room: a bound on its work, not on what is found, since the
-	// next one goes on where this one stopped.
+	// sweepStep is how many slots an insertion checks for expired buckets when there is
+	// no room. It bounds the work of one insertion, not the expired buckets that are
+	// found: the next insertion continues where this one stopped.
 	sweepStep = 64
-	// tidyStep is how many it looks at while there is room, so that a store
-	// far below its bound does not grow up to it.
+	// tidyStep is how many slots it checks while there is room, so that a store far below
+	// its bound does not grow up to it.
 	tidyStep = 4
 	// never is an instant that no clock reaches.
 	never = int64(1) << 62
 )
 
-// slot holds one bucket. It has no pointers, so that the garbage collector
-// passes over a million of them, and its name, so that finding it touches no
-// other memory: 96 bytes, one and a half cache lines.
+// slot holds one bucket. It has no pointers, so that the garbage collector skips a
+// million of them. It includes the name, so that finding a bucket touches no other
+// memory: 96 bytes, one and a half cache lines.
 type slot struct {
 	state     limit.State
 	next      uint32 // the next free slot
 	algorithm limit.Algorithm
-	nameLen   uint8 // 0 for a free slot, longName for a name kept in shard.long
+	nameLen   uint8 // 0 for a free slot, longName for a name in shard.long
 	name      [inlineName]byte
 }
 
 const (
-	// inlineName is the length of the longest name that a slot itself holds.
+	// inlineName is the length of the longest name that fits into a slot.
 	inlineName = 42
 	longName   = 255
 )
 
 type shard struct {
-	mu    sync.Mutex // guards everything below
+	mu    sync.Mutex // guards the fields below
 	index index
 	// chunks hold the slots: slot i is chunks[i/chunkSize][i%chunkSize].
 	chunks    [][]slot
-	long      map[uint32]string // names of slots whose own room is too small
+	long      map[uint32]string // names that do not fit into their slots
 	units     map[string]*unitsBucket
 	used      uint32  // slots that were ever used
 	budget    *budget // of the whole store
 	last      int64   // the latest time of a decision
 	free      uint32  // first free slot
-	hand      uint32  // where the search for dead buckets goes on
-	nextDeath int64   // no bucket dies earlier; known after a whole round
-	round     int64   // the earliest death seen in this round of the hand
+	hand      uint32  // where the next sweep continues
+	nextDeath int64   // no bucket expires earlier; updated after a whole round
+	round     int64   // the earliest expiry seen in this round of the sweep
 	seed      maphash.Seed
-	answers   replayCache // to calls that may be made again
-	holds     replayCache // to calls that may be settled
-	pending   []pending   // the memory of the call being decided
+	answers   replayCache // to calls that may be replayed
+	holds     replayCache // of calls that may be settled
+	pending   []pending   // scratch space of the call being decided
 	_         [64]byte    // keeps neighbouring locks off one cache line
 }
 
@@ -101,8 +101,8 @@ func (sh *shard) named(i uint32, name []byte) bool {
 	return string(s.name[:s.nameLen]) == string(name)
 }
 
-// update stores the state of a bucket that has a slot. Earlier says that it may
-// be forgotten sooner now than before, which taking units cannot do.
+// update stores the state of a bucket that has a slot. Earlier reports that the bucket
+// may expire earlier than before, which taking units cannot cause.
 func (sh *shard) update(i uint32, state *limit.State, earlier bool) {
 	s := sh.slot(i)
 	s.state = *state
@@ -111,7 +111,7 @@ func (sh *shard) update(i uint32, state *limit.State, earlier bool) {
 	}
 }
 
-// insert gives a bucket a slot; the caller knows that there is room.
+// insert gives a bucket a slot. The caller has checked that there is room.
 func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limit.State) {
 	i := sh.takeSlot()
 	s := sh.slot(i)
@@ -139,9 +139,9 @@ func (sh *shard) takeSlot() uint32 {
 	return sh.used - 1
 }
 
-// makeRoom forgets some dead buckets, for n new ones, unless there are free slots
-// for them: a dead bucket that stays may be asked for again, and costs nothing
-// then. It returns whether there were any.
+// makeRoom deletes some expired buckets, for n new ones, unless there are free slots for
+// them: an expired bucket that stays may be used again, and then needs no insertion. It
+// reports whether it deleted any.
 func (sh *shard) makeRoom(n int, now int64) bool {
 	step := sweepStep
 	if n <= sh.budget.left() {
@@ -157,7 +157,8 @@ func (sh *shard) makeRoom(n int, now int64) bool {
 	return sh.sweep(step, now) || freed
 }
 
-// sweep frees the dead among the next slots, and returns whether there were any.
+// sweep frees the expired buckets among the next slots, and reports whether there were
+// any.
 func (sh *shard) sweep(steps int, now int64) (freed bool) {
 	for range min(steps, int(sh.used)) {
 		if s := sh.slot(sh.hand); s.nameLen > 0 {
@@ -175,7 +176,7 @@ func (sh *shard) sweep(steps int, now int64) (freed bool) {
 	return freed
 }
 
-// dies notes that a bucket may be forgotten from an instant on.
+// dies records that a bucket expires at an instant.
 func (sh *shard) dies(at int64) {
 	sh.nextDeath = min(sh.nextDeath, at)
 	sh.round = min(sh.round, at)

@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// DefaultBuckets bounds the store unless Options say otherwise:
-	// BenchmarkBucketBytes prints what a million of them take.
+	// DefaultBuckets is the default of Options.Buckets: BenchmarkBucketBytes prints the
+	// memory of a million buckets.
 	DefaultBuckets = 1_000_000
-	// shardCount is how many locks the buckets are spread over. A tenant's
-	// buckets share one, which makes their decision atomic.
+	// shardCount is how many locks the buckets are spread over. A tenant's buckets share
+	// one, which makes their decision atomic.
 	shardCount = 64
 )
 
 // Options configure a Store.
 type Options struct {
-	// Buckets bounds how many buckets are kept; 0 means DefaultBuckets.
+	// Buckets bounds the buckets; 0 means DefaultBuckets.
 	Buckets int
 }
 
-// Store keeps buckets in memory. Any number of goroutines may use it.
+// Store keeps buckets in memory. It is safe for concurrent use.
 type Store struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
-	// overflow decides for new buckets while every slot holds a live one.
+	// overflow decides for new buckets while all slots hold live ones.
 	overflow overflow
 	budget   budget
 	answers  replayBudget
@@ -47,14 +47,14 @@ func New(opts Options) *Store {
 	return s
 }
 
-// Take decides calls one after the other, each all or nothing: the items
-// items[call.First:call.Last] are given verdicts, and when no enforced one
-// denies, the units are taken. It never fails.
+// Take decides calls one after the other, each all or nothing: it sets the verdicts of
+// items[call.First:call.Last], and takes the units if no enforced item denies. It never
+// fails.
 func (s *Store) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.decide(items, calls, at.Now, true)
 }
 
-// Peek gives the verdicts that Take would give, and takes nothing.
+// Peek sets the verdicts that Take would, and takes nothing.
 func (s *Store) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	s.decide(items, calls, at.Now, false)
 }
@@ -66,9 +66,8 @@ func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take b
 	}
 }
 
-// decideCall evaluates every item, then takes the units if all enforced items
-// admit. A call that was granted before, under the key call.Once, is given the same
-// answer.
+// decideCall evaluates every item, then takes the units if all enforced items admit. It
+// replays the answer to a call that was granted before under the same RecordKey.
 func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now int64, take bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -104,16 +103,16 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now i
 type pending struct {
 	hash      uint64
 	index     uint32
-	overflow  *limit.State  // when the bucket finds no room; under overflow.mu
-	units     *unitsBucket  // of a bucket whose units end one by one
-	params    *limit.Params // that it is decided by
+	overflow  *limit.State  // if the bucket has no room; guarded by overflow.mu
+	units     *unitsBucket  // of a bucket with expiring units
+	params    *limit.Params // of the decision
 	state     limit.State
 	rewritten bool
 }
 
-// find finds the buckets of a call, and returns how many new ones there is room
-// for. Dead buckets are only forgotten here, before any is looked at: among them
-// may be some of the call itself.
+// find finds the buckets of a call, and returns for how many new ones there is room.
+// Expired buckets are deleted only here, before any item is evaluated: the call's own may
+// be among them.
 func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 	missing := 0
 	for i := range items {
@@ -139,19 +138,20 @@ func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
 	return sh.budget.left()
 }
 
-// slotsFull is for how long nobody need ask again for a slot, in microseconds, when
-// there is no room for one.
+// slotsFull is for how long, in microseconds, a slot is denied when there is no room for
+// one.
 const slotsFull = 1_000_000
 
-// look evaluates an item. Room is how many buckets can still be added; overflown
-// says that the call holds overflow.mu.
+// look evaluates an item. Room is how many buckets can still be added. Overflown reports
+// that the call holds overflow.mu.
 func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *pending, room *int, overflown *bool) {
 	p.overflow = nil
 	p.params = &it.Limit.Params
 	rewritten := false
 	switch {
 	case *room <= 0 && p.params.Algorithm == limit.AlgorithmConcurrency:
-		// Each slot takes room, and what is held of others must be known.
+		// Each slot takes room. An overflow bucket cannot decide: it does not know the
+		// holders.
 		s.overflow.count.Add(1)
 		p.state = limit.UnitLogState(p.params.Capacity, now+slotsFull, now+slotsFull, now+slotsFull)
 	case p.units != nil || *room > 0 && p.params.Algorithm.ExpiresPerUnit():
@@ -177,8 +177,8 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 			p.params = &share
 		}
 	}
-	// Bounds always hold now: it is at most a second later than the time they
-	// were made for, and they reach a whole day or month further.
+	// now always lies within Bounds: it is at most a second later than the time for which
+	// they were computed, and they extend a whole day or month beyond that.
 	it.Verdict, p.rewritten, _ = limit.Decide(p.params, it.Bounds, &p.state, now, it.Cost)
 	p.rewritten = p.rewritten || rewritten
 	it.Source, it.Replayed, it.Recorded = limit.SourceStore, false, call.RecordKey != nil
@@ -187,7 +187,7 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	}
 }
 
-// store keeps what the item's bucket has become.
+// store stores the new state of the item's bucket.
 func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, granted bool) {
 	if !granted || !it.Allowed {
 		if !p.rewritten {
@@ -213,9 +213,8 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 	}
 }
 
-// Refund gives the units of items back to their buckets, in the windows in
-// which they were charged. Items behind each other whose answer is kept under the same
-// key are given back together.
+// Refund returns the units of items to their buckets, in the windows in which they were
+// charged. Consecutive items with the same record key are refunded together.
 func (s *Store) Refund(at limit.DecisionTime, items []limit.Item) {
 	for first := 0; first < len(items); {
 		last := first + limit.RefundCall(items[first:])
@@ -242,30 +241,30 @@ func (s *Store) refund(now int64, items []limit.Item) {
 	}
 }
 
-// Ask decides at once, see limiter.Store.
+// Start decides at once, see limiter.Store.
 func (s *Store) Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, _ func(uint64), _ uint64) (end func() bool) {
 	s.Take(at, items, calls)
 	return nil
 }
 
-// Flush has nothing to send.
+// Flush does nothing: Start delays no calls.
 func (s *Store) Flush() {}
 
-// Pause is 0: the answer is always there.
+// Pause returns 0: the store always answers.
 func (s *Store) Pause(*limit.Item) time.Duration { return 0 }
 
-// Saturated is false: a decision here costs no more than asking.
+// Saturated returns false: a decision here is as cheap as the check.
 func (s *Store) Saturated(*limit.Item) bool { return false }
 
-// Overflows returns how many decisions were made by overflow buckets because
-// the store was full of live ones.
+// Overflows returns how many decisions overflow buckets made because the store was full
+// of live ones.
 func (s *Store) Overflows() int64 { return s.overflow.count.Load() }
 
-// Forgotten returns how many calls were forgotten for want of room, while they could be
-// made again, or settled.
+// Forgotten returns how many records were deleted for lack of room while their calls
+// could be replayed or settled.
 func (s *Store) Forgotten() int64 { return s.answers.forgotten.Load() + s.holds.forgotten.Load() }
 
-// Len returns the number of buckets kept.
+// Len returns the number of buckets.
 func (s *Store) Len() int { return int(s.budget.live.Load()) }
 
 // shardOf returns the shard of an item's call: its key decides, up to the end

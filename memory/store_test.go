@@ -11,8 +11,8 @@ import (
 
 func TestConformance(t *testing.T) { storetest.Run(t, memory.New(memory.Options{})) }
 
-// TestSweepWithinACall: a bucket that is as good as untouched, because all it
-// took was given back, is charged by a call that makes a new bucket too.
+// TestSweepWithinACall checks that a bucket that equals an untouched one, because all its
+// units were refunded, is charged by a call that also makes a new bucket.
 func TestSweepWithinACall(t *testing.T) {
 	s := memory.New(memory.Options{})
 	set := storetest.Compile(t,
@@ -33,8 +33,8 @@ func TestSweepWithinACall(t *testing.T) {
 	}
 }
 
-// TestDecisionsOutOfOrder: two callers whose clocks were read before the lock,
-// on both sides of a window's end, together get no more than the two windows.
+// TestDecisionsOutOfOrder checks that two callers that read their clocks before the lock,
+// on both sides of a window's end, together get no more than the two windows have.
 func TestDecisionsOutOfOrder(t *testing.T) {
 	for _, algorithm := range []string{"fixed_window", "sliding_window", "token_bucket"} {
 		s := memory.New(memory.Options{})
@@ -56,8 +56,8 @@ func TestDecisionsOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestOneTenantFillsTheStore: the bound is that of the store, however its
-// buckets are spread.
+// TestOneTenantFillsTheStore checks that the bound holds for the store as a whole,
+// however its buckets are spread over shards.
 func TestOneTenantFillsTheStore(t *testing.T) {
 	const bound = 6400
 	s := memory.New(memory.Options{Buckets: bound})

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Admission is what is told of what all cells admitted together in the last minute.
+// Admission is what all cells together admitted in the last minute.
 type Admission struct {
 	Cells, Buckets int
 	Max, P99       float64
@@ -16,10 +16,10 @@ var (
 	overAdmissionOf    = newFamily(prometheus.GaugeValue, "limitgate_over_admission_buckets", "Buckets of which that is known.")
 )
 
-// admissionCollector reads what was admitted once for each scrape.
+// admissionCollector reads an Admission once for each scrape.
 type admissionCollector struct{ read func() Admission }
 
-// RegisterAdmission registers the metrics of what read returns.
+// RegisterAdmission registers the metrics of the Admission that read returns.
 func RegisterAdmission(r prometheus.Registerer, read func() Admission) {
 	r.MustRegister(&admissionCollector{read})
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Cells is what is told of the cells that share the limits when metrics are read.
+// Cells is the state, at a scrape, of the cells that share the limits.
 type Cells struct {
-	Version int64          // of the set of cells, 0 while nobody has said which there are
+	Version int64          // of the set of cells, 0 until it is published
 	Active  int            // cells that share the limits
 	Share   float64        // this cell's part of each limit, 0 to 1
 	Missed  int64          // decisions that were not counted for the over-admission
 	Limits  []*limit.Limit // of plans and shared ones
-	Raised  int            // limits, overrides included, with Limit.Raised
+	Raised  int            // limits, overrides included, with Limit.RoundedUp
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 // cellsCollector reads the cells once for each scrape.
 type cellsCollector struct{ read func() Cells }
 
-// RegisterCells registers the metrics of what read returns.
+// RegisterCells registers the metrics of the Cells that read returns.
 func RegisterCells(r prometheus.Registerer, read func() Cells) { r.MustRegister(&cellsCollector{read}) }
 
 // Describe implements prometheus.Collector.

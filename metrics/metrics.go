@@ -1,6 +1,6 @@
-// Package metrics counts what Limitgate does. It promises one counting point:
-// decisions are counted once, after they are made, from the typed decision;
-// everything else is read from the owner's own counters when it is scraped.
+// Package metrics counts decisions and exports counters. Decisions are counted once,
+// after they are made, from the typed decision. All other values are read from their
+// owners' own counters at each scrape.
 package metrics
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Decisions counts decisions as limitgate_decisions_total{limit, verdict,
-// source, mode}: one with mode="enforce" for each request, under the limit
-// that bound it (empty when none matched), and one with mode="shadow" for each
-// shadow limit that watched it; and settlements as
-// limitgate_settlements_total{change, outcome}. Any number of goroutines may use it.
+// Decisions counts decisions as limitgate_decisions_total{limit, verdict, source, mode}:
+// one with mode="enforce" for each request, under the limit that bound it (empty if none
+// matched), and one with mode="shadow" for each shadow limit that was evaluated. It
+// counts settlements as limitgate_settlements_total{change, outcome}. It is safe for
+// concurrent use.
 type Decisions struct {
 	vec         *prometheus.CounterVec
 	settlements *prometheus.CounterVec
-	// table holds the counters of the set in use, so that counting needs no
-	// look-up by label.
+	// table holds the counters of the set in use, so that counting needs no lookup by
+	// label.
 	table atomic.Pointer[table]
-	mu    sync.Mutex // guards the making of a table
+	mu    sync.Mutex // guards the creation of a table
 }
 
 // The verdicts, as indexes and as labels.
@@ -36,8 +36,8 @@ const (
 
 var verdictNames = [numVerdicts]string{"admit", "deny", "would_deny"}
 
-// table has a cell for each (limit, verdict, source) of one set; the last two rows
-// are for decisions that no limit bound, and for limits that came with requests.
+// table has a cell for each (limit, verdict, source) of one set; the last two rows are
+// for decisions that no limit bound, and for inline limits.
 type table struct {
 	set   *limit.Set
 	cells []atomic.Pointer[prometheus.Counter]
@@ -57,7 +57,7 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 	}, []string{"change", "outcome"})
 	for change := limit.ChangeCommit; change <= limit.ChangeRenew; change++ {
 		for outcome := limit.OutcomeUnknown; outcome <= limit.OutcomeAlready; outcome++ {
-			d.settlements.WithLabelValues(change.String(), outcome.String()) // so that it is there with 0
+			d.settlements.WithLabelValues(change.String(), outcome.String()) // exports it with 0
 		}
 	}
 	r.MustRegister(d.vec, d.settlements)
@@ -83,7 +83,7 @@ func (m *Decisions) Observe(set *limit.Set, d *limit.Decision, items []limit.Ite
 	for i := range items {
 		it := &items[i]
 		if it.Limit.Mode != limit.ModeShadow || it.Source == limit.SourceNone {
-			continue // a known refusal ended the request before anybody asked
+			continue // a cached denial decided the request before the item was evaluated
 		}
 		verdict = verdictAdmit
 		if it.Denies() {
@@ -112,7 +112,7 @@ func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.So
 	(*c).Inc()
 }
 
-// use makes the table of a set that came into use.
+// use makes the table of a new set.
 func (m *Decisions) use(set *limit.Set) *table {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,8 +124,8 @@ func (m *Decisions) use(set *limit.Set) *table {
 	return t
 }
 
-// NewPropagation returns the histogram of how long changes of limits were on their way,
-// in seconds.
+// NewPropagation returns the histogram of how long changes of limits took to arrive, in
+// seconds.
 func NewPropagation(r prometheus.Registerer) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "limitgate_config_propagation_seconds", Help: "From the writing of an item of the limits to its use here.",
@@ -135,12 +135,12 @@ func NewPropagation(r prometheus.Registerer) prometheus.Histogram {
 	return h
 }
 
-// Gauge registers a gauge that is read when it is scraped.
+// Gauge registers a gauge that is read at each scrape.
 func Gauge(r prometheus.Registerer, name, help string, read func() float64) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// Counter registers a counter that is read when it is scraped.
+// Counter registers a counter that is read at each scrape.
 func Counter(r prometheus.Registerer, name, help string, read func() int64) {
 	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
 }

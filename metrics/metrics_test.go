@@ -12,8 +12,9 @@ import (
 	"github.com/limitgate/limitgate/metrics"
 )
 
-// TestDecisions: one count for each decision under the limit that bound it, one
-// for each shadow limit, and counts go on when the limits are replaced.
+// TestDecisions checks that there is one count for each decision under the limit that
+// bound it, one for each shadow limit, and that counts continue when the limits are
+// replaced.
 func TestDecisions(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := metrics.NewDecisions(r)

@@ -2,28 +2,28 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Store is what is told of the store when metrics are read. Its counters never
-// fall: what was counted for a master that is gone is counted for none.
+// Store is the state of the store at a scrape. Its counters never fall: counts for a
+// master that left the store are counted without a master.
 type Store struct {
 	Shards []Shard
-	// Errors counts calls that were left undecided and are not a present master's, by
-	// kind.
+	// Errors counts calls that were left undecided and do not belong to a present master,
+	// by kind.
 	Errors map[string]int64
-	// Redirects counts calls that were asked for again where a redirect led, by kind.
+	// Redirects counts calls that were retried because of a redirect, by kind.
 	Redirects map[string]int64
-	// Shed counts calls whose turn did not come in time.
+	// Shed counts calls that were not sent in time.
 	Shed int64
 	// ScriptLoads, RefundsLost, Reloads, Resets and RoleErrors are those of
 	// cluster.Stats.
 	ScriptLoads, RefundsLost, Reloads, Resets, RoleErrors int64
 }
 
-// Shard is what is told of one master of the store.
+// Shard is the state of one master of the store.
 type Shard struct {
 	Addr string
 	// State is that of its breaker: 0 closed, 1 open, 2 half-open.
 	State int
-	// Transitions counts how often the breaker came into each state, by its word.
+	// Transitions counts the breaker's transitions into each state, by its word.
 	Transitions map[string]int64
 	// Errors counts calls that it left undecided, by kind.
 	Errors map[string]int64
@@ -35,7 +35,7 @@ type family struct {
 	kind prometheus.ValueType
 }
 
-// send sends the value that the labels have.
+// send sends the value with the labels.
 func (f family) send(to chan<- prometheus.Metric, value float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
 }
@@ -67,10 +67,10 @@ var (
 		"Connections that were refused because the node is not a master.")
 )
 
-// storeCollector reads the store once for each scrape: masters come and go.
+// storeCollector reads the store once for each scrape, since its masters change.
 type storeCollector struct{ read func() Store }
 
-// RegisterStore registers the metrics of what read returns.
+// RegisterStore registers the metrics of the Store that read returns.
 func RegisterStore(r prometheus.Registerer, read func() Store) { r.MustRegister(&storeCollector{read}) }
 
 // Describe implements prometheus.Collector.

@@ -2,8 +2,8 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Trial is what is told of limits that are tried on some of the tenants when metrics are
-// read. Its counts are of the last minute.
+// Trial is the state, at a scrape, of limits on trial for some of the tenants. Its counts
+// are of the last minute.
 type Trial struct {
 	Version                           string // "" for none
 	Share                             float64
@@ -20,7 +20,7 @@ var (
 // trialCollector reads a trial once for each scrape.
 type trialCollector struct{ read func() Trial }
 
-// RegisterTrial registers the metrics of what read returns.
+// RegisterTrial registers the metrics of the Trial that read returns.
 func RegisterTrial(r prometheus.Registerer, read func() Trial) { r.MustRegister(&trialCollector{read}) }
 
 // Describe implements prometheus.Collector.

@@ -8,15 +8,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRoster: whatever changes, a roster lists what a map would, and those before it list
-// what they did.
-func TestRoster(t *testing.T) {
+// TestTenantIndex checks that an index lists the same tenants as a map after any changes,
+// and that changes leave earlier indexes as they were.
+func TestTenantIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := []*ruleset{{plan: "a"}, {plan: "b"}, nil}
 		few := rapid.MapOfN(rapid.IntRange(0, 200), rapid.SampledFrom(rules), 0, 5)
 		many := rapid.MapOfN(rapid.IntRange(0, 200), rapid.SampledFrom(rules), 40, 60)
 		changes := rapid.SliceOfN(rapid.OneOf(few, many), 1, 8).Draw(t, "changes")
-		rosters, models := []*tenantIndex{{}}, []map[string]*ruleset{{}}
+		indexes, models := []*tenantIndex{{}}, []map[string]*ruleset{{}}
 		for _, numbers := range changes {
 			last := len(models) - 1
 			model, change := maps.Clone(models[last]), map[string]*ruleset{}
@@ -26,9 +26,9 @@ func TestRoster(t *testing.T) {
 					delete(model, fmt.Sprint(n))
 				}
 			}
-			rosters, models = append(rosters, rosters[last].with(change)), append(models, model)
+			indexes, models = append(indexes, indexes[last].with(change)), append(models, model)
 		}
-		for i, r := range rosters {
+		for i, r := range indexes {
 			if got := maps.Collect(r.all()); !maps.Equal(got, models[i]) || r.len != len(models[i]) {
 				t.Fatalf("after %d changes it lists %d (%d), want %d", i, len(got), r.len, len(models[i]))
 			}

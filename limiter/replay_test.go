@@ -13,12 +13,12 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// TestRetryAfterFailClosed: a grant that was given back, because a limit failed closed, is not repeated: the retry
-// pays.
+// TestRetryAfterFailClosed checks that a grant that was refunded, because a limit failed
+// closed, is not replayed: the retry is charged.
 func TestRetryAfterFailClosed(t *testing.T) {
 	dark := "region"
-	store := &sickStore{Store: memory.New(memory.Options{})}
-	store.sick = func(items []limit.Item) bool { return items[0].Limit.ID == dark }
+	store := &failingStore{Store: memory.New(memory.Options{})}
+	store.fails = func(items []limit.Item) bool { return items[0].Limit.ID == dark }
 	l, _ := newLimiter(t, store, 0,
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "3/h"},
 		storetest.Spec{ID: "region", By: []string{"region"}, Rate: "1000/h", OnError: "closed"},
@@ -38,7 +38,8 @@ func TestRetryAfterFailClosed(t *testing.T) {
 	}
 }
 
-// TestRetryAfterLocalDenial: nor is one that was given back because this instance's share denied.
+// TestRetryAfterLocalDenial checks that a grant that was refunded, because this
+// instance's share denied, is not replayed either.
 func TestRetryAfterLocalDenial(t *testing.T) {
 	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
 	set := storetest.Compile(t,
@@ -58,7 +59,7 @@ func TestRetryAfterLocalDenial(t *testing.T) {
 	admitted := 0
 	req := limit.Request{Tenant: "other", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "eu"}}}
 	for i := range 20 {
-		decide(l, req) // somebody else uses up the local second
+		decide(l, req) // another request uses up the local second
 		mine := req
 		mine.Tenant, mine.ID = "t", fmt.Sprint("job", i)
 		decide(l, mine)
@@ -73,15 +74,15 @@ func TestRetryAfterLocalDenial(t *testing.T) {
 	}
 }
 
-// TestRetryHeldForAMoment: a request with an id that was denied only for units which another one held for a
-// moment is decided again.
+// TestRetryHeldForAMoment checks that a request with an ID is decided again if it was
+// denied only because of units that another request held for a short time.
 func TestRetryHeldForAMoment(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 0,
 		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1/h"},
 		storetest.Spec{ID: "region", By: []string{"region"}, Rate: "1/h"},
 	)
 	eu := []limit.Dim{{Name: "region", Value: "eu"}}
-	decide(l, limit.Request{Tenant: "other", Cost: 1, Dims: eu}) // the region is used up
+	decide(l, limit.Request{Tenant: "other", Cost: 1, Dims: eu}) // uses up the region's unit
 	for _, id := range []string{"", "x"} {
 		ds := decide(l, limit.Request{Tenant: "t" + id, Cost: 1, Dims: eu}, limit.Request{Tenant: "t" + id, Cost: 1, ID: id})
 		t.Logf("id %q: %+v", id, ds[1])
@@ -93,7 +94,8 @@ func TestRetryHeldForAMoment(t *testing.T) {
 	}
 }
 
-// TestResetKeepsAnswersOfOthers: a reset forgets the answers of that tenant alone.
+// TestResetKeepsAnswersOfOthers checks that a reset deletes the records of that tenant
+// alone.
 func TestResetKeepsAnswersOfOthers(t *testing.T) {
 	l, _ := newLimiter(t, memory.New(memory.Options{}), 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/h"})
 	req := limit.Request{Tenant: "a", Cost: 1, ID: "x"}
@@ -106,9 +108,9 @@ func TestResetKeepsAnswersOfOthers(t *testing.T) {
 	}
 }
 
-// TestOwnLimitsOverflowApart: where the memory store is full, limits that come with requests do not change each
-// other's bucket.
-func TestOwnLimitsOverflowApart(t *testing.T) {
+// TestInlineLimitsOverflowApart checks that inline limits do not change each other's
+// bucket when the memory store is full.
+func TestInlineLimitsOverflowApart(t *testing.T) {
 	s := memory.New(memory.Options{Buckets: 1})
 	l, _ := newLimiter(t, s, 0, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "10/h"})
 	big, _ := limit.NewInlineLimit(1000, 3600_000_000, 1000)

@@ -44,7 +44,7 @@ func (s *spy) Refund(at limit.DecisionTime, items []limit.Item) {
 
 func newSpy() *spy { return &spy{lender: lender{Store: memory.New(memory.Options{Buckets: 10000})}} }
 
-func TestRefundKeepsWish(t *testing.T) {
+func TestRefundDropsLeaseWanted(t *testing.T) {
 	now := start
 	s := newSpy()
 	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 20, TTL: time.Second},
@@ -55,12 +55,13 @@ func TestRefundKeepsWish(t *testing.T) {
 	decide(l, limit.Request{Tenant: "b", Cost: 1, Dims: dims})
 	for _, it := range s.refunded {
 		if it.LeaseWanted != 0 {
-			t.Errorf("%s is refunded with a wish of %d", it.Name, it.LeaseWanted)
+			t.Errorf("%s is refunded with LeaseWanted = %d", it.Name, it.LeaseWanted)
 		}
 	}
 }
 
-// Replies that come too late: what was asked ahead is charged each time.
+// TestLateRepliesDrain checks the units that are charged when replies come too late: each
+// call charges its lease units.
 func TestLateRepliesDrain(t *testing.T) {
 	now := start
 	s := newSpy()
@@ -82,14 +83,14 @@ func TestDenyAfterHandBack(t *testing.T) {
 	now := start
 	s := newSpy()
 	l := leasing(t, s, &now, 1, limit.Lease{On: true, Size: 20, TTL: time.Second}, storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "400/366d"})
-	for range 2 { // the first learns what there is, the second takes ahead
+	for range 2 { // the first check fetches the bucket's state, the second takes lease units
 		decide(l, limit.Request{Tenant: "t", Cost: 1})
 	}
 	now = now.Add(900 * time.Millisecond)
 	if d := decide(l, limit.Request{Tenant: "t", Cost: 398})[0]; d.Allowed {
 		t.Fatalf("nothing is held: %+v", d)
 	}
-	now = now.Add(200 * time.Millisecond) // the lease's time is up
+	now = now.Add(200 * time.Millisecond) // the lease has expired
 	handBack(t, l)
 	if d := decide(l, limit.Request{Tenant: "t", Cost: 398})[0]; !d.Allowed {
 		t.Errorf("398 are left: %+v", d)
@@ -114,9 +115,9 @@ func TestLeaseBound(t *testing.T) {
 	}
 }
 
-// TestStaleLease: a request of the old limits that asks for units ahead is under way
-// while new limits are loaded and all leases are handed back. What it brings is not
-// spent under the new limits, and these are leased all the same.
+// TestStaleLease checks a request of the old limits for lease units that is under way
+// while new limits are loaded and all leases are returned. Its units are not spent under
+// the new limits, and the new limits are leased all the same.
 func TestStaleLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpy()
@@ -129,15 +130,15 @@ func TestStaleLease(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = l.Run(ctx) }()
 		req := limit.Request{Tenant: "t", Cost: 1}
-		decide(l, req) // learns what there is
+		decide(l, req) // fetches the bucket's state
 		s.hook = func() {
 			s.hook = nil
 			l.SetLimits(set)
-			synctest.Wait() // Run has handed back what it found
+			synctest.Wait() // Run has returned the leases
 		}
-		decide(l, req) // takes ahead
+		decide(l, req) // takes lease units
 		if s.hook != nil {
-			t.Fatal("the store was not asked")
+			t.Fatal("no call to the store")
 		}
 		if d := decide(l, req)[0]; d.Source != limit.SourceStore {
 			t.Errorf("by the new limits: %+v", d)
@@ -169,7 +170,7 @@ func TestResetLocal(t *testing.T) {
 	}
 }
 
-// A request is under way when the tenant is reset.
+// TestResetWhileAsking checks a request that is under way when the tenant is reset.
 func TestResetWhileAsking(t *testing.T) {
 	now := start
 	s := newSpy()
