@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 

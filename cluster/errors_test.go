@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 )
 
 // TestKindOfNoConnection checks that a call without a connection counts as a network

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 

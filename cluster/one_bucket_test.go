@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/limit"
 )

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 

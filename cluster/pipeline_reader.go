@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/backstop"
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/limit"

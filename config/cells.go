@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // CellsOf returns which part of the limits a cell enforces by the parts of a table, nil for

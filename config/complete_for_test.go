@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // TestCompleteFor: a file lists the kinds of parts of which it has all; the list is no part.

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // pool is what the plans and the shared limits of random files are made of.

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // A limits file is made of parts that change by themselves: one for each tenant and

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // crowdedParts are the parts of a file with so many tenants, of which each second one

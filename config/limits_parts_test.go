@@ -9,7 +9,7 @@ import (
 
 	"github.com/limitgate/limitgate/examples"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // describe says all there is to say of the limits of a set.

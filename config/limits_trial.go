@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // TryRevision returns a set in which the revision of a gate is tried beside what set has,

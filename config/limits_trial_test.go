@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // trialParts are the parts of a table with a revision 3.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // FuzzTableBodies: whatever somebody writes into a table, as a tenant, a plan, all the rest,

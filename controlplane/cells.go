@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

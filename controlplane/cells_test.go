@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // fleet is a registry and a table of one item, in memory.

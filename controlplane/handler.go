@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // Publisher tells all proxies.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // shop is a table in memory that fails when it is told to.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // TestCellsAfterAnOutage: when no heartbeat could be written or read for a while, the first cell that

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // Stream tells of the changes of a table.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // Items are the items of a table.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // by returns an item by somebody.

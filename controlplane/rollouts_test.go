@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 type vetoes map[int64]string

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 )
 
 // serving is said by a control plane with an address for health and metrics.

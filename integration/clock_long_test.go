@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 )
 
 // clockVariable names the variable with the offset of the clock of a skewed binary.

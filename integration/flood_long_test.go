@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	tables "github.com/limitgate/limitgate/table"
+	tables "github.com/limitgate/limitgate/controlplane/table"
 )
 
 // resident returns how many bytes of memory a process has.

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/limitgate/limitgate/internal/awstest"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // ruling is what a censor has done with a call.

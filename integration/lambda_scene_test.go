@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/admission"
-	"github.com/limitgate/limitgate/dynamo"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	"github.com/limitgate/limitgate/controlplane/admission"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // TestLambdaTellsOfChanges: what is pushed reaches a proxy by way of a function; what is

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/awstest"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // meter stands before an emulator, and notes what it is asked and by whom a shard is read.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 const (

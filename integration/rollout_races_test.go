@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/dynamo"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // tried returns a site with limits of 100/s, of which 200/s is tried as revision 1.

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/limitgate/limitgate/dynamo"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // tableFault breaks something of what carries limits to proxies, and mends it.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awstest"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // records reads the stream of a site from its beginning until it has told n records.

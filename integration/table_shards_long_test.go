@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/dynamo"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 const (

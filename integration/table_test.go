@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 

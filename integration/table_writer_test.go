@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/dynamo"
-	tables "github.com/limitgate/limitgate/table" // there is a function of that name
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 // tenantWriter writes tenants, each change with a limit of its own.

@@ -104,7 +104,7 @@ part provision provision
 go build -o "$results/testreport" ./internal/testreport
 part vet go vet ./...
 # Three at a time, and those first that take long: they wait much.
-first='./cluster ./deploy/cloudformation ./internal/redistest ./dynamo ./backstop'
+first='./cluster ./deploy/cloudformation ./internal/redistest ./controlplane/dynamo ./backstop'
 packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$')
 # Word splitting is meant; a package that is named twice is tested once.
 # shellcheck disable=SC2086

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/limitgate/limitgate/dynamo"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // handle has a handler do what an event is for: one with records is of a stream, any other

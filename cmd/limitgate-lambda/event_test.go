@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // recorder is a handler that keeps what it is told, and fails where it is to.

@@ -23,13 +23,13 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/limitgate/limitgate/admission"
-	"github.com/limitgate/limitgate/appconfig"
-	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/controlplane/admission"
+	"github.com/limitgate/limitgate/controlplane/appconfig"
+	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awsclient"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // settings are what a function is told by its environment.

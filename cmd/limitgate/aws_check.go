@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/limitgate/limitgate/awscheck"
+	"github.com/limitgate/limitgate/controlplane/awscheck"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/awsclient"
 )

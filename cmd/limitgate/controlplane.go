@@ -18,11 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/limitgate/limitgate/admission"
-	"github.com/limitgate/limitgate/appconfig"
-	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/controlplane/admission"
+	"github.com/limitgate/limitgate/controlplane/appconfig"
+	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/metrics"
 )

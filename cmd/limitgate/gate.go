@@ -10,11 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/limitgate/limitgate/appconfig"
+	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // gated returns limits of items in memory, with a gate that says what body does.

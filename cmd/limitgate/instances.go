@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/instances"
+	"github.com/limitgate/limitgate/internal/instances"
 )
 
 // newCount returns the count of the proxies that share the limits. The store must be

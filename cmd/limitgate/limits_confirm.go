@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/limitgate/limitgate/audit"
+	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 func runConfirm(ctx context.Context, env *environment, args []string) int {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // TestPutBack: only what was put back can be confirmed, and not over the change of a person.

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/limitgate/limitgate/audit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/audit"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // maxDifferences bounds what a line of a history says of a change.

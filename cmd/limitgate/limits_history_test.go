@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/audit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/audit"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // tenant returns a version of the item TENANT#a; without a body it is a tombstone.

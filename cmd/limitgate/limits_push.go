@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // pushWriters is how many items are written at the same time.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awstest"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const testTable = "dynamodb://limits"

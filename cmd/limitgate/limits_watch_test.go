@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limitgate/limitgate/audit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/audit"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // script is a table as it is at first and later, and messages about it that were received

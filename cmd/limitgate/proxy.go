@@ -18,7 +18,7 @@ import (
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/instances"
+	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"

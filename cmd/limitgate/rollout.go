@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/limitgate/limitgate/appconfig"
+	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/dynamo"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const rolloutAbout = `Tries the plans and the shared limits of a file on some of a table's tenants.

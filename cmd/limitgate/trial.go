@@ -7,7 +7,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
-	"github.com/limitgate/limitgate/rollout"
+	"github.com/limitgate/limitgate/controlplane/rollout"
 )
 
 // trial watches limits that are tried on some of the tenants.

@@ -139,7 +139,7 @@ func TestAlarmsAreOfWhatTheCodeSays(t *testing.T) {
 		t.Fatalf("the filter is %s: %v", filter, err)
 	}
 	for file, wants := range map[string][]string{
-		"audit/audit.go":                  {`w.Log.Error(` + strconv.Quote(line) + `,`},
+		"controlplane/audit/audit.go":     {`w.Log.Error(` + strconv.Quote(line) + `,`},
 		"cmd/limitgate-lambda/metrics.go": {`namespace = "Limitgate"`, `{"OverAdmissionMax", "None"}`, `"Dimensions": [][]string{{}}`},
 		"controlplane/admission.go":       {"alarmAt = 1.5", "pageAt = 3", "pageAfter = 10 * time.Minute"},
 	} {

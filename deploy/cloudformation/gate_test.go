@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // schema is the part of a JSON schema that the gate's has.

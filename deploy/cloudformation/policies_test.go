@@ -281,7 +281,7 @@ func reported(t *testing.T, from, to string, want []string, check func(template)
 // TestQueuesAreNamedAsInTheCode: the one name of the policies that is not the template's own,
 // and the tag.
 func TestQueuesAreNamedAsInTheCode(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "dynamo", "queue.go"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "controlplane", "dynamo", "queue.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/limitgate/limitgate/audit"
-	"github.com/limitgate/limitgate/dynamo"
+	"github.com/limitgate/limitgate/controlplane/audit"
+	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/internal/servers"
-	"github.com/limitgate/limitgate/table"
 )
 
 const (

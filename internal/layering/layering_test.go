@@ -39,7 +39,7 @@ var table = map[string]row{
 		imports: []string{"limit"},
 		settled: true,
 	},
-	"breaker": {
+	"internal/breaker": {
 		reason:  "counts successes and failures, no matter of what",
 		settled: true,
 	},
@@ -50,7 +50,7 @@ var table = map[string]row{
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit", "breaker"},
+		imports: []string{"limit", "internal/breaker"},
 		settled: true,
 	},
 	"backstop": {
@@ -58,7 +58,7 @@ var table = map[string]row{
 		imports: []string{"limit"},
 		settled: true,
 	},
-	"instances": {
+	"internal/instances": {
 		reason:  "counts proxies, by a store or servers that it knows as interfaces and protocols",
 		settled: true,
 	},
@@ -91,48 +91,48 @@ var table = map[string]row{
 	},
 	"config": {
 		reason:  "reads settings and the limits file, and leaves it to the command to hand them on",
-		imports: []string{"limit", "table"},
+		imports: []string{"limit", "controlplane/table"},
 	},
-	"table": {
+	"controlplane/table": {
 		reason:  "what an item of a table of limits is, no matter where the table is",
 		settled: true,
 	},
-	"catalog": {
+	"controlplane/catalog": {
 		reason:  "items of a table that become one set, told by whoever reads the table",
-		imports: []string{"limit", "table"},
+		imports: []string{"limit", "controlplane/table"},
 	},
-	"dynamo": {
+	"controlplane/dynamo": {
 		reason:  "the table and its messages on AWS, and not what is done with them",
-		imports: []string{"table"},
+		imports: []string{"controlplane/table"},
 		settled: true,
 	},
-	"admission": {
+	"controlplane/admission": {
 		reason:  "counts what typed decisions admit",
 		imports: []string{"limit"},
 		settled: true,
 	},
-	"appconfig": {
+	"controlplane/appconfig": {
 		reason:  "the gate of a rollout on AWS, and not what goes through it",
 		settled: true,
 	},
-	"rollout": {
+	"controlplane/rollout": {
 		reason:  "decides the same request by two limiters, each on a part of the limits in memory",
 		imports: []string{"limit", "limiter", "backstop"},
 		settled: true,
 	},
-	"audit": {
+	"controlplane/audit": {
 		reason:  "writes down what others tell it, and reads it back",
-		imports: []string{"table"},
+		imports: []string{"controlplane/table"},
 		settled: true,
 	},
 	"controlplane": {
 		reason:  "carries changes on, by interfaces to what tells and what is told",
-		imports: []string{"limit", "table"},
+		imports: []string{"limit", "controlplane/table"},
 		settled: true,
 	},
-	"awscheck": {
+	"controlplane/awscheck": {
 		reason:  "checks in an account what the code relies on, as its user",
-		imports: []string{"table", "dynamo", "audit", "controlplane"},
+		imports: []string{"controlplane/table", "controlplane/dynamo", "controlplane/audit", "controlplane"},
 	},
 	"internal/awsclient": {
 		reason: "finds AWS by the environment, for the commands",

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/internal/storetest"
-	limits "github.com/limitgate/limitgate/table"
+	limits "github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

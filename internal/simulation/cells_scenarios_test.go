@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	limits "github.com/limitgate/limitgate/table"
+	limits "github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

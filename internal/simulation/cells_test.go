@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/limit"
-	limits "github.com/limitgate/limitgate/table"
+	limits "github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/backstop"
-	"github.com/limitgate/limitgate/breaker"
-	"github.com/limitgate/limitgate/instances"
+	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 )

@@ -3,7 +3,7 @@ package simulation
 import (
 	"time"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 )
 
 // evenly is how many of the probes of all proxies fall into one bin when they lie

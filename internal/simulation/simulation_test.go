@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/limitgate/limitgate/instances"
+	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 

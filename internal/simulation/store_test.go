@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/limitgate/limitgate/breaker"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/limit"
 )
 

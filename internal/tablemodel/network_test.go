@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

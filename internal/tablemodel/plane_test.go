@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // leaseTime is how long a lease is kept by a control plane that has died.

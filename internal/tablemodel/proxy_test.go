@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/catalog"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // tableName is the name of the table, for snapshots.

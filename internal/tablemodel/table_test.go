@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 var (

@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/limitgate/limitgate/catalog"
-	"github.com/limitgate/limitgate/table"
+	"github.com/limitgate/limitgate/controlplane/catalog"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (

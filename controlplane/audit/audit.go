@@ -1,0 +1,200 @@
+// Package audit writes down every change of a table of limits, one object for each, where
+// nothing is ever overwritten, and reads it back for people. It promises that a change is
+// written exactly once, however often it is told, and that what nobody signed is said to
+// be of an unknown actor.
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// Entry is one change of one item.
+type Entry struct {
+	Key      string      `json:"key"`
+	Sequence string      `json:"sequence,omitempty"` // of the stream
+	Actor    string      `json:"actor"`              // Unknown if nobody signed it
+	Version  int64       `json:"version"`            // after it
+	At       time.Time   `json:"at"`
+	Before   *table.Item `json:"before,omitempty"`
+	After    *table.Item `json:"after,omitempty"` // nil for what was deleted without a tombstone
+}
+
+// Unknown is the actor of a change that nobody signed: a deletion without a tombstone, or
+// a write without a new version or an actor.
+const Unknown = "unknown"
+
+// NewEntry returns the entry of a change; ok is false for what is none: a tombstone whose
+// time was up.
+func NewEntry(r *table.Record, now time.Time) (e Entry, ok bool) {
+	if r.Expired() {
+		return e, false
+	}
+	e = Entry{Key: r.Key(), Sequence: r.Sequence, Before: r.Before, After: r.After, Actor: Unknown, At: now.UTC()}
+	switch {
+	case r.After == nil:
+		e.Version = r.Before.Version
+	case r.Signed():
+		e.Version, e.Actor, e.At = r.After.Version, r.After.Actor, r.After.At.UTC()
+	default:
+		e.Version = r.After.Version
+	}
+	return e, true
+}
+
+// Name returns the name of the entry's object: those of an item stand together, in their
+// order, and one change has one name.
+func (e *Entry) Name() string {
+	return Prefix(e.Key) + fmt.Sprintf("%019d-%s.json", e.Version, url.PathEscape(e.Sequence))
+}
+
+// maxPrefix bounds the part of a name that is the item's, in bytes: with the rest it has to
+// fit the 1,024 that S3 takes.
+const maxPrefix = 900
+
+// Prefix returns what the names of an item's entries begin with: its key or, of a very long
+// one, the key's SHA-256.
+func Prefix(key string) string {
+	prefix := url.PathEscape(key)
+	if len(prefix) > maxPrefix {
+		prefix = fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(key)))
+	}
+	return prefix + "/"
+}
+
+// Archive keeps objects for good.
+type Archive interface {
+	// Create writes an object that is not there. It reports false if it is.
+	Create(ctx context.Context, name string, body []byte) (created bool, err error)
+	// Read returns the objects whose names begin with prefix, in the order of their names.
+	Read(ctx context.Context, prefix string) ([][]byte, error)
+}
+
+// Records tell of changes.
+type Records interface {
+	// Next waits a moment for changes, and returns those that there are. They are told again
+	// unless Done is called.
+	Next(ctx context.Context) ([]table.Record, error)
+	// Done notes that what Next returned was written.
+	Done(ctx context.Context) error
+}
+
+// writers is how many objects are written at the same time: what is read at once has to be
+// written within a lease, however slow each is.
+const writers = 8
+
+// retryPause is how long nothing is tried after an error.
+const retryPause = time.Second
+
+// Writer writes down what records tell.
+type Writer struct {
+	Records Records
+	Archive Archive
+	Log     *slog.Logger
+}
+
+// Run writes until ctx ends.
+func (w *Writer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := w.write(ctx); err != nil && ctx.Err() == nil {
+			w.Log.Error("changes could not be written down, and will be", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(retryPause):
+			}
+		}
+	}
+	return nil
+}
+
+// write writes the next changes.
+func (w *Writer) write(ctx context.Context) error {
+	records, err := w.Records.Next(ctx)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	if _, err := w.Write(ctx, records); err != nil {
+		return err
+	}
+	return w.Records.Done(ctx)
+}
+
+// Write writes changes, some at the same time, so that one may be there a moment before an
+// older one of the same item. It returns how many of them are done with, from the first on:
+// all, or up to the one of which the error is. Any number of goroutines may call it.
+func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, err error) {
+	errs := make([]error, len(records))
+	next := atomic.Int64{}
+	var wg sync.WaitGroup
+	for range min(writers, len(records)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(records); i = int(next.Add(1)) - 1 {
+				errs[i] = w.writeOne(ctx, &records[i])
+			}
+		})
+	}
+	wg.Wait()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return i, errs[i]
+	}
+	return len(records), nil
+}
+
+// writeOne writes a change, unless that was done.
+func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
+	e, ok := NewEntry(r, time.Now())
+	if !ok {
+		return nil
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // which would write a body of < with six times its size
+	if err := encoder.Encode(&e); err != nil {
+		return fmt.Errorf("write entry: %w", err)
+	}
+	created, err := w.Archive.Create(ctx, e.Name(), body.Bytes())
+	if err != nil {
+		return err
+	}
+	if created && e.Actor == Unknown {
+		w.Log.Error("an item was changed by nobody knows whom", "key", e.Key, "version", e.Version)
+	}
+	return nil
+}
+
+// History reads the entries of an item, the oldest first.
+func History(ctx context.Context, a Archive, key string) ([]Entry, error) {
+	bodies, err := a.Read(ctx, Prefix(key))
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(bodies))
+	for i, body := range bodies {
+		if err := json.Unmarshal(body, &entries[i]); err != nil {
+			return nil, fmt.Errorf("read history of %s: %w", key, err)
+		}
+	}
+	// By their names they are in the order of their versions, and what nobody signed may have
+	// any.
+	slices.SortStableFunc(entries, func(a, b Entry) int { return compareSequences(a.Sequence, b.Sequence) })
+	return entries, nil
+}
+
+// compareSequences compares numbers that may have more digits than an integer can hold.
+func compareSequences(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}

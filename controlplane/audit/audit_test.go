@@ -1,0 +1,185 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+func item(version int64, actor string, deleted bool) *table.Item {
+	it := &table.Item{Key: "TENANT#a/b", Version: version, Actor: actor, At: time.Date(2026, 1, 2, 3, 4, int(version), 0, time.UTC), Deleted: deleted}
+	if !deleted {
+		it.Body = json.RawMessage(fmt.Sprintf(`{"plan":"p%d"}`, version))
+	}
+	return it
+}
+
+// TestEntries: a change is of who signed it, by a new version; all else is of nobody.
+func TestEntries(t *testing.T) {
+	for _, row := range []struct {
+		what          string
+		before, after *table.Item
+		actor         string
+		version       int64
+		none          bool
+	}{
+		{"created", nil, item(1, "me", false), "me", 1, false},
+		{"changed", item(1, "me", false), item(2, "you", false), "you", 2, false},
+		{"a tombstone", item(2, "me", false), item(3, "you", true), "you", 3, false},
+		{"made again", item(3, "me", true), item(4, "you", false), "you", 4, false},
+		{"the same version", item(2, "me", false), item(2, "you", false), Unknown, 2, false},
+		{"an older version", item(3, "me", false), item(2, "you", false), Unknown, 2, false},
+		{"no actor", item(1, "me", false), item(2, "", false), Unknown, 2, false},
+		{"deleted by hand", item(5, "me", false), nil, Unknown, 5, false},
+		{"a tombstone's end", item(5, "me", true), nil, "", 0, true},
+	} {
+		e, ok := NewEntry(&table.Record{Sequence: "77", Before: row.before, After: row.after}, time.Now())
+		if ok == row.none {
+			t.Errorf("%s: an entry = %v", row.what, ok)
+		}
+		if ok && (e.Actor != row.actor || e.Version != row.version || e.Key != "TENANT#a/b" || e.At.IsZero()) {
+			t.Errorf("%s: %+v", row.what, e)
+		}
+		if name := e.Name(); ok && (strings.Count(name, "/") != 1 || !strings.HasPrefix(name, Prefix("TENANT#a/b"))) {
+			t.Errorf("%s: its object is called %s", row.what, name)
+		}
+	}
+}
+
+// shelf is an archive in memory that fails now and then, before or after it has written.
+type shelf struct {
+	mu      sync.Mutex // guards what follows
+	objects map[string]string
+	writes  int
+	random  *rand.Rand
+}
+
+var errShelf = errors.New("the shelf is out of order")
+
+func (s *shelf) Create(_ context.Context, name string, body []byte) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.random.IntN(10) == 0 {
+		return false, errShelf
+	}
+	if _, there := s.objects[name]; there {
+		return false, nil
+	}
+	s.objects[name] = string(body)
+	s.writes++
+	if s.random.IntN(10) == 0 {
+		return true, errShelf
+	}
+	return true, nil
+}
+
+func (s *shelf) Read(_ context.Context, prefix string) (bodies [][]byte, err error) {
+	var names []string
+	for name := range s.objects {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		bodies = append(bodies, []byte(s.objects[name]))
+	}
+	return bodies, nil
+}
+
+// tape tells entries, a few at a time, and from the last note on again after a new start.
+type tape struct {
+	records     []table.Record
+	at, pending int
+	end         func()
+}
+
+func (p *tape) Next(context.Context) ([]table.Record, error) {
+	p.pending = min(p.at+7, len(p.records))
+	if p.at == len(p.records) {
+		p.end()
+	}
+	return p.records[p.at:p.pending], nil
+}
+
+func (p *tape) Done(context.Context) error { p.at = p.pending; return nil }
+
+// TestExactlyOne: each of a thousand changes is one object, in the order of its item,
+// although writers fail, end and begin again.
+func TestExactlyOne(t *testing.T) {
+	var records []table.Record
+	for i := range 1000 {
+		records = append(records, table.Record{Sequence: fmt.Sprint(100_000 + i), Before: item(int64(i), "me", false), After: item(int64(i+1), "me", false)})
+	}
+	s := &shelf{objects: map[string]string{}, random: rand.New(rand.NewPCG(1, 2))}
+	log := slog.New(slog.DiscardHandler)
+	written := &tape{records: records}
+	for written.at < len(records) {
+		ctx, end := context.WithCancel(t.Context())
+		written.end = end
+		w := Writer{Records: written, Archive: s, Log: log}
+		for range 20 { // and then another one goes on, some back
+			_ = w.write(ctx)
+		}
+		if written.at < len(records) {
+			written.at = max(0, written.at-s.random.IntN(30))
+		}
+		end()
+	}
+	if len(s.objects) != 1000 || s.writes != 1000 {
+		t.Errorf("%d objects after %d writes of 1000 changes", len(s.objects), s.writes)
+	}
+	got, err := History(t.Context(), s, "TENANT#a/b")
+	if err != nil || len(got) != 1000 {
+		t.Fatalf("%d entries, %v", len(got), err)
+	}
+	for i := range got {
+		if want := records[i]; got[i].Sequence != want.Sequence || got[i].Version != want.After.Version || string(got[i].After.Body) != string(want.After.Body) {
+			t.Fatalf("entry %d is %+v, want %+v", i, got[i], want)
+		}
+	}
+}
+
+// TestHistoryInOrder: what nobody signed stands where it happened, whatever version it has,
+// and so does what is made again with version 1 after its tombstone's end.
+func TestHistoryInOrder(t *testing.T) {
+	s := &shelf{objects: map[string]string{}}
+	bare := item(0, "", false)
+	changes := []struct{ before, after *table.Item }{
+		{nil, item(1, "me", false)},
+		{item(1, "me", false), item(2, "me", false)},
+		{item(2, "me", false), bare},
+		{bare, item(3, "control-plane", false)},
+		{item(3, "control-plane", false), nil},
+		{nil, item(1, "me", false)},
+	}
+	var want []string
+	for i, c := range changes {
+		e, _ := NewEntry(&table.Record{Sequence: strconv.Itoa(8+i) + "00000000000000000000", Before: c.before, After: c.after}, time.Now())
+		body, err := json.Marshal(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.objects[e.Name()] = string(body)
+		want = append(want, e.Sequence)
+	}
+	entries, err := History(t.Context(), s, "TENANT#a/b")
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Sequence)
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}

@@ -1,0 +1,468 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// The table is the truth, and a consistent read of it says what is enforced. A message is a
+// hint that is used at once: the next read, or a digest that is the same, confirms it or
+// takes it back.
+
+const (
+	// missingTime is how long a confirmed item stays in use that the table does not have any
+	// more: a control plane restores items that were deleted by hand, and proxies that read the
+	// table before that keep the limits.
+	missingTime = 30 * time.Second
+	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
+	// messages about other items are dropped, and the table is read.
+	maxTold = 20_000
+	// maxLogged bounds the log lines about items of one reading of the table.
+	maxLogged = 20
+	// maxToldBytes bounds the bodies of those that were not known before, and by how much the
+	// others grew.
+	maxToldBytes = 16 << 20
+)
+
+// telling is about an item that only a message named, or a snapshot.
+type telling struct {
+	turn  uint64      // of the message, 0 for a snapshot
+	under *table.Item // the item that was confirmed before, or nil
+}
+
+// Load takes the items of a whole table. It fails when no set can be made of them, and
+// then the catalog stays empty.
+func (c *Catalog) Load(items []table.Item) error { return c.load(items, true) }
+
+// LoadSnapshot is Load with the items of a snapshot. They stay until the table was read.
+func (c *Catalog) LoadSnapshot(items []table.Item) error { return c.load(items, false) }
+
+func (c *Catalog) load(items []table.Item, confirmed bool) error {
+	defer c.change()()
+	next := map[string]table.Item{}
+	for _, it := range items {
+		if !it.IsLimits() {
+			c.refuse(it)
+			continue
+		}
+		next[it.Key] = it
+		if !confirmed {
+			c.told[it.Key] = telling{}
+		}
+	}
+	c.put(next, items)
+	if c.set != nil {
+		return nil
+	}
+	why := c.rejected[""].why
+	if why == nil || isEmpty(items) {
+		why = ErrEmpty
+	}
+	c.clear()
+	return fmt.Errorf("load %s: %w", c.opts.Name, why)
+}
+
+// isEmpty reports whether a table has no limits.
+func isEmpty(items []table.Item) bool {
+	return !slices.ContainsFunc(items, func(it table.Item) bool { return it.IsLimits() && table.IsPart(it.Key) && !it.Deleted })
+}
+
+// Recall takes older versions of items whose newest one cannot be used.
+func (c *Catalog) Recall(items []table.Item) {
+	defer c.change()()
+	for _, it := range items {
+		newest, unusable := c.rejected[it.Key]
+		if _, inUse := c.good[it.Key]; unusable && !inUse && it.IsLimits() && it.Version >= newest.version && newest.version > 0 {
+			c.useOlder(it, newest)
+		}
+	}
+	c.recall(items)
+}
+
+// Apply takes items that messages named, and returns those that were new: of each the newest
+// version counts. Call it now and then without items, too: some that could not be used may be
+// by then.
+func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
+	defer c.change()()
+	c.turn++
+	next := map[string]table.Item{}
+	for _, it := range items {
+		if c.isNewer(&it, next) {
+			next[it.Key] = it
+		}
+	}
+	for key := range next {
+		t, again := c.told[key]
+		was, ok := c.items[key]
+		if ok && (!again || t.turn == 0) {
+			t.under = &was
+		}
+		c.toldBytes += max(0, len(next[key].Body)-len(was.Body))
+		t.turn = c.turn
+		c.told[key], c.changed[key] = t, c.turn
+	}
+	return c.put(next, items)
+}
+
+// isNewer reports whether a message's item is newer than the known one, and than that in next.
+// The caller holds mu.
+func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
+	known, ok := c.items[it.Key]
+	if known.Deleted && c.opts.Now().Sub(known.At) > table.TombstoneTTL {
+		ok = false // the table has forgotten it, and begins anew
+	}
+	if newer, seen := next[it.Key]; seen {
+		known, ok = newer, true
+	}
+	switch {
+	case !it.IsLimits():
+		c.ignore(it)
+	case ok && it.Version <= known.Version:
+		if it.Version < known.Version {
+			c.stale++
+		}
+	case !ok && len(c.told)+len(next) >= maxTold, len(it.Body) > len(known.Body) && c.toldBytes >= maxToldBytes:
+		c.dropped = true
+	default:
+		return true
+	}
+	return false
+}
+
+// Turn returns a mark of the changes so far. Take one before an item is read by itself.
+func (c *Catalog) Turn() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turn
+}
+
+// Confirm takes items that were read from the table one by one after Turn returned mark, and
+// returns those that were new.
+func (c *Catalog) Confirm(items []table.Item, mark uint64) (fresh []table.Item) {
+	defer c.change()()
+	defer c.endLogging()
+	c.turn++
+	next := map[string]table.Item{}
+	for i := range items {
+		c.confirm(&items[i], mark, next)
+	}
+	for key := range next {
+		c.changed[key] = c.turn // a reading of the table that has begun is older
+	}
+	fresh = c.put(next, items)
+	c.refuseUnsigned(items)
+	return fresh
+}
+
+// refuseUnsigned refuses the items that were read and are none of limits. The caller holds mu.
+func (c *Catalog) refuseUnsigned(items []table.Item) {
+	for i := range items {
+		if !items[i].IsLimits() {
+			c.refuse(items[i])
+		}
+	}
+}
+
+// BeginReading returns a mark for ApplyAll. Call it before the table is read, and EndReading
+// when that is over.
+func (c *Catalog) BeginReading() (mark uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading, c.dropped, c.recheck = true, false, time.Time{}
+	return c.turn
+}
+
+// EndReading ends what BeginReading began.
+func (c *Catalog) EndReading() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = false
+}
+
+// ApplyAll takes the items of a whole table that was read after BeginReading returned mark, and
+// returns those that were new, and how many known ones ended. The table is right about every
+// item, whatever a message named before the mark; later messages stay if they are newer. A
+// confirmed item that the table does not have stays in use for missingTime. A table without
+// limits changes nothing, and is ErrEmpty.
+func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item, removed int, err error) {
+	if isEmpty(items) {
+		return nil, 0, fmt.Errorf("read %s: %w", c.opts.Name, ErrEmpty)
+	}
+	defer c.change()()
+	defer c.endLogging()
+	next, there := map[string]table.Item{}, map[string]bool{}
+	for i := range items {
+		there[items[i].Key] = true
+		c.confirm(&items[i], mark, next)
+	}
+	ended := c.remove(there, mark, next)
+	fresh = c.put(next, items)
+	for key := range ended {
+		if it, used := c.good[key]; !used || it.Deleted {
+			c.forget(key)
+		}
+	}
+	maps.DeleteFunc(c.changed, func(_ string, turn uint64) bool { return turn <= mark })
+	c.countTold()
+	c.refuseUnsigned(items)
+	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
+		_, known := c.items[key]
+		return key != "" && !known && !there[key]
+	})
+	return slices.DeleteFunc(fresh, func(it table.Item) bool { return ended[it.Key] }), len(ended), nil
+}
+
+// logsItem reports whether to log what a reading of the table found of one more item: not if that is
+// a lot. The caller holds mu, and calls endLogging when the reading is over.
+func (c *Catalog) logsItem() bool {
+	c.logged++
+	return c.logged <= maxLogged
+}
+
+// endLogging logs how many items logsItem left out. The caller holds mu.
+func (c *Catalog) endLogging() {
+	if c.logged > maxLogged {
+		c.opts.Log.Error("the table differs in more items", "items", c.logged-maxLogged)
+	}
+	c.logged = 0
+}
+
+// countTold counts toldBytes anew. The caller holds mu.
+func (c *Catalog) countTold() {
+	c.toldBytes = 0
+	for key, t := range c.told {
+		n := len(c.items[key].Body)
+		if t.under != nil {
+			n -= len(t.under.Body)
+		}
+		if t.turn > 0 {
+			c.toldBytes += max(0, n)
+		}
+	}
+}
+
+// confirm notes in next what becomes of an item that was read after mark. The caller holds mu.
+func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Item) {
+	known, ok := c.items[it.Key]
+	t, told := c.told[it.Key]
+	delete(c.missing, it.Key)
+	switch {
+	case !it.IsLimits():
+		if told && t.turn <= mark && t.turn > 0 { // that of a snapshot is the last good one
+			c.takeBack(it.Key, t, next)
+		}
+	case c.changed[it.Key] > mark && known.Version > it.Version: // it was written since
+		if told {
+			was := *it
+			t.under = &was
+			c.told[it.Key] = t
+		}
+	case ok && table.Same(&known, it):
+		delete(c.told, it.Key)
+		c.putRight(it.Key, next)
+	default:
+		if ok && known.Version > it.Version && c.logsItem() {
+			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
+		}
+		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
+			c.reverted++
+		}
+		delete(c.told, it.Key)
+		delete(c.rejected, it.Key)
+		next[it.Key] = *it
+	}
+}
+
+// putRight forgets that something else stood in the place of a known item, and notes the item in
+// next if it is not in use. The caller holds mu.
+func (c *Catalog) putRight(key string, next map[string]table.Item) {
+	if !errors.Is(c.rejected[key].why, errNoItem) {
+		return
+	}
+	delete(c.rejected, key)
+	known, used := c.items[key], c.good[key]
+	if !table.Same(&known, &used) {
+		next[key] = known
+	}
+}
+
+// takeBack has an item that only a message named be as it was confirmed before. The caller
+// holds mu.
+func (c *Catalog) takeBack(key string, t telling, next map[string]table.Item) {
+	delete(c.told, key)
+	delete(c.rejected, key)
+	c.reverted++
+	if t.under != nil {
+		next[key] = *t.under
+		return
+	}
+	next[key] = c.removal(key)
+}
+
+// removal returns a tombstone for an item that the table does not have. The caller holds mu.
+func (c *Catalog) removal(key string) table.Item {
+	return table.Item{Key: key, Version: max(c.items[key].Version, c.good[key].Version), At: c.opts.Now(), Deleted: true}
+}
+
+// remove notes in next the end of the items that were not there when the table was read after
+// mark, and returns their keys. The caller holds mu.
+func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]table.Item) (removed map[string]bool) {
+	removed = map[string]bool{}
+	for key := range c.keys() {
+		known := c.items[key]
+		t, told := c.told[key]
+		used, inUse := c.good[key]
+		switch {
+		case there[key]:
+		case c.changed[key] > mark: // it was written since
+			if told {
+				t.under = nil
+				c.told[key] = t
+			}
+		case known.Deleted && (!inUse || used.Deleted): // its time was up
+			removed[key] = true
+		case known.Deleted: // waits until no other item needs it
+		case told && (t.under == nil || t.turn == 0), !told && c.isMissing(key):
+			if told && t.turn > 0 {
+				c.reverted++
+			}
+			delete(c.told, key)
+			delete(c.missing, key)
+			delete(c.rejected, key)
+			next[key] = c.removal(key)
+			removed[key] = true
+			if c.logsItem() {
+				c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+			}
+		case told:
+			if c.takeBack(key, t, next); !t.under.Deleted {
+				c.isMissing(key)
+			}
+		}
+	}
+	return removed
+}
+
+// keys returns the keys of all items that are known or in use: one that was recalled is only
+// in use. The caller holds mu.
+func (c *Catalog) keys() map[string]bool {
+	keys := make(map[string]bool, len(c.items))
+	for key := range c.items {
+		keys[key] = true
+	}
+	for key := range c.good {
+		keys[key] = true
+	}
+	return keys
+}
+
+// isMissing reports whether a confirmed item was not in the table for missingTime, which begins
+// with the first call. The caller holds mu.
+func (c *Catalog) isMissing(key string) bool {
+	now := c.opts.Now()
+	since, known := c.missing[key]
+	if !known {
+		if c.logsItem() {
+			c.opts.Log.Error("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+		}
+		c.missing[key] = now
+		return false
+	}
+	return now.Sub(since) >= missingTime
+}
+
+// forget forgets an item that is neither in the table nor in use. The caller holds mu.
+func (c *Catalog) forget(key string) {
+	delete(c.items, key)
+	delete(c.good, key)
+	delete(c.rest, key)
+	delete(c.told, key)
+	delete(c.missing, key)
+	delete(c.changed, key)
+}
+
+// Agree confirms all items if a digest is that of this catalog, and reports whether it is. Every
+// item that the digest counts is in its place then.
+func (c *Catalog) Agree(digest table.Digest) bool {
+	if digest != c.Digest() { // mostly, while items come
+		return false
+	}
+	defer c.change()()
+	if digest != c.sum {
+		return false
+	}
+	next := map[string]table.Item{}
+	for key, r := range c.rejected {
+		switch it, known := c.items[key]; {
+		case known && !it.Deleted:
+			c.putRight(key, next)
+		case errors.Is(r.why, errNoItem) && c.recheck.IsZero(): // which the digest does not count
+			c.recheck = c.opts.Now().Add(missingTime)
+		}
+	}
+	for key, t := range c.told {
+		if it := c.items[key]; it.Deleted && t.under == nil && (c.good[key].Version == 0 || c.good[key].Deleted) {
+			c.forget(key) // a tombstone, which the digest does not count, of nothing
+		}
+	}
+	clear(c.told)
+	clear(c.missing)
+	c.toldBytes = 0
+	if !c.reading {
+		clear(c.changed)
+	}
+	c.put(next, nil)
+	return true
+}
+
+// Reverted returns how many items that messages named the table has taken back.
+func (c *Catalog) Reverted() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reverted
+}
+
+// RereadAt returns when the table is to be read again because items are missing or messages
+// were dropped; zero for never.
+func (c *Catalog) RereadAt() (at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dropped {
+		return c.opts.Now()
+	}
+	at = c.recheck
+	for _, since := range c.missing {
+		if due := since.Add(missingTime); at.IsZero() || due.Before(at) {
+			at = due
+		}
+	}
+	return at
+}
+
+// put takes items in the place of those that are known, and then older versions from items of
+// those that cannot be used. It returns those that were new. The caller holds mu.
+func (c *Catalog) put(next map[string]table.Item, items []table.Item) (fresh []table.Item) {
+	if len(next) == 0 {
+		if c.set != nil && c.due(c.waiting()) {
+			c.use(next)
+		}
+		c.recall(items)
+		return nil
+	}
+	for key, it := range next {
+		if was, ok := c.items[key]; ok {
+			c.sum.Remove(&was)
+		}
+		c.sum.Add(&it)
+		c.items[key] = it
+	}
+	fresh = slices.Collect(maps.Values(next))
+	c.use(next)
+	c.recall(items)
+	return fresh
+}

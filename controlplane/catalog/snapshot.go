@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// A snapshot is a text file that people can read: a line with its format and the name of the
+// table, an item of JSON on each line, and at the end the SHA-256 of all that. It holds no
+// secrets.
+const (
+	snapshotHead = "limitgate limits, snapshot 2 of "
+	snapshotEnd  = "sha256 "
+)
+
+var (
+	// ErrDamaged is returned for a snapshot that was not written whole.
+	ErrDamaged = errors.New("the snapshot is damaged")
+	// ErrOtherTable is returned for a snapshot of another table.
+	ErrOtherTable = errors.New("the snapshot is of another table")
+)
+
+// WriteSnapshot writes the items of the table with a name to a file, all or nothing.
+func WriteSnapshot(path, name string, items []table.Item) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s%q\n", snapshotHead, name)
+	for i := range items {
+		line, err := json.Marshal(&items[i])
+		if err != nil {
+			return fmt.Errorf("write snapshot: %w", err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	fmt.Fprintln(&b, checksum(b.Bytes()))
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // gone already when all went well
+	_, err = file.Write(b.Bytes())
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return nil
+}
+
+// ReadSnapshot reads a file of WriteSnapshot, which must be of the table with a name. Of a damaged
+// one it returns nothing.
+func ReadSnapshot(path, name string) (items []table.Item, err error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	body, last, ok := cutLastLine(content)
+	if !ok || last != checksum(body) {
+		return nil, fmt.Errorf("read snapshot %s: %w", path, ErrDamaged)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	lines.Buffer(nil, len(body)+1)
+	for n := 0; lines.Scan(); n++ {
+		if n == 0 {
+			of, ok := strings.CutPrefix(lines.Text(), snapshotHead)
+			if !ok {
+				return nil, fmt.Errorf("read snapshot %s: this release reads %q", path, snapshotHead)
+			}
+			if of != strconv.Quote(name) {
+				return nil, fmt.Errorf("read snapshot %s: %w: %s, and this proxy has %q", path, ErrOtherTable, of, name)
+			}
+			continue
+		}
+		var it table.Item
+		if err := json.Unmarshal(lines.Bytes(), &it); err != nil {
+			return nil, fmt.Errorf("read snapshot %s: %w", path, err)
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// checksum returns the last line of a snapshot.
+func checksum(body []byte) string {
+	sum := sha256.Sum256(body)
+	return snapshotEnd + hex.EncodeToString(sum[:])
+}
+
+// cutLastLine cuts the last line off, which must be whole.
+func cutLastLine(content []byte) (rest []byte, last string, ok bool) {
+	trimmed, whole := bytes.CutSuffix(content, []byte("\n"))
+	i := bytes.LastIndexByte(trimmed, '\n')
+	if !whole || i < 0 {
+		return nil, "", false
+	}
+	return content[:i+1], strings.TrimSuffix(string(content[i+1:]), "\n"), true
+}

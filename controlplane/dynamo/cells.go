@@ -1,0 +1,165 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// The attributes of a registered cell, beside attrKey.
+const (
+	attrState  = "state"
+	attrWeight = "weight"
+	attrBeat   = "heartbeat" // ms since the epoch
+)
+
+// The states of a registered cell.
+const (
+	stateActive   = "active"
+	stateDraining = "draining"
+)
+
+const (
+	// prefixCell begins the keys of registered cells.
+	prefixCell = "CELL#"
+	// beatLeast is how old a heartbeat has to be before a later one is written: of all
+	// proxies of a cell one writes.
+	beatLeast = 5 * time.Second
+	// beatAhead is how far ahead one may be: a later one is from a clock that is wrong, and
+	// another proxy of the cell writes over it. It is not more than controlplane.CellAhead.
+	beatAhead = time.Minute
+)
+
+// ErrNoCell is returned for a cell that never came.
+var ErrNoCell = errors.New("there is no such cell")
+
+// Registry is a DynamoDB table of the cells that there are. Any number of goroutines may
+// use it.
+type Registry struct {
+	client *dynamodb.Client
+	name   string
+	clock  clock
+}
+
+// NewRegistry returns the registry in the table with a name.
+func NewRegistry(config aws.Config, name string) *Registry {
+	return &Registry{client: dynamodb.NewFromConfig(config), name: name}
+}
+
+// Beat says that a cell is there: one that never came is active from then on, with a weight. Where
+// the clock of AWS is known it is what counts.
+func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.Time) error {
+	now = r.clock.toAWS(now)
+	out, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &r.name, Key: cellKey(id),
+		UpdateExpression:         aws.String("SET #b = :now, #w = if_not_exists(#w, :weight), #s = if_not_exists(#s, :active)"),
+		ConditionExpression:      aws.String("attribute_not_exists(#b) OR #b < :before OR #b > :ahead"),
+		ExpressionAttributeNames: map[string]string{"#b": attrBeat, "#w": attrWeight, "#s": attrState},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":now": number(now.UnixMilli()), ":before": number(now.Add(-beatLeast).UnixMilli()), ":ahead": number(now.Add(beatAhead).UnixMilli()), ":weight": number(weight), ":active": text(stateActive),
+		},
+	})
+	if err == nil {
+		r.clock.note(out.ResultMetadata)
+	}
+	var refused *types.ConditionalCheckFailedException
+	if err != nil && !errors.As(err, &refused) { // else another proxy was first
+		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(err))
+	}
+	return nil
+}
+
+// SetDraining says whether a cell is to get no traffic any more. Of one that never came it
+// returns ErrNoCell.
+func (r *Registry) SetDraining(ctx context.Context, id string, draining bool) error {
+	state := stateActive
+	if draining {
+		state = stateDraining
+	}
+	return r.change(ctx, id, attrState, text(state))
+}
+
+// SetWeight gives a cell another weight. Of one that never came it returns ErrNoCell.
+func (r *Registry) SetWeight(ctx context.Context, id string, weight int64) error {
+	return r.change(ctx, id, attrWeight, number(weight))
+}
+
+func (r *Registry) change(ctx context.Context, id, attribute string, value types.AttributeValue) error {
+	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &r.name, Key: cellKey(id),
+		UpdateExpression:          aws.String("SET #a = :value"),
+		ConditionExpression:       aws.String("attribute_exists(pk)"),
+		ExpressionAttributeNames:  map[string]string{"#a": attribute},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":value": value},
+	})
+	var refused *types.ConditionalCheckFailedException
+	if errors.As(err, &refused) {
+		return fmt.Errorf("change cell %s: %w", id, ErrNoCell)
+	}
+	if err != nil {
+		return fmt.Errorf("change cell %s: %w", id, err)
+	}
+	return nil
+}
+
+// Forget removes a cell for good. It comes again with its next heartbeat.
+func (r *Registry) Forget(ctx context.Context, id string) error {
+	for _, key := range []string{prefixCell + id, prefixReport + id} {
+		_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: map[string]types.AttributeValue{attrKey: text(key)}})
+		if err != nil {
+			return fmt.Errorf("forget cell %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Cells returns the cells that are registered, in the order of their ids, with their heartbeats by
+// this machine's clock.
+func (r *Registry) Cells(ctx context.Context) (cells []table.RegisteredCell, err error) {
+	err = r.scan(ctx, prefixCell, func(name string, attributes map[string]types.AttributeValue) {
+		cell := table.RegisteredCell{Cell: table.Cell{ID: name, Weight: integer(attributes[attrWeight])}, Beat: time.UnixMilli(integer(attributes[attrBeat]))}
+		if state, ok := attributes[attrState].(*types.AttributeValueMemberS); ok {
+			cell.Draining = state.Value == stateDraining
+		}
+		cells = append(cells, cell)
+	})
+	for i := range cells {
+		cells[i].Beat = r.clock.fromAWS(cells[i].Beat)
+	}
+	slices.SortFunc(cells, func(a, b table.RegisteredCell) int { return cmp.Compare(a.ID, b.ID) })
+	return cells, err
+}
+
+// scan calls found for each item whose key begins with prefix, with the rest of it.
+func (r *Registry) scan(ctx context.Context, prefix string, found func(name string, attributes map[string]types.AttributeValue)) error {
+	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{TableName: &r.name, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("scan %s: %w", r.name, plain(err))
+		}
+		r.clock.note(page.ResultMetadata)
+		for _, attributes := range page.Items {
+			if key, ok := attributes[attrKey].(*types.AttributeValueMemberS); ok {
+				if name, ok := strings.CutPrefix(key.Value, prefix); ok {
+					found(name, attributes)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func cellKey(id string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attrKey: text(prefixCell + id)}
+}

@@ -1,0 +1,52 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// maxLetter bounds a letter, in bytes: SQS takes 256 KiB.
+const maxLetter = 200_000
+
+// DeadLetters is a queue of changes with which nothing could be done. Any number of
+// goroutines may use it.
+type DeadLetters struct {
+	client *sqs.Client
+	url    string
+}
+
+// NewDeadLetters returns the queue with a URL.
+func NewDeadLetters(config aws.Config, url string) *DeadLetters {
+	return &DeadLetters{sqs.NewFromConfig(config), url}
+}
+
+// letter is what is sent.
+type letter struct {
+	Key      string      `json:"key"`
+	Sequence string      `json:"sequence"`
+	Why      string      `json:"why"`
+	Before   *table.Item `json:"before,omitempty"`
+	After    *table.Item `json:"after,omitempty"`
+}
+
+// Send sends a change, and why nothing could be done with it. Of what is too large the items
+// are left out.
+func (d *DeadLetters) Send(ctx context.Context, r *table.Record, why string) error {
+	body, err := json.Marshal(letter{r.Key(), r.Sequence, why, r.Before, r.After})
+	if err == nil && len(body) > maxLetter {
+		body, err = json.Marshal(letter{Key: r.Key(), Sequence: r.Sequence, Why: why})
+	}
+	if err != nil {
+		return fmt.Errorf("send dead letter: %w", err)
+	}
+	if _, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &d.url, MessageBody: aws.String(string(body))}); err != nil {
+		return fmt.Errorf("send dead letter: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// Subscription is a queue of this process that is made when it is first needed, so that a
+// proxy starts without AWS. One goroutine may use it.
+type Subscription struct {
+	config aws.Config
+	topic  string
+	queue  *Queue
+}
+
+// NewSubscription returns a subscription to a topic.
+func NewSubscription(config aws.Config, topic string) *Subscription {
+	return &Subscription{config: config, topic: topic}
+}
+
+// Open makes the queue and subscribes it, unless that is done.
+func (s *Subscription) Open(ctx context.Context) (err error) {
+	if s.queue == nil {
+		s.queue, err = Subscribe(ctx, s.config, s.topic)
+	}
+	return err
+}
+
+// Receive waits for messages, see Queue.Receive. Where the queue had to be made first it
+// returns table.ErrMissed; one that somebody has deleted is made again by the next call.
+func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, bad int, err error) {
+	if s.queue == nil {
+		if err := s.Open(ctx); err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, table.ErrMissed
+	}
+	messages, bad, err = s.queue.Receive(ctx)
+	if isGone(err) {
+		_ = s.queue.Close(ctx) // which leaves no subscription of a queue that is gone
+		s.queue = nil
+	}
+	return messages, bad, err
+}
+
+// Renew deletes the queue, so that the next Receive makes another one and subscribes it.
+func (s *Subscription) Renew(ctx context.Context) {
+	if s.queue != nil {
+		_ = s.queue.Close(ctx) // a control plane deletes a queue that stays
+		s.queue = nil
+	}
+}
+
+// Close ends the subscription, if there is one.
+func (s *Subscription) Close(ctx context.Context) error {
+	if s.queue == nil {
+		return nil
+	}
+	return s.queue.Close(ctx)
+}

@@ -1,0 +1,274 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// TestPutAndGet: what is written is read, as the next version, and only on the newest.
+func TestPutAndGet(t *testing.T) {
+	t.Parallel()
+	limits := newTable(t, awstest.Share(t))
+	if _, ok, err := limits.Get(t.Context(), "TENANT#a"); ok || err != nil {
+		t.Fatalf("an item that was never written: %v, %v", ok, err)
+	}
+	first := put(t, limits, item("TENANT#a", 0, `{"plan":"free"}`))
+	if want := item("TENANT#a", 1, `{"plan":"free"}`); !reflect.DeepEqual(first, want) {
+		t.Errorf("written as %+v, want %+v", first, want)
+	}
+	first.Body = []byte(`{"plan":"gold"}`)
+	second := put(t, limits, first)
+	got, ok, err := limits.Get(t.Context(), "TENANT#a")
+	if err != nil || !ok || !reflect.DeepEqual(got, second) || got.Version != 2 {
+		t.Errorf("read %+v, %v, %v, want %+v", got, ok, err, second)
+	}
+	older := item("TENANT#a", 1, `{}`)
+	for name, it := range map[string]table.Item{
+		"older": older, "none": item("TENANT#a", 0, `{}`), "newer": item("TENANT#a", 3, `{}`), "of none": item("TENANT#b", 1, `{}`),
+	} {
+		if _, err := limits.Put(t.Context(), it); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), it.Key) {
+			t.Errorf("a write on a version that is %s: %v", name, err)
+		}
+	}
+	if got, _, _ := limits.Get(t.Context(), "TENANT#a"); !reflect.DeepEqual(got, second) {
+		t.Errorf("a refused write left %+v", got)
+	}
+}
+
+// TestOneOfManyWritersWins: of those who write on the same version, in each of many rounds.
+func TestOneOfManyWritersWins(t *testing.T) {
+	t.Parallel()
+	a := awstest.ShareAtomic(t)
+	limits := newTable(t, a)
+	read := item("PLAN#p", 0, `{}`)
+	const rounds, writers = 20, 16
+	for round := range rounds {
+		var won []table.Item
+		var mu sync.Mutex // guards won
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() {
+				it := read
+				it.Actor = strconv.Itoa(i)
+				written, err := limits.Put(t.Context(), it)
+				if err != nil {
+					if !errors.Is(err, ErrConflict) {
+						t.Error(err)
+					}
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				won = append(won, written)
+			})
+		}
+		wg.Wait()
+		got, _, err := limits.Get(t.Context(), "PLAN#p")
+		if len(won) != 1 || err != nil || !reflect.DeepEqual(got, won[0]) || got.Version != int64(round+1) {
+			t.Fatalf("round %d: %+v, %v, but %+v were acknowledged", round, got, err, won)
+		}
+		read = got
+	}
+	stream, err := OpenStream(t.Context(), a.Config, "limits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range recordsOf(t, stream, rounds) {
+		if r.After == nil || r.After.Version != int64(i+1) || (r.Before != nil) != (i > 0) || i > 0 && r.Before.Version != int64(i) {
+			t.Fatalf("record %d of the stream is %+v behind %+v", i, r.After, r.Before)
+		}
+	}
+}
+
+// recordsOf reads a stream until it has told so many records, and returns them.
+func recordsOf(t *testing.T, s *Stream, n int) []table.Record {
+	t.Helper()
+	shards, err := s.Shards(t.Context())
+	if err != nil || len(shards) != 1 {
+		t.Fatalf("shards %v, %v", shards, err)
+	}
+	iterator, err := s.Start(t.Context(), shards[0].ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(t, "the records of the stream", func(ctx context.Context) (records []table.Record, err error) {
+		records, iterator, err = s.Read(ctx, iterator)
+		return records, err
+	}, atLeast[table.Record](n))
+}
+
+// TestLostReply: a write that was done, and whose reply was lost, is no conflict with itself
+// when it is made again.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	relay := &awstest.Relay{Lose: .5}
+	a := awstest.ShareAtomic(t)
+	newTable(t, a)
+	through := a.Through(t, relay)
+	through.Config.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 40, time.Millisecond, ratelimit.None
+		})
+	}
+	limits := NewTable(through.Config, "limits")
+	it := item("TENANT#a", 0, `{}`)
+	for i := range 20 {
+		if i == 10 {
+			it = tombstone(it.Key, it.Version)
+		}
+		written, err := limits.Put(t.Context(), it)
+		if err != nil || written.Version != int64(i+1) {
+			t.Fatalf("write %d: %+v, %v", i, written, err)
+		}
+		if now, ok, err := limits.Get(t.Context(), it.Key); !ok || err != nil || !reflect.DeepEqual(now, written) {
+			t.Fatalf("written as %+v, read as %+v, %v", written, now, err)
+		}
+		it = written
+	}
+	if relay.Lost.Load() == 0 {
+		t.Error("no reply was lost")
+	}
+	stale := it
+	stale.Version--
+	stale.Actor = "bob"
+	if _, err := limits.Put(t.Context(), stale); !errors.Is(err, ErrConflict) {
+		t.Errorf("a write on a version that is not the newest: %v", err)
+	}
+}
+
+// TestTombstone: a deleted item is kept, with a version and an actor, until its time is
+// up, and what is made again goes on from there.
+func TestTombstone(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	limits := newTable(t, a)
+	put(t, limits, item("TENANT#a", 0, `{}`))
+	gone := put(t, limits, tombstone("TENANT#a", 1))
+	got, ok, err := limits.Get(t.Context(), "TENANT#a")
+	if err != nil || !ok || !reflect.DeepEqual(got, tombstone("TENANT#a", 2)) {
+		t.Errorf("read %+v, %v, %v", got, ok, err)
+	}
+	attributes := raw(t, a, "TENANT#a")
+	expires, _ := attributes[attrExpires].(*types.AttributeValueMemberN)
+	if want := gone.At.Add(table.TombstoneTTL).Unix(); expires == nil || expires.Value != strconv.FormatInt(want, 10) {
+		t.Errorf("it expires at %+v, want %d", attributes[attrExpires], want)
+	}
+	if _, ok := attributes[attrBody]; ok {
+		t.Error("a tombstone has a body")
+	}
+	if _, err := limits.Put(t.Context(), item("TENANT#a", 0, `{}`)); !errors.Is(err, ErrConflict) {
+		t.Errorf("written as if there had never been one: %v", err)
+	}
+	again := put(t, limits, item("TENANT#a", 2, `{}`))
+	if got, _, _ := limits.Get(t.Context(), "TENANT#a"); !reflect.DeepEqual(got, again) || got.Version != 3 {
+		t.Errorf("made again it is %+v", got)
+	}
+	if _, ok := raw(t, a, "TENANT#a")[attrExpires]; ok {
+		t.Error("what was made again expires")
+	}
+}
+
+// TestScan reads every item once, also when a segment has more than one page of 1 MiB.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	limits := newTable(t, awstest.Share(t))
+	if items, err := limits.Scan(t.Context()); len(items) != 0 || err != nil {
+		t.Fatalf("an empty table: %v, %v", items, err)
+	}
+	const n = 400
+	body := `{"pad":"` + strings.Repeat("x", 16<<10) + `"}` // 6.4 MiB in all, four segments
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := w; i < n; i += 4 {
+				it := item(fmt.Sprintf("TENANT#%d", i), 0, body)
+				if i%10 == 0 {
+					it = tombstone(it.Key, 0)
+				}
+				if _, err := limits.Put(t.Context(), it); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	items, err := limits.Scan(t.Context())
+	if err != nil || len(items) != n {
+		t.Fatalf("%d items, %v", len(items), err)
+	}
+	seen := map[string]bool{}
+	for _, it := range items {
+		want := item(it.Key, 1, body)
+		if it.Deleted {
+			want = tombstone(it.Key, 1)
+		}
+		if !reflect.DeepEqual(it, want) {
+			t.Errorf("%s is read as version %d by %s at %s, %d bytes", it.Key, it.Version, it.Actor, it.At, len(it.Body))
+		}
+		seen[it.Key] = true
+	}
+	if len(seen) != n {
+		t.Errorf("only %d different items", len(seen))
+	}
+}
+
+// TestTableThatIsNotThere: whoever mistypes it is told, and who gives up is not told of
+// another reason.
+func TestTableThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	nowhere := NewTable(a.Config, "nowhere")
+	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in this region" {
+		t.Errorf("scan: %v", err)
+	}
+	if _, _, err := nowhere.Get(t.Context(), "SHARED"); err == nil || !strings.HasPrefix(err.Error(), "get SHARED of nowhere: ") {
+		t.Errorf("get: %v", err)
+	}
+	if _, err := nowhere.Put(t.Context(), item("SHARED", 0, `{}`)); err == nil || errors.Is(err, ErrConflict) {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := OpenStream(t.Context(), a.Config, "nowhere"); err == nil || !strings.HasPrefix(err.Error(), "open stream of nowhere: ") {
+		t.Errorf("stream: %v", err)
+	}
+	limits := newTable(t, a)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := limits.Scan(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("scan of one who gave up: %v", err)
+	}
+}
+
+// TestLastVersion: after the largest version, which only a write by hand has, nothing is written;
+// and an item that is too large for DynamoDB is refused for what it is.
+func TestLastVersion(t *testing.T) {
+	t.Parallel()
+	limits := newTable(t, awstest.Share(t))
+	last := item("TENANT#a", table.MaxVersion, `{}`)
+	if err := limits.Replace(t.Context(), last, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := limits.Put(t.Context(), last); !errors.Is(err, ErrLastVersion) {
+		t.Errorf("written over: %v", err)
+	}
+	if it, _, err := limits.Get(t.Context(), last.Key); err != nil || it.Version != table.MaxVersion {
+		t.Errorf("it is %+v, %v", it, err)
+	}
+	if _, err := limits.Put(t.Context(), item("TENANT#large", 0, `"`+strings.Repeat("x", 410<<10)+`"`)); !errors.Is(err, table.ErrUnwritable) {
+		t.Errorf("too large: %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"github.com/limitgate/limitgate/controlplane/table"
+)
+
+// maxBatch is how many messages SNS and SQS take and give at once.
+const maxBatch = 10
+
+// Topic tells all proxies of items that have changed. Any number of goroutines may use it.
+type Topic struct {
+	client *sns.Client
+	arn    string
+}
+
+// NewTopic returns the SNS topic with an ARN.
+func NewTopic(config aws.Config, arn string) *Topic { return &Topic{sns.NewFromConfig(config), arn} }
+
+// maxBytes bounds what SNS takes at once, over all messages of a batch, with some room for
+// what is around them.
+const maxBytes = 250_000
+
+// Publish sends messages, ten at a time, and returns how many of them were sent, from the
+// first on. Of an item that is too large for a message only that it has changed is told.
+func (t *Topic) Publish(ctx context.Context, messages []table.Message) (sent int, err error) {
+	for sent < len(messages) {
+		entries, err := batchOf(messages[sent:])
+		if err != nil {
+			return sent, err
+		}
+		out, err := t.client.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries})
+		if err != nil {
+			return sent, fmt.Errorf("publish updates: %w", err)
+		}
+		if len(out.Failed) > 0 {
+			first := len(entries)
+			for _, refused := range out.Failed {
+				if n, err := strconv.Atoi(aws.ToString(refused.Id)); err == nil {
+					first = min(first, n)
+				}
+			}
+			return sent + first%len(entries), fmt.Errorf("publish updates: %d of %d were refused, the first for %s", len(out.Failed), len(entries), aws.ToString(out.Failed[0].Message))
+		}
+		sent += len(entries)
+	}
+	return sent, nil
+}
+
+// batchOf returns the entries of as many of the first messages as go at once.
+func batchOf(messages []table.Message) (entries []types.PublishBatchRequestEntry, err error) {
+	size := 0
+	for i, m := range messages[:min(len(messages), maxBatch)] {
+		body, err := json.Marshal(m)
+		if err == nil && len(body) > maxBytes {
+			body, err = json.Marshal(table.Message{Reread: true, At: m.At})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("publish updates: %w", err)
+		}
+		if size += len(body); size > maxBytes {
+			break
+		}
+		entries = append(entries, types.PublishBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), Message: aws.String(string(body))})
+	}
+	return entries, nil
+}
