@@ -20,17 +20,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must come. It is never slept.
+// patience is the time limit of a test's waits. Tests never sleep for it.
 const patience = 20 * time.Second
 
-// desk is what the sessions of one test share.
+// desk is shared by the sessions of one test.
 type desk struct {
-	mu    sync.Mutex // guards the following
-	calls []int      // how many commands each call of Serve got
+	mu    sync.Mutex // guards the fields below
+	calls []int      // the number of commands of each call of Serve
 
-	walks   atomic.Int64  // WALKs that were begun
-	closed  chan int64    // gets the ID of each session that is closed
-	busy    chan struct{} // BLOCK says here that it is being answered
+	walks   atomic.Int64  // WALKs that were started
+	closed  chan int64    // receives the ID of each session that is closed
+	busy    chan struct{} // receives a value when a BLOCK is being answered
 	proceed chan struct{} // BLOCK waits for this to be closed, or its context
 }
 
@@ -58,7 +58,7 @@ type clerk struct {
 	held    int
 }
 
-// Weigh: all commands wait, but for those whose names say otherwise.
+// Weigh: all commands wait, except those whose names say otherwise.
 func (c *clerk) Weigh(cmd [][]byte) (waits, long bool) {
 	switch strings.ToUpper(string(cmd[0])) {
 	case "LIGHT", "LIGHTBIG":
@@ -184,7 +184,7 @@ func command(words ...string) string {
 	return string(appendWords(nil, all))
 }
 
-// run is a server that listens.
+// run is a running server.
 type run struct {
 	t      testing.TB
 	server *Server
@@ -278,7 +278,7 @@ func newClient(t testing.TB, nc net.Conn) *client {
 	return &client{t: t, Conn: nc, r: bufio.NewReader(nc)}
 }
 
-// send writes, and lets a server that hung up in the middle be.
+// send writes. It ignores that the server closes the connection meanwhile.
 func (c *client) send(text string) {
 	_, _ = io.WriteString(c.Conn, text)
 }
@@ -293,8 +293,8 @@ func (c *client) expect(want string) {
 	}
 }
 
-// expectEnd reads exactly want and then the end of the connection, and closes
-// our side of it.
+// expectEnd reads exactly want and then the end of the connection, and closes the
+// client's side of it.
 func (c *client) expectEnd(want string) {
 	c.t.Helper()
 	got, err := io.ReadAll(c.r)
@@ -314,8 +314,8 @@ func (c *client) ping() {
 	c.expect("+PONG\r\n")
 }
 
-// expectCleanEnd is expectEnd that takes no reset for an end: a reset may eat
-// replies on their way.
+// expectCleanEnd is like expectEnd, but fails on a reset, which may destroy replies on
+// their way.
 func (c *client) expectCleanEnd(want string) {
 	c.t.Helper()
 	c.expect(want)
@@ -342,7 +342,7 @@ func receive[T any](t testing.TB, ch <-chan T) T {
 	}
 }
 
-// await spins until the condition holds, for what nothing else tells of.
+// await polls until the condition holds, for conditions without a notification.
 func await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !condition(); runtime.Gosched() {
@@ -359,7 +359,7 @@ func shorten(b []byte) string {
 	return string(b)
 }
 
-// capture collects what is logged during the test.
+// capture collects the log of the test.
 func capture(t *testing.T) func() string {
 	t.Helper()
 	var mu sync.Mutex // guards buf
