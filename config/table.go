@@ -9,27 +9,27 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// setting is a row of the table: all that flags, environment, settings file,
-// help and --print-config know about one setting.
+// setting is a row of the table: the properties of one setting for flags, environment,
+// settings file, help and --print-config.
 type setting struct {
 	name    string // the key in the settings file; a dot nests
 	group   string // the heading in help
-	initial string // the default, as a user would write it
-	// withRedis is the default with --redis, where that is another one.
+	initial string // the default, in the user's syntax
+	// withRedis is the default with --redis, if it differs.
 	withRedis string
-	usage     string // what it does, for help
+	usage     string // its effect, for help
 	value     value
 	from      from
 }
 
-// from says in which sources a setting may stand.
+// from is the set of sources in which a setting may be given.
 type from int
 
 const (
 	anywhere from = iota
 	// outsideFile is for the path of the settings file.
 	outsideFile
-	// flagsOnly is for what asks for another action than serving.
+	// flagsOnly is for settings that ask for another action than serving.
 	flagsOnly
 )
 
@@ -41,7 +41,7 @@ func (r *setting) env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(r.name, ".", "_"))
 }
 
-// settings is all of them, in the order of help and --print-config.
+// settings are all settings, in the order of help and --print-config.
 type settings []*setting
 
 // The headings of help.
@@ -54,7 +54,7 @@ const (
 	groupConfig  = "Settings"
 )
 
-// newTable returns the settings; reading a value changes s.
+// newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
 	return slices.Concat(listenSettings(s), limitsSettings(s), decisionSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
@@ -82,7 +82,7 @@ func listenSettings(s *Settings) settings {
 			usage: "the age, and up to a tenth more, at which a quiet connection is closed; 0 is never", value: duration(&s.MaxConnAge, 0, 7*24*time.Hour),
 		},
 		{
-			// The kernel counts to 32,767 seconds.
+			// The kernel's maximum is 32,767 seconds.
 			name: "tcp_keepalive", group: groupListen, initial: "5m",
 			usage: "how long a client is silent before the kernel asks for it; 0 is for ever", value: duration(&s.TCPKeepalive, 0, 9*time.Hour),
 		},
@@ -264,7 +264,7 @@ func configSettings(s *Settings) settings {
 	}
 }
 
-// find returns the setting that key yields word for, or nil.
+// find returns the setting for which key returns word, or nil.
 func (t settings) find(key func(*setting) string, word string) *setting {
 	for _, r := range t {
 		if key(r) == word {
@@ -274,8 +274,8 @@ func (t settings) find(key func(*setting) string, word string) *setting {
 	return nil
 }
 
-// keys returns what key yields for the settings that may stand in a source no
-// more special than most.
+// keys returns the results of key for the settings that may be given in a source up to
+// most.
 func (t settings) keys(key func(*setting) string, most from) []string {
 	var all []string
 	for _, r := range t {

@@ -55,7 +55,7 @@ func TestTableIsSound(t *testing.T) {
 		if serviceVariable.MatchString(r.env()) {
 			t.Errorf("%s looks like a variable that Kubernetes sets", r.env())
 		}
-		// readFlags tells a switch by its lack of an argument.
+		// readFlags recognizes a switch by its lack of an argument.
 		if isSwitch := r.initial == "false"; isSwitch != (r.value.arg == "") {
 			t.Errorf("%s: a switch takes no value, anything else does", r.name)
 		}
