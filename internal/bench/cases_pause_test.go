@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// pauseOutcome is a round in which each group's replies took so long, one in ten
-// of them without the store.
+// pauseOutcome is a round with the given latency of each group's replies, one in ten of
+// them without the store.
 func pauseOutcome(latencies ...time.Duration) *load.Outcome {
 	o := new(load.Outcome)
 	for _, latency := range latencies {

@@ -11,7 +11,7 @@ var fast = Plan{{ID: "paced", Rule: Paced, Capacity: 5, Every: 100 * time.Millis
 
 // TestPaced: units come back in time, not before.
 func TestPaced(t *testing.T) {
-	empty := func() *told { return tell(fast).check("-", 5, admitted("paced", 0)) }
+	empty := func() *testHistory { return newHistory(fast).check("-", 5, admitted("paced", 0)) }
 	for name, c := range map[string]struct {
 		after int64 // ms
 		a     Answer
@@ -38,10 +38,10 @@ func TestPaced(t *testing.T) {
 // TestSetBack: a bucket whose clock stepped back earns nothing until it is written, and
 // then at its rate: nothing more than if the clock had not stepped.
 func TestSetBack(t *testing.T) {
-	begin := func() *told { return tell(fast).check("-", 4, admitted("paced", 1)).over(SetBack) }
+	begin := func() *testHistory { return newHistory(fast).check("-", 4, admitted("paced", 1)).over(SetBack) }
 	peek := Call{Kind: Peek, Op: "-", Units: 1}
 	for name, c := range map[string]struct {
-		h    *told
+		h    *testHistory
 		want Verdict
 	}{
 		"earned nothing":           {begin().add(peek, admitted("paced", 0)), Explained},
@@ -60,7 +60,7 @@ func TestSetBack(t *testing.T) {
 }
 
 // wait lets some milliseconds pass.
-func (h *told) wait(ms int64) *told {
+func (h *testHistory) wait(ms int64) *testHistory {
 	h.at += ms * 1000
 	return h
 }
@@ -71,7 +71,7 @@ func TestPacedBuckets(t *testing.T) {
 	const unit, capacity = 100_000, 5
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		h := tell(Plan{{ID: "paced", Rule: Paced, Capacity: capacity, Every: unit * time.Microsecond}})
+		h := newHistory(Plan{{ID: "paced", Rule: Paced, Capacity: capacity, Every: unit * time.Microsecond}})
 		h.at += 10 * unit
 		full := h.at
 		for range 60 {
