@@ -14,7 +14,7 @@ var quotas = Plan{
 	{ID: "slots", Rule: Slots, Capacity: 2, Ops: []string{"work"}},
 }
 
-// told notes the history of a test, in which each operation takes a millisecond.
+// testHistory records the history of a test, in which each operation takes a millisecond.
 type testHistory struct {
 	History
 	at int64
@@ -31,7 +31,7 @@ func (h *testHistory) add(c Call, a Answer) *testHistory {
 	return h
 }
 
-// beside adds an operation beside the last one.
+// beside adds an operation concurrent with the last one.
 func (h *testHistory) beside(c Call, a Answer) *testHistory {
 	last := h.Operations[len(h.Operations)-1]
 	h.Operations = append(h.Operations, Operation{Client: 1, Call: c, Answer: a, Sent: last.Sent, Received: last.Received})
@@ -56,7 +56,7 @@ func withID(k Kind, op string, units int64, id string) Call {
 	return Call{Kind: k, Op: op, Units: units, ID: id}
 }
 
-// handMade are histories, those without an order with the answer that is wrong.
+// handMade are histories, those without an order with the wrong answer.
 var handMade = map[string]struct {
 	h     *testHistory
 	stuck string
@@ -143,8 +143,8 @@ var handMade = map[string]struct {
 	},
 }
 
-// TestHandMade: right and wrong answers are told from each other, and of the wrong ones
-// the one that is wrong is named, with no more than the state before it.
+// TestHandMade: right and wrong answers are distinguished, and a wrong answer is named,
+// with no more than the state before it.
 func TestHandMade(t *testing.T) {
 	for name, c := range handMade {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestHandMade(t *testing.T) {
 	}
 }
 
-// over adds what happens to a store for the whole of the time between two operations.
+// over adds an event of the store for the whole of the time between two operations.
 func (h *testHistory) over(k Kind) *testHistory { return h.add(Call{Kind: k}, Answer{Known: true}) }
 
 // TestLosses: a failover loses the last changes, no others, and the fewest are counted; a
@@ -199,8 +199,9 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestSlotsMove: while slots move the store may keep nothing of a check, and it is charged
-// again; that is counted. A reservation says whether it is kept.
+// TestSlotsMove: while hash slots move, the store may have no record of a check, which is
+// then charged again; that is counted. The answer to a reservation reports whether it is
+// recorded.
 func TestSlotsMove(t *testing.T) {
 	h := newHistory(quotas).add(withID(Check, "-", 3, "i"), lostAnswer).add(withID(Check, "-", 3, "i"), admitted("ten", 4))
 	h.SlotsMove = true
@@ -222,14 +223,14 @@ func TestDoubt(t *testing.T) {
 		h.check("-", 1, lostAnswer)
 	}
 	for i := range 200 {
-		h.check("-", 10, denied("ten", int64(1+i%2))) // 9 are taken, 8 are, 9 are
+		h.check("-", 10, denied("ten", int64(1+i%2))) // 9 are taken, then 8, then 9
 	}
 	if got := FindOrder(&h.History, 10*time.Millisecond); got.Verdict != Undecided {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestSaved: what has no order is saved with all of its operations, and drawn.
+// TestSaved: a history without an order is saved with all of its operations, and drawn.
 func TestSaved(t *testing.T) {
 	h := handMade["a refund that is lost"].h
 	path, summary, err := h.Save(t.TempDir())
@@ -248,7 +249,7 @@ from the states that were possible before it:
 	}
 }
 
-// TestOrderOfCalls: it makes no difference in which order the operations are noted.
+// TestOrderOfCalls: the order in which the operations are listed makes no difference.
 func TestOrderOfCalls(t *testing.T) {
 	h := handMade["slots are held until they are released"].h.History
 	h.Operations = slices.Clone(h.Operations)
