@@ -8,7 +8,7 @@ func pingCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.simple("PONG")
 	case 2:
 		s.out.bulk(string(args[1]))
-	default: // the table cannot say at most
+	default: // the table cannot express a maximum
 		s.out.error("ERR wrong number of arguments for 'ping' command")
 	}
 }

@@ -115,8 +115,8 @@ func newReference(tb testing.TB) *reference {
 	return r
 }
 
-// patience is the time limit of a test's waits.
-const patience = 20 * time.Second
+// testTimeout is the time limit of a test's waits.
+const testTimeout = 20 * time.Second
 
 // ask sends commands to a real server, each after the reply to the one before, on a
 // connection whose state is reset.
@@ -146,7 +146,7 @@ func (r *reference) exchange(node *redistest.Node, cmd [][]byte) (a answer, err 
 	if conn == nil {
 		return a, net.ErrClosed
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	out := fmt.Appendf(nil, "*%d\r\n", len(cmd))
 	for _, w := range cmd {
 		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(w), w)
@@ -207,7 +207,7 @@ func (r *reference) askable(cmd [][]byte) bool {
 	switch full {
 	case "client|reply": // which may have no reply, see the transcripts
 		return len(cmd) != 3 || !strings.EqualFold(string(cmd[2]), "OFF") && !strings.EqualFold(string(cmd[2]), "SKIP")
-	case "command|getkeys", "command|getkeysandflags": // of a command that only one knows
+	case "command|getkeys", "command|getkeysandflags": // of a command that only one side knows
 		return len(cmd) < 4 || r.askable(cmd[2:])
 	case "client|tracking": // to another client: there are others on each side
 		for i, word := range cmd[:len(cmd)-1] {
@@ -215,7 +215,7 @@ func (r *reference) askable(cmd [][]byte) bool {
 				return false
 			}
 		}
-	case "config|set": // it would be done
+	case "config|set": // it would change the server
 		return len(cmd) < 3 || string(cmd[2]) == "x" || string(cmd[2]) == "databases"
 	}
 	return true

@@ -40,7 +40,7 @@ func soon(t *testing.T, what string, do func()) {
 	go func() { defer close(done); do() }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatalf("%s does not return", what)
 	}
 }

@@ -48,7 +48,7 @@ func (c *canary) next(set, read *limit.Set) *limit.Set {
 	switch {
 	case c.share == 0:
 		return read
-	case read.Version == set.Version: // the file is again what it was
+	case read.Version == set.Version: // the file is unchanged again
 		c.held, c.why = "", ""
 		return set.WithoutTrial()
 	case read.Version == c.held, trial != nil && read.Version == trial.Version:

@@ -38,7 +38,7 @@ func (s *Settings) problems() []problem {
 		all = append(all, problem{"rollout_gate", "it is for limits in a table: say --limits dynamodb://TABLE, or --limits-canary for a file"})
 	}
 	if s.RolloutGate != "" && s.CellsTable == "" {
-		all = append(all, problem{"rollout_gate", "a proxy that takes a revision back tells the others by the table of cells: say --cells-table TABLE, which needs no cells"})
+		all = append(all, problem{"rollout_gate", "a proxy that takes a revision back reports it by the table of cells: say --cells-table TABLE, which needs no cells"})
 	}
 	if s.LimitsCanary > 0 && (s.Limits == "" || s.LimitsTable() != "") {
 		all = append(all, problem{"limits_canary", "it tries changes of a limits file, and there is none: those of a table are tried by limitgate rollout"})

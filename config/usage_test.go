@@ -18,7 +18,7 @@ func TestUsageTellsEverySetting(t *testing.T) {
 			continue
 		}
 		if strings.Contains(entry, r.env()) != (r.from != flagsOnly) {
-			t.Errorf("%s is not told right in: %s", r.env(), entry)
+			t.Errorf("%s is missing in: %s", r.env(), entry)
 		}
 		if r.from != flagsOnly && !strings.Contains(entry, "default "+r.initial) && r.initial != "" {
 			t.Errorf("the default %s is not in: %s", r.initial, entry)

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is the time limit of a test's waits. A test that passes never waits that long.
-const patience = 20 * time.Second
+// testTimeout is the time limit of a test's waits. A test that passes never waits that long.
+const testTimeout = 20 * time.Second
 
 // watched is a file under a running watcher.
 type watched struct {
@@ -42,7 +42,7 @@ func watch(t *testing.T, path string) *watched {
 			if err != nil {
 				t.Errorf("Run ended with %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Error("Run does not end")
 		}
 	})
@@ -58,7 +58,7 @@ func (f *watched) next() string {
 	select {
 	case content := <-f.reloads:
 		return content
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		f.t.Fatal("no reload")
 		return ""
 	}
@@ -290,7 +290,7 @@ func TestWatcherSeesChangeBeforeRun(t *testing.T) {
 	go func() { ended <- w.Run(ctx) }()
 	select {
 	case <-reloaded:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("a change between NewWatcher and Run is lost")
 	}
 	cancel()

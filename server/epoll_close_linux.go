@@ -81,7 +81,7 @@ func (c *epollConn) expired(now time.Time) {
 			return
 		}
 		c.close()
-	default: // none is set
+	default: // no deadline is set
 	}
 }
 

@@ -146,7 +146,7 @@ func (c *epollConn) onEvent(events uint32) {
 		c.onReadable()
 	case stateClosing:
 		c.onDiscard()
-	case stateReplying: // in a moment, in this round
+	case stateReplying: // later in this round
 	case stateWriting:
 		if events&(goneEvents|unix.EPOLLOUT) != 0 {
 			c.write()

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is the time limit of a test's waits. Tests never sleep for it.
-const patience = 20 * time.Second
+// testTimeout is the time limit of a test's waits. Tests never sleep for it.
+const testTimeout = 20 * time.Second
 
 // desk is shared by the sessions of one test.
 type desk struct {
@@ -124,7 +124,7 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 		case <-ctx.Done():
 			return append(out, "+CANCELLED\r\n"...), false
 		}
-	case "WALK": // takes as long as it may
+	case "WALK": // takes until its context ends
 		if ctx.Err() != nil {
 			return append(out, "-ERR not run\r\n"...), false
 		}
@@ -247,7 +247,7 @@ func (r *run) end() error {
 	select {
 	case err := <-r.result:
 		return err
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		r.t.Fatal("Run does not return")
 		return nil
 	}
@@ -271,7 +271,7 @@ func (r *run) dial() *client {
 
 func newClient(t testing.TB, nc net.Conn) *client {
 	t.Helper()
-	if err := nc.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
@@ -336,7 +336,7 @@ func receive[T any](t testing.TB, ch <-chan T) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("waited in vain")
 		panic("unreachable")
 	}
@@ -345,7 +345,7 @@ func receive[T any](t testing.TB, ch <-chan T) T {
 // await polls until the condition holds, for conditions without a notification.
 func await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); runtime.Gosched() {
+	for deadline := time.Now().Add(testTimeout); !condition(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}

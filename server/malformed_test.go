@@ -107,7 +107,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	const total, bound = 32 << 20, 24 << 20
 	r := start(t, Options{})
 	c := r.dial()
-	if err := c.SetDeadline(time.Now().Add(6 * patience)); err != nil { // a million commands take a busy machine some time
+	if err := c.SetDeadline(time.Now().Add(6 * testTimeout)); err != nil { // a million commands take a busy machine some time
 		t.Fatal(err)
 	}
 	// 27 bytes divide no buffer: there is always a command cut in two.

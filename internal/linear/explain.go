@@ -44,7 +44,7 @@ func Explain(h *History) (e Explanation, ok bool) {
 			e.Unanswered += boolToInt(!o.Known)
 		case o == stuck || o.Known && o.Received <= stuck.Received:
 			e.Smallest = append(e.Smallest, *o)
-		default: // its answer comes later, and makes no difference yet
+		default: // its answer arrives later, and makes no difference yet
 			o.Answer = Answer{}
 			e.Smallest = append(e.Smallest, *o)
 		}

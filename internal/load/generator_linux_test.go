@@ -257,7 +257,7 @@ func TestDialSaysWhatIsWrong(t *testing.T) {
 		"no keys":        {Addr: "127.0.0.1:1", Conns: 1},
 		"no connections": {Addr: "127.0.0.1:1", Keys: Hot(1)},
 		"no address":     {Addr: "localhost", Conns: 1, Keys: Hot(1)},
-		"nobody there":   {Addr: "127.0.0.1:1", Conns: 1, Keys: Hot(1)},
+		"no listener":    {Addr: "127.0.0.1:1", Conns: 1, Keys: Hot(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, err := Dial(Options{Targets: []Target{target}, Request: NewRequest("PING"), Pipeline: 1})

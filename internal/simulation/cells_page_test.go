@@ -16,8 +16,8 @@ func TestCells(t *testing.T) {
 		s := &cellScenarios[i]
 		t.Run(s.name, func(t *testing.T) {
 			bucket, window := playCells(t, s, bucketLimit, pageSeed), playCells(t, s, windowLimit, pageSeed)
-			s.judge(t, bucket)
-			s.judge(t, window)
+			s.check(t, bucket)
+			s.check(t, window)
 			out.row(s.row(bucket, window)...)
 			picture.panel(s, bucket, window)
 			if *show {

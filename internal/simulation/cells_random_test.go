@@ -36,7 +36,7 @@ func TestCellsOfAnySeed(t *testing.T) {
 			}
 			r.add(troubleEnds, func() { r.mend() })
 			r.run(anySeedEnds)
-			r.judgeParts(t)
+			r.checkParts(t)
 			if o := r.overAdmission(); o.last > 1+r.slack() || o.last < 0.9 {
 				t.Errorf("once all was well again %.4f times the limit was admitted", o.last)
 			}
@@ -75,8 +75,8 @@ func (r *cellsRun) mend() {
 	}
 }
 
-// judgeParts compares all that was admitted with the parts of the cells.
-func (r *cellsRun) judgeParts(t *testing.T) {
+// checkParts compares all that was admitted with the parts of the cells.
+func (r *cellsRun) checkParts(t *testing.T) {
 	t.Helper()
 	stride := max(r.stride(), second/2)
 	for begin := int64(0); begin+cellSpan <= r.now; begin += stride {
@@ -113,12 +113,12 @@ func TestPartsOfCells(t *testing.T) {
 	}
 	joined := r.join(4)
 	if part := joined.partOf(joined.proxies[0]); part != 0.2 {
-		t.Errorf("who joins has %v, want 0.2", part)
+		t.Errorf("the joining cell has %v, want 0.2", part)
 	}
 	r.forget(first)
 	r.look()
 	again := r.load(first.id, first.weight)
 	if part := first.partOf(&proxyOfCell{Catalog: again}); part != 0.05 {
-		t.Errorf("who was forgotten has %v, want 0.05", part)
+		t.Errorf("the forgotten cell has %v, want 0.05", part)
 	}
 }

@@ -53,8 +53,8 @@ func (r *cellsRun) overAdmission() (o overAdmission) {
 	return o
 }
 
-// judge checks the guarantees of a run.
-func (s *cellScenario) judge(t *testing.T, r *cellsRun) {
+// check checks the guarantees of a run.
+func (s *cellScenario) check(t *testing.T, r *cellsRun) {
 	t.Helper()
 	o, slack := r.overAdmission(), r.slack()
 	if o.most > s.bound+slack {

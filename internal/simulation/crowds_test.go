@@ -11,23 +11,23 @@ const shareInBin = crowd * binTime / float64(crowdFull/1000)
 
 // crowds are clients that wait in different ways.
 var crowds = []clients{
-	{name: "retry_after", wait: obedient, judge: judgeObedient},
-	{name: "exponential backoff", wait: doubling, judge: judgeDoubling},
-	{name: "exponential backoff with full jitter", wait: scattered, judge: judgeScattered},
+	{name: "retry_after", wait: obedient, check: checkObedient},
+	{name: "exponential backoff", wait: doubling, check: checkDoubling},
+	{name: "exponential backoff with full jitter", wait: scattered, check: checkScattered},
 }
 
 // clients are a crowd with a way of waiting.
 type clients struct {
 	name  string
 	wait  patience
-	judge func(*testing.T, *crowdResult)
+	check func(*testing.T, *crowdResult)
 }
 
 // mostCrowded bounds the number of retries in the fullest bin, as a multiple of the units
 // in a bin.
 const mostCrowded = 3
 
-func judgeObedient(t *testing.T, r *crowdResult) {
+func checkObedient(t *testing.T, r *crowdResult) {
 	if most, _ := r.first.shape(); float64(most) > mostCrowded*shareInBin {
 		t.Errorf("%d first retries in 10 ms, and units for %.1f", most, shareInBin)
 	}
@@ -37,9 +37,9 @@ func judgeObedient(t *testing.T, r *crowdResult) {
 	}
 }
 
-// judgeDoubling asserts that clients with equal waits retry together, so that the bound
+// checkDoubling asserts that clients with equal waits retry together, so that the bound
 // of the others proves something.
-func judgeDoubling(t *testing.T, r *crowdResult) {
+func checkDoubling(t *testing.T, r *crowdResult) {
 	if most, _ := r.first.shape(); float64(most) <= mostCrowded*shareInBin {
 		t.Errorf("only %d first retries in 10 ms", most)
 	}
@@ -48,9 +48,9 @@ func judgeDoubling(t *testing.T, r *crowdResult) {
 	}
 }
 
-// judgeScattered asserts the same of clients that ignore retry_after.
-func judgeScattered(t *testing.T, r *crowdResult) {
-	judgeDoubling(t, r)
+// checkScattered asserts the same of clients that ignore retry_after.
+func checkScattered(t *testing.T, r *crowdResult) {
+	checkDoubling(t, r)
 	if r.elapsed > 2*backoffFirst.Microseconds() {
 		t.Errorf("their first retries take %s", seconds(r.elapsed))
 	}

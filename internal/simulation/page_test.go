@@ -47,7 +47,7 @@ func TestClients(t *testing.T) {
 	bars := ""
 	for _, c := range crowds {
 		r := runCrowd(t, pageSeed, c.wait)
-		c.judge(t, &r)
+		c.check(t, &r)
 		out.row(c.row(&r)...)
 		bars += fmt.Sprintf("\nFirst retries of clients with %s:\n\n```\n%s```\n", c.name, r.first.bars())
 	}

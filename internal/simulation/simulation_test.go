@@ -14,7 +14,7 @@ func TestFleetOfAnySeed(t *testing.T) {
 	seed := storetest.Seed(t)
 	s := &scenarios[seed%uint64(len(scenarios))]
 	t.Log(s.name)
-	s.judge(t, play(t, s, seed))
+	s.check(t, play(t, s, seed))
 }
 
 // fleetTable runs all scenarios, checks them and returns the table.
@@ -25,7 +25,7 @@ func fleetTable(t *testing.T, seed uint64) table {
 		s := &scenarios[i]
 		t.Run(s.name, func(t *testing.T) {
 			f := play(t, s, seed)
-			s.judge(t, f)
+			s.check(t, f)
 			out.row(s.row(f)...)
 		})
 	}

@@ -18,14 +18,14 @@ const untilNormal = ioTime + decisionTime + int64(breaker.DefaultCooldown/time.M
 // hurts reports whether a tenant's shard is affected by the fault.
 func (s *scenario) hurts(t *tenant) bool { return s.begin != nil && (s.all || t.shard == hurt) }
 
-// judge checks the guarantees of a run.
-func (s *scenario) judge(t *testing.T, f *fleet) {
+// check checks the guarantees of a run.
+func (s *scenario) check(t *testing.T, f *fleet) {
 	t.Helper()
 	for _, tenant := range f.tenants {
 		if s.hurts(tenant) {
-			s.judgeHurt(t, f, tenant)
+			s.checkHurt(t, f, tenant)
 		} else {
-			judgeSpared(t, f, tenant)
+			checkSpared(t, f, tenant)
 		}
 		if tenant.kind == wide && tenant.denied > 0 {
 			t.Errorf("%s has more than it asks for, and was denied %d times", tenant.name, tenant.denied)
@@ -48,10 +48,10 @@ func (s *scenario) judge(t *testing.T, f *fleet) {
 	}
 }
 
-// judgeHurt compares a tenant of a hurt shard with its limit: the units that the store
+// checkHurt compares a tenant of a hurt shard with its limit: the units that the store
 // admitted, alone; those of the backstops, times the possible error of the count; and
 // both together with the ceiling.
-func (s *scenario) judgeHurt(t *testing.T, f *fleet, tenant *tenant) {
+func (s *scenario) checkHurt(t *testing.T, f *fleet, tenant *tenant) {
 	t.Helper()
 	capacity := float64(tenant.params.Capacity)
 	// The units of the last writes of the primary are admitted once more, with those that
@@ -72,8 +72,8 @@ func (s *scenario) judgeHurt(t *testing.T, f *fleet, tenant *tenant) {
 	}
 }
 
-// judgeSpared compares a tenant of any other shard with its result without a fault.
-func judgeSpared(t *testing.T, f *fleet, tenant *tenant) {
+// checkSpared compares a tenant of any other shard with its result without a fault.
+func checkSpared(t *testing.T, f *fleet, tenant *tenant) {
 	t.Helper()
 	if n := tenant.sources[limit.SourceBackstop]; n > 0 {
 		t.Errorf("%s: %d decisions by the backstop, on a shard that is well", tenant.name, n)

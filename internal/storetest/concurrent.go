@@ -101,7 +101,7 @@ func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
 			checkLeft(t, l, a.req, left)
 		}
 		for _, a := range differing(answers) {
-			a.req.ID = "" // that was answered
+			a.req.ID = "" // the one before was answered
 			takeRest(t, l, a, left)
 		}
 		if t.Failed() {
@@ -157,7 +157,7 @@ func unexplained(answers []answer, i int) string {
 // checkLeft checks the remaining units of the buckets of a request.
 func checkLeft(t *testing.T, l *limiter.Limiter, req limit.Request, left map[string]int64) {
 	t.Helper()
-	req.ID = "" // that was answered
+	req.ID = "" // the one before was answered
 	req.Cost = 1
 	var b limiter.Batch
 	b.Requests = append(b.Requests, req)

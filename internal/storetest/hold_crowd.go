@@ -83,7 +83,7 @@ func useSome(t *testing.T, l *limiter.Limiter, random *rand.Rand, tenant, id str
 	switch {
 	case !admitted:
 		return 0
-	case random.IntN(4) == 0: // vanished
+	case random.IntN(4) == 0: // never settled
 		return estimate
 	case random.IntN(4) == 0:
 		change, actual = limit.ChangeCancel, 0
@@ -142,7 +142,7 @@ func slotCrowd(t *testing.T, store limiter.Store) {
 		d := ask(l, req)
 		if !d.Allowed {
 			if d.RetryAfter > slotTime.Milliseconds() {
-				t.Errorf("nobody holds slot %d for longer than %s, and it is free in %d ms", i, slotTime, d.RetryAfter)
+				t.Errorf("slot %d is held for %s at most, and free in %d ms", i, slotTime, d.RetryAfter)
 			}
 			<-time.After(time.Duration(d.RetryAfter) * time.Millisecond)
 			d = ask(l, req)
