@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// There is one user, who may do everything.
+// There is one user, with all permissions.
 
 func aclWhoAmI(_ context.Context, s *Session, _ [][]byte) { s.out.bulk(defaultUser) }
 
@@ -38,7 +38,7 @@ func aclGetUser(_ context.Context, s *Session, args [][]byte) {
 	s.out.array(0)
 }
 
-// aclCat answers the categories, or the commands of one.
+// aclCat replies with the categories, or the commands of one category.
 func aclCat(_ context.Context, s *Session, args [][]byte) {
 	switch len(args) {
 	case 2:
@@ -60,7 +60,7 @@ var aclCategories = []string{
 	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
 }
 
-// categories returns those that a command is in.
+// categories returns the categories of a command.
 func (c *command) categories() []string {
 	out := []string{"slow"}
 	for _, f := range c.flags {

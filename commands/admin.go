@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// resetCommand answers how many buckets were forgotten.
+// resetCommand replies with the number of buckets removed.
 func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	if len(args) > 3 {
 		s.out.error("ERR wrong number of arguments for 'rl.reset' command")
@@ -46,8 +46,8 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	s.out.integer(n)
 }
 
-// refundCommand answers 1 when units were given back, and 0 when the tenant has no
-// bucket of its own for such a request, or the store is sick.
+// refundCommand replies 1 when units were refunded, and 0 when the tenant has no bucket
+// of its own for such a request, or the store is unavailable.
 func refundCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
 	complaint := costComplaint
@@ -66,7 +66,7 @@ func refundCommand(_ context.Context, s *Session, args [][]byte) {
 	s.out.integer(done)
 }
 
-// configCommand answers RL.CONFIG VERSION, RELOAD, PROMOTE, ABORT and SHARDS.
+// configCommand serves RL.CONFIG VERSION, RELOAD, PROMOTE, ABORT and SHARDS.
 func configCommand(_ context.Context, s *Session, args [][]byte) {
 	switch {
 	case len(args) == 2 && equalFold(args[1], "VERSION"):
@@ -99,7 +99,7 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// reply answers that something was done, or what was not, and why.
+// reply replies OK, or for an error with the text of not and the reason.
 func (s *Session) reply(not string, err error) {
 	if err != nil {
 		s.out.error("ERR " + not + ": " + strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -108,7 +108,7 @@ func (s *Session) reply(not string, err error) {
 	s.out.ok()
 }
 
-// topCommand answers a map: the buckets asked for most, and those that deny most.
+// topCommand replies with a map: the buckets requested most, and those that deny most.
 func topCommand(_ context.Context, s *Session, args [][]byte) {
 	n := int64(10)
 	if len(args) > 2 {
@@ -139,5 +139,5 @@ func topCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// helpCommand answers one line per command.
+// helpCommand replies with one line per command.
 func helpCommand(_ context.Context, s *Session, _ [][]byte) { s.out.raw(s.rendered().help) }

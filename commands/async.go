@@ -6,10 +6,10 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Start begins to answer a pipeline that is nothing but checks, without waiting
-// for the store: it arrived at since, or now if that is zero. It reports false,
-// having done nothing, for any other. Done is called with the token when the store
-// has answered.
+// Start starts to answer a pipeline that consists of checks, without waiting for the
+// store. The pipeline arrived at since, or now if that is zero. Start returns false,
+// without effect, for any other pipeline. It calls done with the token when the store has
+// replied.
 func (s *Session) Start(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
 	if s.tx != nil || s.replyMode != replyOn || len(cmds) > maxBatch || !isDecision(cmds[0]) {
 		return out, false, false
@@ -27,10 +27,10 @@ func (s *Session) Start(since time.Time, cmds [][][]byte, out []byte, done func(
 	return s.replies(), true, true
 }
 
-// Deadline returns when End is to be called at the latest.
+// Deadline returns the latest time for the call of Finish.
 func (s *Session) Deadline() time.Time { return s.batch.Deadline() }
 
-// Finish ends what Begin has begun. It reports false when Resume has to.
+// Finish finishes what Start has started. It returns false if FinishBlocking must do so.
 func (s *Session) Finish() (reply []byte, ok bool) {
 	if !s.h.opts.Limiter.Finish(&s.batch) {
 		return nil, false
@@ -38,7 +38,7 @@ func (s *Session) Finish() (reply []byte, ok bool) {
 	return s.replies(), true
 }
 
-// FinishBlocking ends what End could not. It may wait for the store.
+// FinishBlocking finishes what Finish could not. It may wait for the store.
 func (s *Session) FinishBlocking() (reply []byte) {
 	s.h.opts.Limiter.FinishBlocking(&s.batch)
 	return s.replies()
@@ -52,8 +52,8 @@ func (s *Session) replies() []byte {
 	return reply
 }
 
-// parseChecks makes the batch of commands that all ask for decisions and are
-// well-formed. If one is not the batch stays empty, and it reports false.
+// parseChecks fills the batch from commands that all ask for decisions and are
+// well-formed. If one is not, the batch stays empty and parseChecks returns false.
 func (s *Session) parseChecks(cmds [][][]byte) bool {
 	for _, args := range cmds {
 		if len(args) == 0 {

@@ -12,15 +12,15 @@ import (
 
 const (
 	checkName = "rl.check"
-	// maxBatch is how many checks of a pipeline are decided at a time: each
-	// batch has a deadline of its own, which the store must be able to meet
-	// however deep the pipeline is.
+	// maxBatch is the maximum number of checks of a pipeline that are decided at once.
+	// Each batch has a deadline of its own, which the store must be able to meet however
+	// deep the pipeline is.
 	maxBatch = 64
 )
 
-// decision appends the reply of RL.CHECK: allowed, limit, remaining,
-// retry_after_ms, reset_after_ms, limit_id, source; of so many elements, the others
-// of which follow.
+// decision appends the reply of RL.CHECK: allowed, limit, remaining, retry_after_ms,
+// reset_after_ms, limit_id, source. The reply has elements elements; the caller appends
+// the others.
 func (r *reply) decision(d *limit.Decision, elements int) {
 	allowed := int64(0)
 	if d.Allowed {
@@ -48,8 +48,8 @@ func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	s.writeDecisions(&s.batch)
 }
 
-// ParseRequest reads what stands behind RL.CHECK: tenant, op and ip, then a cost
-// and dimensions. The error is worded as the command words it.
+// ParseRequest parses the arguments of RL.CHECK: tenant, op and ip, then a cost and
+// dimensions. Errors have the text of the command's errors.
 func ParseRequest(words []string) (limit.Request, error) {
 	var req limit.Request
 	args := [][]byte{[]byte(checkName)}
@@ -68,8 +68,8 @@ func ParseRequest(words []string) (limit.Request, error) {
 
 const costComplaint = "ERR cost must be an integer between 1 and 2147483647"
 
-// options are what a command takes behind tenant, op, ip and cost, beside DIM, and
-// those given that say nothing of the request.
+// options are the options of a command after tenant, op, ip and cost, except DIM, and the
+// given ones that are not part of the request.
 type options struct {
 	takes   option
 	headers bool
@@ -84,9 +84,9 @@ const (
 	optionTTL
 )
 
-// parseCheck reads `tenant op ip [cost] { DIM name value | ID id | HEADERS }...` behind the
-// command's name into req and opts, which may be nil, and returns what is wrong with
-// it, or "". The request aliases args.
+// parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS }...`, the
+// arguments after the command's name, into req and opts, which may be nil. It returns an
+// error text, or "". The request aliases args.
 func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (complaint string) {
 	if complaint = parseSubject(args, req); complaint != "" {
 		return complaint
@@ -109,7 +109,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 	return s.parseOptions(rest, req, opts)
 }
 
-// looksNumeric tells a cost, however wrong, from an option's name.
+// looksNumeric distinguishes a cost, valid or not, from an option's name.
 func looksNumeric(arg []byte) bool {
 	return len(arg) == 0 || arg[0] >= '0' && arg[0] <= '9' || arg[0] == '-' || arg[0] == '+' || arg[0] == '.'
 }
@@ -139,12 +139,12 @@ func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
 	return ""
 }
 
-// isOption reports whether an argument is the word of an option.
+// isOption reports whether an argument is the name of an option.
 func isOption(arg []byte) bool {
 	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS") || equalFold(arg, "TTL")
 }
 
-// parseOptions reads options until the end.
+// parseOptions parses all remaining options.
 func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options) (complaint string) {
 	begin := len(s.dims)
 	for len(rest) > 0 && complaint == "" {
@@ -181,7 +181,7 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 	return ""
 }
 
-// setID reads ID id.
+// setID parses ID id.
 func setID(rest [][]byte, req *limit.Request) (complaint string) {
 	switch {
 	case len(rest) < 2:
@@ -216,8 +216,8 @@ func (s *Session) addDim(begin int, nameArg, valueArg []byte) (complaint string)
 	return ""
 }
 
-// parseCost reads a whole number from 1 to limit.MaxCost, written without sign
-// and leading zeros, as Redis reads integers.
+// parseCost parses an integer from 1 to limit.MaxCost, written without sign and leading
+// zeros, as Redis does.
 func parseCost(arg []byte) (int64, bool) {
 	if len(arg) == 0 || len(arg) > 10 || arg[0] == '0' {
 		return 0, false
@@ -232,6 +232,6 @@ func parseCost(arg []byte) (int64, bool) {
 	return n, n <= limit.MaxCost
 }
 
-// alias returns b as a string without copying it. The bytes belong to the
-// command and outlive the request, which is all that holds the string.
+// alias returns b as a string without copying it. The bytes belong to the command and
+// outlive the request, which alone references the string.
 func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -7,7 +7,7 @@ import (
 
 const clientNameComplaint = "ERR Client names cannot contain spaces, newlines or special characters."
 
-// maxClientName bounds what a client may call itself.
+// maxClientName is the maximum length of a client's name.
 const maxClientName = 256
 
 func validClientName(name []byte) bool {
@@ -64,8 +64,8 @@ func clientSetInfo(_ context.Context, s *Session, args [][]byte) {
 	s.out.ok()
 }
 
-// clientSwitch accepts ON and OFF of what makes no difference here: no client is
-// evicted, and there are no keys whose use is noted.
+// clientSwitch accepts ON and OFF of options without effect here: no client is evicted,
+// and there are no keys with a time of last use.
 func clientSwitch(_ context.Context, s *Session, args [][]byte) {
 	if !equalFold(args[2], "ON") && !equalFold(args[2], "OFF") {
 		s.out.error(syntaxError)
@@ -74,7 +74,7 @@ func clientSwitch(_ context.Context, s *Session, args [][]byte) {
 	s.out.ok()
 }
 
-// clientUnblock answers that the client was not blocked: none ever is.
+// clientUnblock replies that the client was not blocked: none ever is.
 func clientUnblock(_ context.Context, s *Session, args [][]byte) {
 	if len(args) > 4 {
 		s.out.error(subcommandError(args))
@@ -91,7 +91,8 @@ func clientUnblock(_ context.Context, s *Session, args [][]byte) {
 	s.out.integer(0)
 }
 
-// subcommandError is what Redis says where the table cannot say at most.
+// subcommandError is Redis' error for a wrong number of arguments that the table cannot
+// express as a maximum.
 func subcommandError(args [][]byte) string {
 	return "ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "'. Try " + strings.ToUpper(string(args[0])) + " HELP."
 }

@@ -2,17 +2,17 @@ package commands
 
 import "context"
 
-// replyMode says which replies the client does not want to hear, by CLIENT REPLY.
+// replyMode is the set of replies that the client has switched off, by CLIENT REPLY.
 type replyMode uint8
 
 const (
 	replyOn   replyMode = iota
-	replySkip           // that of the next command
-	replyOff            // any, until it says ON
+	replySkip           // no reply to the next command
+	replyOff            // no replies until CLIENT REPLY ON
 )
 
-// serveSilently serves a command whose reply is thrown away, unless it ends the
-// silence.
+// serveSilently serves a command and discards its reply, unless the command switches
+// replies on.
 func (s *Session) serveSilently(ctx context.Context, args [][]byte) {
 	s.decide()
 	mark := len(s.out.buf)

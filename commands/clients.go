@@ -28,7 +28,7 @@ func (h *Handler) open() []*Session {
 	return out
 }
 
-// count returns how many connections are open.
+// count returns the number of open connections.
 func (h *Handler) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,8 +42,8 @@ func (h *Handler) has(id int64) bool {
 	return h.sessions[id] != nil
 }
 
-// clientList answers CLIENT LIST [TYPE type] [ID id...], a line for each
-// connection, by id.
+// clientList serves CLIENT LIST [TYPE type] [ID id...]: a line for each connection, by
+// id.
 func clientList(_ context.Context, s *Session, args [][]byte) {
 	wanted := map[int64]bool(nil)
 	none := false
@@ -79,7 +79,7 @@ func clientList(_ context.Context, s *Session, args [][]byte) {
 	s.out.frame(begin)
 }
 
-// typeNormal is what all clients are.
+// typeNormal is the type of all clients.
 const typeNormal = "normal"
 
 func clientType(arg []byte) (kind string, ok bool) {
@@ -91,8 +91,8 @@ func clientType(arg []byte) (kind string, ok bool) {
 	return "", false
 }
 
-// clientKill answers CLIENT KILL addr (OK or an error) and CLIENT KILL with
-// filters (how many were killed).
+// clientKill serves CLIENT KILL addr (OK or an error) and CLIENT KILL with filters (the
+// number of connections killed).
 func clientKill(_ context.Context, s *Session, args [][]byte) {
 	rest := args[2:]
 	if len(rest) == 1 {
@@ -125,7 +125,7 @@ func (s *Session) killAddr(addr string) {
 	s.out.error("ERR No such client")
 }
 
-// killFilter says whom CLIENT KILL ends: all that is set must hold.
+// killFilter selects the connections that CLIENT KILL closes: all set fields must match.
 type killFilter struct {
 	id          int64
 	addr, laddr string

@@ -9,16 +9,16 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Cluster clients ask who owns which slot and connect there. The answer is one
-// node, this proxy, that owns them all: every proxy decides for every tenant.
+// Cluster clients ask which node owns which hash slot and connect there. The reply is one
+// node, this proxy, which owns them all: every proxy decides for every tenant.
 //
-// Its address is the one that the connection came in on. Where addresses are
-// translated in between, that is not the one that the client dialled, and no
-// server can know which that was: Options.Announce says it, or the client maps
-// addresses by itself.
+// The node's address is the one on which the connection came in. Behind address
+// translation it is not the address that the client dialled, which the server cannot
+// know. In that case Options.Announce has the address, or the client maps addresses
+// itself.
 
-// endpoint returns the host and port that the client is told. An empty host is
-// what Redis too says when it does not know: the one that the client dialled.
+// endpoint returns the host and port that clients receive. An empty host, as in Redis,
+// means the host that the client dialled.
 func (s *Session) endpoint() (host string, port int64) {
 	addr := s.h.opts.Announce
 	if addr == "" {
@@ -39,7 +39,7 @@ func clusterInfo(_ context.Context, s *Session, _ [][]byte) {
 		"cluster_stats_messages_received:0\r\ntotal_cluster_links_buffer_limit_exceeded:0\r\n", slots))
 }
 
-// slots is how many a cluster has.
+// slots is the number of hash slots of a cluster.
 const slots = 16384
 
 func clusterSlots(_ context.Context, s *Session, _ [][]byte) {
@@ -75,7 +75,7 @@ func clusterShards(_ context.Context, s *Session, _ [][]byte) {
 	s.out.pair("health", "online")
 }
 
-// clusterNodes says port 0 for the cluster bus: there is none.
+// clusterNodes reports port 0 for the cluster bus: there is none.
 func clusterNodes(_ context.Context, s *Session, _ [][]byte) {
 	host, port := s.endpoint()
 	s.out.text(fmt.Sprintf("%s %s:%d@0 myself,master - 0 0 0 connected 0-%d\n", s.h.runID, host, port, slots-1))
@@ -111,7 +111,7 @@ func clusterGetKeys(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// clusterReplicas answers that this node has none.
+// clusterReplicas replies that this node has none.
 func clusterReplicas(_ context.Context, s *Session, args [][]byte) {
 	if string(args[2]) != s.h.runID {
 		s.out.error("ERR Unknown node " + quote(args[2]))
@@ -120,11 +120,10 @@ func clusterReplicas(_ context.Context, s *Session, args [][]byte) {
 	s.out.array(0)
 }
 
-// clusterFlag is 1 although the mode is standalone. Cluster clients, of which
-// some versions insist on it, then find a cluster; and a client that decides by
-// the mode how to talk to us stays with the one address that it was given, which
-// works behind translated addresses too. The clients of a single server ask for
-// neither.
+// clusterFlag is 1 although the mode is standalone. Cluster clients, of which some
+// versions require it, then find a cluster. A client that chooses its protocol by the
+// mode keeps the one address that it was given, which also works behind address
+// translation. Clients of a single server read neither.
 const (
 	clusterFlag = 1
 	serverMode  = "standalone"

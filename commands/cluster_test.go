@@ -25,8 +25,8 @@ func serve(s *commands.Session, line string) string {
 	return string(reply)
 }
 
-// TestClusterAddress: a cluster client is told the address that its connection
-// came in on, unless another one is announced, in all the places that it may ask.
+// TestClusterAddress: a cluster client receives the address on which its connection came
+// in, unless another one is announced, from all commands that report it.
 func TestClusterAddress(t *testing.T) {
 	tests := []struct {
 		name, announce string

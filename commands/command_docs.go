@@ -2,7 +2,7 @@ package commands
 
 import "context"
 
-// commandCommand describes the whole table.
+// commandCommand serves COMMAND: a description of the whole table.
 func commandCommand(_ context.Context, s *Session, _ [][]byte) { s.out.raw(s.rendered().allInfo) }
 
 func commandCount(_ context.Context, s *Session, _ [][]byte) {
@@ -17,7 +17,7 @@ func commandList(_ context.Context, s *Session, args [][]byte) {
 		s.out.error(syntaxError)
 		return
 	case equalFold(rest[1], "MODULE"):
-		wanted = func(*command) bool { return false } // the commands are built in
+		wanted = func(*command) bool { return false } // there are no modules: the commands are built in
 	case equalFold(rest[1], "ACLCAT"):
 		wanted = func(c *command) bool { return c.in(rest[2]) }
 	case equalFold(rest[1], "PATTERN"):
@@ -88,7 +88,7 @@ func commandGetKeysAndFlags(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// keysOf finds the keys of a command, or says in Redis's words why not.
+// keysOf returns the keys of a command, or Redis' error if there are none.
 func (h *Handler) keysOf(args [][]byte) (c *command, keys [][]byte, complaint string) {
 	c = h.lookup(args[0])
 	if c != nil && c.subs != nil && len(args) > 1 {
@@ -108,7 +108,7 @@ func (h *Handler) keysOf(args [][]byte) (c *command, keys [][]byte, complaint st
 	return c, keys, ""
 }
 
-// keyFlags says what the command does to its keys.
+// keyFlags returns the flags of the accesses to the command's keys.
 func (c *command) keyFlags() []string {
 	for _, f := range c.flags {
 		if f == "write" || f == "admin" {
@@ -118,7 +118,7 @@ func (c *command) keyFlags() []string {
 	return []string{"RO"}
 }
 
-// commandInfo appends what COMMAND INFO says of a command.
+// commandInfo appends the entry of a command in COMMAND INFO.
 func (r *reply) commandInfo(c *command) {
 	r.array(10)
 	r.bulk(c.full)
@@ -140,7 +140,7 @@ func (r *reply) commandInfo(c *command) {
 	}
 	subs := c.sortedSubs()
 	if len(subs) == 0 {
-		r.set(0) // as Redis, although it is an array where there are some
+		r.set(0) // a set as in Redis, although an array if there are some
 		return
 	}
 	r.array(len(subs))
@@ -149,7 +149,7 @@ func (r *reply) commandInfo(c *command) {
 	}
 }
 
-// keySpec says where the keys are once more, in the form of Redis 7.
+// keySpec appends the positions of the keys again, in the format of Redis 7.
 func (r *reply) keySpec(c *command) {
 	last := c.keys.last
 	if last > 0 {
@@ -174,7 +174,7 @@ func (r *reply) keySpec(c *command) {
 	r.pair("limit", 0)
 }
 
-// docs appends what COMMAND DOCS says of commands.
+// docs appends the entries of commands in COMMAND DOCS.
 func (r *reply) docs(docs []*command) {
 	r.mapping(len(docs))
 	for _, c := range docs {

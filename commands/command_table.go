@@ -11,7 +11,7 @@ import (
 // RL.HELP.
 type row struct {
 	name    string // lower case
-	arity   int    // as Redis counts: with the name; negative for at least
+	arity   int    // as in Redis: with the name; negative for a minimum
 	group   string
 	flags   []string
 	usage   string // the arguments, see parseUsage
@@ -19,11 +19,11 @@ type row struct {
 	run     func(ctx context.Context, s *Session, args [][]byte)
 }
 
-// command is a row, and what follows from it.
+// command is a row with the values derived from it.
 type command struct {
 	row
-	full      string              // the name, of a subcommand behind its container's and |
-	subs      map[string]*command // of a container, else nil
+	full      string              // the name; of a subcommand with its container's and | in front
+	subs      map[string]*command // of a container, otherwise nil
 	arguments []argument
 	keys      keyRange
 	weight    weight
@@ -71,10 +71,10 @@ func newTable() map[string]*command {
 	return compile(append(rows, standardRows()...), subcommands())
 }
 
-// maxCommandName is longer than the name of any command, and of any subcommand.
+// maxCommandName is longer than the name of any command or subcommand.
 const maxCommandName = 16
 
-// named finds a command by its name in any case of letters.
+// named finds a command by its name, ignoring case.
 func named(table map[string]*command, name []byte) *command {
 	if len(name) > maxCommandName {
 		return nil
@@ -91,8 +91,8 @@ func named(table map[string]*command, name []byte) *command {
 
 func (h *Handler) lookup(name []byte) *command { return named(h.table, name) }
 
-// find returns the command or subcommand that answers args, or the error that
-// Redis has when there is none or the number of args is not right.
+// find returns the command or subcommand for args, or Redis' error if there is none or
+// the number of arguments is wrong.
 func (h *Handler) find(args [][]byte) (c *command, complaint string) {
 	c = h.lookup(args[0])
 	if c != nil && c.subs != nil && len(args) > 1 {
@@ -114,12 +114,12 @@ func (h *Handler) find(args [][]byte) (c *command, complaint string) {
 	return nil, "ERR " + complaint
 }
 
-// maxArgsQuoted bounds what the error of an unknown command repeats of its
-// arguments, in bytes, as in Redis.
+// maxArgsQuoted is the maximum number of bytes of arguments in the error for an unknown
+// command, as in Redis.
 const maxArgsQuoted = 128
 
-// unknownCommand words the error as Redis does: the name and the first
-// arguments, cut.
+// unknownCommand returns the error for an unknown command, as in Redis: the name and the
+// first arguments, truncated.
 func unknownCommand(args [][]byte) string {
 	var b strings.Builder
 	b.WriteString("ERR unknown command '")
@@ -137,7 +137,7 @@ func unknownCommand(args [][]byte) string {
 	return b.String()
 }
 
-// equalFold reports whether an argument is a word, in any case of letters.
+// equalFold reports whether an argument is a word, ignoring case.
 func equalFold(arg []byte, word string) bool {
 	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
 }

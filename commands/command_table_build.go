@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// compile makes the table of the rows.
+// compile builds the table from the rows.
 func compile(rows []row, subs map[string][]row) map[string]*command {
 	table := make(map[string]*command, len(rows))
 	for _, r := range rows {
@@ -35,18 +35,19 @@ func newCommand(r row, container *command) *command {
 	return c
 }
 
-// keyRange says which arguments are keys, as COMMAND INFO does; zeros for none.
+// keyRange is the positions of the arguments that are keys, as in COMMAND INFO; zeros for
+// none.
 type keyRange struct{ first, last, step int64 }
 
-// keysOf takes the first argument of a command for a key where it is always there
-// and says whose request it is: a cluster client then sends the command to the
-// node of that slot.
+// keysOf declares the first argument of a command as a key if it is always present and
+// names the tenant or the key of the request: a cluster client then sends the command to
+// the node of its hash slot.
 func keysOf(c *command, at int64) keyRange {
 	if len(c.arguments) == 0 || c.group == groupCluster {
 		return keyRange{}
 	}
 	a := &c.arguments[0]
-	if a.kind == "oneof" && a.name == "id" { // or the word ID, which any node may be asked by
+	if a.kind == "oneof" && a.name == "id" { // or the word ID: any node can serve the request
 		a = &a.within[0]
 	}
 	for a.kind == "block" && len(a.within) > 0 {
@@ -62,7 +63,7 @@ func keysOf(c *command, at int64) keyRange {
 	return keyRange{at, at, 1}
 }
 
-// of returns the keys among args, the command's name included.
+// of returns the keys among args, which include the command's name.
 func (k keyRange) of(args [][]byte) [][]byte {
 	if k.first == 0 || k.first >= int64(len(args)) {
 		return nil
@@ -87,7 +88,7 @@ func sorted(table map[string]*command) []*command {
 	return out
 }
 
-// names returns the full names of the commands and subcommands that are wanted.
+// names returns the full names of the commands and subcommands for which wanted is true.
 func (h *Handler) names(wanted func(*command) bool) []string {
 	var out []string
 	for _, c := range h.sorted() {
@@ -100,8 +101,8 @@ func (h *Handler) names(wanted func(*command) bool) []string {
 	return out
 }
 
-// byFullName finds a command, or a subcommand by its container's name, | and its
-// own.
+// byFullName finds a command by its name, or a subcommand by its container's name, | and
+// its own.
 func (h *Handler) byFullName(name []byte) *command { return byFullName(h.table, name) }
 
 func byFullName(table map[string]*command, name []byte) *command {

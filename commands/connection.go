@@ -8,7 +8,7 @@ func pingCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.simple("PONG")
 	case 2:
 		s.out.bulk(string(args[1]))
-	default: // the table cannot say at most
+	default: // the table cannot express a maximum
 		s.out.error("ERR wrong number of arguments for 'ping' command")
 	}
 }
@@ -32,7 +32,7 @@ func selectCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// authCommand answers as a Redis without a password does.
+// authCommand replies as a Redis without a password does.
 func authCommand(_ context.Context, s *Session, args [][]byte) {
 	switch {
 	case len(args) > 3:
@@ -40,7 +40,7 @@ func authCommand(_ context.Context, s *Session, args [][]byte) {
 	case len(args) == 2:
 		s.out.error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 	case string(args[1]) == defaultUser:
-		s.out.ok() // the default user needs no password, so any will do
+		s.out.ok() // the default user needs no password and accepts any
 	default:
 		s.out.error("WRONGPASS invalid username-password pair or user is disabled.")
 	}
@@ -48,7 +48,7 @@ func authCommand(_ context.Context, s *Session, args [][]byte) {
 
 const defaultUser = "default"
 
-// helloCommand chooses the protocol version and introduces the server.
+// helloCommand sets the protocol version and replies with the properties of the server.
 func helloCommand(_ context.Context, s *Session, args [][]byte) {
 	resp3, rest := s.out.resp3, args[1:]
 	if len(rest) > 0 {
@@ -93,7 +93,7 @@ func protocol(resp3 bool) int {
 	return 2
 }
 
-// helloOptions reads [AUTH user password] [SETNAME name].
+// helloOptions parses [AUTH user password] [SETNAME name].
 func helloOptions(rest [][]byte) (name []byte, complaint string) {
 	for len(rest) > 0 {
 		switch {

@@ -5,25 +5,26 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// dialect is one of the ways to ask for a decision, and to be answered. Commands of
-// these forms that follow each other are decided as one batch.
+// dialect is a syntax of requests for a decision, and the format of the reply.
+// Consecutive commands of all dialects are decided as one batch.
 type dialect uint8
 
 const (
 	dialectCheck     dialect = iota // RL.CHECK
-	dialectRedisCell                // CL.THROTTLE, as redis-cell has it
-	dialectGCRA                     // GCRA, as Redis had it before the release of 8.8
-	dialectThrottle                 // THROTTLE, as throttlecrab has it
+	dialectRedisCell                // CL.THROTTLE of redis-cell
+	dialectGCRA                     // GCRA of Redis before the release of 8.8
+	dialectThrottle                 // THROTTLE of throttlecrab
 	dialectReserve                  // RL.RESERVE
 	dialectAcquire                  // RL.ACQUIRE
 	dialectHeaders                  // RL.CHECK with HEADERS
 )
 
-// dialectNames are the commands' names in lower case, but for those that options of a
-// command make.
+// dialectNames are the commands' names in lower case, except of dialects that an option
+// of a command selects.
 var dialectNames = [...]string{dialectCheck: checkName, dialectRedisCell: "cl.throttle", dialectGCRA: "gcra", dialectThrottle: "throttle", dialectReserve: "rl.reserve", dialectAcquire: "rl.acquire"}
 
-// dialectOf returns the form of a command that asks for a decision, without allocating.
+// dialectOf returns the dialect of a command that asks for a decision, without
+// allocating.
 func dialectOf(name []byte) (dialect, bool) {
 	for f, known := range dialectNames {
 		if isName(name, known) {
@@ -42,7 +43,7 @@ func isDecision(args [][]byte) bool {
 	return ok
 }
 
-// isName reports whether a word is a name in lower case, in any case of letters.
+// isName reports whether a word is a name in lower case, ignoring the word's case.
 func isName(word []byte, name string) bool {
 	if len(word) != len(name) {
 		return false
@@ -58,8 +59,8 @@ func isName(word []byte, name string) bool {
 	return true
 }
 
-// parse reads a command of a form into req, which aliases args, and returns the form
-// of its answer, and what is wrong with it, or "". A cost of 0 asks for a look only.
+// parse parses a command of a dialect into req, which aliases args. It returns the
+// dialect of the reply, and an error text, or "". A cost of 0 is a peek.
 func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer dialect, complaint string) {
 	switch f {
 	case dialectRedisCell:
@@ -84,7 +85,7 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 	return f, complaint
 }
 
-// add adds a request to the batch. Where it is malformed, or takes nothing, what came
+// add adds a request to the batch. If the request is malformed, or a peek, the batch
 // before it is answered first.
 func (s *Session) add(f dialect, args [][]byte) {
 	if len(s.batch.Requests) == maxBatch {
@@ -115,7 +116,7 @@ func (s *Session) decide() {
 	s.writeDecisions(&s.batch)
 }
 
-// writeDecisions writes the replies of a batch, each in its form.
+// writeDecisions writes the replies of a batch, each in its dialect.
 func (s *Session) writeDecisions(b *limiter.Batch) {
 	for i := range b.Decisions {
 		switch d := &b.Decisions[i]; s.dialects[i] {

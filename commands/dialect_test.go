@@ -14,10 +14,10 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// dialectStart is when the tests of dialects begin.
+// dialectStart is the time at which the tests of dialects start.
 var dialectStart = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// dialect is a session whose clock the test sets.
+// dialect is a session with a clock set by the test.
 type dialect struct {
 	t   *testing.T
 	now time.Time
@@ -35,8 +35,8 @@ func newDialect(t *testing.T) *dialect {
 	return d
 }
 
-// at sends a line some milliseconds after the start, and returns the reply: the
-// numbers of an array, or the line of an error.
+// at sends a line some milliseconds after the start, and returns the reply: the numbers
+// of an array, or the line of an error.
 func (d *dialect) at(ms int64, line string) string {
 	d.now = dialectStart.Add(time.Duration(ms) * time.Millisecond)
 	reply, _, _ := d.s.Serve(context.Background(), words(line), nil)
@@ -45,9 +45,9 @@ func (d *dialect) at(ms int64, line string) string {
 	return strings.ReplaceAll(text, ":", "")
 }
 
-// TestCellTable is the table with which redis-cell tests itself (src/cell/mod.rs,
-// it_rate_limits, version 0.5.0), in whole seconds as its command answers them: a
-// bucket of 5 that refills by one a second.
+// TestCellTable is the table of redis-cell's own test (src/cell/mod.rs, it_rate_limits,
+// version 0.5.0), in whole seconds as in the replies of its command: a bucket of 5 that
+// refills by one a second.
 func TestCellTable(t *testing.T) {
 	d := newDialect(t)
 	for i, row := range []struct {
@@ -107,7 +107,7 @@ func TestDialectsGolden(t *testing.T) {
 	}
 }
 
-// TestDialectErrors: each dialect refuses what its own server does, in its words.
+// TestDialectErrors: each dialect rejects the same as its own server, with its texts.
 func TestDialectErrors(t *testing.T) {
 	const cellUsage = "-Cell error Usage cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
 	for line, want := range map[string]string{
@@ -147,10 +147,10 @@ func TestDialectErrors(t *testing.T) {
 	}
 }
 
-// TestDialectDefects: what users of the originals suffer from does not happen here.
+// TestDialectDefects: known defects of the originals do not occur here.
 func TestDialectDefects(t *testing.T) {
 	d := newDialect(t)
-	// Rates above 1000/s are exact, and never more remains than the limit.
+	// Rates above 1000/s are exact, and remaining is never more than the limit.
 	for i := range 6001 {
 		reset := 1
 		if i == 6000 {

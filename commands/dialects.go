@@ -10,24 +10,23 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// maxInlineLimits bounds the limits that are kept compiled which came with requests:
-// services use a handful. At some 600 bytes each this is 2 MB.
+// maxInlineLimits is the maximum number of inline limits that are kept compiled: services
+// use a handful. At about 600 bytes each this is 2 MB.
 const maxInlineLimits = 4096
 
-// inlineLimits compiles the limits that come with requests in the dialects of other
-// limiters, and remembers them: requests that bring the same limit are decided in
-// one call. Any number of goroutines may use it.
+// inlineLimits compiles and caches the inline limits of the dialects of other limiters:
+// requests with the same limit are decided in one call. It is safe for concurrent use.
 type inlineLimits struct {
 	known *lru.Cache[inlineKey, *limit.Limit]
 }
 
-// inlineKey says what a limit is: count units in period microseconds, and capacity.
+// inlineKey identifies a limit: count units in period microseconds, and capacity.
 type inlineKey struct{ count, period, capacity int64 }
 
 func newInlineLimits() *inlineLimits {
 	known, err := lru.New[inlineKey, *limit.Limit](maxInlineLimits)
 	if err != nil {
-		panic(err) // of a size that is not positive
+		panic(err) // lru.New fails only for a size that is not positive
 	}
 	return &inlineLimits{known}
 }
@@ -44,8 +43,8 @@ func (o *inlineLimits) limit(key inlineKey) (*limit.Limit, error) {
 	return l, err
 }
 
-// fill makes a request of a key, a limit and a quantity, or returns what is wrong.
-// A quantity that no bucket can hold is denied as any other that does not fit.
+// fill sets req from a key, a limit and a quantity, or returns an error. A quantity
+// larger than any bucket is denied like any other that does not fit.
 func (o *inlineLimits) fill(req *limit.Request, key []byte, of inlineKey, quantity int64) error {
 	l, err := o.limit(of)
 	if err != nil {
@@ -55,21 +54,22 @@ func (o *inlineLimits) fill(req *limit.Request, key []byte, of inlineKey, quanti
 	return nil
 }
 
-// maxQuantity is more than any bucket holds, and still counted exactly.
+// maxQuantity is larger than any bucket, and still counted exactly.
 const maxQuantity = limit.MaxCapacity + 1
 
 const (
 	second = 1_000_000 // in microseconds
-	// maxSeconds is the longest period in seconds that is told apart from longer ones:
-	// it is beyond what a limit can have, and does not overflow.
+	// maxSeconds is the longest period in seconds that is distinguished from longer ones:
+	// it exceeds the maximum of a limit, and does not overflow.
 	maxSeconds = math.MaxInt64 / second
 )
 
-// capacityOf returns what a bucket with a burst holds: one more, as the first request
-// is none of the burst. The largest burst has no successor, and is refused as it is.
+// capacityOf returns the capacity of a bucket with a burst: one more, as the first
+// request is not part of the burst. The largest burst has no successor, and is rejected
+// unchanged.
 func capacityOf(burst int64) int64 { return max(burst, burst+1) }
 
-// validKey reports whether a key may be one: 1 to limit.MaxKeyBytes of any bytes.
+// validKey reports whether a key is valid: 1 to limit.MaxKeyBytes of any bytes.
 func validKey(key []byte) bool { return len(key) > 0 && len(key) <= limit.MaxKeyBytes }
 
 const (
@@ -77,8 +77,9 @@ const (
 	redisCellZeroRate = "Cell error: Zero rates are not supported"
 )
 
-// parseRedisCell reads CL.THROTTLE key max_burst count period [quantity], with the errors
-// of redis-cell 0.5.0. What that computes wrongly is an error here: negative numbers.
+// parseRedisCell parses CL.THROTTLE key max_burst count period [quantity], with the
+// errors of redis-cell 0.5.0. Negative numbers, which redis-cell miscomputes, are an
+// error here.
 func (o *inlineLimits) parseRedisCell(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) != 5 && len(args) != 6 {
 		return redisCellUsage
@@ -106,8 +107,8 @@ func (o *inlineLimits) parseRedisCell(args [][]byte, req *limit.Request) (compla
 	return ""
 }
 
-// redisCell appends the reply of CL.THROTTLE and of GCRA: limited, limit, remaining, and in
-// seconds when to retry, -1 where that is no question, and when it is full.
+// redisCell appends the reply of CL.THROTTLE and of GCRA: limited, limit, remaining, and
+// in seconds the time until a retry, -1 if there is none to wait for, and until full.
 func (r *reply) redisCell(d *limit.Decision) {
 	limited, retry := int64(0), int64(-1)
 	if !d.Allowed {
@@ -124,13 +125,13 @@ func (r *reply) redisCell(d *limit.Decision) {
 	r.integer(ceilSeconds(d.ResetAfter))
 }
 
-// ceilSeconds turns milliseconds into seconds, rounded up.
+// ceilSeconds converts milliseconds to seconds, rounded up.
 func ceilSeconds(ms int64) int64 { return (ms + 999) / 1000 }
 
-// maxGCRAPeriod is beyond the longest period that GCRA takes, in seconds.
+// maxGCRAPeriod exceeds the longest period that GCRA accepts, in seconds.
 const maxGCRAPeriod = 1e12
 
-// parseGCRA reads GCRA key max_burst tokens_per_period period [TOKENS count], with the
+// parseGCRA parses GCRA key max_burst tokens_per_period period [TOKENS count], with the
 // errors that the command had in Redis.
 func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) < 5 || len(args) > 7 {
@@ -173,7 +174,7 @@ func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint s
 	return ""
 }
 
-// gcraNumber reads a whole number from 1.
+// gcraNumber parses an integer from 1.
 func gcraNumber(arg []byte, name string) (n int64, complaint string) {
 	n, err := strconv.ParseInt(alias(arg), 10, 64)
 	switch {
@@ -186,7 +187,7 @@ func gcraNumber(arg []byte, name string) (n int64, complaint string) {
 	}
 }
 
-// parseThrottle reads THROTTLE key max_burst count_per_period period [quantity], with
+// parseThrottle parses THROTTLE key max_burst count_per_period period [quantity], with
 // the errors of throttlecrab 0.4.
 func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) != 5 && len(args) != 6 {
@@ -211,8 +212,8 @@ func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (complai
 }
 
 // throttle appends the reply of THROTTLE: allowed, limit, remaining, and in whole
-// seconds, cut off, reset and when to retry. Its reset is that of throttlecrab: when
-// it would be full again, and what all units but two take to refill.
+// seconds, truncated, reset and retry. Reset is that of throttlecrab: the time until the
+// bucket is full again, plus the time in which all units but two refill.
 func (r *reply) throttle(d *limit.Decision, req *limit.Request) {
 	allowed, retry := int64(1), int64(0)
 	p := &req.Inline.Params
@@ -230,8 +231,8 @@ func (r *reply) throttle(d *limit.Decision, req *limit.Request) {
 	r.integer(retry / 1000)
 }
 
-// delCommand forgets buckets, as those users do who reset one, and answers how many
-// there were.
+// delCommand removes buckets, for clients that reset a limit with DEL, and replies with
+// their number.
 func delCommand(ctx context.Context, s *Session, args [][]byte) {
 	n := int64(0)
 	for _, key := range args[1:] {

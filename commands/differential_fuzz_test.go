@@ -7,17 +7,16 @@ import (
 	"testing"
 )
 
-// maxFuzzWords and maxFuzzBytes keep what is compared to what clients would send.
+// maxFuzzWords and maxFuzzBytes limit the comparison to the sizes that clients send.
 const (
 	maxFuzzWords = 12
 	maxFuzzBytes = 1024
 )
 
-// FuzzAgainstRedis compares the kind of our replies with that of a real server's.
-// A command is the lines of the first argument, and behind them the words that the
-// second one picks out of all that the conversations and odd words have. Only what
-// both sides know is sent, or neither does: nothing that could harm the server, or
-// that waits.
+// FuzzAgainstRedis compares the types of the replies with those of a real server. A
+// command is the lines of the first argument, followed by the words that the second one
+// selects from all conversations and odd words. A command is sent only if both sides know
+// it, or neither does, and if it can neither harm the server nor wait.
 func FuzzAgainstRedis(f *testing.F) {
 	r := newReference(f)
 	var vocabulary [][]byte

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// deliberate are the replies that are of another kind than those of Redis.
+// deliberate are the replies of another type than those of Redis.
 var deliberate = []struct {
 	pattern, reason string
 }{
@@ -28,10 +28,10 @@ func isDeliberate(cmd [][]byte) bool {
 	return false
 }
 
-// wordedAlike are the errors that are the same to the letter.
+// wordedAlike matches the errors that are identical to Redis'.
 var wordedAlike = regexp.MustCompile(`^ERR (unknown command|unknown subcommand|wrong number of arguments)`)
 
-// compare reports how our reply is of another kind than theirs.
+// compare describes how the type of our reply differs from theirs.
 func compare(cmd [][]byte, ours, theirs answer) string {
 	switch {
 	case ours.kind != theirs.kind || ours.null != theirs.null:
@@ -48,8 +48,8 @@ func compare(cmd [][]byte, ours, theirs answer) string {
 	return ""
 }
 
-// plain reports whether an error may repeat the words of a command as they are:
-// ours escapes what cannot be printed, and repeats no more than 64 bytes of one.
+// plain reports whether an error may repeat the words of a command unchanged: Limitgate
+// escapes unprintable bytes, and repeats at most 64 bytes of a word.
 func plain(cmd [][]byte) bool {
 	for _, w := range cmd {
 		if len(w) > 64 || bytes.ContainsFunc(w, func(c rune) bool { return c < 0x20 || c > 0x7e }) {
@@ -73,13 +73,13 @@ func (r *reference) check(tb testing.TB, cmds ...[][]byte) {
 	}
 }
 
-// oddWords are put behind every command, in every number from 0 to 4.
+// oddWords are appended to every command, in every number from 0 to 4.
 var oddWords = []string{
 	"x", "", "0", "-1", "007", "+1", "1.5", "16384", "9223372036854775807", "99999999999999999999", "ON", "yes", "default",
 	"\xff\x00\r\n'\"", "*", "[", strings.Repeat("long ", 20),
 }
 
-// TestAgainstRedis holds the standard commands to a real server.
+// TestAgainstRedis compares the standard commands with a real server.
 func TestAgainstRedis(t *testing.T) {
 	r := newReference(t)
 	t.Run("odd words", func(t *testing.T) { testOddWords(t, r) })
@@ -88,8 +88,8 @@ func TestAgainstRedis(t *testing.T) {
 	t.Run("info", func(t *testing.T) { testInfo(t, r) })
 }
 
-// testOddWords: whatever is behind the commands that we answer, the reply is of the
-// kind that Redis has for it.
+// testOddWords: whatever words follow a command of Limitgate, the reply has the type of
+// Redis' reply.
 func testOddWords(t *testing.T, r *reference) {
 	sent := 0
 	for full := range r.ours {
@@ -112,7 +112,7 @@ func testOddWords(t *testing.T, r *reference) {
 					sent++
 					r.check(t, cmd)
 				}
-				if word == "x" && n > 0 { // and behind what is not one of its subcommands
+				if word == "x" && n > 0 { // and after a word that is not one of its subcommands
 					r.checkUnknown(t, cmd[0], n)
 				}
 			}
@@ -123,8 +123,7 @@ func testOddWords(t *testing.T, r *reference) {
 	}
 }
 
-// checkUnknown compares what is said of a subcommand and of a command that nobody
-// knows.
+// checkUnknown compares the errors for an unknown subcommand and an unknown command.
 func (r *reference) checkUnknown(t *testing.T, name []byte, n int) {
 	t.Helper()
 	cmd := [][]byte{name, []byte("nope")}
@@ -136,8 +135,8 @@ func (r *reference) checkUnknown(t *testing.T, name []byte, n int) {
 	r.check(t, cmd)
 }
 
-// conversations are commands as clients send them, and the mistakes that are not
-// made by putting any word behind any command.
+// conversations are commands as clients send them, and the mistakes that testOddWords
+// does not cover.
 var conversations = []string{
 	`PING ; PING "" ; ECHO "" ; TIME ; ROLE ; DBSIZE ; QUIT`,
 	`HELLO ; HELLO 3 ; HELLO 2 SETNAME me ; CLIENT GETNAME ; HELLO 4 ; HELLO 3 SETNAME ; HELLO 3 SETNAME "a b" ; HELLO 3 AUTH default ; HELLO 3 AUTH nobody x ; HELLO 3 AUTH default x SETNAME n ; RESET ; CLIENT GETNAME`,
@@ -170,14 +169,14 @@ func testConversations(t *testing.T, r *reference) {
 				t.Errorf("%q cannot be compared", cmd)
 			}
 		}
-		if strings.HasPrefix(line, "nope") { // SUBSCRIBE is not answered at all, as nope is not
+		if strings.HasPrefix(line, "nope") { // SUBSCRIBE is not implemented, like nope
 			cmds = append(cmds[:3], cmds[4:]...)
 		}
 		r.check(t, cmds...)
 	}
 }
 
-// testParts: what replies are made of has the form that it has in Redis.
+// testParts: the parts of replies have the same type as in Redis.
 func testParts(t *testing.T, r *reference) {
 	for _, line := range []string{
 		"HELLO 3", "ROLE", "TIME", "ACL GETUSER default", "ACL LIST", "CLIENT TRACKINGINFO", "CLUSTER SLOTS", "CLUSTER SHARDS", "MEMORY STATS",
@@ -192,8 +191,8 @@ func testParts(t *testing.T, r *reference) {
 	}
 }
 
-// misfit says where our reply has a part that theirs has not, or has in another
-// form; theirs may have more.
+// misfit describes a part of our reply that theirs does not have, or has with another
+// type; theirs may have more.
 func misfit(where string, ours, theirs answer) string {
 	if ours.kind != theirs.kind {
 		return fmt.Sprintf("%s: ours is %v, theirs %v", where, ours, theirs)
@@ -226,8 +225,8 @@ func misfit(where string, ours, theirs answer) string {
 	return ""
 }
 
-// testInfo: what is read from INFO has the name that it has in Redis,
-// and the value where that must be the same.
+// testInfo: the fields of INFO that clients read have their names in Redis, and the same
+// value where that is required.
 func testInfo(t *testing.T, r *reference) {
 	fields := func(a answer) map[string]string {
 		all := map[string]string{}

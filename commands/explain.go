@@ -8,7 +8,7 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// explainCommand answers a map: the decision, and every limit considered.
+// explainCommand replies with a map: the decision, and every limit considered.
 func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
 	if complaint := s.parseCheck(args, &req, nil); complaint != "" {
@@ -89,8 +89,8 @@ func originOf(l *limit.Limit) string {
 	}
 }
 
-// limitsCommand answers a map: version, source and the limits, all of them or
-// those of one tenant.
+// limitsCommand replies with a map: version, source and the limits, all of them or those
+// of one tenant.
 func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if len(args) > 2 {
 		s.out.error("ERR wrong number of arguments for 'rl.limits' command")

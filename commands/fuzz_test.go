@@ -12,9 +12,9 @@ var decisions = []string{
 	"rl.commit", "Rl.Cancel", "RL.RENEW", "RL.RELEASE",
 }
 
-// FuzzDecisions sends any words to each command that asks for a decision, alone and
-// behind a check: none of them may fail in the program, each is answered once, and what
-// it is told is a decision or an error.
+// FuzzDecisions sends any words to each command that asks for a decision, alone and after
+// a check: none of them may panic, and each gets exactly one reply, which is a decision
+// or an error.
 func FuzzDecisions(f *testing.F) {
 	for _, words := range []string{
 		"acme\x00GET\x00192.0.2.1\x001\x00DIM\x00user\x00u1\x00ID\x00a\x00HEADERS", "k\x004\x001\x001\x00-1",
@@ -49,7 +49,7 @@ func FuzzDecisions(f *testing.F) {
 	})
 }
 
-// replyBehind returns what stands behind the first decision of seven elements.
+// replyBehind returns the bytes after the first decision of seven elements.
 func replyBehind(replies []byte) []byte {
 	rest := replies
 	for range 1 + 5 + 2 + 2 { // lines

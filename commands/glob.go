@@ -1,8 +1,8 @@
 package commands
 
-// glob reports whether text matches a pattern as Redis reads them, in any case of
-// letters: * ? [a-z] [^a] and \x. It goes back to the last * only, which is
-// enough, so that no pattern takes longer than its length times the text's.
+// glob reports whether text matches a pattern in Redis' syntax, ignoring case: * ? [a-z]
+// [^a] and \x. It backtracks to the last * only, which is sufficient, so that no pattern
+// takes longer than its length times the text's.
 func glob(pattern []byte, text string) bool {
 	p, t := 0, 0
 	star, resume := -1, 0
@@ -30,7 +30,7 @@ func glob(pattern []byte, text string) bool {
 	return p == len(pattern)
 }
 
-// globOne matches one byte, and returns where the pattern goes on.
+// globOne matches one byte, and returns where the pattern continues.
 func globOne(pattern []byte, p int, b byte) (next int, ok bool) {
 	switch c := pattern[p]; {
 	case c == '?':
@@ -44,8 +44,8 @@ func globOne(pattern []byte, p int, b byte) (next int, ok bool) {
 	}
 }
 
-// globClass matches what follows a bracket. One that is not closed ends with the
-// pattern.
+// globClass matches the class after a bracket. A class without a closing bracket ends
+// with the pattern.
 func globClass(pattern []byte, p int, b byte) (next int, ok bool) {
 	b = lower(b)
 	not := p < len(pattern) && pattern[p] == '^'

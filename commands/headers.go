@@ -6,12 +6,11 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// headers appends ready-made HTTP header fields for a decision, as a flat list of
-// names and values: RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-
-// headers-10, their forerunners RateLimit-Limit, -Remaining and -Reset, and for what
-// is denied and may be tried again Retry-After of RFC 9110. Quota and window are those
-// of the rate; what remains is never told to be more than the quota. Without a limit
-// the list is empty.
+// headers appends HTTP header fields for a decision, as a flat list of names and values:
+// RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers-10, their
+// predecessors RateLimit-Limit, -Remaining and -Reset, and for a denied request that may
+// be retried Retry-After of RFC 9110. Quota and window are those of the rate; remaining
+// is never reported as more than the quota. Without a limit the list is empty.
 func (r *reply) headers(d *limit.Decision) {
 	if d.Binding == nil || d.Binding.Action != limit.ActionLimit {
 		r.array(0)
@@ -43,8 +42,8 @@ func (r *reply) headers(d *limit.Decision) {
 	}
 }
 
-// windowSeconds returns the window of a limit: its period, of a calendar day 24 hours
-// and of a month 30 days.
+// windowSeconds returns the window of a limit: its period; 24 hours for a calendar day
+// and 30 days for a month.
 func windowSeconds(l *limit.Limit) int64 {
 	const day = 24 * 3600
 	switch l.Rate.Calendar {

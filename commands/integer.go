@@ -2,14 +2,14 @@ package commands
 
 import "strconv"
 
-// What Redis says of arguments in many commands.
+// Redis' errors for arguments of many commands.
 const (
 	syntaxError  = "ERR syntax error"
 	notAnInteger = "ERR value is not an integer or out of range"
 )
 
-// parseInteger reads a number as Redis does: digits, a minus if it is below zero,
-// no plus and no zeros in front.
+// parseInteger parses a number as Redis does: digits, a minus if it is negative, no plus
+// and no leading zeros.
 func parseInteger(arg []byte) (int64, bool) {
 	digits := arg
 	if len(digits) > 1 && digits[0] == '-' {

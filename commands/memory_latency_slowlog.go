@@ -5,8 +5,8 @@ import (
 	"runtime/metrics"
 )
 
-// MEMORY, LATENCY and SLOWLOG in the small: people and monitors try them, and
-// what they would like to know is on /metrics.
+// Minimal MEMORY, LATENCY and SLOWLOG: people and monitors try them. The figures that
+// they look for are on /metrics.
 
 // memoryInUse returns how many bytes the process got from the system and uses.
 func memoryInUse() int64 {
@@ -21,7 +21,7 @@ func memoryStats(_ context.Context, s *Session, _ [][]byte) {
 	s.out.pair("keys.count", 0)
 }
 
-// memoryUsage answers that there is no such key.
+// memoryUsage replies that there is no such key.
 func memoryUsage(_ context.Context, s *Session, args [][]byte) {
 	for rest := args[3:]; len(rest) > 0; rest = rest[2:] {
 		if len(rest) < 2 || !equalFold(rest[0], "SAMPLES") {
@@ -66,7 +66,7 @@ func slowlogGet(_ context.Context, s *Session, args [][]byte) {
 	s.out.array(0)
 }
 
-// nothing answers an empty array, and nothingNamed an empty map.
+// nothing replies with an empty array, and nothingNamed with an empty map.
 func nothing(_ context.Context, s *Session, _ [][]byte) { s.out.array(0) }
 
 func nothingNamed(_ context.Context, s *Session, _ [][]byte) { s.out.mapping(0) }

@@ -5,22 +5,22 @@ import (
 	"iter"
 )
 
-// queuedCommands are the commands between MULTI and EXEC, in one string: of each command the
-// number of its words, and of each word its length and its bytes, the numbers as varints. A
-// transaction of a thousand checks is a fifth as large so as with a slice for every word, and
-// has no pointers for the garbage collector to follow.
+// queuedCommands are the commands between MULTI and EXEC, in one string: of each command
+// the number of its words, and of each word its length and its bytes, the numbers as
+// varints. A transaction of a thousand checks takes a fifth of the memory of a slice for
+// every word, and has no pointers for the garbage collector to follow.
 //
 // The zero value is empty.
 type queuedCommands struct {
 	encoded []byte
 	count   int
-	words   int // of the command that has most
+	words   int // of the command with the most words
 }
 
 // size returns how many bytes the commands occupy.
 func (q *queuedCommands) size() int { return cap(q.encoded) }
 
-// add adds a copy of a command, and reports false when there is no room.
+// add adds a copy of a command, and returns false when there is no room.
 func (q *queuedCommands) add(args [][]byte) bool {
 	size := binary.MaxVarintLen32
 	for _, a := range args {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzQueuedCommands: commands come back from a queue as they were, and after the queue has
-// refused one. A byte of 0xff ends a word and one of 0xfe a command.
+// FuzzQueuedCommands: a queue returns commands unchanged, also after it has rejected one.
+// A byte of 0xff ends a word and one of 0xfe a command.
 func FuzzQueuedCommands(f *testing.F) {
 	f.Add([]byte("RL.CHECK\xfftenant\xff\xff-\xfePING\xfe\xfe"))
 	f.Add(bytes.Repeat([]byte("\xff\xff\xfe"), maxQueued+1))

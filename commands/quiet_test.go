@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/commands"
 )
 
-// TestQuietSessionIsSmall: sessions that once decided deep pipelines keep nothing of
+// TestQuietSessionIsSmall: sessions that once decided deep pipelines keep no memory of
 // them.
 func TestQuietSessionIsSmall(t *testing.T) {
 	h := newHandler(t, false)
@@ -19,7 +19,7 @@ func TestQuietSessionIsSmall(t *testing.T) {
 	}
 	heap := func() int64 {
 		var m runtime.MemStats
-		runtime.GC() // twice, as a pool forgets by the second
+		runtime.GC() // twice, as a pool is emptied by the second
 		runtime.GC()
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
@@ -30,7 +30,7 @@ func TestQuietSessionIsSmall(t *testing.T) {
 		serveAll(t, s, words("PING"))
 		sessions = append(sessions, s)
 	}
-	serveAll(t, sessions[0], slices.Clone(pipeline)) // the buckets
+	serveAll(t, sessions[0], slices.Clone(pipeline)) // creates the buckets
 	before := heap()
 	for _, s := range sessions {
 		serveAll(t, s, pipeline)
@@ -43,7 +43,8 @@ func TestQuietSessionIsSmall(t *testing.T) {
 	}
 }
 
-// TestHeld: what MULTI keeps is counted, at what it costs, until it is let go.
+// TestHeld: commands queued by MULTI are counted at the memory they take, until they are
+// dropped.
 func TestHeld(t *testing.T) {
 	for _, end := range []string{"EXEC", "DISCARD", "RESET", "nonsense", "CLIENT REPLY OFF"} {
 		s := newSession(t, false)

@@ -1,7 +1,7 @@
 package commands
 
-// standardRows are the commands of Redis that clients and monitors send, and those
-// that people try.
+// standardRows are the commands of Redis that clients and monitors send, and those that
+// people try.
 func standardRows() []row {
 	fast := []string{"fast"}
 	return []row{

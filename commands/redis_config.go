@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// redisSettings are the settings that clients, exporters and redis-benchmark ask
-// for, where they are the same everywhere.
+// redisSettings are the settings that clients, exporters and redis-benchmark read, with
+// values that do not depend on the proxy.
 var redisSettings = map[string]string{
 	"appendonly":             "no",
 	"cluster-enabled":        "yes",
@@ -20,14 +20,14 @@ var redisSettings = map[string]string{
 	"slave-read-only":        "yes",
 }
 
-// newSettings joins them with those of this proxy.
+// newSettings merges redisSettings with the settings of this proxy.
 func newSettings(own map[string]string) map[string]string {
 	all := maps.Clone(redisSettings)
 	maps.Copy(all, own)
 	return all
 }
 
-// configGet answers the settings that match any of the patterns, as a map.
+// configGet replies with the settings that match any of the patterns, as a map.
 func configGet(_ context.Context, s *Session, args [][]byte) {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(s.h.settings)) {
@@ -41,7 +41,8 @@ func configGet(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// configSet refuses: settings come from flags, the environment and the file.
+// configSet replies with an error: settings come from flags, the environment and the
+// file.
 func configSet(_ context.Context, s *Session, args [][]byte) {
 	if len(args)%2 != 0 {
 		s.out.error(syntaxError)

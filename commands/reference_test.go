@@ -78,7 +78,7 @@ func readAnswer(r *bufio.Reader) (a answer, err error) {
 	return a, err
 }
 
-// reference is real servers and ours.
+// reference is the real servers and a Limitgate handler.
 type reference struct {
 	tb            testing.TB
 	alone, owning *redistest.Node // the second is a cluster of one
@@ -87,8 +87,8 @@ type reference struct {
 	conns         map[*redistest.Node]net.Conn
 }
 
-// newReference starts what everything is compared with: a server alone, and a
-// cluster of one for the commands that only a cluster answers.
+// newReference starts the servers for the comparison: a single server, and a cluster of
+// one for the commands that only a cluster serves.
 func newReference(tb testing.TB) *reference {
 	tb.Helper()
 	r := &reference{
@@ -115,14 +115,14 @@ func newReference(tb testing.TB) *reference {
 	return r
 }
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+// testTimeout is the time limit of a test's waits.
+const testTimeout = 20 * time.Second
 
-// ask sends commands to a real server, each when the one before is answered, on a
-// connection that knows nothing of earlier ones.
+// ask sends commands to a real server, each after the reply to the one before, on a
+// connection whose state is reset.
 func (r *reference) ask(tb testing.TB, node *redistest.Node, protocol int, cmds [][][]byte) (all []answer) {
 	tb.Helper()
-	if _, err := r.exchange(node, words("RESET")[0]); err != nil { // there is none yet, or it was ended
+	if _, err := r.exchange(node, words("RESET")[0]); err != nil { // there is no connection yet, or it was closed
 		conn, err := net.Dial("tcp", node.Addr)
 		if err != nil {
 			tb.Fatal(err)
@@ -146,7 +146,7 @@ func (r *reference) exchange(node *redistest.Node, cmd [][]byte) (a answer, err 
 	if conn == nil {
 		return a, net.ErrClosed
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	out := fmt.Appendf(nil, "*%d\r\n", len(cmd))
 	for _, w := range cmd {
 		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(w), w)
@@ -167,7 +167,7 @@ func (r *reference) hangUp() {
 	}
 }
 
-// serve answers the same by a session of ours.
+// serve passes the same commands to a session of Limitgate.
 func (r *reference) serve(tb testing.TB, protocol int, cmds [][][]byte) (all []answer) {
 	tb.Helper()
 	s := r.handler.NewSession(commands.Peer{ID: 1, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}})
@@ -185,8 +185,8 @@ func (r *reference) serve(tb testing.TB, protocol int, cmds [][][]byte) (all []a
 	return all
 }
 
-// fullName returns what COMMAND LIST calls a command that has this name, as far as
-// either side knows it.
+// fullName returns the name of the command in COMMAND LIST, as far as either side knows
+// it.
 func (r *reference) fullName(cmd [][]byte) string {
 	name := strings.ToLower(string(cmd[0]))
 	if len(cmd) > 1 {
@@ -198,7 +198,7 @@ func (r *reference) fullName(cmd [][]byte) string {
 }
 
 // askable reports whether a command may be sent to the real server, and its reply
-// compared: it is one that both know, or neither.
+// compared: both sides know it, or neither.
 func (r *reference) askable(cmd [][]byte) bool {
 	full := r.fullName(cmd)
 	if strings.Contains(string(cmd[0]), "|") || r.theirs[full] != r.ours[full] {
@@ -207,7 +207,7 @@ func (r *reference) askable(cmd [][]byte) bool {
 	switch full {
 	case "client|reply": // which may have no reply, see the transcripts
 		return len(cmd) != 3 || !strings.EqualFold(string(cmd[2]), "OFF") && !strings.EqualFold(string(cmd[2]), "SKIP")
-	case "command|getkeys", "command|getkeysandflags": // of a command that only one knows
+	case "command|getkeys", "command|getkeysandflags": // of a command that only one side knows
 		return len(cmd) < 4 || r.askable(cmd[2:])
 	case "client|tracking": // to another client: there are others on each side
 		for i, word := range cmd[:len(cmd)-1] {
@@ -215,7 +215,7 @@ func (r *reference) askable(cmd [][]byte) bool {
 				return false
 			}
 		}
-	case "config|set": // it would be done
+	case "config|set": // it would change the server
 		return len(cmd) < 3 || string(cmd[2]) == "x" || string(cmd[2]) == "databases"
 	}
 	return true

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// rendered has the long replies that are the same each time, in one version of the
-// protocol: their commands are pipelined by the thousand by clients that do not read.
+// rendered holds the long constant replies, in one version of the protocol: clients that
+// do not read pipeline their commands by the thousand.
 type rendered struct {
 	info, docs map[*command][]byte // of each command and subcommand
 	allInfo    []byte
@@ -15,12 +15,12 @@ type rendered struct {
 	help       []byte
 }
 
-// newRendered returns a function that makes the replies at its first call.
+// newRendered returns a function that renders the replies at its first call.
 func (h *Handler) newRendered(resp3 bool) func() *rendered {
 	return sync.OnceValue(func() *rendered { return h.render(resp3) })
 }
 
-// rendered returns the replies in the version of the protocol that the client speaks.
+// rendered returns the replies in the client's version of the protocol.
 func (s *Session) rendered() *rendered {
 	if s.out.resp3 {
 		return s.h.resp3()
@@ -31,7 +31,7 @@ func (s *Session) rendered() *rendered {
 // raw appends encoded RESP.
 func (r *reply) raw(b []byte) { r.buf = append(r.buf, b...) }
 
-// parts appends an aggregate of parts behind its header, unless that is too long.
+// parts appends an aggregate of parts after its header, unless that is too long.
 func (r *reply) parts(parts [][]byte, header func(n int)) {
 	size := 0
 	for _, p := range parts {
@@ -47,7 +47,7 @@ func (r *reply) parts(parts [][]byte, header func(n int)) {
 	}
 }
 
-// infos appends what COMMAND says of commands.
+// infos appends the reply of COMMAND for these commands.
 func (r *reply) infos(all []*command) {
 	r.array(len(all))
 	for _, c := range all {
@@ -55,7 +55,7 @@ func (r *reply) infos(all []*command) {
 	}
 }
 
-// help appends one line for each command of ours.
+// help appends one line for each command of Limitgate.
 func (r *reply) help(all []*command) {
 	var lines []string
 	for _, c := range all {
@@ -66,7 +66,7 @@ func (r *reply) help(all []*command) {
 	r.bulks(lines)
 }
 
-// render makes the replies.
+// render renders the replies.
 func (h *Handler) render(resp3 bool) *rendered {
 	made := &rendered{info: map[*command][]byte{}, docs: map[*command][]byte{}}
 	part := func(write func(*reply)) []byte {

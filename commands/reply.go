@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// reply appends RESP to a buffer, in the version of the protocol that the
-// client speaks. The wire format is that of redis.io/docs/latest/develop/
-// reference/protocol-spec.
+// reply appends RESP to a buffer, in the client's version of the protocol. The wire
+// format is that of redis.io/docs/latest/develop/reference/protocol-spec.
 type reply struct {
 	buf   []byte
 	resp3 bool
@@ -23,7 +22,7 @@ func (r *reply) integer(n int64) { r.number(':', n) }
 
 func (r *reply) array(n int) { r.number('*', int64(n)) }
 
-// mapping begins a map of n pairs, which RESP2 knows as an array of 2n.
+// mapping begins a map of n pairs, in RESP2 an array of 2n.
 func (r *reply) mapping(n int) {
 	if r.resp3 {
 		r.number('%', int64(n))
@@ -32,7 +31,7 @@ func (r *reply) mapping(n int) {
 	r.array(2 * n)
 }
 
-// set begins a set of n members, which RESP2 knows as an array.
+// set begins a set of n members, in RESP2 an array.
 func (r *reply) set(n int) {
 	if r.resp3 {
 		r.number('~', int64(n))
@@ -47,7 +46,7 @@ func (r *reply) bulk(s string) {
 	r.buf = append(r.buf, '\r', '\n')
 }
 
-// text is a bulk string that RESP3 marks as plain text.
+// text appends a bulk string, marked as plain text in RESP3.
 func (r *reply) text(s string) {
 	if !r.resp3 {
 		r.bulk(s)
@@ -59,7 +58,7 @@ func (r *reply) text(s string) {
 	r.buf = append(r.buf, '\r', '\n')
 }
 
-// frame makes a text of what was appended since the buffer had a length.
+// frame turns the bytes from begin on into a text.
 func (r *reply) frame(begin int) {
 	n := len(r.buf) - begin
 	header := reply{resp3: r.resp3}
@@ -89,8 +88,8 @@ func (r *reply) null() {
 	r.buf = append(r.buf, "$-1\r\n"...)
 }
 
-// error appends an error. Text begins with its code word; what users sent must
-// have gone through quote.
+// error appends an error. Text begins with its code word; client data in it must have
+// been passed through quote.
 func (r *reply) error(text string) {
 	r.buf = append(r.buf, '-')
 	for i := range len(text) {
@@ -124,11 +123,11 @@ func (r *reply) pair(name string, value any) {
 	}
 }
 
-// maxQuoted bounds what an error repeats of a client's bytes.
+// maxQuoted is the maximum number of a client's bytes that an error repeats.
 const maxQuoted = 64
 
-// quote returns at most 64 bytes of what a client sent, with everything but
-// printable ASCII escaped.
+// quote returns at most 64 bytes of client data, with everything but printable ASCII
+// escaped.
 func quote(b []byte) string {
 	cut := len(b) > maxQuoted
 	if cut {

@@ -38,7 +38,7 @@ func zeroCommand(_ context.Context, s *Session, _ [][]byte) { s.out.integer(0) }
 
 func okCommand(_ context.Context, s *Session, _ [][]byte) { s.out.ok() }
 
-// infoCommand answers the sections that clients and people read.
+// infoCommand replies with the sections that clients and people read.
 func infoCommand(_ context.Context, s *Session, args [][]byte) {
 	var b strings.Builder
 	for _, sec := range infoSections {
@@ -57,7 +57,7 @@ func infoCommand(_ context.Context, s *Session, args [][]byte) {
 	s.out.text(b.String())
 }
 
-// infoSections are those that clients and exporters read something of.
+// infoSections are the sections from which clients and exporters read.
 var infoSections = []struct {
 	name  string
 	write func(*Session, *strings.Builder)

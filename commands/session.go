@@ -10,14 +10,14 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// Limits says which limits are in use and can load them anew.
+// Limits reports which limits are in use and reloads them.
 type Limits interface {
 	// Status describes the limits in use.
 	Status() LimitsStatus
 	// Reload loads the limits again. The error is a sentence for the operator.
 	Reload() error
-	// Promote has limits that are tried on some tenants decide for all of them, and Abort
-	// for none. The error is a sentence for the operator.
+	// Promote applies limits on trial to all tenants, and Abort ends the trial. The error
+	// is a sentence for the operator.
 	Promote() error
 	Abort() error
 }
@@ -26,9 +26,9 @@ type Limits interface {
 type LimitsStatus struct {
 	Version string
 	Source  string // where they come from
-	Trial   string // what is tried on some of the tenants, or ""
+	Trial   string // description of the limits on trial, or ""
 	Loaded  time.Time
-	// Error says why a newer version could not be loaded; it is empty while the
+	// Error is the reason why a newer version could not be loaded; it is empty while the
 	// newest one is in use.
 	Error string
 }
@@ -38,35 +38,34 @@ type Options struct {
 	Limiter *limiter.Limiter
 	Limits  Limits
 	Version string // of this program
-	Store   string // what it decides on: "memory", "redis" or "cluster"
+	Store   string // the store: "memory", "redis" or "cluster"
 	Now     func() time.Time
-	// Shards tells of the masters of the store; nil stands for none.
+	// Shards describes the masters of the store; nil means none.
 	Shards func() []Shard
-	// Announce is the host:port that cluster clients are told; empty is the
-	// address that their connection came in on.
+	// Announce is the host:port that cluster clients receive; if it is empty they receive
+	// the address on which their connection came in.
 	Announce string
-	// Settings are values for CONFIG GET, by the names that Redis has for them,
-	// beside those that are the same everywhere.
+	// Settings are values for CONFIG GET, by their names in Redis, in addition to those
+	// that do not depend on the proxy.
 	Settings map[string]string
 }
 
-// Shard is what there is to tell of one master of the store.
+// Shard describes one master of the store.
 type Shard struct {
 	Addr    string
 	Breaker string // "closed", "open" or "half_open"
 	Error   string // why the last call failed, or ""
-	// NextProbe is in how long the next call is let through to an open one.
+	// NextProbe is the time until an open breaker lets the next call through.
 	NextProbe time.Duration
 }
 
-// Handler makes sessions and knows the ones that are open. Any number of
-// goroutines may use it.
+// Handler creates sessions and holds the open ones. It is safe for concurrent use.
 type Handler struct {
 	opts     Options
 	table    map[string]*command
 	settings map[string]string // for CONFIG GET
 	started  time.Time
-	runID    string // of 40 digits, as a cluster's node has
+	runID    string // 40 digits, like the id of a cluster's node
 
 	mu       sync.Mutex // guards sessions
 	sessions map[int64]*Session
@@ -92,8 +91,8 @@ func NewHandler(opts Options) *Handler {
 	return h
 }
 
-// Session answers the commands of one connection. It belongs to one goroutine;
-// the fields under mu may be read by others.
+// Session answers the commands of one connection. It belongs to one goroutine; other
+// goroutines may read the fields under mu.
 type Session struct {
 	h           *Handler
 	id          int64
@@ -101,15 +100,15 @@ type Session struct {
 	local       string
 	kill        func()
 	created     time.Time
-	*scratch    // nil while nothing is answered
+	*scratch    // nil while no command is answered
 	out         reply
 	quit        bool
-	tx          *transaction // between MULTI and EXEC, else nil
+	tx          *transaction // between MULTI and EXEC, otherwise nil
 	replyMode   replyMode
-	replyForced bool // the command that is answered is answered in spite of hush
+	replyForced bool // the present command is answered whatever the reply mode
 	tracked     tracking
 
-	mu      sync.Mutex // guards what CLIENT LIST tells of a session
+	mu      sync.Mutex // guards the fields that CLIENT LIST reads
 	name    string
 	libName string
 	libVer  string
@@ -122,7 +121,7 @@ type Session struct {
 type Peer struct {
 	ID          int64
 	Addr, Local net.Addr
-	// Kill closes the connection; any goroutine may call it.
+	// Kill closes the connection. It is safe for concurrent use.
 	Kill func()
 }
 
@@ -142,7 +141,7 @@ func (h *Handler) NewSession(p Peer) *Session {
 	return s
 }
 
-// Close forgets the session.
+// Close removes the session from its handler.
 func (s *Session) Close() {
 	s.h.mu.Lock()
 	delete(s.h.sessions, s.id)
@@ -150,18 +149,18 @@ func (s *Session) Close() {
 }
 
 // largeReply is the size from which the reply to a pipeline is sent before it is
-// continued: what waits for a client that does not read is this and one reply more.
+// continued: for a client that does not read, this and one more reply are held.
 const largeReply = 64 << 10
 
-// maxReply bounds the reply to one command that is made of parts, as that to EXEC is:
-// some answer much more than they take. Decisions are small and always given.
+// maxReply is the maximum size of the reply to one command that consists of parts, such
+// as EXEC: for some commands the reply is much larger than the request. Decisions are
+// small and always written.
 const maxReply = 256 << 10
 
-// Serve answers cmds in order, appending to out, and returns how many. Checks that
-// follow each other are decided as one batch. It stops before a command that is heavier
-// than the first, behind a long one, and where the reply is large before one that
-// is no decision, since decisions are small. With quit the connection ends after the
-// reply.
+// Serve answers cmds in order, appending to out, and returns their number. Consecutive
+// checks are decided as one batch. Serve stops before a command that is heavier than the
+// first, after a long one, and, once the reply is large, before a command that is not a
+// decision, since decisions are small. With quit the connection ends after the reply.
 func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply []byte, served int, quit bool) {
 	s.out.buf = out
 	s.takeScratch()
@@ -173,7 +172,7 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 				break
 			}
 			if first != light && !isDecision(args) {
-				runtime.Gosched() // others may have less to do
+				runtime.Gosched() // lets goroutines with less to do run first
 			}
 		}
 		switch {
@@ -195,13 +194,13 @@ func (s *Session) Serve(ctx context.Context, cmds [][][]byte, out []byte) (reply
 	return reply, served, s.quit
 }
 
-// stopsBefore reports whether a command is for another call of Serve than one that
-// began with a command of a weight.
+// stopsBefore reports whether a command must not be served in a call of Serve that began
+// with a command of weight first.
 func (s *Session) stopsBefore(first weight, args [][]byte) bool {
 	return first == long || s.weigh(args) > first || len(s.out.buf) >= largeReply && !isDecision(args)
 }
 
-// serve answers one command, or keeps it for EXEC.
+// serve answers one command, or queues it for EXEC.
 func (s *Session) serve(ctx context.Context, args [][]byte) {
 	if s.tx == nil || !s.queue(args) {
 		s.answer(ctx, args)
@@ -218,7 +217,7 @@ func (s *Session) answer(ctx context.Context, args [][]byte) {
 	s.run(ctx, args)
 }
 
-// recordLastCommand remembers the last command for CLIENT LIST.
+// recordLastCommand records the last command for CLIENT LIST.
 func (s *Session) recordLastCommand(cmds [][][]byte) {
 	if len(cmds) == 0 || len(cmds[len(cmds)-1]) == 0 {
 		return
@@ -233,10 +232,10 @@ func (s *Session) recordLastCommand(cmds [][][]byte) {
 	s.mu.Unlock()
 }
 
-// errHungUp answers a command that is not begun for a client that may have gone.
+// errHungUp is the reply to a command that is not started, as its client may be gone.
 const errHungUp = "ERR not run: the client has closed its side of the connection"
 
-// run answers any command but those that ask for decisions.
+// run answers any command except those that ask for decisions.
 func (s *Session) run(ctx context.Context, args [][]byte) {
 	c, complaint := s.h.find(args)
 	if complaint != "" {

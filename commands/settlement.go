@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// parseReserve reads `tenant op ip estimate { TTL ms | ID id | DIM name value }...`
-// behind the command's name into req, see parseCheck.
+// parseReserve parses `tenant op ip estimate { TTL ms | ID id | DIM name value }...`, the
+// arguments after the command's name, into req, see parseCheck.
 func (s *Session) parseReserve(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) < 5 {
 		return "ERR wrong number of arguments for 'rl.reserve' command"
@@ -24,8 +24,8 @@ func (s *Session) parseReserve(args [][]byte, req *limit.Request) (complaint str
 	return complaint
 }
 
-// parseAcquire reads `tenant op ip { ID id | TTL ms | DIM name value }...` behind the
-// command's name into req, see parseCheck.
+// parseAcquire parses `tenant op ip { ID id | TTL ms | DIM name value }...`, the
+// arguments after the command's name, into req, see parseCheck.
 func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (complaint string) {
 	if len(args) < 4 {
 		return "ERR wrong number of arguments for 'rl.acquire' command"
@@ -40,7 +40,7 @@ func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (complaint str
 	return complaint
 }
 
-// hold has a request held, under an id of its own unless it has one.
+// hold makes req a reservation or slot request, with a generated id unless it has one.
 func hold(req *limit.Request, h limit.Hold) {
 	req.Hold = h
 	if req.HoldFor == 0 {
@@ -53,14 +53,14 @@ func hold(req *limit.Request, h limit.Hold) {
 
 const ttlComplaint = "ERR ttl must be an integer between 1 and 3600000"
 
-// parseTTL reads a number of milliseconds for which something is held.
+// parseTTL parses the duration of a reservation or a slot in milliseconds.
 func parseTTL(arg []byte) (time.Duration, bool) {
 	ms, ok := parseCost(arg)
 	ttl := time.Duration(ms) * time.Millisecond
 	return ttl, ok && ttl >= limit.MinHold && ttl <= limit.MaxHold
 }
 
-// setHoldFor reads TTL ms.
+// setHoldFor parses TTL ms.
 func setHoldFor(rest [][]byte, req *limit.Request) (complaint string) {
 	switch {
 	case len(rest) < 2:
@@ -76,8 +76,8 @@ func setHoldFor(rest [][]byte, req *limit.Request) (complaint string) {
 	return ""
 }
 
-// heldID returns the id under which request i of a batch is settled, empty if it was
-// denied.
+// heldID returns the id under which request i of a batch is settled, empty if the request
+// was denied.
 func heldID(b *limiter.Batch, i int) string {
 	if !b.Decisions[i].Allowed {
 		return ""
@@ -85,8 +85,8 @@ func heldID(b *limiter.Batch, i int) string {
 	return limit.HoldID(&b.Requests[i], b.Held(i))
 }
 
-// settler returns the command that makes a change of what is held. Behind its name it
-// reads the id that the request was answered, or `ID id TENANT tenant`.
+// settler returns the command that settles reservations or slots by change. Its first
+// arguments are the id that the request received, or `ID id TENANT tenant`.
 func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, [][]byte) {
 	return func(_ context.Context, s *Session, args [][]byte) {
 		what := limit.Settlement{Hold: h, Change: change}
@@ -102,14 +102,14 @@ func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, 
 	}
 }
 
-// wrongHold says what to do with an id that is held in the other way.
+// wrongHold is the error for an id of the other kind, by the kind of the command.
 var wrongHold = map[limit.Hold]string{
 	limit.HoldReservation: "it is of a slot, which RL.RELEASE gives back",
 	limit.HoldSlot:        "it is of a reservation, which RL.COMMIT or RL.CANCEL settles",
 }
 
-// parseHeld reads what is settled, and returns the words behind it. Kept is false where
-// the id says that no store keeps anything of it.
+// parseHeld parses the id to be settled, and returns the words after it. Kept is false if
+// the id shows that no store has a record of it.
 func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool, complaint string) {
 	if !equalFold(args[0], "ID") {
 		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
@@ -134,8 +134,8 @@ func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool,
 	return args[4:], true, ""
 }
 
-// parseChange reads the words behind the id: what was used,
-// of a commit, and of a renewal maybe TTL ms.
+// parseChange parses the words after the id: for a commit the units used, for a renewal
+// an optional TTL ms.
 func parseChange(rest [][]byte, what *limit.Settlement) (complaint string) {
 	switch {
 	case what.Change == limit.ChangeCommit && len(rest) == 1:

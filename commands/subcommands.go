@@ -101,12 +101,12 @@ func commandRows() []row {
 	}
 }
 
-// helpRow is the subcommand that every container has.
+// helpRow is the HELP subcommand of every container.
 func helpRow(group string) row {
 	return row{"help", 2, group, nil, "", "Print this help.", containerHelp}
 }
 
-// containerHelp answers two lines for each subcommand, as Redis does.
+// containerHelp replies with two lines for each subcommand, as Redis does.
 func containerHelp(_ context.Context, s *Session, args [][]byte) {
 	container := s.h.lookup(args[0])
 	subs := container.sortedSubs()

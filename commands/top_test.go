@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTop: what is asked for often, and denied, is told with its bucket and its limit.
+// TestTop: requested and denied buckets are reported with their limit.
 func TestTop(t *testing.T) {
 	s := newSession(t, false)
 	check := [][]byte{[]byte("RL.CHECK"), []byte("acme"), []byte("POST /pay"), []byte("-")}

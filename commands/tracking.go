@@ -2,19 +2,18 @@ package commands
 
 import "context"
 
-// tracking is what a client asked for with CLIENT TRACKING. Nothing here is ever
-// kept by clients, so nobody is ever told that something has changed; what was
-// asked is remembered because clients ask back. Prefixes are not remembered: they
-// could be long.
+// tracking is the state that a client set with CLIENT TRACKING. Clients cache nothing of
+// this server, so no invalidation is ever sent; the state is stored because clients query
+// it. Prefixes are not stored: they could be long.
 type tracking struct {
 	on, bcast, optin, optout, noloop bool
 	prefixed                         bool // there was a PREFIX
 	redirect                         int64
-	caching                          string // what CACHING said last
+	caching                          string // argument of the last CACHING
 }
 
-// clientTracking answers CLIENT TRACKING ON|OFF and its options, in the order in
-// which Redis looks at them.
+// clientTracking serves CLIENT TRACKING ON|OFF and its options, checked in the same order
+// as in Redis.
 func clientTracking(_ context.Context, s *Session, args [][]byte) {
 	asked, complaint := s.trackingOptions(args[3:])
 	if complaint != "" {

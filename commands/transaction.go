@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// Some clients put MULTI and EXEC around every pipeline. Commands in between are
-// kept and answered by EXEC, as Redis does. It is no more than that: each check
-// is decided on its own, and nothing is undone.
+// Some clients put MULTI and EXEC around every pipeline. Commands in between are queued
+// and answered by EXEC, as in Redis. There is no more to it: each check is decided
+// separately, and nothing is undone.
 
 const (
-	// maxQueued and maxQueuedBytes bound what a connection may keep between MULTI
-	// and EXEC.
+	// maxQueued and maxQueuedBytes bound what a connection may queue between MULTI and
+	// EXEC.
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
 )
 
-// execAborted is what Redis says when EXEC itself is malformed.
+// execAborted is the start of Redis' error for a malformed EXEC.
 const execAborted = "EXECABORT Transaction discarded because of: "
 
-// transaction is what came since MULTI.
+// transaction is the state since MULTI.
 type transaction struct {
 	queued queuedCommands
-	// others are the commands that are not about limits: few are called for in a
-	// transaction, and many make EXEC long.
+	// others is the number of commands that do not concern limits: a transaction needs
+	// few of them, and many make EXEC long.
 	others int
 	weight weight // of EXEC
-	broken bool   // one of them could not be kept: EXEC will refuse
+	broken bool   // a command could not be queued: EXEC will fail
 }
 
-// Held returns how many bytes are kept between MULTI and EXEC. The server bounds them,
-// and not how long: it closes the connections that hold most when all together hold too
-// much.
+// Held returns how many bytes are queued between MULTI and EXEC. The server bounds their
+// size, not their time: when all connections together hold too much, it closes those that
+// hold most.
 func (s *Session) Held() int {
 	if s.tx == nil {
 		return 0
@@ -40,10 +40,10 @@ func (s *Session) Held() int {
 	return s.tx.queued.size()
 }
 
-// breakOff has EXEC refuse, which needs nothing kept.
+// breakOff makes EXEC fail, and drops the queued commands, which it does not need.
 func (t *transaction) breakOff() { *t = transaction{broken: true} }
 
-// keep keeps a copy of a command for EXEC, and reports false when there is no room.
+// keep queues a copy of a command for EXEC, and returns false when there is no room.
 func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
 	if !t.queued.add(args) {
 		return false
@@ -58,8 +58,8 @@ func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
 	return true
 }
 
-// queue answers a command between MULTI and EXEC; it returns false for those
-// that do not wait.
+// queue answers a command between MULTI and EXEC; it returns false for those that are not
+// queued.
 func (s *Session) queue(args [][]byte) bool {
 	c, complaint := s.h.find(args)
 	t := s.tx
@@ -73,11 +73,11 @@ func (s *Session) queue(args [][]byte) bool {
 	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "watch" || c.full == "reset" || c.full == "quit":
 		return false
 	case c.full == "client|reply":
-		// It would leave a hole in the array that EXEC answers.
+		// Without a reply it would leave a gap in the array of EXEC's replies.
 		t.breakOff()
 		s.out.error("ERR Command not allowed inside a transaction")
 	case t.broken:
-		s.out.simple("QUEUED") // as Redis says, which keeps it no more
+		s.out.simple("QUEUED") // as Redis replies, also when the transaction is broken
 	case !t.keep(c, args, s.h.weigh(args)):
 		t.breakOff()
 		s.out.error("ERR too many commands in a transaction")
@@ -109,7 +109,7 @@ func execCommand(ctx context.Context, s *Session, _ [][]byte) {
 	}
 }
 
-// exec answers what was kept.
+// exec answers the queued commands.
 func (s *Session) exec(ctx context.Context, queued *queuedCommands) {
 	begin := len(s.out.buf)
 	s.out.array(queued.count)
@@ -133,7 +133,7 @@ func discardCommand(_ context.Context, s *Session, _ [][]byte) {
 	s.out.ok()
 }
 
-// watchCommand accepts what changes nothing: there are no keys to watch.
+// watchCommand has no effect: there are no keys to watch.
 func watchCommand(_ context.Context, s *Session, _ [][]byte) {
 	if s.tx != nil {
 		s.out.error("ERR WATCH inside MULTI is not allowed")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTransactionBound: what a connection keeps between MULTI and EXEC is bounded
-// by what it costs, of words without a byte as well.
+// TestTransactionBound: the commands that a connection queues between MULTI and EXEC are
+// bounded by the memory they take, also if their words are empty.
 func TestTransactionBound(t *testing.T) {
 	s := newSession(t, false)
 	s.Serve(context.Background(), words("MULTI"), nil)

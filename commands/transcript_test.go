@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected replies into the transcripts")
 
-// clock is when the transcripts happen.
+// clock is the time of the transcripts.
 var clock = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 
 // fixedLimits are limits that never change.
@@ -76,9 +76,9 @@ func newHandler(tb testing.TB, fail bool) *commands.Handler {
 	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{fail}, Version: "test", Store: "memory", Now: now})
 }
 
-// TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares
-// every byte of the replies. A line that begins with > is a command, lines that
-// begin with = say in which protocol what follows must be the reply.
+// TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares every
+// byte of the replies. A line that begins with > is a command; a line that begins with =
+// names the protocol whose expected reply follows.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 4 {
@@ -133,8 +133,8 @@ func replay(t *testing.T, transcript []byte, fail bool) []byte {
 	return out.Bytes()
 }
 
-// words splits a line into commands at semicolons, and those into words; a
-// word in double quotes may have spaces.
+// words splits a line into commands at semicolons, and those into words; a word in double
+// quotes may have spaces.
 func words(line string) [][][]byte {
 	var cmds [][][]byte
 	for part := range strings.SplitSeq(line, " ; ") {
@@ -173,8 +173,8 @@ func firstDifference(got, want string) string {
 	return "less than wanted"
 }
 
-// FuzzServe feeds commands of any words to a session: it must not panic, and
-// must answer each with exactly one reply.
+// FuzzServe feeds commands of any words to a session: it must not panic, and must answer
+// each with exactly one reply.
 func FuzzServe(f *testing.F) {
 	for _, line := range []string{
 		"RL.CHECK t o 1.2.3.4 1", "RL.CHECK t o - DIM a b", "RL.EXPLAIN t o -", "HELLO 3 AUTH default x SETNAME n", "CLIENT KILL ID 9 SKIPME no",
@@ -198,7 +198,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// skipReply returns what follows the first reply in b.
+// skipReply returns the bytes after the first reply in b.
 func skipReply(b []byte) (rest []byte, ok bool) {
 	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
 	if !ok || len(line) == 0 {
@@ -251,8 +251,8 @@ func serveAll(tb testing.TB, s *commands.Session, cmds [][][]byte) (replies []by
 	return replies, false
 }
 
-// TestOutputIsBounded: a pipeline whose replies are far larger than itself is answered
-// a piece at a time, and a transaction, whose reply is one, ends in errors.
+// TestOutputIsBounded: a pipeline whose replies are far larger than itself is answered a
+// piece at a time, and a transaction, which has a single reply, ends in errors.
 func TestOutputIsBounded(t *testing.T) {
 	s := newSession(t, false)
 	const most = 2 * 64 << 10
@@ -289,8 +289,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongAfterHangUp: what takes long is not begun for a client that may have gone;
-// the rest of its pipeline is answered.
+// TestLongAfterHangUp: a long command is not started for a client that may be gone; the
+// rest of its pipeline is answered.
 func TestLongAfterHangUp(t *testing.T) {
 	s := newSession(t, false)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -307,8 +307,7 @@ func TestLongAfterHangUp(t *testing.T) {
 	}
 }
 
-// TestMalformedChecksKeepNothing: dimensions of checks that are refused are let
-// go of at once.
+// TestMalformedChecksKeepNothing: dimensions of rejected checks are released at once.
 func TestMalformedChecksKeepNothing(t *testing.T) {
 	s := newSession(t, false)
 	bad := words("RL.CHECK t o - DIM a b DIM c d DIM")

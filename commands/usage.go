@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// argument is what COMMAND DOCS says of an argument; redis-cli makes its hints of
-// it.
+// argument is an argument in the reply of COMMAND DOCS, from which redis-cli makes its
+// hints.
 type argument struct {
 	name, kind    string
-	token         string // a word that stands before the value, or for itself
+	token         string // a word before the value, or without one
 	optional      bool
 	multiple      bool // may be repeated
-	multipleToken bool // with the token
+	multipleToken bool // the token is repeated as well
 	within        []argument
 	text          string // in the usage
 }
 
-// integers are the arguments that are whole numbers.
+// integers are the arguments that are integers.
 var integers = []string{
 	"cost", "estimate", "actual", "ms", "n", "max_burst", "count", "count_per_period", "tokens_per_period", "period", "quantity",
 	"protover", "index", "client-id", "slot",
 }
 
-// parseUsage reads the usage of a row into arguments. Words in capitals stand for
-// themselves, and others for values; [...] is optional, | separates choices, and
-// what may be repeated is written as [key [key ...]] or key [key ...].
+// parseUsage parses the usage of a row into arguments. Words in capitals are literal, and
+// others are values; [...] is optional, | separates choices, and repeated arguments are
+// written as [key [key ...]] or key [key ...].
 func parseUsage(usage string) []argument {
 	p := usageParser{strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ", "|", " | ").Replace(usage))}
 	return p.choice()
@@ -48,7 +48,7 @@ func (p *usageParser) next() string {
 	return word
 }
 
-// choice reads until the end of the usage or of a bracket.
+// choice parses until the end of the usage or of a bracket.
 func (p *usageParser) choice() []argument {
 	choices := [][]argument{p.sequence()}
 	for p.peek() == "|" {
@@ -65,7 +65,7 @@ func (p *usageParser) choice() []argument {
 	return []argument{{name: of[0].name, kind: "oneof", within: of, text: join(of, " | ")}}
 }
 
-// sequence reads arguments that follow each other.
+// sequence parses consecutive arguments.
 func (p *usageParser) sequence() (seq []argument) {
 	for {
 		switch word := p.peek(); word {
@@ -77,7 +77,7 @@ func (p *usageParser) sequence() (seq []argument) {
 		case "[":
 			p.next()
 			inner := p.choice()
-			p.next() // the bracket that closes
+			p.next() // the closing bracket
 			seq = addOptional(seq, inner)
 		default:
 			p.next()
@@ -86,7 +86,7 @@ func (p *usageParser) sequence() (seq []argument) {
 	}
 }
 
-// word reads a value, or a token and the values behind it.
+// word parses a value, or a token and the values after it.
 func (p *usageParser) word(word string) argument {
 	if !isToken(word) {
 		return value(word)
@@ -108,8 +108,8 @@ func (p *usageParser) word(word string) argument {
 	return a
 }
 
-// addOptional adds what stood in brackets: an optional argument, or the mark that
-// what came before it may be repeated.
+// addOptional adds the content of brackets: an optional argument, or the mark that the
+// arguments before it may be repeated.
 func addOptional(seq, inner []argument) []argument {
 	if n := len(inner); n > 1 && inner[n-1].text == "..." && repeat(&seq, join(inner[:n-1], " ")) {
 		return seq
@@ -120,8 +120,8 @@ func addOptional(seq, inner []argument) []argument {
 	return append(seq, a)
 }
 
-// repeat marks the end of a sequence, which must read as again does, as what may
-// be repeated. Behind a token it may be the value alone.
+// repeat marks the end of a sequence, which must have the usage again, as repeatable.
+// After a token the value alone may be repeated.
 func repeat(seq *[]argument, again string) bool {
 	for from := range *seq {
 		if join((*seq)[from:], " ") != again {
@@ -169,7 +169,7 @@ func join(args []argument, between string) string {
 	return strings.Join(texts, between)
 }
 
-// isToken reports whether a word of a usage stands for itself.
+// isToken reports whether a word of a usage is literal.
 func isToken(word string) bool {
 	return word != "" && word[0] >= 'A' && word[0] <= 'Z' && strings.ToUpper(word) == word
 }

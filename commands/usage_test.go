@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// hint writes arguments as redis-cli does, of what COMMAND DOCS says and nothing
-// else.
+// hint formats arguments as redis-cli does, from the reply of COMMAND DOCS alone.
 func hint(args []argument, between string) string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -35,7 +34,7 @@ func hint(args []argument, between string) string {
 	return strings.Join(out, between)
 }
 
-// TestUsageIsReadWhole: what redis-cli shows of the documented arguments of a
+// TestUsageIsReadWhole: the hint that redis-cli shows for the documented arguments of a
 // command is its usage.
 func TestUsageIsReadWhole(t *testing.T) {
 	read := 0
@@ -52,7 +51,7 @@ func TestUsageIsReadWhole(t *testing.T) {
 	}
 }
 
-// TestUsageOfOddForms: a usage that nobody can read does not hang, and shows.
+// TestUsageOfOddForms: a malformed usage does not hang, and appears in the hint.
 func TestUsageOfOddForms(t *testing.T) {
 	for _, usage := range []string{"[", "]", "a ] b", "a | | b", "...", "[...]", "[a [b ...]]"} {
 		if got := hint(parseUsage(usage), " "); got == usage {
@@ -61,8 +60,8 @@ func TestUsageOfOddForms(t *testing.T) {
 	}
 }
 
-// TestKeys: a cluster client finds the tenant or the key, and nothing where there
-// is none to route by.
+// TestKeys: a cluster client finds the tenant or the key, and no key where there is none
+// to route by.
 func TestKeys(t *testing.T) {
 	h := NewHandler(Options{})
 	for name, want := range map[string]keyRange{
@@ -107,7 +106,7 @@ func TestGlob(t *testing.T) {
 			t.Errorf("glob(%q, %q) = %v", test.pattern, test.text, got)
 		}
 	}
-	// Every star could be anywhere: what goes back further than the last one never ends.
+	// Every star could match anywhere: backtracking beyond the last star would never end.
 	if glob([]byte(strings.Repeat("a*", 1000)+"b"), strings.Repeat("a", 10000)) {
 		t.Error("matched")
 	}

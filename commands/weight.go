@@ -1,6 +1,6 @@
 package commands
 
-// weight is what a command costs, the lightest first.
+// weight is the cost of a command, the lightest first.
 type weight uint8
 
 const (
@@ -9,8 +9,8 @@ const (
 	long
 )
 
-// lightCommands neither wait nor compute much, and their replies are short or made
-// already. Others wait, unless they are long.
+// lightCommands neither wait nor compute much, and their replies are short or rendered
+// already. Other commands wait, unless they are long.
 var lightCommands = []string{
 	"acl|users", "acl|whoami", "asking", "auth",
 	"client|caching", "client|getname", "client|getredir", "client|id", "client|info", "client|no-evict", "client|no-touch",
@@ -22,18 +22,18 @@ var lightCommands = []string{
 	"rl.help", "role", "select", "slowlog|get", "slowlog|len", "slowlog|reset", "time", "unwatch", "watch",
 }
 
-// longCommands need much of a processor, or walk the store, or read files.
+// longCommands need much processor time, iterate over the store, or read files.
 var longCommands = []string{
 	"client|kill", "client|list", "rl.config", "rl.explain", "rl.limits", "rl.reset", "rl.top",
 }
 
-// growingCommands take longer the more arguments they have, and make longer replies.
+// growingCommands take longer, and have longer replies, the more arguments they have.
 var growingCommands = []string{
 	"acl|cat", "command|docs", "command|getkeys", "command|getkeysandflags", "command|info", "command|list", "config|get", "config|set", "del", "unlink",
 }
 
 // With more words than manyWords, or more bytes than manyBytes, a growing command is
-// long: clients send a few.
+// long: clients usually send few.
 const (
 	manyWords = 16
 	manyBytes = 1024
@@ -57,14 +57,14 @@ func weighAll(table map[string]*command) {
 	set(growingCommands, func(c *command) { c.grows = true })
 }
 
-// Weigh returns what a command costs in the present state of the session: whether it
-// may wait for the store, and whether it takes long.
+// Weigh returns the cost of a command in the present state of the session: whether it may
+// wait for the store, and whether it takes long.
 func (s *Session) Weigh(args [][]byte) (mayWait, takesLong bool) {
 	w := s.weigh(args)
 	return w >= waits, w == long
 }
 
-// weigh returns the weight of a command, which between MULTI and EXEC is only kept.
+// weigh returns the weight of a command. Between MULTI and EXEC it is only queued.
 func (s *Session) weigh(args [][]byte) weight {
 	if len(args) == 0 {
 		return light
@@ -78,7 +78,7 @@ func (s *Session) weigh(args [][]byte) weight {
 	return light
 }
 
-// weigh returns the weight of a command that is answered. An unknown one is light.
+// weigh returns the weight of a command that is run. An unknown one is light.
 func (h *Handler) weigh(args [][]byte) weight {
 	if _, ok := dialectOf(args[0]); ok {
 		return waits

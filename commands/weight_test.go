@@ -20,8 +20,8 @@ func TestWeightsAreOfCommands(t *testing.T) {
 	}
 }
 
-// TestWeigh: what waits, what takes long, and that a command which MULTI keeps weighs
-// nothing until EXEC.
+// TestWeigh: commands that wait and commands that are long. A command that MULTI queues
+// is light until EXEC.
 func TestWeigh(t *testing.T) {
 	h := NewHandler(Options{})
 	s := h.NewSession(Peer{ID: 1})

@@ -8,9 +8,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// CellsOf returns which part of the limits a cell enforces by the parts of a table, nil for
-// all of it: because own is empty, or nobody has said yet which cells there are. Weight is
-// what the cell has unless the table says another one.
+// CellsOf returns the part of the limits that a cell enforces, from the parts of a table.
+// It returns nil for all of the limits: if own is empty, or the table has no list of
+// cells. Weight is the cell's weight unless the table has another one.
 func CellsOf(parts map[string]json.RawMessage, own string, weight int64) (*limit.Cells, error) {
 	body := parts[table.KeyCells]
 	if own == "" || body == nil {

@@ -16,7 +16,7 @@ func TestCellsOf(t *testing.T) {
 		t.Errorf("outside of cells: %+v, %v", cells, err)
 	}
 	if cells, err := CellsOf(nil, "a", 5); cells != nil || err != nil {
-		t.Errorf("while nobody says which there are: %+v, %v", cells, err)
+		t.Errorf("without a list of cells: %+v, %v", cells, err)
 	}
 	if cells, err := CellsOf(said, "b", 5); err != nil || cells.Own != 1 || !slices.Equal(cells.Weights, []int64{1, 3}) {
 		t.Errorf("of b: %+v, %v", cells, err)

@@ -9,7 +9,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TestCompleteFor: a file lists the kinds of parts of which it has all; the list is no part.
+// TestCompleteFor: a file lists the kinds of parts for which it is complete; the list is
+// not a part.
 func TestCompleteFor(t *testing.T) {
 	const file = "version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: [tenant], rate: 1/s}]}\n"
 	for _, c := range []struct {

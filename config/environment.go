@@ -8,21 +8,20 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// envPrefix begins the variables that are ours.
+// envPrefix is the prefix of limitgate's variables.
 const envPrefix = "LIMITGATE_"
 
-// buildVariables are for building and testing limitgate.
+// buildVariables are used for building and testing limitgate.
 var buildVariables = []string{
 	"LIMITGATE_ALL", "LIMITGATE_APT", "LIMITGATE_BREW", "LIMITGATE_DYNAMODB", "LIMITGATE_MOTO", "LIMITGATE_REDIS_BIN", "LIMITGATE_SEED", "LIMITGATE_WITHOUT_AWS",
 }
 
-// serviceVariable matches what Kubernetes sets in every pod of a namespace with
-// a Service called limitgate, or limitgate-anything: nobody wrote those, and a
-// proxy that refuses them would not start.
+// serviceVariable matches variables that Kubernetes sets in every pod of a namespace with
+// a Service called limitgate, or limitgate-anything. No user has set them, and a proxy
+// that rejected them would not start.
 var serviceVariable = regexp.MustCompile(`^LIMITGATE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// readEnvironment reads the variables that are ours, in the order of their
-// names.
+// readEnvironment reads limitgate's variables, in the order of their names.
 func readEnvironment(t settings, environ []string) *source {
 	src := new(source)
 	for _, pair := range slices.Sorted(slices.Values(environ)) {
@@ -47,7 +46,7 @@ func readEnvironment(t settings, environ []string) *source {
 
 func (src *source) failUnknownVariable(t settings, name string) {
 	hint := "limitgate serve --help lists them"
-	// The common beginning is left out: it would make anything look alike.
+	// Without the prefix, which would make all names similar.
 	key := func(r *setting) string { return strings.TrimPrefix(r.env(), envPrefix) }
 	if near := limit.Nearest(strings.TrimPrefix(name, envPrefix), t.keys(key, outsideFile)); near != "" {
 		hint = "did you mean " + envPrefix + near + "?"

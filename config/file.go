@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// openRegular opens the file at path, which must be a regular one or a link to one: anything
-// else may block for ever or never end. The caller closes it.
+// openRegular opens the file at path, which must be a regular one or a link to one:
+// reading anything else may block or never end. The caller closes it.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -18,7 +18,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	if err := checkRegular(path, info); err != nil {
 		return nil, nil, err
 	}
-	// Another file may have taken its place since. Opening a named pipe must not block.
+	// The file may have been replaced since. Opening a named pipe must not block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -33,7 +33,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// checkRegular returns an error that says what a file is if it is not a regular one.
+// checkRegular returns an error with the type of a file that is not a regular one.
 func checkRegular(path string, info fs.FileInfo) error {
 	kind := "no file that can be read"
 	switch mode := info.Mode(); {
@@ -51,20 +51,20 @@ func checkRegular(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s is %s: name a regular file, or a link to one", path, kind)
 }
 
-// bounds are how large a kind of file may be, and the hint for a larger one.
+// bounds is the maximum size of a kind of file, and the hint for a larger one.
 type bounds struct {
 	kind string
 	most int64
 	hint string
 }
 
-// tooLarge returns the error of a file with so many bytes.
+// tooLarge returns the error for a file of size bytes.
 func (b bounds) tooLarge(path string, size int64) error {
 	return fmt.Errorf("%s has %d bytes, and the largest %s file %d%s", path, size, b.kind, b.most, b.hint)
 }
 
-// readRegular reads the regular file at path. It reads nothing of one that is too large, and
-// one byte too much of one that grows meanwhile.
+// readRegular reads the regular file at path. It reads nothing of a file that is too
+// large, and one byte over the maximum of one that grows meanwhile.
 func readRegular(path string, b bounds) ([]byte, error) {
 	f, info, err := openRegular(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// specialFiles returns paths that are no regular files, by what they are.
+// specialFiles returns paths that are not regular files, by their type.
 func specialFiles(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,13 +40,13 @@ func soon(t *testing.T, what string, do func()) {
 	go func() { defer close(done); do() }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatalf("%s does not return", what)
 	}
 }
 
-// TestOnlyRegularFiles: limits and settings are read from regular files only. All others are
-// refused at once, with a sentence about what they are.
+// TestOnlyRegularFiles: limits and settings are read from regular files only. All others
+// are rejected at once, with a message that names their type.
 func TestOnlyRegularFiles(t *testing.T) {
 	for what, path := range specialFiles(t) {
 		t.Run(what, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// TestReloadOfPipe: a limits file that becomes a named pipe keeps the last good limits, and a
-// link to a regular file, as a ConfigMap has it, is followed.
+// TestReloadOfPipe: if a limits file becomes a named pipe, the last good limits stay. A
+// link to a regular file, as in a ConfigMap, is followed.
 func TestReloadOfPipe(t *testing.T) {
 	dir := t.TempDir()
 	target, path := filepath.Join(dir, "..data"), filepath.Join(dir, "limits.yaml")
@@ -107,13 +107,13 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestHugeFiles: of a file that is larger than allowed no more is read than it takes to say
-// so, by the watcher too.
+// TestHugeFiles: a file over the maximum size is rejected without reading more than
+// needed, by the watcher too.
 func TestHugeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge")
 	write(t, path, "version: 1\n")
 	const huge = 2 << 30
-	if err := os.Truncate(path, huge); err != nil { // it takes no room
+	if err := os.Truncate(path, huge); err != nil { // a sparse file
 		t.Fatal(err)
 	}
 	n := allocated(func() {

@@ -6,10 +6,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// readFlags reads the flags at the beginning of args as package flag does: one
-// dash or two, a value behind = or as the next word, switches without one. Other
-// than that package it goes on after a mistake, so that all are listed. Help
-// says that help is asked for.
+// readFlags parses the flags at the beginning of args as package flag does: one dash or
+// two, a value after = or as the next word, switches without one. Unlike that package it
+// continues after a mistake, so that all are listed. Help reports a request for help.
 func readFlags(t settings, args []string) (src *source, rest []string, help bool) {
 	src = new(source)
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
@@ -24,7 +23,7 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 		}
 		r := t.find((*setting).flag, "--"+name)
 		isSwitch := r != nil && r.value.arg == ""
-		// What follows an unknown flag most likely is its value.
+		// The word after an unknown flag is most likely its value.
 		if !hasText && !isSwitch && len(args) > 0 && !looksLikeFlag(args[0]) {
 			text, args, hasText = args[0], args[1:], true
 		}
@@ -44,7 +43,7 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 	return src, args, false
 }
 
-// looksLikeFlag tells a flag from a value that begins with a dash, such as -1.
+// looksLikeFlag distinguishes a flag from a value that begins with a dash, such as -1.
 func looksLikeFlag(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
 }

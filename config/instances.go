@@ -11,29 +11,29 @@ import (
 
 // The sources of Instances.
 const (
-	// InstancesStatic is a number that is given.
+	// InstancesStatic is a fixed number.
 	InstancesStatic = "static"
-	// InstancesHeartbeat is the store, in which each proxy says that it is there.
+	// InstancesHeartbeat is the number of proxies that send heartbeats to the store.
 	InstancesHeartbeat = "heartbeat"
-	// InstancesDNS is the number of addresses that a name has.
+	// InstancesDNS is the number of addresses of a DNS name.
 	InstancesDNS = "dns"
-	// InstancesSRV is the number of SRV records that a name has.
+	// InstancesSRV is the number of SRV records of a DNS name.
 	InstancesSRV = "dns+srv"
-	// InstancesEDS is the number of healthy endpoints that an xDS server tells of.
+	// InstancesEDS is the number of healthy endpoints that an xDS server reports.
 	InstancesEDS = "eds"
 )
 
 const (
-	// maxInstances bounds a number that is given.
+	// maxInstances is the largest fixed number.
 	maxInstances = 100_000
-	// maxClusterName bounds the name of an EDS cluster: longer ones do not fit
-	// into a line of the log.
+	// maxClusterName is the maximum length of the name of an EDS cluster: longer names do
+	// not fit into a line of the log.
 	maxClusterName = 256
-	// instancesForms are the forms of the setting.
+	// instancesForms are the allowed forms of the setting.
 	instancesForms = "a number, heartbeat, dns:NAME, dns+srv:NAME or eds:HOST:PORT/CLUSTER"
 )
 
-// Instances says where the number of proxies that share the limits comes from.
+// Instances is the source of the number of proxies that share the limits.
 type Instances struct {
 	// Source is one of InstancesStatic, InstancesHeartbeat, InstancesDNS,
 	// InstancesSRV and InstancesEDS.
@@ -60,7 +60,7 @@ func (i Instances) String() string {
 	}
 }
 
-// instancesFrom is a number, or where to learn it.
+// instancesFrom parses a number, or its source.
 func instancesFrom(to *Instances) value {
 	number := whole(&to.Count, 1, maxInstances)
 	return value{arg: "N|SOURCE", bounds: number.bounds, read: func(text string) error {
@@ -87,13 +87,13 @@ func instancesFrom(to *Instances) value {
 	}}
 }
 
-// isNumber reports whether a text is meant as a number.
+// isNumber reports whether a text looks like a number.
 func isNumber(text string) bool {
 	first := strings.TrimPrefix(text, "-")
 	return first != "" && first[0] >= '0' && first[0] <= '9'
 }
 
-// checkName checks a name that is to be looked for in the DNS.
+// checkName checks a name to be resolved by DNS.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("the name is missing; write for example dns:limitgate.default.svc.cluster.local")
@@ -117,7 +117,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// splitEDS reads HOST:PORT/CLUSTER.
+// splitEDS parses HOST:PORT/CLUSTER.
 func splitEDS(text string) (addr, cluster string, err error) {
 	addr, cluster, _ = strings.Cut(text, "/")
 	if addr == "" || cluster == "" {

@@ -11,26 +11,27 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxPartDepth bounds how deep the parts of a table nest: limits do so less than ten deep.
+// maxPartDepth is the maximum nesting depth of the parts of a table: limits nest less
+// than ten deep.
 const maxPartDepth = 100
 
 var errPartDepth = fmt.Errorf("it nests deeper than %d", maxPartDepth)
 
-// jsonNodes make of JSON what a YAML parser would make of it, of which JSON is a part: for a
-// large table they take a fraction of the time and the memory. No goroutine may use them
-// while another one does.
+// jsonNodes turns JSON into the nodes that a YAML parser would produce, JSON being a
+// subset of YAML: for a large table it takes a fraction of the time and the memory. It is
+// not safe for concurrent use.
 type jsonNodes struct {
 	source  bytes.Reader
 	decoder jsontext.Decoder
-	nodes   []*yaml.Node // that were made
-	used    int          // of them for the value that is read
+	nodes   []*yaml.Node // all nodes allocated so far
+	used    int          // the number of nodes in use by the present value
 }
 
-// read returns the node of a value. It is overwritten by the next read.
+// read returns the node of a value. The next call overwrites it.
 func (j *jsonNodes) read(body []byte) (*yaml.Node, error) {
 	j.used = 0
 	j.source.Reset(body)
-	// What is there twice is reported with all other mistakes, later.
+	// Duplicate names are reported later, with all other mistakes.
 	j.decoder.Reset(&j.source, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	n, err := j.node(0)
 	if err != nil {
@@ -42,7 +43,7 @@ func (j *jsonNodes) read(body []byte) (*yaml.Node, error) {
 	return n, nil
 }
 
-// node reads a value that is inside so many others.
+// node reads a value at a nesting depth.
 func (j *jsonNodes) node(depth int) (*yaml.Node, error) {
 	token, err := j.decoder.ReadToken()
 	if err != nil {
@@ -83,11 +84,11 @@ func (j *jsonNodes) fill(n *yaml.Node, end jsontext.Kind, depth int) error {
 		}
 		n.Content = append(n.Content, element)
 	}
-	_, err := j.decoder.ReadToken() // the bracket
+	_, err := j.decoder.ReadToken() // the closing bracket
 	return err
 }
 
-// next returns a node that is not used, for a scalar.
+// next returns an unused node, for a scalar.
 func (j *jsonNodes) next() *yaml.Node {
 	if j.used == len(j.nodes) {
 		j.nodes = append(j.nodes, &yaml.Node{})

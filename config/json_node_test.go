@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// outline tells what matters of a node.
+// outline formats the relevant fields of a node.
 func outline(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		return fmt.Sprintf("%s %q", n.Tag, n.Value)
@@ -44,7 +44,7 @@ func drawJSON(t *rapid.T, depth int) any {
 	}
 }
 
-// TestJSONNode: a part is what a YAML parser makes of it.
+// TestJSONNode: the node of a part equals the YAML parser's.
 func TestJSONNode(t *testing.T) {
 	var nodes jsonNodes
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,7 +66,7 @@ func TestJSONNode(t *testing.T) {
 	})
 }
 
-// TestJSONNodeMistakes: what is no JSON, or nests without end, is refused.
+// TestJSONNodeMistakes: invalid JSON and deep nesting are rejected.
 func TestJSONNodeMistakes(t *testing.T) {
 	for _, body := range []string{``, `{`, `{"a"}`, `{"a":1,}`, `[1 2]`, `{} {}`, `]`, `nul`, strings.Repeat("[", 1_000_000), strings.Repeat("[", 101) + strings.Repeat("]", 101)} {
 		if n, err := new(jsonNodes).read([]byte(body)); err == nil {

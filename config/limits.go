@@ -13,14 +13,15 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// MaxLimitsFileBytes bounds a limits file: 100,000 tenants with overrides fit.
+// MaxLimitsFileBytes is the maximum size of a limits file: 100,000 tenants with overrides
+// fit.
 const MaxLimitsFileBytes = 64 << 20
 
 var limitsBounds = bounds{kind: "limits", most: MaxLimitsFileBytes}
 
-// ParseLimits compiles a limits file, YAML or JSON of the same shape. Name is
-// what messages call it. All mistakes are listed at once, as a
-// *limit.Problems; warnings name what is allowed and seldom meant.
+// ParseLimits compiles a limits file, YAML or JSON of the same shape. Name is the file's
+// name in messages. All mistakes are listed at once, as a *limit.Problems; warnings list
+// allowed content that is seldom intended.
 func ParseLimits(name string, content []byte, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	if len(content) > MaxLimitsFileBytes {
 		return nil, nil, fmt.Errorf("read limits: %w", limitsBounds.tooLarge(name, int64(len(content))))
@@ -32,7 +33,8 @@ func ParseLimits(name string, content []byte, opts limit.CompileOptions) (*limit
 	return d.compile(name, opts)
 }
 
-// compile compiles what was decoded. All mistakes of both are listed at once.
+// compile compiles the decoded document. The mistakes of decoding and compiling are
+// listed at once.
 func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	if d.unreadable {
 		return nil, nil, &limit.Problems{File: name, List: d.problems}
@@ -41,7 +43,7 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 	if len(d.problems) == 0 {
 		return set, warnings, err
 	}
-	// What could not be read is reported with what could not be compiled.
+	// Decoding problems are reported together with those of compiling.
 	all := &limit.Problems{File: name, List: d.problems}
 	var compiled *limit.Problems
 	if errors.As(err, &compiled) {
@@ -50,27 +52,28 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 	return nil, warnings, all
 }
 
-// limitsDecoder turns YAML nodes into a limit.Document. It knows the shape of
-// the file; what the words mean is for limit.Compile.
+// limitsDecoder turns YAML nodes into a limit.Document. It checks the shape of the file;
+// limit.Compile checks the values.
 type limitsDecoder struct {
 	doc      limit.Document
 	problems []limit.Problem
-	tenant   limit.TenantSpec // the one that is compiled
-	// unreadable is true of a file that is not YAML, or has too many mistakes.
+	tenant   limit.TenantSpec // the tenant that is being compiled
+	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }
 
-// maxProblems bounds the mistakes that are listed of what could not be read: more are not
-// mended at once, and each takes more memory than it takes in the file.
+// maxProblems is the maximum number of decoding mistakes that are listed: more are not
+// corrected at once, and each takes more memory than its place in the file.
 const maxProblems = 1000
 
-// fail notes a mistake. One line behind the last of maxProblems asks to mend these first.
+// fail records a mistake. After maxProblems mistakes one more line asks to correct these
+// first.
 func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
 	switch len(d.problems) {
 	case maxProblems + 1:
 		return
 	case maxProblems:
-		d.unreadable = true // nothing is made of it
+		d.unreadable = true // the document is not compiled
 		field, format, args = "", "more mistakes follow: mend these first", nil
 	}
 	d.problems = append(d.problems, limit.Problem{Line: n.Line, Field: field, Text: fmt.Sprintf(format, args...)})
@@ -84,8 +87,7 @@ func (d *limitsDecoder) decode(content []byte) {
 	}
 }
 
-// document parses content, which must be one YAML document, and returns its
-// root.
+// document parses content, which must be one YAML document, and returns its root.
 func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(content))

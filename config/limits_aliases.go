@@ -2,31 +2,32 @@ package config
 
 import "go.yaml.in/yaml/v4"
 
-// maxAliased bounds the values that aliases repeat, all together: each is read, and made part
-// of the limits, as often as it is meant. 100,000 tenants that share their overrides fit.
+// maxAliased is the maximum number of values that aliases repeat, all together: each is
+// read, and added to the limits, once for every alias. 100,000 tenants that share their
+// overrides fit.
 const maxAliased = 1 << 20
 
-// aliases counts what aliases stand for.
+// aliases counts the values that aliases stand for.
 type aliases struct {
 	decoder *limitsDecoder
 	sizes   map[*yaml.Node]int // of anchored values; unfinished for those that are being counted
-	total   int                // values that were repeated so far
+	total   int                // number of values repeated so far
 }
 
 // unfinished is the size of a value that is being counted.
 const unfinished = -1
 
-// checkAliases reports whether what the aliases below a node repeat is within bounds, and
-// reports a problem if it is not.
+// checkAliases reports whether the values that the aliases below a node repeat are within
+// bounds, and records a problem if they are not.
 func (d *limitsDecoder) checkAliases(root *yaml.Node) bool {
 	a := &aliases{decoder: d, sizes: map[*yaml.Node]int{}}
 	_, ok := a.count(root)
 	return ok
 }
 
-// count returns how many values a node is with all that aliases in it stand for. A value that
-// an alias stands for comes before it and is counted once, so that the count takes no longer
-// than the file is long.
+// count returns how many values a node has, with all that the aliases in it stand for.
+// The value of an alias comes before the alias and is counted once, so that counting
+// takes time linear in the length of the file.
 func (a *aliases) count(n *yaml.Node) (size int, ok bool) {
 	if n.Kind == yaml.AliasNode {
 		return a.repeat(n)
@@ -48,7 +49,7 @@ func (a *aliases) count(n *yaml.Node) (size int, ok bool) {
 	return size, true
 }
 
-// repeat counts what an alias stands for.
+// repeat counts the values that an alias stands for.
 func (a *aliases) repeat(n *yaml.Node) (size int, ok bool) {
 	size = a.sizes[n.Alias]
 	a.total += size

@@ -8,7 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// repeatedPlan returns a limits file whose plan of so many limits stands for others, too.
+// repeatedPlan returns a limits file with a plan of limits limits, and plans aliases of
+// it.
 func repeatedPlan(limits, plans int) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ndefault_plan: p\nplans:\n  p: &p\n")
@@ -31,8 +32,8 @@ func nested(levels int) string {
 	return b.String()
 }
 
-// TestAliasesBounded: what aliases stand for is counted before it is read, and a file in which
-// that is too much is refused with the place, in bounded memory.
+// TestAliasesBounded: the values that aliases stand for are counted before they are read,
+// and a file with too many is rejected with the place, in bounded memory.
 func TestAliasesBounded(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"plans": {
@@ -58,7 +59,7 @@ func TestAliasesBounded(t *testing.T) {
 	}
 }
 
-// TestAliasesOfManyTenants: many tenants that share what they override are no abuse.
+// TestAliasesOfManyTenants: many tenants that share their overrides are within bounds.
 func TestAliasesOfManyTenants(t *testing.T) {
 	const tenants, overridden = 8_000, 32
 	var limits, overrides []string
@@ -80,8 +81,8 @@ func TestAliasesOfManyTenants(t *testing.T) {
 	}
 }
 
-// TestProblemsBounded: of a file that is nothing but mistakes so many are listed as somebody
-// may read, in bounded memory.
+// TestProblemsBounded: of a file that consists of mistakes, a readable number is listed,
+// in bounded memory.
 func TestProblemsBounded(t *testing.T) {
 	file := "version: 1\ndefault_plan: p\nplans:\n  p: [" + strings.Repeat("a,", 1<<15) + "]\n"
 	var err error

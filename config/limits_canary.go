@@ -8,32 +8,33 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// ErrNoTrial is returned to who ends a trial of limits when there is none.
+// ErrNoTrial is returned when a trial of limits is to be ended and there is none.
 var ErrNoTrial = errors.New("no limits are on trial")
 
-// canary has a changed file tried on some of the tenants first.
+// canary tries a changed file on some of the tenants first.
 type canary struct {
-	share     int // of the tenants, 0 for none: then each change is for all of them
-	threshold int // never changes while others look at it
-	// held is the version that was taken back, and why: until another file comes it is
-	// not tried again.
+	share     int // of the tenants; 0 applies each change to all of them
+	threshold int // immutable while it is shared
+	// held is the version that was taken back, and the reason: it is not tried again
+	// until the file changes.
 	held string
 	why  string
 }
 
-// Canary has later changes of the limits tried on a share of the tenants until Promote or
-// TakeBack. Both numbers are hundredths of a percent; threshold is what Threshold returns.
+// Canary makes later changes of the limits apply to a share of the tenants until Promote
+// or TakeBack. Both numbers are hundredths of a percent; threshold is the value that
+// Threshold returns.
 func (s *LimitsSource) Canary(share, threshold int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.canary.share, s.canary.threshold = share, threshold
 }
 
-// Threshold is by how much of all requests, 0 to 1, limits that are tried may deny more than
-// those before.
+// Threshold returns how much of all requests, 0 to 1, limits on trial may deny in
+// addition to the limits before.
 func (s *LimitsSource) Threshold() float64 { return float64(s.canary.threshold) / 10_000 }
 
-// ids returns the ids that a changed file has to know.
+// ids returns the limit ids that a changed file must define.
 func (c *canary) ids(set *limit.Set) []string {
 	if c.share == 0 {
 		return nil
@@ -41,13 +42,13 @@ func (c *canary) ids(set *limit.Set) []string {
 	return set.WithoutTrial().IDs
 }
 
-// next returns what a file that was read makes of the set in use.
+// next returns the set to use after a file was read while set is in use.
 func (c *canary) next(set, read *limit.Set) *limit.Set {
 	trial, _ := set.Trial()
 	switch {
 	case c.share == 0:
 		return read
-	case read.Version == set.Version: // the file is again what it was
+	case read.Version == set.Version: // the file is unchanged again
 		c.held, c.why = "", ""
 		return set.WithoutTrial()
 	case read.Version == c.held, trial != nil && read.Version == trial.Version:
@@ -58,7 +59,7 @@ func (c *canary) next(set, read *limit.Set) *limit.Set {
 	}
 }
 
-// describe tells of a trial.
+// describe adds the state of a trial to a status.
 func (c *canary) describe(set *limit.Set, st *LimitsStatus) {
 	if trial, share := set.Trial(); trial != nil {
 		st.Trial = fmt.Sprintf("version %s, on %s", trial.Version, limit.DescribeShare(share))
@@ -68,8 +69,8 @@ func (c *canary) describe(set *limit.Set, st *LimitsStatus) {
 	}
 }
 
-// TakeBack ends the trial of limits of a version, whatever it is if that is empty, and
-// keeps them from being tried again until the file changes. Why is a sentence for people.
+// TakeBack ends the trial of limits of a version, or of any version if it is empty, and
+// does not try them again until the file changes. Why is a sentence for people.
 func (s *LimitsSource) TakeBack(version, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,9 +83,10 @@ func (s *LimitsSource) TakeBack(version, why string) error {
 	return nil
 }
 
-// Promote has the limits that are tried decide for all tenants, as the file says them now.
+// Promote applies the limits on trial to all tenants, with the present content of the
+// file.
 func (s *LimitsSource) Promote() error {
-	if trial, _ := s.Set().Trial(); trial == nil { // and nothing is read for nothing
+	if trial, _ := s.Set().Trial(); trial == nil { // avoids reading the file without need
 		return ErrNoTrial
 	}
 	s.reading.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// pool is what the plans and the shared limits of random files are made of.
+// The pools from which the plans and the shared limits of random files are drawn.
 var (
 	poolPlans = []string{
 		`{"id": "tenant", "by": ["tenant"], "rate": "100/s", "burst": 200}`,
@@ -38,7 +38,7 @@ var (
 	poolTenants = []string{"t0", "t1", "t2", "t3", "a#b"}
 )
 
-// some draws a few of a pool, in the order of the pool.
+// some draws a few elements of a pool, in the order of the pool.
 func some(rt *rapid.T, pool []string, label string) string {
 	var out []string
 	for _, s := range pool {
@@ -70,12 +70,12 @@ func drawTenant(rt *rapid.T) json.RawMessage {
 	return json.RawMessage(body + "}")
 }
 
-// detail is a limit in all that can be seen of it.
+// detail formats all visible properties of a limit.
 func detail(l *limit.Limit) string {
 	return fmt.Sprint(l.ID, l.Plan, l.Tenant, l.Level(), l.When(), l.Describe(), l.Mode, l.Action, l.OnError, l.Missing, l.Params, l.Replaces, l.Ordinal)
 }
 
-// account tells all that a set does for tenants.
+// account formats the limits and decisions of a set for tenants.
 func account(tb rapid.TB, set *limit.Set, tenants []string, reqs []limit.Request) []string {
 	addrs, err := limit.NewAddrHasher([]byte("0123456789abcdef"), 64)
 	if err != nil {
@@ -105,7 +105,7 @@ func account(tb rapid.TB, set *limit.Set, tenants []string, reqs []limit.Request
 		}
 		all = append(all, detail(l))
 	}
-	slices.Sort(all) // the order of all tenants' is that of changes
+	slices.Sort(all) // the order for all tenants is that of changes
 	return append(out, all...)
 }
 
@@ -125,8 +125,8 @@ func drawRequests(rt *rapid.T) []limit.Request {
 	}), 1, 4).Draw(rt, "requests")
 }
 
-// TestChange: a set that is changed tenant by tenant is in all that can be seen of it the
-// set of all parts compiled anew, and what one refuses the other refuses.
+// TestChange: a set that is changed tenant by tenant equals, in all visible properties,
+// the set compiled anew from all parts, and both reject the same changes.
 func TestChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts, reqs := drawRest(rt), drawRequests(rt)
@@ -160,7 +160,7 @@ func TestChange(t *testing.T) {
 	})
 }
 
-// checkStep takes one step both ways, and returns what is in use then.
+// checkStep takes one step both ways, and returns the set and parts in use afterwards.
 func checkStep(rt *rapid.T, set *limit.Set, parts, next, part map[string]json.RawMessage, removed []string, reqs []limit.Request) (*limit.Set, map[string]json.RawMessage) {
 	tenants := append([]string{"not listed"}, poolTenants...)
 	before := account(rt, set, tenants, reqs)
@@ -174,7 +174,7 @@ func checkStep(rt *rapid.T, set *limit.Set, parts, next, part map[string]json.Ra
 	}
 	got, ok := set.Change(small, removed, "v2")
 	if !ok {
-		rt.Fatal("the rest is said to have changed")
+		rt.Fatal("Change reports a change of the other parts")
 	}
 	if a, b := account(rt, want, tenants, reqs), account(rt, got, tenants, reqs); !slices.Equal(a, b) {
 		rt.Fatalf("anew:\n%s\nchanged:\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
@@ -185,7 +185,7 @@ func checkStep(rt *rapid.T, set *limit.Set, parts, next, part map[string]json.Ra
 	return got, next
 }
 
-// TestChangeOfOther: a part of other plans or shared limits is not taken.
+// TestChangeOfOther: a part of other plans or shared limits is rejected.
 func TestChangeOfOther(t *testing.T) {
 	compile := func(shared, plan, more string) *limit.Set {
 		parts := map[string]json.RawMessage{

@@ -36,8 +36,8 @@ func TestLimitsDocsExamples(t *testing.T) {
 	}
 }
 
-// TestLimitsDocsKeys: docs/limits.md has a row for each key of a limit, and the
-// defaults that it gives in words of the file are the defaults.
+// TestLimitsDocsKeys: docs/limits.md has a row for each key of a limit, and the defaults
+// in it that are given in the file's syntax are right.
 func TestLimitsDocsKeys(t *testing.T) {
 	_, table, _ := strings.Cut(page(t), "\n## One limit\n")
 	table, _, _ = strings.Cut(table, "\n## ")
@@ -66,7 +66,7 @@ func TestLimitsDocsKeys(t *testing.T) {
 	}
 }
 
-// words are what the words of a limit became.
+// words are the compiled values of a limit.
 type words struct {
 	mode      limit.Mode
 	onError   limit.OnError
@@ -75,7 +75,7 @@ type words struct {
 	algorithm limit.Algorithm
 }
 
-// oneLimit compiles a limit that says a little more than it has to.
+// oneLimit compiles a limit with additional keys.
 func oneLimit(tb testing.TB, more string) words {
 	tb.Helper()
 	set, _, err := ParseLimits("limits.yaml", []byte("{version: 1, plans: {p: [{id: a, by: [tenant], rate: 1/s, "+more+"}]}}"), strictOptions)

@@ -52,7 +52,7 @@ var limitFields = fields[limit.RuleSpec]{
 	"lease":     readLease,
 }
 
-// overrideFields are those of a limit that has its id already.
+// overrideFields are the fields of a limit that has an id already.
 var overrideFields = func() fields[limit.RuleSpec] {
 	some := maps.Clone(limitFields)
 	delete(some, "id")
@@ -84,14 +84,14 @@ func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string
 	})
 }
 
-// readTenants leaves tenants to be read one after the other.
+// readTenants records the tenants' node, to be read one tenant at a time.
 func readTenants(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
 	doc.Tenants = func(each func(*limit.TenantSpec)) {
 		d.entries(n, field, func(key, value *yaml.Node, field string) { each(d.tenantOf(textOf(key), value, field)) })
 	}
 }
 
-// tenantOf reads a tenant, into the place of the one before.
+// tenantOf reads a tenant. It overwrites the tenant read before.
 func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *limit.TenantSpec {
 	d.tenant = limit.TenantSpec{Name: name, Overrides: d.tenant.Overrides[:0]}
 	if !isNull(n) {

@@ -11,11 +11,11 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// fields are the entries that a mapping may have, and how each is read into a T.
+// fields are the allowed entries of a mapping, each with the function that reads it into
+// a T.
 type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field string)
 
-// mapping reads each entry of a mapping, and reports the keys that are unknown or there
-// twice.
+// mapping reads each entry of a mapping, and reports unknown and duplicate keys.
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		read := known[key.Value]
@@ -63,12 +63,12 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 	}
 }
 
-// text returns how the scalar of a T is read.
+// text returns a function that reads a scalar of a T.
 func text[T any](of func(*T) *limit.Text) func(*limitsDecoder, *T, *yaml.Node, string) {
 	return func(d *limitsDecoder, to *T, n *yaml.Node, field string) { d.text(of(to), n, field) }
 }
 
-// texts returns how a list of scalars of a T is read.
+// texts returns a function that reads a list of scalars of a T.
 func texts[T any](of func(*T) *[]limit.Text) func(*limitsDecoder, *T, *yaml.Node, string) {
 	return func(d *limitsDecoder, to *T, n *yaml.Node, field string) { d.texts(of(to), n, field) }
 }
@@ -106,8 +106,8 @@ func textOf(n *yaml.Node) limit.Text { return limit.Text{Value: n.Value, Line: m
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// resolveAlias follows an alias to what it stands for. The shape of the file
-// bounds how deep aliases can nest.
+// resolveAlias returns the node that an alias stands for. The shape of the file bounds
+// how deep aliases can nest.
 func resolveAlias(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias

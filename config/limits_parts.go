@@ -16,10 +16,10 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// A limits file is made of parts that change by themselves: one for each tenant and
-// each plan, and one for all the rest. A part is JSON of the shape that it has in the
-// file, so that a file can be taken apart and put together again, in any order. It is
-// named as the item of a table is that holds it.
+// A limits file consists of parts that change independently: one for each tenant and each
+// plan, and one for all the rest. A part is JSON of the same shape as in the file, so
+// that a file can be split into parts and joined again, in any order. A part has the key
+// of its item in a table.
 
 // The kinds of parts that complete_for names.
 const (
@@ -28,12 +28,12 @@ const (
 	PartTenants = "tenants"
 )
 
-// completeFor is the key of a limits file that lists the kinds of parts of which the file has
-// all that there are to be.
+// completeFor is the key of a limits file that lists the kinds of parts for which the
+// file is complete.
 const completeFor = "complete_for"
 
-// CompleteFor returns the kinds of parts for which a limits file says that it is complete: all,
-// if it says nothing. It must be one that ParseLimits takes.
+// CompleteFor returns the kinds of parts for which a limits file declares itself
+// complete: all, without a declaration. The file must be valid for ParseLimits.
 func CompleteFor(name string, content []byte) (kinds []string, err error) {
 	root, err := rootOf(name, content)
 	if err != nil {
@@ -51,7 +51,7 @@ func CompleteFor(name string, content []byte) (kinds []string, err error) {
 	return []string{PartShared, PartPlans, PartTenants}, nil
 }
 
-// rootOf returns the mapping that a limits file is.
+// rootOf returns the root mapping of a limits file.
 func rootOf(name string, content []byte) (*yaml.Node, error) {
 	root, ok := new(limitsDecoder).document(content)
 	if !ok || root.Kind != yaml.MappingNode {
@@ -74,8 +74,8 @@ func readCompleteFor(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field st
 	}
 }
 
-// SplitLimits takes a limits file apart. Name is what messages call it. It must be one
-// that ParseLimits takes.
+// SplitLimits splits a limits file into its parts. Name is the file's name in messages.
+// The file must be valid for ParseLimits.
 func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error) {
 	root, err := rootOf(name, content)
 	if err != nil {
@@ -109,8 +109,8 @@ func SplitLimits(name string, content []byte) (map[string]json.RawMessage, error
 	return parts, nil
 }
 
-// plainOf returns what a node says as a value of JSON. Words stay as they are written,
-// whatever else YAML takes them for; only a number that is written as JSON does stays one.
+// plainOf returns a node as a JSON value. Scalars keep their text, whatever type YAML
+// gives them; only a number in JSON syntax stays a number.
 func plainOf(n *yaml.Node) any {
 	n = resolveAlias(n)
 	switch {
@@ -135,7 +135,8 @@ func plainOf(n *yaml.Node) any {
 	return n.Value
 }
 
-// CompileParts compiles a limits file from its parts. Name is what messages call it.
+// CompileParts compiles a limits file from its parts. Name is the file's name in
+// messages.
 func CompileParts(name string, parts map[string]json.RawMessage, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	d := &partsDecoder{limitsDecoder: limitsDecoder{doc: limit.Document{File: name}}, parts: parts}
 	version := sha256.New()
@@ -165,12 +166,12 @@ func CompileParts(name string, parts map[string]json.RawMessage, opts limit.Comp
 type partsDecoder struct {
 	limitsDecoder
 	parts   map[string]json.RawMessage
-	tenants []string // of parts, in order
+	tenants []string // of the parts, in order
 	nodes   jsonNodes
-	broken  error // why a tenant is no JSON
+	broken  error // why a tenant is not JSON
 }
 
-// node returns what a part says.
+// node returns the node of a part.
 func (d *partsDecoder) node(part string) (*yaml.Node, error) {
 	n, err := d.nodes.read(d.parts[part])
 	if err != nil {
@@ -179,7 +180,7 @@ func (d *partsDecoder) node(part string) (*yaml.Node, error) {
 	return n, nil
 }
 
-// read reads a plan, or what is beside plans and tenants.
+// read reads a plan, or the part with the rest.
 func (d *partsDecoder) read(part string) error {
 	n, err := d.node(part)
 	switch {
@@ -197,7 +198,7 @@ func (d *partsDecoder) read(part string) error {
 	return nil
 }
 
-// eachTenant reads one tenant after the other, up to one that is no JSON.
+// eachTenant reads one tenant after the other, up to one that is not JSON.
 func (d *partsDecoder) eachTenant(each func(*limit.TenantSpec)) {
 	for _, part := range d.tenants {
 		n, err := d.node(part)
@@ -220,7 +221,7 @@ func hasKey(n *yaml.Node, key string) bool {
 	return false
 }
 
-// JoinLimits puts the parts of a limits file together, in YAML that people can read.
+// JoinLimits joins the parts of a limits file, as readable YAML.
 func JoinLimits(parts map[string]json.RawMessage) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	shared, err := partNode(table.KeyShared, parts[table.KeyShared])
@@ -252,7 +253,7 @@ func JoinLimits(parts map[string]json.RawMessage) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// inOrder returns the entries of a limits file as people write them.
+// inOrder returns the entries of a limits file in their customary order.
 func inOrder(shared, plans, tenants *yaml.Node) (entries []*yaml.Node) {
 	add := func(key string, value *yaml.Node) {
 		if value != nil && len(value.Content)+len(value.Value) > 0 {
@@ -289,8 +290,8 @@ func partNode(name string, body []byte) (*yaml.Node, error) {
 	return n, nil
 }
 
-// PartLines returns a part as people write it, in a line, and of a list in a line for each
-// element. Of what is no part it returns none.
+// PartLines formats a part on one line, or a list with a line for each element. For an
+// invalid part it returns no lines.
 func PartLines(body json.RawMessage) (lines []string) {
 	n, err := new(jsonNodes).read(body)
 	if err != nil {
@@ -310,7 +311,7 @@ func PartLines(body json.RawMessage) (lines []string) {
 	return lines
 }
 
-// byName puts the entries of mappings in the order of their names.
+// byName sorts the entries of mappings by name.
 func byName(n *yaml.Node) {
 	for _, child := range n.Content {
 		byName(child)
@@ -323,7 +324,7 @@ func byName(n *yaml.Node) {
 	n.Content = slices.Concat(entries...)
 }
 
-// inBlocks has a node written over several lines, but for lists of words.
+// inBlocks sets the block style on a node, except for lists of words.
 func inBlocks(n *yaml.Node) {
 	n.Style = 0
 	words := n.Kind == yaml.SequenceNode

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// crowdedParts are the parts of a file with so many tenants, of which each second one
-// overrides its plan.
+// crowdedParts are the parts of a file with the given number of tenants, of which every
+// second one overrides its plan.
 func crowdedParts(tenants int) map[string]json.RawMessage {
 	parts := map[string]json.RawMessage{
 		table.KeyShared:           json.RawMessage(`{"version":1,"default_plan":"gold"}`),
@@ -26,7 +26,7 @@ func crowdedParts(tenants int) map[string]json.RawMessage {
 	return parts
 }
 
-// BenchmarkCompileParts tells what the limits of 10,000 tenants cost.
+// BenchmarkCompileParts measures compiling the limits of 10,000 tenants.
 func BenchmarkCompileParts(b *testing.B) {
 	parts := crowdedParts(10_000)
 	b.ReportAllocs()

@@ -12,7 +12,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// describe says all there is to say of the limits of a set.
+// describe formats the limits of a set.
 func describe(set *limit.Set, tenants ...string) string {
 	var b strings.Builder
 	for _, t := range append(tenants, "not listed") {
@@ -24,8 +24,8 @@ func describe(set *limit.Set, tenants ...string) string {
 	return b.String()
 }
 
-// TestParts: a limits file that was taken apart and put together again means the same,
-// and taken apart once more it has the same parts.
+// TestParts: a limits file that is split and joined again has the same limits, and split
+// once more it has the same parts.
 func TestParts(t *testing.T) {
 	const odd = `{"version": 1, "max_levels": 9, "dimensions": {"region": {"values": ["eu", "us"]}, "user": null},
 		"plans": {"a#b": [{"id": "x", "by": ["tenant", "region"], "rate": "1/s", "cost": 1, "missing": "deny"}], "empty": []},
@@ -58,8 +58,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPartsKeepWords: what a file says is text, and stays that in its parts, whatever else
-// YAML takes it for.
+// TestPartsKeepWords: scalars of a file are text, and stay text in its parts, whatever
+// type YAML gives them.
 func TestPartsKeepWords(t *testing.T) {
 	const content = `version: 1
 default_plan: 1.10
@@ -110,7 +110,7 @@ shared: null
 	}
 }
 
-// TestJoinJSON: what JSON escapes and YAML does not is the same character in a file.
+// TestJoinJSON: characters that JSON escapes and YAML does not stay the same in a file.
 func TestJoinJSON(t *testing.T) {
 	parts := map[string]json.RawMessage{
 		"SHARED": json.RawMessage(`{"version": 1}`), "PLAN#p": json.RawMessage(`[{"id": "a", "by": ["tenant"], "when": {"op": "\ud83d\ude00\/x"}, "rate": "1/s"}]`),
@@ -125,7 +125,7 @@ func TestJoinJSON(t *testing.T) {
 	}
 }
 
-// TestPause: who compiles many tenants rests now and then, and for few never.
+// TestPause: compiling many tenants pauses now and then, compiling few never.
 func TestPause(t *testing.T) {
 	for tenants, want := range map[int]int{0: 0, 63: 0, 64: 1, 1000: 15} {
 		pauses := 0
@@ -135,7 +135,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestCompilePartsMistakes: a part of which nothing can be made is an error, whatever it is.
+// TestCompilePartsMistakes: a part that cannot be used is an error, whatever it is.
 func TestCompilePartsMistakes(t *testing.T) {
 	const shared, plan = `{"version": 1}`, `[{"id": "a", "by": ["tenant"], "rate": "1/s"}]`
 	for _, c := range []struct{ shared, plan, tenant, want string }{

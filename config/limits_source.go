@@ -10,22 +10,22 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// LimitsSource is where the limits come from, and what became of them. Any
-// number of goroutines may use it.
+// LimitsSource holds the limits in use and reloads them from their file. It is safe for
+// concurrent use.
 type LimitsSource struct {
 	name  string
 	read  func() ([]byte, error)
 	opts  limit.CompileOptions
 	apply func(*limit.Set)
 
-	reading sync.Mutex // has the file read once at a time, which may take a second
+	reading sync.Mutex // serializes reads of the file, which may take a second
 
 	mu     sync.Mutex // guards the fields below, and apply
 	set    *limit.Set
 	loaded time.Time
-	failed error // why the last reload changed nothing
+	failed error // why the last reload failed
 	canary canary
-	// rejected counts the reloads that failed.
+	// rejected is the number of reloads that failed.
 	rejected int64
 }
 
@@ -33,18 +33,18 @@ type LimitsSource struct {
 type LimitsStatus struct {
 	Version  string
 	Source   string
-	Trial    string // what is tried on some of the tenants, or ""
+	Trial    string // description of the limits on trial, or ""
 	Loaded   time.Time
 	Error    string // why the newest version is not in use; empty when it is
-	Rejected int64  // reloads that failed, or items that could not be used, since the start
-	// Of limits in a table: items that came after newer ones, and how often the whole
-	// table was read because something had been missed.
+	Rejected int64  // reloads that failed, or invalid items, since the start
+	// Of limits in a table: the number of items that came after newer ones, and of reads
+	// of the whole table because something had been missed.
 	OutOfOrder, Repairs int64
 }
 
-// OpenLimits loads the limits from the file at path. An empty path means the
-// content in sample, which is called "built-in sample". It fails when they
-// cannot be used; later reloads keep the last good ones instead.
+// OpenLimits loads the limits from the file at path. An empty path means the content of
+// sample, with the name "built-in sample". OpenLimits fails when the limits cannot be
+// used; later reloads keep the last good ones instead.
 func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsSource, []limit.Problem, error) {
 	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}}
 	s.read = func() ([]byte, error) { return ReadLimitsFile(path) }
@@ -60,8 +60,8 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	return s, warnings, nil
 }
 
-// ReadLimitsFile reads a limits file for ParseLimits. The file must be a regular one, or a
-// link to one, and no larger than MaxLimitsFileBytes.
+// ReadLimitsFile reads a limits file for ParseLimits. The file must be a regular one, or
+// a link to one, and no larger than MaxLimitsFileBytes.
 func ReadLimitsFile(path string) ([]byte, error) {
 	content, err := readRegular(path, limitsBounds)
 	if err != nil {
@@ -70,8 +70,8 @@ func ReadLimitsFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// ReadLimits reads limits for ParseLimits from what is open already. Of what is too large
-// it reads no more than ParseLimits needs to refuse it.
+// ReadLimits reads limits for ParseLimits from an open file. Of content that is too large
+// it reads no more than ParseLimits needs to reject it.
 func ReadLimits(r io.Reader) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(r, MaxLimitsFileBytes+1))
 	if err != nil {
@@ -80,7 +80,8 @@ func ReadLimits(r io.Reader) ([]byte, error) {
 	return content, nil
 }
 
-// parse reads the file. The set knows the ids that are given, to be tried beside another.
+// parse reads the file. The set knows the given limit ids, so that it can be tried beside
+// another set.
 func (s *LimitsSource) parse(ids []string) (*limit.Set, []limit.Problem, error) {
 	content, err := s.read()
 	if err != nil {
@@ -98,14 +99,14 @@ func (s *LimitsSource) Set() *limit.Set {
 	return s.set
 }
 
-// OnChange makes later reloads hand new limits to apply, one at a time.
+// OnChange makes later reloads pass new limits to apply, one at a time.
 func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.apply = apply
 }
 
-// Reload loads the limits again. When that fails the last good ones stay.
+// Reload loads the limits again. If that fails, the last good ones stay.
 func (s *LimitsSource) Reload() error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -122,16 +123,16 @@ func (s *LimitsSource) Reload() error {
 	return nil
 }
 
-// parseNext reads the file for a set that can be tried beside the one in use, if it is to be.
+// parseNext reads the file. With a canary the set can be tried beside the one in use.
 func (s *LimitsSource) parseNext() (*limit.Set, error) {
 	s.mu.Lock()
-	ids := s.canary.ids(s.set) // a trial that ends meanwhile changes them not
+	ids := s.canary.ids(s.set) // a trial that ends meanwhile does not change them
 	s.mu.Unlock()
 	next, _, err := s.parse(ids)
 	return next, err
 }
 
-// use makes a set the one in use. The caller holds mu.
+// use sets the set in use. The caller holds mu.
 func (s *LimitsSource) use(set *limit.Set) {
 	s.set = set
 	s.apply(set)

@@ -14,11 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write the expected messages of the limits files in testdata")
 
-// strictOptions are what the files in testdata are checked against.
+// strictOptions are the options for checking the files in testdata.
 var strictOptions = limit.CompileOptions{IPMaxTTL: 3600e6}
 
-// TestLimitsMistakes compares every message about the files in testdata/limits
-// with the .want file beside it: errors, then warnings.
+// TestLimitsMistakes compares every message about the files in testdata/limits with the
+// .want file beside it: errors, then warnings.
 func TestLimitsMistakes(t *testing.T) {
 	files, err := filepath.Glob("testdata/limits/*.yaml")
 	if err != nil || len(files) < 5 {
@@ -56,8 +56,8 @@ func TestLimitsMistakes(t *testing.T) {
 	}
 }
 
-// TestSampleIsGood holds the sample that serve runs without a limits file to
-// the strict rules.
+// TestSampleIsGood checks the sample that serve uses without a limits file by the strict
+// rules.
 func TestSampleIsGood(t *testing.T) {
 	opts := strictOptions
 	opts.Strict, opts.IPSecret = true, true
@@ -70,7 +70,7 @@ func TestSampleIsGood(t *testing.T) {
 	}
 }
 
-// TestJSON holds JSON to the same parser.
+// TestJSON: limits in JSON are parsed, and checked, like YAML.
 func TestJSON(t *testing.T) {
 	const good = `{"version": 1, "default_plan": "p", "plans": {"p": [{"id": "a", "by": ["tenant"], "rate": "1/s"}]}}`
 	set, _, err := ParseLimits("limits.json", []byte(good), strictOptions)
@@ -86,7 +86,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestAliases: what stands once may be meant at other places, whatever it is.
+// TestAliases: any value may be repeated by an alias.
 func TestAliases(t *testing.T) {
 	const file = `version: 1
 plans:
@@ -105,8 +105,8 @@ plans:
 	}
 }
 
-// FuzzParseLimits feeds anything to the parser: it must not panic, and every
-// problem must have a line.
+// FuzzParseLimits feeds anything to the parser: it must not panic, and every problem must
+// have a line.
 func FuzzParseLimits(f *testing.F) {
 	f.Add(examples.Limits)
 	for _, seed := range []string{"", "version: 1", "a: &a [*a]", "version: 1\nplans: {p: [{id: a, by: [tenant], rate: 1/s}]}", "- 1", "? [a]\n: b", "\x00", "<<: {a: 1}"} {

@@ -9,9 +9,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TryRevision returns a set in which the revision of a gate is tried beside what set has,
-// which was compiled from the same parts of a table with the same options. A revision that
-// is not there is not tried. With an error the set is to be used as it is.
+// TryRevision returns a set in which the revision of a gate is tried beside set, which
+// was compiled from the same parts of a table with the same options. A revision that is
+// not in the table is not tried. With an error, the returned set is set itself.
 func TryRevision(name string, parts map[string]json.RawMessage, set *limit.Set, gate table.Gate, opts limit.CompileOptions) (*limit.Set, error) {
 	body := parts[table.RevisionKey(gate.Revision)]
 	if gate.Revision == 0 || gate.Share() == 0 || body == nil {
@@ -36,7 +36,7 @@ func TryRevision(name string, parts map[string]json.RawMessage, set *limit.Set, 
 	return set.Try(next, gate.Share()), nil
 }
 
-// RevisionName is what people call a revision.
+// RevisionName returns the name of a revision in messages.
 func RevisionName(n int64) string { return fmt.Sprintf("revision %d", n) }
 
 // RevisionNumber returns the number of the revision with a name.
@@ -45,8 +45,8 @@ func RevisionNumber(name string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-// SplitRevision returns the body of a revision that has the plans and the shared limits of
-// a file's parts.
+// SplitRevision returns the body of a revision with the plans and the shared limits of a
+// file's parts.
 func SplitRevision(parts map[string]json.RawMessage) (json.RawMessage, error) {
 	tried := maps.Clone(parts)
 	maps.DeleteFunc(tried, func(key string, _ json.RawMessage) bool { return !table.IsPart(key) || table.IsTenant(key) })

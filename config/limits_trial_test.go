@@ -37,8 +37,8 @@ func compileTrial(parts map[string]json.RawMessage, gate table.Gate) (*limit.Set
 	return TryRevision("table", parts, set, gate, strictOptions)
 }
 
-// tell tells what limits tenants have.
-func tell(set *limit.Set, tenants ...string) string {
+// plansOf lists the plans and limits of tenants.
+func plansOf(set *limit.Set, tenants ...string) string {
 	var b strings.Builder
 	for _, tenant := range tenants {
 		fmt.Fprintf(&b, "%s on %s:", tenant, set.Plan(tenant))
@@ -50,8 +50,8 @@ func tell(set *limit.Set, tenants ...string) string {
 	return b.String()
 }
 
-// TestTryRevision: the tenants of the gate's share have the revision's plans, with their own
-// overrides; without the revision, or with one that cannot be used, nobody has.
+// TestTryRevision: the tenants of the gate's share have the revision's plans, with their
+// own overrides; without the revision, or with one that cannot be used, none has.
 func TestTryRevision(t *testing.T) {
 	const in = "t1"
 	parts := trialParts(map[string]string{in: `{"plan":"gold","overrides":{"tenant":{"rate":"7/s"}}}`})
@@ -59,12 +59,12 @@ func TestTryRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := tell(set, in, "nobody"), in+" on gold: tenant=7/s burst 7 at tenant\nnobody on free: tenant=50/s burst 50 at tenant op=5/s burst 5 at op\n"; got != want {
+	if got, want := plansOf(set, in, "nobody"), in+" on gold: tenant=7/s burst 7 at tenant\nnobody on free: tenant=50/s burst 50 at tenant op=5/s burst 5 at op\n"; got != want {
 		t.Errorf("they have\n%s, not\n%s", got, want)
 	}
-	for name, gate := range map[string]table.Gate{"closed": {}, "of nobody": {Revision: 3}, "of what is gone": {Revision: 4, Percent: 100}} {
-		if set, err := compileTrial(parts, gate); err != nil || tell(set, "nobody") != "nobody on free: tenant=100/s burst 100 at tenant ip=1000/m burst 1000 at ip\n" {
-			t.Errorf("a gate that is %s: %v, %s", name, err, tell(set, "nobody"))
+	for name, gate := range map[string]table.Gate{"closed": {}, "of no tenant": {Revision: 3}, "of a missing revision": {Revision: 4, Percent: 100}} {
+		if set, err := compileTrial(parts, gate); err != nil || plansOf(set, "nobody") != "nobody on free: tenant=100/s burst 100 at tenant ip=1000/m burst 1000 at ip\n" {
+			t.Errorf("a gate that is %s: %v, %s", name, err, plansOf(set, "nobody"))
 		}
 	}
 	for body, want := range map[string]string{
@@ -81,8 +81,8 @@ func TestTryRevision(t *testing.T) {
 	}
 }
 
-// TestChangeOnTrial: a set in which some tenants change while a revision is tried is what
-// compiling all anew makes.
+// TestChangeOnTrial: a set in which some tenants change while a revision is tried equals
+// one compiled anew.
 func TestChangeOnTrial(t *testing.T) {
 	bodies := []string{"", `{"plan":"free"}`, `{"plan":"gold"}`, `{"plan":"gold","overrides":{"tenant":{"rate":"9/s"}}}`}
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,8 +124,8 @@ func TestChangeOnTrial(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := []string{"nobody", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"}
-		if tell(got, all...) != tell(want, all...) {
-			t.Fatalf("it is\n%s, not\n%s", tell(got, all...), tell(want, all...))
+		if plansOf(got, all...) != plansOf(want, all...) {
+			t.Fatalf("it is\n%s, not\n%s", plansOf(got, all...), plansOf(want, all...))
 		}
 		if part, err = compileTrial(trialParts(some), table.Gate{Revision: 3, Percent: 100 - gate.Percent}); err != nil {
 			t.Fatal(err)

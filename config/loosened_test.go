@@ -7,8 +7,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestLoosened: a change that lets more through is said first, and one that lets less through
-// is not.
+// TestLoosened: changes that admit more are reported, and changes that admit less are not.
 func TestLoosened(t *testing.T) {
 	const before = `
 version: 1

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mistakes is every kind of mistake and the whole of what is said about it.
+// mistakes has every kind of mistake with its whole message.
 var mistakes = []struct {
 	args, environ, file string // separated by spaces, spaces and nothing
 	want                string
@@ -68,7 +68,7 @@ var mistakes = []struct {
 	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 would let anybody on the network spend quotas: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
 	{environ: "LIMITGATE_ADMIN=:9180", want: "env LIMITGATE_ADMIN: admin :9180 would show metrics and profiles to anybody on the network: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
 	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 would let anybody on the network spend quotas: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
-	// What follows from an unreadable value is left out.
+	// Consequences of an unreadable value are left out.
 	{args: "--listen 0.0.0.0:1 --unsafe-open=yes", want: `flag --unsafe-open: "yes" is not a switch; write true or false`},
 	{args: "--json", want: "flag --json: it says how to print; add --print-config"},
 
@@ -128,7 +128,7 @@ var mistakes = []struct {
 			"limitgate.yaml:2: nope: unknown key; limitgate serve --help lists the settings\n" +
 			"limitgate.yaml:3: log_level: \"5\" is none of the choices; write debug, info, warn or error",
 	},
-	// What is overridden must be right as well.
+	// An overridden value must be valid as well.
 	{args: "--instances 2", file: "instances: 0", want: "limitgate.yaml:1: instances: 0 is out of bounds; it must be from 1 to 100000"},
 }
 

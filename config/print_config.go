@@ -7,13 +7,13 @@ import (
 	"text/tabwriter"
 )
 
-// PrintConfig writes where each setting comes from: as a table with the columns
-// NAME, VALUE and SOURCE, or as a JSON array of objects with the keys name, value
-// and source. Of secrets it knows the path only.
+// PrintConfig writes the value and source of each setting: as a table with the columns
+// NAME, VALUE and SOURCE, or as a JSON array of objects with the keys name, value and
+// source. Of a secret it writes only the path.
 func PrintConfig(w io.Writer, origins []Origin, asJSON bool) {
 	if asJSON {
 		if origins == nil {
-			origins = []Origin{} // null is no array
+			origins = []Origin{} // nil would be written as null
 		}
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)

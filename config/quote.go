@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// show quotes what a user wrote, and bounds it.
+// show quotes user input and limits its length.
 func show(text string) string { return fmt.Sprintf("%.64q", text) }
 
-// plain returns text as it is when it is short and fits into a line and a column
-// of a table, and otherwise quoted and bounded.
+// plain returns text unchanged if it is short and fits into a line and a column of a
+// table, and otherwise quoted and shortened.
 func plain(text string) string {
 	const most = 200
 	for _, r := range text {
@@ -24,9 +24,9 @@ func plain(text string) string {
 	return text
 }
 
-// unreadableLine returns the first line, counted from 1, with a byte that is not
-// UTF-8 or a character that YAML does not allow, and 0 when there is none. The
-// YAML parser refuses those too, but does not say where they are.
+// unreadableLine returns the first line, counted from 1, with a byte that is not UTF-8 or
+// a character that YAML does not allow, and 0 when there is none. The YAML parser rejects
+// those too, but does not report their line.
 func unreadableLine(content []byte) int {
 	const byteOrderMark = '\uFEFF'
 	line := 1

@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// problem is what is wrong with a setting in view of the others.
+// problem is a setting that is wrong in combination with others.
 type problem struct{ name, text string }
 
-// Validate checks what no setting can tell alone. The rule that matters: an
-// address that others on the network can reach is refused, unless UnsafeOpen
-// says that something else protects it. Load has called it already; it is for
-// settings that were made otherwise. The error lists all that is wrong, one a
-// line.
+// Validate checks the combination of settings. The most important rule: an address that
+// other hosts on the network can reach is rejected, unless UnsafeOpen declares that
+// something else protects it. Load calls Validate; it is exported for settings that were
+// created otherwise. The error lists all problems, one a line.
 func (s *Settings) Validate() error {
 	var errs []error
 	for _, p := range s.problems() {
@@ -39,7 +38,7 @@ func (s *Settings) problems() []problem {
 		all = append(all, problem{"rollout_gate", "it is for limits in a table: say --limits dynamodb://TABLE, or --limits-canary for a file"})
 	}
 	if s.RolloutGate != "" && s.CellsTable == "" {
-		all = append(all, problem{"rollout_gate", "a proxy that takes a revision back tells the others by the table of cells: say --cells-table TABLE, which needs no cells"})
+		all = append(all, problem{"rollout_gate", "a proxy that takes a revision back reports it by the table of cells: say --cells-table TABLE, which needs no cells"})
 	}
 	if s.LimitsCanary > 0 && (s.Limits == "" || s.LimitsTable() != "") {
 		all = append(all, problem{"limits_canary", "it tries changes of a limits file, and there is none: those of a table are tried by limitgate rollout"})
@@ -50,7 +49,7 @@ func (s *Settings) problems() []problem {
 	return all
 }
 
-// checkListener checks an address; would is what becomes of it in the open.
+// checkListener checks an address; would is the consequence of leaving it open.
 func (s *Settings) checkListener(name, addr, would string) []problem {
 	if err := checkAddress(addr, 0); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
@@ -61,8 +60,8 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it", name, addr, would)}}
 }
 
-// isLoopback says whether only this machine can reach a well-formed address. Of
-// names it believes localhost alone: what others resolve to can change.
+// isLoopback reports whether only this machine can reach a well-formed address. Of names
+// it accepts only localhost: the addresses of others can change.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestValidateListsEverything(t *testing.T) {
 	}
 }
 
-// Both faces of the same settings are held against each other.
+// Load and Validate must agree on the same settings.
 func TestLoadValidates(t *testing.T) {
 	for _, flag := range []string{"--listen", "--admin"} {
 		args := []string{flag, "0.0.0.0:6380"}

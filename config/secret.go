@@ -9,13 +9,13 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// maxSecretBytes bounds a secret; what is longer is another file.
+// maxSecretBytes is the maximum size of a secret; a larger file is not the secret.
 const maxSecretBytes = 4 << 10
 
-// ReadSecret reads the secret that addresses are hashed with: the content of the
-// file at path, less one newline at the end, 16 bytes to 4 KiB. The file must be
-// a regular one that others may neither read, write nor execute. Errors name the
-// path and never the content.
+// ReadSecret reads the secret with which addresses are hashed: the content of the file at
+// path without one newline at the end, 16 bytes to 4 KiB. The file must be a regular one
+// that other users may neither read, write nor execute. Errors contain the path and never
+// the content.
 func ReadSecret(path string) ([]byte, error) {
 	f, info, err := openRegular(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func ReadSecret(path string) ([]byte, error) {
 	if err := checkSecretMode(info); err != nil {
 		return nil, fmt.Errorf("read secret: %s %w", path, err)
 	}
-	// Two bytes more than allowed: a newline, and one that is too much.
+	// Two bytes more than allowed: a newline, and one to detect a longer file.
 	content, err := io.ReadAll(io.LimitReader(f, maxSecretBytes+2))
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)

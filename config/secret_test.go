@@ -14,7 +14,7 @@ func writeSecret(t *testing.T, content string, mode os.FileMode) string {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// WriteFile's mode is subject to the umask, this is not.
+	// The mode passed to WriteFile is subject to the umask; Chmod's is not.
 	if err := os.Chmod(path, mode); err != nil {
 		t.Fatal(err)
 	}

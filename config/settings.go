@@ -8,113 +8,111 @@ import (
 	"time"
 )
 
-// Settings is what limitgate serve is told to do. Load fills it in; after that
-// nobody changes it, so any number of goroutines may read it.
+// Settings are the settings of limitgate serve. Load fills them in; they are not modified
+// after that, so they are safe for concurrent reads.
 type Settings struct {
 	// Listen is the host:port where Redis clients connect.
 	Listen string
 	// Admin is the host:port of health, metrics and profiles; empty is off.
 	Admin string
-	// MaxConns is how many client connections there may be at once, 1 to
-	// 1,048,576.
+	// MaxConns is the maximum number of open client connections, 1 to 1,048,576.
 	MaxConns int
-	// IdleTimeout closes a connection that has sent nothing for so long, at most
-	// 168 h; 0 is never.
-	IdleTimeout time.Duration
-	// MaxConnAge closes a connection that is older at a quiet moment, at most 168 h;
+	// IdleTimeout closes a connection that has sent nothing for this long, at most 168 h;
 	// 0 is never.
+	IdleTimeout time.Duration
+	// MaxConnAge closes a connection that is older when it has no unanswered input, at
+	// most 168 h; 0 is never.
 	MaxConnAge time.Duration
-	// TCPKeepalive is how long a silent connection is left alone before the kernel
-	// asks whether the client is there, at most 9 h; 0 is never.
+	// TCPKeepalive is the idle time after which the kernel probes whether the client is
+	// there, at most 9 h; 0 is never.
 	TCPKeepalive time.Duration
-	// ClusterAnnounce is the host:port that cluster clients are told; empty is the
-	// address that they came in on.
+	// ClusterAnnounce is the host:port that cluster clients receive; if it is empty they
+	// receive the address on which they connected.
 	ClusterAnnounce string
-	// ShutdownTimeout is how long a drain waits, 1 ms to 1 h.
+	// ShutdownTimeout is the maximum time of a drain, 1 ms to 1 h.
 	ShutdownTimeout time.Duration
-	// UnsafeOpen allows addresses that others can reach.
+	// UnsafeOpen allows addresses that other hosts can reach.
 	UnsafeOpen bool
 
-	// Limits is the path of the limits file, or LimitsTablePrefix and the name of a table;
-	// empty is the built-in sample.
+	// Limits is the path of the limits file, or LimitsTablePrefix and the name of a
+	// table; empty is the built-in sample.
 	Limits string
 	// LimitsCanary is the share of tenants on which a changed file is tried first, in
-	// hundredths of a percent, 0 for none, and CanaryThreshold by how much of all requests
-	// it may deny more, likewise, before it is taken back.
+	// hundredths of a percent, 0 for none. CanaryThreshold is the share of all requests,
+	// in the same unit, that it may deny in addition before it is taken back.
 	LimitsCanary, CanaryThreshold int
-	// LimitsSnapshot is where the limits of a table are kept; empty is nowhere.
+	// LimitsSnapshot is the file to which the limits of a table are saved; empty is none.
 	LimitsSnapshot string
-	// UpdatesTopic is the ARN of the topic that tells of changes of the table, and
-	// UpdatesQueue the URL of a queue that is subscribed to it already.
+	// UpdatesTopic is the ARN of the topic with the changes of the table, and
+	// UpdatesQueue the URL of a queue that is already subscribed to it.
 	UpdatesTopic, UpdatesQueue string
-	// RolloutGate is the configuration in AWS AppConfig that says which revision of the
-	// table's limits is tried, see appconfig.ParseName; empty tries none.
+	// RolloutGate is the configuration in AWS AppConfig with the revision of the table's
+	// limits that is tried, see appconfig.ParseName; empty tries none.
 	RolloutGate string
-	// Cell is the id of the cell that this proxy is in, which enforces its part of each
-	// limit; empty enforces all of it. CellWeight is the cell's weight until somebody gives
-	// it another one, 1 to limit.MaxCellWeight, and CellsTable the name of the DynamoDB
+	// Cell is the id of the cell of this proxy, which enforces its part of each limit;
+	// empty enforces all of it. CellWeight is the cell's weight until the table has
+	// another one, 1 to limit.MaxCellWeight, and CellsTable the name of the DynamoDB
 	// table in which cells are registered.
 	Cell       string
 	CellWeight int
 	CellsTable string
-	// DecisionTimeout is how long the store may take to decide, 1 ms to 60 s.
+	// DecisionTimeout is the maximum time of a decision by the store, 1 ms to 60 s.
 	DecisionTimeout time.Duration
-	// RetryJitter spreads the moments at which denied clients are told to come
-	// back, at most 1 h; 0 is off.
+	// RetryJitter spreads the times at which denied clients retry, at most 1 h; 0 is off.
 	RetryJitter time.Duration
-	// Instances says how many proxies share the limits, for leases and while the
-	// store is sick.
+	// Instances is the source of the number of proxies that share the limits, for leases
+	// and while the store is unavailable.
 	Instances Instances
-	// BackstopCeiling is by how much the number of instances may have fallen, at
+	// BackstopCeiling is the factor by which the number of instances may have fallen, at
 	// most, while the store does not answer, 1 to 100.
 	BackstopCeiling int
-	// BackstopTotalRate is how many units a second the proxy admits for all tenants
-	// together while the store is sick, up to backstop.MaxTotalRate; 0 is no bound.
+	// BackstopTotalRate is the maximum of units a second that the proxy admits for all
+	// tenants together while the store is unavailable, up to backstop.MaxTotalRate; 0 is
+	// no bound.
 	BackstopTotalRate int
-	// DenyCacheSize is how many refusals of the store are remembered, up to
-	// 10,000,000; 0 is off. DenyCacheMaxTTL is how long at most, 1 ms to 60 s.
+	// DenyCacheSize is the maximum number of the store's denials that are cached, up to
+	// 10,000,000; 0 is off. DenyCacheMaxTTL is their maximum age, 1 ms to 60 s.
 	DenyCacheSize   int
 	DenyCacheMaxTTL time.Duration
 
-	// Redis holds the addresses, host:port, of a Redis Cluster or of one Redis;
-	// empty means that buckets are kept in memory.
+	// Redis holds the addresses, host:port, of a Redis Cluster or of one Redis; empty
+	// means that buckets are kept in memory.
 	Redis []string
-	// ReadyNeedsStore has a proxy not called ready before it has reached its Redis once.
+	// ReadyNeedsStore makes a proxy ready only after it has reached its Redis once.
 	ReadyNeedsStore bool
-	// StoreIOTimeout bounds one read or write on a connection to Redis, 1 ms to
-	// 60 s.
+	// StoreIOTimeout is the maximum time of one read or write on a connection to Redis, 1
+	// ms to 60 s.
 	StoreIOTimeout time.Duration
-	// BreakerCooldown is how long a master of Redis that does not answer is left
-	// alone at the least, 10 ms to 60 s.
+	// BreakerCooldown is the minimum time without calls to a master of Redis that does
+	// not answer, 10 ms to 60 s.
 	BreakerCooldown time.Duration
-	// StoreSeparateChecks has equal checks decided one by one.
+	// StoreSeparateChecks makes the store decide equal checks separately.
 	StoreSeparateChecks bool
-	// StoreDeclaredKeys has every script call declare its keys, all in one slot.
+	// StoreDeclaredKeys makes every script call declare its keys, all in one hash slot.
 	StoreDeclaredKeys bool
-	// MemoryBuckets bounds the memory store, 1,000 to 100,000,000 buckets.
+	// MemoryBuckets is the capacity of the memory store, 1,000 to 100,000,000 buckets.
 	MemoryBuckets int
 
-	// PrivacyIPSecretFile is the path of the secret that addresses are hashed
-	// with, see ReadSecret; empty leaves the choice to the program.
+	// PrivacyIPSecretFile is the path of the secret with which addresses are hashed, see
+	// ReadSecret; empty leaves the choice to the program.
 	PrivacyIPSecretFile string
-	// PrivacyIPMaxTTL is the longest that a hashed address may be kept, 1 s to
-	// 8,760 h.
+	// PrivacyIPMaxTTL is the maximum time that a hashed address is kept, 1 s to 8,760 h.
 	PrivacyIPMaxTTL time.Duration
-	// PrivacyIPv6Prefix is how many bits of an IPv6 address tell clients apart, 1
-	// to 128.
+	// PrivacyIPv6Prefix is the number of bits of an IPv6 address that identify a client,
+	// 1 to 128.
 	PrivacyIPv6Prefix int
 
 	// LogFormat is text or json.
 	LogFormat string
-	// LogLevel is the least level that is logged.
+	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
 	// Pprof serves profiles on the admin address.
 	Pprof bool
 
 	// Config is the path of the settings file; empty is none.
 	Config string
-	// PrintConfig asks to print the settings and where they come from instead of
-	// serving, see the function of that name.
+	// PrintConfig asks to print the settings and their sources instead of serving, see
+	// the function of that name.
 	PrintConfig bool
 	// JSON asks to print them as JSON.
 	JSON bool
@@ -124,24 +122,22 @@ type Settings struct {
 type Origin struct {
 	// Name is the key in the settings file, for example privacy.ip_max_ttl.
 	Name string `json:"name"`
-	// Value is the value as it was written. Of a secret it is the path.
+	// Value is the value as written by the user. For a secret it is the path.
 	Value string `json:"value"`
-	// Source is where the value comes from: "default", "file PATH:LINE", "env
-	// LIMITGATE_X" or "flag --x".
+	// Source is the source of the value: "default", "file PATH:LINE", "env LIMITGATE_X"
+	// or "flag --x".
 	Source string `json:"source"`
 }
 
-// Load puts the settings together: args are the words behind limitgate serve,
-// environ is in the form of os.Environ, and readFile, called at most once, reads
-// the settings file that a flag or a variable names. A variable that is set to
-// nothing counts as an empty value; of a flag that is given twice the last one
-// counts.
+// Load reads the settings: args are the words after limitgate serve, environ is in the
+// form of os.Environ, and readFile, called at most once, reads the settings file that a
+// flag or a variable names. A variable that is set to nothing counts as an empty value;
+// of a flag that is given twice the last one counts.
 //
-// It returns the settings, where each one comes from in the order of --help, and
-// the words from the first one that is not a flag. The error is flag.ErrHelp
-// when help is asked for, and otherwise lists every mistake in all sources, one
-// a line, each with the place it was made in. A value that is overridden must be
-// right as well.
+// It returns the settings, the origin of each one in the order of --help, and the words
+// from the first one that is not a flag. The error is flag.ErrHelp when help is
+// requested, and otherwise lists every mistake in all sources, one a line, each with its
+// place. An overridden value must be valid as well.
 func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Settings, origins []Origin, rest []string, err error) {
 	s = new(Settings)
 	t := newTable(s)

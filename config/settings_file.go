@@ -13,13 +13,13 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// maxSettingsFileBytes bounds a settings file; what is longer is another file.
+// maxSettingsFileBytes is the maximum size of a settings file; a larger file is not one.
 const maxSettingsFileBytes = 1 << 20
 
 var settingsBounds = bounds{kind: "settings", most: maxSettingsFileBytes, hint: "; is it the limits file?"}
 
-// ReadSettingsFile reads a settings file for Load. The file must be a regular one, or a link
-// to one, and no larger than 1 MiB.
+// ReadSettingsFile reads a settings file for Load. The file must be a regular one, or a
+// link to one, and no larger than 1 MiB.
 func ReadSettingsFile(path string) ([]byte, error) { return readRegular(path, settingsBounds) }
 
 // settingsFile is a settings file that is being read.
@@ -27,11 +27,10 @@ type settingsFile struct {
 	source
 	table settings
 	path  string
-	lines map[string]int // where each key stands
+	lines map[string]int // line of each key
 }
 
-// readSettingsFile reads the settings file that at names. Without a name there is
-// none.
+// readSettingsFile reads the settings file that at names. Without a name there is none.
 func readSettingsFile(t settings, at given, readFile func(string) ([]byte, error)) *source {
 	f := &settingsFile{table: t, path: at.text, lines: map[string]int{}}
 	if f.path == "" {
@@ -65,7 +64,7 @@ func (f *settingsFile) read(content []byte) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document, more yaml.Node
 	if err := decoder.Decode(&document); err != nil {
-		// A file that holds comments only sets nothing.
+		// A file with comments only sets nothing.
 		if !errors.Is(err, io.EOF) {
 			f.failYAML(err)
 		}
@@ -88,9 +87,9 @@ func (f *settingsFile) failYAML(err error) {
 	f.fail(line, "", "not readable as YAML: %s", message)
 }
 
-// mapping reads names and values. Section is what the names are part of.
+// mapping reads names and values. Section is the prefix of the names.
 func (f *settingsFile) mapping(n *yaml.Node, section string) {
-	// A section of which every line is commented out is there, and null.
+	// A section in which every line is commented out has the value null.
 	if n.ShortTag() == "!!null" {
 		return
 	}
@@ -165,8 +164,7 @@ func (f *settingsFile) value(r *setting, n *yaml.Node) {
 	f.given = append(f.given, given{setting: r, text: text, source: "file " + place, place: place, line: n.Line})
 }
 
-// wrongShape says why a node cannot hold a value of that shape; "" is that it
-// can.
+// wrongShape returns why a node cannot hold a value of that shape, or "" if it can.
 func wrongShape(n *yaml.Node, want shape) string {
 	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	switch {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzSettingsFile looks for files that make the parser panic, and for mistakes
-// that do not say in one line where they are.
+// FuzzSettingsFile looks for files that make the parser panic, and for messages that do
+// not have their place in one line.
 func FuzzSettingsFile(f *testing.F) {
 	for _, m := range mistakes {
 		if len(m.file) < 1<<10 {
@@ -39,7 +39,7 @@ func FuzzSettingsFile(f *testing.F) {
 			if m == nil {
 				t.Fatalf("%q: no line in %q", content, text)
 			}
-			// A file that ends too early is at fault behind its last line.
+			// A file that ends too early has its mistake after its last line.
 			if n, err := strconv.Atoi(m[1]); err != nil || n > ends+2 {
 				t.Fatalf("%q: %q is behind the end", content, text)
 			}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// load loads settings of which the file is called limitgate.yaml; no file is
-// asked for when it is empty.
+// load loads settings with file as the content of limitgate.yaml; if it is empty there is
+// no settings file.
 func load(args, environ []string, file string) (*Settings, []Origin, error) {
 	if file != "" {
 		args = append([]string{"--config=limitgate.yaml"}, args...)
@@ -44,8 +44,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// kinds has three values for a setting of each kind, for file, environment and
-// flag, and what each of them means.
+// kinds has three values for a setting of each kind, for file, environment and flag, with
+// the resulting value of each.
 var kinds = []struct {
 	name  string
 	texts [3]string
@@ -148,8 +148,8 @@ func TestOriginNamesTheLine(t *testing.T) {
 	}
 }
 
-// TestDefaultWithRedis: the number of instances comes from heartbeats where there is
-// a Redis to keep them in, unless something else is said, and that is how it is shown.
+// TestDefaultWithRedis: with a Redis the default of instances is heartbeat, and it is
+// shown as such.
 func TestDefaultWithRedis(t *testing.T) {
 	for _, row := range []struct {
 		args, file string
@@ -199,7 +199,7 @@ func TestConfigFromTheEnvironment(t *testing.T) {
 	if want := (Origin{"config", "limitgate.yaml", "env LIMITGATE_CONFIG"}); !slices.Contains(origins, want) {
 		t.Errorf("%+v is not among %+v", want, origins)
 	}
-	// The flag is stronger, also with an empty value.
+	// The flag overrides the variable, also with an empty value.
 	if _, _, err := load([]string{"--config="}, []string{"LIMITGATE_CONFIG=missing.yaml"}, ""); err != nil {
 		t.Errorf("no settings file was asked for, but %v", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestSlotsOverride: what a tenant makes of a limit of concurrency changes nothing for the
-// requests that never meet it.
+// TestSlotsOverride: a tenant's override of a limit of concurrency does not affect
+// requests to which the limit does not apply.
 func TestSlotsOverride(t *testing.T) {
 	for action, held := range map[string]bool{"allow": true, "deny": false} {
 		set, _, err := ParseLimits("f", []byte(`{version: 1, default_plan: p, plans: {p: [

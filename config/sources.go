@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// given is a value that a source gives to a setting.
+// given is a value of a setting in a source.
 type given struct {
 	setting *setting
 	text    string
-	source  string // as --print-config shows it
-	place   string // as errors name it: "flag --x", "env LIMITGATE_X", "PATH:LINE"
+	source  string // in the output of --print-config
+	place   string // in errors: "flag --x", "env LIMITGATE_X", "PATH:LINE"
 	line    int    // in the settings file; 0 elsewhere
 }
 
@@ -24,8 +24,8 @@ func (g given) label() string {
 	return g.place
 }
 
-// source is what the flags, the environment or the settings file say, and what
-// is wrong with it.
+// source holds the values of the flags, the environment or the settings file, and their
+// mistakes.
 type source struct {
 	given    []given
 	mistakes []mistake
@@ -40,7 +40,7 @@ func (src *source) fail(line int, format string, args ...any) {
 	src.mistakes = append(src.mistakes, mistake{line, fmt.Errorf(format, args...)})
 }
 
-// errs returns what is wrong, in the order of the lines.
+// errs returns the mistakes, in the order of the lines.
 func (src *source) errs() []error {
 	slices.SortStableFunc(src.mistakes, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
 	errs := make([]error, len(src.mistakes))
@@ -58,8 +58,8 @@ func defaults(t settings) *source {
 	return src
 }
 
-// defaultsWithRedis returns the defaults that are others with a Redis, of settings
-// that nothing else gives a value.
+// defaultsWithRedis returns the defaults that differ with a Redis, for settings without a
+// value from another source.
 func (l *loading) defaultsWithRedis(t settings, s *Settings) *source {
 	src := new(source)
 	for _, g := range defaults(t).given {
@@ -71,8 +71,8 @@ func (l *loading) defaultsWithRedis(t settings, s *Settings) *source {
 	return src
 }
 
-// configPath returns what says where the settings file is, the strongest source
-// last; it is the zero value when nothing does.
+// configPath returns the value with the path of the settings file; the strongest source
+// comes last. Without one it is the zero value.
 func configPath(sources ...*source) given {
 	var path given
 	for _, src := range sources {
@@ -85,13 +85,13 @@ func configPath(sources ...*source) given {
 	return path
 }
 
-// loading is a Load under way.
+// loading is the state of a Load.
 type loading struct {
 	used   map[*setting]given // the strongest value so far
-	failed map[string]bool    // the settings that have an unreadable value
+	failed map[string]bool    // the settings with an unreadable value
 }
 
-// apply reads the values of a source, which is stronger than those before.
+// apply parses the values of a source, which overrides those before.
 func (l *loading) apply(src *source) {
 	for _, g := range src.given {
 		if err := g.setting.value.read(g.text); err != nil {
@@ -103,8 +103,8 @@ func (l *loading) apply(src *source) {
 	}
 }
 
-// validate checks the settings together. It leaves out what follows from a value
-// that could not be read, and is told already.
+// validate checks the combination of settings. It leaves out consequences of a value that
+// could not be read, which is reported already.
 func (l *loading) validate(t settings, s *Settings) []error {
 	var errs []error
 	for _, p := range s.problems() {
@@ -116,8 +116,8 @@ func (l *loading) validate(t settings, s *Settings) []error {
 	return errs
 }
 
-// origins returns where each setting comes from. What is no setting of the
-// proxy, only a question to the program, is left out.
+// origins returns the origin of each setting. Settings that ask for an action of the
+// program are left out.
 func (l *loading) origins(t settings) []Origin {
 	var all []Origin
 	for _, r := range t {

@@ -9,27 +9,27 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// setting is a row of the table: all that flags, environment, settings file,
-// help and --print-config know about one setting.
+// setting is a row of the table: the properties of one setting for flags, environment,
+// settings file, help and --print-config.
 type setting struct {
 	name    string // the key in the settings file; a dot nests
 	group   string // the heading in help
-	initial string // the default, as a user would write it
-	// withRedis is the default with --redis, where that is another one.
+	initial string // the default, in the user's syntax
+	// withRedis is the default with --redis, if it differs.
 	withRedis string
-	usage     string // what it does, for help
+	usage     string // its effect, for help
 	value     value
 	from      from
 }
 
-// from says in which sources a setting may stand.
+// from is the set of sources in which a setting may be given.
 type from int
 
 const (
 	anywhere from = iota
 	// outsideFile is for the path of the settings file.
 	outsideFile
-	// flagsOnly is for what asks for another action than serving.
+	// flagsOnly is for settings that ask for another action than serving.
 	flagsOnly
 )
 
@@ -41,7 +41,7 @@ func (r *setting) env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(r.name, ".", "_"))
 }
 
-// settings is all of them, in the order of help and --print-config.
+// settings are all settings, in the order of help and --print-config.
 type settings []*setting
 
 // The headings of help.
@@ -54,7 +54,7 @@ const (
 	groupConfig  = "Settings"
 )
 
-// newTable returns the settings; reading a value changes s.
+// newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
 	return slices.Concat(listenSettings(s), limitsSettings(s), decisionSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
@@ -82,13 +82,13 @@ func listenSettings(s *Settings) settings {
 			usage: "the age, and up to a tenth more, at which a quiet connection is closed; 0 is never", value: duration(&s.MaxConnAge, 0, 7*24*time.Hour),
 		},
 		{
-			// The kernel counts to 32,767 seconds.
+			// The kernel's maximum is 32,767 seconds.
 			name: "tcp_keepalive", group: groupListen, initial: "5m",
-			usage: "how long a client is silent before the kernel asks for it; 0 is for ever", value: duration(&s.TCPKeepalive, 0, 9*time.Hour),
+			usage: "how long a client is silent before the kernel probes for it; 0 is for ever", value: duration(&s.TCPKeepalive, 0, 9*time.Hour),
 		},
 		{
 			name: "cluster_announce", group: groupListen,
-			usage: "the host:port that cluster clients are told; empty is the one they connected to", value: optional(publicAddress(&s.ClusterAnnounce), &s.ClusterAnnounce),
+			usage: "the host:port that cluster clients receive; empty is the one they connected to", value: optional(publicAddress(&s.ClusterAnnounce), &s.ClusterAnnounce),
 		},
 		{
 			name: "shutdown_timeout", group: groupListen, initial: "10s",
@@ -121,7 +121,7 @@ func limitsSettings(s *Settings) settings {
 		},
 		{
 			name: "updates_topic", group: groupLimits,
-			usage: "ARN of the SNS topic that tells of changes of the table, by a queue made for it", value: reference(&s.UpdatesTopic, "ARN"),
+			usage: "ARN of the SNS topic with the changes of the table, read by a queue made for it", value: reference(&s.UpdatesTopic, "ARN"),
 		},
 		{
 			name: "updates_queue", group: groupLimits,
@@ -129,7 +129,7 @@ func limitsSettings(s *Settings) settings {
 		},
 		{
 			name: "rollout_gate", group: groupLimits,
-			usage: "the configuration in AWS AppConfig that says which limits of a table are tried", value: reference(&s.RolloutGate, "appconfig://APPLICATION/ENVIRONMENT/PROFILE"),
+			usage: "the configuration in AWS AppConfig that selects which limits of a table are tried", value: reference(&s.RolloutGate, "appconfig://APPLICATION/ENVIRONMENT/PROFILE"),
 		},
 		{
 			name: "cell", group: groupLimits,
@@ -154,7 +154,7 @@ func decisionSettings(s *Settings) settings {
 		},
 		{
 			name: "retry_jitter", group: groupLimits, initial: "30s",
-			usage: "the latest turn that a denied client is told to come back at; 0 is no turns", value: duration(&s.RetryJitter, 0, time.Hour),
+			usage: "how far retries of denied clients are spread, at most; 0 is no spreading", value: duration(&s.RetryJitter, 0, time.Hour),
 		},
 		{
 			name: "instances", group: groupLimits, initial: "1", withRedis: "heartbeat",
@@ -162,19 +162,19 @@ func decisionSettings(s *Settings) settings {
 		},
 		{
 			name: "backstop.ceiling", group: groupLimits, initial: "3",
-			usage: "how many times fewer they may become while the Redis is sick, at most", value: whole(&s.BackstopCeiling, 1, 100),
+			usage: "how many times fewer they may become while Redis is unavailable, at most", value: whole(&s.BackstopCeiling, 1, 100),
 		},
 		{
 			name: "backstop.total_rate", group: groupLimits, initial: "0",
-			usage: "units a second for all tenants together while the store is sick; 0 is no bound", value: whole(&s.BackstopTotalRate, 0, 1_000_000_000),
+			usage: "units a second for all tenants together while the store is unavailable; 0 is no bound", value: whole(&s.BackstopTotalRate, 0, 1_000_000_000),
 		},
 		{
 			name: "deny_cache.size", group: groupLimits, initial: "65536",
-			usage: "how many refusals of Redis are remembered; 0 for none", value: whole(&s.DenyCacheSize, 0, 10_000_000),
+			usage: "how many denials of Redis are cached; 0 for none", value: whole(&s.DenyCacheSize, 0, 10_000_000),
 		},
 		{
 			name: "deny_cache.max_ttl", group: groupLimits, initial: "1s",
-			usage: "how long one is remembered at most", value: duration(&s.DenyCacheMaxTTL, time.Millisecond, time.Minute),
+			usage: "how long a denial is cached at most", value: duration(&s.DenyCacheMaxTTL, time.Millisecond, time.Minute),
 		},
 	}
 }
@@ -187,11 +187,11 @@ func storeSettings(s *Settings) settings {
 		},
 		{
 			name: "ready_needs_store", group: groupStore, initial: "false",
-			usage: "do not call a proxy ready before it has reached its Redis once", value: toggle(&s.ReadyNeedsStore),
+			usage: "report a proxy ready only after it has reached its Redis once", value: toggle(&s.ReadyNeedsStore),
 		},
 		{
 			name: "breaker.cooldown", group: groupStore, initial: "1s",
-			usage: "how long a master of Redis that does not answer is left alone, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
+			usage: "how long a master of Redis that does not answer gets no calls, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
 		},
 		{
 			name: "store_io_timeout", group: groupStore, initial: "250ms",
@@ -199,11 +199,11 @@ func storeSettings(s *Settings) settings {
 		},
 		{
 			name: "store_separate_checks", group: groupStore, initial: "false",
-			usage: "let Redis decide equal checks one by one, instead of in one step", value: toggle(&s.StoreSeparateChecks),
+			usage: "let Redis decide equal checks separately, instead of in one step", value: toggle(&s.StoreSeparateChecks),
 		},
 		{
 			name: "store_declared_keys", group: groupStore, initial: "false",
-			usage: "call scripts with declared keys of one slot only, even where a cluster takes more", value: toggle(&s.StoreDeclaredKeys),
+			usage: "call scripts with declared keys of one hash slot only, even where a cluster takes more", value: toggle(&s.StoreDeclaredKeys),
 		},
 		{
 			name: "memory_buckets", group: groupStore, initial: "1000000",
@@ -264,7 +264,7 @@ func configSettings(s *Settings) settings {
 	}
 }
 
-// find returns the setting that key yields word for, or nil.
+// find returns the setting for which key returns word, or nil.
 func (t settings) find(key func(*setting) string, word string) *setting {
 	for _, r := range t {
 		if key(r) == word {
@@ -274,8 +274,8 @@ func (t settings) find(key func(*setting) string, word string) *setting {
 	return nil
 }
 
-// keys returns what key yields for the settings that may stand in a source no
-// more special than most.
+// keys returns the results of key for the settings that may be given in a source up to
+// most.
 func (t settings) keys(key func(*setting) string, most from) []string {
 	var all []string
 	for _, r := range t {

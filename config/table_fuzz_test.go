@@ -8,8 +8,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// FuzzTableBodies: whatever somebody writes into a table, as a tenant, a plan, all the rest,
-// the cells, a revision or a gate, is used or refused, and what is used can be asked.
+// FuzzTableBodies: any content of a table's tenant, plan, shared part, cells, revision or
+// gate is used or rejected, and if it is used, requests can be decided with it.
 func FuzzTableBodies(f *testing.F) {
 	for _, body := range []string{
 		``, `null`, `{}`, `[]`, `{"plan":"free","overrides":{"tenant":{"rate":"7/s"}}}`, `[{"id":"tenant","by":["tenant"],"rate":"100/s"}]`,

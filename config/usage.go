@@ -28,8 +28,8 @@ Example:
 	limitgate serve --limits limits.yaml --redis 10.0.0.1:6379,10.0.0.2:6379
 `
 
-// Usage writes the help of limitgate serve: what it does, an example, and the
-// flags in groups, each with its variable, default and bounds.
+// Usage writes the help of limitgate serve: its purpose, an example, and the flags in
+// groups, each with its variable, default and bounds.
 func Usage(w io.Writer) {
 	var b strings.Builder
 	b.WriteString(usageAbout)
@@ -51,7 +51,7 @@ func Usage(w io.Writer) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-// details lists what help puts in parentheses.
+// details lists the properties that help puts in parentheses.
 func (r *setting) details() string {
 	var all []string
 	if r.initial != "" && r.from != flagsOnly {

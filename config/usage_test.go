@@ -18,7 +18,7 @@ func TestUsageTellsEverySetting(t *testing.T) {
 			continue
 		}
 		if strings.Contains(entry, r.env()) != (r.from != flagsOnly) {
-			t.Errorf("%s is not told right in: %s", r.env(), entry)
+			t.Errorf("%s is missing in: %s", r.env(), entry)
 		}
 		if r.from != flagsOnly && !strings.Contains(entry, "default "+r.initial) && r.initial != "" {
 			t.Errorf("the default %s is not in: %s", r.initial, entry)
@@ -55,7 +55,7 @@ func TestTableIsSound(t *testing.T) {
 		if serviceVariable.MatchString(r.env()) {
 			t.Errorf("%s looks like a variable that Kubernetes sets", r.env())
 		}
-		// readFlags tells a switch by its lack of an argument.
+		// readFlags recognizes a switch by its lack of an argument.
 		if isSwitch := r.initial == "false"; isSwitch != (r.value.arg == "") {
 			t.Errorf("%s: a switch takes no value, anything else does", r.name)
 		}

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// value is how the text of a setting becomes what it means.
+// value parses and formats the text of a setting.
 type value struct {
-	arg    string // what help calls the text; "" for a switch, which needs none
-	bounds string // what is allowed, for help
+	arg    string // name of the text in help; "" for a switch, which needs none
+	bounds string // allowed values, for help
 	shape  shape
 	read   func(text string) error
 }
 
-// shape is what the settings file may hold for a value.
+// shape is the kind of YAML node that the settings file may have for a value.
 type shape int
 
 const (
-	anyScalar  shape = iota // anything that is one value
+	anyScalar  shape = iota // any single value
 	stringOnly              // a string, so that neither true nor 5 becomes a path by accident
 	unquoted                // a number or a switch, never in quotes
 	stringList              // a string, or a list of strings
@@ -38,7 +38,7 @@ func filePath(to *string) value {
 	}}
 }
 
-// reference reads a text that means something elsewhere.
+// reference parses a text that names something outside of this program.
 func reference(to *string, arg string) value {
 	return value{arg: arg, shape: stringOnly, read: func(text string) error {
 		if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
@@ -74,7 +74,7 @@ func whole(to *int, least, most int) value {
 	}}
 }
 
-// percentage reads a share, into hundredths of a percent.
+// percentage parses a share, into hundredths of a percent.
 func percentage(to *int) value {
 	return value{arg: "PERCENT", bounds: "0% to 100%", shape: stringOnly, read: func(text string) error {
 		percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
@@ -102,7 +102,7 @@ func duration(to *time.Duration, least, most time.Duration) value {
 	}}
 }
 
-// showDuration writes 1m and not 1m0s.
+// showDuration formats a duration as 1m, not 1m0s.
 func showDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -114,7 +114,7 @@ func showDuration(d time.Duration) string {
 	return s
 }
 
-// option is a word to choose and what it means.
+// option is one of the words of a choice and its value.
 type option[T any] struct {
 	word string
 	mean T
@@ -152,8 +152,8 @@ func optional(v value, to *string) value {
 	return v
 }
 
-// listenAddress is where to listen. An empty host is well-formed; whether it is safe
-// is for Validate.
+// listenAddress parses an address to listen on. An empty host is well-formed; Validate
+// checks whether it is safe.
 func listenAddress(to *string) value {
 	return value{arg: "HOST:PORT", read: func(text string) error {
 		if err := checkAddress(text, 0); err != nil {
@@ -164,7 +164,7 @@ func listenAddress(to *string) value {
 	}}
 }
 
-// publicAddress is one that others connect to, so it has a port.
+// publicAddress parses an address to which others connect, so its port is not 0.
 func publicAddress(to *string) value {
 	return value{arg: "HOST:PORT", read: func(text string) error {
 		if err := checkAddress(text, 1); err != nil {
@@ -175,7 +175,7 @@ func publicAddress(to *string) value {
 	}}
 }
 
-// nodeAddresses is a list, of which the settings file may make a YAML list.
+// nodeAddresses parses a list, which may be a YAML list in the settings file.
 func nodeAddresses(to *[]string) value {
 	return value{arg: "HOST:PORT,...", shape: stringList, read: func(text string) error {
 		all, err := ParseNodes(text)
@@ -186,8 +186,8 @@ func nodeAddresses(to *[]string) value {
 	}}
 }
 
-// ParseNodes reads the addresses of Redis nodes, host:port, with commas between
-// them. Nothing is no address. The error says what would be right, and repeats no
+// ParseNodes parses the addresses of Redis nodes, host:port, separated by commas. An
+// empty text has no addresses. The error describes the right form, and contains no
 // password.
 func ParseNodes(text string) ([]string, error) {
 	var all []string
@@ -206,7 +206,7 @@ func ParseNodes(text string) ([]string, error) {
 
 // checkNode checks the address of a Redis node.
 func checkNode(text string) error {
-	// A URL may hold a password, so it is not repeated.
+	// A URL may contain a password, so it is not repeated.
 	if strings.Contains(text, "://") || strings.Contains(text, "@") {
 		return errors.New("a URL is not an address; write host:port, without scheme, user and password")
 	}
@@ -237,7 +237,7 @@ func checkAddress(text string, least int) error {
 	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:6380", show(text))
 	}
-	// ParseUint refuses signs, which the resolver of net would let pass.
+	// ParseUint rejects signs, which the resolver of net accepts.
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || int(n) < least {
 		return fmt.Errorf("%s is not host:port; the port must be a number from %d to %d", show(text), least, math.MaxUint16)
 	}

@@ -12,36 +12,36 @@ import (
 )
 
 const (
-	// settleTime is how long a file must be left alone before it is read:
-	// editors and deployments write in several steps.
+	// settleTime is the time without events after which a file is read: editors and
+	// deployments write in several steps.
 	settleTime = 100 * time.Millisecond
-	// settleMost is how long a folder that is never left alone, because a log is
-	// written there, may put off reading the file.
+	// settleMost is the maximum time by which events in the folder, for example of a log
+	// written there, can delay reading the file.
 	settleMost = time.Second
-	// rewatchPause is how often a folder that has gone is looked for.
+	// rewatchPause is the interval at which a folder that has gone is watched for again.
 	rewatchPause = time.Second
 )
 
-// Watcher calls a function when the content of a file has changed. It watches
-// the folder, because editors replace files and Kubernetes swaps symlinks.
+// Watcher calls a function when the content of a file has changed. It watches the folder,
+// because editors replace files and Kubernetes swaps symlinks.
 type Watcher struct {
 	path    string
 	reload  func()
-	trigger chan struct{} // one slot: a reload that is due covers later wishes
+	trigger chan struct{} // capacity one: a pending reload covers later triggers
 	last    [sha256.Size]byte
 }
 
-// NewWatcher returns a watcher of the file at path. Reload is called by Run, one
-// call at a time, when the content is another one than now, and from then on
-// whenever it changes, goes or comes back.
+// NewWatcher returns a watcher of the file at path. Run calls reload, one call at a time,
+// when the content differs from that at the time of this call, and from then on whenever
+// it changes, or the file disappears or returns.
 func NewWatcher(path string, reload func()) *Watcher {
 	w := &Watcher{path: path, reload: reload, trigger: make(chan struct{}, 1)}
 	w.last, _ = w.sum()
 	return w
 }
 
-// Trigger makes Run call reload although nothing may have changed. It never
-// blocks; any goroutine may call it.
+// Trigger makes Run call reload even if nothing has changed. It never blocks and is safe
+// for concurrent use.
 func (w *Watcher) Trigger() {
 	select {
 	case w.trigger <- struct{}{}:
@@ -49,9 +49,9 @@ func (w *Watcher) Trigger() {
 	}
 }
 
-// Run watches until ctx ends, and returns nil then. It fails at once when the
-// folder of the file cannot be watched; a folder that goes later is waited for.
-// It may be called once.
+// Run watches until ctx ends, and then returns nil. It fails at once when the folder of
+// the file cannot be watched; if the folder disappears later, Run waits for it. Run may
+// be called once.
 func (w *Watcher) Run(ctx context.Context) error {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -62,10 +62,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err := watch.Add(folder); err != nil {
 		return fmt.Errorf("watch folder %s: %w", folder, err)
 	}
-	// What happened before the folder was watched is in no event.
+	// Changes before the folder was watched cause no event.
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
-	var since time.Time // of the oldest event not looked at; zero for none
+	var since time.Time // time of the oldest unhandled event; zero if there is none
 	rewatch := time.NewTicker(rewatchPause)
 	defer rewatch.Stop()
 	for {
@@ -78,13 +78,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-watch.Events:
 			since = postpone(settled, since)
 		case <-watch.Errors:
-			// Events were lost: look at the file.
+			// Events were lost: check the file.
 			since = postpone(settled, since)
 		case <-settled.C:
 			since = time.Time{}
 			w.look()
 		case <-rewatch.C:
-			// A folder that was removed and made again has no watch any more.
+			// A folder that was removed and created again has no watch.
 			if len(watch.WatchList()) == 0 && watch.Add(folder) == nil {
 				since = postpone(settled, since)
 			}
@@ -92,8 +92,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// postpone puts off the look at the file until it has been left alone, but not
-// for ever. It returns when the wait began.
+// postpone delays the check of the file until settleTime has passed without events, but
+// by at most settleMost. It returns when the wait began.
 func postpone(settled *time.Timer, since time.Time) time.Time {
 	if since.IsZero() {
 		since = time.Now()
@@ -102,9 +102,8 @@ func postpone(settled *time.Timer, since time.Time) time.Time {
 	return since
 }
 
-// look calls reload if the content is another one than last time. A file that
-// cannot be read may be about to be replaced, or be gone for good: reload says
-// so, once.
+// look calls reload if the content differs from the last time. A file that cannot be read
+// may be about to be replaced, or be gone for good: reload reports it, once.
 func (w *Watcher) look() {
 	sum, _ := w.sum()
 	if sum == w.last {
@@ -114,7 +113,7 @@ func (w *Watcher) look() {
 	w.reload()
 }
 
-// sum returns the checksum of as much of the file as a limits file may have.
+// sum returns the checksum of the file, up to the maximum size of a limits file.
 func (w *Watcher) sum() (sum [sha256.Size]byte, err error) {
 	f, _, err := openRegular(w.path)
 	if err != nil {

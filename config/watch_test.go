@@ -13,15 +13,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must happen. It is never waited
-// out in a test that passes.
-const patience = 20 * time.Second
+// testTimeout is the time limit of a test's waits. A test that passes never waits that long.
+const testTimeout = 20 * time.Second
 
 // watched is a file under a running watcher.
 type watched struct {
 	t       *testing.T
 	path    string
-	reloads chan string // what the file held at each reload
+	reloads chan string // content of the file at each reload
 	w       *Watcher
 }
 
@@ -43,7 +42,7 @@ func watch(t *testing.T, path string) *watched {
 			if err != nil {
 				t.Errorf("Run ended with %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Error("Run does not end")
 		}
 	})
@@ -53,20 +52,20 @@ func watch(t *testing.T, path string) *watched {
 	return f
 }
 
-// next returns what the file held at the next reload.
+// next returns the content of the file at the next reload.
 func (f *watched) next() string {
 	f.t.Helper()
 	select {
 	case content := <-f.reloads:
 		return content
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		f.t.Fatal("no reload")
 		return ""
 	}
 }
 
-// await waits for the reload that sees content. A file that is written in
-// several steps may be seen half-way before.
+// await waits for the reload that sees content. A reload before it may see a file that is
+// partly written.
 func (f *watched) await(content string) {
 	f.t.Helper()
 	for seen := f.next(); seen != content; {
@@ -94,7 +93,7 @@ func TestWatcherSeesWriteInPlace(t *testing.T) {
 	f := watch(t, path)
 	write(t, path, "two")
 	f.await("two")
-	write(t, path, "six") // as long as before
+	write(t, path, "six") // same length as before
 	f.await("six")
 }
 
@@ -110,8 +109,8 @@ func TestWatcherSeesRenameOver(t *testing.T) {
 	}
 }
 
-// Kubernetes makes a new folder, and swaps the link that the file's link leads
-// through; the name of the file is in no event.
+// Kubernetes creates a new folder, and swaps the link through which the file's link
+// leads; no event has the name of the file.
 func TestWatcherSeesConfigMapSwap(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "limits.yaml")
@@ -135,7 +134,7 @@ func TestWatcherSeesFileComeBack(t *testing.T) {
 	write(t, path, "one")
 	f := watch(t, path)
 	must(t, os.Remove(path))
-	f.await("") // told once that it has gone
+	f.await("") // reported once that it has gone
 	write(t, path, "two")
 	f.await("two")
 }
@@ -157,7 +156,7 @@ func TestWatcherSeesFolderComeBack(t *testing.T) {
 	write(t, path, "three")
 	f.await("three")
 
-	// The new folder is watched, and not only looked at.
+	// The new folder is watched, not only checked once.
 	write(t, path, "four")
 	f.await("four")
 }
@@ -174,8 +173,8 @@ func TestWatcherReloadsOnTriggerAlone(t *testing.T) {
 	}
 }
 
-// Looking is done here and not by Run, because what does not happen cannot be
-// waited for.
+// The test calls look itself instead of Run, because it cannot wait for a reload that
+// does not happen.
 func TestWatcherIgnoresSameContent(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "limits.yaml")
@@ -215,7 +214,7 @@ func TestTriggerIsCoalescedAndNeverBlocks(t *testing.T) {
 	go func() { ended <- w.Run(ctx) }()
 	<-entered
 	for range 1000 {
-		w.Trigger() // would never return if it waited for the reload
+		w.Trigger() // would block forever if it waited for the reload
 	}
 	leave <- struct{}{}
 	<-entered
@@ -254,8 +253,8 @@ func TestRunEndsWithoutLeftovers(t *testing.T) {
 	}
 }
 
-// A neighbour that is written all the time, such as a log, must not put off the
-// reload for ever.
+// A file beside it that is written all the time, such as a log, must not delay the reload
+// forever.
 func TestWatcherInABusyFolder(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "limits.yaml")
@@ -291,7 +290,7 @@ func TestWatcherSeesChangeBeforeRun(t *testing.T) {
 	go func() { ended <- w.Run(ctx) }()
 	select {
 	case <-reloaded:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("a change between NewWatcher and Run is lost")
 	}
 	cancel()

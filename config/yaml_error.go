@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// explainYAML returns the line, from 1, and the bounded text of an error of the
-// YAML parser.
+// explainYAML returns the line, from 1, and the shortened text of an error of the YAML
+// parser.
 func explainYAML(err error) (line int, message string) {
 	line, message = 1, err.Error()
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPanic checks that a session which panics harms its own connection only,
-// and that the log does not say what a client sent.
+// TestPanic checks that a session that panics affects its own connection only, and that
+// the log does not contain client data.
 func TestPanic(t *testing.T) {
 	logged := capture(t)
 	r := start(t, Options{})
@@ -33,7 +33,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// badSession panics where it can.
+// badSession panics where the client asks it to.
 type badSession struct{ closed chan struct{} }
 
 func (badSession) Serve(context.Context, [][][]byte, []byte) ([]byte, int, bool) { panic(1) }
@@ -71,8 +71,8 @@ func TestPanicOutsideServe(t *testing.T) {
 	}
 }
 
-// TestPeer checks what a session is told of its connection, and that it can be
-// killed from elsewhere: while idle, while being answered, and once gone.
+// TestPeer checks the Peer that a session receives, and that the connection can be killed
+// by another goroutine: while idle, while being answered, and once gone.
 func TestPeer(t *testing.T) {
 	d, peers := newDesk(), make(chan Peer, 10)
 	s := New(Options{}, func(p Peer) Session {

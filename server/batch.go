@@ -3,18 +3,19 @@ package server
 import "sync"
 
 const (
-	// batchBytes is how much input one batch holds: some thousand checks, so that
-	// a pipeline costs the store one trip. A batch may pass it by its last command.
+	// batchBytes is the maximum input of a batch: about a thousand checks, so that a
+	// pipeline costs one request to the store. The last command of a batch may exceed it.
 	batchBytes = 64 << 10
-	// batchCommands bounds the words of a batch.
+	// batchCommands is the maximum number of commands in a batch.
 	batchCommands = 1024
-	// asyncCommands is how many a session is asked at once that answers without
-	// waiting: more come in the next batch, behind others' turn.
+	// asyncCommands is the maximum number of commands passed to an AsyncSession at once.
+	// The rest goes into the next batch, after the other connections' turn.
 	asyncCommands = 64
-	// largeReply is the size from which a reply is sent before the next command of
-	// its batch is served. What waits for one client is thus this and one more reply.
+	// largeReply is the size from which a reply is sent before the next command of its
+	// batch is served. The replies held for one client are thus bounded by largeReply and
+	// one more reply.
 	largeReply = 64 << 10
-	// keepReply is how much room for replies a spare batch keeps.
+	// keepReply is the largest reply buffer that a pooled batch keeps.
 	keepReply = 2 * largeReply
 )
 
@@ -23,13 +24,12 @@ type batch struct {
 	cmds   [][][]byte
 	words  [][]byte // backs cmds
 	bytes  int
-	most   int    // commands it takes
-	served int    // commands that are answered
-	reply  []byte // room to answer in
+	most   int    // maximum number of commands
+	served int    // number of commands that are answered
+	reply  []byte // buffer for the reply
 }
 
-// spares are batches without an owner: a connection needs one only while it is
-// being answered.
+// spares pools batches: a connection needs one only while it is being answered.
 var spares = sync.Pool{New: func() any { return new(batch) }}
 
 func takeBatch() *batch {
@@ -39,7 +39,7 @@ func takeBatch() *batch {
 	return b
 }
 
-// release forgets the commands, so that a spare batch holds on to no input.
+// release drops the commands, so that a pooled batch references no input.
 func (b *batch) release() {
 	clear(b.cmds)
 	clear(b.words)
@@ -52,16 +52,17 @@ func (b *batch) release() {
 
 func (b *batch) empty() bool { return len(b.cmds) == 0 }
 
-// left returns the commands that are not answered.
+// left returns the commands that are not yet answered.
 func (b *batch) left() [][][]byte { return b.cmds[b.served:] }
 
-// full says whether the batch takes no more commands. A guest's holds one: the
-// bounds of the next depend on whether this one authenticates him.
+// full reports whether the batch takes no more commands. A batch of an unauthenticated
+// client holds one: the bounds of the next command depend on whether this one
+// authenticates the client.
 func (b *batch) full(guest bool) bool {
 	return b.bytes >= batchBytes || len(b.cmds) >= b.most || guest && !b.empty()
 }
 
-// add appends the command that has these words. The batch aliases it.
+// add appends the command with these words. The batch aliases it.
 func (b *batch) add(command []byte, words []span) {
 	first := len(b.words)
 	for _, w := range words {
@@ -71,15 +72,15 @@ func (b *batch) add(command []byte, words []span) {
 	b.bytes += len(command)
 }
 
-// keepLong is how much room for the reply to a long command is kept: there are few of
-// them at a time.
+// keepLong is the largest reply buffer kept for long commands, of which few run at a
+// time.
 const keepLong = 4 << 20
 
-// longReplies have room for the replies to long commands, which are copied from there:
-// to grow one to megabytes costs several times as much garbage as it has bytes.
+// longReplies pools reply buffers for long commands. Replies are copied out of them:
+// growing a buffer to megabytes makes several times its size in garbage.
 var longReplies = sync.Pool{New: func() any { return new([]byte) }}
 
-// serveLong has a session serve a long command.
+// serveLong calls serve for a long command, with a pooled reply buffer.
 func (b *batch) serveLong(serve func(out []byte) (reply []byte, served int, quit bool)) (reply []byte, served int, quit bool) {
 	room := longReplies.Get().(*[]byte)
 	made, served, quit := serve((*room)[:0])

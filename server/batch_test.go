@@ -57,8 +57,8 @@ func TestPipelineIsOneBatch(t *testing.T) {
 	}
 }
 
-// TestBatchGrows checks that a steady stream of large pipelines comes to be
-// served in large batches, none of them over the bounds.
+// TestBatchGrows checks that a steady stream of large pipelines is served in large
+// batches, none of them over the bounds.
 func TestBatchGrows(t *testing.T) {
 	r := start(t, Options{})
 	c := r.dial()
@@ -89,8 +89,8 @@ func TestBatchCount(t *testing.T) {
 	}
 }
 
-// TestBatchAfterHugeCommand checks that the room which a huge command needed
-// does not make for huge batches, and that a spare batch holds on to nothing.
+// TestBatchAfterHugeCommand checks that the memory that a huge command needed does not
+// lead to huge batches, and that a pooled batch references no input.
 func TestBatchAfterHugeCommand(t *testing.T) {
 	lim := &parserBounds{args: 10, bulk: 1 << 20, request: 1 << 20, inline: 1 << 10}
 	source := strings.NewReader(command(strings.Repeat("h", 600<<10)) + strings.Repeat("PING\r\n", 100<<10))
@@ -119,13 +119,13 @@ func TestBatchAfterHugeCommand(t *testing.T) {
 	}
 }
 
-// TestNothingRunsAfterQuit checks the rest of a segment in which a client quits.
+// TestNothingRunsAfterQuit checks that the rest of a segment after QUIT is not run.
 func TestNothingRunsAfterQuit(t *testing.T) {
 	r := start(t, Options{})
 	for _, rest := range []string{"PING\r\n", command("PING"), "*x\r\n", strings.Repeat("PING\n", 10000)} {
 		c := r.dial()
-		// A long pipeline first, so that the segment is read at once and holds
-		// more than one batch.
+		// A long pipeline first, so that the segment is read at once and holds more than
+		// one batch.
 		const many = 20000
 		go c.send(strings.Repeat("PING\n", many))
 		c.expect(strings.Repeat("+PONG\r\n", many))
@@ -153,7 +153,7 @@ func TestHalfClose(t *testing.T) {
 	c.expectEnd(pipeline + "+PONG\r\n")
 }
 
-// TestEmptyReply checks that a batch may have none.
+// TestEmptyReply checks that a batch may have an empty reply.
 func TestEmptyReply(t *testing.T) {
 	r := start(t, Options{})
 	c := r.dial()
@@ -161,8 +161,8 @@ func TestEmptyReply(t *testing.T) {
 	c.ping()
 }
 
-// TestRandomStream sends random commands in random pieces, and expects them back
-// to the byte.
+// TestRandomStream sends random commands in random pieces, and expects the exact bytes
+// back.
 func TestRandomStream(t *testing.T) {
 	r := start(t, Options{})
 	for seed := range uint64(4) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// ponger answers PING and allocates nothing. It may be taken for one that waits.
+// ponger answers PING and allocates nothing. Weigh reports its commands as waiting if
+// waits is set.
 type ponger struct{ waits bool }
 
 func (ponger) Serve(_ context.Context, cmds [][][]byte, out []byte) ([]byte, int, bool) {
@@ -56,8 +57,8 @@ func BenchmarkPing(b *testing.B) {
 	}
 }
 
-// BenchmarkGuard measures one command from the buffer into the batch, without
-// the reading: pipelines that arrive whole, and commands in pieces.
+// BenchmarkGuard measures one command from the buffer into the batch, without the
+// reading: pipelines that arrive whole, and commands in pieces.
 func BenchmarkGuard(b *testing.B) {
 	check := command("RL.CHECK", "acme", "POST /v1/payments", "203.0.113.7", "1", "DIM", "user", "u1")
 	tests := []struct {

@@ -1,22 +1,22 @@
 package server
 
-// keepBytes is how much a bufferCache keeps of each size: enough for two thousand
-// connections that ask one thing at a time, and wait for the store at once.
+// keepBytes is the maximum that a bufferCache keeps of each size: enough for two thousand
+// connections that send one command at a time and all wait for the store.
 const keepBytes = 8 << 20
 
-// bufferCache has the read buffers that no connection of a loop needs just now. Its
-// methods work on nil, as a cache that never has any.
+// bufferCache holds the read buffers that no connection of an event loop uses. Its
+// methods work on nil, as an empty cache.
 type bufferCache struct {
 	small, medium, large bufferList
 }
 
-// bufferList has buffers of one size.
+// bufferList holds free buffers of one size.
 type bufferList struct {
 	free  [][]byte
-	least int // of free since the last trim: so many were not needed
+	least int // minimum of len(free) since the last trim: these were not needed
 }
 
-// list returns the buffers of a size, or nil if such are not kept.
+// list returns the list for a size, or nil if buffers of this size are not cached.
 func (s *bufferCache) list(size int) *bufferList {
 	switch {
 	case s == nil:
@@ -32,7 +32,7 @@ func (s *bufferCache) list(size int) *bufferList {
 	}
 }
 
-// take returns a buffer.
+// take returns a buffer of the given size.
 func (s *bufferCache) take(size int) []byte {
 	list := s.list(size)
 	if list == nil || len(list.free) == 0 {
@@ -46,14 +46,14 @@ func (s *bufferCache) take(size int) []byte {
 	return buf
 }
 
-// give takes a buffer back that nothing aliases.
+// give returns a buffer to the cache. Nothing may alias it.
 func (s *bufferCache) give(buf []byte) {
 	if list := s.list(len(buf)); list != nil && len(list.free) < keepBytes/len(buf) {
 		list.free = append(list.free, buf)
 	}
 }
 
-// trim lets go of the buffers that were not needed since it was called last.
+// trim drops the buffers that were not needed since the last call.
 func (s *bufferCache) trim() {
 	for _, list := range []*bufferList{&s.small, &s.medium, &s.large} {
 		left := len(list.free) - list.least

@@ -2,8 +2,8 @@ package server
 
 import "testing"
 
-// TestBufferCache: buffers are used again, bounded in number, and let go of when they
-// are not needed for a while.
+// TestBufferCache: buffers are used again, bounded in number, and dropped when they are
+// not needed for a while.
 func TestBufferCache(t *testing.T) {
 	var c bufferCache
 	for _, size := range []int{smallBuffer, mediumBuffer, batchBytes} {

@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// relief is the part of Options.MaxBuffered that an eviction frees beyond what it must:
-// the search for the largest accounts then is a rare one.
+// relief is the fraction (1/relief) of Options.MaxBuffered that an eviction frees beyond
+// the excess, so that the search for the largest accounts is rare.
 const relief = 8
 
-// ledger bounds the memory that clients make their connections hold: replies that they
-// do not read, long commands that they do not finish, and what sessions keep for them.
+// ledger bounds the memory that clients make their connections hold: unread replies,
+// incomplete long commands, and the state that sessions keep for them.
 type ledger struct {
 	most int64
 
-	mu    sync.Mutex // guards the rest, and the fields of accounts
+	mu    sync.Mutex // guards the fields below and those of accounts
 	total int64
-	open  map[*account]struct{} // those that hold something
+	open  map[*account]struct{} // accounts with a non-zero amount
 }
 
-// account is what one connection holds.
+// account records the memory that one connection holds.
 type account struct {
 	held int64
-	// evict ends the connection. Any goroutine may call it.
+	// evict closes the connection. It is safe for concurrent use.
 	evict func()
 }
 
-// set records what a connection holds. Where all together hold too much, those that
-// hold most are evicted, and do not count any more.
+// set records the memory that a connection holds. If the sum of all accounts exceeds the
+// bound, the largest are evicted and no longer count.
 func (l *ledger) set(a *account, held int64) {
 	for _, victim := range l.record(a, held) {
 		victim.evict()
@@ -51,7 +51,7 @@ func (l *ledger) record(a *account, held int64) (victims []*account) {
 	return l.largest()
 }
 
-// largest removes the largest accounts until there is room.
+// largest removes and returns the largest accounts until the rest fits the bound.
 func (l *ledger) largest() []*account {
 	all := make([]*account, 0, len(l.open))
 	for a := range l.open {

@@ -9,34 +9,35 @@ import (
 	"time"
 )
 
-// The reasons of our own to end a connection. The client is told none of them.
+// Reasons of the server to close a connection. None of them is sent to the client.
 var (
 	errDraining    = errors.New("server is draining, last batch answered")
 	errInterrupted = errors.New("server is draining, nothing to answer")
-	errTimeout     = errors.New("client kept us waiting")
-	errRetired     = errors.New("connection is old, nothing to answer")
+	errTimeout     = errors.New("client exceeded a deadline")
+	errRetired     = errors.New("connection reached its maximum age, nothing to answer")
 	errPanic       = errors.New("session panicked")
 )
 
-// conn is one client's connection. Its goroutine runs run; kill and interrupt
-// may come from anywhere.
+// conn is a client's connection. Its goroutine runs run; kill and interrupt are safe for
+// concurrent use.
 type conn struct {
 	net.Conn
 	listener      *listener
 	server        *Server
 	peer          Peer
-	session       Session // nil until open
+	session       Session // nil until open has run
 	ctx           context.Context
 	cancel        context.CancelFunc
 	authenticated atomic.Bool // has authenticated
 
 	in      readBuffer
 	account account
-	counted int64     // in account
-	kept    int64     // by the session
-	since   time.Time // when the present wait for input began; zero if none
-	armed   time.Time // the read deadline that is set
-	// maxAgeAt is when the connection is old enough to be closed; zero is never.
+	counted int64     // amount recorded in account
+	kept    int64     // memory that the session keeps
+	since   time.Time // start of the present wait for input; zero if there is none
+	armed   time.Time // the read deadline in force
+	// maxAgeAt is the time from which the connection is closed for its age; zero is
+	// never.
 	maxAgeAt time.Time
 }
 
@@ -78,12 +79,12 @@ func (c *conn) bounds() *parserBounds {
 	return &c.server.bounds
 }
 
-// write sends one batch's reply, within WriteTimeout.
+// write sends the reply to a batch within WriteTimeout.
 func (c *conn) write(reply []byte) error {
 	if len(reply) == 0 {
 		return nil
 	}
-	// An error here is one that Write would return as well.
+	// An error here would be returned by Write as well.
 	_ = c.SetWriteDeadline(time.Now().Add(c.server.opts.WriteTimeout))
 	if len(reply) > smallReply {
 		c.settle(int64(cap(reply)))
@@ -96,12 +97,12 @@ func (c *conn) write(reply []byte) error {
 	return err
 }
 
-// smallReply is the size up to which a reply does not count as held while it is
-// written: as much as ten thousand connections may hold.
+// smallReply is the largest reply that is not counted as held while it is written: ten
+// thousand connections may hold that much.
 const smallReply = 4 << 10
 
-// settle records what the connection holds, the part of a reply that is being written
-// included.
+// settle records the memory that the connection holds, including the part of a reply that
+// is being written.
 func (c *conn) settle(unsent int64) {
 	held := c.kept + unsent
 	if len(c.in.buf) > batchBytes {
@@ -113,7 +114,7 @@ func (c *conn) settle(unsent int64) {
 	}
 }
 
-// closeFor says goodbye as the reason for it demands.
+// closeFor closes the connection in the way that the reason requires.
 func (c *conn) closeFor(reason error) {
 	count := &c.server.count
 	var breach protocolError
@@ -136,13 +137,14 @@ func (c *conn) closeFor(reason error) {
 }
 
 const (
-	// lingerTime is how long a client has to read the last reply and hang up; half
-	// of ShutdownTimeout if that is less.
+	// lingerTime is the time a client has to read the last reply and close its side, or
+	// half of ShutdownTimeout if that is less.
 	lingerTime = time.Second
 )
 
-// hangUp ends our side and waits, a little, for the client to end its own.
-// Closing with input unread would make the kernel throw away the last reply.
+// hangUp closes the server's side and waits up to lingerTime for the client to close its
+// own. If the socket were closed with unread input, the kernel would discard the last
+// reply.
 func (c *conn) hangUp() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
@@ -154,7 +156,7 @@ func (c *conn) hangUp() {
 	}
 }
 
-// end ends the connection and its session.
+// end closes the connection and its session.
 func (c *conn) end() {
 	_ = c.Conn.Close()
 	c.cancel()
@@ -166,19 +168,20 @@ func (c *conn) end() {
 	c.listener.remove(c)
 }
 
-// kill closes the connection under whoever uses it, who then calls end. The
-// session learns of it last, so that it cannot reply any more.
+// kill closes the connection while its goroutine may be using it; that goroutine then
+// calls end. The session's context is cancelled last, so that the session cannot reply
+// any more.
 func (c *conn) kill() {
-	// TLS would first say goodbye, which may block.
+	// The TLS connection would first send a close-notify alert, which may block.
 	_ = rawConn(c.Conn).Close()
 	c.cancel()
 }
 
-// interrupt wakes a Read that waits for the client. Whoever sets the read
-// deadline must look at listener.draining afterwards.
+// interrupt wakes a Read that waits for the client. After setting the read deadline, a
+// goroutine must check listener.draining.
 func (c *conn) interrupt() { _ = c.SetReadDeadline(time.Unix(1, 0)) }
 
-// rawConn returns the connection under TLS.
+// rawConn returns the connection below TLS.
 func rawConn(c net.Conn) net.Conn {
 	if over, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return over.NetConn()
@@ -188,7 +191,7 @@ func rawConn(c net.Conn) net.Conn {
 
 func isTimeout(err error) bool {
 	if err == nil {
-		return false // most often: the variable below would be allocated
+		return false // the usual case, before the variable below is allocated
 	}
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()

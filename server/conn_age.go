@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// quietGrace is how long nothing may arrive on an old connection before it is closed:
-// enough to read what is there, and short enough for a client that asks without a
-// pause.
+// quietGrace is the time without input after which a connection of maximum age is closed:
+// long enough to read pending input, and short enough for a client that sends commands
+// without a pause.
 const quietGrace = 100 * time.Microsecond
 
-// ageSpread is the part of MaxAge by which connections may live longer.
+// ageSpread is the fraction (1/ageSpread) of MaxAge by which the age limit of a
+// connection is randomly extended.
 const ageSpread = 10
 
-// retirement returns when a connection that began at an instant is old, or zero.
+// retirement returns when a connection that began at begun reaches its maximum age, or
+// zero if it never does.
 func (o *Options) retirement(begun time.Time) time.Time {
 	if o.MaxAge == 0 {
 		return time.Time{}
@@ -21,5 +23,5 @@ func (o *Options) retirement(begun time.Time) time.Time {
 	return begun.Add(o.MaxAge + rand.N(o.MaxAge/ageSpread+1))
 }
 
-// isPast reports whether an instant, unless it is zero, has come.
+// isPast reports whether at is non-zero and not after now.
 func isPast(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestMaxAge: old connections are closed, also busy ones, each in its time.
+// TestMaxAge: connections over their maximum age are closed, also busy ones, each at its
+// own time.
 func TestMaxAge(t *testing.T) {
 	const age = 10 * time.Minute
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestRetirement(t *testing.T) {
 		seen[at] = true
 		least, most = min(least, at.Sub(begun)), max(most, at.Sub(begun))
 	}
-	// By chance alone the ends are not met to a hundredth once in 10^4 runs.
+	// The right distribution misses one of the last three bounds once in 10^4 runs.
 	if len(seen) < 900 || least < time.Hour || least > 61*time.Minute || most > 66*time.Minute || most < 65*time.Minute {
 		t.Errorf("%d different ones from %v to %v", len(seen), least, most)
 	}
@@ -84,8 +85,8 @@ func TestRetirement(t *testing.T) {
 	}
 }
 
-// TestMaxAgeOverTCP: connections of a loop too, and none before what it was sent is
-// answered, in however many batches.
+// TestMaxAgeOverTCP: the same for connections of an event loop. None is closed before its
+// commands are answered, in however many batches.
 func TestMaxAgeOverTCP(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{MaxAge: 300 * time.Millisecond}, f)
@@ -96,7 +97,7 @@ func TestMaxAgeOverTCP(t *testing.T) {
 	}
 	c.send(pipeline.String())
 	first := receive(t, f.asked)
-	for range 2 { // one after the other: when the second has gone the first is long old
+	for range 2 { // one after the other: when the second is closed the first is long past its age
 		r.dial().expectCleanEnd("")
 	}
 	first.answer()

@@ -2,11 +2,11 @@ package server
 
 import "time"
 
-// quietTime is how long a connection may be silent before the room for its
-// pipelines is given back.
+// quietTime is the time without input after which a connection releases its large
+// buffers.
 const quietTime = 5 * time.Second
 
-// receive waits for bytes and adds them to the input. It may return without any.
+// receive waits for bytes and adds them to the read buffer. It may return without any.
 func (c *conn) receive() error {
 	c.in.settle()
 	if err := c.arm(); err != nil {
@@ -20,7 +20,7 @@ func (c *conn) receive() error {
 	switch {
 	case n > 0:
 		if !waiting {
-			c.since = time.Time{} // the time allowed a command begins here
+			c.since = time.Time{} // the time allowed for a command begins here
 		}
 		return nil
 	case isTimeout(err):
@@ -30,7 +30,7 @@ func (c *conn) receive() error {
 	}
 }
 
-// arm sets the read deadline that fits the present state.
+// arm sets the read deadline for the present state.
 func (c *conn) arm() error {
 	deadline := c.deadline()
 	if !deadline.Equal(c.armed) {
@@ -39,15 +39,15 @@ func (c *conn) arm() error {
 		}
 		c.armed = deadline
 	}
-	// The order matters: a drain sets its flag, then its deadline. Whichever of
-	// the two deadlines came last, this read does not wait.
+	// The order matters: a drain sets its flag and then its deadline. Whichever of the
+	// two deadlines is set last, this read does not wait.
 	if c.listener.draining.Load() {
 		return errDraining
 	}
 	return nil
 }
 
-// deadline returns until when to wait for input; zero means for ever.
+// deadline returns the time until which to wait for input; zero means forever.
 func (c *conn) deadline() time.Time {
 	if c.maxAgeAt.IsZero() || c.in.pending() {
 		return c.idleDeadline()
@@ -62,7 +62,8 @@ func (c *conn) deadline() time.Time {
 	return at
 }
 
-// idleDeadline returns until when the client may keep us waiting; zero means for ever.
+// idleDeadline returns the time until which the client may send nothing; zero means
+// forever.
 func (c *conn) idleDeadline() time.Time {
 	opts := &c.server.opts
 	if !c.in.pending() && !c.in.large() && opts.IdleTimeout == 0 {
@@ -84,7 +85,7 @@ func (c *conn) idleDeadline() time.Time {
 	}
 }
 
-// timedOut says what it means that the deadline has passed.
+// timedOut returns the reason for which a passed deadline closes the connection.
 func (c *conn) timedOut() error {
 	switch {
 	case c.listener.draining.Load():

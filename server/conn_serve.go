@@ -24,18 +24,18 @@ func (c *conn) run() {
 			return
 		}
 		if !c.answer(b) {
-			return // the client has been told; what it sent since is not run
+			return // the client has its last reply; commands sent since are not run
 		}
 	}
 }
 
-// answer has the session answer the batch and sends the replies: in one write, unless
-// they are large. It returns whether the connection goes on.
+// answer calls the session for the batch and sends the replies: in one write, unless they
+// are large. It reports whether the connection goes on.
 func (c *conn) answer(b *batch) (more bool) {
 	for len(b.left()) > 0 {
 		quit, err := c.serve(b)
 		if err != nil {
-			// b is not released: the session may have left it in any state.
+			// b is not released: a session that panicked may have left it in any state.
 			return false
 		}
 		if more := len(b.left()) > 0; more && !quit && len(b.reply) < largeReply && (len(b.reply) == 0 || !c.nextIsLong(b)) {
@@ -56,8 +56,7 @@ func (c *conn) answer(b *batch) (more bool) {
 	return true
 }
 
-// serve has the session serve a part of the batch. A long command waits for its
-// turn.
+// serve calls the session for a part of the batch. A long command waits for a task queue.
 func (c *conn) serve(b *batch) (quit bool, err error) {
 	if !c.nextIsLong(b) {
 		return c.call(b, false)
@@ -65,7 +64,8 @@ func (c *conn) serve(b *batch) (quit bool, err error) {
 	done := make(chan struct{})
 	turn := &task{run: func() {
 		defer close(done)
-		// The listener's context ends before those of its connections, which end one by one.
+		// The listener's context ends before those of its connections, which are
+		// cancelled one after the other.
 		if err = errors.Join(c.listener.ctx.Err(), c.ctx.Err()); err == nil {
 			quit, err = c.call(b, true)
 		}
@@ -84,7 +84,7 @@ func (c *conn) serve(b *batch) (quit bool, err error) {
 }
 
 func (c *conn) nextIsLong(b *batch) (yes bool) {
-	var err error // of a session that panics: it will do so again
+	var err error // stays nil if the session panics, which it would do again
 	defer c.survive("weigh", &err)
 	return weigh(c.session, b.left()[0]) == long
 }
@@ -108,8 +108,8 @@ func (c *conn) call(b *batch, long bool) (quit bool, err error) {
 	return quit, nil
 }
 
-// open runs the TLS handshake, if there is one, and makes the session. It is
-// done here, not on accepting, so that one client cannot hold up another.
+// open runs the TLS handshake, if there is one, and creates the session. It runs in the
+// connection's goroutine, not in the accept loop, so that a slow client delays no other.
 func (c *conn) open() (err error) {
 	if tls, ok := c.Conn.(interface{ HandshakeContext(context.Context) error }); ok {
 		c.armed = time.Now().Add(c.server.opts.RequestTimeout)
@@ -136,8 +136,8 @@ func (c *conn) closeSession() {
 	c.session.Close()
 }
 
-// survive turns a panic of the session into an error. It logs where, and what
-// only if the runtime worded it: other panic values may hold what a client sent.
+// survive turns a panic of the session into an error. It logs the stack, and the value
+// only if it is a runtime error: other panic values may contain client data.
 func (c *conn) survive(doing string, err *error) {
 	value := recover()
 	if value == nil {
@@ -147,7 +147,7 @@ func (c *conn) survive(doing string, err *error) {
 	c.server.panicked(doing, c.peer.ID, value)
 }
 
-// panicked counts and logs the panic of a session.
+// panicked counts and logs a panic of a session.
 func (s *Server) panicked(doing string, conn int64, value any) {
 	s.count.panics.Add(1)
 	cause := fmt.Sprintf("%T", value)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestPiecesWithoutLoop: a connection with a goroutine of its own has large replies
-// written a piece at a time too, and what it holds counts.
+// TestPiecesWithoutLoop: a connection with a goroutine of its own also writes large
+// replies a piece at a time, and the memory that it holds is counted.
 func TestPiecesWithoutLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -37,8 +37,8 @@ func TestPiecesWithoutLoop(t *testing.T) {
 	})
 }
 
-// TestLongWithoutLoop: the long commands of such connections are few at a time, and one
-// whose connection is killed gives up its turn.
+// TestLongWithoutLoop: few long commands of such connections run at a time, and a
+// connection that is killed leaves the queue.
 func TestLongWithoutLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()

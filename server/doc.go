@@ -1,44 +1,44 @@
-// Package server listens: it runs connections, reads the commands that arrive
-// on them, has a Session answer them, and writes the replies.
+// Package server accepts connections, reads the commands that arrive on them, passes them
+// to a Session, and writes the replies.
 //
-// What it promises:
+// Its guarantees:
 //
-// Order and one write. All complete commands that have arrived on a connection
-// are answered together, in order, and their replies leave in one write. What
-// follows a command that quits is not run.
+// Order and one write. All complete commands that have arrived on a connection are
+// answered together, in order, and their replies leave in one write. Commands after one
+// that quits are not run.
 //
-// Bounds. A connection costs a bounded amount of memory and time whatever is
-// sent: lengths are checked before anything is kept, a half-sent command, a
-// silent client and one that does not read its replies are cut off, and there
-// are never more than Options.MaxConns connections. A large reply is written before
-// the next command of its batch is served, and all connections together hold
-// Options.MaxBuffered bytes at most: beyond that those that hold most are closed. A panic
-// in a session ends its connection, not the process.
+// Bounds. A connection costs a bounded amount of memory and time, whatever the input:
+// lengths are checked before anything is stored; a half-sent command, a silent client and
+// a client that does not read its replies are cut off; and there are never more than
+// Options.MaxConns connections. A large reply is written before the next command of its
+// batch is served. All connections together hold Options.MaxBuffered bytes at most:
+// beyond that the connections that hold most are closed. A panic in a session ends its
+// connection, not the process.
 //
-// One parser, bounded by construction: it knows Redis' framing and inline
-// syntax, looks at no byte twice, copies nothing, and words its refusals as
-// redis-server 7 does. Its fuzz test holds it to redcon, a parser of the same
-// protocol, in everything it lets through.
+// One parser, bounded by construction. It implements Redis' framing and inline syntax,
+// looks at no byte twice, copies nothing, and returns the error texts of redis-server 7.
+// Its fuzz test compares every input that it accepts with redcon, a parser of the same
+// protocol.
 //
-// An orderly end. When its context ends, Run stops accepting, lets each
-// connection answer the commands that it has read, and returns when all of their
-// goroutines have ended.
+// An orderly end. When its context ends, Run stops accepting, lets each connection answer
+// the commands that it has read, and returns when all of their goroutines have ended.
 //
-// Few goroutines. On Linux plain TCP connections are read, answered, written and closed
-// by a few loops, one for every two cores: a read and a write for a pipeline, and no
-// goroutine to be woken. No client costs a goroutine or a thread by what it leaves
-// undone. A session that has to wait for the store calls back when it is done. Commands
-// that would block, or take long, run in a lane: a bounded number of goroutines that
-// never use the socket, and of which the long ones are few. Everything else, TLS above
-// all, has a goroutine for each connection.
+// Few goroutines. On Linux, plain TCP connections are read, answered, written and closed
+// by a few event loops, one for every two cores: a read and a write for a pipeline, and
+// no goroutine to wake. An idle or slow client costs no goroutine and no thread. A
+// session that has to wait for the store calls back when it is done. Commands that would
+// block or take long run in a task queue: a bounded number of goroutines that never use
+// the socket, few of them for long commands. All other connections, TLS above all, have a
+// goroutine each.
 //
-// A client that hangs up ends its long commands, and the rest of its batch once its
-// side is gone. One that only ends its own side, as printf ... | nc -N does, still gets
-// the replies to all others.
+// A client that closes its connection ends its long commands, and the rest of its batch
+// once the connection is gone. A client that closes only its own side, as in printf ... |
+// nc -N, still gets the replies to all others.
 //
-// The way of one batch in a loop: epollConn.onReadable has input.collect cut commands
-// out of what arrived. epollConn.answer has AsyncSession.Begin answer them or begin
-// to, and epollConn.end has End do the rest; or epollConn.dispatch has Session.Serve
-// answer a part of them, there or in a lane. epollConn.send writes. Elsewhere conn.await
-// collects, and conn.answer has Session.Serve append the replies and writes them.
+// The path of a batch in an event loop: epollConn.onReadable calls readBuffer.collect,
+// which cuts commands out of the input. epollConn.answer calls AsyncSession.Start, which
+// answers them or starts to, and epollConn.end calls AsyncSession.Finish for the rest; or
+// epollConn.dispatch calls Session.Serve for a part of them, in the loop or in a task
+// queue. epollConn.send writes. On the other connections conn.await collects, and
+// conn.answer calls Session.Serve, which appends the replies, and writes them.
 package server

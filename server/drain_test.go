@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestDrain checks that a batch which is being answered is finished, an idle
-// connection closed and no new one accepted.
+// TestDrain checks that a batch that is being answered is finished, an idle connection
+// closed and no new one accepted.
 func TestDrain(t *testing.T) {
 	r := start(t, Options{})
 	idle, half, busy := r.dial(), r.dial(), r.dial()
@@ -23,7 +23,7 @@ func TestDrain(t *testing.T) {
 	half.send("*1\r\n$4\r\nPI")
 	busy.send("BLOCK\r\nPING\r\n")
 	receive(t, r.desk.busy)
-	// What nobody will read must not eat the replies to what was.
+	// Unread input must not destroy the replies to the input that was read.
 	busy.send(strings.Repeat("PING\r\n", 10000))
 	r.stop()
 	idle.expectEnd("")
@@ -47,8 +47,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainUnderLoad checks that clients which never pause see whole replies and
-// then the end.
+// TestDrainUnderLoad checks that clients that never pause receive whole replies and then
+// the end of the connection.
 func TestDrainUnderLoad(t *testing.T) {
 	r := start(t, Options{})
 	var clients sync.WaitGroup
@@ -84,8 +84,8 @@ func TestDrainUnderLoad(t *testing.T) {
 	clients.Wait()
 }
 
-// TestDrainSlowReader: a client that is slow to read gets the replies to all that
-// was answered, however much it goes on sending.
+// TestDrainSlowReader: a client that is slow to read receives all replies, however much
+// it goes on sending.
 func TestDrainSlowReader(t *testing.T) {
 	r := start(t, Options{})
 	c := r.dial()
@@ -121,8 +121,8 @@ func TestDrainSlowReader(t *testing.T) {
 	}
 }
 
-// TestDrainRunsOutOfTime checks that connections are killed, and that sessions
-// learn of it.
+// TestDrainRunsOutOfTime checks that connections are killed, and that their sessions'
+// contexts end.
 func TestDrainRunsOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -202,8 +202,8 @@ func TestSeveralListeners(t *testing.T) {
 	a.ping()
 }
 
-// pipeListener accepts in-memory connections, which work in a synctest bubble
-// and have no buffers.
+// pipeListener accepts in-memory connections, which work in a synctest bubble and have no
+// buffers.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}

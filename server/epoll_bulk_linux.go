@@ -5,30 +5,32 @@ import (
 	"time"
 )
 
-// bulkTime is how long a round serves connections that move much at once, each of which
-// takes some 100 us. The others are served first, and again after that time.
+// bulkTime is the time in which a round serves connections that move much data at once,
+// each of which takes about 100 us. The other connections are served first, and again
+// after bulkTime.
 const bulkTime = time.Millisecond
 
-// bulk has the work of a round that is left for its end.
+// bulk holds the work that is deferred to the end of a round.
 type bulk struct {
 	unsent []*epollConn // with a large reply, or one of many to a large input
 	events []bulkEvent  // of connections with large inputs or replies
 	turn   int          // where the last round began
 }
 
-// bulkEvent is what epoll reports of a connection.
+// bulkEvent is an event that epoll reports for a connection.
 type bulkEvent struct {
 	c      *epollConn
 	events uint32
 }
 
-// delays reports whether an event is left for the end of the round.
+// delays reports whether an event is deferred to the end of the round.
 func (c *epollConn) delays() bool {
 	return c.bulk && (c.state == stateReading || c.state == stateWriting)
 }
 
-// serveBulk does a part of that work, the replies first: they take memory. Epoll reports
-// the events that are left over again; to begin elsewhere each time is fair to all.
+// serveBulk does a part of the deferred work, the replies first, because they hold
+// memory. Epoll reports the remaining events again. Each round begins at another
+// connection, to be fair to all.
 func (p *eventLoop) serveBulk() {
 	b := &p.bulk
 	replies, events := len(b.unsent), len(b.events)

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lingerStep is how often a closing connection is looked at whose client has yet to
-// get replies.
+// lingerStep is the interval at which a closing connection with undelivered replies is
+// checked.
 const lingerStep = 100 * time.Millisecond
 
-// closeFor says goodbye as the reason for it demands, and closes.
+// closeFor closes the connection in the way that the reason requires.
 func (c *epollConn) closeFor(reason error) {
 	count := &c.loop.server.count
 	var breach protocolError
@@ -36,9 +36,9 @@ func (c *epollConn) closeFor(reason error) {
 	c.hangUp()
 }
 
-// hangUp ends our side and waits, a little, for the client to end its own; and as
-// long as for a reply while it has not got all of ours. Closing with input unread would
-// make the kernel throw those away.
+// hangUp closes the server's side and waits up to lingerTime for the client to close its
+// own, or as long as for a reply while replies are undelivered. If the socket were closed
+// with unread input, the kernel would discard those replies.
 func (c *epollConn) hangUp() {
 	if unix.Shutdown(c.fd, unix.SHUT_WR) != nil {
 		c.close()
@@ -47,18 +47,18 @@ func (c *epollConn) hangUp() {
 	c.state = stateClosing
 	c.in.drop()
 	c.settle()
-	c.halfClosed = true // both ends at once would be reported again and again
+	c.halfClosed = true // once both sides are closed, epoll would report it repeatedly
 	c.watch(unix.EPOLLIN)
 	c.closing = time.Now()
 	c.loop.timers.set(c, c.closing.Add(c.linger(lingerTime)))
 }
 
-// linger bounds a wait for the client in the end.
+// linger returns wait, limited to half of ShutdownTimeout.
 func (c *epollConn) linger(wait time.Duration) time.Duration {
 	return min(wait, c.loop.server.opts.ShutdownTimeout/2)
 }
 
-// onDiscard reads what the client sends to a connection that is closing.
+// onDiscard reads and discards input of a connection that is closing.
 func (c *epollConn) onDiscard() {
 	n, err := unix.Read(c.fd, c.loop.discard)
 	if n > 0 || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
@@ -67,7 +67,7 @@ func (c *epollConn) onDiscard() {
 	c.close()
 }
 
-// expired acts on a deadline.
+// expired handles a deadline that has passed.
 func (c *epollConn) expired(now time.Time) {
 	switch c.state {
 	case stateWaiting:
@@ -81,18 +81,18 @@ func (c *epollConn) expired(now time.Time) {
 			return
 		}
 		c.close()
-	default: // none is set
+	default: // no deadline is set
 	}
 }
 
-// undelivered reports whether the client has yet to get a part of what was written.
+// undelivered reports whether the client has not yet received all that was written.
 func (c *epollConn) undelivered() bool {
 	n, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ)
 	return err == nil && n > 0
 }
 
-// retired reports whether the connection is old, and nothing has arrived that is
-// not answered.
+// retired reports whether the connection has reached its maximum age and has no
+// unanswered input.
 func (c *epollConn) retired(now time.Time) bool {
 	if c.in.pending() || !isPast(c.maxAgeAt, now) {
 		return false
@@ -101,8 +101,8 @@ func (c *epollConn) retired(now time.Time) bool {
 	return err != nil || n == 0
 }
 
-// onHalfClose notes that the client has ended its side. It may still read: its
-// commands are answered, but not such as take long.
+// onHalfClose records that the client has closed its side. The client may still read: its
+// commands are answered, except long ones.
 func (c *epollConn) onHalfClose() {
 	c.halfClosed = true
 	c.watch(c.events)
@@ -118,7 +118,7 @@ func (c *epollConn) onHalfClose() {
 	}
 }
 
-// onGone ends a connection whose client reads no more, when its session is done.
+// onGone closes a connection whose client reads no more, once its session is done.
 func (c *epollConn) onGone() {
 	if c.state == stateServing && c.queue.withdraw(&c.task) {
 		c.close()
@@ -126,17 +126,17 @@ func (c *epollConn) onGone() {
 	}
 	c.closeWhenDone = true
 	c.cancel()
-	// Epoll reports the end of the client again and again.
+	// Epoll would report the hang-up repeatedly.
 	_ = unix.EpollCtl(c.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 }
 
-// kill ends the connection. Any goroutine may call it.
+// kill closes the connection. It is safe for concurrent use.
 func (c *epollConn) kill() {
 	c.cancel()
 	c.loop.post(c, 0, (*epollConn).onKill)
 }
 
-// onKill ends the connection without a reply, at once or when its session is done.
+// onKill closes the connection without a reply, at once or when its session is done.
 func (c *epollConn) onKill() {
 	switch c.state {
 	case stateWaiting:
@@ -150,7 +150,7 @@ func (c *epollConn) onKill() {
 	}
 }
 
-// close ends the connection and its session, which must not be at work.
+// close closes the connection and its session, which must not be serving.
 func (c *epollConn) close() {
 	if c.state == stateGone {
 		return
@@ -164,7 +164,7 @@ func (c *epollConn) close() {
 		c.closeSession()
 	}
 	if c.batch == nil {
-		c.in.drop() // else a batch aliases the buffer
+		c.in.drop() // otherwise a batch aliases the buffer
 	}
 	c.in, c.batch, c.rest, c.kept = readBuffer{}, nil, nil, 0
 	c.settle()

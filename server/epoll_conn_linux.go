@@ -11,69 +11,70 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollConn is a connection of a loop. Everything belongs to the loop's goroutine, but
-// while the state is stateServing the session, the batch and what outcome has belong
-// to the lane's.
+// epollConn is a connection of an event loop. All fields belong to the loop's goroutine,
+// except that in stateServing the session, the batch and outcome belong to the goroutine
+// of the task queue.
 type epollConn struct {
 	loop          *eventLoop
 	fd            int
 	peer          Peer
 	session       Session
-	async         AsyncSession // session, if it is one
+	async         AsyncSession // session, if it is an AsyncSession
 	ctx           context.Context
 	cancel        context.CancelFunc
 	authenticated atomic.Bool // has authenticated
-	// maxAgeAt is when the connection is old enough to be closed; zero is never.
+	// maxAgeAt is the time from which the connection is closed for its age; zero is
+	// never.
 	maxAgeAt time.Time
 
 	in    readBuffer
 	since time.Time
 	batch *batch
-	// seq numbers what the session is asked: late words about an earlier one are
-	// not listened to.
+	// seq numbers the calls of the session: notifications about an earlier call are
+	// ignored.
 	seq    uint64
 	state  connState
-	bulk   bool   // moves much at once: others go first
-	events uint32 // that epoll reports
+	bulk   bool   // moves much data at once: other connections go first
+	events uint32 // that epoll watches
 	timer  timer
-	// arrived is since when input has been waiting for the session to be done with
-	// what came before.
+	// arrived is the time since which input waits for the session to finish the commands
+	// before it.
 	arrived time.Time
 	onDone  func(token uint64)
 
-	quit          bool // is closed when the reply is written
-	halfClosed    bool // the client has ended its side
-	closeWhenDone bool // is closed when the session is done, without a reply
+	quit          bool // close when the reply is written
+	halfClosed    bool // the client has closed its side
+	closeWhenDone bool // close when the session is done, without a reply
 
-	rest    []byte    // of a reply, to be written
-	closing time.Time // when our side was ended
+	rest    []byte    // of a reply, still to be written
+	closing time.Time // when the server's side was closed
 
 	task    task
-	queue   *taskQueue                       // that has the task
-	ask     func(context.Context) taskResult // what the task does
-	taskCtx context.Context                  // what it does it with
-	endLong context.CancelFunc               // ends taskCtx alone; may be nil
+	queue   *taskQueue                       // the queue that holds the task
+	ask     func(context.Context) taskResult // the task's function
+	taskCtx context.Context                  // the task's context
+	endLong context.CancelFunc               // cancels taskCtx alone; may be nil
 	result  taskResult
 	account account
-	counted int64 // in account
-	kept    int64 // by the session
+	counted int64 // amount recorded in account
+	kept    int64 // memory that the session keeps
 }
 
-// connState is the state of a connection, by the event that moves it on.
+// connState is the state of a connection, named by the event that it waits for.
 type connState uint8
 
 const (
 	stateReading  connState = iota // input
-	stateWaiting                   // done, or Until
-	stateServing                   // its task in a lane
+	stateWaiting                   // done, or Deadline
+	stateServing                   // its task in a task queue
 	stateReplying                  // the end of the round, to write
 	stateWriting                   // room in the socket
-	stateClosing                   // the client's end, or a deadline: our side is closed
+	stateClosing                   // the client's end, or a deadline: the server's side is closed
 	stateGone                      // nothing: the descriptor is closed
 )
 
-// Events that epoll reports beside errors and hang-ups, which it always does. A connection
-// that is not read is still watched for its client's end.
+// Events that epoll reports in addition to errors and hang-ups, which it always reports.
+// A connection whose reads are paused is still watched for its client's end.
 const (
 	readEvents  = unix.EPOLLIN | unix.EPOLLRDHUP
 	pauseEvents = unix.EPOLLRDHUP
@@ -93,7 +94,7 @@ func newEpollConn(p *eventLoop, fd int) *epollConn {
 	return c
 }
 
-// begin opens the session and listens to the client.
+// begin creates the session and starts watching the socket.
 func (c *epollConn) begin() {
 	if c.state == stateGone { // killed already
 		return
@@ -118,7 +119,7 @@ func (c *epollConn) open() (ok bool) {
 	return true
 }
 
-// survive reports a panic of the session, which ends the connection.
+// survive recovers and logs a panic of the session, which ends the connection.
 func (c *epollConn) survive(doing string, ok *bool) {
 	if value := recover(); value != nil {
 		*ok = false
@@ -126,10 +127,10 @@ func (c *epollConn) survive(doing string, ok *bool) {
 	}
 }
 
-// watch sets what epoll reports.
+// watch sets the events that epoll reports.
 func (c *epollConn) watch(events uint32) {
 	if c.halfClosed {
-		events &^= unix.EPOLLRDHUP // that is known
+		events &^= unix.EPOLLRDHUP // already known
 	}
 	if c.events == events {
 		return
@@ -138,14 +139,14 @@ func (c *epollConn) watch(events uint32) {
 	_ = unix.EpollCtl(c.loop.epoll, unix.EPOLL_CTL_MOD, c.fd, &unix.EpollEvent{Events: events, Fd: int32(c.fd)})
 }
 
-// onEvent acts on what epoll reports.
+// onEvent handles the events that epoll reports.
 func (c *epollConn) onEvent(events uint32) {
 	switch c.state {
 	case stateReading:
 		c.onReadable()
 	case stateClosing:
 		c.onDiscard()
-	case stateReplying: // in a moment, in this round
+	case stateReplying: // later in this round
 	case stateWriting:
 		if events&(goneEvents|unix.EPOLLOUT) != 0 {
 			c.write()
@@ -168,7 +169,7 @@ func (c *epollConn) onEvent(events uint32) {
 	}
 }
 
-// Read reads from the socket. It never waits.
+// Read reads from the socket. It never blocks.
 func (c *epollConn) Read(b []byte) (int, error) {
 	n, err := unix.Read(c.fd, b)
 	switch {
@@ -181,7 +182,7 @@ func (c *epollConn) Read(b []byte) (int, error) {
 	}
 }
 
-// onReadable reads what has arrived and answers it.
+// onReadable reads the input that has arrived and answers it.
 func (c *epollConn) onReadable() {
 	waiting := c.in.pending()
 	n, err := c.in.fill(c)
@@ -206,8 +207,8 @@ func (c *epollConn) bounds() *parserBounds {
 	return &c.loop.server.bounds
 }
 
-// pause waits for input. A connection keeps no buffer, or one for what has arrived of a
-// command.
+// pause waits for input. The connection keeps no buffer, or one for the part of a command
+// that has arrived.
 func (c *epollConn) pause() {
 	if c.in.pending() {
 		c.in.shrink()
@@ -219,7 +220,7 @@ func (c *epollConn) pause() {
 	}
 }
 
-// settle records what the connection holds.
+// settle records the memory that the connection holds.
 func (c *epollConn) settle() {
 	held := c.kept
 	if len(c.in.buf) > mediumBuffer {
@@ -240,8 +241,8 @@ func (c *epollConn) settle() {
 	}
 }
 
-// sweep closes a connection that keeps us waiting, and gives back what a quiet
-// one does not need.
+// sweep closes a connection whose client exceeds a deadline, and releases the buffers
+// that a quiet connection does not need.
 func (c *epollConn) sweep(now time.Time) {
 	if c.retired(now) {
 		c.closeFor(errRetired)

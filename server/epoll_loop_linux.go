@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// loopEvents is how many connections are looked at in a round: between two looks
-	// at the clock, and before replies are sent.
+	// loopEvents is the maximum number of connections handled in a round: between two
+	// readings of the clock, and before replies are sent.
 	loopEvents = 128
-	// sweepEvery is how often connections are looked at that keep us waiting.
+	// sweepEvery is the interval at which connections are checked for deadlines.
 	sweepEvery = 250 * time.Millisecond
 )
 
-// eventLoop reads, answers and writes many connections in one goroutine. A session
-// that has to wait is left alone until it is done; one that would block runs in a lane.
-// No other goroutine uses the descriptors of the loop and of its connections, but for
+// eventLoop reads, answers and writes many connections in one goroutine. A session that
+// has to wait is left alone until it is done; one that would block runs in a task queue.
+// No other goroutine uses the descriptors of the loop and of its connections, except in
 // post.
 type eventLoop struct {
 	server   *Server
@@ -33,17 +33,17 @@ type eventLoop struct {
 	conns    map[int32]*epollConn
 	timers   timerHeap
 	swept    time.Time
-	trimmed  time.Time // buffers
+	trimmed  time.Time // when the buffers were last trimmed
 	buffers  bufferCache
-	discard  []byte // what closing connections still send
+	discard  []byte // buffer for the input of closing connections
 	// unsent are the connections with a reply to send. They are sent at the end of a
-	// round, so that clients wake up to many; begun says that sessions have begun
-	// in this round.
+	// round, so that a client wakes up to many replies. begun reports whether sessions
+	// have started in this round.
 	unsent, spare []*epollConn
 	begun         bool
 	bulk          bulk
 
-	mu     sync.Mutex // guards what follows, and that wakeup is open
+	mu     sync.Mutex // guards the fields below, and that wakeup is open
 	posted []posted   // by other goroutines
 	asleep bool       // the loop waits, and must be woken
 	ended  bool       // the descriptors are closed
@@ -52,7 +52,7 @@ type eventLoop struct {
 	draining atomic.Bool
 }
 
-// posted is what another goroutine has to say of a connection.
+// posted is a call for a connection, made by another goroutine.
 type posted struct {
 	c    *epollConn
 	what func(*epollConn)
@@ -89,8 +89,9 @@ func (p *eventLoop) end() {
 	_ = unix.Close(p.wakeup)
 }
 
-// post has the loop's goroutine call what with c, unless the loop has ended. The
-// mutex is held for the write, so that the descriptor is not that of another file.
+// post makes the loop's goroutine call what with c, unless the loop has ended. The mutex
+// is held during the write, so that the descriptor cannot have become that of another
+// file.
 func (p *eventLoop) post(c *epollConn, seq uint64, what func(*epollConn)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +128,7 @@ func (p *eventLoop) run() {
 		n, err := unix.EpollWait(p.epoll, events[:], p.timeout(len(posts)+len(p.unsent)+len(p.bulk.unsent) > 0))
 		p.awake()
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			panic(err) // the descriptor is ours
+			panic(err) // the descriptor is owned by this loop
 		}
 		for i := range max(0, n) {
 			p.ready(&events[i])
@@ -138,9 +139,9 @@ func (p *eventLoop) run() {
 	}
 }
 
-// flush ends a round: the store gets what was begun, the clients what is answered.
-// Replies to what follows on their connections are left for the next round, as there
-// may be others to serve.
+// flush ends a round: started requests go to the store, replies go to the clients.
+// Replies to later input on their connections wait for the next round, as other
+// connections may have to be served.
 func (p *eventLoop) flush() {
 	p.begin()
 	if len(p.unsent) == 0 {
@@ -155,7 +156,7 @@ func (p *eventLoop) flush() {
 	p.begin()
 }
 
-// begin sends what sessions have begun to the store.
+// begin sends the requests that sessions have started to the store.
 func (p *eventLoop) begin() {
 	if p.begun && p.server.opts.Flush != nil {
 		p.server.opts.Flush()
@@ -163,7 +164,7 @@ func (p *eventLoop) begin() {
 	p.begun = false
 }
 
-// take takes what was posted, and puts the loop to sleep if there is nothing.
+// take returns the posted calls, and marks the loop asleep if there are none.
 func (p *eventLoop) take(into []posted) []posted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,8 +191,8 @@ func (p *eventLoop) timeout(busy bool) int {
 	return int(wait / time.Millisecond)
 }
 
-// expire ends the waits that have lasted too long, and looks at the connections that
-// keep us waiting now and then.
+// expire ends the waits whose deadline has passed, and sweeps the connections every
+// sweepEvery.
 func (p *eventLoop) expire() {
 	now := time.Now()
 	for c := p.timers.pop(now); c != nil; c = p.timers.pop(now) {
@@ -212,7 +213,7 @@ func (p *eventLoop) expire() {
 	}
 }
 
-// awake says that the loop will look at what is posted by itself.
+// awake records that the loop will look at the posted calls without being woken.
 func (p *eventLoop) awake() {
 	p.mu.Lock()
 	p.asleep = false
@@ -235,7 +236,7 @@ func (p *eventLoop) ready(e *unix.EpollEvent) {
 	}
 }
 
-// adopt takes over a connection, or reports false.
+// adopt takes over a connection, or returns false.
 func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
 	raw, err := tcp.SyscallConn()
 	if err != nil {
@@ -257,8 +258,8 @@ func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
 	return true
 }
 
-// drain ends the connections that do nothing, and the others when they have
-// answered. Nothing is adopted any more.
+// drain closes the idle connections, and the others when they have answered. Afterwards
+// no connection is adopted.
 func (p *eventLoop) drain() {
 	p.draining.Store(true)
 	p.post(nil, 0, func(*epollConn) {
@@ -274,8 +275,8 @@ func (p *eventLoop) drain() {
 	})
 }
 
-// killAll ends all connections, and returns how many there were. Any goroutine
-// may call it.
+// killAll closes all connections and returns how many there were. It is safe for
+// concurrent use.
 func (p *eventLoop) killAll() int {
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.open))

@@ -11,8 +11,8 @@ import (
 
 var _ AsyncSession = (*waiter)(nil)
 
-// waiter is an asynchronous session. Pipelines that begin with LATER or SOON are
-// answered when the test says so, or in an hour or 20 ms, by the words themselves.
+// waiter is an asynchronous session. Pipelines that begin with LATER or SOON are answered
+// by the test, or after an hour or 20 ms; the reply is the words themselves.
 type waiter struct {
 	*clerk
 	front *front
@@ -21,14 +21,14 @@ type waiter struct {
 	until time.Time
 }
 
-// front is what the sessions of a test share.
+// front is shared by the sessions of a test.
 type front struct {
 	desk   *desk
 	asked  chan question
-	resume bool // End leaves it to Resume
+	resume bool // Finish leaves the work to FinishBlocking
 }
 
-// question is one that waits.
+// question is a started pipeline that waits for its answer.
 type question struct {
 	done  func(uint64)
 	token uint64
@@ -82,8 +82,8 @@ func startWaiters(t *testing.T, opts Options, f *front) *run {
 	return startWith(t, New(opts, f.newSession), f.desk, listen(t))
 }
 
-// TestAsyncOrder: while one connection's session waits the others are served, and
-// what follows on it stays behind.
+// TestAsyncOrder: while one connection's session waits, the others are served, and later
+// commands of the waiting connection stay queued.
 func TestAsyncOrder(t *testing.T) {
 	for _, resume := range []bool{false, true} {
 		t.Run(fmt.Sprint("resume=", resume), func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestAsyncOrder(t *testing.T) {
 	}
 }
 
-// TestAsyncSince: what had to wait for an earlier pipeline is told since when; what
-// did not is not.
+// TestAsyncSince: a pipeline that had to wait for an earlier one gets the time since
+// when; the others get zero.
 func TestAsyncSince(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{}, f)
@@ -119,7 +119,7 @@ func TestAsyncSince(t *testing.T) {
 	}
 	before := time.Now()
 	c.send(command("LATER", "2"))
-	other.send(command("NOW")) // behind its reply the loop has seen the second
+	other.send(command("NOW")) // once it is answered, the loop has read the second
 	other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
 	other.send(command("NOW"))
 	other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
@@ -132,7 +132,8 @@ func TestAsyncSince(t *testing.T) {
 	second.answer()
 }
 
-// TestAsyncSinceOfHalf: what a client sends in pieces has not waited for us.
+// TestAsyncSinceOfHalf: the time in which a client sends a command in pieces does not
+// count as waiting.
 func TestAsyncSinceOfHalf(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{}, f)
@@ -141,13 +142,13 @@ func TestAsyncSinceOfHalf(t *testing.T) {
 	c.send(command("LATER", "1"))
 	first := receive(t, f.asked)
 	c.send(second[:5])
-	for range 2 { // behind its reply the loop has seen the piece
+	for range 2 { // once it is answered, the loop has read the piece
 		other.send(command("NOW"))
 		other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
 	}
 	first.answer()
 	c.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("1")})))
-	for range 2 { // and has looked at it once more
+	for range 2 { // and has checked it once more
 		other.send(command("NOW"))
 		other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
 	}
@@ -159,8 +160,8 @@ func TestAsyncSinceOfHalf(t *testing.T) {
 	q.answer()
 }
 
-// TestAsyncDeadline: a session is not waited for longer than it said, and a word
-// that comes too late changes nothing for the next question.
+// TestAsyncDeadline: the loop does not wait for a session beyond its deadline, and a late
+// done does not affect the next question.
 func TestAsyncDeadline(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{}, f)
@@ -171,7 +172,7 @@ func TestAsyncDeadline(t *testing.T) {
 	c.send(command("LATER", "2"))
 	next := receive(t, f.asked)
 	late.answer()
-	other := r.dial() // behind its reply the late word was listened to
+	other := r.dial() // once it is answered, the loop has seen the late done
 	other.send(command("NOW"))
 	other.expect(string(appendWords(nil, [][]byte{[]byte("NOW")})))
 	if n := f.desk.replies(c); n != 0 {
@@ -189,7 +190,7 @@ func (d *desk) replies(c *client) int {
 	return len(n)
 }
 
-// TestAsyncDrain: a drain waits for what is begun, and no longer than that.
+// TestAsyncDrain: a drain waits for started work, and only until the deadline.
 func TestAsyncDrain(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{}, f)
@@ -208,7 +209,7 @@ func TestAsyncDrain(t *testing.T) {
 	}
 }
 
-// TestAsyncKilled: a client that goes away while its session waits harms nobody.
+// TestAsyncKilled: a client that disconnects while its session waits affects no other.
 func TestAsyncKilled(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{}, f)
@@ -228,8 +229,8 @@ func TestAsyncKilled(t *testing.T) {
 	await(t, "the end of the others", func() bool { return r.server.Stats().Connections == 1 })
 }
 
-// TestAsyncPipeline: deep pipelines come in bounded batches, in order, whatever is
-// mixed into them.
+// TestAsyncPipeline: deep pipelines are served in bounded batches, in order, with any
+// other commands mixed in.
 func TestAsyncPipeline(t *testing.T) {
 	f := &front{}
 	r := startWaiters(t, Options{}, f)
@@ -259,7 +260,7 @@ func TestAsyncPipeline(t *testing.T) {
 	c.expect(want.String())
 }
 
-// TestTimeoutsOverTCP: silence and half-sent commands end connections of a loop as
+// TestTimeoutsOverTCP: silence and half-sent commands end connections of an event loop as
 // they do others.
 func TestTimeoutsOverTCP(t *testing.T) {
 	f := &front{}
@@ -271,6 +272,6 @@ func TestTimeoutsOverTCP(t *testing.T) {
 	silent.expectEnd("")
 	half.expectEnd("")
 	await(t, "both to be counted", func() bool { return r.server.Stats().TimedOut == 2 })
-	q.answer() // to wait for a session is not to be idle
+	q.answer() // waiting for a session is not idle time
 	busy.expect(string(appendWords(nil, [][]byte{[]byte("LATER")})))
 }

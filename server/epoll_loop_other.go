@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// eventLoop is only there on Linux: elsewhere each connection has a goroutine.
+// eventLoop exists only on Linux: on other systems each connection has a goroutine.
 type eventLoop struct{}
 
 func newLoop(*listener) (*eventLoop, error) { return nil, errors.ErrUnsupported }

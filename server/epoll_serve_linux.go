@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// taskResult is what the session made of a batch, or of a part of it.
+// taskResult is the session's result for a batch or a part of it.
 type taskResult struct {
 	reply  []byte
 	served int
@@ -15,7 +15,7 @@ type taskResult struct {
 	ok     bool // the session did not panic
 }
 
-// serve answers the commands that are complete, until one has to wait.
+// serve answers the complete commands, until one has to wait.
 func (c *epollConn) serve() {
 	for c.state == stateReading && c.in.pending() {
 		b := takeBatch()
@@ -25,7 +25,7 @@ func (c *epollConn) serve() {
 		err := c.in.collect(b, c.bounds())
 		if b.empty() || errors.Is(err, errHTTPRequest) {
 			b.release()
-			// For the rest of a command it is the client who is waited for.
+			// The rest of the command has yet to arrive: this wait is the client's.
 			c.arrived = time.Time{}
 			if err != nil {
 				c.closeFor(err)
@@ -45,7 +45,7 @@ func (c *epollConn) serve() {
 	}
 }
 
-// answer has the session answer what is left of the batch.
+// answer calls the session for the unanswered rest of the batch.
 func (c *epollConn) answer() {
 	c.seq++
 	reply, begun, answered, ok := c.start()
@@ -64,7 +64,7 @@ func (c *epollConn) answer() {
 	}
 }
 
-// start has the session begin to answer, if it can.
+// start calls AsyncSession.Start, if the session has it.
 func (c *epollConn) start() (reply []byte, begun, answered, ok bool) {
 	defer c.survive("begin", &ok)
 	if c.async == nil {
@@ -74,7 +74,7 @@ func (c *epollConn) start() (reply []byte, begun, answered, ok bool) {
 	return reply, begun, answered, true
 }
 
-// end ends what the session has begun.
+// end finishes the commands that Start has begun.
 func (c *epollConn) end() {
 	if c.state != stateWaiting {
 		return
@@ -98,7 +98,7 @@ func (c *epollConn) finish() (reply []byte, finished, ok bool) {
 	return reply, finished, true
 }
 
-// finished takes the reply to all that was left of the batch.
+// finished takes the reply to the whole rest of the batch.
 func (c *epollConn) finished(reply []byte) {
 	if c.closeWhenDone {
 		c.close()
@@ -108,8 +108,8 @@ func (c *epollConn) finished(reply []byte) {
 	c.reply()
 }
 
-// dispatch has the commands served that the session does not begin: here, or in the
-// lane of the first one's weight.
+// dispatch serves the commands that the session does not start asynchronously: in the
+// loop, or in the task queue for the weight of the first one.
 func (c *epollConn) dispatch() {
 	w, ok := c.weigh()
 	lanes := c.loop.listener
@@ -125,7 +125,7 @@ func (c *epollConn) dispatch() {
 		var ctx context.Context
 		ctx, c.endLong = context.WithCancel(c.ctx)
 		if c.halfClosed {
-			c.endLong() // so it does not take long, and needs not queue
+			c.endLong() // the task ends soon and need not wait in the queue
 			c.offload(ctx, &lanes.waiting, c.runLong)
 			return
 		}
@@ -138,17 +138,17 @@ func (c *epollConn) weigh() (w weight, ok bool) {
 	return weigh(c.session, c.batch.left()[0]), true
 }
 
-// offload has a lane do what may block.
+// offload runs in a task queue a call that may block.
 func (c *epollConn) offload(ctx context.Context, l *taskQueue, ask func(context.Context) taskResult) {
 	c.state = stateServing
 	if len(c.in.buf) > mediumBuffer || len(c.batch.reply) > mediumBuffer {
-		c.settle() // the queue may be long
+		c.settle() // the task may queue for long
 	}
 	c.queue, c.taskCtx, c.ask = l, ctx, ask
 	l.add(&c.task)
 }
 
-// runTask runs in the lane.
+// runTask runs in the task queue's goroutine.
 func (c *epollConn) runTask() {
 	c.result = c.ask(c.taskCtx)
 	c.loop.post(c, 0, (*epollConn).onServed)
@@ -179,7 +179,7 @@ func (c *epollConn) runResume(context.Context) (o taskResult) {
 	return o
 }
 
-// onServed goes on when the session is done with a part of the batch.
+// onServed continues when the session has served a part of the batch.
 func (c *epollConn) onServed() {
 	o := c.result
 	c.result, c.queue, c.ask, c.taskCtx = taskResult{}, nil, nil, nil
@@ -206,14 +206,14 @@ func (c *epollConn) onServed() {
 	c.answer()
 }
 
-// nextIsLong reports whether the client had better have its replies before the next
-// command of the batch is served.
+// nextIsLong reports whether the replies should be sent before the next command of the
+// batch is served.
 func (c *epollConn) nextIsLong() bool {
 	w, ok := c.weigh()
 	return !ok || w == long
 }
 
-// reply has the reply sent when the round ends.
+// reply schedules the reply to be sent when the round ends.
 func (c *epollConn) reply() {
 	c.state = stateReplying
 	c.bulk = c.bulk || len(c.batch.reply) >= mediumBuffer

@@ -17,7 +17,7 @@ func (c *epollConn) send() {
 	c.write()
 }
 
-// write writes as much as the socket takes, and goes on when that is all.
+// write writes as much as the socket takes, and continues when all is written.
 func (c *epollConn) write() {
 	n, err := 0, error(nil)
 	if len(c.rest) > 0 {
@@ -34,14 +34,14 @@ func (c *epollConn) write() {
 	}
 }
 
-// block waits for room in the socket, which the client may take WriteTimeout to make.
+// block waits for room in the socket. The client has WriteTimeout to make it.
 func (c *epollConn) block() {
 	if c.state == stateWriting {
 		return
 	}
 	c.state = stateWriting
 	if b := c.batch; b != nil && len(b.left()) == 0 && len(c.rest) < cap(b.reply)/2 {
-		// The rest of a small reply must not count as much as that of a large one.
+		// The rest of a small reply must not keep the memory of a large one.
 		c.rest = bytes.Clone(c.rest)
 		c.endBatch()
 	}
@@ -50,7 +50,7 @@ func (c *epollConn) block() {
 	c.loop.timers.set(c, time.Now().Add(c.loop.server.opts.WriteTimeout))
 }
 
-// written goes on behind a reply.
+// written continues after a reply is written.
 func (c *epollConn) written() {
 	c.rest = nil
 	if c.state == stateWriting {
@@ -83,7 +83,7 @@ func (c *epollConn) endBatch() {
 	c.batch = nil
 }
 
-// resume goes on with the input.
+// resume continues with the input.
 func (c *epollConn) resume() {
 	c.watch(readEvents)
 	c.serve()

@@ -84,9 +84,8 @@ func TestBoundsAreInclusive(t *testing.T) {
 	}
 }
 
-// TestDripIsLinear gives a long command byte by byte. Anything that looked at it
-// from the start for each byte would take 4,000 times as long, and the test
-// would not end in time.
+// TestDripIsLinear sends a long command byte by byte. A parser that started over for each
+// byte would take 4,000 times as long, and the test would not end in time.
 func TestDripIsLinear(t *testing.T) {
 	lim := &parserBounds{args: 1 << 20, bulk: 1 << 20, request: 8 << 20, inline: 1 << 20}
 	for _, text := range []string{

@@ -11,8 +11,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// FuzzGuard feeds input in pieces and compares what the guard lets through with
-// the reference parser, to the byte; and then with redcon, which must not panic
+// FuzzGuard feeds input in pieces and compares the commands that the guard accepts with
+// those of the reference parser, to the byte; and then with redcon, which must not panic
 // and must find the same words.
 func FuzzGuard(f *testing.F) {
 	seeds := []string{
@@ -52,7 +52,7 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// guardParse runs the guard's input over a reader that gives pieces.
+// guardParse runs the guard's input over a reader that returns pieces.
 func guardParse(t *testing.T, text, pieces []byte, lim *parserBounds) (cmds [][]string, consumed int, err error) {
 	in, r := new(readBuffer), &pieceReader{rest: text, sizes: pieces}
 	most := max(batchBytes, 2*(lim.request+lim.inline+2))
@@ -78,7 +78,7 @@ func guardParse(t *testing.T, text, pieces []byte, lim *parserBounds) (cmds [][]
 	}
 }
 
-// pieceReader gives its bytes in pieces of the given sizes, over and over.
+// pieceReader returns its bytes in pieces of the given sizes, over and over.
 type pieceReader struct {
 	rest, sizes []byte
 	turn        int
@@ -106,7 +106,7 @@ func texts(words [][]byte) []string {
 	return all
 }
 
-// askRedcon has redcon read a command as it came, if it came framed, and as the
+// askRedcon parses a command with redcon: as it was sent, if it was framed, and as the
 // guard understood it.
 func askRedcon(t *testing.T, words []string, raw []byte) {
 	forms := [][]byte{[]byte(command(words...))}

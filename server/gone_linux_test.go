@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPostAfterEnd: what is posted to a loop that has ended is written to no descriptor,
-// which may be that of another file by then.
+// TestPostAfterEnd: post on a loop that has ended writes to no descriptor, which may be
+// that of another file by then.
 func TestPostAfterEnd(t *testing.T) {
 	l := newListener(t.Context(), New(Options{}, nil), nil)
 	defer l.cancel()

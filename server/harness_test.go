@@ -20,17 +20,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must come. It is never slept.
-const patience = 20 * time.Second
+// testTimeout is the time limit of a test's waits. Tests never sleep for it.
+const testTimeout = 20 * time.Second
 
-// desk is what the sessions of one test share.
+// desk is shared by the sessions of one test.
 type desk struct {
-	mu    sync.Mutex // guards the following
-	calls []int      // how many commands each call of Serve got
+	mu    sync.Mutex // guards the fields below
+	calls []int      // the number of commands of each call of Serve
 
-	walks   atomic.Int64  // WALKs that were begun
-	closed  chan int64    // gets the ID of each session that is closed
-	busy    chan struct{} // BLOCK says here that it is being answered
+	walks   atomic.Int64  // WALKs that were started
+	closed  chan int64    // receives the ID of each session that is closed
+	busy    chan struct{} // receives a value when a BLOCK is being answered
 	proceed chan struct{} // BLOCK waits for this to be closed, or its context
 }
 
@@ -58,7 +58,7 @@ type clerk struct {
 	held    int
 }
 
-// Weigh: all commands wait, but for those whose names say otherwise.
+// Weigh: all commands wait, except those whose names say otherwise.
 func (c *clerk) Weigh(cmd [][]byte) (waits, long bool) {
 	switch strings.ToUpper(string(cmd[0])) {
 	case "LIGHT", "LIGHTBIG":
@@ -124,7 +124,7 @@ func (c *clerk) answer(ctx context.Context, cmd [][]byte, out []byte) ([]byte, b
 		case <-ctx.Done():
 			return append(out, "+CANCELLED\r\n"...), false
 		}
-	case "WALK": // takes as long as it may
+	case "WALK": // takes until its context ends
 		if ctx.Err() != nil {
 			return append(out, "-ERR not run\r\n"...), false
 		}
@@ -184,7 +184,7 @@ func command(words ...string) string {
 	return string(appendWords(nil, all))
 }
 
-// run is a server that listens.
+// run is a running server.
 type run struct {
 	t      testing.TB
 	server *Server
@@ -247,7 +247,7 @@ func (r *run) end() error {
 	select {
 	case err := <-r.result:
 		return err
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		r.t.Fatal("Run does not return")
 		return nil
 	}
@@ -271,14 +271,14 @@ func (r *run) dial() *client {
 
 func newClient(t testing.TB, nc net.Conn) *client {
 	t.Helper()
-	if err := nc.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
 	return &client{t: t, Conn: nc, r: bufio.NewReader(nc)}
 }
 
-// send writes, and lets a server that hung up in the middle be.
+// send writes. It ignores that the server closes the connection meanwhile.
 func (c *client) send(text string) {
 	_, _ = io.WriteString(c.Conn, text)
 }
@@ -293,8 +293,8 @@ func (c *client) expect(want string) {
 	}
 }
 
-// expectEnd reads exactly want and then the end of the connection, and closes
-// our side of it.
+// expectEnd reads exactly want and then the end of the connection, and closes the
+// client's side of it.
 func (c *client) expectEnd(want string) {
 	c.t.Helper()
 	got, err := io.ReadAll(c.r)
@@ -314,8 +314,8 @@ func (c *client) ping() {
 	c.expect("+PONG\r\n")
 }
 
-// expectCleanEnd is expectEnd that takes no reset for an end: a reset may eat
-// replies on their way.
+// expectCleanEnd is like expectEnd, but fails on a reset, which may destroy replies on
+// their way.
 func (c *client) expectCleanEnd(want string) {
 	c.t.Helper()
 	c.expect(want)
@@ -336,16 +336,16 @@ func receive[T any](t testing.TB, ch <-chan T) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("waited in vain")
 		panic("unreachable")
 	}
 }
 
-// await spins until the condition holds, for what nothing else tells of.
+// await polls until the condition holds, for conditions without a notification.
 func await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); runtime.Gosched() {
+	for deadline := time.Now().Add(testTimeout); !condition(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}
@@ -359,7 +359,7 @@ func shorten(b []byte) string {
 	return string(b)
 }
 
-// capture collects what is logged during the test.
+// capture collects the log of the test.
 func capture(t *testing.T) func() string {
 	t.Helper()
 	var mu sync.Mutex // guards buf

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// threads returns how many this process has.
+// threads returns the number of threads of this process.
 func threads(t *testing.T) int {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -33,7 +33,7 @@ func fill(c *client, command string) {
 	}
 }
 
-// fillAll has many clients do that at once.
+// fillAll runs fill for all clients at once.
 func fillAll(clients []*client, command string) {
 	var wg sync.WaitGroup
 	for _, c := range clients {
@@ -42,7 +42,7 @@ func fillAll(clients []*client, command string) {
 	wg.Wait()
 }
 
-// dialMany returns that many clients.
+// dialMany returns n clients.
 func (r *run) dialMany(n int) (clients []*client) {
 	r.t.Helper()
 	for range n {
@@ -51,8 +51,8 @@ func (r *run) dialMany(n int) (clients []*client) {
 	return clients
 }
 
-// TestStuckClientsNeedNoThreads: neither a client that does not hang up, nor one that
-// does not read, costs a thread.
+// TestStuckClientsNeedNoThreads: a client that does not close its connection costs no
+// thread, nor does one that does not read.
 func TestStuckClientsNeedNoThreads(t *testing.T) {
 	const many = 60
 	for name, stick := range map[string]func(r *run){
@@ -88,7 +88,7 @@ func TestStuckClientsNeedNoThreads(t *testing.T) {
 	}
 }
 
-// TestBufferedIsBounded: of clients that do not read some are closed, and not the one
+// TestBufferedIsBounded: of the clients that do not read some are closed, but not the one
 // that has little to read.
 func TestBufferedIsBounded(t *testing.T) {
 	opts := Options{MaxBuffered: 4 << 20}
@@ -117,8 +117,8 @@ func TestBufferedIsBounded(t *testing.T) {
 	r.stop()
 }
 
-// TestKeptIsBounded: what sessions keep counts, and half-sent huge commands too, and
-// each is let go of when the connection ends.
+// TestKeptIsBounded: the memory that sessions keep is counted, and half-sent huge
+// commands too, and both are released when the connection ends.
 func TestKeptIsBounded(t *testing.T) {
 	r := start(t, Options{MaxBuffered: 4 << 20})
 	modest := r.dial()
@@ -142,8 +142,9 @@ func TestKeptIsBounded(t *testing.T) {
 	}
 }
 
-// TestRepliesInALaneCount: a reply that waits for the next command of its batch counts.
-func TestRepliesInALaneCount(t *testing.T) {
+// TestRepliesInATaskQueueCount: a reply that waits for the next command of its batch
+// counts.
+func TestRepliesInATaskQueueCount(t *testing.T) {
 	r := start(t, Options{})
 	clients := r.dialMany(2 * waitingTasks)
 	for _, c := range clients {
@@ -168,8 +169,8 @@ func TestRepliesInALaneCount(t *testing.T) {
 	}
 }
 
-// TestWaitingIsBounded: commands that wait are served by a bounded number of goroutines,
-// all of them in the end; light ones do not wait for them.
+// TestWaitingIsBounded: waiting commands are served by a bounded number of goroutines,
+// all of them in the end; light commands do not wait for them.
 func TestWaitingIsBounded(t *testing.T) {
 	r := start(t, Options{})
 	clients := r.dialMany(3 * waitingTasks)
@@ -193,8 +194,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongAreFew: few long commands run at once, and what else waits does not wait for
-// them.
+// TestLongAreFew: few long commands run at once, and other waiting commands do not wait
+// for them.
 func TestLongAreFew(t *testing.T) {
 	r := start(t, Options{})
 	clients := r.dialMany(20)
@@ -213,8 +214,8 @@ func TestLongAreFew(t *testing.T) {
 	}
 }
 
-// TestHangUpEndsLongCommands: clients that pipeline long commands and leave do not keep
-// their places, and what they sent is not run.
+// TestHangUpEndsLongCommands: clients that pipeline long commands and disconnect leave
+// the queue, and their commands are not run.
 func TestHangUpEndsLongCommands(t *testing.T) {
 	const many = 20
 	r := start(t, Options{MaxConns: many})
@@ -233,8 +234,8 @@ func TestHangUpEndsLongCommands(t *testing.T) {
 	}
 }
 
-// TestResetEndsWaiting: a connection whose client is gone gives up its place in the
-// queue, also where what is served does not look at its context.
+// TestResetEndsWaiting: a connection whose client is gone leaves the queue, also if the
+// running command ignores its context.
 func TestResetEndsWaiting(t *testing.T) {
 	const many = waitingTasks + 20
 	r := start(t, Options{MaxConns: many})
@@ -258,8 +259,8 @@ func TestResetEndsWaiting(t *testing.T) {
 	}
 }
 
-// TestHalfCloseOfBoth: a client that has ended its side gets the replies to what it sent,
-// but for what takes long.
+// TestHalfCloseOfBoth: a client that has closed its side gets the replies to all commands
+// except long ones.
 func TestHalfCloseOfBoth(t *testing.T) {
 	r := start(t, Options{})
 	c := r.dial()
@@ -268,7 +269,7 @@ func TestHalfCloseOfBoth(t *testing.T) {
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	other := r.dial() // behind its replies the loop has seen the end
+	other := r.dial() // once it has replies, the loop has seen the end
 	other.ping()
 	other.ping()
 	close(r.desk.proceed)

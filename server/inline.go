@@ -1,10 +1,10 @@
 package server
 
-// splitWords appends the words of an inline command to words, decoding them in
-// place: a decoded word is never longer than what it was written as. The rules
-// are those of Redis' sdssplitargs: words are parted by white space; "..." may
-// hold \n \r \t \b \a \xHH and escapes anything else, '...' only \'; a closing
-// quote ends the word. It returns false when quotes are not balanced.
+// splitWords appends the words of an inline command to words. It decodes them in place: a
+// decoded word is never longer than its source. The rules are those of Redis'
+// sdssplitargs: words are separated by white space; "..." may contain \n \r \t \b \a \xHH
+// and escapes anything else, '...' only \'; a closing quote ends the word. It returns
+// false when quotes are not balanced.
 func splitWords(line []byte, words []span) ([]span, bool) {
 	for i := 0; ; {
 		for i < len(line) && isSpace(line[i]) {
@@ -43,8 +43,8 @@ func decodeWord(line []byte, i int) (word span, next int, ok bool) {
 	return word, i, true
 }
 
-// decodeQuoted decodes what stands in the quotes that open at i to out, and
-// returns the end of it and where the rest of the line begins.
+// decodeQuoted decodes the content of the quotes that open at i to out. It returns the
+// end of the decoded content and where the rest of the line begins.
 func decodeQuoted(line []byte, out, i int) (end, next int, ok bool) {
 	quote := line[i]
 	for i++; i < len(line); out++ {
@@ -63,7 +63,8 @@ func decodeQuoted(line []byte, out, i int) (end, next int, ok bool) {
 	return out, i, false
 }
 
-// unescape reads the escape sequence that text begins with, and its length.
+// unescape returns the character of the escape sequence at the start of text, and the
+// length of the sequence.
 func unescape(text []byte) (c byte, size int) {
 	if len(text) < 2 {
 		return '\\', 1

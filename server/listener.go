@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	// The pause after a failure to accept, doubled from failure to failure. Out
-	// of file descriptors, accepting again at once would only burn a core.
+	// The pause after a failure to accept, doubled with each failure. Without a pause,
+	// running out of file descriptors would keep a core busy.
 	minAcceptPause = 5 * time.Millisecond
 	maxAcceptPause = time.Second
-	// rejectTime bounds the farewell to a client too many: it is written in the
-	// accept loop.
+	// rejectTime bounds the write of the error to a client over MaxConns: it happens in
+	// the accept loop.
 	rejectTime = 100 * time.Millisecond
-	// sendBuffer is how much of a reply the kernel keeps for a client that does not
-	// read. By itself it would take 4 MiB, which a container has to pay for.
+	// sendBuffer is the size of the kernel's buffer for a client that does not read. The
+	// kernel's own default grows to 4 MiB, which counts against a container's memory.
 	sendBuffer = 128 << 10
 )
 
-// keepAlive notices a peer that vanished without a word after twice as long as
-// the kernel leaves it alone, as Redis does.
+// keepAlive detects a peer that vanished silently after twice idle, as Redis does.
 func keepAlive(idle time.Duration) net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: idle > 0, Idle: idle, Interval: max(time.Second, idle/3), Count: 3}
 }
@@ -34,25 +33,25 @@ func keepAlive(idle time.Duration) net.KeepAliveConfig {
 type listener struct {
 	net.Listener
 	server *Server
-	// ctx is what sessions get: it ends when a drain runs out of time, not when
-	// it begins.
+	// ctx is the parent of the sessions' contexts: it ends when a drain runs out of time,
+	// not when it begins.
 	ctx      context.Context
 	cancel   context.CancelFunc
 	draining atomic.Bool
 	stopped  chan struct{}  // closed when draining begins
-	broken   chan error     // gets the error that ended accepting; holds one
+	broken   chan error     // receives the error that ended accepting; capacity one
 	conns    sync.WaitGroup // the goroutines of connections
 
-	mu   sync.Mutex // guards the rest, and draining against additions to it
+	mu   sync.Mutex // guards the fields below, and orders draining with additions to them
 	open map[*conn]struct{}
-	// loops have the connections that are plain TCP, where there are loops.
+	// loops serve the plain TCP connections, on systems that have event loops.
 	loops []*eventLoop
 
-	// waiting and long have the commands of those weights that the loops do not serve;
-	// long has those of the other connections too.
+	// waiting and long run the commands of these weights that the event loops do not
+	// serve; long also runs those of the other connections.
 	waiting, long taskQueue
-	// resuming has what an AsyncSession has begun and must wait for: it is not kept back by
-	// commands that were never begun.
+	// resuming finishes the commands that an AsyncSession has started and must block for:
+	// they do not queue behind commands that were never started.
 	resuming taskQueue
 }
 
@@ -71,8 +70,7 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 	return l
 }
 
-// serve accepts connections until the drain, and returns when the last of them
-// has ended.
+// serve accepts connections until the drain, and returns when the last of them has ended.
 func (l *listener) serve() {
 	pause := minAcceptPause
 	for !l.draining.Load() {
@@ -106,7 +104,7 @@ func (l *listener) wait(pause time.Duration) {
 	}
 }
 
-// admit returns the connection to run, or nil if there is no room for it.
+// admit returns the connection to run, or nil if there are too many.
 func (l *listener) admit(nc net.Conn) *conn {
 	s := l.server
 	if s.count.connections.Add(1) > int64(s.opts.MaxConns) {
@@ -116,7 +114,7 @@ func (l *listener) admit(nc net.Conn) *conn {
 		return nil
 	}
 	if tcp, ok := rawConn(nc).(*net.TCPConn); ok {
-		// It fails only on a connection that is already gone.
+		// An error means that the connection is already gone.
 		_ = tcp.SetKeepAliveConfig(keepAlive(s.opts.KeepAlive))
 		_ = tcp.SetWriteBuffer(sendBuffer)
 		if rawConn(nc) == nc && l.adopt(tcp) {
@@ -142,7 +140,7 @@ func (l *listener) admit(nc net.Conn) *conn {
 	return c
 }
 
-// adopt gives a connection to a loop, and reports whether it took it.
+// adopt passes a connection to an event loop, and reports whether the loop took it.
 func (l *listener) adopt(tcp *net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,12 +159,12 @@ func (l *listener) adopt(tcp *net.TCPConn) bool {
 	return l.loops[id%int64(len(l.loops))].adopt(tcp, id)
 }
 
-// loopsWanted returns how many loops a listener has: with one for each core they
-// would take each other's time, since the store has work to do as well.
+// loopsWanted returns the number of event loops of a listener. One for each core would
+// compete with the goroutines of the store.
 func loopsWanted() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
-// reject tells a client, as Redis does, that there are too many. One that comes
-// by TLS is not told: that would take a handshake.
+// reject sends a client the error for too many connections, as Redis does. A TLS client
+// gets none: that would take a handshake.
 func reject(nc net.Conn) {
 	if rawConn(nc) == nc && nc.SetWriteDeadline(time.Now().Add(rejectTime)) == nil {
 		_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n"))
@@ -191,14 +189,14 @@ func (l *listener) remove(c *conn) {
 	delete(l.open, c)
 }
 
-// drain stops accepting and wakes the connections that wait for their clients,
-// in this order: a client that is sent away does not get in here again.
+// drain stops accepting and wakes the connections that wait for their clients, in this
+// order: a client whose connection is closed cannot connect here again.
 func (l *listener) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.draining.Store(true)
 	close(l.stopped)
-	// It fails only on a listener that is closed already.
+	// An error means that the listener is already closed.
 	_ = l.Close()
 	for c := range l.open {
 		c.interrupt()
@@ -208,11 +206,11 @@ func (l *listener) drain() {
 	}
 }
 
-// killAll closes the connections that are left, and returns how many.
+// killAll closes the remaining connections, and returns how many there were.
 func (l *listener) killAll() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cancel() // none gets the turn of another that is killed before it
+	l.cancel() // no connection gets the turn of one that was killed before it
 	for c := range l.open {
 		c.kill()
 	}

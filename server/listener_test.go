@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestMaxConns checks that a client too many is told, and that a place that
-// becomes free is taken.
+// TestMaxConns checks that a client over MaxConns gets an error, and that a connection
+// that is closed makes room for another.
 func TestMaxConns(t *testing.T) {
 	r := start(t, Options{MaxConns: 2})
 	a, b := r.dial(), r.dial()
@@ -32,14 +32,14 @@ func TestMaxConns(t *testing.T) {
 	}
 	a.Close()
 	r.closedSession()
-	// The place is free a moment after the session is closed.
+	// The connection is counted until shortly after the session is closed.
 	await(t, "the place is free", func() bool { return r.server.Stats().Connections == 1 })
 	r.dial().ping()
 	b.ping()
 }
 
-// failingListener fails when it is asked the nth time, for some n, and notes when
-// it was asked.
+// failingListener fails on the nth call of Accept, for some n, and records the times of
+// the calls.
 type failingListener struct {
 	*pipeListener
 	fails func(n int) bool
@@ -58,8 +58,8 @@ func (l *failingListener) Accept() (net.Conn, error) {
 	return l.pipeListener.Accept()
 }
 
-// TestAcceptBackoff checks that a failure to accept is followed by a pause, which
-// grows, and which a drain does not wait for.
+// TestAcceptBackoff checks that a failure to accept is followed by a pause, which grows,
+// and for which a drain does not wait.
 func TestAcceptBackoff(t *testing.T) {
 	logged := capture(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -122,8 +122,8 @@ func selfSigned(t *testing.T) (serverSide, clientSide *tls.Config) {
 		&tls.Config{RootCAs: pool, ServerName: "limitgate.test"}
 }
 
-// TestTLS checks that all of it works under TLS too: batches, refusals that are
-// read, half-closing, too many clients, and the drain.
+// TestTLS checks the same under TLS: batches, rejected clients, half-closing, the maximum
+// of connections, and the drain.
 func TestTLS(t *testing.T) {
 	serverSide, clientSide := selfSigned(t)
 	r := startOn(t, Options{MaxConns: 2}, tls.NewListener(listen(t), serverSide))
@@ -157,8 +157,8 @@ func TestTLS(t *testing.T) {
 	idle.expectEnd("")
 }
 
-// TestTLSHandshakeTimeout checks that a client which does not shake hands is cut
-// off, and that a drain does not wait for one.
+// TestTLSHandshakeTimeout checks that a client that does not shake hands is cut off, and
+// that a drain does not wait for one.
 func TestTLSHandshakeTimeout(t *testing.T) {
 	serverSide, _ := selfSigned(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestMalformed sends what parsers crash on, spin on, or hoard, and
-// what redis-server 7.0.15 refuses, and expects its words.
+// TestMalformed sends input on which parsers crash, loop or allocate without bound, and
+// input that redis-server 7.0.15 rejects, and expects Redis' texts.
 func TestMalformed(t *testing.T) {
 	const prefix = "-ERR Protocol error: "
 	tests := []struct{ name, input, want string }{
@@ -69,7 +69,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestIgnored sends what Redis takes for nothing at all.
+// TestIgnored sends input that Redis ignores.
 func TestIgnored(t *testing.T) {
 	r := start(t, Options{})
 	for _, nothing := range []string{"*0\r\n", "*-1\r\n", "*-5\r\n", "\r\n", "\n", "   \r\n", "\t\r\n", "\r\n\r\n*0\r\n\n"} {
@@ -80,9 +80,9 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestGuestBounds checks the stricter bounds, and that they are those of the
-// moment: AUTH and what it allows may come in one segment.
-func TestGuestBounds(t *testing.T) {
+// TestUnauthenticatedBounds checks the stricter bounds, and that they apply until the
+// client authenticates: AUTH and the commands that it allows may come in one segment.
+func TestUnauthenticatedBounds(t *testing.T) {
 	r := start(t, Options{RequireAuth: true})
 	tests := []struct{ input, want string }{
 		{"*11\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n"},
@@ -101,13 +101,13 @@ func TestGuestBounds(t *testing.T) {
 	c.expect("+OK\r\n" + long + "+PONG\r\n")
 }
 
-// TestMemoryIsBounded streams pipelined commands whose replies are read, which
-// makes a buffer that only ever doubles grow without end.
+// TestMemoryIsBounded streams pipelined commands and reads their replies, which would
+// make a buffer that only doubles grow without end.
 func TestMemoryIsBounded(t *testing.T) {
 	const total, bound = 32 << 20, 24 << 20
 	r := start(t, Options{})
 	c := r.dial()
-	if err := c.SetDeadline(time.Now().Add(6 * patience)); err != nil { // a million commands take a busy machine some time
+	if err := c.SetDeadline(time.Now().Add(6 * testTimeout)); err != nil { // a million commands take a busy machine some time
 		t.Fatal(err)
 	}
 	// 27 bytes divide no buffer: there is always a command cut in two.

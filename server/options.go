@@ -7,70 +7,69 @@ import (
 	"time"
 )
 
-// The largest bounds that make sense: beyond them lies a mistake.
+// The largest bounds that make sense: a larger value is a mistake.
 const (
 	maxMaxConns = 1 << 20
 	maxMaxArgs  = 1 << 20
 	maxMaxBytes = 512 << 20 // Redis' own proto-max-bulk-len
-	// Below this a single connection with a large reply could be one too many.
+	// With less, one connection with a large reply could exceed the bound.
 	minMaxBuffered = 1 << 20
 )
 
-// Before a client has authenticated it may send no more than AUTH and HELLO
-// need. The figures are those of Redis since CVE-2021-32675.
+// Bounds for a client that has not authenticated: enough for AUTH and HELLO. The figures
+// are those of Redis since CVE-2021-32675.
 const (
 	guestArgs = 10
 	guestBulk = 16 << 10
 )
 
-// Options bound what connections may cost. A field that is zero stands for its
-// default, except IdleTimeout, MaxAge and KeepAlive.
+// Options bounds the cost of connections. A zero field stands for its default, except
+// IdleTimeout, MaxAge and KeepAlive.
 type Options struct {
-	// MaxConns is how many connections there may be at once, over all listeners
-	// of a Server. Default 10,000.
+	// MaxConns is the maximum number of open connections, over all listeners of a Server.
+	// Default 10,000.
 	MaxConns int
-	// IdleTimeout closes a connection that has sent nothing for so long. Zero,
-	// the default, means never, as in Redis.
+	// IdleTimeout closes a connection that has sent nothing for this long. Zero, the
+	// default, means never, as in Redis.
 	IdleTimeout time.Duration
-	// MaxAge closes a connection that is older, and by chance up to a tenth more, so
-	// that clients spread over the servers there are now and do not come back
-	// together. It waits until nothing has arrived that is not answered. Zero, the
-	// default, means never.
+	// MaxAge closes a connection that is older, plus a random part of up to a tenth, so
+	// that clients spread over the servers that exist now and do not reconnect all at
+	// once. The connection is closed when it has no unanswered input. Zero, the default,
+	// means never.
 	MaxAge time.Duration
-	// KeepAlive is how long the kernel leaves a silent connection before it asks
-	// whether the client is still there. Zero means that it does not ask. Default
-	// 300 s, as in Redis.
+	// KeepAlive is the idle time after which the kernel probes whether the client is
+	// still there. Zero means no probes. Default 300 s, as in Redis.
 	KeepAlive time.Duration
-	// RequestTimeout is how long the rest of a half-sent command may take, and a
+	// RequestTimeout is the maximum time for the rest of a half-sent command, and for a
 	// TLS handshake. Default 30 s.
 	RequestTimeout time.Duration
-	// WriteTimeout is how long the client may take to accept the replies of one
-	// batch. Default 10 s.
+	// WriteTimeout is the maximum time for a client to accept the replies of one batch.
+	// Default 10 s.
 	WriteTimeout time.Duration
-	// MaxBulk is the longest word of a command in bytes. Default 64 KiB.
+	// MaxBulk is the maximum length of a word of a command in bytes. Default 64 KiB.
 	MaxBulk int
-	// MaxArgs is how many words a command may have. Default 1,024.
+	// MaxArgs is the maximum number of words of a command. Default 1,024.
 	MaxArgs int
-	// MaxRequest is the longest command in bytes, framing included. It is at
-	// least MaxBulk. While it arrives its connection holds up to twice as much.
+	// MaxRequest is the maximum length of a command in bytes, framing included. It is at
+	// least MaxBulk. While the command arrives, its connection holds up to twice as much.
 	// Default 1 MiB.
 	MaxRequest int
-	// MaxInline is the longest line in bytes: of an inline command, and of a
+	// MaxInline is the maximum length of a line in bytes: of an inline command, and of a
 	// length. Default 64 KiB.
 	MaxInline int
-	// MaxBuffered is how many bytes all connections together may hold of replies that
-	// their clients have not read, of commands longer than 16 KiB that have not arrived
-	// completely, and of what sessions keep. Beyond it those that hold most are closed.
-	// It is at least twice MaxRequest. With a GOGC of 400 the process may grow by five
-	// times as much. Default 64 MiB.
+	// MaxBuffered is the maximum number of bytes that all connections together hold of
+	// replies that clients have not read, of incomplete commands longer than 16 KiB, and
+	// of sessions' state. Beyond it the connections that hold most are closed. It is at
+	// least twice MaxRequest. With a GOGC of 400 the process may grow by five times as
+	// much. Default 64 MiB.
 	MaxBuffered int
-	// RequireAuth sets stricter bounds until a client has authenticated: 10 words
-	// and 16 KiB a word.
+	// RequireAuth sets stricter bounds until a client has authenticated: 10 words and 16
+	// KiB a word.
 	RequireAuth bool
-	// Flush is called after AsyncSession.Begin, once for sessions that began
-	// together, on several goroutines at once. Nil stands for nothing.
+	// Flush is called after AsyncSession.Start, once for sessions that started together,
+	// by several goroutines at once. Nil means no call.
 	Flush func()
-	// ShutdownTimeout is how long a drain waits for batches that are being
+	// ShutdownTimeout is the maximum time that a drain waits for batches that are being
 	// answered. Default 10 s.
 	ShutdownTimeout time.Duration
 }

@@ -2,33 +2,33 @@ package server
 
 import "bytes"
 
-// parserBounds are the bounds that a command must keep, in bytes but for args.
+// parserBounds are the bounds of a command, in bytes except for args.
 type parserBounds struct {
 	args, bulk, request, inline int
 	// unauthenticated sets the stricter bounds of clients that have not authenticated.
 	unauthenticated bool
 }
 
-// span is a stretch of a command, counted from the command's first byte.
+// span is a range of a command, relative to the command's first byte.
 type span struct{ start, end int }
 
-// keepWords is how many words' room a frame keeps from command to command:
-// 16 KiB, enough for the longest that the default options allow.
+// keepWords is the capacity of words that a commandParser keeps between commands: 16 KiB,
+// enough for the longest command that the default options allow.
 const keepWords = 1024
 
-// smallWords is how many words' room a quiet connection keeps.
+// smallWords is the capacity of words that a quiet connection keeps.
 const smallWords = 32
 
-// commandParser is how far one command has been checked. Its first byte is always at
-// the start of what advance is given, so the bytes may move between calls. No
-// byte is looked at twice, however small the pieces a command arrives in.
+// commandParser is the state of parsing one command. The command's first byte is always
+// at the start of the slice passed to advance, so the bytes may move between calls. No
+// byte is looked at twice, however small the pieces in which a command arrives.
 type commandParser struct {
-	pos     int    // where what has not been understood begins
+	pos     int    // start of the part that is not parsed
 	seen    int    // no line ends between pos and here
 	left    int    // words announced and not complete
-	length  int    // of the word that is arriving; if inWord
+	length  int    // of the word that is arriving, if inWord
 	inWord  bool   // the length of the next word has been read
-	words   []span // the complete ones
+	words   []span // the complete words
 	counted bool   // the number of words has been read
 }
 
@@ -40,10 +40,10 @@ func (f *commandParser) reset() {
 	*f = commandParser{words: words}
 }
 
-// advance takes the check as far as b goes, where b begins with the command.
-// Once done, pos is the command's length and words are its words; none means
-// that there is nothing to run (an empty line, "*0", "*-1"). An inline command
-// is decoded in place. Errors are protocolErrors; after one, call no more.
+// advance continues parsing with b, which begins with the command. When done is true, pos
+// is the command's length and words are its words; without words there is nothing to run
+// (an empty line, "*0", "*-1"). An inline command is decoded in place. Errors are
+// protocolErrors; after an error advance must not be called again.
 func (f *commandParser) advance(b []byte, lim *parserBounds) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
@@ -66,8 +66,8 @@ func (f *commandParser) advance(b []byte, lim *parserBounds) (done bool, err err
 		if len(b) < end+2 {
 			return false, nil
 		}
-		// Redis skips these two bytes unseen. A client whose lengths are wrong is
-		// better told at once than after its next words were taken for commands.
+		// Redis skips these two bytes unchecked. For a client with wrong lengths, an
+		// error here is better than having its next words taken for commands.
 		if b[end] != '\r' || b[end+1] != '\n' {
 			return false, errLength
 		}
@@ -79,7 +79,7 @@ func (f *commandParser) advance(b []byte, lim *parserBounds) (done bool, err err
 	return true, nil
 }
 
-// count reads the line "*n".
+// count parses the line "*n".
 func (f *commandParser) count(b []byte, lim *parserBounds) error {
 	text, err := f.line(b, lim.inline, errCountLine, errCount)
 	if text == nil {
@@ -97,8 +97,8 @@ func (f *commandParser) count(b []byte, lim *parserBounds) error {
 	return nil
 }
 
-// wordLength reads the line "$n". That the command fits is known here, before
-// the word is kept.
+// wordLength parses the line "$n". It checks that the command fits its bounds before the
+// word is stored.
 func (f *commandParser) wordLength(b []byte, lim *parserBounds) error {
 	text, err := f.line(b, lim.inline, errLengthLine, errLength)
 	if text == nil {
@@ -121,8 +121,8 @@ func (f *commandParser) wordLength(b []byte, lim *parserBounds) error {
 	return nil
 }
 
-// line returns the line at pos without its CR LF and moves pos behind it, or
-// nil while its end has not arrived.
+// line returns the line at pos without its CR LF and moves pos behind it, or returns nil
+// if the end of the line has not arrived.
 func (f *commandParser) line(b []byte, most int, tooLong, malformed protocolError) ([]byte, error) {
 	// Such lines are short: a loop finds their end faster than bytes.IndexByte.
 	for f.seen < len(b) && b[f.seen] != '\r' {
@@ -141,7 +141,7 @@ func (f *commandParser) line(b []byte, most int, tooLong, malformed protocolErro
 	return text, nil
 }
 
-// inline reads a command that is a line of words.
+// inline parses a command that is a line of words.
 func (f *commandParser) inline(b []byte, lim *parserBounds) (done bool, err error) {
 	i := bytes.IndexByte(b[f.seen:], '\n')
 	if i < 0 {
@@ -171,12 +171,12 @@ func (f *commandParser) inline(b []byte, lim *parserBounds) (done bool, err erro
 	return true, nil
 }
 
-// maxDigits keeps parseLength from overflowing. Redis reads 19 digits, but all
-// numbers of that length are out of its bounds.
+// maxDigits keeps parseLength from overflowing. Redis accepts 19 digits, but all numbers
+// of that length exceed its bounds.
 const maxDigits = 18
 
-// parseLength reads a decimal number as strictly as Redis does: no plus sign,
-// no leading zero, no "-0".
+// parseLength parses a decimal number as strictly as Redis does: no plus sign, no leading
+// zero, no "-0".
 func parseLength(text []byte) (n int, ok bool) {
 	if len(text) == 1 && text[0] == '0' {
 		return 0, true

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// protocolError is a breach of framing, in the words of redis-server 7. The
-// client is told and the connection closed.
+// protocolError is a violation of the framing, with the text of redis-server 7. The
+// client receives it and the connection is closed.
 type protocolError string
 
 const (
@@ -20,17 +20,16 @@ const (
 	errQuotes      protocolError = "unbalanced quotes in request"
 )
 
-// errHTTPRequest is a command that is really the start of an HTTP request: somebody
-// has a browser talk to us in their name. The connection is closed in silence
-// and what came along is not run.
+// errHTTPRequest is a command that is the start of an HTTP request: an attacker makes a
+// browser connect in the user's name. The connection is closed without a reply and the
+// commands that arrived with it are not run.
 var errHTTPRequest = errors.New("HTTP request")
 
-// Error returns what follows "-ERR " on the wire.
+// Error returns the text after "-ERR " on the wire.
 func (e protocolError) Error() string { return "Protocol error: " + string(e) }
 
-// expectedDollar words the error for a word that does not begin with its length.
-// Like Redis it shows a line break as a blank; unlike Redis it escapes what is
-// not printable.
+// expectedDollar returns the error for a word that does not begin with its length. Like
+// Redis it shows a line break as a blank; unlike Redis it escapes unprintable characters.
 func expectedDollar(got byte) protocolError {
 	shown := string(rune(got))
 	switch {

@@ -5,37 +5,36 @@ import (
 	"io"
 )
 
-// smallBuffer is what a connection reads into at first and while it is quiet:
-// there may be ten thousand of them.
+// smallBuffer is the size of the buffer that a connection has at first and while it is
+// quiet: there may be ten thousand of them.
 const smallBuffer = 4 << 10
 
-// mediumBuffer is the second size. What a connection holds beyond it, for a command that
-// has not arrived completely, counts.
+// mediumBuffer is the second size. Memory that a connection holds beyond it, for an
+// incomplete command, is counted.
 const mediumBuffer = 4 * smallBuffer
 
-// readBuffer is what has arrived on a connection and is not yet answered. Its buffer
-// grows with what has arrived, never with what was announced.
+// readBuffer holds input that has arrived on a connection and is not yet answered. Its
+// buffer grows with the input that has arrived, never with an announced length.
 type readBuffer struct {
 	buf       []byte
-	next, end int           // buf[next:end] holds commands that were not collected
-	size      int           // of the buffer that park or shrink gave away
-	full      bool          // the last read filled buf: more is likely to wait
+	next, end int           // buf[next:end] holds the input that is not collected
+	size      int           // of the buffer that park or shrink released
+	full      bool          // the last read filled buf: more input is likely
 	parser    commandParser // of the command at next
-	err       error         // why nothing after the collected commands can be read
+	err       error         // why no input after the collected commands can be read
 	spare     *bufferCache
 }
 
-// pending says whether bytes wait to be collected, or to be completed.
+// pending reports whether there are bytes to collect or to complete.
 func (in *readBuffer) pending() bool { return in.next < in.end }
 
-// large says whether the input has room that a quiet connection should not keep.
+// large reports whether the buffers are larger than a quiet connection should keep.
 func (in *readBuffer) large() bool {
 	return max(len(in.buf), in.size) > smallBuffer || cap(in.parser.words) > smallWords
 }
 
-// collect moves the complete commands to b until it is full. An error comes
-// after the commands before it, which are in b, and comes again when called
-// again.
+// collect moves the complete commands to b until it is full. An error is returned after
+// the commands before it are in b, and again by later calls.
 func (in *readBuffer) collect(b *batch, lim *parserBounds) error {
 	for in.err == nil && in.pending() && !b.full(lim.unauthenticated) {
 		rest := in.buf[in.next:in.end]
@@ -58,7 +57,7 @@ func (in *readBuffer) collect(b *batch, lim *parserBounds) error {
 	return in.err
 }
 
-// isHTTPRequest says whether a command is a line that only HTTP has.
+// isHTTPRequest reports whether a command is a line that only HTTP has.
 func isHTTPRequest(command []byte, words []span) bool {
 	if len(words) == 0 {
 		return false
@@ -89,8 +88,8 @@ func (in *readBuffer) fill(r io.Reader) (int, error) {
 	return n, err
 }
 
-// grow makes room. Up to a batch's size in big steps: it is a pipeline. Beyond
-// that only for one command that fills the buffer, whose length frame bounds.
+// grow enlarges the buffer. Up to a batch's size it grows in big steps, for a pipeline;
+// beyond that only for one command that fills the buffer, whose length the parser bounds.
 func (in *readBuffer) grow() {
 	size := max(len(in.buf), in.size)
 	switch {
@@ -108,15 +107,15 @@ func (in *readBuffer) grow() {
 	in.buf, in.size = buf, 0
 }
 
-// settle gives back room that only one huge command needed.
+// settle releases memory that only one huge command needed.
 func (in *readBuffer) settle() {
 	if len(in.buf) > batchBytes && !in.pending() {
 		in.drop()
 	}
 }
 
-// park gives the buffer of an input that has nothing pending to others, until the
-// next read. It must not be called while a batch aliases the buffer.
+// park releases the buffer of an input with nothing pending, until the next read. It must
+// not be called while a batch aliases the buffer.
 func (in *readBuffer) park() {
 	in.size = min(len(in.buf), batchBytes)
 	in.spare.give(in.buf)
@@ -139,7 +138,7 @@ func (in *readBuffer) shrink() {
 	}
 }
 
-// drop gives back the room of an input that has nothing pending.
+// drop releases the buffers of an input with nothing pending.
 func (in *readBuffer) drop() {
 	in.parser.reset()
 	if cap(in.parser.words) > smallWords {

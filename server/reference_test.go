@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// lengthPattern is what Redis takes for a length.
+// lengthPattern is the syntax of a length in Redis.
 var lengthPattern = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
 // refCommand is a command as the reference parser found it: input[start:end].
@@ -16,10 +16,9 @@ type refCommand struct {
 	words      []string
 }
 
-// refParse is the framing of RESP in the simplest form: all of the input at
-// once, by recursive descent, everything copied. It returns the commands with
-// something to run, where the first incomplete one begins, and the breach that
-// stopped it.
+// refParse is the framing of RESP in the simplest form: all of the input at once, by
+// recursive descent, everything copied. It returns the commands that are not empty, where
+// the first incomplete one begins, and the protocol error that stopped it.
 func refParse(input string, lim *parserBounds) (cmds []refCommand, rest int, err error) {
 	for pos := 0; pos < len(input); {
 		words, n, err := refOne(input[pos:], lim)

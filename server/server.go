@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// killGrace is how long Run waits for sessions to notice that their connection
-// was killed. One that does not is left behind.
+// killGrace is the maximum time that Run waits for sessions whose connection was killed.
+// Run does not wait longer for a session that does not return.
 const killGrace = time.Second
 
-// Server runs connections. Any number of goroutines may use it.
+// Server runs connections. It is safe for concurrent use.
 type Server struct {
 	opts                Options
 	bounds, guestBounds parserBounds
@@ -22,9 +22,9 @@ type Server struct {
 	ledger              ledger
 }
 
-// New returns a server that answers each connection with a session of its own.
-// The options must be valid. newSession is called on the connection's goroutine,
-// so for several connections at once.
+// New returns a server that creates a session for each connection. The options must be
+// valid. newSession is called by the connection's goroutine, and thus concurrently for
+// several connections.
 func New(opts Options, newSession func(Peer) Session) *Server {
 	opts = opts.withDefaults()
 	lim := parserBounds{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
@@ -35,11 +35,11 @@ func New(opts Options, newSession func(Peer) Session) *Server {
 }
 
 // Run accepts connections on ln until ctx ends. Then it closes ln, closes idle
-// connections, lets the others finish the batch they are answering, and returns
-// nil when all their goroutines have ended. Those not done within
-// ShutdownTimeout are killed, and the error says how many. Run also returns,
-// after the same drain, if somebody else closes ln. It may be called once for
-// each of several listeners, at the same time; wrap ln for TLS.
+// connections, lets the others finish the batch they are answering, and returns nil when
+// all their goroutines have ended. Connections that are not done within ShutdownTimeout
+// are killed, and the error has their number. Run also returns, after the same drain, if
+// ln is closed elsewhere. It may be called once for each of several listeners, at the
+// same time; wrap ln for TLS.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	l := newListener(ctx, s, ln)
 	defer l.cancel()
@@ -61,7 +61,8 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	return broken
 }
 
-// finish waits until all connections have ended, and kills what is left when time is up.
+// finish waits until all connections have ended, and kills the rest after
+// ShutdownTimeout.
 func (l *listener) finish(ended <-chan struct{}) error {
 	timer := time.NewTimer(l.server.opts.ShutdownTimeout)
 	defer timer.Stop()

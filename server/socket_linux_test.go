@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// lastConn notes the socket of the last connection it accepts, by a descriptor of
-// its own.
+// lastConn records the socket of the last connection it accepts, as a descriptor of its
+// own.
 type lastConn struct {
 	net.Listener
 	accepted chan int
@@ -16,7 +16,7 @@ type lastConn struct {
 func (l lastConn) Accept() (net.Conn, error) {
 	nc, err := l.Listener.Accept()
 	if err == nil {
-		// Go sets it by itself, unless told not to: start from nothing.
+		// Go enables keep-alive by default: start with it disabled.
 		_ = nc.(*net.TCPConn).SetKeepAlive(false)
 		raw, _ := nc.(*net.TCPConn).SyscallConn()
 		_ = raw.Control(func(fd uintptr) {
@@ -27,7 +27,7 @@ func (l lastConn) Accept() (net.Conn, error) {
 	return nc, err
 }
 
-// TestSocketOptions asks the kernel for what was set.
+// TestSocketOptions reads the socket options from the kernel.
 func TestSocketOptions(t *testing.T) {
 	ln := lastConn{listen(t), make(chan int, 1)}
 	r := startOn(t, DefaultOptions(), ln)

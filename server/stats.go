@@ -2,18 +2,18 @@ package server
 
 import "sync/atomic"
 
-// Stats are the counts of a Server since it was made. Each is read by itself:
-// together they are not one instant.
+// Stats are the counts of a Server since it was created. Each is read separately, so they
+// are not a snapshot of one instant.
 type Stats struct {
 	Connections    int64 // open now
-	Total          int64 // accepted, ever
-	Rejected       int64 // turned away because there were MaxConns
-	ProtocolErrors int64 // closed because of what they sent
-	TimedOut       int64 // closed because of what they did not send
-	Retired        int64 // closed because they were old
-	SlowReaders    int64 // closed because they did not read their replies
+	Total          int64 // accepted since the start
+	Rejected       int64 // rejected because of MaxConns
+	ProtocolErrors int64 // closed because of invalid input
+	TimedOut       int64 // closed because of missing input
+	Retired        int64 // closed because of MaxAge
+	SlowReaders    int64 // closed because replies were not read
 	Evicted        int64 // closed because all together held Options.MaxBuffered
-	Panics         int64 // closed because their session panicked
+	Panics         int64 // closed because the session panicked
 	AcceptErrors   int64 // failures to accept, each followed by a pause
 }
 
@@ -22,7 +22,7 @@ type counters struct {
 	timedOut, retired, slowReaders, evicted, panics, acceptErrors atomic.Int64
 }
 
-// Stats returns the counts of now. Any number of goroutines may call it.
+// Stats returns the present counts. It is safe for concurrent use.
 func (s *Server) Stats() Stats {
 	return Stats{
 		Connections:    s.count.connections.Load(),

@@ -5,31 +5,32 @@ import (
 	"sync"
 )
 
-// Commands that the loop does not serve itself run in lanes: no number of clients makes
-// more goroutines than a lane has, and a queue holds one task of each connection at
-// most, so MaxConns bounds it.
+// Commands that the event loop does not serve itself run in task queues. The number of
+// goroutines does not depend on the number of clients, and a queue holds at most one task
+// of each connection, so MaxConns bounds it.
 const (
-	// waitingTasks is how many batches may wait for the store at once beside those
-	// that an AsyncSession has begun: a goroutine each, of some 16 KiB.
+	// waitingTasks is the maximum number of batches that wait for the store at once, in
+	// addition to those that an AsyncSession has started: a goroutine each, of about 16
+	// KiB.
 	waitingTasks = 64
 )
 
-// longTasks returns how many long commands run at once: they are bound by
-// the processor or walk the store, and must leave the loops theirs.
+// longTasks returns the maximum number of long commands that run at once: they need the
+// processor or iterate over the store, and must leave processors to the event loops.
 func longTasks() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
-// taskQueue runs tasks in their order in a bounded number of goroutines, which end when
-// there is nothing to do. Any number of goroutines may use it.
+// taskQueue runs tasks in order in a bounded number of goroutines, which end when there
+// is nothing to do. It is safe for concurrent use.
 type taskQueue struct {
 	maxRunning int
-	group      *sync.WaitGroup // has the goroutines
+	group      *sync.WaitGroup // of the goroutines
 
-	mu          sync.Mutex // guards the rest, and the links of tasks
+	mu          sync.Mutex // guards the fields below, and the links of tasks
 	first, last *task
 	running     int
 }
 
-// task is something to run. Its owner adds it again once it has run, not before.
+// task is a function to run. Its owner may add it again only after it has run.
 type task struct {
 	run        func()
 	prev, next *task
@@ -53,8 +54,7 @@ func (l *taskQueue) add(t *task) {
 	}
 }
 
-// withdraw removes a task from the queue. It reports false if the task has been
-// started.
+// withdraw removes a task from the queue. It returns false if the task has started.
 func (l *taskQueue) withdraw(t *task) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,14 +70,14 @@ func (l *taskQueue) work() {
 	for t := l.take(); t != nil; {
 		t.run()
 		if t = l.take(); t != nil {
-			// The loops stand behind the other goroutines of the lane in the scheduler's
-			// queue; without this each of those would keep its processor for 10 ms.
+			// The event loops come after the queue's other goroutines in the scheduler;
+			// without this call each of those would keep its processor for 10 ms.
 			runtime.Gosched()
 		}
 	}
 }
 
-// take returns the next task, or nil after which the goroutine must end.
+// take returns the next task, or nil, after which the goroutine must end.
 func (l *taskQueue) take() *task {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *taskQueue) unlink(t *task) {
 	t.prev, t.next, t.queued = nil, nil, false
 }
 
-// weight is what a command costs, the lightest first.
+// weight is the cost of a command, the lightest first.
 type weight uint8
 
 const (

@@ -6,16 +6,16 @@ import "time"
 // connection, so its size is bounded by their number however often a deadline moves.
 type timer struct {
 	due time.Time // zero if there is none
-	at  time.Time // the position in the heap: not after due
+	at  time.Time // position in the heap: not after due
 	pos int       // index in the heap plus one; 0 outside of it
 }
 
-// timerHeap holds connections, the one with the earliest timer.at first. A deadline
-// that moves to a later time keeps its position until that comes up, which makes the
-// usual case, one deadline after the other, a comparison.
+// timerHeap holds connections, the one with the earliest timer.at first. A deadline that
+// moves to a later time keeps its position until that time comes. The usual case, one
+// deadline after the other, thus costs one comparison.
 type timerHeap []*epollConn
 
-// set gives a connection a deadline; a zero one is never reached.
+// set sets the deadline of a connection; a zero deadline is never reached.
 func (q *timerHeap) set(c *epollConn, due time.Time) {
 	t := &c.timer
 	t.due = due
@@ -40,8 +40,8 @@ func (q timerHeap) next() time.Time {
 	return q[0].timer.at
 }
 
-// pop returns a connection whose deadline has come, and clears it, or nil if there is
-// none.
+// pop returns a connection whose deadline has come, and clears the deadline, or nil if
+// there is none.
 func (q *timerHeap) pop(now time.Time) *epollConn {
 	for len(*q) > 0 {
 		c := (*q)[0]
@@ -63,7 +63,7 @@ func (q *timerHeap) pop(now time.Time) *epollConn {
 	return nil
 }
 
-// remove forgets a connection.
+// remove removes the deadline of a connection.
 func (q *timerHeap) remove(c *epollConn) {
 	h := *q
 	i, last := c.timer.pos-1, len(h)-1

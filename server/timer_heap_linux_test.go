@@ -43,7 +43,7 @@ func TestTimerHeap(t *testing.T) {
 	})
 }
 
-// popAll pops what is due and compares it with what must be.
+// popAll pops all timers that are due and compares them with want.
 func popAll(rt *rapid.T, q *timerHeap, now time.Time, want map[*epollConn]time.Time) {
 	for c := q.pop(now); c != nil; c = q.pop(now) {
 		due, ok := want[c]

@@ -23,8 +23,7 @@ func expectEndAfter(t *testing.T, nc io.Reader, want time.Duration) {
 	}
 }
 
-// TestIdleTimeout checks that silence ends a connection, counted from the last
-// thing sent.
+// TestIdleTimeout checks that silence ends a connection, counted from the last input.
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -44,8 +43,8 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// TestNoIdleTimeout checks that connections may be silent by default, also after
-// a half-sent command.
+// TestNoIdleTimeout checks that connections may be silent by default, also after a
+// half-sent command.
 func TestNoIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -63,8 +62,8 @@ func TestNoIdleTimeout(t *testing.T) {
 	})
 }
 
-// TestRequestTimeout checks that half a command may not wait, nor trickle, for
-// longer than it may take.
+// TestRequestTimeout checks that a half-sent command may take no longer than
+// RequestTimeout, whether it stalls or trickles.
 func TestRequestTimeout(t *testing.T) {
 	for _, begin := range []string{"P", "*", "*1\r\n", "*1\r\n$4\r\nPI", "*2\r\n$4\r\nPING\r\n"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -89,8 +88,8 @@ func TestRequestTimeout(t *testing.T) {
 	}
 }
 
-// TestRequestTimeoutIsPerCommand checks that a command which ends late leaves the
-// next one its full time.
+// TestRequestTimeoutIsPerCommand checks that the next command has its full time after one
+// that arrived late.
 func TestRequestTimeoutIsPerCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -107,8 +106,8 @@ func TestRequestTimeoutIsPerCommand(t *testing.T) {
 	})
 }
 
-// TestSlowReader checks that a client which does not read is cut off, and that
-// one which reads slowly is not.
+// TestSlowReader checks that a client that does not read is cut off, and that one that
+// reads slowly is not.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -123,7 +122,7 @@ func TestSlowReader(t *testing.T) {
 		if took := time.Since(before); took != 10*time.Second {
 			t.Errorf("closed after %v", took)
 		}
-		synctest.Wait() // the connection ends behind its session
+		synctest.Wait() // the connection ends after its session
 		if got := r.server.Stats(); got.SlowReaders != 1 || got.Connections != 0 {
 			t.Errorf("stats %+v", got)
 		}
@@ -150,8 +149,8 @@ func TestSlowReaderOverTCP(t *testing.T) {
 	bystander.ping()
 }
 
-// TestIdleTimeoutBelowQuietTime checks that a connection with a large buffer does
-// not get longer.
+// TestIdleTimeoutBelowQuietTime checks that a large buffer does not extend the idle
+// timeout of a connection.
 func TestIdleTimeoutBelowQuietTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
@@ -166,8 +165,7 @@ func TestIdleTimeoutBelowQuietTime(t *testing.T) {
 	})
 }
 
-// readSizes notes the room that is offered to each read of the connections it
-// accepts.
+// readSizes records the buffer size of each read of the connections it accepts.
 type readSizes struct {
 	*pipeListener
 	mu    sync.Mutex // guards sizes
@@ -197,8 +195,8 @@ func (l *readSizes) last() int {
 	return l.sizes[len(l.sizes)-1]
 }
 
-// TestQuietConnectionIsSmall checks that the room which pipelines and huge
-// commands needed is given back.
+// TestQuietConnectionIsSmall checks that the memory that pipelines and huge commands
+// needed is released.
 func TestQuietConnectionIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := &readSizes{pipeListener: newPipeListener()}

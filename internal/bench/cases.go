@@ -9,19 +9,19 @@ import (
 
 // Case is one row of the benchmark.
 type Case struct {
-	// Name is what it is called on the command line.
+	// Name is the name on the command line.
 	Name string
-	// Title says in a few words what is measured.
+	// Title describes in a few words what is measured.
 	Title string
-	// About says what there is to know to read the figures.
+	// About explains the figures.
 	About string
-	// Aside says that it runs only when it is named.
+	// Aside marks a case that runs only when it is named.
 	Aside bool
 
 	run func(ctx context.Context, l *lab) (*Result, error)
 }
 
-// Cases returns all cases in the order they are run.
+// Cases returns all cases in the order in which they run.
 func Cases() []Case {
 	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), latencyCases(),
 		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), pauseCases(), redisBenchmarkCases(), garbageCases())
@@ -33,12 +33,12 @@ func compare(name, title, about string, subject, yardstick side, figures ...want
 	return Case{Name: name, Title: title, About: about, run: p.measure}
 }
 
-// The traffic of most cases: many tenants, each as likely as the other.
+// The traffic of most cases: many tenants, all equally likely.
 const (
 	tenants     = 10_000
 	manyTenants = 1_000_000
-	// zipfExponent makes the most popular of 10,000 tenants send about a sixth of
-	// all requests.
+	// zipfExponent makes the most popular of 10,000 tenants send about a sixth of all
+	// requests.
 	zipfExponent = 1.1
 )
 
@@ -54,7 +54,7 @@ func hot(conns, pipeline int) traffic {
 	return traffic{conns: conns, pipeline: pipeline, keys: func() load.Keys { return load.Hot(1) }}
 }
 
-// every has n tenants that have all been seen before.
+// every returns traffic for n tenants that have all been seen before.
 func every(n int, t traffic) traffic {
 	t.fill, t.keys = n, func() load.Keys { return load.Uniform(n) }
 	return t

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slowLimit is a limits file whose only limit is filled up again so slowly that
-// every bucket outlives the case.
+// slowLimit is a limits file whose only limit refills so slowly that every bucket
+// outlives the case.
 func slowLimit(id, by, more string) string {
 	return fmt.Sprintf("version: 1\ndefault_plan: bench\nplans:\n  bench:\n"+
 		"    - {id: %s, by: [%s], rate: 10/h, on_error: open%s}\n", id, by, more)
@@ -29,7 +29,7 @@ var forms = []form{
 }
 
 const (
-	// bucketBytesMany are so many buckets that the case needs the memory below.
+	// bucketBytesMany is a number of buckets for which the case needs the memory below.
 	bucketBytesMany = 10_000_000
 	memoryForMany   = 8 << 30
 	sampledKeys     = 2000
@@ -102,7 +102,7 @@ func usedMemory(ctx context.Context, store *backend) (int64, error) {
 	return n, nil
 }
 
-// meanMemoryUsage asks for the size of random keys.
+// meanMemoryUsage returns the mean MEMORY USAGE of random keys.
 func meanMemoryUsage(ctx context.Context, client *redis.Client) (mean float64, err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	pipeline := client.Pipeline()

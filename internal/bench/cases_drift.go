@@ -12,36 +12,37 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// The buckets of the case, and how often each is asked. A burst lasts four
-// seconds, so that what proxies hold of it shows.
+// The buckets of the case, and the load on each. A burst lasts four seconds, so that the
+// part of it that proxies hold is visible.
 const (
 	driftRate  = 500
 	driftBurst = 2000
-	// driftProxies share the limits; each bucket is asked by as many connections.
+	// driftProxies share the limits; each bucket has as many connections.
 	driftProxies = 3
 )
 
-// driftPlans are the limits that are compared with what they promise.
+// driftPlans are the limits whose grants are compared with the limit.
 var driftPlans = []struct{ name, title, lease string }{
 	{"exact", "exact", ""},
 	{"ten", "lease of 10", "{size: 10, ttl: 2s}"},
 	{"auto", "lease of measured size", "auto"},
 }
 
-// bucketWays is how the connections of a bucket may lie.
+// bucketWays are the ways in which the connections of a bucket are distributed.
 var bucketWays = []string{"through all proxies", "through one proxy"}
 
-// driftBucket is one bucket: the number of its tenant is its place.
+// driftBucket is one bucket: the number of its tenant is its index.
 type driftBucket struct {
 	plan int
 	way  int
-	// replies, and of these the units granted, and of these those from leases.
+	// replies are all replies, granted the units granted, leased those granted from
+	// leases.
 	replies, granted, leased int64
-	// drift is that at the end of the last rush, most the highest of all.
+	// drift is the drift at the end of the last rush, most the maximum so far.
 	drift, most float64
 }
 
-// through returns the proxy of one of its connections.
+// through returns the proxy of one of the bucket's connections.
 func (b *driftBucket) through(conn int) int {
 	if b.way == 0 {
 		return conn % driftProxies
@@ -61,7 +62,7 @@ func driftCases() []Case {
 	}}
 }
 
-// driftPhase is a time in which buckets are asked so many times their rate.
+// driftPhase is a time in which buckets are requested at a multiple of their rate.
 type driftPhase struct {
 	length time.Duration
 	times  float64
@@ -81,8 +82,7 @@ func (l *lab) driftPhases() []driftPhase {
 	return phases
 }
 
-// driftLimits is a limits file with a plan for each kind, and a tenant for each
-// bucket.
+// driftLimits is a limits file with a plan for each kind, and a tenant for each bucket.
 func driftLimits(buckets []driftBucket) string {
 	var text strings.Builder
 	text.WriteString("version: 1\nplans:\n")
@@ -151,7 +151,7 @@ func runDrift(ctx context.Context, l *lab) (_ *Result, err error) {
 	return r, err
 }
 
-// rushAndLull goes through the phases and counts what the buckets give.
+// rushAndLull runs the phases and counts the units that the buckets grant.
 func rushAndLull(ctx context.Context, l *lab, generator *load.Generator, buckets []driftBucket) error {
 	started := time.Now()
 	for i, phase := range l.driftPhases() {
@@ -169,7 +169,7 @@ func rushAndLull(ctx context.Context, l *lab, generator *load.Generator, buckets
 		for j := range o.Targets {
 			buckets[j/driftProxies].count(&o.Targets[j].Tally)
 		}
-		if i%2 == 1 { // a lull leaves something in the buckets
+		if i%2 == 1 { // buckets are not empty after a lull
 			continue
 		}
 		for j := range buckets {
@@ -179,27 +179,27 @@ func rushAndLull(ctx context.Context, l *lab, generator *load.Generator, buckets
 	return nil
 }
 
-// count counts what one of the bucket's connections was answered.
+// count adds the replies on one of the bucket's connections.
 func (b *driftBucket) count(t *load.Tally) {
 	b.replies += t.Replies
 	b.granted += t.Admitted
 	b.leased += t.From("lease")
 }
 
-// end is the end of a rush, so long after the first request.
+// end records the drift at the end of a rush, elapsed after the first request.
 func (b *driftBucket) end(elapsed time.Duration) {
 	b.drift = drift(b.granted, elapsed)
 	b.most = max(b.most, b.drift)
 }
 
-// drift is how much more was granted than a bucket has to give, in percent.
+// drift is how much more was granted than the bucket's burst and refill, in percent.
 func drift(granted int64, elapsed time.Duration) float64 {
 	exact := driftBurst + driftRate*elapsed.Seconds()
 	return 100 * (float64(granted) - exact) / exact
 }
 
-// The goals in percent: what is exact must be so but for what a request on its
-// way is worth.
+// The goals in percent: limits without a lease must be exact except for the requests in
+// flight.
 const (
 	exactDrift = 0.1
 	goalDrift  = 1

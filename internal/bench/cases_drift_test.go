@@ -34,8 +34,8 @@ func TestHighestDriftOfAnyRushIsKept(t *testing.T) {
 	}
 }
 
-// TestBucketsAreEmptyAtTheEndsAndNeverFull holds the phases to what makes the
-// sum of burst and refill exact.
+// TestBucketsAreEmptyAtTheEndsAndNeverFull checks the conditions under which the sum of
+// burst and refill is exact.
 func TestBucketsAreEmptyAtTheEndsAndNeverFull(t *testing.T) {
 	for _, quick := range []bool{true, false} {
 		l := &lab{settings: Settings{Quick: quick}}

@@ -70,7 +70,7 @@ func runMemoryMillion(ctx context.Context, l *lab) (*Result, error) {
 	}, nil
 }
 
-// idleConns is how many connections idle.
+// idleConns is the number of idle connections.
 const idleConns = 10_000
 
 func runIdle(ctx context.Context, l *lab) (*Result, error) {

@@ -19,8 +19,7 @@ var garbageSettings = [][]string{
 	{"GOGC=400", "GOMEMLIMIT=64MiB"},
 }
 
-// garbageCases are asked for when somebody wonders what to set, not in every
-// run.
+// garbageCases run only when named: they help to choose the collector's settings.
 func garbageCases() []Case {
 	const about = "What the settings of Go's collector cost and gain: the same proxy with one after the other, in turn. Memory is the most that the " +
 		"process ever held (`VmHWM`); the pause is the longest of the last 256 in which the collector stopped all."
@@ -62,7 +61,7 @@ func measureGarbage(ctx context.Context, l *lab, g gate) (_ *Result, err error) 
 	for round := range 1 + l.settings.Rounds {
 		l.say("round %d of %d", round, l.settings.Rounds)
 		for k := range drivers {
-			i := (k + round) % len(drivers) // none is always the first
+			i := (k + round) % len(drivers) // each setting is first in some rounds
 			s, err := drivers[i].round(ctx, time.Duration(l.settings.RoundSeconds*float64(time.Second)))
 			if err != nil {
 				return nil, err
@@ -86,7 +85,7 @@ func measureGarbage(ctx context.Context, l *lab, g gate) (_ *Result, err error) 
 	return r, nil
 }
 
-// garbage says what the collector has done since the proxy was started.
+// garbage returns figures of the garbage collector since the proxy was started.
 func (d *loadDriver) garbage(ctx context.Context, name string) ([]Figure, error) {
 	peak, err := procMemory(d.proxy.PID(), "VmHWM")
 	if err != nil {

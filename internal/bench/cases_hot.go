@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// The bucket of the test of exactness: it holds so many units and refills so
-// slowly that no run sees another one.
+// The bucket of the test of exactness: it holds so many units and refills so slowly that
+// no unit comes back during a run.
 const exactUnits = 5000
 
 var exactLimit = fmt.Sprintf(`version: 1
@@ -46,7 +46,7 @@ func hotCases() []Case {
 	}
 }
 
-// countGranted asks one bucket for more than it holds.
+// countGranted sends more requests to one bucket than it holds units.
 func countGranted(ctx context.Context, l *lab, t traffic) (Figure, error) {
 	l.say("counting what is granted")
 	store, err := l.single(ctx)

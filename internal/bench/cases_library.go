@@ -4,10 +4,10 @@ import (
 	"context"
 )
 
-// callers is how many goroutines of a service ask at once.
+// callers is the number of goroutines of a service that decide at once.
 const callers = 50
 
-// redisRate is a service that limits by the library redis_rate.
+// redisRate is a service that limits with the library redis_rate.
 func redisRate() side {
 	return side{name: "redis_rate", open: func(ctx context.Context, l *lab) (driver, error) {
 		store, err := l.single(ctx)
@@ -19,7 +19,7 @@ func redisRate() side {
 	}}
 }
 
-// goService is the same service when it asks a limitgate by its Redis client.
+// goService is the same service with limitgate, called by its Redis client.
 func goService() side {
 	return side{name: "limitgate, by go-redis", open: func(ctx context.Context, l *lab) (driver, error) {
 		store, err := l.single(ctx)

@@ -43,7 +43,7 @@ const (
 	failoverSlice = 100 * time.Millisecond
 )
 
-// failoverLength is how long the case runs.
+// failoverLength is the duration of the case.
 func (l *lab) failoverLength() time.Duration {
 	if l.settings.Quick {
 		return 6 * time.Second
@@ -81,7 +81,7 @@ func runFailover(ctx context.Context, l *lab) (_ *Result, err error) {
 	return failOver(ctx, generator, cluster.Nodes[0], l.failoverLength())
 }
 
-// failOver makes load, kills the node, and says what became of the load.
+// failOver makes load, kills the node, and returns the outcome of the load.
 func failOver(ctx context.Context, generator *load.Generator, node *servers.Node, length time.Duration) (*Result, error) {
 	killed := make(chan error, 1)
 	killAt := length / 3
@@ -97,12 +97,12 @@ func failOver(ctx context.Context, generator *load.Generator, node *servers.Node
 	return failoverResult(outcome, int(killAt/failoverSlice)), nil
 }
 
-// recoveredSlices are how many slices in a row must be well.
+// recoveredSlices is the number of consecutive good slices after a recovery.
 const recoveredSlices = int(time.Second / failoverSlice)
 
-// recovery returns the slice with which it is over: the first after the kill
-// that begins a second of slices in which at most every hundredth decision was
-// made without the store. On a busy machine a few always are.
+// recovery returns the slice of the recovery: the first after the kill that begins a
+// second of slices in which at most one decision in a hundred was made without the store.
+// On a busy machine there are always a few.
 func recovery(o *load.Outcome, kill int) int {
 	end := kill + 1
 	for i := kill; i < len(o.Slices) && i < end+recoveredSlices; i++ {
@@ -113,8 +113,8 @@ func recovery(o *load.Outcome, kill int) int {
 	return end
 }
 
-// failoverResult makes figures of the slices before the kill, from there to the
-// recovery, and after that.
+// failoverResult makes figures of the slices before the kill, from there to the recovery,
+// and after that.
 func failoverResult(o *load.Outcome, kill int) *Result {
 	end := recovery(o, kill)
 	r := &Result{Figures: []Figure{

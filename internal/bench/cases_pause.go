@@ -12,15 +12,15 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// How the paused master's case is loaded. A connection sends a request every
-// two milliseconds, so that several wait behind one that waits for the store.
+// The load of the case of the paused master. A connection sends a request every two
+// milliseconds, so that several wait behind one that waits for the store.
 const (
 	pauseRate   = 6000
 	pauseConns  = 4 // to the tenants of each master, and as many to all tenants
 	pauseLength = 100 * time.Millisecond
 	pauseEvery  = 500 * time.Millisecond
-	// pauseDeadline is what --decision-timeout is unless given, and pauseSlack is
-	// what the machine may add to it.
+	// pauseDeadline is the default of --decision-timeout, and pauseSlack is the delay
+	// that the machine may add to it.
 	pauseDeadline = 5 * time.Millisecond
 	pauseSlack    = 2 * time.Millisecond
 )
@@ -46,7 +46,7 @@ const (
 	ofAll
 )
 
-// pauseRound is how long a round is, and how many there are of each kind.
+// pauseRound returns the length of a round, and the number of rounds of each kind.
 func (l *lab) pauseRound() (length time.Duration, rounds int) {
 	if l.settings.Quick {
 		return time.Second, 1
@@ -91,8 +91,8 @@ func runPauses(ctx context.Context, l *lab) (_ *Result, err error) {
 	return r, nil
 }
 
-// pauseRounds makes load with the node left alone and with it paused, in turn,
-// after a warm-up.
+// pauseRounds makes load with the node running and with it paused, in turn, after a
+// warm-up.
 func pauseRounds(ctx context.Context, l *lab, g *load.Generator, node *servers.Node) (calm, paused []*load.Outcome, err error) {
 	length, rounds := l.pauseRound()
 	for round := range 1 + rounds {
@@ -127,8 +127,8 @@ func pausing(ctx context.Context, g *load.Generator, node *servers.Node, length 
 	return o, errors.Join(err, <-ended)
 }
 
-// pauseUntil pauses the node for a part of every interval until it is told that
-// it is over, and leaves it running.
+// pauseUntil pauses the node for a part of every interval until over is closed, and then
+// leaves it running.
 func pauseUntil(over <-chan struct{}, node *servers.Node) error {
 	ticker := time.NewTicker(pauseEvery)
 	defer ticker.Stop()
@@ -171,7 +171,7 @@ func pauseResult(calm, paused []*load.Outcome) *Result {
 	}}
 }
 
-// p99s is the p99 of some targets in each round, in milliseconds.
+// p99s returns the p99 of some targets in each round, in milliseconds.
 func p99s(rounds []*load.Outcome, targets ...int) []float64 {
 	values := make([]float64, len(rounds))
 	for i, o := range rounds {
@@ -185,7 +185,7 @@ func p99s(rounds []*load.Outcome, targets ...int) []float64 {
 	return values
 }
 
-// backstops is the share in percent of decisions of some targets that were made
+// backstops returns the share in percent of decisions of some targets that were made
 // without the store, in each round.
 func backstops(rounds []*load.Outcome, targets ...int) []float64 {
 	values := make([]float64, len(rounds))

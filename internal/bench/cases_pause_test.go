@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// pauseOutcome is a round in which each group's replies took so long, one in ten
-// of them without the store.
+// pauseOutcome is a round with the given latency of each group's replies, one in ten of
+// them without the store.
 func pauseOutcome(latencies ...time.Duration) *load.Outcome {
 	o := new(load.Outcome)
 	for _, latency := range latencies {
@@ -30,7 +30,7 @@ func TestPausesAreMeasuredByGroup(t *testing.T) {
 		paused         *load.Outcome
 		others, within string
 	}{
-		{"nobody else notices", pauseOutcome(100*ms, ms, ms, 6*ms), met, met},
+		{"the others are unaffected", pauseOutcome(100*ms, ms, ms, 6*ms), met, met},
 		{"another master's tenants wait", pauseOutcome(100*ms, ms, 2*ms, 6*ms), missed, met},
 		{"who shares a connection waits", pauseOutcome(100*ms, ms, ms, 9*ms), met, missed},
 	} {

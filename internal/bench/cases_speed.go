@@ -1,6 +1,6 @@
 package bench
 
-// aboutINCR is said of all that is compared with INCR.
+// aboutINCR is the explanation of all comparisons with INCR.
 const aboutINCR = "The memory store beside `INCR` on one redis-server: not a limiter, only the speed of the " +
 	"fastest counter that everybody knows. Its reply is one integer, that of `RL.CHECK` seven fields and some " +
 	"sixty bytes, which the client has to read as well."
@@ -21,7 +21,7 @@ func memoryCases() []Case {
 	}
 }
 
-// aboutDirect is said of all that is compared with the script.
+// aboutDirect is the explanation of all comparisons with the script.
 const aboutDirect = "Exact decisions on one Redis beside the same client sending the cheapest script of one decision " +
 	"(`internal/bench/gcra.lua`) to it. The script replies one integer, `RL.CHECK` seven fields."
 
@@ -46,7 +46,7 @@ func exactCases() []Case {
 	}
 }
 
-// aboutCluster is said of all that is compared on the cluster.
+// aboutCluster is the explanation of all comparisons on the cluster.
 const aboutCluster = "Exact decisions on a cluster of three primaries beside the script sent straight to it by a client " +
 	"that knows the slots and costs next to nothing: each of its connections leads to one node, so no pipeline is ever " +
 	"split, and every node gets the same number of connections however its keys are asked for."

@@ -7,10 +7,11 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// The cases here count what the store still does for decisions that mostly need
-// none: those from the deny cache and from leases.
+// The cases here count the work of the store for decisions that mostly need none: those
+// from the deny cache and from leases.
 
-// floodTenants is how many tenants have used up their limit and go on asking.
+// floodTenants is the number of tenants that have used up their limit and go on sending
+// requests.
 const floodTenants = 100
 
 // floodLimit is used up by one request, for a day.
@@ -26,13 +27,13 @@ func leased(lease string) string {
 	return strings.Replace(oneLimit, "on_error: open", "on_error: open, lease: "+lease, 1)
 }
 
-// bucketCommands are those by which scripts read and write buckets.
+// bucketCommands are the commands by which scripts read and write buckets.
 var bucketCommands = []string{
 	"get", "mget", "getex", "set", "mset", "setex", "psetex", "incrby", "decrby", "incr", "decr",
 	"hget", "hmget", "hset", "hmset", "hincrby", "hgetall",
 }
 
-// bucketCalls is how often the store read or wrote a bucket in a round.
+// bucketCalls returns how often the store read or wrote a bucket in a round.
 func (s *sample) bucketCalls() float64 {
 	n := int64(0)
 	for _, command := range bucketCommands {

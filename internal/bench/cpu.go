@@ -11,8 +11,8 @@ import (
 )
 
 // cpuTime returns the time that all threads of some processes have run, by the
-// scheduler's account. Of a thread that has ended nothing is left; servers keep
-// theirs.
+// scheduler's account. The time of a thread that has ended is lost; servers keep their
+// threads.
 func cpuTime(pids ...int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -38,8 +38,8 @@ func cpuTime(pids ...int) (time.Duration, error) {
 	return sum, nil
 }
 
-// parseSchedstat reads the first of the three numbers of a schedstat file:
-// nanoseconds on a CPU.
+// parseSchedstat parses the first of the three numbers of a schedstat file: nanoseconds
+// on a CPU.
 func parseSchedstat(text []byte) (time.Duration, error) {
 	first, _, _ := bytes.Cut(text, []byte{' '})
 	n, err := strconv.ParseInt(string(first), 10, 64)
@@ -61,8 +61,8 @@ func machineTime() (time.Duration, error) {
 	return parseStat(text)
 }
 
-// parseStat adds up the first line of /proc/stat without idle and iowait, and
-// without guest times, which are part of the others.
+// parseStat sums the first line of /proc/stat without idle and iowait, and without guest
+// times, which are part of the others.
 func parseStat(text []byte) (time.Duration, error) {
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	fields := bytes.Fields(line)

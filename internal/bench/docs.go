@@ -61,7 +61,7 @@ func (r *Report) goalsGrid() *grid {
 	return g
 }
 
-// rangeText writes the range of a figure, if it has one.
+// rangeText formats the range of a figure, if it has one.
 func (f *Figure) rangeText() string {
 	if f.Value.Min == f.Value.Max {
 		return ""
@@ -69,7 +69,7 @@ func (f *Figure) rangeText() string {
 	return f.Unit.Format(f.Value.Min) + " to " + f.Unit.Format(f.Value.Max)
 }
 
-// command is how a case is run alone.
+// command returns the command that runs the case alone.
 func (c *Result) command() string { return "make bench ONLY=" + c.Name }
 
 // writeDocs writes the section of a case.

@@ -74,7 +74,7 @@ func TestColoursChangeNothingElse(t *testing.T) {
 	if !bytes.Contains(coloured.Bytes(), []byte(red+"missed")) {
 		t.Error("a missed goal is not red")
 	}
-	// A cell at the end of a line is padded behind its colour.
+	// A cell at the end of a line is padded after its colour.
 	stripped := regexp.MustCompile(`\x1b\[\d+m`).ReplaceAll(coloured.Bytes(), nil)
 	if !bytes.Equal(regexp.MustCompile(` +\n`).ReplaceAll(stripped, []byte("\n")), plainText.Bytes()) {
 		t.Errorf("without colours it is\n%s", stripped)

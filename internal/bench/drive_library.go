@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// LibraryCommand is the word by which the program of the benchmark, when it is
-// started by itself, is told to be a library's process: see ServeLibrary.
+// LibraryCommand is the argument with which the benchmark starts its own program as a
+// library's process: see ServeLibrary.
 const LibraryCommand = "library"
 
 // libraryDriver makes rounds with a library in a process of its own.
@@ -24,7 +24,7 @@ type libraryDriver struct {
 	output     *bufio.Scanner
 	complaints bytes.Buffer
 	parts      parts
-	also       io.Closer // ended with the driver, or nil
+	also       io.Closer // closed with the driver, or nil
 }
 
 // startLibrary starts the process for a job; p are the servers that it uses.
@@ -62,7 +62,7 @@ func (d *libraryDriver) round(_ context.Context, length time.Duration) (*sample,
 	if _, err := fmt.Fprintln(d.input, length.Nanoseconds()); err != nil {
 		return nil, fmt.Errorf("tell library: %w", err)
 	}
-	// It answers, or is gone: an interrupt reaches it as well.
+	// The process answers, or is gone: an interrupt reaches it as well.
 	if !d.output.Scan() {
 		return nil, fmt.Errorf("read round of library: it ended: %s", &d.complaints)
 	}
@@ -84,7 +84,7 @@ func (d *libraryDriver) round(_ context.Context, length time.Duration) (*sample,
 	return s, m.stop(s)
 }
 
-// close ends the process by ending its input.
+// close ends the process by closing its input.
 func (d *libraryDriver) close() error {
 	_ = d.input.Close()
 	err := d.command.Wait()

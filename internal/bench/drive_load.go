@@ -15,14 +15,14 @@ import (
 type traffic struct {
 	conns, pipeline int
 	keys            func() load.Keys
-	// rate is the requests a second of an open load; 0 is a closed one.
+	// rate is the requests a second of an open load; 0 means a closed load.
 	rate float64
-	// fill is how many different keys are asked for before the first round; they
-	// are the first ones.
+	// fill is the number of different keys that are requested before the first round;
+	// they are the first ones.
 	fill int
 }
 
-// verdicts is what a load must be answered with.
+// verdicts is the required outcome of a load's requests.
 type verdicts int
 
 const (
@@ -37,11 +37,11 @@ type loadDriver struct {
 	parts     parts
 	verdicts  verdicts
 	rounds    int
-	// store is that whose commands are counted, or nil.
+	// store is the backend whose commands are counted, or nil.
 	store *backend
 	rate  float64
-	// proxy is ended with the driver, and asked for its log when something goes
-	// wrong; nil without.
+	// proxy is closed with the driver, and its log is added to errors; nil without a
+	// proxy.
 	proxy *servers.Limitgate
 }
 
@@ -63,7 +63,7 @@ func (d *loadDriver) round(ctx context.Context, length time.Duration) (*sample, 
 			return nil, err
 		}
 	}
-	runtime.GC() // what the last round left must not be cleared away in this one
+	runtime.GC() // the garbage of the last round must not be collected in this one
 	m, err := startMeter(d.parts)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (d *loadDriver) round(ctx context.Context, length time.Duration) (*sample, 
 	return s, d.check(outcome)
 }
 
-// check returns what is wrong with the answers of a round.
+// check returns an error for unexpected replies of a round.
 func (d *loadDriver) check(o *load.Outcome) error {
 	switch {
 	case o.Errors > 0:
@@ -102,10 +102,10 @@ func (d *loadDriver) check(o *load.Outcome) error {
 	return nil
 }
 
-// maxLog bounds what an error repeats of a server's log.
+// maxLog is the maximum of bytes of a server's log in an error.
 const maxLog = 2000
 
-// explain adds what the server says to an error.
+// explain adds the server's log to an error.
 func (d *loadDriver) explain(err error) error {
 	if d.proxy == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -124,8 +124,8 @@ func difference(after, before map[string]executions) map[string]executions {
 	return d
 }
 
-// connect opens the generator of the driver: one target for each of the
-// addresses, which share the connections as evenly as can be.
+// connect opens the generator of the driver: one target for each of the addresses, with
+// the connections divided as evenly as possible.
 func (d *loadDriver) connect(ctx context.Context, t traffic, request *load.Request, shape load.Shape, targets []load.Target) error {
 	if t.fill > 0 {
 		if err := fill(ctx, t.fill, request, shape, targets); err != nil {
@@ -138,7 +138,7 @@ func (d *loadDriver) connect(ctx context.Context, t traffic, request *load.Reque
 	return err
 }
 
-// fill asks for each of n keys once.
+// fill requests each of n keys once.
 func fill(ctx context.Context, n int, request *load.Request, shape load.Shape, targets []load.Target) error {
 	if len(targets) != 1 {
 		return errors.New("fill store: keys are not routed")
@@ -159,7 +159,7 @@ func fill(ctx context.Context, n int, request *load.Request, shape load.Shape, t
 	return nil
 }
 
-// share divides connections among servers.
+// share returns the number of connections to server i.
 func share(conns, servers, i int) int {
 	return conns*(i+1)/servers - conns*i/servers
 }

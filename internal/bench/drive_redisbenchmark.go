@@ -26,10 +26,10 @@ type redisBenchmarkDriver struct {
 	also     io.Closer
 }
 
-// randomWord is what redis-benchmark replaces by a number.
+// randomWord is the word that redis-benchmark replaces by a number.
 const randomWord = "__rand_int__"
 
-// firstRequests is how many requests the first round has for each connection.
+// firstRequests is the number of requests of each connection in the first round.
 const firstRequests = 400
 
 func (d *redisBenchmarkDriver) round(ctx context.Context, length time.Duration) (*sample, error) {
@@ -73,8 +73,8 @@ func (d *redisBenchmarkDriver) close() error {
 	return nil
 }
 
-// parseRedisBenchmark reads what redis-benchmark --csv prints: names of columns
-// and then one test.
+// parseRedisBenchmark parses the output of redis-benchmark --csv: names of columns and
+// then one test.
 func parseRedisBenchmark(out []byte) (*sample, error) {
 	rows, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
 	if err != nil {
@@ -105,8 +105,8 @@ func parseRedisBenchmark(out []byte) (*sample, error) {
 	return s, nil
 }
 
-// byRedisBenchmark is a side that redis-benchmark asks: a limitgate on a store
-// for RL.CHECK, or Redis for what the words say.
+// byRedisBenchmark is a side under the load of redis-benchmark: a limitgate on a store
+// for RL.CHECK, or Redis for other words.
 func byRedisBenchmark(name string, k kind, proxied bool, t traffic, words ...string) side {
 	return side{name: name, open: func(ctx context.Context, l *lab) (driver, error) {
 		binary, err := servers.Binary("redis-benchmark")

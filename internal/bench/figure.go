@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Spread is the median of some rounds, and the range they lie in.
+// Spread is the median of some rounds, and their range.
 type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// spread returns the spread of values; that of none is zero.
+// spread returns the spread of values; without values it is zero.
 func spread(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
@@ -28,10 +28,10 @@ func spread(values []float64) Spread {
 	return Spread{Median: median, Min: sorted[0], Max: sorted[len(sorted)-1]}
 }
 
-// once is the spread of what is measured once.
+// once is the spread of a value that is measured once.
 func once(value float64) Spread { return Spread{Median: value, Min: value, Max: value} }
 
-// Unit is what a figure is counted in.
+// Unit is the unit of a figure.
 type Unit string
 
 // The units. A ratio is of Limitgate to its yardstick.
@@ -47,7 +47,7 @@ const (
 	Count        Unit = ""
 )
 
-// Format writes a value with its unit, with three digits that count.
+// Format formats a value with its unit, with three significant digits.
 func (u Unit) Format(value float64) string {
 	var text string
 	switch size := math.Abs(value); {
@@ -68,7 +68,7 @@ func (u Unit) Format(value float64) string {
 	}
 }
 
-// grouped writes a whole number with commas between thousands.
+// grouped formats an integer with commas between thousands.
 func grouped(value float64) string {
 	text := fmt.Sprintf("%.0f", math.Abs(value))
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -80,7 +80,7 @@ func grouped(value float64) string {
 	return text
 }
 
-// Bound says on which side of its value a goal lies.
+// Bound is the side of its value on which a goal lies.
 type Bound string
 
 // The bounds.
@@ -92,7 +92,7 @@ const (
 	Within Bound = "±"
 )
 
-// Goal is what a figure is hoped to be.
+// Goal is the desired value of a figure.
 type Goal struct {
 	Bound Bound   `json:"bound"`
 	Value float64 `json:"value"`
@@ -133,7 +133,7 @@ const (
 	missed = "missed"
 )
 
-// judge says whether a figure meets its goal: its median has to.
+// judge sets the verdict of a figure: its median has to meet the goal.
 func (f Figure) judge() Figure {
 	switch {
 	case f.Goal == nil:
@@ -145,7 +145,7 @@ func (f Figure) judge() Figure {
 	return f
 }
 
-// goalText writes the goal of a figure.
+// goalText formats the goal of a figure.
 func (f *Figure) goalText() string {
 	if f.Goal == nil {
 		return ""

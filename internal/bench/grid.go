@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// grid is a table. Its first columns are text, on the left; the others are
-// numbers, on the right.
+// grid is a table. Its first columns are text, aligned left; the others are numbers,
+// aligned right.
 type grid struct {
 	head []string
 	left int // columns of text
@@ -28,8 +28,8 @@ func (g *grid) widths() []int {
 	return widths
 }
 
-// writeText writes the table for a terminal. paint may colour a cell, whose
-// width it does not change.
+// writeText writes the table for a terminal. paint may colour a cell, whose width it does
+// not change.
 func (g *grid) writeText(w io.Writer, paint func(cell, padded string) string) {
 	widths := g.widths()
 	for n, row := range append([][]string{g.head}, g.rows...) {

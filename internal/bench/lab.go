@@ -18,25 +18,25 @@ import (
 //go:embed gcra.lua
 var gcraText string
 
-// gcraSHA is the name by which Redis knows the yardstick's script.
+// gcraSHA is the SHA-1 by which Redis identifies the yardstick's script.
 var gcraSHA = func() string {
 	sum := sha1.Sum([]byte(gcraText))
 	return hex.EncodeToString(sum[:])
 }()
 
-// masters is how many the cluster has.
+// masters is the number of masters of the cluster.
 const masters = 3
 
-// lab is where cases find their servers. They are started when a case first
-// asks for them, and ended by close.
+// lab holds the servers of the cases. They are started when a case first needs them, and
+// ended by close.
 type lab struct {
-	binary   string // limitgate
+	binary   string // path of limitgate
 	folder   string
 	settings Settings
 	files    int
-	running  string                           // the name of the case
+	running  string                           // the name of the running case
 	profiles string                           // the folder for profiles, or empty
-	say      func(format string, args ...any) // tells how far a case is
+	say      func(format string, args ...any) // shows the progress of a case
 
 	redis   *backend
 	cluster *servers.Cluster
@@ -50,7 +50,7 @@ func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, e
 	return &lab{binary: binary, folder: folder, settings: settings, say: say}, nil
 }
 
-// close ends all servers and removes what they wrote.
+// close ends all servers and removes their files.
 func (l *lab) close() error {
 	var errs []error
 	if l.redis != nil {
@@ -62,7 +62,7 @@ func (l *lab) close() error {
 	return errors.Join(append(errs, os.RemoveAll(l.folder))...)
 }
 
-// newFolder returns a folder of its own for a server.
+// newFolder returns a new folder for a server.
 func (l *lab) newFolder() (string, error) {
 	l.files++
 	path := filepath.Join(l.folder, "server-"+strconv.Itoa(l.files))
@@ -72,11 +72,11 @@ func (l *lab) newFolder() (string, error) {
 	return path, nil
 }
 
-// backend is a store, empty and with the yardstick's script: one Redis, or the
-// masters of a cluster.
+// backend is a store, empty and with the yardstick's script: one Redis, or the masters of
+// a cluster.
 type backend struct {
 	nodes []*servers.Node
-	// owner tells which node has a slot.
+	// owner returns the node that owns a hash slot.
 	owner func(slot uint16) int
 }
 
@@ -148,8 +148,8 @@ func (b *backend) empty(ctx context.Context) error {
 	return nil
 }
 
-// executions are how often a command was called, by clients and scripts, and how
-// long that took by the server's own clock.
+// executions is how often a command was called, by clients and scripts, and how long that
+// took by the server's own clock.
 type executions struct{ calls, micros int64 }
 
 // commands returns the executions of each command.
@@ -176,8 +176,8 @@ func (b *backend) commands(ctx context.Context) (map[string]executions, error) {
 	return commands, nil
 }
 
-// patience are the flags under which an overloaded store is waited for: what is
-// measured is the store's decision, not the one without it.
+// patience are flags for long timeouts with an overloaded store: the benchmark measures
+// the store's decisions, not those of the backstop.
 var patience = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s"}
 
 // start starts a limitgate with the limits.
@@ -185,7 +185,7 @@ func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Li
 	return l.startWith(nil, limits, store, flags...)
 }
 
-// startWith is start with more in the environment.
+// startWith is like start, with additional environment variables.
 func (l *lab) startWith(environment []string, limits string, store *backend, flags ...string) (*servers.Limitgate, error) {
 	l.files++
 	path := filepath.Join(l.folder, "limits-"+strconv.Itoa(l.files)+".yaml")

@@ -20,16 +20,16 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// The libraries by which a service written in Go could limit.
+// The libraries with which a service written in Go could limit.
 const (
-	// libraryRedisRate is go-redis/redis_rate, that decides on a Redis by itself.
+	// libraryRedisRate is go-redis/redis_rate, which decides on a Redis itself.
 	libraryRedisRate = "redis_rate"
-	// libraryGoRedis is redis/go-redis, that asks a limitgate.
+	// libraryGoRedis is redis/go-redis, which calls a limitgate.
 	libraryGoRedis = "go-redis"
 )
 
-// libraryJob is what a library is to do: the first line of the input of
-// ServeLibrary. Each further line is how many nanoseconds to do it for.
+// libraryJob is the job of a library's process: the first line of the input of
+// ServeLibrary. Each further line is the duration of a round in nanoseconds.
 type libraryJob struct {
 	Library string `json:"library"`
 	Addr    string `json:"addr"`
@@ -37,7 +37,7 @@ type libraryJob struct {
 	Tenants int    `json:"tenants"`
 }
 
-// libraryRound is the answer to such a line.
+// libraryRound is the reply to such a line.
 type libraryRound struct {
 	Decisions int64   `json:"decisions"`
 	Seconds   float64 `json:"seconds"`
@@ -47,8 +47,8 @@ type libraryRound struct {
 	Error     string  `json:"error,omitempty"`
 }
 
-// ServeLibrary decides by a library, in a process of its own whose CPU can be
-// told from others'. It reads what to do from in, and ends with it.
+// ServeLibrary decides with a library, in a process of its own whose CPU time can be
+// measured separately. It reads its job from in, and returns at the end of in.
 func ServeLibrary(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	if !lines.Scan() {
@@ -80,7 +80,7 @@ func ServeLibrary(ctx context.Context, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// asker returns how one request is decided.
+// asker returns the function that decides one request.
 func asker(client *redis.Client, library string) (func(context.Context, string) (bool, error), error) {
 	switch library {
 	case libraryRedisRate:
@@ -100,7 +100,7 @@ func asker(client *redis.Client, library string) (func(context.Context, string) 
 	}
 }
 
-// callAll has all callers call for so long.
+// callAll runs all callers for a duration.
 func callAll(ctx context.Context, job *libraryJob, ask func(context.Context, string) (bool, error), length time.Duration) libraryRound {
 	var (
 		calls   sync.WaitGroup
@@ -130,7 +130,7 @@ func callAll(ctx context.Context, job *libraryJob, ask func(context.Context, str
 	return r
 }
 
-// call asks for one tenant after the other until the deadline.
+// call requests one tenant after the other until the deadline.
 func call(ctx context.Context, latency *hdrhistogram.Histogram, tenants int, ask func(context.Context, string) (bool, error), deadline time.Time) error {
 	before := time.Now()
 	for before.Before(deadline) {

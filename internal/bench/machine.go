@@ -13,7 +13,7 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// Machine is where, and with what, was measured.
+// Machine describes the machine and the software of a measurement.
 type Machine struct {
 	CPU       string  `json:"cpu"`
 	Cores     int     `json:"cores"`

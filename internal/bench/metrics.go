@@ -12,8 +12,7 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// scrape reads the metrics of a limitgate, by name and labels as they are
-// written.
+// scrape reads the metrics of a limitgate, by name and labels in their text form.
 func scrape(ctx context.Context, proxy *servers.Limitgate) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy.Admin+"/metrics", nil)
 	if err != nil {
@@ -30,7 +29,7 @@ func scrape(ctx context.Context, proxy *servers.Limitgate) (map[string]float64, 
 	return parseMetrics(response.Body)
 }
 
-// parseMetrics reads the lines "name{labels} value" of Prometheus' text format.
+// parseMetrics parses the lines "name{labels} value" of Prometheus' text format.
 func parseMetrics(from io.Reader) (map[string]float64, error) {
 	metrics := make(map[string]float64)
 	lines := bufio.NewScanner(from)

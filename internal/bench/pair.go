@@ -9,7 +9,7 @@ import (
 
 // driver makes the rounds of one side.
 type driver interface {
-	// round makes load for about so long.
+	// round makes load for about this duration.
 	round(ctx context.Context, d time.Duration) (*sample, error)
 	close() error
 }
@@ -17,7 +17,7 @@ type driver interface {
 // side is Limitgate or a yardstick.
 type side struct {
 	name string
-	// open starts what the side needs and makes it ready for rounds.
+	// open starts the servers of the side and makes it ready for rounds.
 	open func(ctx context.Context, l *lab) (driver, error)
 }
 
@@ -27,7 +27,7 @@ type pair struct {
 	figures            []want
 }
 
-// want is a figure to make of each round, from the samples of the two sides.
+// want is a figure to compute for each round, from the samples of the two sides.
 type want struct {
 	name string
 	unit Unit
@@ -99,7 +99,7 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 				if err != nil {
 					return fmt.Errorf("measure %s: %w", sides[i].name, err)
 				}
-				if round > 0 { // the first warms up
+				if round > 0 { // the first is the warm-up
 					samples[i] = append(samples[i], s)
 				}
 			}
@@ -133,7 +133,7 @@ func (p *pair) result(subject, yardstick []*sample) *Result {
 	return r
 }
 
-// summarize puts the rounds of a side together.
+// summarize combines the rounds of a side.
 func summarize(name string, samples []*sample) SideResult {
 	r := SideResult{
 		Name:      name,
@@ -167,7 +167,7 @@ func spreadOf(samples []*sample, of func(*sample) float64) Spread {
 	return spread(values)
 }
 
-// present is spreadOf for what samples may not have.
+// present is spreadOf for values that samples may lack.
 func present(samples []*sample, of func(*sample) float64) *Spread {
 	s := spreadOf(samples, of)
 	if s.Max <= absent {

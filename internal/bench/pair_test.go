@@ -13,7 +13,7 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// fakeDriver gives samples that were made up.
+// fakeDriver returns given samples.
 type fakeDriver struct {
 	name    string
 	log     *[]string
@@ -132,8 +132,8 @@ func TestConnectionsAreSharedEvenly(t *testing.T) {
 	}
 }
 
-// slices of a failover, each with so many decisions of which some were made
-// without the store.
+// failoverSlices returns slices of a failover, each with the given number of decisions
+// made without the store.
 func failoverSlices(without ...int64) *load.Outcome {
 	o := new(load.Outcome)
 	for _, n := range without {

@@ -31,7 +31,7 @@ func TestStatOfTheMachineIsReadWithoutIdling(t *testing.T) {
 
 func TestCPUTimeOfThisProcessGrowsWithItsWork(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Log("only Linux tells the CPU time of threads")
+		t.Log("only Linux reports the CPU time of threads")
 		return
 	}
 	before, err := cpuTime(os.Getpid())

@@ -15,21 +15,21 @@ import (
 	"github.com/limitgate/limitgate/internal/load"
 )
 
-// profileSeconds is how long a profile is taken.
+// profileSeconds is the duration of a profile.
 const profileSeconds = 3
 
 // profiled is a driver of which a profile can be taken.
 type profiled interface {
-	// profile writes it to a file. Without a proxy there is none, and no file.
+	// profile writes the profile to a file. Without a proxy there is none, and no file.
 	profile(ctx context.Context, path string) error
 }
 
-// explains reports whether cases that miss a goal have to say where the time
-// went. A quick run has no time for that.
+// explains reports whether cases that miss a goal include a profile. A quick run has no
+// time for that.
 func (l *lab) explains() bool { return !l.settings.Quick }
 
-// profileCase takes a profile if one is to be kept, or if the result misses a
-// goal; then the result also says what is in it.
+// profileCase takes a profile if it is to be kept, or if the result misses a goal; then
+// the result includes the reduced profile.
 func (l *lab) profileCase(ctx context.Context, d profiled, r *Result) error {
 	explain := l.explains() && r.misses()
 	if l.profiles == "" && !explain {
@@ -66,12 +66,12 @@ func (d *loadDriver) profile(ctx context.Context, path string) error {
 	go func() {
 		taken <- download(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", d.proxy.Admin, profileSeconds), path)
 	}()
-	// The load lasts as long as the profile, and a little at both ends.
+	// The load lasts longer than the profile, by a little at both ends.
 	_, err := d.generator.Run(ctx, load.Load{Duration: (profileSeconds + 1) * time.Second, Rate: d.rate})
 	return errors.Join(err, <-taken)
 }
 
-// download writes what a URL answers to a file.
+// download writes the response of a URL to a file.
 func download(ctx context.Context, url, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -96,8 +96,8 @@ func download(ctx context.Context, url, path string) error {
 	return nil
 }
 
-// profilePath is where the profile of the case that runs belongs: among those to
-// be kept, or with what is removed at the end.
+// profilePath is the path of the profile of the running case: in the folder of the
+// profiles to be kept, or in the one that is removed at the end.
 func (l *lab) profilePath() string {
 	return filepath.Join(cmp.Or(l.profiles, l.folder), l.running+".pprof")
 }

@@ -2,23 +2,22 @@ package bench
 
 import "strings"
 
-// modulePath begins the names of Limitgate's own functions.
+// modulePath is the prefix of the names of Limitgate's own functions.
 const modulePath = "github.com/limitgate/limitgate/"
 
-// group is what a part of the proxy's time goes to: all whose function begins
-// with one of the prefixes. Functions of Limitgate are named without its module's
-// path.
+// group is a category of the proxy's time: all functions that begin with one of the
+// prefixes. Functions of Limitgate are named without its module's path.
 type group struct {
 	name     string
 	prefixes []string
-	// sided says that it is told for whom: clients, the store or the proxy's own
+	// sided divides the group by the other side: clients, the store or the proxy's own
 	// loops.
 	sided bool
 }
 
-// groups are tried in their order for each function, from the innermost of a
-// stack outwards, and the first that has one gets the sample. What none has,
-// such as copying memory and hashing, belongs to its caller.
+// groups are tried in order for each function, from the innermost of a stack outwards,
+// and the first match gets the sample. Functions without a group, such as copying memory
+// and hashing, belong to their caller.
 var groups = []group{
 	{"kernel read", []string{"golang.org/x/sys/unix.Read", "golang.org/x/sys/unix.read", "syscall.Read", "syscall.read"}, true},
 	{"kernel write", []string{"golang.org/x/sys/unix.Write", "golang.org/x/sys/unix.write", "syscall.Write", "syscall.write"}, true},
@@ -49,7 +48,7 @@ var groups = []group{
 	{"counting (metrics)", []string{"metrics.", "github.com/prometheus/"}, false},
 }
 
-// The groups of what belongs to nobody else.
+// The groups of samples that no other group matches.
 const (
 	ofRuntime  = "runtime, other"
 	ofNobody   = "other"
@@ -58,8 +57,8 @@ const (
 	forLoops   = ", waking loops"
 )
 
-// shortName is the name of a function as people read it: without the types that
-// a generic one was made for.
+// shortName returns the name of a function in its usual form: without the type arguments
+// of a generic one.
 func shortName(function string) string {
 	if begin, end := strings.IndexByte(function, '['), strings.LastIndexByte(function, ']'); 0 <= begin && begin < end {
 		function = function[:begin] + "[...]" + function[end+1:]
@@ -79,8 +78,7 @@ func groupOf(function string) *group {
 	return nil
 }
 
-// classify returns the name of the group of a stack of short names, the
-// innermost first.
+// classify returns the name of the group of a stack of short names, the innermost first.
 func classify(stack []string) string {
 	for i, function := range stack {
 		g := groupOf(function)
@@ -98,7 +96,7 @@ func classify(stack []string) string {
 	return ofNobody
 }
 
-// sideOf says whom a system call is for.
+// sideOf returns the side for which a system call is made.
 func sideOf(stack []string) string {
 	for _, function := range stack {
 		switch {

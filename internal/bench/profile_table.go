@@ -12,13 +12,13 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Profile is a CPU profile of the proxy, reduced to what fits beside figures.
+// Profile is a CPU profile of the proxy, reduced to a size that fits beside figures.
 type Profile struct {
-	// CPU is how much time of the CPU the profile saw, in seconds.
+	// CPU is the CPU time in the profile, in seconds.
 	CPU float64 `json:"cpu_seconds"`
 	// Groups are the shares of groups of functions, the largest first.
 	Groups []Share `json:"groups"`
-	// Functions are those that themselves took most.
+	// Functions are those with the largest times of their own.
 	Functions []Share `json:"functions"`
 }
 
@@ -28,7 +28,7 @@ type Share struct {
 	Percent float64 `json:"percent"`
 }
 
-// topFunctions is how many functions are named.
+// topFunctions is the number of functions that are listed.
 const topFunctions = 5
 
 // reduceProfile reads a profile in the format of pprof.
@@ -57,8 +57,8 @@ func reduceProfile(from io.Reader) (*Profile, error) {
 	return r, nil
 }
 
-// stackOf returns the short names of a sample's functions, those that are
-// inlined as well, the innermost first.
+// stackOf returns the short names of a sample's functions, including inlined ones, the
+// innermost first.
 func stackOf(s *profile.Sample) []string {
 	var stack []string
 	for _, location := range s.Location {
@@ -71,7 +71,7 @@ func stackOf(s *profile.Sample) []string {
 	return stack
 }
 
-// shares makes percentages of parts, the largest first.
+// shares returns parts as percentages, the largest first.
 func shares(parts map[string]int64, total int64) []Share {
 	all := make([]Share, 0, len(parts))
 	for name, value := range parts {
@@ -99,7 +99,7 @@ func writeShares(page *bytes.Buffer, what string, all []Share) {
 	g.writeMarkdown(page)
 }
 
-// writeProfiles writes those of all cases for people.
+// writeProfiles writes the profiles of all cases as text.
 func (r *Report) writeProfiles(w io.Writer) {
 	head := "\nWhere the proxy's time went in cases that missed a goal\n"
 	for i := range r.Cases {
@@ -113,7 +113,7 @@ func (r *Report) writeProfiles(w io.Writer) {
 	}
 }
 
-// listShares writes shares in one line.
+// listShares formats shares on one line.
 func listShares(all []Share) string {
 	words := make([]string, len(all))
 	for i, s := range all {

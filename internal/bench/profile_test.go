@@ -51,8 +51,7 @@ func TestNamesOfFunctionsAreShort(t *testing.T) {
 	}
 }
 
-// twoStacks is a profile of two stacks; of the second the innermost function is
-// inlined.
+// twoStacks is a profile of two stacks; in the second the innermost function is inlined.
 func twoStacks(t *testing.T) []byte {
 	t.Helper()
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}

@@ -20,7 +20,7 @@ type Report struct {
 	Cases    []Result  `json:"cases"`
 }
 
-// Settings say how long and how often was measured.
+// Settings are the durations and counts of the measurement.
 type Settings struct {
 	Quick        bool    `json:"quick"`
 	Rounds       int     `json:"rounds"`
@@ -32,28 +32,28 @@ type Result struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	About string `json:"about"`
-	// Sides are what was compared: Limitgate and then its yardstick.
+	// Sides are the sides compared: Limitgate and then its yardstick.
 	Sides   []SideResult `json:"sides,omitempty"`
 	Figures []Figure     `json:"figures,omitempty"`
-	// Profile says where the proxy's time went, in a case that missed a goal.
+	// Profile is the profile of the proxy, in a case that missed a goal.
 	Profile *Profile `json:"profile,omitempty"`
-	// Error says why there are no figures.
+	// Error is the reason why there are no figures.
 	Error string `json:"error,omitempty"`
-	// Others is the share of the machine in percent that processes took which
-	// are no part of the case.
+	// Others is the share of the machine in percent that processes outside of the case
+	// used.
 	Others float64 `json:"others_percent"`
 }
 
-// SideResult is what the rounds of one side gave. CPU is in microseconds for
-// each decision, latency in milliseconds.
+// SideResult is the result of the rounds of one side. CPU is in microseconds for each
+// decision, latency in milliseconds.
 type SideResult struct {
 	Name      string  `json:"name"`
 	PerSecond Spread  `json:"per_second"`
 	Client    Spread  `json:"client_cpu_us"`
 	Proxy     *Spread `json:"proxy_cpu_us,omitempty"`
 	Store     *Spread `json:"store_cpu_us,omitempty"`
-	// Script is how long the store's scripts ran for each decision, by its own
-	// account; Batch is how many decisions one of them made, in the mean.
+	// Script is the time that the store's scripts ran for each decision, by its own
+	// account; Batch is the mean number of decisions per script call.
 	Script    *Spread          `json:"script_us,omitempty"`
 	Batch     *Spread          `json:"decisions_per_script,omitempty"`
 	P50       Spread           `json:"p50_ms"`
@@ -63,8 +63,8 @@ type SideResult struct {
 	Sources   map[string]int64 `json:"sources,omitempty"`
 }
 
-// missed returns how many goals there are, and how many were missed; a case
-// without figures misses all it could have met, which counts as one.
+// missed returns how many goals there are, and how many were missed; a case without
+// figures misses all of its goals, which counts as one.
 func (r *Report) missed() (n, goals int) {
 	for i := range r.Cases {
 		c := &r.Cases[i]
@@ -96,7 +96,7 @@ func (r *Report) Failed() int {
 	return n
 }
 
-// WriteJSON writes the report for machines.
+// WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -107,7 +107,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// ReadReport reads what WriteJSON wrote.
+// ReadReport reads the output of WriteJSON.
 func ReadReport(from io.Reader) (*Report, error) {
 	r := new(Report)
 	if err := json.NewDecoder(from).Decode(r); err != nil {

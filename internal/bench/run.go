@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// Options say what to run, and with what.
+// Options are the options of Run.
 type Options struct {
 	// Limitgate is the path of the binary.
 	Limitgate string
-	// Only names the cases to run; empty is all but those that stand aside. A name with a trailing * stands
-	// for all that begin so.
+	// Only names the cases to run; empty is all except those with Aside. A name with a
+	// trailing * matches all names with that prefix.
 	Only []string
-	// Quick runs all in about a minute, to see whether anything is out of order.
+	// Quick runs all cases in about a minute, as a smoke test.
 	Quick bool
-	// Rounds and Round override how often, and how long, each side is measured.
+	// Rounds and Round override the number and duration of the rounds of each side.
 	Rounds int
 	Round  time.Duration
-	// Profiles is a folder in which to leave a CPU profile of the proxy for each
-	// case that compares; empty is none.
+	// Profiles is a folder for a CPU profile of the proxy for each case that compares;
+	// empty is none.
 	Profiles string
-	// Progress gets a line for each case, or nothing if it is nil.
+	// Progress receives a line for each case, or nothing if it is nil.
 	Progress io.Writer
-	// Live says that Progress is a terminal, on which a line can be written over.
+	// Live means that Progress is a terminal, on which a line can be overwritten.
 	Live bool
 }
 
-// settings are the options' with the defaults.
+// settings returns the options' settings with the defaults.
 func (o *Options) settings() Settings {
 	s := Settings{Quick: o.Quick, Rounds: 5, RoundSeconds: 1.2}
 	if o.Quick {
@@ -47,9 +47,9 @@ func (o *Options) settings() Settings {
 	return s
 }
 
-// Run runs the cases. A case that fails says so in the report and the others go
-// on. The error says why not all cases were run; the report, unless it is nil,
-// has those that were.
+// Run runs the cases. If a case fails, the report contains the error and the others go
+// on. Run returns an error if not all cases were run; the report, unless it is nil, has
+// those that were.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	cases, err := pick(Cases(), o.Only)
 	if err != nil {
@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	return report, nil
 }
 
-// pick returns the cases that are asked for.
+// pick returns the cases that are named.
 func pick(cases []Case, only []string) ([]Case, error) {
 	if len(only) == 0 {
 		return slices.DeleteFunc(cases, func(c Case) bool { return c.Aside }), nil
@@ -117,7 +117,7 @@ func pick(cases []Case, only []string) ([]Case, error) {
 	return picked, nil
 }
 
-// progress tells how far the run is.
+// progress shows how far the run is.
 type progress struct {
 	to    io.Writer
 	live  bool
@@ -132,14 +132,14 @@ func (p *progress) begin(name string) {
 	p.say("starting")
 }
 
-// say shows what a case is doing, on a terminal only.
+// say shows the present step of a case, on a terminal only.
 func (p *progress) say(format string, args ...any) {
 	if p.to != nil && p.live {
 		fmt.Fprintf(p.to, "\r\x1b[K[%d/%d] %s: %s", p.done, p.cases, p.name, fmt.Sprintf(format, args...))
 	}
 }
 
-// end writes the line that stays.
+// end writes the final line of a case.
 func (p *progress) end(r *Result) {
 	if p.to == nil {
 		return

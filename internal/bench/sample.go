@@ -13,15 +13,14 @@ type sample struct {
 	perSecond float64
 	decisions int64
 	sources   map[string]int64
-	// Microseconds of CPU for each decision; below zero where there is no such
-	// part.
+	// Microseconds of CPU for each decision; below zero if the side has no such part.
 	client, proxy, store float64
-	// Milliseconds; p999 is below zero where the client does not tell.
+	// Milliseconds; p999 is below zero if the client does not report it.
 	p50, p99, p999 float64
-	// others is the share of the machine in percent that strangers took.
+	// others is the share of the machine in percent that other processes used.
 	others  float64
 	seconds float64
-	// commands are those of the store, nil where there is none.
+	// commands are those of the store, nil without a store.
 	commands map[string]executions
 }
 
@@ -35,8 +34,8 @@ func (s *sample) scripts() executions {
 	return sum
 }
 
-// scriptMicros is how long scripts ran for each decision, by the store's own
-// account, which is of time and not of CPU.
+// scriptMicros is how long scripts ran for each decision, by the store's own account,
+// which is of time and not of CPU.
 func (s *sample) scriptMicros() float64 {
 	if n := s.scripts(); n.calls > 0 && s.decisions > 0 {
 		return float64(n.micros) / float64(s.decisions)
@@ -44,7 +43,7 @@ func (s *sample) scriptMicros() float64 {
 	return absent
 }
 
-// batch is how many decisions a script made, in the mean.
+// batch is the mean number of decisions per script call.
 func (s *sample) batch() float64 {
 	if n := s.scripts(); n.calls > 0 {
 		return float64(s.decisions) / float64(n.calls)
@@ -52,7 +51,7 @@ func (s *sample) batch() float64 {
 	return absent
 }
 
-// absent is the value of what a sample does not have.
+// absent is the value of fields that a sample lacks.
 const absent = -1
 
 // parts are the processes of a side.
@@ -61,13 +60,13 @@ type parts struct{ client, proxy, store []int }
 // self is this process as the client.
 func self() []int { return []int{os.Getpid()} }
 
-// meter reads what the parts of a side cost from one moment to another.
+// meter measures the CPU time of the parts of a side over an interval.
 type meter struct {
 	parts   parts
 	started time.Time
 	before  [3]time.Duration
 	machine time.Duration
-	// own is what a client cost that is gone by now.
+	// own is the CPU time of a client that has ended.
 	own time.Duration
 }
 
@@ -90,7 +89,7 @@ func startMeter(p parts) (*meter, error) {
 	return m, err
 }
 
-// stop puts the costs since the start into a sample that has its decisions.
+// stop sets the costs since the start in a sample that has its decisions.
 func (m *meter) stop(s *sample) error {
 	after, err := m.parts.read()
 	if err != nil {
@@ -118,7 +117,7 @@ func (m *meter) stop(s *sample) error {
 	return nil
 }
 
-// sampleOf returns a sample with what the generator knows.
+// sampleOf returns a sample with the generator's outcome.
 func sampleOf(o *load.Outcome) *sample {
 	s := &sample{
 		perSecond: o.Rate(),
@@ -139,8 +138,8 @@ func sampleOf(o *load.Outcome) *sample {
 
 func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }
 
-// cpu is what all servers of the side cost.
+// cpu is the CPU time of all servers of the side.
 func (s *sample) cpu() float64 { return max(0, s.proxy) + max(0, s.store) }
 
-// total is what the side cost with its client.
+// total is the CPU time of the side with its client.
 func (s *sample) total() float64 { return s.cpu() + max(0, s.client) }

@@ -11,10 +11,9 @@ import (
 // tenantWord is the name of a tenant, and of the yardsticks' keys.
 const tenantWord = "t" + load.Hole
 
-// The limit of the cases that compare speed: one unit a second, and a burst that
-// no run comes to the end of. So every request is admitted, and buckets that
-// are asked more than once a second are never full, as those of busy tenants
-// are not.
+// The limit of the cases that compare speed: one unit a second, and a burst that no run
+// uses up. Every request is thus admitted, and buckets with more than one request a
+// second are never full, like those of busy tenants.
 const (
 	unitMicros = 1_000_000
 	burst      = 1_000_000_000
@@ -34,7 +33,7 @@ var twoLimits = oneLimit + fmt.Sprintf("    - {id: op, by: [tenant, op], rate: 1
 // operation is the op of requests that have one.
 const operation = "GET /v1/things"
 
-// kind is what a side keeps its buckets in.
+// kind is the kind of store of a side.
 type kind int
 
 const (
@@ -58,12 +57,12 @@ func (l *lab) backend(ctx context.Context, k kind) (*backend, error) {
 type gate struct {
 	name     string
 	kind     kind
-	limits   string // oneLimit unless given
+	limits   string // default oneLimit
 	flags    []string
-	op       string // none unless given
+	op       string // default none
 	traffic  traffic
 	verdicts verdicts
-	// environment is what the proxy has in its besides this process's.
+	// environment is added to this process's environment for the proxy.
 	environment []string
 }
 
@@ -111,10 +110,9 @@ func (g gate) open(ctx context.Context, l *lab, store *backend) (*loadDriver, er
 	return d, nil
 }
 
-// direct is a side that sends one command for each decision straight to Redis,
-// by a client that costs next to nothing. On a cluster it knows the slots: each
-// of its connections leads to one node and is sent the keys of that node, so
-// that no pipeline is ever split.
+// direct is a side that sends one command for each decision straight to Redis, with a
+// client of minimal cost. On a cluster it knows the hash slots: each of its connections
+// leads to one node and sends the keys of that node, so that no pipeline is ever split.
 func direct(name string, k kind, t traffic, request *load.Request) side {
 	return side{name: name, open: func(ctx context.Context, l *lab) (driver, error) {
 		store, err := l.backend(ctx, k)
@@ -130,7 +128,7 @@ func direct(name string, k kind, t traffic, request *load.Request) side {
 	}}
 }
 
-// targets divides the keys and the connections among the nodes that have keys.
+// targets divides the keys and the connections among the nodes that own keys.
 func (b *backend) targets(t traffic) []load.Target {
 	var targets []load.Target
 	for i, keys := range t.keys().Route(tenantWord, b.owner, len(b.nodes)) {
@@ -144,8 +142,7 @@ func (b *backend) targets(t traffic) []load.Target {
 	return targets
 }
 
-// incr is INCR on one Redis: not a limiter, only as much as the fastest counter
-// does.
+// incr is INCR on one Redis: not a limiter, but the speed of the fastest counter.
 func incr(t traffic) side {
 	return direct("redis INCR", onRedis, t, load.NewRequest("INCR", tenantWord))
 }
@@ -159,7 +156,7 @@ func gcra(k kind, t traffic) side {
 	return direct(name, k, t, load.NewRequest(append([]string{"EVALSHA", gcraSHA, "1", tenantWord}, gcraArgs()...)...))
 }
 
-// gcraArgs are the arguments by which the script has the limit of oneLimit.
+// gcraArgs are the arguments of the script for the limit of oneLimit.
 func gcraArgs() []string {
 	return []string{strconv.Itoa(unitMicros), strconv.Itoa(burst * unitMicros)}
 }

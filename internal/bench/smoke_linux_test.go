@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestMain lets this binary be a library's process, as the program is.
+// TestMain lets this binary be a library's process, like the program.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == LibraryCommand {
 		if err := ServeLibrary(context.Background(), os.Stdin, os.Stdout); err != nil {
@@ -34,10 +34,10 @@ func buildLimitgate(t *testing.T) string {
 	return path
 }
 
-// TestBenchmark runs cases of most kinds, for as short as can be.
+// TestBenchmark runs cases of most kinds, for as short as possible.
 func TestBenchmark(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // else a library's process ends a second late
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise a library's process ends a second late
 	binary := buildLimitgate(t)
 	t.Run("measures", func(t *testing.T) {
 		o := Options{
@@ -68,7 +68,7 @@ func TestBenchmark(t *testing.T) {
 	})
 }
 
-// cancelOn cancels when something is written.
+// cancelOn cancels when a text is written.
 type cancelOn struct {
 	text   string
 	cancel func()
@@ -81,7 +81,7 @@ func (c cancelOn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// checkResult looks for what no machine can spoil.
+// checkResult checks values that do not depend on the machine.
 func checkResult(t *testing.T, c *Result) {
 	t.Helper()
 	if c.Error != "" {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// sidesGrid is the table of what was measured of each side.
+// sidesGrid is the table of the measurements of each side.
 func (r *Report) sidesGrid() *grid {
 	g := &grid{
 		head: []string{"case", "side", "per second", "client us", "proxy us", "redis us", "script us", "per script", "p50 ms", "p99 ms", "p99.9 ms"},
@@ -22,7 +22,7 @@ func (r *Report) sidesGrid() *grid {
 	return g
 }
 
-// number writes a median, or a dash where there is none.
+// number formats a median, or a dash if there is none.
 func number(s *Spread) string {
 	if s == nil || s.Median < 0 {
 		return "-"
@@ -56,7 +56,7 @@ func (r *Report) figuresGrid() *grid {
 	return g
 }
 
-// addFigure adds a row. What was measured once has no range.
+// addFigure adds a row. A figure that was measured once has no range.
 func (g *grid) addFigure(name string, f *Figure) {
 	low, high := "", ""
 	if f.Value.Min != f.Value.Max {
@@ -65,14 +65,14 @@ func (g *grid) addFigure(name string, f *Figure) {
 	g.add(name, f.Name, f.Unit.Format(f.Value.Median), low, high, f.goalText(), f.Verdict)
 }
 
-// The colours of verdicts, as terminals know them.
+// The colours of verdicts, as escape sequences.
 const (
 	green = "\x1b[32m"
 	red   = "\x1b[31m"
 	plain = "\x1b[0m"
 )
 
-// WriteText writes the report for people, with colours if asked to.
+// WriteText writes the report as text, optionally with colours.
 func (r *Report) WriteText(w io.Writer, colours bool) {
 	paint := func(cell, padded string) string {
 		switch {
@@ -104,12 +104,12 @@ func (r *Report) WriteText(w io.Writer, colours bool) {
 	}
 }
 
-// rounds says how often and how long was measured.
+// rounds describes the number and duration of the rounds.
 func (s *Settings) rounds() string {
 	return fmt.Sprintf("%d rounds of %g s for each side", s.Rounds, s.RoundSeconds)
 }
 
-// writeMachine writes where was measured, each line begun with prefix.
+// writeMachine writes the description of the machine, with prefix on each line.
 func (r *Report) writeMachine(w io.Writer, prefix string) {
 	m := &r.Machine
 	fmt.Fprintf(w, "%s%s, %d cores, %.0f GiB, %s\n", prefix, m.CPU, m.Cores, m.Memory, m.Kernel)
@@ -117,10 +117,10 @@ func (r *Report) writeMachine(w io.Writer, prefix string) {
 	fmt.Fprintf(w, "%s%s, load average before: %s\n", prefix, r.Started.Format("2006-01-02 15:04 MST"), m.Load)
 }
 
-// noisy is the share of the machine in percent from which on others disturb.
+// noisy is the share of the machine in percent from which other processes disturb.
 const noisy = 5
 
-// noise says in which cases other processes took part of the machine.
+// noise lists the cases in which other processes used part of the machine.
 func (r *Report) noise() string {
 	n, worst := 0, 0.0
 	for i := range r.Cases {

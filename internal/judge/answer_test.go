@@ -6,34 +6,34 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// answer is what a store answered to an operation.
+// answer is a store's answer to an operation.
 type answer struct {
-	// Of decisions.
+	// Fields of decisions.
 	decided                       bool
 	allowed                       bool
 	limit, remaining, retry, full int64
 	id                            string
 	source                        limit.Source
-	// outcome is that of a settlement, or 1 for a refund that was given.
+	// outcome is that of a settlement, or 1 for a refund that was made.
 	outcome int
 	err     string
-	// buckets are those that the request met. Only runs that decide one request at a time
-	// have them.
+	// buckets are those to which the request was bound. Only runs that decide one request
+	// at a time have them.
 	buckets []bucket
 }
 
-// bucket is what a request saw of one.
+// bucket is the state of a bucket that a request saw.
 type bucket struct {
 	name      string
 	id        string
 	cost      int64
 	remaining int64
-	wait      int64 // 0 where it admits
+	wait      int64 // 0 if it admits
 	reset     int64
 	params    *limit.Params
 	shared    bool
 	enforced  bool
-	// held says that the buckets in its slot admitted the request.
+	// held reports that the buckets in its hash slot admitted the request.
 	held bool
 }
 

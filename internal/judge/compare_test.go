@@ -8,26 +8,27 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// mismatch is the first answer of a run that breaks what is promised.
+// mismatch is the first answer of a run that breaks the guarantees.
 type mismatch struct {
 	step int
 	text string
 }
 
-// compare returns the first answer of got that is not what truth promises for that way of
-// asking, or nil. Truth was asked one request at a time.
+// compare returns the first answer of got that violates the guarantees for this way of
+// calling, given truth, or nil. Truth was decided one request at a time.
 //
 //   - Allowed, and every settlement, agree.
 //   - A decision of source cache is a denial by a limit that denies the request; another one
 //     may deny it for longer. Its retry_after is not before that limit's true wait, and at
-//     most 1 ms behind it, since both are rounded up from different instants. It is -1 if
+//     most 1 ms after it, since both are rounded up from different instants. It is -1 if
 //     and only if the true one of all limits is.
-//   - Any other decision agrees in every field, but for tolerated.
+//   - Any other decision agrees in every field, except for tolerated differences.
 //
-// A limit changes for a bucket with the first check that reaches it, and a check that the cache
-// answers does not: after one of a raised token bucket the rest of a history is open.
+// A limit changes for a bucket with the first check that reaches it, and a check that the
+// cache answers does not reach it: after such a check of a raised token bucket the rest
+// of a history is undetermined.
 func compare(h *history, truth, got []answer, w way) *mismatch {
-	first := 0 // of the pipeline
+	first := 0 // first step of the pipeline
 	for i := range got {
 		a, want := &got[i], &truth[i]
 		if i-first >= w.batch || !h.steps[i].joined || !h.steps[i].kind.pipelined() || !h.steps[first].kind.pipelined() {
@@ -56,8 +57,8 @@ func compare(h *history, truth, got []answer, w way) *mismatch {
 	return nil
 }
 
-// keepsNothing reports whether a step settles a request that met no enforced limit of its tenant: no
-// store has anything of it, and its id says so.
+// keepsNothing reports whether a step settles a request that matched no enforced limit of
+// its tenant: no store has a record of it, and its id shows that.
 func keepsNothing(h *history, truth []answer, step int) bool {
 	of := &h.steps[step]
 	for i := step - 1; i >= 0; i-- {
@@ -76,20 +77,20 @@ func keepsNothing(h *history, truth []answer, step int) bool {
 }
 
 // sameSlots reports whether both answers are the same denial by a limit of concurrency: a
-// slot may be given back long before the true wait is over, so a caller is asked back
+// slot may be released long before the true wait is over, so a caller is asked to retry
 // within a second.
 func sameSlots(a, want *answer) bool {
 	for _, b := range want.buckets {
 		if b.id == want.id && b.params.Algorithm == limit.AlgorithmConcurrency && want.retry > 1000 && a.retry == 1000 {
-			told := *want
-			told.retry = a.retry
-			return same(a, &told)
+			sooner := *want
+			sooner.retry = a.retry
+			return same(a, &sooner)
 		}
 	}
 	return false
 }
 
-// raised reports whether a request met a token bucket whose capacity was smaller before.
+// raised reports whether a request used a token bucket whose capacity was smaller before.
 func raised(truth []answer, step int) bool {
 	for _, b := range truth[step].buckets {
 		if b.params.Algorithm != limit.AlgorithmTokenBucket {
@@ -111,7 +112,7 @@ func same(a, b *answer) bool {
 		a.full == b.full && a.id == b.id && a.source == b.source
 }
 
-// checkCached returns what is wrong with a decision of source cache, or "".
+// checkCached returns the error in a decision of source cache, or "".
 func checkCached(a, want *answer) string {
 	if a.allowed || want.allowed {
 		return "the cache denies what the store admits"
@@ -135,11 +136,11 @@ func checkCached(a, want *answer) string {
 	return "the cache names a limit that the request does not meet"
 }
 
-// tolerated reports whether an answer may differ from the true one because earlier requests
-// of the pipeline that begins at step first, which were denied, held units for a moment: in
-// one slot, until another one had denied them. An admitted request may then see as many
-// units less in a bucket of them, which may therefore bind it; and that bucket may be full
-// again as much later as those units take to come back.
+// tolerated reports whether an answer may differ from the true one because earlier
+// requests of the pipeline that begins at step first, which were denied, held units for a
+// short time: in one hash slot, until another one had denied them. An admitted request
+// may then see as many units less in one of their buckets, which may therefore bind it;
+// and that bucket may be full again later, by the time in which those units come back.
 func tolerated(h *history, truth []answer, first, i int, a *answer) bool {
 	want := &truth[i]
 	if !a.allowed || !want.allowed || a.source != limit.SourceStore {
@@ -181,8 +182,8 @@ func refillMillis(p *limit.Params, units int64) int64 {
 	return micros.Add(micros, each).Div(micros, each).Int64()
 }
 
-// repeated reports whether an answer repeats the one that was given to the same ID before, as
-// the true one does.
+// repeated reports whether an answer repeats an earlier answer to the same ID, as the
+// true one does.
 func repeated(h *history, truth, got []answer, i int) bool {
 	o := &h.steps[i]
 	for j := i - 1; j >= 0 && o.id != ""; j-- {
@@ -193,14 +194,14 @@ func repeated(h *history, truth, got []answer, i int) bool {
 	return false
 }
 
-// moreLeft reports whether left of capacity is a larger part than other of another one.
+// moreLeft reports whether left of capacity is a larger part than other of otherCapacity.
 func moreLeft(left, capacity, other, otherCapacity int64) bool {
 	ahi, alo := bits.Mul64(uint64(left), uint64(otherCapacity))
 	bhi, blo := bits.Mul64(uint64(other), uint64(capacity))
 	return ahi > bhi || ahi == bhi && alo > blo
 }
 
-// heldIn returns how many units of a bucket a denied request held for a moment.
+// heldIn returns how many units of a bucket a denied request held for a short time.
 func heldIn(a *answer, name string) int64 {
 	for _, b := range a.buckets {
 		if b.name == name && b.held {

@@ -8,7 +8,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Of these the drawn files and requests are made: few, so that they meet.
+// The values of the drawn files and requests: few, so that they coincide.
 var (
 	tenantNames = []string{"acme", "bolt", "c{x}", "d;e%7B", "ünï cø"}
 	ops         = []string{"", "GET /a", "GET /ab", "POST /pay", "w"}
@@ -23,16 +23,16 @@ var (
 	algorithms  = []string{"token_bucket", "sliding_window", "fixed_window", "sliding_log", "concurrency"}
 )
 
-// one returns one of several things.
+// one returns one of several values.
 func one[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 
-// chance reports true one time in n.
+// chance returns true one time in n.
 func chance(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
 
 // fileDraw draws limits files.
 type fileDraw struct {
 	r *rand.Rand
-	// simple files have no more than what limits count and how much.
+	// simple files have only the keys for counting.
 	simple bool
 	// algorithms are those of this history.
 	algorithms []string
@@ -47,7 +47,7 @@ func newFileDraw(r *rand.Rand) *fileDraw {
 	return d
 }
 
-// file draws one that is valid.
+// file draws a valid file.
 func (d *fileDraw) file() *file {
 	f := &file{}
 	if chance(d.r, 3) {
@@ -151,7 +151,7 @@ func (d *fileDraw) rule(id string, bys []string, p *plan) rule {
 	return d.counted(r, algorithm)
 }
 
-// counted gives a rule an algorithm, and how much.
+// counted adds an algorithm and its amounts to a rule.
 func (d *fileDraw) counted(r rule, algorithm string) rule {
 	r = r.with("algorithm", algorithm)
 	if algorithm == "concurrency" {
@@ -190,8 +190,8 @@ func (d *fileDraw) counted(r rule, algorithm string) rule {
 	return r
 }
 
-// conditions gives a rule some. Only those on op are exact: which of two exact ones on other
-// dimensions is the more specific is not written down.
+// conditions adds conditions to a rule. Only those on op are exact: it is not documented
+// which of two exact ones on other dimensions is the more specific.
 func (d *fileDraw) conditions(r *rule, ofPlan bool) {
 	var when []string
 	if chance(d.r, 3) {

@@ -8,48 +8,48 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// drawn is a history with the files that it was made of, and the answers of the memory
-// store, asked plainly.
+// drawn is a history with its files, and the answers of the memory store with the plain
+// way.
 type drawn struct {
 	history
 	specs   []*file
 	answers []answer
 }
 
-// historyDraw draws a history while the memory store answers it: what is asked next
-// depends on what was answered.
+// historyDraw draws a history while the memory store answers it: the next operation
+// depends on the answers before.
 type historyDraw struct {
 	r      *rand.Rand
 	files  *fileDraw
 	out    drawn
 	engine *limiterEngine
 	sets   []*limit.Set
-	inUse  int // file
+	inUse  int // index of the file
 
-	// What this history draws from.
+	// The values from which this history draws.
 	tenants, ops, ips, dims []string
 	ids                     bool
 	holds                   bool
-	wide                    bool // costs are large now and then
+	wide                    bool // some costs are large
 	asked                   []operation
-	told                    []told
+	denials                 []denial
 	held                    []operation
 }
 
-// told is a denial and when its request fits.
-type told struct {
+// denial is a denied request and the time at which it fits.
+type denial struct {
 	o  operation
 	at int64
 }
 
-// some returns one or more of several things.
+// some returns one or more of several values, at most most.
 func some[T any](r *rand.Rand, of []T, most int) []T {
 	out := slices.Clone(of)
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out[:1+r.IntN(min(most, len(out)))]
 }
 
-// drawHistory draws a history of about so many decisions.
+// drawHistory draws a history of about this number of decisions.
 func drawHistory(r *rand.Rand, decisions int) (*drawn, error) {
 	d := &historyDraw{r: r, files: newFileDraw(r), engine: memoryEngine(plain)}
 	d.tenants, d.ops, d.ips, d.dims = d.files.names, some(r, ops, 3), some(r, ips, 3), some(r, dimNames, 3)
@@ -62,7 +62,7 @@ func drawHistory(r *rand.Rand, decisions int) (*drawn, error) {
 			return nil, err
 		}
 	}
-	d.out.start = 2_208_988_800e6 + r.Int64N(1e15) // 2040 to 2071: the real clock stays behind
+	d.out.start = 2_208_988_800e6 + r.Int64N(1e15) // 2040 to 2071: always after the real clock
 	if err := d.engine.start(&d.out.history, d.sets[0]); err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (d *historyDraw) do(o operation) *answer {
 func (d *historyDraw) remember(o operation, a *answer) {
 	o.joined = false
 	if !a.allowed && a.retry > 0 {
-		if d.told = append(d.told, told{o, d.engine.now + a.retry*1000}); len(d.told) > 4 {
-			d.told = d.told[1:]
+		if d.denials = append(d.denials, denial{o, d.engine.now + a.retry*1000}); len(d.denials) > 4 {
+			d.denials = d.denials[1:]
 		}
 	}
 	if a.allowed && (o.kind == reserve || o.kind == acquire) {
@@ -116,13 +116,13 @@ func (d *historyDraw) remember(o operation, a *answer) {
 	}
 }
 
-// next does something, and returns how many decisions it took.
+// next appends operations, and returns the number of their decisions.
 func (d *historyDraw) next() (decisions int) {
 	before := len(d.out.steps)
 	switch n := d.r.IntN(40); {
 	case n < 12:
 		d.pass()
-	case n < 15 && len(d.told) > 0:
+	case n < 15 && len(d.denials) > 0:
 		d.holdToWait()
 	case n < 16 && len(d.sets) > 1:
 		d.inUse = d.r.IntN(len(d.sets))
@@ -150,7 +150,7 @@ func (d *historyDraw) next() (decisions int) {
 	return decisions
 }
 
-// pipeline asks for a few decisions at once, often the same ones.
+// pipeline draws a pipeline of a few decisions, often equal ones.
 func (d *historyDraw) pipeline() {
 	n := 1
 	switch d.r.IntN(4) {
@@ -172,7 +172,7 @@ func (d *historyDraw) pipeline() {
 	}
 }
 
-// request draws a request, or takes one that was asked before.
+// request draws a request, or repeats an earlier one.
 func (d *historyDraw) request(k kind) operation {
 	if len(d.asked) > 0 && chance(d.r, 3) {
 		o := one(d.r, d.asked)
@@ -204,7 +204,7 @@ func (d *historyDraw) cost() int64 {
 	}
 }
 
-// limit returns one of the limits in use that count in time, or a made up one where there is
+// limit returns one of the limits in use with a rate, or an invented one if there is
 // none.
 func (d *historyDraw) limit() *limit.Limit {
 	of := d.sets[d.inUse].Limits
@@ -219,7 +219,7 @@ func (d *historyDraw) limit() *limit.Limit {
 	return &limit.Limit{Params: limit.Params{Capacity: 10, Period: 1e6, Count: 1}}
 }
 
-// hold makes a request one that is held.
+// hold turns a request into a reservation or a slot request.
 func (d *historyDraw) hold(o operation) operation {
 	if o.kind != check {
 		return o
@@ -232,7 +232,7 @@ func (d *historyDraw) hold(o operation) operation {
 	return o
 }
 
-// settle settles what is held, or something that is not.
+// settle settles a reservation or slots, or an unknown id.
 func (d *historyDraw) settle() {
 	if len(d.held) == 0 {
 		d.do(d.hold(d.request(check)))
@@ -255,7 +255,7 @@ func (d *historyDraw) settle() {
 	d.do(o)
 }
 
-// reset forgets the buckets of a tenant, or of a limit.
+// reset resets the buckets of a tenant, or of a limit.
 func (d *historyDraw) reset() {
 	o := operation{kind: reset, tenant: one(d.r, d.tenants)}
 	if l := d.limit(); l.ID != "" && chance(d.r, 2) {
@@ -267,11 +267,11 @@ func (d *historyDraw) reset() {
 	d.do(o)
 }
 
-// holdToWait asks again just before a denied request fits, and when it does.
+// holdToWait repeats a denied request just before it fits, and when it does.
 func (d *historyDraw) holdToWait() {
-	i := d.r.IntN(len(d.told))
-	t := d.told[i]
-	d.told = slices.Delete(d.told, i, i+1)
+	i := d.r.IntN(len(d.denials))
+	t := d.denials[i]
+	d.denials = slices.Delete(d.denials, i, i+1)
 	ahead := t.at - d.engine.now
 	if ahead <= 0 || ahead > 5*limit.MaxPeriod {
 		return
@@ -285,7 +285,7 @@ func (d *historyDraw) holdToWait() {
 	d.do(t.o)
 }
 
-// pass lets time pass.
+// pass advances the time.
 func (d *historyDraw) pass() {
 	l := d.limit()
 	period, each := l.Params.Period, l.Params.Period

@@ -13,11 +13,11 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// way is how a limiter is asked.
+// way is the way in which a limiter is called.
 type way struct {
-	cache bool // it remembers refusals
-	batch int  // at most so many requests are decided together
-	begin bool // with Begin and End
+	cache bool // with a deny cache
+	batch int  // the maximum number of requests that are decided together
+	begin bool // with Start and Finish
 }
 
 func (w way) String() string {
@@ -31,11 +31,11 @@ func (w way) String() string {
 	return s
 }
 
-// plain is the way that has no tolerance.
+// plain is the way without tolerance.
 var plain = way{batch: 1}
 
-// defaultPatience is how long a store may take for an answer, in real time, on a machine that
-// has other things to do.
+// defaultPatience is the maximum time of a store's answer, in real time, on a busy
+// machine.
 const defaultPatience = 20 * time.Second
 
 var addrs = func() *limit.AddrHasher {
@@ -46,12 +46,12 @@ var addrs = func() *limit.AddrHasher {
 	return h
 }()
 
-// limiterEngine asks a limiter in front of a store.
+// limiterEngine calls a limiter in front of a store.
 type limiterEngine struct {
 	way way
-	// open returns a store that is empty.
+	// open returns an empty store.
 	open func() (limiter.Store, error)
-	// set stops the store's clock at an instant.
+	// set stops the store's clock at now.
 	set func(now time.Time)
 	// failed is called when the store has left a decision undecided.
 	failed   func()
@@ -61,10 +61,10 @@ type limiterEngine struct {
 	now       int64
 	batch     limiter.Batch
 	undecided atomic.Bool
-	kept      map[heldID]bool // of what was held: whether the store has something of it
+	kept      map[heldID]bool // by held id: whether the store has a record of it
 	bytes     []byte          // of the requests, overwritten when they are answered
 	done      chan uint64
-	calls     int // of Begin
+	calls     int // calls of Start
 }
 
 // compile compiles a limits file.
@@ -130,7 +130,7 @@ func (e *limiterEngine) step(now int64) {
 	e.set(time.UnixMicro(now))
 }
 
-// do answers an operation that is not pipelined.
+// do runs an operation that is not pipelined.
 func (e *limiterEngine) do(o *operation, a *answer, sets []*limit.Set) {
 	switch o.kind {
 	case advance:
@@ -160,7 +160,7 @@ func (e *limiterEngine) do(o *operation, a *answer, sets []*limit.Set) {
 	}
 }
 
-// heldID is what a request is settled by.
+// heldID identifies a request for its settlement.
 type heldID struct {
 	hold       limit.Hold
 	tenant, id string
@@ -182,7 +182,7 @@ func (o *operation) settlement() *limit.Settlement {
 	return s
 }
 
-// decide answers a pipeline.
+// decide decides a pipeline.
 func (e *limiterEngine) decide(steps []operation, answers []answer) {
 	e.batch.Reset()
 	for i := range steps {
@@ -202,7 +202,7 @@ func (e *limiterEngine) decide(steps []operation, answers []answer) {
 	e.overwrite()
 }
 
-// beginAndEnd decides the batch as connections that share a thread do.
+// beginAndEnd decides the batch as connections that share an event loop do.
 func (e *limiterEngine) beginAndEnd() {
 	e.calls++
 	if e.done == nil {
@@ -227,7 +227,7 @@ func (e *limiterEngine) beginAndEnd() {
 	}
 }
 
-// request makes a request of words that live no longer than those of a connection.
+// request makes a request from words that live no longer than those of a connection.
 func (e *limiterEngine) request(o *operation) limit.Request {
 	r := limit.Request{Tenant: e.alias(o.tenant), Op: e.alias(o.op), Cost: o.cost, ID: e.alias(o.id)}
 	if o.ip != "" {
@@ -249,7 +249,7 @@ func (e *limiterEngine) request(o *operation) limit.Request {
 	return r
 }
 
-// alias copies s to where overwrite finds it.
+// alias copies s to memory that overwrite overwrites.
 func (e *limiterEngine) alias(s string) string {
 	if s == "" {
 		return ""
@@ -262,7 +262,7 @@ func (e *limiterEngine) alias(s string) string {
 	return unsafe.String(&e.bytes[begin], len(s))
 }
 
-// overwrite ends the life of what alias has returned.
+// overwrite overwrites all strings that alias has returned.
 func (e *limiterEngine) overwrite() {
 	e.batch.Reset()
 	for i := range e.bytes {
@@ -298,7 +298,7 @@ func (e *limiterEngine) read(a *answer, i int) {
 	}
 }
 
-// realTime has a store keep its deadlines by the real clock. The requests' own clock is
+// realTime makes a store use the real clock for its deadlines. The requests' own clock is
 // the history's.
 type realTime struct {
 	limiter.Store
@@ -328,7 +328,8 @@ func (s realTime) Settle(at limit.DecisionTime, what *limit.Settlement) (limit.O
 	return s.Store.Settle(s.now(at), what)
 }
 
-// absent is the backstop of stores that are well: what is left to it was not decided.
+// absent is the backstop in runs without failures: a decision that reaches it was left
+// undecided.
 type absent struct{ asked *atomic.Bool }
 
 func (b absent) Decide(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// file is a limits file that can be changed piece by piece. Its values are written as YAML
-// in flow style.
+// file is a limits file that can be changed piece by piece. Its values are written as
+// YAML in flow style.
 type file struct {
 	head       []field // default_plan, max_levels
 	dimensions []field

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// history is what is asked of every store.
+// history is the operations for every store.
 type history struct {
 	start int64    // microseconds since the epoch
-	files []string // limits files; the first is used from the start
+	files []string // the first is used from the start
 	steps []operation
 }
 
-// String returns the history as it is kept.
+// String returns the history in the format of the files in testdata.
 func (h *history) String() string { return h.text(nil) }
 
-// text returns the history as it is kept, with what note returns for each step behind it.
+// text returns the history in that format, each step followed by the result of note.
 func (h *history) text(note func(step int) string) string {
 	var b strings.Builder
 	for i, file := range h.files {
@@ -38,7 +38,7 @@ func (h *history) text(note func(step int) string) string {
 	return b.String()
 }
 
-// parseHistory reads what text returned. Lines that begin with # are comments.
+// parseHistory parses the result of text. Lines that begin with # are comments.
 func parseHistory(text string) (*history, error) {
 	h := &history{}
 	for line := range strings.Lines(text) {
@@ -74,7 +74,7 @@ func parseHistory(text string) (*history, error) {
 	return h, nil
 }
 
-// decisions returns how many decisions the history asks for.
+// decisions returns the number of decisions of the history.
 func (h *history) decisions() (n int64) {
 	for i := range h.steps {
 		if h.steps[i].kind.decides() {

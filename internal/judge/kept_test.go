@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// keptFolder holds histories that were answered wrongly once. A name says what was wrong,
-// once somebody has given the file one.
+// keptFolder holds histories with former wrong answers. Its files are renamed by hand
+// after the error that they showed.
 const keptFolder = "testdata/kept"
 
-// keep writes a history there and returns the file's name.
+// keep writes a history to keptFolder and returns the file's name.
 func keep(t *testing.T, text string) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(text))
@@ -24,7 +24,7 @@ func keep(t *testing.T, text string) string {
 	return name
 }
 
-// TestKept runs the kept histories again, on all stores in all ways.
+// TestKept runs the histories in keptFolder again, on all stores in all ways.
 func TestKept(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(keptFolder, "*.txt"))
 	if err != nil || len(names) == 0 {
@@ -58,7 +58,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestHistoryText holds the text of histories to saying all of them.
+// TestHistoryText checks that the text of a history is complete.
 func TestHistoryText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lab is a set of stores that histories run on, one history after the other.
+// lab is a set of stores on which histories run, one history after the other.
 type lab struct {
 	single, cluster *servers
 }
@@ -16,7 +16,7 @@ func newLab(tb testing.TB) *lab {
 	return &lab{startServers(tb, 1), startServers(tb, 3)}
 }
 
-// run is a store, asked in some way.
+// run is a store with a way of calling it.
 type run struct {
 	store  string
 	engine *limiterEngine
@@ -44,7 +44,7 @@ func (l *lab) draw(r *rand.Rand) []run {
 	return append([]run{{"memory", memoryEngine(plain)}}, l.stores(some(), some(), some())...)
 }
 
-// every returns all stores in all ways that differ in what they go through.
+// every returns all stores in all ways with different code paths.
 func (l *lab) every() []run {
 	all := []run{{"memory", memoryEngine(plain)}}
 	for _, batch := range []int{1, 2, 64} {
@@ -58,8 +58,8 @@ func (l *lab) every() []run {
 	return all
 }
 
-// truth returns the answers of the reference, with the buckets that the memory store saw when
-// it was asked plainly.
+// truth returns the answers of the reference, with the buckets that the memory store saw
+// in the plain way.
 func truth(h *history) []answer {
 	return withBuckets(referenceEngine{}.run(h), memoryEngine(plain).run(h))
 }
@@ -71,8 +71,8 @@ func withBuckets(answers, plain []answer) []answer {
 	return answers
 }
 
-// smallest returns the smallest history found that a run answers wrongly, and false where
-// it does not even answer the given one wrongly again.
+// smallest returns the smallest history found for which a run's answer is wrong, and
+// false if the run's answer to the given one is not wrong again.
 func smallest(d *drawn, r run, within time.Duration) (small *history, repeats bool) {
 	r.engine.patience = time.Second
 	wrong := func(h *history) bool {

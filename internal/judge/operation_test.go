@@ -8,7 +8,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// kind is what an operation does.
+// kind is the kind of an operation.
 type kind uint8
 
 const (
@@ -22,8 +22,8 @@ const (
 	renew
 	refund
 	reset
-	reload  // use another limits file
-	advance // let time pass
+	reload  // switch to another limits file
+	advance // advance the time
 )
 
 var kindNames = [...]string{
@@ -34,13 +34,13 @@ var kindNames = [...]string{
 // operation is one step of a history.
 type operation struct {
 	kind   kind
-	joined bool // it is in the pipeline of the operation before it
-	// Of requests.
+	joined bool // in the pipeline of the operation before it
+	// Fields of requests.
 	tenant, op, ip string
 	dims           []limit.Dim
 	cost           int64
 	id             string
-	ttl            int64 // ms, of what is held; 0 of a renewal for as long as before
+	ttl            int64 // ms; of a renewal 0 for as long as before
 	units          int64 // of a commit
 	limitID        string
 	file           int   // of reload: index of the limits file
@@ -68,7 +68,7 @@ func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }
 
-// String returns the operation as one line of a kept history.
+// String returns the operation as one line of a history's text.
 func (o *operation) String() string {
 	words := []string{kindNames[o.kind]}
 	add := func(more ...string) { words = append(words, more...) }
@@ -104,7 +104,7 @@ func (o *operation) String() string {
 	return strings.Join(words, " ")
 }
 
-// splitWords undoes the quoting of a line.
+// splitWords splits a line into words and unquotes them.
 func splitWords(line string) (words []string, err error) {
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
 		if line[0] != '"' {
@@ -128,7 +128,7 @@ func splitWords(line string) (words []string, err error) {
 	return words, nil
 }
 
-// parseOperation reads a line that String returned.
+// parseOperation parses a line that String returned.
 func parseOperation(line string) (o operation, err error) {
 	line, o.joined = strings.CutPrefix(line, "& ")
 	words, err := splitWords(line)
@@ -152,7 +152,7 @@ func parseOperation(line string) (o operation, err error) {
 	return o, nil
 }
 
-// wordParser takes one word after the other, and keeps the first error.
+// wordParser parses one word after the other, and records the first error.
 type wordParser struct {
 	words []string
 	err   error

@@ -5,7 +5,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// referenceEngine answers by the documentation.
+// referenceEngine answers by the reference.
 type referenceEngine struct{}
 
 func (referenceEngine) run(h *history) []answer {

@@ -17,13 +17,13 @@ import (
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 const (
-	// labs is how many histories run at a time.
+	// labs is the number of histories that run at a time.
 	labs = 2
-	// historyDecisions is how many decisions a history asks for.
+	// historyDecisions is the number of decisions of a history.
 	historyDecisions = 400
-	// mostWrong is after how many wrong histories a test gives up.
+	// mostWrong is the number of wrong histories after which a test gives up.
 	mostWrong = 3
-	// shrinkTime bounds how long a wrong history is made smaller.
+	// shrinkTime bounds the time for making a wrong history smaller.
 	shrinkTime = 30 * time.Second
 )
 
@@ -44,7 +44,7 @@ func TestHistories(t *testing.T) {
 	j.summarize()
 }
 
-// judge is a run of many histories. Any number of goroutines may use it.
+// judge is a run of many histories. It is safe for concurrent use.
 type judge struct {
 	t         *testing.T
 	seed      uint64
@@ -54,10 +54,10 @@ type judge struct {
 	end       time.Time
 
 	begun, compared, denied, cached, settled atomic.Int64
-	mu                                       sync.Mutex       // guards the rest
+	mu                                       sync.Mutex       // guards the fields below
 	byStore                                  map[string]int64 // decisions
 	wrong                                    int              // histories
-	reported                                 time.Time        // progress
+	reported                                 time.Time        // time of the last progress report
 }
 
 func newJudge(t *testing.T) *judge {
@@ -157,7 +157,7 @@ func (j *judge) count(store string, h *drawn, got []answer) {
 	j.byStore[store] += decisions
 }
 
-// report makes a wrong history small, keeps it, and fails the test.
+// report makes a wrong history small, writes it to keptFolder, and fails the test.
 func (j *judge) report(h *drawn, r run, n int64, m *mismatch) {
 	j.mu.Lock()
 	j.wrong++
@@ -171,7 +171,7 @@ func (j *judge) report(h *drawn, r run, n int64, m *mismatch) {
 	j.t.Errorf("JUDGE_SEED=%d/%d, kept in %s:\n%s", j.seed, n, keep(j.t, text), text)
 }
 
-// describe returns a history with what a run answers and, in parentheses, what it should.
+// describe returns a history with a run's answers and, in parentheses, the right ones.
 func describe(h *history, r run) string {
 	want, got := truth(h), r.answers(h)
 	m := compare(h, want, got, r.engine.way)
@@ -191,7 +191,7 @@ func describe(h *history, r run) string {
 	return text + h.text(note)
 }
 
-// progress logs now and then how far the run is.
+// progress logs the progress of the run from time to time.
 func (j *judge) progress() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -7,16 +7,16 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// shrinker makes a history smaller as long as it is still answered wrongly.
+// shrinker makes a history smaller as long as its answer is still wrong.
 type shrinker struct {
 	h     history
 	specs []*file
-	// wrong reports whether a history is.
+	// wrong reports whether the answer to a history is wrong.
 	wrong func(h *history) bool
-	end   time.Time // it gives up then
+	end   time.Time // deadline
 }
 
-// shrink returns the smallest history that it found within some time.
+// shrink returns the smallest history that it found within this time.
 func shrink(d *drawn, within time.Duration, wrong func(h *history) bool) *history {
 	s := &shrinker{h: d.history, specs: d.specs, wrong: wrong, end: time.Now().Add(within)}
 	for before := -1; before != s.size() && time.Now().Before(s.end); {
@@ -64,7 +64,7 @@ func (s *shrinker) dropSteps() {
 	}
 }
 
-// mergeAdvances makes one of two that follow each other.
+// mergeAdvances merges consecutive advances into one.
 func (s *shrinker) mergeAdvances() {
 	for i := len(s.h.steps) - 2; i >= 0; i-- {
 		if i+1 < len(s.h.steps) && s.h.steps[i].kind == advance && s.h.steps[i+1].kind == advance {

@@ -16,7 +16,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// memoryEngine asks the memory store.
+// memoryEngine returns an engine on the memory store.
 func memoryEngine(w way) *limiterEngine {
 	return &limiterEngine{
 		way:    w,
@@ -36,7 +36,7 @@ type servers struct {
 	end     func()
 }
 
-// start returns a store on a single Redis, or on three masters.
+// startServers starts a single Redis, or three masters.
 func startServers(tb testing.TB, masters int) *servers {
 	tb.Helper()
 	programs := os.Getenv(binaries.BinaryFolderVariable)
@@ -44,10 +44,10 @@ func startServers(tb testing.TB, masters int) *servers {
 	if masters == 1 {
 		s.addrs = []string{redistest.Start(tb).Addr}
 	} else {
-		// Time passes by leaps in which no master may be missed.
+		// The clock advances in steps during which no master may be considered failed.
 		s.addrs = redistest.StartCluster(tb, masters, 0, "--cluster-node-timeout", "1000000000000000").Addrs()
 	}
-	tb.Setenv(binaries.BinaryFolderVariable, programs) // the next ones have another clock
+	tb.Setenv(binaries.BinaryFolderVariable, programs) // later servers have another clock
 	for _, addr := range s.addrs {
 		c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: time.Minute, PoolSize: 1})
 		tb.Cleanup(func() { _ = c.Close() })
@@ -57,7 +57,7 @@ func startServers(tb testing.TB, masters int) *servers {
 	return s
 }
 
-// engine asks the servers.
+// engine returns an engine on the servers.
 func (s *servers) engine(w way) *limiterEngine {
 	return &limiterEngine{way: w, open: s.empty, set: s.clock.Set, failed: s.close, patience: defaultPatience}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// undecided returns the first step from which on the documentation leaves open what is right,
-// or -1.
+// undecided returns the first step from which on the documentation does not determine the
+// right answer, or -1.
 func undecided(h *history, plain []answer) int {
 	p := past{
 		held: map[heldID]bool{}, ids: map[string]int{}, asked: map[string]string{}, reserved: map[string][]bucket{},
@@ -30,23 +30,23 @@ func undecided(h *history, plain []answer) int {
 	return -1
 }
 
-// past is what the steps of a history before the next one did.
+// past is the effect of the steps of a history before the next one.
 type past struct {
 	sets     []*limit.Set
 	held     map[heldID]bool
 	ids      map[string]int    // fresh, stale or gone, by tenant and ID
 	asked    map[string]string // the words of a request, by tenant and ID
 	reserved map[string][]bucket
-	owed     map[string]int64 // by buckets, if nothing had come back
+	owed     map[string]int64 // by bucket, without refill
 	used     map[int]bool     // files
-	file     int              // the one in use
+	file     int              // index of the file in use
 	changes  map[string]int   // of the period of a fixed window, by limit
 }
 
 func (o *operation) fullID() string { return o.tenant + " " + o.id }
 
-// reuses reports whether a step has the ID of one that was settled, or that asked for something
-// else. It notes its own.
+// reuses reports whether a step has the ID of an earlier request that was settled, or
+// that had other arguments. It records the step's own ID.
 func (p *past) reuses(o *operation) bool {
 	id := o.fullID()
 	switch {
@@ -61,7 +61,7 @@ func (p *past) reuses(o *operation) bool {
 	return false
 }
 
-// owesTooMuch reports whether a commit may exceed the debt of a token bucket.
+// owesTooMuch reports whether a commit may exceed the maximum debt of a token bucket.
 func (p *past) owesTooMuch(o *operation) bool {
 	if o.kind != commit {
 		return false
@@ -75,7 +75,7 @@ func (p *past) owesTooMuch(o *operation) bool {
 	return false
 }
 
-// holdsAgain reports whether a request that meets a shared limit is held twice.
+// holdsAgain reports whether a request under a shared limit is held twice.
 func (p *past) holdsAgain(o *operation, met []bucket) bool {
 	if o.kind != reserve && o.kind != acquire {
 		return false
@@ -90,7 +90,7 @@ func (p *past) holdsAgain(o *operation, met []bucket) bool {
 	return again
 }
 
-// changesOpenly reports whether a file changes limits in a way whose effect is left open.
+// changesOpenly reports whether a file changes limits in a way with undocumented effect.
 func (p *past) changesOpenly(file int) bool {
 	for before := range p.used {
 		if changedOpenly(p.sets[before], p.sets[file]) {
@@ -98,7 +98,7 @@ func (p *past) changesOpenly(file int) bool {
 		}
 	}
 	for _, id := range changedWindows(p.sets[p.file], p.sets[file]) {
-		if p.changes[id]++; p.changes[id] > 1 { // what counts is bounded, not exact
+		if p.changes[id]++; p.changes[id] > 1 { // the effect on the counts is bounded, not exact
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (p *past) changesOpenly(file int) bool {
 	return false
 }
 
-// settle notes the IDs that a step makes old.
+// settle records the IDs whose state a step changes.
 func (p *past) settle(o *operation) {
 	switch o.kind {
 	case release, commit, cancel:
@@ -125,7 +125,7 @@ const (
 	gone
 )
 
-// words returns the operation without its place in a pipeline.
+// words returns the operation without its position in a pipeline.
 func (o operation) words() string {
 	o.joined = false
 	return o.String()
@@ -137,7 +137,7 @@ func makeStale(ids map[string]int, state int) {
 	}
 }
 
-// changedWindows returns the ids of the limits whose fixed windows are others.
+// changedWindows returns the ids of the limits with changed fixed windows.
 func changedWindows(a, b *limit.Set) (ids []string) {
 	fixed := func(l *limit.Limit) bool {
 		return l.Params.Algorithm == limit.AlgorithmFixedWindow || l.Params.Algorithm == limit.AlgorithmCalendarWindow
@@ -154,7 +154,7 @@ func changedWindows(a, b *limit.Set) (ids []string) {
 	return ids
 }
 
-// changedOpenly reports whether a limit was changed in a way whose effect is left open.
+// changedOpenly reports whether a limit was changed in a way with undocumented effect.
 func changedOpenly(a, b *limit.Set) bool {
 	for _, old := range a.All() {
 		for _, l := range b.All() {

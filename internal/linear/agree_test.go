@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// drawHistory draws what three clients do at the same time, and are answered by a store
-// that decides in an order of its own; some answers are left out, and may be wrong.
+// drawHistory draws concurrent calls of three clients, with the answers of a store that
+// decides in an order of its own; some answers are missing, and up to wrong of them may
+// be wrong.
 func drawHistory(random *rand.Rand, wrong int) *History {
 	h := &History{Tenant: "acme", Plan: quotas}
 	m := h.model(0, 1<<40, excuse{})
 	for _, id := range []string{"x", "y", "z", "r", "rx", "ry", "rz", "a", "ax", "ay", "az"} {
-		m.ids[id] = idUse{2, 1 << 40} // what it will be asked for is not known yet
+		m.ids[id] = idUse{2, 1 << 40} // a placeholder until the calls are known
 	}
 	s := m.first()
 	unanswered := 0
@@ -54,7 +55,7 @@ func drawHistory(random *rand.Rand, wrong int) *History {
 	return h
 }
 
-// candidates are all answers that there can be in quotas.
+// candidates are all possible answers in quotas.
 func candidates() []Answer {
 	all := []Answer{done(1), done(2)}
 	for _, l := range quotas {
@@ -65,8 +66,8 @@ func candidates() []Answer {
 	return all
 }
 
-// TestSearchesAgree: porcupine and the walk never contradict each other, and what was
-// answered rightly has an order.
+// TestSearchesAgree: porcupine and the walk never contradict each other, and a history
+// with right answers has an order.
 func TestSearchesAgree(t *testing.T) {
 	verdicts := map[Verdict]int{}
 	for seed := range uint64(150) {

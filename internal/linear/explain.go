@@ -10,16 +10,16 @@ type Explanation struct {
 	// possible when the operations of Smallest were about to be sent.
 	Before []Operation
 	States []string
-	// Smallest are the operations that have no order from any of those states. None
-	// that changes nothing can be left out.
+	// Smallest are the operations that have no order from any of those states. No
+	// operation can be left out without changing the states that the others can find.
 	Smallest []Operation
-	// Unanswered is how many earlier calls without an answer do not help, whether they
-	// are executed or not.
+	// Unanswered is the number of earlier calls without an answer that do not help,
+	// whether they are executed or not.
 	Unanswered int
 }
 
-// Explain shows why FindOrder found no order in a history. It fails where that would take too
-// much memory.
+// Explain shows why FindOrder found no order in a history. It fails if that would take
+// too much memory.
 func Explain(h *History) (e Explanation, ok bool) {
 	ops, horizon := h.ordered()
 	if len(ops) == 0 {
@@ -44,7 +44,7 @@ func Explain(h *History) (e Explanation, ok bool) {
 			e.Unanswered += boolToInt(!o.Known)
 		case o == stuck || o.Known && o.Received <= stuck.Received:
 			e.Smallest = append(e.Smallest, *o)
-		default: // its answer comes later, and makes no difference yet
+		default: // its answer arrives later, and makes no difference yet
 			o.Answer = Answer{}
 			e.Smallest = append(e.Smallest, *o)
 		}
@@ -65,8 +65,8 @@ func statesOf(all []situation) []*state {
 }
 
 // smallest leaves out operations as long as the others have no order from any of the
-// states: those that change nothing, and those without an answer. To leave out another one
-// would be to change what the others can have found.
+// states: operations that change nothing, and calls without an answer. Leaving out any
+// other would change the states that the others can find.
 func smallest(m *model, from []situation, ops []Operation) []Operation {
 	stuck := func(ops []Operation) bool {
 		w := &walk{m: m}

@@ -6,35 +6,36 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Verdict is what a check of a history comes to.
+// Verdict is the result of a check of a history.
 type Verdict uint8
 
-// The verdicts. Undecided is one that took too long.
+// The verdicts. Undecided means that the check took too long.
 const (
 	Explained Verdict = iota
 	Unexplained
 	Undecided
 )
 
-// Result is what a check of a history found.
+// Result is the result of a check of a history, with the losses found.
 type Result struct {
 	Verdict Verdict
 	// Lost is how many acknowledged changes the history lost: in a failover the fewest
-	// with which there is an order, in a store that was emptied those before it.
+	// with which there is an order, in a store that was emptied all those before.
 	Lost int
-	// Forgot says that there is an order only if the store kept nothing of a check while
-	// slots moved.
+	// Forgot reports that there is an order only if the store recorded nothing of a check
+	// while hash slots moved.
 	Forgot bool
 }
 
-// MostLost is how many acknowledged changes a failover may take from one tenant: it loses
-// what was not yet replicated, which is the last milliseconds.
+// MostLost is the maximum number of acknowledged changes of one tenant that a failover
+// may lose: the changes not yet replicated, which are those of the last milliseconds.
 const MostLost = 8
 
-// FindOrder searches an order of whole decisions that explains a history, first one in
-// which nothing was lost. Porcupine searches it. It is fast where there is an order; where
-// it takes longer than the timeout the history is walked through instead, which is fast
-// where there is none. That there is none at all both have to find, if they can.
+// FindOrder searches for an order of whole decisions that explains a history, first for
+// one in which nothing was lost. Porcupine, which searches for it, is fast if there is an
+// order. If it takes longer than the timeout, a walk through the history follows, which
+// is fast if there is none. The result that there is no order requires both to find none,
+// if they can.
 func FindOrder(h *History, timeout time.Duration) Result {
 	ops, horizon := h.ordered()
 	if len(ops) == 0 {
@@ -54,8 +55,8 @@ func FindOrder(h *History, timeout time.Duration) Result {
 	return Result{Verdict: verdict}
 }
 
-// search searches an order by a model. Unless that there is none is the last word, one
-// way to find that is enough.
+// search searches for an order by a model. Unless last is set, it is sufficient that one
+// of the two searches finds that there is none.
 func (m *model) search(ops []Operation, timeout time.Duration, last bool) Verdict {
 	searched := Undecided
 	switch porcupine.CheckOperationsTimeout(m.porcupine(), m.operations(ops), timeout) {
@@ -86,13 +87,13 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// excuse is what a history may need to have an order.
+// excuse is a fault that a history may need to have an order.
 type excuse struct {
 	lost   int
 	forgot bool
 }
 
-// excuses returns those that a history may have, the smallest first.
+// excuses returns the possible excuses of a history, the smallest first.
 func (h *History) excuses() []excuse {
 	var all []excuse
 	for lost := 0; lost == 0 || h.has(Failover) && lost <= MostLost; lost++ {
@@ -120,7 +121,7 @@ func (h *History) emptied() int {
 	return n
 }
 
-// operations returns what porcupine is asked about.
+// operations returns the operations in porcupine's form.
 func (m *model) operations(ops []Operation) []porcupine.Operation {
 	asked := make([]porcupine.Operation, len(ops))
 	for i := range ops {
@@ -130,8 +131,8 @@ func (m *model) operations(ops []Operation) []porcupine.Operation {
 	return asked
 }
 
-// porcupine returns the model as porcupine wants it: its states are sets, of those that
-// are possible.
+// porcupine returns the model in porcupine's form: its states are sets of possible
+// states.
 func (m *model) porcupine() porcupine.Model {
 	n := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{m.first()} },

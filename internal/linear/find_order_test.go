@@ -14,29 +14,31 @@ var quotas = Plan{
 	{ID: "slots", Rule: Slots, Capacity: 2, Ops: []string{"work"}},
 }
 
-// told notes the history of a test, in which each operation takes a millisecond.
-type told struct {
+// testHistory records the history of a test, in which each operation takes a millisecond.
+type testHistory struct {
 	History
 	at int64
 }
 
-func tell(p Plan) *told { return &told{History: History{Tenant: "acme", Plan: p}, at: 1_000_000} }
+func newHistory(p Plan) *testHistory {
+	return &testHistory{History: History{Tenant: "acme", Plan: p}, at: 1_000_000}
+}
 
 // add adds an operation after those before.
-func (h *told) add(c Call, a Answer) *told {
+func (h *testHistory) add(c Call, a Answer) *testHistory {
 	h.Operations = append(h.Operations, Operation{Call: c, Answer: a, Sent: h.at, Received: h.at + 1000})
 	h.at += 1500
 	return h
 }
 
-// beside adds an operation beside the last one.
-func (h *told) beside(c Call, a Answer) *told {
+// beside adds an operation concurrent with the last one.
+func (h *testHistory) beside(c Call, a Answer) *testHistory {
 	last := h.Operations[len(h.Operations)-1]
 	h.Operations = append(h.Operations, Operation{Client: 1, Call: c, Answer: a, Sent: last.Sent, Received: last.Received})
 	return h
 }
 
-func (h *told) check(op string, units int64, a Answer) *told {
+func (h *testHistory) check(op string, units int64, a Answer) *testHistory {
 	return h.add(Call{Kind: Check, Op: op, Units: units}, a)
 }
 
@@ -54,95 +56,95 @@ func withID(k Kind, op string, units int64, id string) Call {
 	return Call{Kind: k, Op: op, Units: units, ID: id}
 }
 
-// handMade are histories, those without an order with the answer that is wrong.
+// handMade are histories, those without an order with the wrong answer.
 var handMade = map[string]struct {
-	h     *told
+	h     *testHistory
 	stuck string
 }{
-	"units are taken one after the other": {h: tell(quotas).check("-", 3, admitted("ten", 7)).check("-", 7, admitted("ten", 0)).check("-", 1, denied("ten", 0))},
+	"units are taken one after the other": {h: newHistory(quotas).check("-", 3, admitted("ten", 7)).check("-", 7, admitted("ten", 0)).check("-", 1, denied("ten", 0))},
 	"one unit too many is admitted": {
-		tell(quotas).check("-", 10, admitted("ten", 0)).check("-", 1, admitted("ten", 0)), "CHECK - 1 -> admitted",
+		newHistory(quotas).check("-", 10, admitted("ten", 0)).check("-", 1, admitted("ten", 0)), "CHECK - 1 -> admitted",
 	},
 	"a denial that consumed": {
-		tell(quotas).check("call", 3, admitted("four", 1)).check("call", 2, denied("four", 1)).check("-", 1, admitted("ten", 4)),
+		newHistory(quotas).check("call", 3, admitted("four", 1)).check("call", 2, denied("four", 1)).check("-", 1, admitted("ten", 4)),
 		"CHECK - 1 -> admitted by ten, 4 left",
 	},
-	"a denial without a reason": {tell(quotas).check("-", 3, admitted("ten", 7)).check("-", 7, denied("ten", 7)), "CHECK - 7 -> denied"},
+	"a denial without a reason": {newHistory(quotas).check("-", 3, admitted("ten", 7)).check("-", 7, denied("ten", 7)), "CHECK - 7 -> denied"},
 	"a retry that is charged once": {
-		h: tell(quotas).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).check("-", 1, admitted("ten", 6)).
+		h: newHistory(quotas).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).check("-", 1, admitted("ten", 6)).
 			add(withID(Check, "-", 3, "i"), admitted("ten", 7)).check("-", 1, admitted("ten", 5)),
 	},
 	"a retry that is charged twice": {
-		tell(quotas).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).add(withID(Check, "-", 3, "i"), admitted("ten", 4)),
+		newHistory(quotas).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).add(withID(Check, "-", 3, "i"), admitted("ten", 4)),
 		"CHECK - 3 ID i -> admitted by ten, 4 left",
 	},
 	"a retry that is charged twice, and answered as once": {
-		tell(quotas).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).check("-", 1, admitted("ten", 3)),
+		newHistory(quotas).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).add(withID(Check, "-", 3, "i"), admitted("ten", 7)).check("-", 1, admitted("ten", 3)),
 		"CHECK - 1 -> admitted by ten, 3 left",
 	},
 	"a retry after no answer, charged twice": {
-		tell(quotas).add(withID(Check, "-", 3, "i"), lostAnswer).add(withID(Check, "-", 3, "i"), admitted("ten", 4)),
+		newHistory(quotas).add(withID(Check, "-", 3, "i"), lostAnswer).add(withID(Check, "-", 3, "i"), admitted("ten", 4)),
 		"CHECK - 3 ID i -> admitted by ten, 4 left",
 	},
-	"a call without an answer was executed": {h: tell(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 6))},
-	"a call without an answer was not":      {h: tell(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 9))},
+	"a call without an answer was executed": {h: newHistory(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 6))},
+	"a call without an answer was not":      {h: newHistory(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 9))},
 	"a call without an answer is executed late": {
-		h: tell(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 9)).check("-", 1, admitted("ten", 5)),
+		h: newHistory(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 9)).check("-", 1, admitted("ten", 5)),
 	},
 	"a call without an answer is executed twice": {
-		tell(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 6)).check("-", 1, admitted("ten", 2)), "2 left",
+		newHistory(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 6)).check("-", 1, admitted("ten", 2)), "2 left",
 	},
 	"a call without an answer is taken back": {
-		tell(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 6)).check("-", 1, admitted("ten", 8)), "8 left",
+		newHistory(quotas).check("-", 3, lostAnswer).check("-", 1, admitted("ten", 6)).check("-", 1, admitted("ten", 8)), "8 left",
 	},
 	"calls at the same time, in either order": {
-		h: tell(quotas).check("-", 3, admitted("ten", 5)).beside(Call{Kind: Check, Op: "-", Units: 2}, admitted("ten", 8)),
+		h: newHistory(quotas).check("-", 3, admitted("ten", 5)).beside(Call{Kind: Check, Op: "-", Units: 2}, admitted("ten", 8)),
 	},
 	"calls at the same time, as if alone": {
-		tell(quotas).check("-", 3, admitted("ten", 7)).beside(Call{Kind: Check, Op: "-", Units: 2}, admitted("ten", 8)), "left",
+		newHistory(quotas).check("-", 3, admitted("ten", 7)).beside(Call{Kind: Check, Op: "-", Units: 2}, admitted("ten", 8)), "left",
 	},
 	"a reservation is settled to what was used": {
-		h: tell(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Commit, "", 2, "r"), done(1)).
+		h: newHistory(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Commit, "", 2, "r"), done(1)).
 			add(withID(Commit, "", 4, "r"), done(2)).check("-", 1, admitted("ten", 7)),
 	},
 	"a reservation that used more owes it": {
-		h: tell(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Commit, "", 12, "r"), done(1)).check("-", 1, denied("ten", 0)),
+		h: newHistory(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Commit, "", 12, "r"), done(1)).check("-", 1, denied("ten", 0)),
 	},
 	"a refund that is lost": {
-		tell(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Cancel, "", 0, "r"), done(1)).check("-", 1, admitted("ten", 4)),
+		newHistory(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Cancel, "", 0, "r"), done(1)).check("-", 1, admitted("ten", 4)),
 		"4 left",
 	},
 	"a refund that is given twice": {
-		tell(quotas).check("-", 5, admitted("ten", 5)).add(withID(Reserve, "-", 2, "r"), admitted("ten", 3)).
+		newHistory(quotas).check("-", 5, admitted("ten", 5)).add(withID(Reserve, "-", 2, "r"), admitted("ten", 3)).
 			add(withID(Cancel, "", 0, "r"), done(1)).add(withID(Cancel, "", 0, "r"), done(1)), "CANCEL",
 	},
 	"a settlement without an answer": {
-		h: tell(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Cancel, "", 0, "r"), lostAnswer).
+		h: newHistory(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Cancel, "", 0, "r"), lostAnswer).
 			check("-", 1, admitted("ten", 4)).check("-", 1, admitted("ten", 8)),
 	},
 	"slots are held until they are released": {
-		h: tell(quotas).add(withID(Acquire, "work", 0, "a"), admitted("slots", 1)).add(withID(Acquire, "work", 0, "b"), admitted("slots", 0)).
+		h: newHistory(quotas).add(withID(Acquire, "work", 0, "a"), admitted("slots", 1)).add(withID(Acquire, "work", 0, "b"), admitted("slots", 0)).
 			add(withID(Acquire, "work", 0, "c"), denied("slots", 0)).add(withID(Release, "", 0, "a"), done(1)).
 			add(withID(Acquire, "work", 0, "c"), admitted("slots", 0)).check("-", 1, admitted("ten", 6)),
 	},
 	"a slot too many": {
-		tell(quotas).add(withID(Acquire, "work", 0, "a"), admitted("slots", 1)).add(withID(Acquire, "work", 0, "b"), admitted("slots", 0)).
+		newHistory(quotas).add(withID(Acquire, "work", 0, "a"), admitted("slots", 1)).add(withID(Acquire, "work", 0, "b"), admitted("slots", 0)).
 			add(withID(Acquire, "work", 0, "c"), admitted("slots", 0)), "ACQUIRE work ID c",
 	},
 	"a released slot that is not free": {
-		tell(quotas).add(withID(Acquire, "work", 0, "a"), admitted("slots", 1)).add(withID(Release, "", 0, "a"), done(1)).
+		newHistory(quotas).add(withID(Acquire, "work", 0, "a"), admitted("slots", 1)).add(withID(Release, "", 0, "a"), done(1)).
 			add(withID(Acquire, "work", 0, "b"), admitted("slots", 0)), "ACQUIRE work ID b",
 	},
 	"another limit is named than that with the least left": {
-		tell(quotas).check("call", 1, admitted("ten", 9)), "admitted by ten, 9 left",
+		newHistory(quotas).check("call", 1, admitted("ten", 9)), "admitted by ten, 9 left",
 	},
 	"a peek that takes": {
-		tell(quotas).add(Call{Kind: Peek, Op: "-", Units: 2}, admitted("ten", 8)).add(Call{Kind: Peek, Op: "-", Units: 2}, admitted("ten", 6)), "6 left",
+		newHistory(quotas).add(Call{Kind: Peek, Op: "-", Units: 2}, admitted("ten", 8)).add(Call{Kind: Peek, Op: "-", Units: 2}, admitted("ten", 6)), "6 left",
 	},
 }
 
-// TestHandMade: right and wrong answers are told from each other, and of the wrong ones
-// the one that is wrong is named, with no more than the state before it.
+// TestHandMade: right and wrong answers are distinguished, and a wrong answer is named,
+// with no more than the state before it.
 func TestHandMade(t *testing.T) {
 	for name, c := range handMade {
 		t.Run(name, func(t *testing.T) {
@@ -161,17 +163,17 @@ func TestHandMade(t *testing.T) {
 	}
 }
 
-// over adds what happens to a store for the whole of the time between two operations.
-func (h *told) over(k Kind) *told { return h.add(Call{Kind: k}, Answer{Known: true}) }
+// over adds an event of the store for the whole of the time between two operations.
+func (h *testHistory) over(k Kind) *testHistory { return h.add(Call{Kind: k}, Answer{Known: true}) }
 
 // TestLosses: a failover loses the last changes, no others, and the fewest are counted; a
 // store that was emptied loses all.
 func TestLosses(t *testing.T) {
-	begin := func() *told {
-		return tell(quotas).check("-", 1, admitted("ten", 9)).check("-", 2, admitted("ten", 7)).check("-", 3, admitted("ten", 4))
+	begin := func() *testHistory {
+		return newHistory(quotas).check("-", 1, admitted("ten", 9)).check("-", 2, admitted("ten", 7)).check("-", 3, admitted("ten", 4))
 	}
 	for name, c := range map[string]struct {
-		h    *told
+		h    *testHistory
 		want Result
 	}{
 		"nothing":                    {begin().over(Failover).check("-", 1, admitted("ten", 3)), Result{}},
@@ -181,7 +183,7 @@ func TestLosses(t *testing.T) {
 		"the last, without failover": {begin().check("-", 1, admitted("ten", 6)), Result{Verdict: Unexplained}},
 		"the last, and once more":    {begin().over(Failover).check("-", 1, admitted("ten", 6)).check("-", 1, admitted("ten", 6)), Result{Verdict: Unexplained}},
 		"a settlement": {
-			tell(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Cancel, "", 0, "r"), done(1)).over(Failover).
+			newHistory(quotas).add(withID(Reserve, "-", 5, "r"), admitted("ten", 5)).add(withID(Cancel, "", 0, "r"), done(1)).over(Failover).
 				check("-", 1, admitted("ten", 4)).add(withID(Cancel, "", 0, "r"), done(1)).check("-", 1, admitted("ten", 8)), Result{Lost: 1},
 		},
 		"all":             {begin().over(Emptied).check("-", 1, admitted("ten", 9)), Result{Lost: 3}},
@@ -197,17 +199,18 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestSlotsMove: while slots move the store may keep nothing of a check, and it is charged
-// again; that is counted. A reservation says whether it is kept.
+// TestSlotsMove: while hash slots move, the store may have no record of a check, which is
+// then charged again; that is counted. The answer to a reservation reports whether it is
+// recorded.
 func TestSlotsMove(t *testing.T) {
-	h := tell(quotas).add(withID(Check, "-", 3, "i"), lostAnswer).add(withID(Check, "-", 3, "i"), admitted("ten", 4))
+	h := newHistory(quotas).add(withID(Check, "-", 3, "i"), lostAnswer).add(withID(Check, "-", 3, "i"), admitted("ten", 4))
 	h.SlotsMove = true
 	if got := FindOrder(&h.History, time.Minute); got != (Result{Forgot: true}) {
 		t.Errorf("a check that was not kept: %+v", got)
 	}
 	unrecorded := admitted("ten", 7)
 	unrecorded.Unrecorded = true
-	h = tell(quotas).add(withID(Reserve, "-", 3, "r"), unrecorded).add(withID(Commit, "", 3, "r"), done(1))
+	h = newHistory(quotas).add(withID(Reserve, "-", 3, "r"), unrecorded).add(withID(Commit, "", 3, "r"), done(1))
 	if got := FindOrder(&h.History, time.Minute); got.Verdict != Unexplained {
 		t.Errorf("what is not kept was settled: %+v", got)
 	}
@@ -215,19 +218,19 @@ func TestSlotsMove(t *testing.T) {
 
 // TestDoubt: a search that takes too long is undecided.
 func TestDoubt(t *testing.T) {
-	h := tell(quotas)
+	h := newHistory(quotas)
 	for range 24 {
 		h.check("-", 1, lostAnswer)
 	}
 	for i := range 200 {
-		h.check("-", 10, denied("ten", int64(1+i%2))) // 9 are taken, 8 are, 9 are
+		h.check("-", 10, denied("ten", int64(1+i%2))) // 9 are taken, then 8, then 9
 	}
 	if got := FindOrder(&h.History, 10*time.Millisecond); got.Verdict != Undecided {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestSaved: what has no order is saved with all of its operations, and drawn.
+// TestSaved: a history without an order is saved with all of its operations, and drawn.
 func TestSaved(t *testing.T) {
 	h := handMade["a refund that is lost"].h
 	path, summary, err := h.Save(t.TempDir())
@@ -246,7 +249,7 @@ from the states that were possible before it:
 	}
 }
 
-// TestOrderOfCalls: it makes no difference in which order the operations are noted.
+// TestOrderOfCalls: the order in which the operations are listed makes no difference.
 func TestOrderOfCalls(t *testing.T) {
 	h := handMade["slots are held until they are released"].h.History
 	h.Operations = slices.Clone(h.Operations)

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Kind is what a call asks for, or what happens to a store.
+// Kind is the kind of a call, or of an event of a store.
 type Kind uint8
 
-// The calls, by their commands, and what happens to a store: a Failover promotes a
-// replica, which may lack the last writes; one that is Emptied has lost everything; the
-// clock of one that is SetBack has stepped back.
+// The calls, by their commands, and the events of a store: a Failover promotes a replica,
+// which may lack the last writes; an Emptied store has lost everything; the clock of a
+// SetBack store has stepped back.
 const (
 	Check Kind = iota
 	Peek
@@ -26,40 +26,40 @@ const (
 	SetBack
 )
 
-// String returns the name of the command, or of what happens.
+// String returns the name of the command or event.
 func (k Kind) String() string {
 	return [...]string{"CHECK", "PEEK", "RESERVE", "ACQUIRE", "COMMIT", "CANCEL", "RELEASE", "failover", "emptied", "clock set back"}[k]
 }
 
-// IsCall reports whether a client makes it: else it happens to a store.
+// IsCall reports whether a client makes a call of this kind; otherwise it is an event.
 func (k Kind) IsCall() bool { return k < Failover }
 
-// settles reports whether a call changes what an earlier one was granted.
+// settles reports whether a call settles an earlier one.
 func (k Kind) settles() bool { return k == Commit || k == Cancel || k == Release }
 
-// Call is what a client sends.
+// Call is a call of a client.
 type Call struct {
 	Kind Kind
 	Op   string
-	// Units are the cost of a check, the estimate of a reservation, or what a commit
-	// says was used. An acquisition costs one unit.
+	// Units are the cost of a check, the estimate of a reservation, or the units used of a
+	// commit. An acquisition costs one unit.
 	Units int64
 	// ID is the client's own; a check may have none.
 	ID string
 }
 
-// Answer is a reply of the store. The zero Answer is of a call that was left without
-// one: it may have been executed, or be executed later, or never.
+// Answer is a reply of the store. The zero Answer means that there was none: the call may
+// have been executed, or be executed later, or never.
 type Answer struct {
 	Known   bool
 	Allowed bool
-	// Limit is the id of the limit that bound the decision, and Left what is left of it.
+	// Limit is the id of the limit that bound the decision, and Left its remaining units.
 	Limit string
 	Left  int64
-	// Unrecorded says that the store keeps nothing of what it granted, by which it
-	// could repeat or settle it.
+	// Unrecorded means that the store has no record of the grant, by which it could
+	// repeat or settle it.
 	Unrecorded bool
-	// Outcome is the reply to what settles: 1 done, 2 already done. 0 is no answer: the
+	// Outcome is the reply to a settlement: 1 done, 2 already done. 0 is no answer: the
 	// store may not have been reached.
 	Outcome int64
 }
@@ -69,12 +69,13 @@ type Operation struct {
 	Client int
 	Call
 	Answer
-	// Sent and Received are in microseconds since the Unix epoch. Received counts for
-	// nothing without an answer.
+	// Sent and Received are in microseconds since the Unix epoch. Received is ignored
+	// without an answer.
 	Sent, Received int64
 }
 
-// acknowledged reports whether a client was told that the store has changed something.
+// acknowledged reports whether a client received an answer that the store has changed
+// something.
 func (o *Operation) acknowledged() bool {
 	return o.Known && (o.Kind.settles() && o.Outcome == 1 || o.Kind != Peek && o.Allowed)
 }
@@ -122,18 +123,19 @@ func (o *Operation) String() string {
 	return b.String()
 }
 
-// History is what the clients of one tenant saw.
+// History is the calls and replies of the clients of one tenant.
 type History struct {
 	Tenant     string
 	Plan       Plan
 	Operations []Operation
-	// SlotsMove says that slots changed their owner. Then the store may keep nothing of
-	// a check by which it could repeat its answer.
+	// SlotsMove means that hash slots changed their owner. Then the store may have no
+	// record of a check, by which it could repeat its answer.
 	SlotsMove bool
 }
 
-// ordered returns the operations that can change or show anything, by when they were
-// sent, and the horizon: when those without an answer have had their effect, if any.
+// ordered returns the operations that can change or show anything, by the time of
+// sending, and the horizon: the time by which those without an answer have had their
+// effect, if any.
 func (h *History) ordered() (ops []Operation, horizon int64) {
 	for _, o := range h.Operations {
 		if o.Kind == Peek && !o.Known {

@@ -2,27 +2,27 @@ package linear
 
 import "slices"
 
-// model is the sequential specification: what each call may be answered, and does.
+// model is the sequential specification: the possible answers and effects of each call.
 type model struct {
 	plan    Plan
 	horizon int64
 	begin   int64
-	// budget is how many acknowledged changes a failover may take back.
+	// budget is the maximum number of acknowledged changes that a failover may lose.
 	budget int
-	// forgets says that the store may keep nothing of a check.
+	// forgets means that the store may have no record of a check.
 	forgets bool
 	tracks  bool // there is a failover, and a budget
-	paced   bool // some limit is Paced: else it makes no difference when a call was decided
+	paced   bool // some limit is Paced: otherwise the time of a decision makes no difference
 	ids     map[string]idUse
 }
 
-// idUse is how often calls have an ID, and until when one can have its effect.
+// idUse is how many calls have an ID, and until when one of them can have its effect.
 type idUse struct {
 	calls int
 	until int64
 }
 
-// model returns that of a history with an excuse.
+// model returns the model of a history with an excuse.
 func (h *History) model(begin, horizon int64, x excuse) *model {
 	ids := map[string]idUse{}
 	for i := range h.Operations {
@@ -46,14 +46,14 @@ func (m *model) first() *state {
 	return s
 }
 
-// decided notes when a decision was made at the earliest.
+// decided records the earliest time of a decision.
 func (m *model) decided(b *buckets, at int64) {
 	if m.paced {
 		b.since = max(b.since, at)
 	}
 }
 
-// step returns the states that an operation may lead to from s; none if its answer is
+// step returns the states to which an operation may lead from s; none if its answer is
 // impossible there.
 func (m *model) step(s *state, o *Operation) []*state {
 	var next []*state
@@ -85,8 +85,8 @@ func (m *model) step(s *state, o *Operation) []*state {
 	return next
 }
 
-// outlived returns the state without the records that no call at an instant or later can
-// ask for: without them, more states are the same.
+// outlived returns the state without the records that no call at this time or later can
+// use: without them, more states are equal.
 func (m *model) outlived(s *state, at int64) *state {
 	gone := func(r record) bool { return m.ids[r.id].until < at }
 	if !slices.ContainsFunc(s.records, gone) {
@@ -97,8 +97,8 @@ func (m *model) outlived(s *state, at int64) *state {
 	return &next
 }
 
-// failOver returns s and the states before it, back to where more acknowledged changes
-// would be lost than the budget has.
+// failOver returns s and the states before it, as far back as the budget of lost
+// acknowledged changes allows.
 func (m *model) failOver(s *state) (next []*state) {
 	lost := 0
 	for was := s; was != nil; was = was.before {
@@ -122,8 +122,9 @@ func (m *model) at(s *state, o *Operation) span {
 	return span{max(o.Sent, s.since), o.ends(m.horizon)}
 }
 
-// pace returns what is known of a Paced bucket when it is asked. After the clock stepped
-// back that is only that no unit came of it, and that it owes no more than it can hold.
+// pace returns the known state of a Paced bucket when it is used. After the clock stepped
+// back it is known only that the bucket gained no unit, and that its debt is at most its
+// capacity.
 func (m *model) pace(b *buckets, i int, at span) pace {
 	l, full := &m.plan[i], b.full[i]
 	if b.setBack {
@@ -132,8 +133,8 @@ func (m *model) pace(b *buckets, i int, at span) pace {
 	return l.pace(full, at)
 }
 
-// decide returns the states after a call that is granted or denied. Of one without an
-// answer that is without the state in which it changes nothing.
+// decide returns the states after a call that is granted or denied. For a call without an
+// answer it leaves out the state in which the call changes nothing.
 func (m *model) decide(s *state, o *Operation) (next []*state) {
 	keeps := o.ID != "" && !o.Unrecorded && m.ids[o.ID].calls > 1
 	forgets := o.Unrecorded || m.forgets && o.ID != "" && (o.Kind == Check || o.Kind == Reserve && !o.Known)
@@ -171,8 +172,8 @@ func (m *model) repeat(s *state, o *Operation, i int) *state {
 	return s
 }
 
-// grant returns the state after a call has taken its units, nil if it cannot have, or
-// not with this answer.
+// grant returns the state after a call has taken its units, nil if it cannot have taken
+// them, or not with this answer.
 func (m *model) grant(s *state, o *Operation, keeps bool) *state {
 	b, r := s.buckets, record{id: o.ID, kind: o.Kind}
 	at := m.at(s, o)
@@ -212,7 +213,7 @@ func (m *model) grant(s *state, o *Operation, keeps bool) *state {
 	return s.with(b, &r)
 }
 
-// cost returns what each limit is charged for a call.
+// cost returns the units that each limit is charged for a call.
 func (c *Call) cost() int64 {
 	if c.Kind == Acquire {
 		return 1
@@ -221,7 +222,7 @@ func (c *Call) cost() int64 {
 }
 
 // binds reports whether the limit that an answer names has the least left in proportion
-// to its capacity, the first of those that have, and so much as the answer says.
+// to its capacity, the first of equal ones, and as much left as in the answer.
 func (m *model) binds(o *Operation, left *[maxLimits]span) bool {
 	named := m.plan.index(o.Limit)
 	if named < 0 || !m.plan.applies(named, &o.Call) || o.Left < left[named].lo || o.Left > left[named].hi {
@@ -240,7 +241,7 @@ func (m *model) binds(o *Operation, left *[maxLimits]span) bool {
 }
 
 // deny returns the state after a call was denied by the limit that its answer names, nil
-// if that admits it.
+// if that limit admits it.
 func (m *model) deny(s *state, o *Operation) *state {
 	i := m.plan.index(o.Limit)
 	if i < 0 || !m.plan.applies(i, &o.Call) {
@@ -266,8 +267,8 @@ func (m *model) deny(s *state, o *Operation) *state {
 	return s.changed(b)
 }
 
-// settle returns the state after what was granted is settled. Of a call without an answer
-// that is without the state in which nothing was settled.
+// settle returns the state after a settlement. For a call without an answer it leaves out
+// the state in which nothing was settled.
 func (m *model) settle(s *state, o *Operation) []*state {
 	of := Reserve
 	if o.Kind == Release {
@@ -296,7 +297,8 @@ func (m *model) settle(s *state, o *Operation) []*state {
 	return []*state{s.with(b, &r)}
 }
 
-// used returns how much of what a limit was charged a settlement leaves with it.
+// used returns how much of the units charged to a limit remains charged after a
+// settlement.
 func used(o *Operation, l *Limit, charged int64) int64 {
 	switch {
 	case charged == 0 || o.Kind == Cancel || o.Kind == Release && l.Rule == Slots:
@@ -308,8 +310,8 @@ func used(o *Operation, l *Limit, charged int64) int64 {
 	}
 }
 
-// give gives a limit units back; a negative number takes them, as far as the limit can
-// owe.
+// give returns units to a limit; a negative number takes them, up to the limit's maximum
+// debt.
 func (m *model) give(b *buckets, i int, units int64, at span) {
 	l := &m.plan[i]
 	switch {
@@ -327,7 +329,7 @@ func (m *model) give(b *buckets, i int, units int64, at span) {
 	}
 }
 
-// changed returns the state with other buckets, s itself if they are the same.
+// changed returns the state with other buckets, or s itself if they are equal.
 func (s *state) changed(b buckets) *state {
 	if b == s.buckets {
 		return s
@@ -335,7 +337,7 @@ func (s *state) changed(b buckets) *state {
 	return s.with(b, nil)
 }
 
-// unique returns the states without those that are there twice.
+// unique returns the states without duplicates.
 func unique(all []*state, budget int) []*state {
 	var kept []*state
 	for _, s := range all {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// fast has a token bucket that earns a unit in 100 ms, beside a quota.
+// fast has a token bucket that gains a unit in 100 ms, beside a quota.
 var fast = Plan{{ID: "paced", Rule: Paced, Capacity: 5, Every: 100 * time.Millisecond}, {ID: "quota", Capacity: 1000}}
 
 // TestPaced: units come back in time, not before.
 func TestPaced(t *testing.T) {
-	empty := func() *told { return tell(fast).check("-", 5, admitted("paced", 0)) }
+	empty := func() *testHistory { return newHistory(fast).check("-", 5, admitted("paced", 0)) }
 	for name, c := range map[string]struct {
 		after int64 // ms
 		a     Answer
@@ -35,13 +35,13 @@ func TestPaced(t *testing.T) {
 	}
 }
 
-// TestSetBack: a bucket whose clock stepped back earns nothing until it is written, and
-// then at its rate: nothing more than if the clock had not stepped.
+// TestSetBack: a bucket whose clock stepped back gains nothing until it is written, and
+// then gains at its rate: no more than if the clock had not stepped.
 func TestSetBack(t *testing.T) {
-	begin := func() *told { return tell(fast).check("-", 4, admitted("paced", 1)).over(SetBack) }
+	begin := func() *testHistory { return newHistory(fast).check("-", 4, admitted("paced", 1)).over(SetBack) }
 	peek := Call{Kind: Peek, Op: "-", Units: 1}
 	for name, c := range map[string]struct {
-		h    *told
+		h    *testHistory
 		want Verdict
 	}{
 		"earned nothing":           {begin().add(peek, admitted("paced", 0)), Explained},
@@ -59,19 +59,19 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
-// wait lets some milliseconds pass.
-func (h *told) wait(ms int64) *told {
+// wait advances the time by some milliseconds.
+func (h *testHistory) wait(ms int64) *testHistory {
 	h.at += ms * 1000
 	return h
 }
 
-// TestPacedBuckets: whatever a bucket answers that is kept by itself is explained, when
-// only the time around each call is known.
+// TestPacedBuckets: every answer of a correct bucket is explained when only the time
+// around each call is known.
 func TestPacedBuckets(t *testing.T) {
 	const unit, capacity = 100_000, 5
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		h := tell(Plan{{ID: "paced", Rule: Paced, Capacity: capacity, Every: unit * time.Microsecond}})
+		h := newHistory(Plan{{ID: "paced", Rule: Paced, Capacity: capacity, Every: unit * time.Microsecond}})
 		h.at += 10 * unit
 		full := h.at
 		for range 60 {

@@ -23,7 +23,7 @@ func lines(b *strings.Builder, ops []Operation, begin int64) {
 	}
 }
 
-// String writes the explanation for people.
+// String returns the explanation as text.
 func (e *Explanation) String() string {
 	begin := e.Stuck.Sent
 	for _, o := range slices.Concat(e.Before, e.Smallest) {
@@ -44,7 +44,7 @@ func (e *Explanation) String() string {
 	return b.String()
 }
 
-// Save writes a history that has no order to a folder, as text and as porcupine draws it,
+// Save writes a history without an order to a folder, as text and as drawn by porcupine,
 // and returns the file with the text and its beginning.
 func (h *History) Save(folder string) (path, summary string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -73,5 +73,5 @@ func (h *History) Save(folder string) (path, summary string, err error) {
 	return path, summary, nil
 }
 
-// drawTimeout bounds how long porcupine searches for what it draws.
+// drawTimeout bounds the search of porcupine for its drawing.
 const drawTimeout = 10 * time.Second

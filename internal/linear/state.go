@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// status is what became of what is recorded.
+// status is the state of a record.
 type status uint8
 
 const (
@@ -16,13 +16,14 @@ const (
 	cancelled
 )
 
-// record is what the store keeps of a call that it granted, by which it repeats its
-// answer and settles it.
+// record is the store's record of a call that it granted, with which it repeats its
+// answer and settles the call.
 type record struct {
 	id     string
 	kind   Kind
 	status status
-	// charged is what each limit was charged, and left what each had left then.
+	// charged is the units charged to each limit, and left the remaining units of each
+	// then.
 	charged [maxLimits]int64
 	left    [maxLimits]span
 }
@@ -30,27 +31,28 @@ type record struct {
 // buckets are those of a tenant.
 type buckets struct {
 	used [maxLimits]int64 // of limits that are not Paced
-	full [maxLimits]span  // of those that are
-	// setBack says that the store's clock stepped back, and that no Paced bucket was
-	// written since. Until it is, it earns nothing.
+	full [maxLimits]span  // of Paced limits
+	// setBack means that the store's clock stepped back, and that no Paced bucket was
+	// written since. Until it is written, a bucket gains nothing.
 	setBack bool
-	// since is the earliest instant at which the last decision can have been made.
+	// since is the earliest time at which the last decision can have been made.
 	since int64
 }
 
-// state is what a store can know of a tenant. It is never changed once it was made.
+// state is a possible state of a store for a tenant. It is immutable.
 type state struct {
 	buckets
 	records []record // by id and kind
-	// before is the state that the last change was made to, and acknowledged says that
-	// a client was told of that. Where no failover can take changes back, there is none.
+	// before is the state before the last change, and acknowledged reports whether a
+	// client received an answer to that change. If no failover can lose changes, before
+	// is nil.
 	before       *state
 	acknowledged bool
-	// settledDown says that the failover of the history is over.
+	// settledDown reports that the failover of the history is over.
 	settledDown bool
 }
 
-// find returns the place of a record, and whether it is there.
+// find returns the index of a record, and whether it exists.
 func (s *state) find(id string, k Kind) (int, bool) {
 	return slices.BinarySearchFunc(s.records, record{id: id, kind: k}, func(x, y record) int {
 		if c := strings.Compare(x.id, y.id); c != 0 {
@@ -76,8 +78,8 @@ func (s *state) with(b buckets, r *record) *state {
 	return next
 }
 
-// same reports whether two states are the same, and so are those before them as far as
-// so many acknowledged changes may be taken back.
+// same reports whether two states are equal, and also those before them, as far as the
+// budget of lost acknowledged changes reaches.
 func same(x, y *state, budget int) bool {
 	for ; x != y; x, y = x.before, y.before {
 		if x == nil || y == nil || x.buckets != y.buckets || x.settledDown != y.settledDown || x.acknowledged != y.acknowledged || !slices.Equal(x.records, y.records) {
@@ -104,7 +106,7 @@ func (s *state) hash() uint64 {
 	return h
 }
 
-// describe writes the state for people; instants are relative to begin.
+// describe writes the state as text; times are relative to begin.
 func (s *state) describe(p Plan, begin int64) string {
 	var words []string
 	for i := range p {
@@ -121,5 +123,5 @@ func (s *state) describe(p Plan, begin int64) string {
 	return strings.Join(words, "; ")
 }
 
-// clock writes an instant as seconds since begin.
+// clock formats a time as seconds since begin.
 func clock(at, begin int64) string { return fmt.Sprintf("%.6f s", float64(at-begin)/1e6) }

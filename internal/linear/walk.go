@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// maxSituations bounds a walk looks at at a time.
+// maxSituations is the maximum number of situations that a walk holds at a time.
 const maxSituations = 100_000
 
-// maxPending is how many operations can be under way at a time.
+// maxPending is the maximum number of concurrent operations.
 const maxPending = 64
 
-// situation is a state, and which of the operations that are under way have had their
-// effect in it: a bit for each, by its place.
+// situation is a state, and which of the pending operations have had their effect in it:
+// a bit for each, by index.
 type situation struct {
 	state *state
 	done  uint64
 }
 
-// walk goes through a history in the order of its calls and replies with all situations
-// that are possible.
+// walk iterates over a history in the order of its calls and replies, with all possible
+// situations.
 type walk struct {
 	m       *model
-	pending []*Operation // by its place; nil where it is free
+	pending []*Operation // by index; nil if it is free
 	now     []situation
-	size    int  // situations looked at for the last reply
-	full    bool // there are more situations or operations than it can know
+	size    int  // number of situations examined for the last reply
+	full    bool // there are more situations or operations than the maximum
 }
 
 // moment is a call or a reply.
@@ -35,8 +35,8 @@ type moment struct {
 	op    *Operation
 }
 
-// moments returns the calls and replies of operations in their order; a call comes before
-// a reply of the same time, as porcupine has it. What has no answer has no reply.
+// moments returns the calls and replies of operations in order; a call comes before a
+// reply of the same time, as in porcupine. An operation without an answer has no reply.
 func moments(ops []Operation) []moment {
 	var all []moment
 	for i := range ops {
@@ -51,8 +51,8 @@ func moments(ops []Operation) []moment {
 	return all
 }
 
-// run goes on until an operation cannot be explained, which it returns, or to the end.
-// Quiet is called before a call while no call is under way that has an answer.
+// run continues until an operation cannot be explained, which it returns, or to the end.
+// It calls quiet before a call while no call with an answer is pending.
 func (w *walk) run(all []moment, quiet func(at int)) *Operation {
 	answers := 0
 	for i, x := range all {
@@ -75,7 +75,7 @@ func (w *walk) run(all []moment, quiet func(at int)) *Operation {
 	return nil
 }
 
-// send notes that an operation is under way.
+// send adds a pending operation.
 func (w *walk) send(o *Operation) {
 	for i := range w.pending {
 		if w.pending[i] == nil {
@@ -116,7 +116,7 @@ func (w *walk) receive(o *Operation) bool {
 			}
 			was := w.m.outlived(x.state, p.Sent)
 			for _, next := range w.m.step(was, p) {
-				if p.Known || next != was { // what is never executed has its effect never
+				if p.Known || next != was { // an operation without an effect here is never executed
 					visit(situation{next, x.done | 1<<i})
 				}
 			}

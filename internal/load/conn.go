@@ -4,30 +4,30 @@ import "errors"
 
 // conn is a connection to a server.
 type conn struct {
-	id     int // its place among the connections
-	target int // whose connection it is
+	id     int // its index among the connections
+	target int // the target to which it is connected
 	fd     int
 	keys   *cursor
 
 	out     []byte // requests to send
-	sent    int    // how much of out has left
-	writing bool   // the poller tells when more can leave
+	sent    int    // how much of out is written
+	writing bool   // the poller reports when more can be written
 
 	in   []byte
 	have int // how much of in is filled
 
-	bursts  []burst // on their way, the oldest at head
+	bursts  []burst // in flight, the oldest at head
 	head    int
-	waiting int // replies
+	waiting int // outstanding replies
 }
 
-// burst is a number of requests that were due at one instant.
+// burst is a number of requests that were due at the same time.
 type burst struct {
 	due int64 // nanoseconds since the start of the run
 	n   int
 }
 
-// cursor walks round and round through keys.
+// cursor iterates over keys in a cycle.
 type cursor struct {
 	keys Keys
 	at   int
@@ -41,10 +41,10 @@ func (c *cursor) next() uint32 {
 	return key
 }
 
-// inputSize holds the replies to a deep pipeline.
+// inputSize is large enough for the replies to a deep pipeline.
 const inputSize = 16 << 10
 
-// add appends n requests that are due at an instant.
+// add appends n requests that are due at due.
 func (c *conn) add(r *Request, n int, due int64) {
 	for range n {
 		c.out = r.append(c.out, c.keys.next())
@@ -57,7 +57,7 @@ func (c *conn) add(r *Request, n int, due int64) {
 	c.waiting += n
 }
 
-// flush sends what can leave now.
+// flush writes as much of out as the socket takes.
 func (c *conn) flush(p *poller) error {
 	for c.sent < len(c.out) {
 		n, err := writeSocket(c.fd, c.out[c.sent:])
@@ -73,7 +73,7 @@ func (c *conn) flush(p *poller) error {
 	return c.await(p, false)
 }
 
-// await has the poller tell, or no longer tell, when something can be written.
+// await sets whether the poller reports when the socket is writable.
 func (c *conn) await(p *poller, writing bool) error {
 	if c.writing == writing {
 		return nil
@@ -95,9 +95,9 @@ func (c *conn) fill() (bool, error) {
 	return err == nil, err
 }
 
-// settle counts the replies that are complete. It has count look at them, burst
-// by burst: it is told when they were due and how many there can be, and
-// returns how many it found in how many bytes.
+// settle counts the complete replies. It calls count burst by burst, with the time at
+// which the burst was due and the maximum number of its replies; count returns the number
+// of replies it found and their size in bytes.
 func (c *conn) settle(count func(due int64, most int, b []byte) (n, size int, err error)) error {
 	at := 0
 	for at < c.have {
@@ -112,7 +112,7 @@ func (c *conn) settle(count func(due int64, most int, b []byte) (n, size int, er
 		at += size
 		c.waiting -= n
 		if b.n -= n; b.n > 0 {
-			break // the rest is on its way
+			break // the rest has not arrived
 		}
 		c.head++
 	}

@@ -9,45 +9,45 @@ import (
 	"time"
 )
 
-// Target is one server and what it is asked.
+// Target is one server and its requests.
 type Target struct {
 	Addr  string // an IPv4 address and a port
 	Conns int
 	Keys  Keys
 }
 
-// Options say who is asked what, and how.
+// Options are the targets and the requests.
 type Options struct {
 	Targets []Target
 	Request *Request
 	Shape   Shape
-	// Pipeline is how many requests a connection sends at once.
+	// Pipeline is the number of requests that a connection sends at once.
 	Pipeline int
 }
 
-// Load says how long and how much. One of Duration and Requests ends it.
+// Load is the length and rate of a run. One of Duration and Requests ends it.
 type Load struct {
 	Duration time.Duration
 	Requests int64
-	// Rate is the requests a second of an open load; 0 is a closed one.
+	// Rate is the requests a second of an open load; 0 means a closed load.
 	Rate float64
-	// Slice, with a Duration, also keeps the outcome for each such part of it.
+	// Slice, with a Duration, also records the outcome of each part of this length.
 	Slice time.Duration
-	// ByTarget, without a Slice, also keeps the outcome for each target.
+	// ByTarget, without a Slice, also records the outcome of each target.
 	ByTarget bool
 }
 
-// stallTimeout is how long a server may answer nothing at all.
+// stallTimeout is the maximum time without any reply of a server.
 const stallTimeout = 15 * time.Second
 
-// Generator holds the connections. It is for one goroutine.
+// Generator holds the connections. It is not safe for concurrent use.
 type Generator struct {
 	opts   Options
 	poller *poller
 	conns  []*conn
 }
 
-// Dial connects.
+// Dial connects to all targets.
 func Dial(opts Options) (*Generator, error) {
 	poller, err := newPoller()
 	if err != nil {
@@ -83,7 +83,7 @@ func (g *Generator) connect(addr string, target int, keys *cursor) error {
 	return g.poller.watch(fd, c.id, false, false)
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (g *Generator) Close() {
 	for _, c := range g.conns {
 		closeSocket(c.fd)
@@ -91,10 +91,9 @@ func (g *Generator) Close() {
 	g.poller.close()
 }
 
-// Run makes load and returns when every request is answered. The error says why
-// it could not: a server that closed a connection, fell silent, or answered in
-// another shape; then the generator is of no further use. Error replies are
-// no error here, they are counted.
+// Run makes load and returns when every request is answered. It fails if a server closes
+// a connection, stops answering, or sends a reply of another shape; then the generator
+// cannot be used any more. Error replies are counted and are no error of Run.
 func (g *Generator) Run(ctx context.Context, l Load) (*Outcome, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -102,7 +101,7 @@ func (g *Generator) Run(ctx context.Context, l Load) (*Outcome, error) {
 	if l.Requests == 0 {
 		r.left = 1 << 62
 	}
-	// What little garbage a run makes is collected between runs.
+	// The little garbage of a run is collected between runs.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	r.started = time.Now()
 	if err := r.loop(ctx); err != nil {
@@ -118,8 +117,8 @@ type run struct {
 	out     *Outcome
 	started time.Time
 	left    int64 // requests that may still be sent
-	waiting int   // replies on all connections
-	heard   int64 // when the last reply came
+	waiting int   // outstanding replies on all connections
+	heard   int64 // when the last reply arrived
 	sent    int64 // requests of an open load
 }
 
@@ -171,7 +170,7 @@ func (r *run) begin() error {
 	return nil
 }
 
-// over reports whether nothing more is to be sent.
+// over reports whether no more requests are to be sent.
 func (r *run) over(now int64) bool {
 	if r.load.Rate > 0 {
 		return r.dueAt() >= int64(r.load.Duration)
@@ -191,14 +190,14 @@ func (r *run) issue(c *conn, now int64) error {
 	return c.flush(r.poller)
 }
 
-// dueAt is when the next request of an open load is due.
+// dueAt returns the time at which the next request of an open load is due.
 func (r *run) dueAt() int64 { return int64(float64(r.sent) * 1e9 / r.load.Rate) }
 
-// checkPause bounds a wait, so that an end from outside is noticed.
+// checkPause bounds a wait, so that a cancelled context is noticed.
 const checkPause = 50 * time.Millisecond
 
-// issueDue sends what is due of an open load, connection by connection in turn,
-// and returns how long to wait for more.
+// issueDue sends the due requests of an open load, connection by connection in turn, and
+// returns how long to wait for more.
 func (r *run) issueDue(now int64) (pause time.Duration, err error) {
 	if r.load.Rate == 0 {
 		return checkPause, nil
@@ -217,7 +216,7 @@ func (r *run) issueDue(now int64) (pause time.Duration, err error) {
 	return min(checkPause, time.Duration(r.dueAt()-r.now())), nil
 }
 
-// serve does what the poller says can be done on a connection.
+// serve handles the events of a connection.
 func (r *run) serve(i int) error {
 	id, read, write := r.poller.ready(i)
 	c := r.conns[id]
@@ -246,7 +245,7 @@ func (r *run) serve(i int) error {
 	return nil
 }
 
-// count counts replies of a target to requests that were due at one instant.
+// count counts replies of a target to requests that were due at the same time.
 func (r *run) count(target int, latency, due int64, most int, b []byte) (n, size int, err error) {
 	tally := &r.out.Tally
 	part := r.out.part(target, due, &r.load)
@@ -260,7 +259,7 @@ func (r *run) count(target int, latency, due int64, most int, b []byte) (n, size
 	r.waiting -= n
 	latency = min(latency, longest)
 	if part != nil {
-		_ = part.Latency.RecordValues(latency, int64(n)) // it has room for what is no longer than longest
+		_ = part.Latency.RecordValues(latency, int64(n)) // fails only above longest, which latency does not exceed
 	}
 	return n, size, r.out.Latency.RecordValues(latency, int64(n))
 }

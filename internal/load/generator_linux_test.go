@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// serve answers connections until the test is over: answer is given each
-// connection, past its beginning.
+// serve accepts connections until the test ends, and calls answer with each.
 func serve(t *testing.T, answer func(in *bufio.Reader, out net.Conn)) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -187,9 +186,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestOpenLoadCountsTheWaitForAStalledServer has a server answer nothing until
-// many requests have come. A generator that sent the next one only after a
-// reply would see one slow request; here all that were due meanwhile are.
+// TestOpenLoadCountsTheWaitForAStalledServer has a server answer nothing until many
+// requests have arrived. A generator that sent the next one only after a reply would see
+// one slow request; here all that were due meanwhile are slow.
 func TestOpenLoadCountsTheWaitForAStalledServer(t *testing.T) {
 	const stalled, rate = 100, 1000
 	addr := serve(t, func(in *bufio.Reader, out net.Conn) {
@@ -212,8 +211,8 @@ func TestOpenLoadCountsTheWaitForAStalledServer(t *testing.T) {
 	if outcome.Replies != 200 || len(outcome.Slices) != 4 {
 		t.Fatalf("%d replies in %d slices, want 200 in 4", outcome.Replies, len(outcome.Slices))
 	}
-	// The first half was due within 100 ms and answered at its end: the first 50
-	// of it waited for at least the other 50 ms.
+	// The first half was due within 100 ms and answered at its end: the first 50 of it
+	// waited at least for the other 50 ms.
 	if got := outcome.Slices[0].Latency.Min(); got < int64(45*time.Millisecond) {
 		t.Errorf("a request of the first quarter waited %v", time.Duration(got))
 	}
@@ -258,7 +257,7 @@ func TestDialSaysWhatIsWrong(t *testing.T) {
 		"no keys":        {Addr: "127.0.0.1:1", Conns: 1},
 		"no connections": {Addr: "127.0.0.1:1", Keys: Hot(1)},
 		"no address":     {Addr: "localhost", Conns: 1, Keys: Hot(1)},
-		"nobody there":   {Addr: "127.0.0.1:1", Conns: 1, Keys: Hot(1)},
+		"no listener":    {Addr: "127.0.0.1:1", Conns: 1, Keys: Hot(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, err := Dial(Options{Targets: []Target{target}, Request: NewRequest("PING"), Pipeline: 1})

@@ -6,18 +6,18 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Keys are the numbers of the keys of a run's requests, drawn beforehand and
-// used in turn, round and round.
+// Keys are the numbers of the keys of a run's requests, drawn in advance and used in a
+// cycle.
 type Keys []uint32
 
-// seed makes every run ask for the same keys in the same order.
+// seed makes every run request the same keys in the same order.
 const seed = 7
 
-// minDraws keeps short rounds of requests from repeating themselves, and draws
-// of many keys from missing most of them.
+// minDraws keeps short rounds of requests from repeating themselves, and draws of many
+// keys from missing most of them.
 func minDraws(n int) int { return max(1<<18, 4*n) }
 
-// Uniform draws from n keys, each as likely as the other.
+// Uniform draws from n keys, all equally likely.
 func Uniform(n int) Keys {
 	r := rand.New(rand.NewPCG(seed, 1))
 	keys := make(Keys, minDraws(n))
@@ -27,8 +27,7 @@ func Uniform(n int) Keys {
 	return keys
 }
 
-// Zipf draws from n keys by Zipf's law with exponent s: key 0 is the most
-// popular one.
+// Zipf draws from n keys by Zipf's law with exponent s: key 0 is the most popular one.
 func Zipf(n int, s float64) Keys {
 	z := rand.NewZipf(rand.New(rand.NewPCG(seed, 2)), s, 1, uint64(n-1))
 	keys := make(Keys, minDraws(n))
@@ -50,9 +49,9 @@ func Each(n int) Keys {
 	return keys
 }
 
-// Route splits keys among nodes, as a client does that knows the cluster: word
-// is the name of a key with its Hole, and owner tells which of n nodes has a
-// slot. Each node's keys keep their order, and with it their distribution.
+// Route splits keys among nodes, as a cluster client does: word is the name of a key with
+// its Hole, and owner returns which of n nodes owns a hash slot. Each node's keys keep
+// their order, and thus their distribution.
 func (k Keys) Route(word string, owner func(slot uint16) int, n int) []Keys {
 	parts := make([]Keys, n)
 	known := make(map[uint32]int)

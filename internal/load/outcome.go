@@ -6,13 +6,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Latencies are kept in nanoseconds, from a tenth of a microsecond to a minute.
+// Latencies are recorded in nanoseconds, from a tenth of a microsecond to a minute.
 const (
 	shortest = int64(100 * time.Nanosecond)
 	longest  = int64(time.Minute)
 )
 
-// Outcome is what became of a run.
+// Outcome is the result of a run.
 type Outcome struct {
 	Tally
 	// Elapsed is the time from the first request to the last reply.
@@ -21,18 +21,18 @@ type Outcome struct {
 	Latency *hdrhistogram.Histogram
 	// Slices are the parts of a run with Load.Slice.
 	Slices []Slice
-	// Targets are what became of each target in a run with Load.ByTarget.
+	// Targets are the outcomes of each target in a run with Load.ByTarget.
 	Targets []Slice
 }
 
-// Slice is what became of the requests that were due in one part of a run, or
-// of those to one target.
+// Slice is the outcome of the requests that were due in one part of a run, or of those to
+// one target.
 type Slice struct {
 	Tally
 	Latency *hdrhistogram.Histogram
 }
 
-// newSlice returns an empty slice. There are many: theirs have two digits.
+// newSlice returns an empty slice. There are many: their histograms have two digits.
 func newSlice() Slice {
 	return Slice{Latency: hdrhistogram.New(int64(time.Microsecond), longest, 2)}
 }
@@ -56,7 +56,7 @@ func newSlices(n int) []Slice {
 	return slices
 }
 
-// part returns the slice to which a request belongs, nil where there are none.
+// part returns the slice to which a request belongs, nil if there are none.
 func (o *Outcome) part(target int, due int64, l *Load) *Slice {
 	switch {
 	case len(o.Slices) > 0:
@@ -68,7 +68,7 @@ func (o *Outcome) part(target int, due int64, l *Load) *Slice {
 	}
 }
 
-// close completes the outcome of a run whose last reply came at an instant.
+// close completes the outcome of a run whose last reply arrived at last.
 func (o *Outcome) close(last int64) {
 	o.Elapsed = time.Duration(last)
 	for _, parts := range [][]Slice{o.Slices, o.Targets} {
@@ -78,7 +78,7 @@ func (o *Outcome) close(last int64) {
 	}
 }
 
-// Rate is how many replies came in a second.
+// Rate returns the replies a second.
 func (o *Outcome) Rate() float64 {
 	if o.Elapsed <= 0 {
 		return 0
@@ -86,7 +86,7 @@ func (o *Outcome) Rate() float64 {
 	return float64(o.Replies) / o.Elapsed.Seconds()
 }
 
-// Merge puts the slices from first up to before last together.
+// Merge combines the slices from first up to, but not including, last.
 func (o *Outcome) Merge(first, last int) Slice {
 	sum := newSlice()
 	for i := max(0, first); i < min(last, len(o.Slices)); i++ {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Shape is what the replies to a request look like.
+// Shape is the form of the replies to a request.
 type Shape uint8
 
 const (
@@ -28,13 +28,13 @@ type Tally struct {
 	FirstError string
 }
 
-// SourceCount is how many decisions came from a source.
+// SourceCount is the number of decisions from a source.
 type SourceCount struct {
 	Source string
 	Count  int64
 }
 
-// From returns how many decisions came from a source.
+// From returns the number of decisions from a source.
 func (t *Tally) From(source string) int64 {
 	for i := range t.Sources {
 		if t.Sources[i].Source == source {
@@ -58,11 +58,11 @@ func (t *Tally) Add(o *Tally) {
 	}
 }
 
-// errShape says that a reply is none of the expected shape.
+// errShape means that a reply does not have the expected shape.
 var errShape = errors.New("unexpected reply")
 
-// count reads the reply at the start of b and counts it. It returns its size,
-// or 0 when there is more to come.
+// count parses the reply at the start of b and counts it. It returns its size, or 0 when
+// the reply is incomplete.
 func (t *Tally) count(shape Shape, b []byte) (size int, err error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -88,8 +88,8 @@ func (t *Tally) count(shape Shape, b []byte) (size int, err error) {
 	return size, nil
 }
 
-// countUpTo counts the complete replies at the start of b, at most so many. It
-// returns how many they were, and their size.
+// countUpTo counts the complete replies at the start of b, up to most. It returns their
+// number, and their size.
 func (t *Tally) countUpTo(most int, shape Shape, b []byte) (n, size int, err error) {
 	for n < most {
 		one, err := t.count(shape, b[size:])
@@ -137,11 +137,11 @@ func (t *Tally) countError(b []byte) (size int, err error) {
 	return end + 1, nil
 }
 
-// The readers below return a size of 0 for a reply that is not complete, and of
-// -1 for one of another shape.
+// The parsers below return a size of 0 for an incomplete reply, and of -1 for one of
+// another shape.
 
-// skipLine returns where the line that begins at i with the given byte ends: 0
-// if it has yet to, -1 if it begins with another.
+// skipLine returns the end of the line that begins at i with the given byte: 0 if the
+// line is incomplete, -1 if it begins with another byte.
 func skipLine(b []byte, i int, first byte) int {
 	if i >= len(b) {
 		return 0
@@ -167,7 +167,7 @@ type decision struct {
 	source []byte
 }
 
-// decisionHead begins every decision.
+// decisionHead is the start of every decision.
 const decisionHead = "*7\r\n"
 
 func readDecision(b []byte) (d decision, size int) {

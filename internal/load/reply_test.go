@@ -40,7 +40,7 @@ func TestRepliesAreCounted(t *testing.T) {
 	}
 }
 
-// equal compares all that is counted.
+// equal compares all counts.
 func equal(a, b *Tally) bool {
 	return a.Replies == b.Replies && a.Admitted == b.Admitted && a.Denied == b.Denied && a.Errors == b.Errors &&
 		a.FirstError == b.FirstError && slices.Equal(a.Sources, b.Sources)

@@ -5,14 +5,13 @@ import (
 	"strconv"
 )
 
-// Hole stands in a word of a request for the number of a key.
+// Hole is the placeholder in a word of a request for the number of a key.
 const Hole = "#######"
 
-// Request is a command in RESP, ready to be sent but for the numbers in its
-// holes.
+// Request is a command in RESP, complete except for the numbers in its holes.
 type Request struct {
 	text  []byte
-	holes []int // where they begin
+	holes []int // offsets of the holes
 }
 
 // NewRequest encodes a command whose words may have a Hole each.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errAgain says that a socket can take or give nothing now.
+// errAgain means that a socket is not ready.
 var errAgain = errors.New("not now")
 
 // openSocket connects to an address of the loopback interface.
@@ -37,8 +37,8 @@ func openSocket(addr string) (fd int, err error) {
 
 func closeSocket(fd int) { _ = unix.Close(fd) }
 
-// transfer reads or writes. The socket never blocks, so the scheduler need not
-// know of the call.
+// transfer reads or writes. The socket never blocks, so the scheduler need not be
+// informed of the call.
 func transfer(call uintptr, fd int, b []byte) (int, error) {
 	for {
 		n, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
@@ -80,8 +80,8 @@ func newPoller() (*poller, error) {
 
 func (p *poller) close() { closeSocket(p.fd) }
 
-// watch has the poller report a socket as id when there is something to read,
-// and, if asked to, when something can be written.
+// watch makes the poller report a socket as id when it is readable and, if writing is
+// set, when it is writable.
 func (p *poller) watch(fd, id int, again, writing bool) error {
 	op, event := unix.EPOLL_CTL_ADD, unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(id)}
 	if again {
@@ -114,7 +114,7 @@ func (p *poller) wait(timeout time.Duration) (int, error) {
 	}
 }
 
-// ready returns the id of a socket that wait found, and for what it is ready.
+// ready returns the id and the readiness of socket i of the last wait.
 func (p *poller) ready(i int) (id int, read, write bool) {
 	e := &p.events[i]
 	return int(e.Fd), e.Events&^unix.EPOLLOUT != 0, e.Events&unix.EPOLLOUT != 0

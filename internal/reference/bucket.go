@@ -2,20 +2,20 @@ package reference
 
 import "math/big"
 
-// bucket is what one limit knows of one set of values.
+// bucket is the state of one limit for one set of values.
 //
-// A bucket learns of a changed limit with the first check after the change, and
-// follows the old one until then.
+// A bucket follows a changed limit from the first check after the change, and the old one
+// until then.
 //
-// Not documented: a denied check and RL.REFUND count as such a check. RL.PEEK,
-// RL.COMMIT, RL.CANCEL, RL.RENEW and RL.RELEASE do not.
+// Not documented: a denied check and RL.REFUND count as such a check. RL.PEEK, RL.COMMIT,
+// RL.CANCEL, RL.RENEW and RL.RELEASE do not.
 type bucket interface {
-	// follows returns the terms of the limit as the last check found it.
+	// follows returns the terms of the limit at the last check.
 	follows() terms
-	// adopt follows changed terms, of the same algorithm.
+	// adopt changes the terms, of the same algorithm.
 	adopt(now int64, t terms)
-	// content returns what is left at an instant if nothing arrives until then. It
-	// never falls as time goes on.
+	// content returns the content at an instant if nothing is taken until then. It never
+	// decreases as time goes on.
 	content(at int64) *big.Rat
 	clone() bucket
 }
@@ -23,17 +23,17 @@ type bucket interface {
 // counter is a bucket of units.
 type counter interface {
 	bucket
-	// take takes units, whether or not they are there.
+	// take takes units, whether or not the bucket has them.
 	take(now, units int64) mark
 	// owe takes units, but no more than leave a debt of one capacity.
 	owe(now, units int64)
-	// giveBack returns units to where they were taken.
+	// giveBack returns units to the window from which they were taken.
 	giveBack(now, units int64, from mark)
 	// refund returns units to the present window.
 	refund(now, units int64)
 }
 
-// mark says where units were taken.
+// mark is where units were taken.
 type mark struct {
 	at int64
 	// start and era are the window's.
@@ -41,7 +41,7 @@ type mark struct {
 	era   int
 }
 
-// entry is a bucket and whose it is.
+// entry is a bucket and its tenant.
 type entry struct {
 	bucket  bucket
 	limitID string
@@ -65,12 +65,12 @@ func newBucket(now int64, t terms) bucket {
 	}
 }
 
-// farthest is the longest wait, in milliseconds, that can be counted in
-// microseconds from any instant of this age.
+// farthest is the longest wait, in milliseconds, that can be counted in microseconds from
+// any instant of this age.
 const farthest = 1 << 53
 
-// wait returns the least whole number of milliseconds after which the bucket has
-// that many units if nothing arrives. They have to be within its capacity.
+// wait returns the least whole number of milliseconds after which the bucket has this
+// number of units if nothing is taken. The units must be within its capacity.
 func wait(b bucket, now, units int64) int64 {
 	need := whole(units)
 	enough := func(ms int64) bool { return b.content(now+ms*millisecond).Cmp(need) >= 0 }
@@ -95,22 +95,21 @@ func wait(b bucket, now, units int64) int64 {
 
 func whole(units int64) *big.Rat { return new(big.Rat).SetInt64(units) }
 
-// remaining returns the whole units of a content, never less than none.
+// remaining returns the whole units of a content, and 0 for a debt.
 func remaining(content *big.Rat) int64 {
 	return max(0, floor(content))
 }
 
-// floor returns the largest whole number that is not above.
+// floor returns the largest integer that is not above r.
 func floor(r *big.Rat) int64 {
 	// Div rounds down, as the denominator is positive.
 	return new(big.Int).Div(r.Num(), r.Denom()).Int64()
 }
 
-// room returns how many whole units may be taken until a bucket owes one
-// capacity.
+// room returns how many whole units may be taken until a bucket owes one capacity.
 //
-// Not documented: a token bucket owes exactly one capacity in the end. The
-// others count whole units, and owe up to one unit less.
+// Not documented: a token bucket owes exactly one capacity in the end. The others count
+// whole units, and owe up to one unit less.
 func room(b bucket, now int64) int64 {
 	return max(0, floor(b.content(now))+b.follows().capacity)
 }

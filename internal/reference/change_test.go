@@ -95,7 +95,7 @@ func TestAChangedPeriodOfAWindow(t *testing.T) {
 	// The two of the new minute come back at its end, the eight with the hour's.
 	expect(t, m, m.Check(start, cost(2)), denied("tenant", 10, 0, 60_000, 47*60_000))
 	expect(t, m, m.Check(start, cost(3)), denied("tenant", 10, 0, 47*60_000, 47*60_000))
-	// What was taken before the change of the period does not come back.
+	// Units taken before the change of the period do not come back.
 	expectAnswer(t, m.Cancel(start, "acme", "a"), 1)
 	expect(t, m, m.Check(start, cost(2)), denied("tenant", 10, 0, 60_000, 47*60_000))
 	expect(t, m, m.Check(start+47*60*sec, cost(10)), allowed("tenant", 10, 0, 60_000))
@@ -164,8 +164,8 @@ func TestAChangedPeriodOfASlidingWindow(t *testing.T) {
 	m.Check(start, cost(4))
 	m.Check(start+90*sec, cost(5))
 	setLimits(t, m, limits("10/15m"))
-	// The 5 of the running minute count for the 30 s that are left of it, and what
-	// weighed of the 4 is gone. The quarter of an hour ends in 30 s too.
+	// The 5 of the running minute count for the 30 s that are left of it, and the
+	// weight of the 4 is gone. The quarter of an hour ends in 30 s too.
 	expect(t, m, m.Check(start+90*sec, cost(5)), allowed("tenant", 10, 0, 930_000))
 	expect(t, m, m.Check(start+90*sec, cost(5)), denied("tenant", 10, 0, 30_000, 930_000))
 	expect(t, m, m.Check(start+120*sec, cost(5)), allowed("tenant", 10, 0, 1_800_000))

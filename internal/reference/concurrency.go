@@ -5,17 +5,17 @@ import (
 	"math/big"
 )
 
-// slots limits what is at work at the same time. Each holder has a slot until it
-// releases it, or until its time is up.
+// slots limits the number of concurrent holders. Each holder has a slot until it releases
+// it, or until its time is up.
 type slots struct {
 	terms terms
-	// held has until when each holder has its slot.
+	// held maps each holder to the end of its time.
 	held map[int64]int64
 }
 
 func (b *slots) follows() terms { return b.terms }
 
-// adopt loses no slot that is held. There are no new ones until few enough are.
+// adopt keeps all held slots. No slot is granted until few enough are held.
 func (b *slots) adopt(_ int64, t terms) { b.terms = t }
 
 func (b *slots) content(at int64) *big.Rat {

@@ -13,7 +13,7 @@ func TestSlotsAreHeldUntilTheyAreReleased(t *testing.T) {
 	expect(t, m, m.Acquire(start, named("a", 0), 30_000), allowed("inflight", 2, 1, 30_000))
 	expect(t, m, m.Acquire(start+1*sec, named("b", 0), 10_000), allowed("inflight", 2, 0, 29_000))
 	expect(t, m, m.Acquire(start+1*sec, named("c", 0), 0), denied("inflight", 2, 0, 10_000, 29_000))
-	// What is held again by the same id is held once, and takes no unit.
+	// An acquisition repeated with the same id holds one slot, and takes no unit.
 	expect(t, m, m.Acquire(start+1*sec, named("a", 0), 0), allowed("inflight", 2, 1, 30_000))
 	expect(t, m, m.Check(start+1*sec, cost(99)), allowed("tenant", 100, 0, 1000))
 	expectAnswer(t, m.Release(start+1*sec, "acme", "a"), 1)

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// asked is a limit that applies, and what its bucket says to a request.
+// asked is a limit that applies, and its bucket's state for a request.
 type asked struct {
 	*considered
 	bucket bucket
 	units  int64
-	// before is the content that the decision found.
+	// before is the content before the decision.
 	before *big.Rat
-	// never is set where the request could not be admitted by a full bucket.
+	// never is set if a full bucket could not admit the request.
 	never bool
 	fits  bool
 	// wait is the true wait of a request that does not fit.
 	wait int64
 }
 
-// decide makes one decision: a limit that refuses, a repeated request, or all
+// decide makes one decision: by a limit that refuses, by a repeated request, or by all
 // buckets, of which each has to admit.
 func (m *Model) decide(now int64, r Request, cmd command, ttl int64) Decision {
 	all := m.limits.resolve(r, cmd == acquire)
@@ -55,8 +55,8 @@ func (m *Model) answer(now int64, r Request, ttl int64) Decision {
 	return d
 }
 
-// ask returns what the buckets of the limits that apply say. They are copies, as
-// a decision may change nothing.
+// ask returns copies of the buckets of the limits that apply, as a decision may change
+// nothing.
 func (m *Model) ask(now int64, r Request, all []*considered) []*asked {
 	var buckets []*asked
 	for _, c := range all {
@@ -92,7 +92,7 @@ func (m *Model) copy(now int64, c *considered) bucket {
 	return b
 }
 
-// keep puts buckets in the place of those that they are copies of.
+// keep replaces the buckets of the model by their copies.
 func (m *Model) keep(r Request, buckets []*asked) {
 	for _, a := range buckets {
 		e := &entry{bucket: a.bucket, limitID: a.id}
@@ -103,8 +103,8 @@ func (m *Model) keep(r Request, buckets []*asked) {
 	}
 }
 
-// take charges an admitted request to all buckets that admit it: a shadow may
-// not.
+// take charges an admitted request to all buckets that admit it: the bucket of a shadow
+// may not.
 func take(now int64, buckets []*asked, holder, until int64) []taken {
 	var all []taken
 	for _, a := range buckets {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// value returns a request's value of a dimension. One that is not declared,
-// where values are, is as good as none.
+// value returns a request's value of a dimension. A value that is not declared, in a
+// dimension that declares its values, counts as absent.
 func (l *limits) value(r Request, dimension string) (value string, present bool) {
 	switch dimension {
 	case "tenant":
@@ -26,7 +26,7 @@ func (l *limits) value(r Request, dimension string) (value string, present bool)
 	return value, value != ""
 }
 
-// counted returns what a limit counts a request by in one entry of its by: the
+// counted returns the value by which a limit counts a request in one entry of its by: the
 // kind and the value of the first dimension of a chain that is present.
 func (l *limits) counted(r Request, chain string) (counted string, present bool) {
 	for dimension := range strings.SplitSeq(chain, "|") {
@@ -42,8 +42,8 @@ func (l *limits) counted(r Request, chain string) (counted string, present bool)
 	return "none", false
 }
 
-// network returns what an address is counted as: an IPv6 address by its first 64
-// bits, and one that has an IPv4 address mapped by that.
+// network returns the network as which an address is counted: for an IPv6 address its
+// first 64 bits, and for one with a mapped IPv4 address that address.
 func network(value string) string {
 	address, err := netip.ParseAddr(value)
 	if err != nil {
@@ -55,9 +55,9 @@ func network(value string) string {
 	return address.String()
 }
 
-// bucketKey returns the name of the bucket that a request has of a limit, and
-// the first dimension that the request lacks. All requests that lack the same
-// dimensions have the same bucket.
+// bucketKey returns the name of the bucket of a request for a limit, and the first
+// dimension that the request lacks. All requests that lack the same dimensions have the
+// same bucket.
 func (l *limits) bucketKey(r Request, rule *limit) (key, lacks string) {
 	var counted []string
 	for _, chain := range rule.by {

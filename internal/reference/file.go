@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// keys is a limit as the file has it, by key, so that an override can change
-// those that it names.
+// keys is a limit as in the file, by key, so that an override can change the keys that it
+// names.
 type keys map[string]yaml.Node
 
 // file is a limits file.
@@ -25,8 +25,8 @@ type file struct {
 	} `yaml:"dimensions"`
 }
 
-// limitKeys is one limit as the file has it. The keys that change no decision of
-// an exact store are not read.
+// limitKeys is one limit as in the file. Keys that change no decision of an exact store
+// are not read.
 type limitKeys struct {
 	ID        string            `yaml:"id"`
 	By        []string          `yaml:"by"`
@@ -45,7 +45,7 @@ type limitKeys struct {
 	Replaces  []string          `yaml:"replaces"`
 }
 
-// limits is a limits file that was read.
+// limits is a parsed limits file.
 type limits struct {
 	defaultPlan string
 	plans       map[string][]*limit
@@ -55,14 +55,14 @@ type limits struct {
 	declared map[string][]string
 }
 
-// tenant is a listed tenant: the limits of its plan, each override in the place
-// of its limit.
+// tenant is a listed tenant: the limits of its plan, each overridden limit at the
+// position of the original.
 type tenant struct {
 	limits []*limit
 }
 
-// ofTenant returns the limits that may apply to a tenant's requests, in the
-// order in which they bind.
+// ofTenant returns the limits that may apply to a tenant's requests, in the order in
+// which they bind.
 func (l *limits) ofTenant(name string) []*limit {
 	own := l.plans[l.defaultPlan]
 	if t, listed := l.tenants[name]; listed {
@@ -113,8 +113,8 @@ func readLimits(text []byte) (*limits, error) {
 	return l, nil
 }
 
-// readList reads the limits of a plan or the shared ones, with a tenant's
-// overrides in the place of what they override.
+// readList reads the limits of a plan or the shared ones, with a tenant's overrides at
+// the position of the limits that they override.
 func readList(list []keys, name string, overrides map[string]keys) ([]*limit, error) {
 	var read []*limit
 	for _, k := range list {
@@ -146,9 +146,9 @@ func readList(list []keys, name string, overrides map[string]keys) ([]*limit, er
 	return read, nil
 }
 
-// override returns a limit with the keys that an override names in the place of
-// its own. newLimit drops a burst beside another algorithm, and a timezone
-// beside a rate that follows no calendar.
+// override returns a limit with its keys replaced by those of an override. newLimit drops
+// a burst beside another algorithm, and a timezone beside a rate without a calendar
+// period.
 func override(base, o keys) keys {
 	merged := keys{}
 	for key, value := range base {

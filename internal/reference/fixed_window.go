@@ -2,7 +2,7 @@ package reference
 
 import "math/big"
 
-// fixedWindow counts between two boundaries.
+// fixedWindow counts the units between two boundaries.
 type fixedWindow struct {
 	terms terms
 	taken windowCounts
@@ -20,11 +20,10 @@ func (b *fixedWindow) content(at int64) *big.Rat {
 	return whole(left)
 }
 
-// adopt keeps the units that count.
+// adopt keeps the counted units.
 //
-// Not documented: units that were taken of a window go on counting whole, however
-// far COUNT is lowered. Only the debt of a token bucket is bounded by the new
-// capacity.
+// Not documented: units that were taken of a window go on counting whole, however far
+// COUNT is lowered. Only the debt of a token bucket is bounded by the new capacity.
 func (b *fixedWindow) adopt(now int64, t terms) {
 	if !t.period.same(b.terms.period) {
 		b.taken.changePeriod(now)
@@ -40,8 +39,7 @@ func (b *fixedWindow) owe(now, units int64) {
 	b.take(now, min(units, room(b, now)))
 }
 
-// giveBack returns units while their window runs, and unless its period was
-// changed.
+// giveBack returns units while their window runs, and unless its period was changed.
 func (b *fixedWindow) giveBack(now, units int64, from mark) {
 	if start, _ := b.terms.period.window(now); from.era == b.taken.era && from.start == start {
 		b.taken.remove(units, start)

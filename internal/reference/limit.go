@@ -15,7 +15,7 @@ const (
 	concurrencyWord   = "concurrency"
 )
 
-// rank is the first thing that makes a limit more specific than another.
+// rank is the most important criterion of a limit's specificity.
 type rank int
 
 const (
@@ -27,8 +27,7 @@ const (
 // limit is one limit of the file, with its defaults.
 type limit struct {
 	id string
-	// by are the dimensions that it counts by, sorted. One that has a "|" is a
-	// chain.
+	// by are the dimensions by which it counts, sorted. One that has a "|" is a chain.
 	by    []string
 	when  []condition
 	group string
@@ -37,32 +36,32 @@ type limit struct {
 	// action is deny, allow, or empty for a limit that counts.
 	action  string
 	missing string // pass, deny or share
-	// ownCost is what every request costs here, 0 for the request's own cost.
+	// ownCost is the cost of every request here, 0 for the request's own cost.
 	ownCost int64
 	// maxCost is the largest cost that a request may have, 0 for any.
 	maxCost  int64
 	replaces []string
-	// list is the plan that the limit is of, or the shared limits.
+	// list is the plan of the limit, or the shared limits.
 	list string
 	rank rank
 }
 
-// terms are how much a limit admits. A bucket keeps those that it follows.
+// terms are the amounts that a limit admits. A bucket keeps the terms that it follows.
 type terms struct {
 	algorithm string
-	// capacity is the burst of a token bucket, the slots of a concurrency, and
-	// COUNT of all others.
+	// capacity is the burst of a token bucket, the slots of a concurrency, and COUNT of
+	// all others.
 	capacity int64
 	count    int64
 	period   period
 }
 
-// same reports whether two limits admit the same.
+// same reports whether two limits admit the same amounts.
 func (t terms) same(u terms) bool {
 	return t.algorithm == u.algorithm && t.capacity == u.capacity && t.count == u.count && t.period.same(u.period)
 }
 
-// newLimit gives a limit of the file its defaults.
+// newLimit returns a limit of the file with its defaults.
 func newLimit(k limitKeys) (*limit, error) {
 	l := &limit{
 		id:       k.ID,
@@ -105,10 +104,10 @@ func (l *limit) concurrent() bool {
 	return l.terms.algorithm == concurrencyWord
 }
 
-// cost returns what a request costs here.
+// cost returns the cost of a request for this limit.
 //
-// Not documented: RL.ACQUIRE takes one unit of every other limit. A limit with a
-// cost of its own takes that also from RL.ACQUIRE.
+// Not documented: RL.ACQUIRE takes one unit of every other limit. A limit with a cost of
+// its own takes that also from RL.ACQUIRE.
 func (l *limit) cost(r Request) int64 {
 	switch {
 	case l.concurrent():

@@ -2,8 +2,8 @@ package reference
 
 import "math/big"
 
-// admitted names the limit with the least left in proportion to its capacity.
-// Where two are equal the first binds.
+// admitted names the limit with the least left in proportion to its capacity. Of equal
+// ones the first binds.
 func admitted(now int64, buckets []*asked) Decision {
 	var bound *asked
 	var least *big.Rat
@@ -21,12 +21,11 @@ func admitted(now int64, buckets []*asked) Decision {
 	return d
 }
 
-// denied names the limit that denies for the longest. Where two are equal the
-// first binds.
+// denied names the limit that denies for the longest. Of equal ones the first binds.
 //
-// Not documented: the wait of a limit of concurrency is the time until enough
-// slots are free at the latest. That a caller is answered at most a second there
-// changes neither the true wait nor which limit binds.
+// Not documented: the wait of a limit of concurrency is the time until enough slots are
+// free at the latest. The reply has at most a second there, which changes neither the
+// true wait nor which limit binds.
 func denied(now int64, buckets []*asked) Decision {
 	var bound *asked
 	for _, a := range buckets {
@@ -44,7 +43,7 @@ func longer(a, b int64) bool {
 	return b >= 0 && (a < 0 || a > b)
 }
 
-// decision returns what a decision has from the limit that bound it.
+// decision returns a decision with the values of the limit that bound it.
 func (a *asked) decision(now int64) Decision {
 	return Decision{
 		Limit:      a.terms.capacity,
@@ -54,11 +53,11 @@ func (a *asked) decision(now int64) Decision {
 	}
 }
 
-// refusal is the answer where a limit refuses without a bucket: the first one,
-// before any bucket is asked.
+// refusal is the decision if a limit refuses without a bucket: by the first such limit,
+// before any bucket is used.
 //
-// Not documented: a ban has the capacity 0, and missing: deny that of its limit.
-// Nothing remains of either, and neither takes time to be full.
+// Not documented: a ban has the capacity 0, and missing: deny that of its limit. Nothing
+// remains of either, and neither takes time to be full.
 func refusal(c *considered) Decision {
 	return Decision{Limit: c.terms.capacity, RetryAfter: -1, LimitID: c.id, Policy: true}
 }

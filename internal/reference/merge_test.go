@@ -98,7 +98,7 @@ func TestAShadowChangesNoAnswer(t *testing.T) {
 	expect(t, m, m.Check(start, get(2)), allowed("tenant", 10, 8, 200))
 	expect(t, m, m.Check(start, get(2)), allowed("tenant", 10, 6, 400))     // it would have denied this
 	expect(t, m, m.Check(start, get(7)), denied("tenant", 10, 6, 100, 400)) // and takes nothing of this
-	// What it counted is there once it is enforced: 1 of 3 is left.
+	// The shadow's counts are in effect once it is enforced: 1 of 3 is left.
 	setLimits(t, m, limits("enforce"))
 	expect(t, m, m.Check(start, get(2)), denied("trial", 3, 1, 20_000, 40_000))
 	expect(t, m, m.Check(start, get(1)), allowed("trial", 3, 0, 60_000))

@@ -2,18 +2,18 @@ package reference
 
 import "fmt"
 
-// Model decides requests one after the other by a limits file. It belongs to one
-// goroutine.
+// Model decides requests one after the other by a limits file. It is not safe for
+// concurrent use.
 type Model struct {
 	limits  *limits
 	buckets map[string]*entry
 	records map[recordID]*record
-	// holders counts the requests that hold slots, so that each has a number.
+	// holders counts the requests that hold slots, to number them.
 	holders int64
 	last    account
 }
 
-// Request is one request for a decision. An empty string stands for none.
+// Request is one request for a decision. An empty string means none.
 type Request struct {
 	Tenant, Op, IP string
 	Dims           map[string]string
@@ -24,8 +24,8 @@ type Request struct {
 // Decision is the answer to a request.
 type Decision struct {
 	Allowed bool
-	// Limit is the capacity of the limit that bound the decision, and Remaining
-	// what is left of it. Both are -1 when no limit matched.
+	// Limit is the capacity of the limit that bound the decision, and Remaining its
+	// remaining units. Both are -1 when no limit matched.
 	Limit, Remaining int64
 	// RetryAfter is the true wait in milliseconds: 0 when allowed, -1 for never.
 	RetryAfter int64
@@ -33,12 +33,12 @@ type Decision struct {
 	ResetAfter int64
 	// LimitID is empty when no limit matched.
 	LimitID string
-	// Policy is set where no bucket decided: no limit matched, a ban, or a
-	// missing dimension that its limit denies.
+	// Policy is set if no bucket decided: no limit matched, a ban, or a missing dimension
+	// that its limit denies.
 	Policy bool
 }
 
-// The commands that ask for a decision.
+// The commands for a decision.
 type command string
 
 const (
@@ -49,14 +49,14 @@ const (
 )
 
 const (
-	// repeatable is for how long an admitted check may be repeated, in microseconds.
+	// repeatable is how long an admitted check may be repeated, in microseconds.
 	repeatable = 10 * second
-	// minute is the TTL of a reservation or slot unless one is given, in milliseconds.
+	// minute is the default TTL of a reservation or slot, in milliseconds.
 	minute = 60_000
 )
 
-// New returns a model that decides by a limits file. The file is assumed to be
-// valid: an error is for what cannot be read at all.
+// New returns a model that decides by a limits file. The file is assumed to be valid: New
+// fails only if it cannot be parsed.
 func New(file []byte) (*Model, error) {
 	m := &Model{buckets: map[string]*entry{}, records: map[recordID]*record{}}
 	if err := m.SetLimits(file); err != nil {
@@ -65,11 +65,11 @@ func New(file []byte) (*Model, error) {
 	return m, nil
 }
 
-// SetLimits decides by another limits file from now on. Buckets of the same id,
-// by and algorithm carry over.
+// SetLimits replaces the limits file. Buckets of the same id, by and algorithm carry
+// over.
 //
-// Not documented: a limit that is removed and comes back, or whose algorithm is
-// changed and changed back, finds its old bucket again.
+// Not documented: a limit that is removed and comes back, or whose algorithm is changed
+// and changed back, has its old bucket again.
 func (m *Model) SetLimits(file []byte) error {
 	l, err := readLimits(file)
 	if err != nil {
@@ -79,8 +79,8 @@ func (m *Model) SetLimits(file []byte) error {
 	return nil
 }
 
-// Check decides a request and takes its cost. An admitted check with an ID may
-// be repeated for ten seconds.
+// Check decides a request and takes its cost. An admitted check with an ID may be
+// repeated for ten seconds.
 func (m *Model) Check(now int64, r Request) Decision {
 	return m.decide(now, r, check, repeatable)
 }
@@ -91,14 +91,14 @@ func (m *Model) Peek(now int64, r Request) Decision {
 	return m.decide(now, r, peek, 0)
 }
 
-// Reserve decides a request and takes its cost as an estimate, to be settled by
-// Commit or Cancel within the TTL.
+// Reserve decides a request and takes its cost as an estimate, to be settled by Commit or
+// Cancel within the TTL.
 func (m *Model) Reserve(now int64, r Request, ttlMS int64) Decision {
 	return m.decide(now, r, reserve, ttl(ttlMS))
 }
 
-// Acquire takes a slot of each limit of concurrency that the request meets, and
-// one unit of every other limit.
+// Acquire takes a slot of each limit of concurrency that applies to the request, and one
+// unit of every other limit.
 func (m *Model) Acquire(now int64, r Request, ttlMS int64) Decision {
 	r.Cost = 1
 	return m.decide(now, r, acquire, ttl(ttlMS))
@@ -112,11 +112,11 @@ func ttl(ms int64) int64 {
 	return ms * millisecond
 }
 
-// Reset forgets the buckets of a tenant's limit, or of all its limits when
-// limitID is empty. An empty tenant stands for a shared limit.
+// Reset removes the buckets of a tenant's limit, or of all its limits when limitID is
+// empty. An empty tenant means a shared limit.
 //
-// Not documented: the records of ids outlive it, and so do reservations. The
-// slots that were held are free, and nothing is held under their ids.
+// Not documented: the records of ids outlive it, and so do reservations. The slots that
+// were held are free, and nothing is held under their ids.
 func (m *Model) Reset(tenant, limitID string) {
 	for key, e := range m.buckets {
 		if e.tenant == tenant && (limitID == "" || e.limitID == limitID) {

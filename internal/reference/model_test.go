@@ -17,7 +17,7 @@ const (
 // start is 22:13:00 on 14 November 2023, UTC: the start of a minute.
 const start = 1_699_999_980 * sec
 
-// instant returns a time as the model has it.
+// instant returns a time in the model's unit.
 func instant(t *testing.T, text string) int64 {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
@@ -48,7 +48,7 @@ func setLimits(t *testing.T, m *reference.Model, file string) {
 	}
 }
 
-// cost is a request of acme that costs so much.
+// cost is a request of acme with a cost of units.
 func cost(units int64) reference.Request {
 	return reference.Request{Tenant: "acme", Cost: units}
 }
@@ -65,7 +65,7 @@ func denied(id string, limit, remaining, retry, reset int64) reference.Decision 
 	return reference.Decision{Limit: limit, Remaining: remaining, RetryAfter: retry, ResetAfter: reset, LimitID: id}
 }
 
-// unlimited is the answer where no limit matched.
+// unlimited is the decision if no limit matched.
 var unlimited = reference.Decision{Allowed: true, Limit: -1, Remaining: -1, Policy: true}
 
 func expect(t *testing.T, m *reference.Model, got, want reference.Decision) {
@@ -88,8 +88,8 @@ func TestTheSampleFileIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newModel(t, string(file))
-	// The README's first check. It is made 37.086 s into a minute, and a unit
-	// weighs until the end of the next one.
+	// The README's first check. It is made 37.086 s into a minute, and a unit weighs
+	// until the end of the next one.
 	r := reference.Request{Tenant: "acme", Op: "POST /v1/payments", IP: "203.0.113.7", Cost: 1}
 	expect(t, m, m.Check(start+37_086*ms, r), allowed("payments", 600, 599, 82_914))
 	r.IP = "192.0.2.9"

@@ -10,7 +10,7 @@ import (
 	_ "time/tzdata" // the same zones on every machine
 )
 
-// Spans of time in microseconds.
+// Durations in microseconds.
 const (
 	millisecond int64 = 1_000
 	second            = 1_000 * millisecond
@@ -25,15 +25,14 @@ var unitLengths = map[string]int64{
 
 // period is the PERIOD of a rate.
 type period struct {
-	// length is in microseconds, 0 for a period of the calendar.
+	// length is in microseconds, 0 for a calendar period.
 	length int64
 	// calendar is day or month.
 	calendar string
 	zone     *time.Location
 }
 
-// parseRate reads COUNT/PERIOD. The timezone is that of a period of the
-// calendar, and of no other.
+// parseRate parses COUNT/PERIOD. Only a calendar period has the timezone.
 func parseRate(rate, timezone string) (count int64, p period, err error) {
 	number, text, found := strings.Cut(rate, "/")
 	if !found {
@@ -73,9 +72,9 @@ func (p period) same(q period) bool {
 	return p.length == q.length && p.calendar == q.calendar && p.zone.String() == q.zone.String()
 }
 
-// window returns the window that an instant lies in: it begins at start, and end
-// is the first instant of the next one. Windows are aligned to the epoch, those
-// of the calendar to local midnight.
+// window returns the window that contains an instant: it begins at start, and end is the
+// first instant of the next one. Windows are aligned to the epoch, calendar windows to
+// local midnight.
 func (p period) window(now int64) (start, end int64) {
 	if p.calendar == "" {
 		start = now - now%p.length
@@ -88,8 +87,8 @@ func (p period) window(now int64) (start, end int64) {
 	return p.begin(year, month, day), p.begin(year, month, day+1)
 }
 
-// begin returns the first instant of a day in the zone. It is not always
-// midnight: some zones skip that hour when their clocks go forward.
+// begin returns the first instant of a day in the zone. It is not always midnight: some
+// zones skip that hour when their clocks go forward.
 func (p period) begin(year int, month time.Month, day int) int64 {
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 	first := midnight.Add(-26 * time.Hour).Unix()

@@ -2,11 +2,11 @@ package reference
 
 import "slices"
 
-// Refund gives a cost back to the tenant's own buckets that a check of the same
-// request would take it from. It returns 1, or 0 where there is no such bucket.
+// Refund returns a cost to the tenant's own buckets from which a check of the same
+// request would take it. It returns 1, or 0 if there is no such bucket.
 //
-// Not documented: a request that is refused without a bucket gets nothing back.
-// The buckets of shadows get theirs too.
+// Not documented: a request that is refused without a bucket gets no refund. The buckets
+// of shadows get theirs too.
 func (m *Model) Refund(now int64, r Request) int {
 	all := m.limits.resolve(r, false)
 	if slices.ContainsFunc(all, (*considered).refuses) {

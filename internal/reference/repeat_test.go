@@ -8,7 +8,7 @@ func TestARepeatedCheckIsChargedOnce(t *testing.T) {
 	expect(t, m, m.Check(start, named("a", 2)), first)
 	expect(t, m, m.Check(start, cost(1)), allowed("tenant", 10, 7, 18_000))
 	expect(t, m, m.Check(start+10*sec-1, named("a", 2)), first)
-	// 10 s refill 1 2/3 units, so 8 2/3 are there before, and 6 2/3 behind it.
+	// 10 s refill 1 2/3 units, so 8 2/3 are there before, and 6 2/3 after it.
 	expect(t, m, m.Check(start+10*sec, named("a", 2)), allowed("tenant", 10, 6, 20_000))
 }
 

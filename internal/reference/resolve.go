@@ -6,32 +6,33 @@ import (
 	"strings"
 )
 
-// considered is a limit of a request's tenant, or a shared one, and what becomes
-// of it for this request.
+// considered is a limit of a request's tenant, or a shared one, and its fate for this
+// request.
 type considered struct {
 	*limit
 	key string
-	// lacks is a dimension that the request has not, although the limit counts by it.
+	// lacks is a dimension by which the limit counts and which the request lacks.
 	lacks string
-	// fate says for a trace why the limit does not apply, and is empty otherwise.
+	// fate is the reason, for a trace, why the limit does not apply, and is empty
+	// otherwise.
 	fate string
-	// shadow is set where the limit is tried beside what decides.
+	// shadow is set if the limit is evaluated without effect on the decision.
 	shadow bool
 }
 
 // applies reports whether the limit applies, if only as a shadow.
 func (c *considered) applies() bool { return c.fate == "" }
 
-// enforced reports whether the limit applies and has a say.
+// enforced reports whether the limit applies and affects the decision.
 func (c *considered) enforced() bool { return c.applies() && !c.shadow }
 
-// refuses reports whether the limit refuses the request whatever its buckets hold.
+// refuses reports whether the limit refuses the request whatever its buckets contain.
 func (c *considered) refuses() bool {
 	return c.enforced() && (c.action == "deny" || c.action == "" && c.lacks != "" && c.missing == "deny")
 }
 
-// resolve returns what becomes of each limit for a request, in the order in
-// which limits bind. Limits of concurrency are for RL.ACQUIRE only.
+// resolve returns the fate of each limit for a request, in the order in which limits
+// bind. Limits of concurrency are for RL.ACQUIRE only.
 func (l *limits) resolve(r Request, slots bool) []*considered {
 	var all []*considered
 	for _, rule := range l.ofTenant(r.Tenant) {
@@ -45,10 +46,10 @@ func (l *limits) resolve(r Request, slots bool) []*considered {
 	return all
 }
 
-// passesOver returns why a limit is no candidate for a request.
+// passesOver returns why a limit is not a candidate for a request.
 //
-// Not documented: a limit that is off or passed over does not compete, so that a
-// less specific one of its group applies.
+// Not documented: a limit that is off or passed over does not compete, so that a less
+// specific one of its group applies.
 func (l *limits) passesOver(r Request, c *considered, slots bool) string {
 	if c.mode == "off" {
 		return "off"
@@ -68,11 +69,11 @@ func (l *limits) passesOver(r Request, c *considered, slots bool) string {
 	return ""
 }
 
-// compete leaves of each contest the most specific limit. Where that is a
-// shadow, the most specific one of the others decides in its place.
+// compete keeps the most specific limit of each contest. If that is a shadow, the most
+// specific one of the others decides instead.
 //
-// Not documented: a shadow that is less specific than an enforced limit of its
-// group is passed over.
+// Not documented: a shadow that is less specific than an enforced limit of its group is
+// passed over.
 func compete(all []*considered) {
 	contests := map[string][]*considered{}
 	for _, c := range all {
@@ -97,13 +98,12 @@ func compete(all []*considered) {
 	}
 }
 
-// contest names the limits that a limit competes with: those of its level and
+// contest identifies the limits with which a limit competes: those of its level and
 // group. Limits of concurrency compete only with each other.
 //
-// Not documented: a chain is a dimension of its own in a level, and the order of
-// by does not matter. A ban without by competes with no limit: it refuses
-// wherever its conditions are met. An action: allow passes its group of the level
-// and leaves the others.
+// Not documented: a chain is a dimension of its own in a level, and the order of by does
+// not matter. A ban without by competes with no limit: it refuses wherever its conditions
+// are met. An action: allow passes its group of the level and leaves the others.
 func (c *considered) contest() string {
 	if c.action == "deny" && len(c.by) == 0 {
 		return "ban " + c.id
@@ -122,7 +122,7 @@ func mostSpecific(contest []*considered) *considered {
 	return best
 }
 
-// specificity returns what makes a limit more specific, the most important first.
+// specificity returns the criteria of a limit's specificity, the most important first.
 func (l *limit) specificity() []int {
 	exact, length := 0, 0
 	for _, c := range l.when {
@@ -134,7 +134,7 @@ func (l *limit) specificity() []int {
 	return []int{int(l.rank), len(l.when), exact, length}
 }
 
-// replace takes out the limits that do not apply because another one does.
+// replace removes the limits that another one replaces.
 func replace(all []*considered) {
 	replaced := map[*considered]string{}
 	for _, c := range all {
@@ -149,8 +149,8 @@ func replace(all []*considered) {
 
 // replacing returns the id of a limit that applies and replaces another.
 //
-// Not documented: a replaced limit replaces nothing itself, and neither does a
-// shadow. The group of a replaced limit does not fall back to a less specific one.
+// Not documented: a replaced limit replaces nothing itself, and neither does a shadow.
+// The group of a replaced limit does not fall back to a less specific one.
 func replacing(c *considered, all []*considered, seen []*considered) string {
 	for _, by := range all {
 		if !by.enforced() || by.list != c.list || by == c || slices.Contains(seen, by) {

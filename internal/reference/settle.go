@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// recordID names the record of an admitted request. Each command has ids of its
-// own, and so has each tenant.
+// recordID identifies the record of an admitted request. Each command has ids of its own,
+// and so has each tenant.
 type recordID struct {
 	command    command
 	tenant, id string
 }
 
-// record is what is known of an admitted request by its id.
+// record is the record of an admitted request under its id.
 type record struct {
 	cost     int64
 	limits   []string
@@ -25,7 +25,7 @@ type record struct {
 	done  bool
 }
 
-// taken is what one bucket was charged with.
+// taken is the charge to one bucket.
 type taken struct {
 	key   string
 	limit *limit
@@ -33,7 +33,7 @@ type taken struct {
 	mark  mark
 }
 
-// The answers to what settles a request.
+// The replies to settlements.
 const (
 	unknown     = 0
 	done        = 1
@@ -46,7 +46,7 @@ func newRecord(now int64, r Request, ttl, holder int64, d Decision, buckets []*a
 	}
 }
 
-// charges names the buckets that have a say in a decision, and the units that it
+// charges returns the names of the buckets that affect a decision, with the units that it
 // takes from each.
 func charges(buckets []*asked) []string {
 	var all []string
@@ -58,20 +58,20 @@ func charges(buckets []*asked) []string {
 	return all
 }
 
-// repeats reports whether a request is the recorded one, made again: it has the
-// same id, the same cost and the same limits.
+// repeats reports whether a request is the recorded one, made again: it has the same id,
+// the same cost and the same limits.
 //
-// Not documented: limits are the same where they mean the same buckets, shared
-// ones included, even if a rate was changed. RL.RESERVE and RL.ACQUIRE may be
-// repeated until their TTL is up, and while their outcome is remembered. With
-// other limits or another cost the id names the new request, once that is
-// admitted, and the one before stays as it is until its time is up.
+// Not documented: limits are the same if they have the same buckets, shared ones
+// included, even if a rate was changed. RL.RESERVE and RL.ACQUIRE may be repeated until
+// their TTL is up, and while their outcome is recorded. With other limits or another cost
+// the id identifies the new request, once that is admitted, and the one before stays as
+// it is until its time is up.
 func (r *record) repeats(now int64, again Request, buckets []*asked) bool {
 	return r != nil && now < r.until && r.cost == again.Cost && slices.Equal(r.limits, charges(buckets))
 }
 
-// Commit settles a reservation to what was used in fact. It returns 1 when that
-// is done, 2 when it was done before, and 0 when there is nothing to settle.
+// Commit settles a reservation to the units actually used. It returns 1 when that is
+// done, 2 when it was done before, and 0 when there is nothing to settle.
 func (m *Model) Commit(now int64, tenant, id string, actual int64) int {
 	return m.settle(now, recordID{reserve, tenant, id}, func(t taken) int64 {
 		if t.limit.ownCost > 0 {
@@ -81,14 +81,14 @@ func (m *Model) Commit(now int64, tenant, id string, actual int64) int {
 	})
 }
 
-// Cancel settles a reservation to nothing: the request counts as never made. It
-// returns what Commit does.
+// Cancel settles a reservation to nothing: the request counts as never made. It returns
+// the same values as Commit.
 func (m *Model) Cancel(now int64, tenant, id string) int {
 	return m.settle(now, recordID{reserve, tenant, id}, func(t taken) int64 { return t.units })
 }
 
-// settle gives back the surplus of each of the tenant's own buckets, or takes
-// what is short. Shared buckets keep the estimate.
+// settle returns the surplus to each of the tenant's own buckets, or takes the shortfall.
+// Shared buckets keep the estimate.
 func (m *Model) settle(now int64, id recordID, surplus func(taken) int64) int {
 	r := m.records[id]
 	if answer, settled := r.settled(now); settled {
@@ -110,10 +110,10 @@ func (m *Model) settle(now int64, id recordID, surplus func(taken) int64) int {
 	return done
 }
 
-// settled returns the answer for a record of which there is nothing to settle.
+// settled returns the answer for a record without anything to settle.
 //
-// Not documented: a request that met no limit of its tenant is done however often
-// it is settled, and for as long as it is asked for.
+// Not documented: a request that matched no limit of its tenant is done however often it
+// is settled, and without a time limit.
 func (r *record) settled(now int64) (answer int, settled bool) {
 	switch {
 	case r == nil:
@@ -128,15 +128,15 @@ func (r *record) settled(now int64) (answer int, settled bool) {
 	return 0, false
 }
 
-// finish remembers that a record is settled.
+// finish marks a record as settled.
 //
-// Not documented: the outcome is remembered for one TTL from then on, not from
-// the end of the first.
+// Not documented: the outcome is recorded for one TTL from then on, not from the end of
+// the first.
 func (r *record) finish(now int64) {
 	r.done, r.until = true, now+r.ttl
 }
 
-// ofTenant returns what was taken from the tenant's own buckets.
+// ofTenant returns the charges to the tenant's own buckets.
 func (r *record) ofTenant() []taken {
 	return slices.DeleteFunc(slices.Clone(r.taken), func(t taken) bool { return !t.limit.ofTenant() })
 }
@@ -144,8 +144,8 @@ func (r *record) ofTenant() []taken {
 // ofTenant reports whether the buckets of the limit belong to one tenant each.
 func (l *limit) ofTenant() bool { return slices.Contains(l.by, "tenant") }
 
-// bucketOf returns the bucket that units were taken from. A bucket that was reset
-// since is as good as untouched.
+// bucketOf returns the bucket from which units were taken. A bucket that was reset since
+// counts as untouched.
 func (m *Model) bucketOf(now int64, tenant string, t taken) bucket {
 	e, found := m.buckets[t.key]
 	if !found {

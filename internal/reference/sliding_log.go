@@ -30,8 +30,8 @@ func (b *slidingLog) content(at int64) *big.Rat {
 
 // adopt keeps the units of the last period.
 //
-// Not documented: they count until they are a new period old, and the units that
-// were gone before the change stay gone.
+// Not documented: they count until they are a new period old, and the units that had
+// expired before the change stay expired.
 func (b *slidingLog) adopt(now int64, t terms) {
 	b.forget(now)
 	b.terms = t
@@ -59,13 +59,13 @@ func (b *slidingLog) giveBack(_, units int64, from mark) {
 
 // refund returns the latest units.
 //
-// Not documented: a log has no present window. The latest units are those that
-// would count for the longest.
+// Not documented: a log has no present window. The latest units are those that would
+// count for the longest.
 func (b *slidingLog) refund(_, units int64) {
 	b.remove(units, func(logged) bool { return true })
 }
 
-// remove takes the latest units out of the log that are of a kind.
+// remove removes the latest units that match from the log.
 func (b *slidingLog) remove(units int64, of func(logged) bool) {
 	for i := range slices.Backward(b.taken) {
 		if l := &b.taken[i]; of(*l) {

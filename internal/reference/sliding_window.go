@@ -2,8 +2,8 @@ package reference
 
 import "math/big"
 
-// slidingWindow counts the current window, and weighs the previous one by what
-// of it lies within the last period.
+// slidingWindow counts the current window, and weighs the previous one by the part of it
+// that lies within the last period.
 type slidingWindow struct {
 	terms terms
 	taken windowCounts
@@ -19,12 +19,11 @@ func (b *slidingWindow) content(at int64) *big.Rat {
 	return left
 }
 
-// weight returns what the units of a window weigh at an instant: all while it
-// runs, and less and less for one more period.
+// weight returns the weight of the units of a window at an instant: all while it runs,
+// and less and less for one more period.
 //
-// Not documented: after a change of the period the units of the window that ran
-// weigh nothing once it is over, and those of the window before it weigh nothing
-// at once.
+// Not documented: after a change of the period the units of the window that ran weigh
+// nothing once it is over, and those of the window before it weigh nothing at once.
 func (b *slidingWindow) weight(c windowCount, at int64) *big.Rat {
 	length := b.terms.period.length
 	over := at - c.end
@@ -39,7 +38,7 @@ func (b *slidingWindow) weight(c windowCount, at int64) *big.Rat {
 	}
 }
 
-// adopt keeps the units that count, as a fixed window does.
+// adopt keeps the counted units, as a fixed window does.
 func (b *slidingWindow) adopt(now int64, t terms) {
 	if !t.period.same(b.terms.period) {
 		b.taken.changePeriod(now)
@@ -55,8 +54,8 @@ func (b *slidingWindow) owe(now, units int64) {
 	b.take(now, min(units, room(b, now)))
 }
 
-// giveBack returns units while they weigh, and unless the period was changed. A
-// window that weighs nothing any more is left as it is: it makes no difference.
+// giveBack returns units while they have weight, and unless the period was changed. A
+// window without weight is left unchanged: it makes no difference.
 func (b *slidingWindow) giveBack(_, units int64, from mark) {
 	if from.era == b.taken.era {
 		b.taken.remove(units, from.start)

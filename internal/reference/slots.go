@@ -1,7 +1,7 @@
 package reference
 
-// Release gives the slots of a request back, and none of its units. It returns 1
-// when that is done, 2 when it was done before, and 0 when nothing is held.
+// Release returns the slots of a request, and none of its units. It returns 1 when that
+// is done, 2 when it was done before, and 0 when nothing is held.
 func (m *Model) Release(now int64, tenant, id string) int {
 	r := m.records[recordID{acquire, tenant, id}]
 	if answer, settled := r.settled(now); settled {
@@ -18,12 +18,11 @@ func (m *Model) Release(now int64, tenant, id string) int {
 	return done
 }
 
-// Renew holds the slots of a request for a TTL from now on, for as long as
-// before where it is 0. It returns 1 when that is done, and 0 when nothing is
-// held.
+// Renew holds the slots of a request for a TTL from now on, for as long as before if it
+// is 0. It returns 1 when that is done, and 0 when nothing is held.
 //
-// Not documented: the time may also become shorter, and nothing is held by a
-// request whose slots were released, so that the answer is 0 and not 2.
+// Not documented: the time may also become shorter, and a request whose slots were
+// released holds nothing, so that the answer is 0 and not 2.
 func (m *Model) Renew(now int64, tenant, id string, ttlMS int64) int {
 	r := m.records[recordID{acquire, tenant, id}]
 	switch answer, settled := r.settled(now); {

@@ -5,7 +5,7 @@ import "math/big"
 // tokenBucket starts full, holds its capacity and refills at its rate.
 type tokenBucket struct {
 	terms terms
-	// units are what it held at an instant: a debt where negative.
+	// units are the content at an instant: a debt if negative.
 	units *big.Rat
 	at    int64
 }
@@ -19,17 +19,17 @@ func (b *tokenBucket) content(at int64) *big.Rat {
 	return least(refilled, whole(b.terms.capacity))
 }
 
-// set writes what the bucket holds now, which is never above its burst.
+// set sets the present content, which is never above the burst.
 func (b *tokenBucket) set(now int64, units *big.Rat) {
 	b.units, b.at = least(units, whole(b.terms.capacity)), now
 }
 
-// adopt carries the content over, up to the new burst, and a debt up to one new
-// burst. A larger burst adds nothing at once.
+// adopt carries the content over, up to the new burst, and a debt up to one new burst. A
+// larger burst adds nothing at once.
 //
-// Not documented: a bucket that is full again is as good as untouched, and an
-// untouched bucket starts full, so it has the new burst at once. Otherwise it
-// would matter whether its key had expired already.
+// Not documented: a bucket that is full again counts as untouched, and an untouched
+// bucket starts full, so it has the new burst at once. Otherwise it would matter whether
+// its key had expired already.
 func (b *tokenBucket) adopt(now int64, t terms) {
 	held, full := b.content(now), whole(b.terms.capacity)
 	b.terms = t
@@ -58,7 +58,7 @@ func (b *tokenBucket) refund(now, units int64) {
 }
 
 func (b *tokenBucket) clone() bucket {
-	c := *b // no content is changed in place
+	c := *b // contents are immutable
 	return &c
 }
 

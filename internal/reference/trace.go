@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// account is how a decision came about.
+// account is the trace of a decision.
 type account struct {
 	now      int64
 	request  Request
@@ -16,8 +16,8 @@ type account struct {
 	decision Decision
 }
 
-// Trace returns, for people, how the last decision came about: each limit that
-// was considered, its bucket, what that held, and its verdict.
+// Trace returns a description of the last decision: each limit that was considered, its
+// bucket, the bucket's content, and its verdict.
 func (m *Model) Trace() string {
 	var t strings.Builder
 	last := m.last
@@ -32,7 +32,7 @@ func (m *Model) Trace() string {
 	return t.String()
 }
 
-// verdict returns what became of a limit.
+// verdict describes the fate of a limit.
 func (a *account) verdict(c *considered) string {
 	role := ""
 	if c.shadow {

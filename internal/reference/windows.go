@@ -2,15 +2,15 @@ package reference
 
 import "slices"
 
-// windowCount is what was taken in one window.
+// windowCount is the number of units taken in one window.
 type windowCount struct {
 	start, end, units int64
-	// era is the number of the period that the window is of.
+	// era is the number of the window's period.
 	era int
 }
 
-// windowCounts are what was taken in each window, the latest last. A change of
-// the period begins a new era.
+// windowCounts are the units taken in each window, the latest last. A change of the
+// period begins a new era.
 type windowCounts struct {
 	era    int
 	counts []windowCount
@@ -26,8 +26,8 @@ func (w *windowCounts) in(start int64) *windowCount {
 	return nil
 }
 
-// add takes units in the window of the period that now lies in. Windows that
-// count for nothing any more, in any algorithm, are dropped.
+// add takes units in the window of the period that contains now. Windows that count no
+// more, in any algorithm, are dropped.
 func (w *windowCounts) add(now, units int64, p period) mark {
 	w.counts = slices.DeleteFunc(w.counts, func(c windowCount) bool { return now >= c.end+(c.end-c.start) })
 	start, end := p.window(now)
@@ -40,18 +40,18 @@ func (w *windowCounts) add(now, units int64, p period) mark {
 	return mark{at: now, start: start, era: w.era}
 }
 
-// remove returns units to a window, which has never less than none taken.
+// remove returns units to a window, down to none taken.
 func (w *windowCounts) remove(units, start int64) {
 	if c := w.in(start); c != nil {
 		c.units = max(0, c.units-units)
 	}
 }
 
-// changePeriod begins a new era. Units of the windows that run at the time go on
-// counting until those windows end.
+// changePeriod begins a new era. Units of the windows that run at the time go on counting
+// until those windows end.
 //
-// Not documented: the units that are taken after the change count in windows of
-// the new period, beside those of the old window.
+// Not documented: the units that are taken after the change count in windows of the new
+// period, beside those of the old window.
 func (w *windowCounts) changePeriod(now int64) {
 	w.counts = slices.DeleteFunc(w.counts, func(c windowCount) bool { return c.end <= now })
 	w.era++

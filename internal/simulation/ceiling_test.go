@@ -1,5 +1,5 @@
 package simulation
 
-// ceiling is how many times too much may be admitted at most when whoever counts
-// the instances is wrong.
+// ceiling is the maximum factor of over-admission when the source of the number of
+// instances is wrong.
 const ceiling = 3

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCells plays what may happen to cells, holds it to what is promised, and the page and
-// its picture to what becomes of it.
+// TestCells runs all scenarios of cells, checks their guarantees, and compares the page
+// and its picture with the results.
 func TestCells(t *testing.T) {
 	out := table{headCells}
 	var picture cellsPicture
@@ -16,8 +16,8 @@ func TestCells(t *testing.T) {
 		s := &cellScenarios[i]
 		t.Run(s.name, func(t *testing.T) {
 			bucket, window := playCells(t, s, bucketLimit, pageSeed), playCells(t, s, windowLimit, pageSeed)
-			s.judge(t, bucket)
-			s.judge(t, window)
+			s.check(t, bucket)
+			s.check(t, window)
 			out.row(s.row(bucket, window)...)
 			picture.panel(s, bucket, window)
 			if *show {
@@ -29,7 +29,7 @@ func TestCells(t *testing.T) {
 	drawn(t, "cells.svg", picture.String())
 }
 
-// drawn holds a picture to what was worked out, or writes it.
+// drawn compares a picture with the results, or writes it.
 func drawn(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)

@@ -11,8 +11,8 @@ const (
 	plotColumns = 60
 )
 
-// mostTimes returns the most that was admitted of a limit in the ten seconds before any
-// instant from the one after begin to end.
+// mostTimes returns the maximum of times in the ten seconds before any instant from the
+// one after begin to end.
 func (r *cellsRun) mostTimes(begin, end int64) (most float64) {
 	for at := (begin/r.stride() + 1) * r.stride(); at <= end; at += r.stride() {
 		most = max(most, r.times(at))
@@ -20,7 +20,7 @@ func (r *cellsRun) mostTimes(begin, end int64) (most float64) {
 	return most
 }
 
-// plot draws for people how many times the limit is admitted, up to the bound.
+// plot draws, as text, how many times the limit is admitted, up to the bound.
 func (s *cellScenario) plot(r *cellsRun) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s, at most %.3f times the limit:\n", s.name, s.bound)
@@ -50,11 +50,11 @@ const (
 	plotLeft, plotTop       = 40, 30
 	pictureHead             = 34
 	pictureColumns          = 2
-	// dotTime is how much time one dot of a line stands for.
+	// dotTime is the time of one dot of a line.
 	dotTime = second
 )
 
-// cellsPicture draws all scenarios as SVG, which is all that there is to see.
+// cellsPicture draws all scenarios as SVG.
 type cellsPicture struct {
 	panels int
 	text   strings.Builder
@@ -86,7 +86,8 @@ func (p *cellsPicture) panel(s *cellScenario, bucket, window *cellsRun) {
 	p.text.WriteString("</g>\n")
 }
 
-// path draws how many times the limit is admitted: a window from its beginning to its end.
+// path draws how many times the limit is admitted: a window from its beginning to its
+// end.
 func (r *cellsRun) path(height func(float64) float64) string {
 	var path strings.Builder
 	step, command := max(dotTime, r.stride()), "M"
@@ -95,7 +96,7 @@ func (r *cellsRun) path(height func(float64) float64) string {
 		y := height(r.mostTimes(at, at+step))
 		if step > dotTime {
 			fmt.Fprintf(&path, "%s%.1f %.1fL%.1f %.1f", command, across(at), y, across(at+step), y)
-		} else if at >= cellSpan-step { // before, ten seconds are not over
+		} else if at >= cellSpan-step { // earlier, ten seconds have not passed
 			fmt.Fprintf(&path, "%s%.1f %.1f", command, across(at+step), y)
 		} else {
 			continue

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// troubleEnds is when everything is well again in a run of any seed, and anySeedEnds
-	// when it ends: a heartbeat, a look, a message and a window later at the latest.
+	// troubleEnds is when all faults are over in a run of any seed, and anySeedEnds when
+	// the run ends: later by at least a heartbeat, a look, a message and a window.
 	troubleEnds = 150 * second
 	anySeedEnds = troubleEnds + beatEvery + lookEvery + 5*second + 2*cellSpan + 3*second
 )
 
-// TestCellsOfAnySeed has cells of any weights come and go, be cut off and come back as a
-// seed says, under any algorithm. In no ten seconds they admit more than the sum of the
-// largest parts that each of them had in that time; and once all is well again, no more
+// TestCellsOfAnySeed makes cells of any weights join, leave, be cut off and come back at
+// random, under any algorithm. In no ten seconds they admit more than the sum of the
+// largest parts that each of them had in that time; and once all faults are over, no more
 // than the limit.
 func TestCellsOfAnySeed(t *testing.T) {
 	seed := storetest.Seed(t)
@@ -36,7 +36,7 @@ func TestCellsOfAnySeed(t *testing.T) {
 			}
 			r.add(troubleEnds, func() { r.mend() })
 			r.run(anySeedEnds)
-			r.judgeParts(t)
+			r.checkParts(t)
 			if o := r.overAdmission(); o.last > 1+r.slack() || o.last < 0.9 {
 				t.Errorf("once all was well again %.4f times the limit was admitted", o.last)
 			}
@@ -44,7 +44,7 @@ func TestCellsOfAnySeed(t *testing.T) {
 	}
 }
 
-// trouble has something happen to a cell, never a drain to the first.
+// trouble causes a random change or fault of a cell, never a drain of the first.
 func (r *cellsRun) trouble(random *rand.Rand) {
 	c := r.cells[random.IntN(len(r.cells))]
 	switch random.IntN(9) {
@@ -67,7 +67,7 @@ func (r *cellsRun) trouble(random *rand.Rand) {
 	}
 }
 
-// mend has all be well: who drains is asked no more, and all others are.
+// mend ends all faults: draining cells get no more requests, and all others do.
 func (r *cellsRun) mend() {
 	for _, c := range r.cells {
 		r.heal(c)
@@ -75,8 +75,8 @@ func (r *cellsRun) mend() {
 	}
 }
 
-// judgeParts holds all that was admitted to the parts of the cells.
-func (r *cellsRun) judgeParts(t *testing.T) {
+// checkParts compares all that was admitted with the parts of the cells.
+func (r *cellsRun) checkParts(t *testing.T) {
 	t.Helper()
 	stride := max(r.stride(), second/2)
 	for begin := int64(0); begin+cellSpan <= r.now; begin += stride {
@@ -96,7 +96,7 @@ func (r *cellsRun) judgeParts(t *testing.T) {
 	}
 }
 
-// TestPartsOfCells: what a cell should enforce is worked out here as people would.
+// TestPartsOfCells: the part that a cell should enforce is computed here independently.
 func TestPartsOfCells(t *testing.T) {
 	r := newCells(t, pageSeed, bucketLimit, []int64{1, 2, 5, 8})
 	first := r.cells[0]
@@ -107,18 +107,18 @@ func TestPartsOfCells(t *testing.T) {
 	r.change(first, drains(true))
 	r.cells[1].mute = true
 	r.run(given)
-	want := []float64{1 / 16.0, 2 / 16.0, 5 / 13.0, 8 / 13.0} // of all, or of those that share
+	want := []float64{1 / 16.0, 2 / 16.0, 5 / 13.0, 8 / 13.0} // of all, or of the active cells
 	if last := r.parts[len(r.parts)-1]; !slices.Equal(last, want) {
 		t.Errorf("parts of %v where the first drains and the second is not heard, want %v", last, want)
 	}
 	joined := r.join(4)
 	if part := joined.partOf(joined.proxies[0]); part != 0.2 {
-		t.Errorf("who joins has %v, want 0.2", part)
+		t.Errorf("the joining cell has %v, want 0.2", part)
 	}
 	r.forget(first)
 	r.look()
 	again := r.load(first.id, first.weight)
 	if part := first.partOf(&proxyOfCell{Catalog: again}); part != 0.05 {
-		t.Errorf("who was forgotten has %v, want 0.05", part)
+		t.Errorf("the forgotten cell has %v, want 0.05", part)
 	}
 }

@@ -8,42 +8,43 @@ import (
 )
 
 const (
-	// cellCount is how many cells of equal weight there are, and all the same for bounds.
+	// cellCount is the number of cells of equal weight, and all the same for bounds.
 	cellCount = 8
 	all       = float64(cellCount)
-	// happens is when it happens, in the middle of a second, of a window and of a look.
+	// happens is when the fault occurs, in the middle of a second, of a window and of a
+	// look.
 	happens = 21*second + second/2
-	// given is when a cell that is not heard of since then has been given up for sure:
+	// given is when a cell without a heartbeat since happens has been given up for sure:
 	// 30 s after its last heartbeat, and the look after that.
 	given = happens + 32*second
 )
 
-// cellScenario is something that happens to cells.
+// cellScenario is a change or fault of cells.
 type cellScenario struct {
 	name string
-	// bound is how many times the limit is admitted at most, by the rules that stand on
-	// the page.
+	// bound is the maximum of how many times the limit is admitted, by the rules on the
+	// page.
 	bound float64
-	// lasts says that it comes near the bound for at least ten seconds.
+	// lasts means that the run comes near the bound for at least ten seconds.
 	lasts bool
-	// after is how many times it is in the end.
+	// after is how many times the limit is admitted in the end.
 	after float64
-	// end is when the run ends, slowest how long a message may be on its way; 0 means what
-	// most have.
+	// end is when the run ends, slowest the maximum delay of a message; 0 means the
+	// default.
 	end, slowest int64
-	// weights are what the cells have as their --cell-weight, 1 each if nil.
+	// weights are the cells' --cell-weight, 1 each if nil.
 	weights []int64
-	// strangers have never been told of each other.
+	// strangers have never received the list of cells.
 	strangers bool
-	// before changes what is registered, before the cells are told of each other.
+	// before changes the registry, before the cells receive the list of cells.
 	before func(r *cellsRun)
 	begin  func(r *cellsRun)
 }
 
 var cellScenarios = slices.Concat(cellsThatCome, cellsThatDrain, cellsThatAreCutOff, cellsThatAreBack)
 
-// cellsThatCome do not know each other until they are named. Nor does anybody know the new
-// weight of another before it is told.
+// cellsThatCome do not count each other until the list names them. A new weight of a cell
+// has no effect on another before that receives it.
 var cellsThatCome = []cellScenario{
 	{name: "nothing", bound: 1, lasts: true, after: 1},
 	{name: "one joins", bound: 1 + 1/(all+1), after: 1, begin: func(r *cellsRun) {
@@ -71,7 +72,8 @@ var cellsThatCome = []cellScenario{
 	}},
 }
 
-// cellsThatDrain, if they are asked still, count in all: those that share, and each other.
+// cellsThatDrain, if they still get requests, count in all: the active cells, and each
+// other.
 var cellsThatDrain = []cellScenario{
 	{name: "one dies", bound: 1, lasts: true, after: 1, begin: func(r *cellsRun) {
 		r.add(happens, func() { r.cells[0].cut, r.cells[0].idle = true, true })
@@ -81,7 +83,8 @@ var cellsThatDrain = []cellScenario{
 		r.add(happens+20*second, func() { r.cells[0].idle = true })
 	}},
 	{name: "all but one drain, and are asked still", bound: 1 + (all-1)/all, lasts: true, after: 1 + (all-1)/all, begin: drainAllButOne},
-	// Who joins has half of it while the one that was alone has all, and the others drain.
+	// The joining cell has half of the limit while the one that was alone has all, and
+	// the others drain.
 	{name: "the same, and one joins again", bound: 1 + 1/2.0 + (all-2)/all, after: 1 + (all-2)/all, begin: func(r *cellsRun) {
 		drainAllButOne(r)
 		r.add(happens+40*second, func() { r.change(r.cells[0], drains(false)) })
@@ -109,8 +112,9 @@ var cellsThatAreCutOff = []cellScenario{
 	}},
 }
 
-// cellsThatAreBack, or hear all the time, are given up and count in all that are named. They
-// are given up, or share again, each at its own time: the first with a larger part of fewer.
+// cellsThatAreBack, or receive all messages, are given up and count in all cells of the
+// list. They are given up, or active again, each at its own time: the first with a larger
+// part of fewer.
 var cellsThatAreBack = []cellScenario{
 	{name: "one is cut off for 60 s", bound: 1 + 1/all, lasts: true, after: 1, begin: cutOffFor(1, 60*second)},
 	{name: "one weighs 1, its flag says 8; it is cut off for 60 s", bound: 1 + 1/all, lasts: true, after: 1, weights: firstOf(8), before: firstWeighs(1), begin: cutOffFor(1, 60*second)},
@@ -152,7 +156,7 @@ func firstWeighs(weight int64) func(*cellsRun) {
 
 func drains(draining bool) func(*limits.Cell) { return func(c *limits.Cell) { c.Draining = draining } }
 
-// drainAllButOne has the others be asked as before.
+// drainAllButOne drains the others, which get requests as before.
 func drainAllButOne(r *cellsRun) {
 	r.add(happens, func() {
 		for _, c := range r.cells[:cellCount-1] {
@@ -161,7 +165,7 @@ func drainAllButOne(r *cellsRun) {
 	})
 }
 
-// notHeard has the first cells not be heard any more, and be asked as before.
+// notHeard stops the heartbeats of the first cells, which get requests as before.
 func notHeard(cells int) func(*cellsRun) {
 	return func(r *cellsRun) {
 		r.add(happens, func() {
@@ -180,7 +184,7 @@ func harmonic(n int) (sum float64) {
 	return sum
 }
 
-// cutOff cuts the first cells off, which are asked as before.
+// cutOff cuts the first cells off, which get requests as before.
 func cutOff(cells int) func(*cellsRun) {
 	return func(r *cellsRun) {
 		r.add(happens, func() {

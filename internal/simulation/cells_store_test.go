@@ -5,7 +5,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// storeOfCell is where a cell keeps its buckets.
+// storeOfCell is the store of a cell's buckets.
 type storeOfCell struct {
 	*memory.Store
 	buffer *limit.Buffer
@@ -15,7 +15,7 @@ func newStoreOfCell() storeOfCell {
 	return storeOfCell{memory.New(memory.Options{Buckets: 100}), &limit.Buffer{}}
 }
 
-// takeAll takes all units that a limit has, and returns how many that were.
+// takeAll takes all units of a limit, and returns their number.
 func (s *storeOfCell) takeAll(set *limit.Set, now int64) (units int64) {
 	for cost := int64(1); cost > 0; {
 		s.buffer.Reset()

@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	// cellTick is how often one proxy of every cell asks for all that there is.
+	// cellTick is the interval at which one proxy of every cell takes all available
+	// units.
 	cellTick = 50_000
 	// beatEvery and beatLeast are those of a proxy and of the registry, and lookEvery is
-	// how often the control plane looks at the registry.
+	// the interval at which the control plane reads the registry.
 	beatEvery = 10 * second
 	beatLeast = 5 * second
 	lookEvery = 2 * second
-	// proxiesOfCell have one store, and are told of changes each by itself.
+	// proxiesOfCell share one store, and receive changes separately.
 	proxiesOfCell = 2
 )
 
@@ -38,25 +39,26 @@ const (
 	logLimit    = `{"id": "n", "by": ["tenant"], "rate": "1000/10s", "algorithm": "sliding_log"}`
 )
 
-// epochOfCells is when a run begins.
+// epochOfCells is the start of a run.
 var epochOfCells = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 
-// cellsRun is cells that share a limit, and the control plane that tells them so. It is
-// also the registry and the table of limits.
+// cellsRun is cells that share a limit, and the control plane that publishes the list of
+// cells. It is also the registry and the table of limits.
 type cellsRun struct {
 	schedule
 	tb       testing.TB
 	now      int64
 	epoch    time.Time
 	random   *rand.Rand
-	slowest  int64 // that a message is on its way
+	slowest  int64 // maximum delay of a message
 	file     []limits.Item
 	known    map[string]limits.RegisteredCell
-	set      limits.Item // says which cells there are
+	set      limits.Item // the list of cells
 	cells    []*simulatedCell
 	global   limit.Params
 	admitted []int64 // until each tick and in it
-	// parts are those that the buckets of the cells have of the limit, tick by tick.
+	// parts are the parts of the limit with which the cells' buckets were used, tick by
+	// tick.
 	parts [][]float64
 }
 
@@ -66,20 +68,20 @@ type simulatedCell struct {
 	weight  int64
 	store   storeOfCell
 	proxies []*proxyOfCell
-	cut     bool    // hears nothing from outside, and is not heard
-	mute    bool    // is not heard
-	idle    bool    // nobody asks it
-	stored  float64 // the part that its bucket was used with last
+	cut     bool    // receives nothing from outside, and its messages are lost
+	mute    bool    // its messages are lost
+	idle    bool    // gets no requests
+	stored  float64 // the part with which its bucket was used last
 }
 
-// proxyOfCell is what a proxy knows of the limits.
+// proxyOfCell is a proxy's state of the limits.
 type proxyOfCell struct {
 	*catalog.Catalog
-	version int64   // of the item that its part was worked out by
+	version int64   // of the item from which part was computed
 	part    float64 // of each limit
 }
 
-// newCells returns cells that share a limit and know of each other.
+// newCells returns cells that share a limit and have received the list of cells.
 func newCells(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRun {
 	tb.Helper()
 	r := newStrangers(tb, seed, rule, weights)
@@ -87,7 +89,7 @@ func newCells(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRu
 	return r
 }
 
-// introduce tells all cells of each other, and begins to look after them.
+// introduce sends the list of cells to all of them, and starts the control plane.
 func (r *cellsRun) introduce() {
 	r.look()
 	for _, c := range r.cells {
@@ -98,7 +100,7 @@ func (r *cellsRun) introduce() {
 	r.beginLooking(r.random.Int64N(lookEvery))
 }
 
-// newStrangers returns cells that nobody has told of each other.
+// newStrangers returns cells that have not received the list of cells.
 func newStrangers(tb testing.TB, seed uint64, rule string, weights []int64) *cellsRun {
 	tb.Helper()
 	r := &cellsRun{
@@ -117,9 +119,9 @@ func newStrangers(tb testing.TB, seed uint64, rule string, weights []int64) *cel
 	return r
 }
 
-// written returns an item as operators have written it.
+// written returns an item as operators write it.
 func written(key, body string) limits.Item {
-	return limits.Item{Key: key, Body: json.RawMessage(body), Version: 1, Actor: "somebody", At: epochOfCells}
+	return limits.Item{Key: key, Body: json.RawMessage(body), Version: 1, Actor: "operator", At: epochOfCells}
 }
 
 // load returns the limits of a new proxy.
@@ -146,7 +148,7 @@ func (r *cellsRun) load(cell string, weight int64) *catalog.Catalog {
 
 func (r *cellsRun) time() time.Time { return r.epoch.Add(time.Duration(r.now) * time.Microsecond) }
 
-// join has a cell start, which says so at once.
+// join starts a cell, which registers at once.
 func (r *cellsRun) join(weight int64) *simulatedCell {
 	c := &simulatedCell{id: fmt.Sprintf("cell-%02d", len(r.cells)+1), weight: weight, store: newStoreOfCell()}
 	for range proxiesOfCell {
@@ -157,13 +159,13 @@ func (r *cellsRun) join(weight int64) *simulatedCell {
 	return c
 }
 
-// beat has a proxy say that its cell is there, now and then from now on.
+// beat sends a heartbeat of a proxy's cell, and repeats it.
 func (r *cellsRun) beat(c *simulatedCell) {
 	r.register(c)
 	r.add(r.now+beatEvery/2+r.random.Int64N(beatEvery/2), func() { r.beat(c) })
 }
 
-// register says that a cell is there.
+// register registers a cell.
 func (r *cellsRun) register(c *simulatedCell) {
 	known, ok := r.known[c.id]
 	if !c.cut && !c.mute && (!ok || r.time().Sub(known.Beat) > beatLeast*time.Microsecond) {
@@ -175,7 +177,7 @@ func (r *cellsRun) register(c *simulatedCell) {
 	}
 }
 
-// change changes what is registered of a cell, as operators do.
+// change changes the registry's entry of a cell, as operators do.
 func (r *cellsRun) change(c *simulatedCell, change func(*limits.Cell)) {
 	if known, ok := r.known[c.id]; ok {
 		change(&known.Cell)
@@ -183,17 +185,17 @@ func (r *cellsRun) change(c *simulatedCell, change func(*limits.Cell)) {
 	}
 }
 
-// forget removes a cell from the registry, to which it comes again if it is heard.
+// forget removes a cell from the registry; its next heartbeat adds it again.
 func (r *cellsRun) forget(c *simulatedCell) { delete(r.known, c.id) }
 
-// heal connects a cell again: what it was not told waits for it.
+// heal connects a cell again, and sends it the present list of cells.
 func (r *cellsRun) heal(c *simulatedCell) {
 	c.cut, c.mute = false, false
-	r.tell(c)
+	r.sendCells(c)
 }
 
-// tell tells a cell's proxies which cells there are.
-func (r *cellsRun) tell(c *simulatedCell) {
+// sendCells sends the list of cells to a cell's proxies.
+func (r *cellsRun) sendCells(c *simulatedCell) {
 	it := r.set
 	for _, p := range c.proxies {
 		r.add(r.now+r.random.Int64N(r.slowest), func() {
@@ -212,7 +214,7 @@ func (r *cellsRun) beginLooking(at int64) {
 	})
 }
 
-// look has the control plane look at the registry.
+// look makes the control plane read the registry.
 func (r *cellsRun) look() {
 	plane := controlplane.Cells{Registry: r, Items: r, Log: slog.New(slog.DiscardHandler)}
 	if err := plane.Update(r.tb.Context(), r.time()); err != nil {
@@ -220,7 +222,7 @@ func (r *cellsRun) look() {
 	}
 }
 
-// Cells returns what is registered, see controlplane.Registry.
+// Cells returns the registered cells, see controlplane.Registry.
 func (r *cellsRun) Cells(context.Context) (cells []limits.RegisteredCell, err error) {
 	for _, id := range slices.Sorted(maps.Keys(r.known)) {
 		cells = append(cells, r.known[id])
@@ -228,25 +230,25 @@ func (r *cellsRun) Cells(context.Context) (cells []limits.RegisteredCell, err er
 	return cells, nil
 }
 
-// Get returns the only item that the control plane asks for, see controlplane.Items.
+// Get returns the only item that the control plane reads, see controlplane.Items.
 func (r *cellsRun) Get(context.Context, string) (limits.Item, bool, error) {
 	return r.set, r.set.Version > 0, nil
 }
 
-// Put writes it, and tells everybody.
+// Put writes it, and sends it to all cells.
 func (r *cellsRun) Put(_ context.Context, it limits.Item) (limits.Item, error) {
 	if it.Version != r.set.Version {
-		return it, errors.New("put item: somebody was faster")
+		return it, errors.New("put item: version conflict")
 	}
 	it.Version++
 	r.set = it
 	for _, c := range r.cells {
-		r.tell(c)
+		r.sendCells(c)
 	}
 	return it, nil
 }
 
-// run has all cells ask for all they get until an instant.
+// run makes all cells take all available units until an instant.
 func (r *cellsRun) run(end int64) {
 	for ; r.now < end; r.now += cellTick {
 		tick := r.now
@@ -263,7 +265,7 @@ func (r *cellsRun) run(end int64) {
 	}
 }
 
-// until returns what was admitted before an instant.
+// until returns the units admitted before an instant.
 func (r *cellsRun) until(at int64) int64 {
 	if at < cellTick {
 		return 0
@@ -271,8 +273,8 @@ func (r *cellsRun) until(at int64) int64 {
 	return r.admitted[at/cellTick-1]
 }
 
-// ask has one of a cell's proxies ask for all it gets, and returns how much that was, and
-// the largest part of the limit that the bucket may have had since it was asked before.
+// ask makes one of a cell's proxies take all available units. It returns their number,
+// and the largest part of the limit that the bucket may have had since the last call.
 func (r *cellsRun) ask(c *simulatedCell) (part float64, units int64) {
 	if c.idle {
 		return 0, 0
@@ -283,35 +285,37 @@ func (r *cellsRun) ask(c *simulatedCell) (part float64, units int64) {
 	return part, c.store.takeAll(asked.Set(), r.time().UnixMicro())
 }
 
-// partOf returns which part of the limit a proxy should enforce by what it was told.
+// partOf returns the part of the limit that a proxy should enforce by the list that it
+// received.
 func (c *simulatedCell) partOf(p *proxyOfCell) float64 {
-	if it, told := p.Cells(); told && it.Version != p.version {
-		p.version, p.part = it.Version, c.workOut(it.Body)
+	if it, ok := p.Cells(); ok && it.Version != p.version {
+		p.version, p.part = it.Version, c.computePart(it.Body)
 	}
 	return p.part
 }
 
-// workOut works it out as people would: who shares has its weight of theirs, and who does
-// not has its weight of all that are named and its own.
-func (c *simulatedCell) workOut(body json.RawMessage) float64 {
-	var said struct {
+// computePart computes the part independently: an active cell has its weight divided by that
+// of the active cells, and another has its weight divided by that of all listed cells and
+// its own.
+func (c *simulatedCell) computePart(body json.RawMessage) float64 {
+	var list struct {
 		Cells []struct {
 			ID             string
 			Weight         float64
 			Draining, Gone bool
 		}
 	}
-	if err := json.Unmarshal(body, &said); err != nil {
-		panic(err) // what the control plane has written
+	if err := json.Unmarshal(body, &list); err != nil {
+		panic(err) // the control plane has written it
 	}
 	own, sharing, named, shares := float64(c.weight), 0.0, float64(c.weight), false
-	for _, cell := range said.Cells {
+	for _, cell := range list.Cells {
 		has := !cell.Draining && !cell.Gone
 		if has {
 			sharing += cell.Weight
 		}
 		named += cell.Weight
-		if cell.ID == c.id { // and its weight is what is said here
+		if cell.ID == c.id { // the list's weight replaces the flag's
 			named -= own
 			own, shares = cell.Weight, has
 		}

@@ -7,17 +7,17 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// cellSpan is the time in which what cells admit is compared with what the limit admits.
+// cellSpan is the time for which the admitted units are compared with the limit.
 const cellSpan = 10 * second
 
-// times returns what was admitted in the ten seconds before an instant, as a part of what
-// the limit admits in that time.
+// times returns the units admitted in the ten seconds before an instant, as a multiple of
+// the units that the limit admits in that time.
 func (r *cellsRun) times(end int64) float64 {
 	return float64(r.until(end)-r.until(end-cellSpan)) / float64(r.global.Most(cellSpan))
 }
 
-// stride is how far the ten seconds move: windows are looked at from their beginning to
-// their end, since a limit admits twice as much in ten seconds that lie across two.
+// stride is the step by which the ten seconds move: windows are examined from beginning
+// to end, since a limit admits twice as much in ten seconds that lie across two.
 func (r *cellsRun) stride() int64 {
 	if r.global.Algorithm == limit.AlgorithmFixedWindow {
 		return cellSpan
@@ -25,9 +25,9 @@ func (r *cellsRun) stride() int64 {
 	return cellTick
 }
 
-// slack is what the parts of a limit may add up to more than that, as a part of it: they
-// are whole numbers, and each is rounded up by less than one, both of a bucket and of what
-// comes in each second.
+// slack is how much the parts of a limit may add up to beyond the limit, as a part of it:
+// they are whole numbers, and each is rounded up by less than one, both of a bucket and
+// of its refill in each second.
 func (r *cellsRun) slack() float64 {
 	perCell := int64(1)
 	if r.global.Algorithm == limit.AlgorithmTokenBucket {
@@ -36,10 +36,10 @@ func (r *cellsRun) slack() float64 {
 	return float64(perCell*int64(len(r.cells))) / float64(r.global.Most(cellSpan))
 }
 
-// overAdmission is what became of a limit that cells share.
+// overAdmission is the result of a run for the limit that cells share.
 type overAdmission struct {
 	most, last float64
-	above      int64 // the time in which it was more than the limit
+	above      int64 // the time above the limit
 }
 
 func (r *cellsRun) overAdmission() (o overAdmission) {
@@ -53,8 +53,8 @@ func (r *cellsRun) overAdmission() (o overAdmission) {
 	return o
 }
 
-// judge holds a run to what is promised.
-func (s *cellScenario) judge(t *testing.T, r *cellsRun) {
+// check checks the guarantees of a run.
+func (s *cellScenario) check(t *testing.T, r *cellsRun) {
 	t.Helper()
 	o, slack := r.overAdmission(), r.slack()
 	if o.most > s.bound+slack {
@@ -63,8 +63,8 @@ func (s *cellScenario) judge(t *testing.T, r *cellsRun) {
 	if o.last > s.after+slack || o.last < 0.98*s.after {
 		t.Errorf("in the end it is %.4f times the limit, want %.4f", o.last, s.after)
 	}
-	// A bound that nothing comes near to would say nothing. What is used of a window counts
-	// until its end, so that all parts add up that cells have in it.
+	// A bound far above all runs would prove nothing. Units taken of a window count until
+	// its end, so that all parts that the cells have in it add up.
 	if (s.lasts || r.global.Algorithm == limit.AlgorithmFixedWindow) && o.most < 0.9*s.bound {
 		t.Errorf("it was never more than %.4f times the limit, and the bound is %.4f", o.most, s.bound)
 	}

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// crowd is how many clients are denied in the same millisecond, and crowdRate
-	// how many of them a second there are units for.
+	// crowd is how many clients are denied in the same millisecond, and crowdRate for how
+	// many of them there are units each second.
 	crowd     = 10_000
 	crowdRate = "1000/s"
 	// crowdBurst makes the limit's full time as long as all of them need: turns are not
 	// later than that.
 	crowdBurst = "10000"
-	crowdFull  = 10 * time.Second // the least time in which all can be admitted
-	// backoffFirst and backoffMost bound the pauses of clients that wait as long as
-	// they think fit.
+	crowdFull  = 10 * time.Second // the minimum time in which all can be admitted
+	// backoffFirst and backoffMost bound the pauses of clients that ignore retry_after.
 	backoffFirst = 100 * time.Millisecond
 	backoffMost  = 30 * time.Second
 	// enough ends a run whose clients are never all admitted.
 	enough = time.Hour
 )
 
-// patience returns how long a client waits before its next request, in
-// microseconds: it has been denied so many times, and told to wait so many ms.
+// patience returns how long a client waits before its next request, in microseconds,
+// after denials denials and with the last retry_after in ms.
 type patience func(random *rand.Rand, denials int, retryAfter int64) int64
 
-// obedient clients come back when they are told to.
+// obedient clients wait for retry_after.
 func obedient(_ *rand.Rand, _ int, retryAfter int64) int64 { return retryAfter * 1000 }
 
 // doubling clients wait twice as long each time.
@@ -40,14 +39,14 @@ func doubling(_ *rand.Rand, denials int, _ int64) int64 {
 	return min(backoffFirst<<min(denials-1, 20), backoffMost).Microseconds()
 }
 
-// scattered clients wait any time up to that.
+// scattered clients wait a random time up to that.
 func scattered(random *rand.Rand, denials int, _ int64) int64 {
 	return 1 + random.Int64N(doubling(random, denials, 0))
 }
 
-// crowdResult is what became of the clients.
+// crowdResult is the result of a run of clients.
 type crowdResult struct {
-	first    histogram // their first retries
+	first    histogram // the clients' first retries
 	admitted int       // at the first retry
 	requests int       // from the first retry on
 	last     int64     // when the last of them was admitted, -1 if never
@@ -67,7 +66,8 @@ type crowdRun struct {
 	batch  limiter.Batch
 }
 
-// runCrowd has clients denied in the same millisecond, and lets them try again.
+// runCrowd denies the clients' requests in the same millisecond, and lets the clients
+// retry.
 func runCrowd(tb testing.TB, seed uint64, wait patience) crowdResult {
 	tb.Helper()
 	c := &crowdRun{random: rand.New(rand.NewPCG(seed, 1)), wait: wait, left: crowd, ends: [2]int64{enough.Microseconds(), 0}}
@@ -79,7 +79,7 @@ func runCrowd(tb testing.TB, seed uint64, wait patience) crowdResult {
 		Now:         func() time.Time { return epoch.Add(time.Duration(c.now) * time.Microsecond) },
 		RetryJitter: 3 * crowdFull, Random: jitter.Float64, DenyCacheSize: 100,
 	}, set)
-	c.ask(set.Limits[0].Params.Capacity) // somebody else was faster
+	c.ask(set.Limits[0].Params.Capacity) // another client's request, before those of the crowd
 	for client := range crowd {
 		c.now = int64(client * 500 / crowd) // within half a millisecond: nothing refills
 		if d := c.ask(1); d.Allowed {
@@ -99,7 +99,7 @@ func runCrowd(tb testing.TB, seed uint64, wait patience) crowdResult {
 	return c.result
 }
 
-// comeBack has a client ask again that was denied so many times.
+// comeBack schedules the retry of a client after denials denials.
 func (c *crowdRun) comeBack(denials int, retryAfter int64) {
 	c.add(c.now+c.wait(c.random, denials, retryAfter), func() {
 		c.result.requests++

@@ -5,52 +5,52 @@ import (
 	"testing"
 )
 
-// shareInBin is how many of the clients there are units for in 10 ms: as many as
-// should come back in each bin.
+// shareInBin is for how many of the clients there are units in 10 ms: as many as should
+// retry in each bin.
 const shareInBin = crowd * binTime / float64(crowdFull/1000)
 
 // crowds are clients that wait in different ways.
 var crowds = []clients{
-	{name: "retry_after", wait: obedient, judge: judgeObedient},
-	{name: "exponential backoff", wait: doubling, judge: judgeDoubling},
-	{name: "exponential backoff with full jitter", wait: scattered, judge: judgeScattered},
+	{name: "retry_after", wait: obedient, check: checkObedient},
+	{name: "exponential backoff", wait: doubling, check: checkDoubling},
+	{name: "exponential backoff with full jitter", wait: scattered, check: checkScattered},
 }
 
-// clients are a crowd that waits in its own way.
+// clients are a crowd with a way of waiting.
 type clients struct {
 	name  string
 	wait  patience
-	judge func(*testing.T, *crowdResult)
+	check func(*testing.T, *crowdResult)
 }
 
-// mostCrowded bounds how many times as many come in the fullest bin as there are units
-// for.
+// mostCrowded bounds the number of retries in the fullest bin, as a multiple of the units
+// in a bin.
 const mostCrowded = 3
 
-func judgeObedient(t *testing.T, r *crowdResult) {
+func checkObedient(t *testing.T, r *crowdResult) {
 	if most, _ := r.first.shape(); float64(most) > mostCrowded*shareInBin {
 		t.Errorf("%d first retries in 10 ms, and units for %.1f", most, shareInBin)
 	}
-	// No unit is left unused for want of somebody who asks for it.
+	// No unit is left unused for lack of requests.
 	if full := crowdFull.Microseconds(); r.last < full-second || r.last > full*101/100 {
 		t.Errorf("all were admitted after %s, want little more than %s", seconds(r.last), seconds(full))
 	}
 }
 
-// judgeDoubling asserts that those who wait alike come together, so that the bound of
-// the others is one.
-func judgeDoubling(t *testing.T, r *crowdResult) {
+// checkDoubling asserts that clients with equal waits retry together, so that the bound
+// of the others proves something.
+func checkDoubling(t *testing.T, r *crowdResult) {
 	if most, _ := r.first.shape(); float64(most) <= mostCrowded*shareInBin {
 		t.Errorf("only %d first retries in 10 ms", most)
 	}
-	if full := crowdFull.Microseconds(); r.last < full*5/4 { // units are left unused between two of their waves
+	if full := crowdFull.Microseconds(); r.last < full*5/4 { // units are unused between two of their waves
 		t.Errorf("all were admitted after %s", seconds(r.last))
 	}
 }
 
-// judgeScattered asserts the same of those who do not know how long to wait.
-func judgeScattered(t *testing.T, r *crowdResult) {
-	judgeDoubling(t, r)
+// checkScattered asserts the same of clients that ignore retry_after.
+func checkScattered(t *testing.T, r *crowdResult) {
+	checkDoubling(t, r)
 	if r.elapsed > 2*backoffFirst.Microseconds() {
 		t.Errorf("their first retries take %s", seconds(r.elapsed))
 	}

@@ -1,10 +1,9 @@
 package simulation
 
-// schedule holds what is still to happen, in the order of its time, and of its
-// coming where times are equal: so that a run can be repeated. It holds what the
-// simulated parties have begun and no more.
+// schedule holds the events to come, ordered by time, and by insertion for equal times,
+// so that a run can be repeated.
 type schedule struct {
-	heap  []event // none happens before the one in the middle of its index
+	heap  []event // none is earlier than the one at the middle of its index
 	count uint64
 }
 
@@ -17,7 +16,7 @@ type event struct {
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
-// add has something happen at an instant.
+// add schedules do at an instant.
 func (s *schedule) add(at int64, do func()) {
 	s.count++
 	s.heap = append(s.heap, event{at: at, order: s.count, do: do})
@@ -26,7 +25,7 @@ func (s *schedule) add(at int64, do func()) {
 	}
 }
 
-// next removes and returns what happens next, if anything does until then.
+// next removes and returns the next event, if there is one until then.
 func (s *schedule) next(until int64) (event, bool) {
 	if len(s.heap) == 0 || s.heap[0].at > until {
 		return event{}, false

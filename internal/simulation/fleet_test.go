@@ -16,37 +16,37 @@ import (
 )
 
 const (
-	// proxyCount is how many proxies share the limits.
+	// proxyCount is the number of proxies that share the limits.
 	proxyCount = 500
-	// step is how often the clock by which leases are handed back follows that of the
-	// fleet, and slower how many times it is slower: looking for leases that have ended,
+	// step is the interval at which the clock by which leases are returned follows that
+	// of the fleet, and slower how many times it is slower: looking for expired leases,
 	// ten times a second and proxy, would be most of the work.
 	step   = 5 * time.Millisecond
 	slower = 5
 )
 
-// fleet is many proxies in front of many shards. Its decisions happen one after the
-// other in its own time; only the limiters' goroutines, which hand leases back, wake
-// by the clock of the bubble that the test runs in, which follows.
+// fleet is many proxies in front of many shards. Its decisions happen one after the other
+// in its own time; only the limiters' goroutines, which return leases, wake by the clock
+// of the bubble in which the test runs, which follows.
 type fleet struct {
-	mu sync.Mutex // held while something happens
+	mu sync.Mutex // held during an event
 	schedule
-	now     int64        // microseconds since epoch
-	instant atomic.Int64 // the same for who does not hold mu
-	epoch   time.Time
-	random  *rand.Rand
-	set     *limit.Set
-	tenants []*tenant
-	shards  [shardCount]*shard
-	proxies []*proxy
-	flights []*flight
-	free    []*flight
-	runs    sync.WaitGroup
-	started int // proxies that were ever started
-	// counted is what the source of the number of instances says, and last what it
-	// said while the store answered.
+	now      int64        // microseconds since epoch
+	instant  atomic.Int64 // the same for goroutines that do not hold mu
+	epoch    time.Time
+	random   *rand.Rand
+	set      *limit.Set
+	tenants  []*tenant
+	shards   [shardCount]*shard
+	proxies  []*proxy
+	requests []*openRequest
+	free     []*openRequest
+	runs     sync.WaitGroup
+	started  int // number of proxies started so far
+	// counted is the number of instances of the source, and last the source's number
+	// while the store answered.
 	counted, last int
-	slowUntil     int64 // calls take long until then
+	slowUntil     int64 // calls are delayed until then
 	cost          int64 // of a request
 	report
 }
@@ -58,8 +58,8 @@ type proxy struct {
 	stop  context.CancelFunc
 }
 
-// flight is a request under way.
-type flight struct {
+// openRequest is a request that is not yet answered.
+type openRequest struct {
 	token  uint64
 	proxy  *proxy
 	tenant *tenant
@@ -80,7 +80,7 @@ func newFleet(tb testing.TB, seed uint64) *fleet {
 	return f
 }
 
-// start starts a proxy that knows nothing.
+// start starts a proxy without any state.
 func (f *fleet) start() *proxy {
 	p := &proxy{store: f.newStore()}
 	count := func() int { return instances.Bounded(f.counted, f.last, ceiling) }
@@ -91,7 +91,7 @@ func (f *fleet) start() *proxy {
 	}, f.set)
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	// No two of them wake at the same instant, so that their order is always the same.
+	// No two proxies wake at the same instant, so that their order is always the same.
 	offset := time.Duration(f.started%proxyCount)*100*time.Millisecond/proxyCount + time.Duration(f.started)
 	f.started++
 	f.runs.Go(func() {
@@ -101,13 +101,13 @@ func (f *fleet) start() *proxy {
 	return p
 }
 
-// kill ends a proxy at once: it hands nothing back, and its calls are forgotten.
+// kill ends a proxy at once: it returns no lease, and its calls are dropped.
 func (p *proxy) kill() {
 	p.store.gone = true
 	p.stop()
 }
 
-// run lets the fleet live, and ends it.
+// run runs the fleet until the end, and stops it.
 func (f *fleet) run() {
 	for f.now < f.end {
 		f.mu.Lock()
@@ -138,7 +138,7 @@ func (f *fleet) pass(now int64) {
 
 func (f *fleet) time() time.Time { return f.epoch.Add(time.Duration(f.now) * time.Microsecond) }
 
-// delay returns how much longer than usual a call travels.
+// delay returns the additional travel time of a call.
 func (f *fleet) delay() int64 {
 	if f.now >= f.slowUntil {
 		return 0
@@ -146,47 +146,47 @@ func (f *fleet) delay() int64 {
 	return f.random.Int64N(slowest)
 }
 
-// ask has a proxy decide a request of a tenant.
+// ask makes a proxy decide a request of a tenant.
 func (f *fleet) ask(p *proxy, t *tenant, cost int64) {
-	var fl *flight
+	var req *openRequest
 	if last := len(f.free) - 1; last >= 0 {
-		fl, f.free = f.free[last], f.free[:last]
+		req, f.free = f.free[last], f.free[:last]
 	} else {
-		fl = &flight{token: uint64(len(f.flights))}
-		f.flights = append(f.flights, fl)
+		req = &openRequest{token: uint64(len(f.requests))}
+		f.requests = append(f.requests, req)
 	}
-	fl.proxy, fl.tenant = p, t
-	fl.batch.Requests = append(fl.batch.Requests, limit.Request{Tenant: t.name, Cost: cost})
-	if p.gate.Start(&fl.batch, time.Time{}, f.answered, fl.token) {
-		f.finish(fl)
+	req.proxy, req.tenant = p, t
+	req.batch.Requests = append(req.batch.Requests, limit.Request{Tenant: t.name, Cost: cost})
+	if p.gate.Start(&req.batch, time.Time{}, f.answered, req.token) {
+		f.finish(req)
 	}
 }
 
-// answered ends a request whose call is answered, or was waited for long enough.
+// answered ends a request whose call is answered, or has reached its deadline.
 func (f *fleet) answered(token uint64) {
-	fl := f.flights[token]
-	if !fl.proxy.gate.Finish(&fl.batch) {
+	req := f.requests[token]
+	if !req.proxy.gate.Finish(&req.batch) {
 		panic("end: the only call of a request is final")
 	}
-	f.finish(fl)
+	f.finish(req)
 }
 
 // finish counts a decision.
-func (f *fleet) finish(fl *flight) {
-	d := &fl.batch.Decisions[0]
+func (f *fleet) finish(req *openRequest) {
+	d := &req.batch.Decisions[0]
 	at := f.now
 	if d.Source == limit.SourceStore {
-		at = fl.proxy.store.answered // the shard counts by its own time
+		at = req.proxy.store.answered // the shard counts by its own time
 	}
 	if d.Source == limit.SourceBackstop {
 		f.lastBackstop = f.now
 	}
-	fl.tenant.count(d, at, fl.batch.Requests[0].Cost)
-	fl.batch.Reset()
-	f.free = append(f.free, fl)
+	req.tenant.count(d, at, req.batch.Requests[0].Cost)
+	req.batch.Reset()
+	f.free = append(f.free, req)
 }
 
-// changed notes what a breaker does.
+// changed records a transition of a breaker.
 func (f *fleet) changed(s *store, shard int, t breaker.Transition) {
 	if s.gone || shard != hurt {
 		return

@@ -9,13 +9,13 @@ import (
 // binTime is the width of a bin of a histogram, in microseconds.
 const binTime = 10_000
 
-// histogram counts what happens in each bin of time.
+// histogram counts events in each bin of time.
 type histogram []int
 
-// add counts something that happens at an instant.
+// add counts an event at an instant.
 func (h *histogram) add(at int64) { h.addMany(at, 1) }
 
-// addMany counts n of it.
+// addMany counts n events.
 func (h *histogram) addMany(at int64, n int) {
 	bin := int(at / binTime)
 	for len(*h) <= bin {
@@ -24,14 +24,14 @@ func (h *histogram) addMany(at int64, n int) {
 	(*h)[bin] += n
 }
 
-// between returns how many there are in the bins from one instant to another.
+// between returns the count in the bins from one instant to another.
 func (h histogram) between(from, to int64) int {
 	clip := func(at int64) int64 { return min(max(at/binTime, 0), int64(len(h))) }
 	return h[clip(from):clip(to)].total()
 }
 
-// trim returns the bins from the first that is not empty to the last, and how many
-// there are before them.
+// trim returns the bins from the first that is not empty to the last, and the number of
+// bins before them.
 func (h histogram) trim() (spread histogram, before int) {
 	some := func(n int) bool { return n > 0 }
 	first := slices.IndexFunc(h, some)
@@ -68,8 +68,8 @@ const (
 	barWidth = 50
 )
 
-// bars draws the spread for people: each row is the fullest bin among some, since
-// that is what a server has to bear.
+// bars draws the spread as text: each row is the fullest bin of several, since that is
+// the load that a server has to bear.
 func (h histogram) bars() string {
 	spread, before := h.trim()
 	most, _ := h.shape()
@@ -83,5 +83,5 @@ func (h histogram) bars() string {
 	return text.String()
 }
 
-// seconds writes microseconds as people read them.
+// seconds formats microseconds as seconds.
 func seconds(micros int64) string { return fmt.Sprintf("%.2f s", float64(micros)/1e6) }

@@ -15,19 +15,19 @@ var (
 	show   = flag.Bool("show", false, "print them")
 )
 
-// pageSeed is that of the figures on the page.
+// pageSeed is the seed of the figures on the page.
 const pageSeed = 1
 
 func pageRandom(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(pageSeed, stream)) }
 
-// TestFleet plays all scenarios, holds them to what is promised, and the page to
-// them.
+// TestFleet runs all scenarios, checks their guarantees, and compares the page with the
+// results.
 func TestFleet(t *testing.T) {
 	figures(t, "fleet", fleetTable(t, pageSeed).String())
 }
 
-// TestProbes: breakers part by themselves that opened together, and would not without
-// their randomness. It holds the page to that.
+// TestProbes: breakers that opened together drift apart, and would not without their
+// randomness. It compares the page with the result.
 func TestProbes(t *testing.T) {
 	if most, _ := probeTogether(func() float64 { return 0 }).shape(); float64(most) <= mostProbes {
 		t.Errorf("without randomness only %d of %d probes in 10 ms", most, proxyCount)
@@ -40,21 +40,21 @@ func TestProbes(t *testing.T) {
 	figures(t, "probes", fmt.Sprintf("```\n%s```\n\n%d at most in 10 ms, %.1f in the mean.\n", probes.bars(), most, mean))
 }
 
-// TestClients holds clients that come back when they are told to what is promised,
-// and the page to what becomes of all.
+// TestClients checks the guarantees for clients that wait for retry_after, and compares
+// the page with the results of all.
 func TestClients(t *testing.T) {
 	out := table{headCrowd}
 	bars := ""
 	for _, c := range crowds {
 		r := runCrowd(t, pageSeed, c.wait)
-		c.judge(t, &r)
+		c.check(t, &r)
 		out.row(c.row(&r)...)
 		bars += fmt.Sprintf("\nFirst retries of clients with %s:\n\n```\n%s```\n", c.name, r.first.bars())
 	}
 	figures(t, "clients", out.String()+bars)
 }
 
-// figures holds a part of the page to what was worked out, or writes it there.
+// figures compares a part of the page with the results, or writes it there.
 func figures(t *testing.T, name, text string) {
 	t.Helper()
 	if *show {

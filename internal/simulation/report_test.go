@@ -1,7 +1,7 @@
 package simulation
 
-// report is what is noted of a run. Instants are microseconds since its start,
-// and breakers are those of the hurt shard.
+// report is the record of a run. Instants are microseconds since its start, and breakers
+// are those of the hurt shard.
 type report struct {
 	// broke is when the fault began, back when it was over, and end when the run
 	// ended.
@@ -12,7 +12,7 @@ type report struct {
 	lastBackstop     int64 // when the backstop decided last
 }
 
-// recovery returns when the hurt shard was probed once it was back.
+// recovery returns the probes of the hurt shard after it was back.
 func (r *report) recovery() histogram {
 	h := make(histogram, len(r.probes))
 	first := int(r.back / binTime)
@@ -20,7 +20,7 @@ func (r *report) recovery() histogram {
 	return h
 }
 
-// most returns the largest of what is said of some tenants.
+// most returns the maximum of say over the tenants for which whom is true.
 func (f *fleet) most(whom func(*tenant) bool, say func(*tenant) float64) float64 {
 	most := 0.0
 	for _, t := range f.tenants {

@@ -7,26 +7,27 @@ import (
 
 const (
 	second = 1_000_000 // in microseconds
-	// broke is when whatever happens begins: by then buckets are empty, and leases
-	// are in use.
+	// broke is the start of the fault: by then buckets are empty, and leases are in use.
 	broke = 3 * second
-	// slowest is how much longer a call may travel while the store is slow.
+	// slowest is the maximum of the additional travel time of a call while the store is
+	// slow.
 	slowest = 20_000
 )
 
-// scenario is something that happens to a fleet, at broke.
+// scenario is a fault of a fleet, at broke.
 type scenario struct {
 	name string
-	// outage is for how long the store is not well; the run goes on for 3 s then.
+	// outage is how long the store is faulty; the run goes on for 3 s after that.
 	outage int64
-	// all says that all shards are hurt, and not one.
+	// all means that all shards are hurt, and not one.
 	all bool
-	// cost of each request: the tight ask for twice their rate in units of it.
+	// cost is the cost of each request: tight tenants request twice their rate in units
+	// of it.
 	cost int64
 	// times is how many times the limit the backstops may admit together, because the
 	// source of the number of instances may be wrong.
 	times float64
-	// begin puts what happens into the schedule; nil where nothing does.
+	// begin schedules the fault; nil if there is none.
 	begin func(f *fleet, s *scenario)
 }
 

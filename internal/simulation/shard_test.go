@@ -2,18 +2,17 @@ package simulation
 
 import "github.com/limitgate/limitgate/limit"
 
-// health is how a shard answers.
+// health is the state of a shard.
 type health uint8
 
 const (
 	well   health = iota
-	dark          // calls reach it no more, and nothing comes back
-	killed        // nobody listens: calls are refused at once
+	dark          // calls do not reach it any more, and nothing comes back
+	killed        // no listener: calls are refused at once
 )
 
-// shard is a primary that is simulated, and its replica, which lags behind. Buckets
-// are decided by the maths of package limit. There are as many as the scenario has
-// tenants.
+// shard is a simulated primary, and its replica, which lags behind. Buckets are decided
+// by the maths of package limit. There are as many as the scenario has tenants.
 type shard struct {
 	health  health
 	buckets map[string]limit.State
@@ -27,12 +26,12 @@ type write struct {
 	was  limit.State
 }
 
-// lag is how much of what was written is lost when the replica takes over.
+// lag is the time before a takeover whose writes are lost.
 const lag = 50_000
 
 func newShard() *shard { return &shard{buckets: map[string]limit.State{}} }
 
-// take decides a check at now, and grants what it wishes for beyond that.
+// take decides a check at now, and grants the wanted lease units.
 func (s *shard) take(it *limit.Item, epoch, now int64) {
 	state := s.buckets[string(it.Name)]
 	was := state
@@ -49,7 +48,7 @@ func (s *shard) take(it *limit.Item, epoch, now int64) {
 	s.write(it, was, state, now)
 }
 
-// refund gives units back.
+// refund returns units.
 func (s *shard) refund(it *limit.Item, epoch, now int64) {
 	was := s.buckets[string(it.Name)]
 	s.write(it, was, limit.Refund(&it.Limit.Params, was, it.Cost, it.Window, epoch+now), now)
@@ -71,7 +70,7 @@ func itemOf(set *limit.Set, tenant string) limit.Item {
 	return b.Items[0]
 }
 
-// failOver has the replica take over for a primary that died at an instant.
+// failOver makes the replica take over for a primary that died at an instant.
 func (s *shard) failOver(died int64) {
 	for i := len(s.written) - 1; i >= 0 && s.written[i].at >= died-lag; i-- {
 		s.buckets[s.written[i].name] = s.written[i].was

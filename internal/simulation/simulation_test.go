@@ -8,16 +8,16 @@ import (
 	"github.com/limitgate/limitgate/internal/storetest"
 )
 
-// TestFleetOfAnySeed plays a scenario that its seed chooses: the page always has the
-// same.
+// TestFleetOfAnySeed runs a scenario that its seed chooses; the page always uses the same
+// seed.
 func TestFleetOfAnySeed(t *testing.T) {
 	seed := storetest.Seed(t)
 	s := &scenarios[seed%uint64(len(scenarios))]
 	t.Log(s.name)
-	s.judge(t, play(t, s, seed))
+	s.check(t, play(t, s, seed))
 }
 
-// fleetTable plays all scenarios, judges them and returns the table.
+// fleetTable runs all scenarios, checks them and returns the table.
 func fleetTable(t *testing.T, seed uint64) table {
 	t.Helper()
 	out := table{headFleet}
@@ -25,14 +25,14 @@ func fleetTable(t *testing.T, seed uint64) table {
 		s := &scenarios[i]
 		t.Run(s.name, func(t *testing.T) {
 			f := play(t, s, seed)
-			s.judge(t, f)
+			s.check(t, f)
 			out.row(s.row(f)...)
 		})
 	}
 	return out
 }
 
-// TestTheCountMatters: a ceiling that does not hold is seen.
+// TestTheCountMatters: a ceiling that does not hold is detected.
 func TestTheCountMatters(t *testing.T) {
 	if n := instances.Bounded(1, proxyCount, ceiling); n != 167 { // 166 would be a share of 3.01 times
 		t.Errorf("1 of %d counted: %d share, want 167", proxyCount, n)
@@ -42,7 +42,7 @@ func TestTheCountMatters(t *testing.T) {
 	}
 }
 
-// TestBurst: what is admitted beyond a rate in any span of time.
+// TestBurst: the units admitted beyond a rate in any span of time.
 func TestBurst(t *testing.T) {
 	tenant := &tenant{}
 	tenant.params.Count, tenant.params.Period, tenant.params.Capacity = 100, second, 10 // 1 in a bin
@@ -62,7 +62,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestFailOverLosesTheLastWrites: and no others.
+// TestFailOverLosesTheLastWrites: a failover loses the writes of the last lag and no
+// others.
 func TestFailOverLosesTheLastWrites(t *testing.T) {
 	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "10/366d"})
 	s := newShard()

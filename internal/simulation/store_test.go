@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// shardCount is how many primaries the slots are spread over.
+	// shardCount is the number of primaries over which the hash slots are spread.
 	shardCount = 40
-	// halfTrip is how long a call takes to a shard, or back, in microseconds.
+	// halfTrip is the travel time of a call to a shard, or back, in microseconds.
 	halfTrip = 250
-	// decisionTime is how long a decision may take, and ioTime how long a refund, in
+	// decisionTime is the maximum time of a decision, and ioTime that of a refund, in
 	// microseconds: the defaults of the proxy and of the store on Redis.
 	decisionTime = 5_000
 	ioTime       = 250_000
@@ -26,13 +26,13 @@ var (
 	errOverdue = errors.New("send call: no reply in time")
 )
 
-// store is one proxy's way to the shards. It asks and feeds its breakers as the
-// store on Redis does.
+// store is one proxy's store. It asks its breakers and reports to them as the store on
+// Redis does.
 type store struct {
 	fleet    *fleet
 	breakers [shardCount]*breaker.Breaker
 	gone     bool // its proxy is dead
-	// answered is when a shard made the decision that was told last.
+	// answered is when a shard made the last decision that was returned.
 	answered int64
 }
 
@@ -53,7 +53,7 @@ func shardOf(it *limit.Item) int { return shardOfSlot(it.HashSlot()) }
 
 func shardOfSlot(slot uint16) int { return int(slot) * shardCount / limit.NumHashSlots }
 
-// call is one check under way.
+// call is one pending check.
 type call struct {
 	store    *store
 	shard    int
@@ -61,7 +61,7 @@ type call struct {
 	items    []limit.Item // the caller's
 	deadline int64
 	decided  int64
-	left     bool // the caller waits no longer
+	left     bool // the caller does not wait any more
 	done     func(uint64)
 	token    uint64
 }
@@ -87,7 +87,7 @@ func (s *store) Start(_ limit.DecisionTime, items []limit.Item, calls []limit.Ca
 	return func() bool { return false }
 }
 
-// arrive has the shard decide a call, whether or not its caller still waits.
+// arrive decides a call at the shard, whether or not its caller still waits.
 func (c *call) arrive() {
 	f := c.store.fleet
 	if s := f.shards[c.shard]; s.health == well {
@@ -101,7 +101,7 @@ func (c *call) arrive() {
 	f.add(max(f.now, c.deadline), c.leave)
 }
 
-// reply brings the verdict to a caller who still waits.
+// reply delivers the verdict to a caller that still waits.
 func (c *call) reply() {
 	if c.store.gone {
 		return
@@ -123,8 +123,8 @@ func (c *call) leave() {
 	c.done(c.token)
 }
 
-// Refund gives back what leases held, shard by shard, see limiter.Store. It is called
-// by the limiters' own goroutines.
+// Refund returns the units of leases, shard by shard, see limiter.Store. It is called by
+// the limiters' own goroutines.
 func (s *store) Refund(_ limit.DecisionTime, items []limit.Item) {
 	f := s.fleet
 	f.mu.Lock()
@@ -140,7 +140,7 @@ func (s *store) Refund(_ limit.DecisionTime, items []limit.Item) {
 		if n != asked {
 			asked, allowed = n, s.breakers[n].Allow(f.time())
 			if allowed {
-				s.toldOfRefund(n)
+				s.recordRefund(n)
 			}
 		}
 		if allowed && f.shards[n].health == well {
@@ -149,8 +149,8 @@ func (s *store) Refund(_ limit.DecisionTime, items []limit.Item) {
 	}
 }
 
-// toldOfRefund tells the breaker what becomes of a refund.
-func (s *store) toldOfRefund(n int) {
+// recordRefund reports the result of a refund to the breaker.
+func (s *store) recordRefund(n int) {
 	f, b := s.fleet, s.breakers[n]
 	switch f.shards[n].health {
 	case well:
@@ -162,34 +162,34 @@ func (s *store) toldOfRefund(n int) {
 	}
 }
 
-// Flush has nothing to do: calls leave at once.
+// Flush has nothing to do: calls are sent at once.
 func (s *store) Flush() {}
 
-// Take is not for a simulation, in which nobody may wait.
+// Take panics: a simulation must not block.
 func (s *store) Take(limit.DecisionTime, []limit.Item, []limit.Call) {
 	panic("take: the fleet only begins")
 }
 
-// Peek is not asked for either.
+// Peek is not used either.
 func (s *store) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {
 	panic("peek: the fleet only begins")
 }
 
-// Reset forgets nothing.
+// Reset does nothing.
 func (s *store) Reset(context.Context, string, string) (int64, error) { return 0, nil }
 
 func (s *store) Forget(context.Context, string) (bool, error) { return false, nil }
 
-// Settle knows of nothing that is held: nobody in the simulation holds anything.
+// Settle finds nothing: the simulation has no reservations and no slots.
 func (s *store) Settle(limit.DecisionTime, *limit.Settlement) (limit.Outcome, []string) {
 	return limit.OutcomeUnknown, nil
 }
 
-// Saturated is false: the shards of the simulation have time for everybody.
+// Saturated is false: the simulated shards are never overloaded.
 func (s *store) Saturated(*limit.Item) bool { return false }
 
 // Pause is 0: no limit of the fleet fails closed.
 func (s *store) Pause(*limit.Item) time.Duration { return 0 }
 
-// Locate is for people.
+// Locate returns a constant.
 func (s *store) Locate(*limit.Item) string { return "simulation" }

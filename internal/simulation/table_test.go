@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// table is one of Markdown, whose columns are aligned for those who read it as
-// text. Its first row is the head.
+// table is a table in Markdown, whose columns are aligned for reading it as text. Its
+// first row is the head.
 type table [][]string
 
 func (t *table) row(cells ...string) { *t = append(*t, cells) }

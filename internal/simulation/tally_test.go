@@ -6,24 +6,24 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// kind is what a tenant asks of its limit.
+// kind is a tenant's load in relation to its limit.
 type kind uint8
 
 const (
-	tight  kind = iota // twice what there is
-	wide               // a part of it
-	leased             // twice what there is, which may be leased
+	tight  kind = iota // twice the limit
+	wide               // a part of the limit
+	leased             // twice the limit, with a lease
 )
 
-// tenant is one tenant of the fleet, and what became of its requests.
+// tenant is one tenant of the fleet, with the results of its requests.
 type tenant struct {
 	name   string
 	kind   kind
 	shard  int
-	rate   float64 // of its requests, a second
+	rate   float64 // requests a second
 	params limit.Params
-	// admitted are the units that were admitted, and local those of them that
-	// backstops did.
+	// admitted are the units that were admitted, and local those of them that backstops
+	// admitted.
 	admitted, local histogram
 	denied          int
 	sources         [limit.NumSources]int
@@ -50,12 +50,12 @@ func (t *tenant) may(micros int64) float64 {
 	return float64(t.params.Capacity) + t.perSecond()*float64(micros)/1e6
 }
 
-// overall returns what was admitted until the end, as a part of what the limit
+// overall returns the units admitted until the end, as a multiple of those that the limit
 // admits.
 func (t *tenant) overall(end int64) float64 { return float64(t.admitted.total()) / t.may(end) }
 
-// worst returns the same of that second which had the most, among those that ended
-// after an instant.
+// worst returns the same of the second with the most, among those that ended after an
+// instant.
 func (t *tenant) worst(after int64) float64 {
 	most := 0
 	for end := after / binTime; end <= int64(len(t.admitted)); end++ {
@@ -64,15 +64,14 @@ func (t *tenant) worst(after int64) float64 {
 	return float64(most) / t.may(second)
 }
 
-// pace returns what was admitted from one instant to another, as a part of what the
-// rate of the limit brings in that time.
+// pace returns the units admitted from one instant to another, as a multiple of the
+// refill of the limit in that time.
 func (t *tenant) pace(from, to int64) float64 {
 	return float64(t.admitted.between(from, to)) / (t.perSecond() * float64(to-from) / 1e6)
 }
 
-// burst returns how many units more than so many times its rate were admitted, in
-// that span of time in which it were the most: a token bucket of that rate, which
-// admits the same, holds so much.
+// burst returns the maximum, over all spans of time, of the units admitted beyond times
+// its rate: a token bucket of that rate which admits the same has this capacity.
 func (t *tenant) burst(admitted histogram, times float64) float64 {
 	level, most := 0.0, 0.0
 	for _, n := range admitted {
@@ -82,7 +81,7 @@ func (t *tenant) burst(admitted histogram, times float64) float64 {
 	return most
 }
 
-// exact returns what was admitted by the store, and from leases.
+// exact returns the units admitted by the store, and from leases.
 func (t *tenant) exact() histogram {
 	h := slices.Clone(t.admitted)
 	for bin, n := range t.local {

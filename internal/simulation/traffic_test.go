@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// hurt is the number of the shard that breaks, where only one does. Every proxy
-	// asks it once in pace, give or take a half of that: often enough that breakers
-	// notice. What the other shards are asked is spread over the proxies.
+	// hurt is the number of the shard that breaks, if only one does. Every proxy sends it
+	// a request once in pace, plus or minus a half of that: often enough that breakers
+	// notice. The requests to the other shards are spread over the proxies.
 	hurt = 0
 	pace = 62_500 * time.Microsecond
 )
 
-// plans are the limits of the fleet. Bursts are so large that each of 500 proxies has
-// a share which holds a request, and some units of what is leased.
+// plans are the limits of the fleet. Bursts are so large that each of 500 proxies has a
+// share that contains a request, and some leased units.
 const plans = `version: 1
 default_plan: wide
 plans:
@@ -34,7 +34,7 @@ plans:
 tenants:
 `
 
-// settle finds the tenants, some for each shard, and loads their limits.
+// settle creates the tenants, some for each shard, and loads their limits.
 func (f *fleet) settle(tb testing.TB) {
 	tb.Helper()
 	text := strings.Builder{}
@@ -71,12 +71,13 @@ func (f *fleet) settle(tb testing.TB) {
 	}
 }
 
-// leftOfLeased is what is left of a leased limit at the beginning: it is leased until
-// the fault, and some seconds later it is used up, so that units minted are seen.
+// leftOfLeased is the remaining content of a leased limit at the beginning: it is leased
+// until the fault, and used up some seconds later, so that units admitted twice are
+// visible.
 const leftOfLeased = 4500
 
-// beginTraffic begins all requests. Those with tight limits find nothing but the
-// rate: their bursts go at once.
+// beginTraffic starts all requests. Tenants with tight limits have only the rate: their
+// bursts are used up at once.
 func (f *fleet) beginTraffic() {
 	for i := range f.proxies {
 		f.steady(i)
@@ -94,20 +95,20 @@ func (f *fleet) beginTraffic() {
 	}
 }
 
-// steady has a proxy's clients ask the hurt shard in its pace. They ask another
-// proxy when theirs is dead.
+// steady sends requests of a proxy's clients to the hurt shard once in pace. They use
+// another proxy when theirs is dead.
 func (f *fleet) steady(home int) {
 	f.add(f.now+f.about(pace.Microseconds()), func() {
 		if f.proxies[home].store.gone {
 			home = f.living()
 		}
-		// In the rates of their tenants: 3200, 3200, 1600.
+		// In the proportion of the tenants' rates: 3200, 3200, 1600.
 		f.ask(f.proxies[home], f.tenants[f.random.IntN(5)/2], f.cost)
 		f.steady(home)
 	})
 }
 
-// scattered has a tenant ask in its rate, each time another proxy.
+// scattered sends requests of a tenant at its rate, each through another proxy.
 func (f *fleet) scattered(t *tenant) {
 	f.add(f.now+f.about(int64(1e6/t.rate)), func() {
 		f.ask(f.proxies[f.living()], t, f.cost)
@@ -115,7 +116,7 @@ func (f *fleet) scattered(t *tenant) {
 	})
 }
 
-// about draws a time that is in the mean what is given, and at most a half more.
+// about draws a time with the given mean, at most a half more.
 func (f *fleet) about(micros int64) int64 { return micros/2 + f.random.Int64N(micros+1) }
 
 // living draws a proxy that is alive.

@@ -9,23 +9,23 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// untilNormal bounds the time from the return of a shard until all breakers are
-// closed, in microseconds: a probe that left just before fails at its deadline, a
-// refund only when its connection is given up; the pause follows, and up to one and a
-// half paces until somebody asks.
+// untilNormal bounds the time from the return of a shard until all breakers are closed,
+// in microseconds: a probe that was sent just before fails at its deadline, a refund only
+// when its connection is given up; the pause follows, and up to one and a half paces
+// until the next request.
 const untilNormal = ioTime + decisionTime + int64(breaker.DefaultCooldown/time.Microsecond)*6/5 + int64(pace/time.Microsecond)*3/2 + 4*halfTrip
 
-// hurts reports whether a tenant lives where something happens.
+// hurts reports whether a tenant's shard is affected by the fault.
 func (s *scenario) hurts(t *tenant) bool { return s.begin != nil && (s.all || t.shard == hurt) }
 
-// judge holds a run to what is promised.
-func (s *scenario) judge(t *testing.T, f *fleet) {
+// check checks the guarantees of a run.
+func (s *scenario) check(t *testing.T, f *fleet) {
 	t.Helper()
 	for _, tenant := range f.tenants {
 		if s.hurts(tenant) {
-			s.judgeHurt(t, f, tenant)
+			s.checkHurt(t, f, tenant)
 		} else {
-			judgeSpared(t, f, tenant)
+			checkSpared(t, f, tenant)
 		}
 		if tenant.kind == wide && tenant.denied > 0 {
 			t.Errorf("%s has more than it asks for, and was denied %d times", tenant.name, tenant.denied)
@@ -48,15 +48,16 @@ func (s *scenario) judge(t *testing.T, f *fleet) {
 	}
 }
 
-// judgeHurt holds a tenant of a hurt shard to its limit: what the store admitted, by
-// itself; what the backstops did, as often as the count may be wrong; and together to
-// the ceiling.
-func (s *scenario) judgeHurt(t *testing.T, f *fleet, tenant *tenant) {
+// checkHurt compares a tenant of a hurt shard with its limit: the units that the store
+// admitted, alone; those of the backstops, times the possible error of the count; and
+// both together with the ceiling.
+func (s *scenario) checkHurt(t *testing.T, f *fleet, tenant *tenant) {
 	t.Helper()
 	capacity := float64(tenant.params.Capacity)
-	// What the primary wrote last is admitted once more, with what leases took then:
-	// two units for each check. Beyond that a lease adds nothing: the bucket is never
-	// nearly full, so that it does not lose for what is held elsewhere.
+	// The units of the last writes of the primary are admitted once more, with those that
+	// leases took then: two units for each check. Beyond that a lease adds nothing: the
+	// bucket is never nearly full, so that no refill is lost while units are held
+	// elsewhere.
 	slack := 3 * float64(tenant.admitted.between(f.broke-lag, f.broke))
 	if n := tenant.burst(tenant.exact(), 1); n > capacity+slack {
 		t.Errorf("%s: the store admitted a burst of %.0f, the limit is %.0f and %.0f may be lost", tenant.name, n, capacity, slack)
@@ -65,14 +66,14 @@ func (s *scenario) judgeHurt(t *testing.T, f *fleet, tenant *tenant) {
 	if n := tenant.burst(tenant.local, times); n > times*capacity {
 		t.Errorf("%s: the backstops admitted a burst of %.0f, beyond %v times a limit of %.0f", tenant.name, n, times, capacity)
 	}
-	// While the backstops decide, the store's own buckets fill again: both count.
+	// While the backstops decide, the store's own buckets refill: both count.
 	if n := max(tenant.overall(f.end), tenant.worst(f.broke)); n > min(1+times, ceiling+1) {
 		t.Errorf("%s: %.2f times the limit was admitted", tenant.name, n)
 	}
 }
 
-// judgeSpared holds a tenant of any other shard to what it gets without a fault.
-func judgeSpared(t *testing.T, f *fleet, tenant *tenant) {
+// checkSpared compares a tenant of any other shard with its result without a fault.
+func checkSpared(t *testing.T, f *fleet, tenant *tenant) {
 	t.Helper()
 	if n := tenant.sources[limit.SourceBackstop]; n > 0 {
 		t.Errorf("%s: %d decisions by the backstop, on a shard that is well", tenant.name, n)

@@ -18,8 +18,8 @@ func decideAll(l *limiter.Limiter, requests ...limit.Request) []limit.Decision {
 	return b.Decisions
 }
 
-// mixedAlgorithms checks that calls of several algorithms which the store decides together
-// are decided as if each were alone: nothing of one call reaches the next.
+// mixedAlgorithms checks that calls of several algorithms that the store decides together
+// are decided independently: no call affects the next.
 func mixedAlgorithms(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "bucket", By: []string{"tenant"}, Rate: "1000/h"},
@@ -47,8 +47,8 @@ func mixedAlgorithms(t *testing.T, store limiter.Store) {
 	}
 }
 
-// creditAboveMaxCost checks that a refund of more than a request may cost gives back that
-// much, and no more.
+// creditAboveMaxCost checks that a refund larger than the maximum cost of a request
+// returns exactly that number of units.
 func creditAboveMaxCost(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		spec.MaxCost = "5"
@@ -69,8 +69,8 @@ func creditAboveMaxCost(t *testing.T, store limiter.Store) {
 	}
 }
 
-// deniedTwice checks that a request which is made twice at once under one ID, and denied
-// both times by another slot, takes nothing.
+// deniedTwice checks that a request that is made twice at once under one ID, and denied
+// both times in another hash slot, takes nothing.
 func deniedTwice(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "tenant", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "fixed_window"},
@@ -102,8 +102,8 @@ func deniedTwice(t *testing.T, store limiter.Store) {
 	}
 }
 
-// loweredDebt checks that a debt under a large limit is one that the small limit can owe
-// which takes its place.
+// loweredDebt checks that a debt under a large limit is reduced to the maximum debt of
+// the small limit that replaces it.
 func loweredDebt(t *testing.T, store limiter.Store) {
 	for _, algorithm := range []string{"token_bucket", "sliding_window", "fixed_window"} {
 		l := newLimiter(t, store, Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1000000/m", Algorithm: algorithm}))
@@ -125,8 +125,8 @@ func loweredDebt(t *testing.T, store limiter.Store) {
 	}
 }
 
-// longNames checks that a request with many buckets of the longest names is settled as any
-// other, and that no other call suffers.
+// longNames checks that a request with many buckets of the longest names is settled like
+// any other, and that no other call is affected.
 func longNames(t *testing.T, store limiter.Store) {
 	var by []string
 	req := limit.Request{Tenant: strings.Repeat("{", 200) + "long", Op: "op", Cost: 3, ID: "x", Hold: limit.HoldReservation, HoldFor: time.Minute}
@@ -155,8 +155,8 @@ func longNames(t *testing.T, store limiter.Store) {
 	}
 }
 
-// shortSlot checks that a request whose slot has ended before another one denied it gives
-// back what else it took.
+// shortSlot checks that a request whose slot has expired before another hash slot denied
+// it returns the other units that it took.
 func shortSlot(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "slots", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "100"},

@@ -9,18 +9,18 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// SerialOrder has connections ask the store the same few buckets at the same
-// time, with different costs and limits, and searches for an order of all checks
-// in which deciding one by one gives every answer: admitted or not, units left
-// and wait. However a store puts checks together, there must be one; also where
-// the proxy remembers refusals.
+// SerialOrder sends concurrent checks of the same few buckets, with different costs and
+// limits, on several connections. It searches for an order of all checks in which
+// deciding one after the other gives every answer: admitted or not, units left and wait.
+// However a store batches checks, there must be such an order; also if the proxy has a
+// deny cache.
 func SerialOrder(t *testing.T, store limiter.Store, seed uint64, histories int) {
 	t.Helper()
 	serialOrder(t, store, newDraw(t, seed), histories)
 }
 
-// SerialOrderWithoutIDs is SerialOrder for checks without ids. One with an id travels in
-// a command of its own: where a node forgets the script between two commands of a batch,
+// SerialOrderWithoutIDs is SerialOrder for checks without ids. A check with an id is sent
+// in a command of its own: if a node forgets the script between two commands of a batch,
 // the first of them is decided last.
 func SerialOrderWithoutIDs(t *testing.T, store limiter.Store, seed uint64, histories int) {
 	t.Helper()
@@ -57,7 +57,7 @@ func serialOrder(t *testing.T, store limiter.Store, d *draw, histories int) {
 	t.Logf("%d histories of %d checks, %d of them denied, %d without asking", histories, checks, denied, remembered)
 }
 
-// bySlot returns the answers of each slot.
+// bySlot returns the answers of each hash slot.
 func bySlot(answers []answer) map[string][]answer {
 	slots := map[string][]answer{}
 	for _, a := range answers {
@@ -69,11 +69,11 @@ func bySlot(answers []answer) map[string][]answer {
 	return slots
 }
 
-// ManySlots has connections ask for requests that need several slots at the
-// same time. A request that is denied in one of them may hold units of another
-// for a moment, for which others may be denied. But never is more admitted than
-// there is, every denial has its cause in what was held or admitted by then, and
-// once nothing is asked any more the buckets have lost what was admitted.
+// ManySlots sends concurrent requests that need several hash slots. A request that is
+// denied in one of them may hold units of another for a short time, for which others may
+// be denied. But never is more admitted than the limits, every denial is explained by the
+// units held or admitted by then, and after the last request the buckets have lost
+// exactly the admitted units.
 func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
 	d := newDraw(t, seed)
 	l := newLimiter(t, store, nil)
@@ -101,7 +101,7 @@ func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
 			checkLeft(t, l, a.req, left)
 		}
 		for _, a := range differing(answers) {
-			a.req.ID = "" // that was answered
+			a.req.ID = "" // the one before was answered
 			takeRest(t, l, a, left)
 		}
 		if t.Failed() {
@@ -111,7 +111,7 @@ func ManySlots(t *testing.T, store limiter.Store, seed uint64, histories int) {
 	t.Logf("%d histories: %d requests admitted, %d denied", histories, admitted, denied)
 }
 
-// leftIn returns what the admitted answers leave in each bucket.
+// leftIn returns the units that the admitted answers leave in each bucket.
 func leftIn(answers []answer) map[string]int64 {
 	left := map[string]int64{}
 	for i := range answers {
@@ -129,9 +129,9 @@ func leftIn(answers []answer) map[string]int64 {
 	return left
 }
 
-// unexplained returns in which bucket answer i was denied although it had room:
-// whatever began before i's pipeline ended may have been admitted by then, and
-// what did not end before it began may have been held, even if it was denied.
+// unexplained returns the bucket in which answer i was denied although it had room: a
+// request that began before i's pipeline ended may have been admitted by then, and a
+// request that did not end before it began may have held units, even if it was denied.
 func unexplained(answers []answer, i int) string {
 	a := &answers[i]
 	for j := range a.items {
@@ -154,10 +154,10 @@ func unexplained(answers []answer, i int) string {
 	return ""
 }
 
-// checkLeft checks what is left in the buckets of a request.
+// checkLeft checks the remaining units of the buckets of a request.
 func checkLeft(t *testing.T, l *limiter.Limiter, req limit.Request, left map[string]int64) {
 	t.Helper()
-	req.ID = "" // that was answered
+	req.ID = "" // the one before was answered
 	req.Cost = 1
 	var b limiter.Batch
 	b.Requests = append(b.Requests, req)
@@ -173,7 +173,7 @@ func checkLeft(t *testing.T, l *limiter.Limiter, req limit.Request, left map[str
 	}
 }
 
-// differing returns one answer for each set of buckets that there is.
+// differing returns one answer for each set of buckets.
 func differing(answers []answer) []*answer {
 	var out []*answer
 	seen := map[string]bool{}
@@ -190,8 +190,8 @@ func differing(answers []answer) []*answer {
 	return out
 }
 
-// takeRest takes what all buckets of a request have left, and then one unit
-// more. It keeps left up to date.
+// takeRest takes all remaining units of all buckets of a request, and then one more. It
+// keeps left up to date.
 func takeRest(t *testing.T, l *limiter.Limiter, a *answer, left map[string]int64) {
 	t.Helper()
 	req := a.req

@@ -8,8 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// credit checks that units given back can be taken again, never more than a bucket
-// holds, and that buckets which tenants share get none.
+// credit checks that refunded units can be taken again, never more than a bucket's
+// capacity, and that buckets that tenants share get none.
 func credit(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		shared := Spec{ID: "shared", By: []string{"op"}, Rate: "1000/366d", Algorithm: "fixed_window"}

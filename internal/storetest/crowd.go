@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// crowdSize is how many goroutines Crowd asks with, each for two units.
+	// crowdSize is the number of goroutines of Crowd, each with requests for two units.
 	crowdSize = 200
-	// crowdUnits is how many units there are.
+	// crowdUnits is the number of available units.
 	crowdUnits = 150
 )
 
-// Crowd lets many goroutines at buckets that have less than they want: exactly
-// what there is gets admitted, all or nothing over two levels, and everybody who
-// is denied is told how long to wait.
+// Crowd runs many goroutines on buckets with too few units for all of them: exactly the
+// available units are admitted, all or nothing over two levels, and every denied request
+// gets a wait.
 func Crowd(t *testing.T, store limiter.Store) {
 	roomy := Spec{ID: "roomy", By: []string{"tenant"}, Rate: "1000/366d", Algorithm: "fixed_window"}
 	narrow := Spec{ID: "narrow", By: []string{"tenant", "op"}, Rate: "100/366d", Algorithm: "sliding_window"}
@@ -31,12 +31,12 @@ func Crowd(t *testing.T, store limiter.Store) {
 	} {
 		tenant := fmt.Sprintf("%s-%d-", Fresh(t), i)
 		crowd(t, store, tenant+"alone", spec)
-		// Half of them want one op, half another, each of which has 100 units.
+		// Half of the requests have one op, half another, each of which has 100 units.
 		crowd(t, store, tenant+"levels", roomy, spec, narrow)
 	}
 }
 
-// crowd has everybody ask at once.
+// crowd sends all requests at once.
 func crowd(t *testing.T, store limiter.Store, tenant string, specs ...Spec) {
 	t.Helper()
 	l := newLimiter(t, store, Compile(t, specs...))
@@ -63,7 +63,7 @@ func crowd(t *testing.T, store limiter.Store, tenant string, specs ...Spec) {
 	judgeCrowd(t, l, slices.Concat(told...), began)
 }
 
-// judgeCrowd checks what a crowd was told that began to ask at an instant.
+// judgeCrowd checks the answers of a crowd that began at an instant.
 func judgeCrowd(t *testing.T, l *limiter.Limiter, told []answer, began time.Time) {
 	t.Helper()
 	slack := time.Since(began).Milliseconds() + 2
@@ -88,8 +88,8 @@ func judgeCrowd(t *testing.T, l *limiter.Limiter, told []answer, began time.Time
 	checkLeft(t, l, told[1].req, left)
 }
 
-// verdictAt returns what an item's bucket says that holds what the item says is
-// left.
+// verdictAt returns the verdict of an item's bucket with the units left that the item
+// has.
 func verdictAt(it *limit.Item, now time.Time) limit.Verdict {
 	w := Twin{}
 	items := []limit.Item{*it}

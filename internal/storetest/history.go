@@ -14,29 +14,29 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// history is what several connections ask at the same time, each of them one
-// pipeline of requests after the other.
+// history is the concurrent requests of several connections, each with one pipeline after
+// the other.
 type history struct {
 	specs []Spec
 	conns [][][]limit.Request
-	parts bool // every other connection asks with Begin and End
+	parts bool // every other connection uses Start and Finish
 }
 
-// answer is a request and what it was told.
+// answer is a request and its answer.
 type answer struct {
-	conn         int // whose it is; a connection's answers stand in its order
+	conn         int // connection; its answers are in order
 	req          limit.Request
 	items        []limit.Item
 	decision     limit.Decision
 	began, ended time.Time // of its pipeline
 }
 
-// draw draws histories. Nothing refills while one of them runs, so that time
-// makes no difference to what is admitted.
+// draw draws histories. Nothing refills during a history, so that time has no effect on
+// the decisions.
 type draw struct {
 	random *rand.Rand
-	name   string // of this run, for buckets that nobody else knows
-	n      int    // histories drawn
+	name   string // of this run, for buckets without other users
+	n      int    // number of histories drawn
 	ids    int    // of requests
 	noIDs  bool
 	unit   int64 // of the costs of this history
@@ -46,11 +46,11 @@ func newDraw(t *testing.T, seed uint64) *draw {
 	return &draw{random: rand.New(rand.NewPCG(seed, 2)), name: Fresh(t)}
 }
 
-// limits draws a limit for each of some levels. What refills brings the first
-// unit after days, and every limit can be used up by one history.
+// limits draws a limit for each of some levels. A limit that refills gains its first unit
+// after days, and every limit can be used up by one history.
 func (d *draw) limits(levels ...[]string) []Spec {
 	var specs []Spec
-	// The script has shorter ways where all are token buckets.
+	// The script has shorter paths if all are token buckets.
 	algorithms := []string{"token_bucket", "sliding_window", "fixed_window"}[:1+2*d.random.IntN(2)]
 	for i, by := range levels {
 		capacity := d.unit * (3 + d.random.Int64N(38))
@@ -65,8 +65,8 @@ func (d *draw) limits(levels ...[]string) []Spec {
 	return specs
 }
 
-// oneSlot draws a history in which every request needs one slot only: that of
-// its tenant, or that of its address.
+// oneSlot draws a history in which every request needs one hash slot only: that of its
+// tenant, or that of its address.
 func (d *draw) oneSlot() history {
 	d.n++
 	d.unit = []int64{1, 1, 60}[d.random.IntN(3)]
@@ -99,8 +99,8 @@ func (d *draw) oneSlot() history {
 	return h
 }
 
-// manySlots draws a history in which requests need the slots of their tenant
-// and of what tenants share.
+// manySlots draws a history in which requests need the hash slots of their tenant and of
+// the limits that tenants share.
 func (d *draw) manySlots() history {
 	d.n++
 	d.unit = 1
@@ -128,7 +128,7 @@ func (d *draw) connections(request func() limit.Request) [][][]limit.Request {
 		for j := range conns[i] {
 			for range 1 + d.random.IntN(8) {
 				req := request()
-				if !d.noIDs && d.random.IntN(6) == 0 { // it travels by itself, and keeps its place
+				if !d.noIDs && d.random.IntN(6) == 0 { // sent in a command of its own, in order
 					d.ids++
 					req.ID = fmt.Sprint("id-", d.ids)
 				}
@@ -153,7 +153,7 @@ func (d *draw) addr(i int) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// run has all connections ask at the same time, and returns what they were told.
+// run sends the requests of all connections concurrently, and returns the answers.
 func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 	t.Helper()
 	l.SetLimits(Compile(t, h.specs...))
@@ -182,7 +182,7 @@ func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 	return slices.Concat(told...)
 }
 
-// decideInParts decides a batch as a loop does that has others to look after.
+// decideInParts decides a batch as an event loop does, with Start and Finish.
 func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	done := make(chan uint64, 1)
 	if l.Start(b, time.Time{}, func(token uint64) { done <- token }, 1) {
@@ -200,7 +200,7 @@ func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	}
 }
 
-// answers copies what a batch was told, which is overwritten by the next.
+// answers copies the answers of a batch, which the next batch overwrites.
 func answers(conn int, pipeline []limit.Request, b *limiter.Batch, began time.Time) []answer {
 	ended := time.Now()
 	var out []answer

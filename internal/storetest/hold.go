@@ -9,17 +9,17 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// reserve returns a request that is held under an id until it is settled.
+// reserve returns a request for a reservation under an id.
 func reserve(tenant, id string, cost int64) limit.Request {
 	return limit.Request{Tenant: tenant, Op: "op", Cost: cost, ID: id, Hold: limit.HoldReservation, HoldFor: time.Minute}
 }
 
-// settle makes a change of what is held under an id.
+// settle settles an id.
 func settle(l *limiter.Limiter, h limit.Hold, tenant, id string, c limit.Change, units int64) limit.Outcome {
 	return l.Settle(&limit.Settlement{Hold: h, Tenant: tenant, ID: id, Change: c, Units: units}, true)
 }
 
-// reservation checks that what was estimated becomes what was used, once.
+// reservation checks that the estimate is replaced by the units used, once.
 func reservation(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		spec.By = []string{"tenant", "op"}
@@ -37,7 +37,7 @@ func reservation(t *testing.T, store limiter.Store) {
 			left, calls int64
 		}{
 			{"surplus", 10, true, commit, 4, limit.OutcomeDone, 31, 99},
-			{"surplus", 10, true, commit, 9, limit.OutcomeAlready, 31, 99}, // both are made again
+			{"surplus", 10, true, commit, 9, limit.OutcomeAlready, 31, 99}, // both are repeated
 			{"surplus", 0, true, cancel, 0, limit.OutcomeAlready, 31, 99},
 			{"shortfall", 5, true, commit, 9, limit.OutcomeDone, 22, 98},
 			{"exact", 2, true, commit, 2, limit.OutcomeDone, 20, 97},
@@ -79,8 +79,8 @@ func reservation(t *testing.T, store limiter.Store) {
 	}
 }
 
-// owes checks that a tenant's bucket owes what it can hold, and no more: that much given
-// back, it is empty.
+// owes checks that a tenant's bucket has its maximum debt: after a refund of that many units
+// it is empty.
 func owes(t *testing.T, l *limiter.Limiter, tenant string, units int64) {
 	t.Helper()
 	var b limiter.Batch
@@ -96,8 +96,8 @@ func owes(t *testing.T, l *limiter.Limiter, tenant string, units int64) {
 	}
 }
 
-// reservationOfOldLimit checks that what was reserved under one limit is settled after
-// it has become another one.
+// reservationOfOldLimit checks that a reservation under one limit is settled after the
+// limit has changed.
 func reservationOfOldLimit(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		for _, step := range []struct{ capacity, actual int64 }{{100, 4}, {100, 18}, {20, 4}, {20, 18}} {
@@ -121,8 +121,8 @@ func reservationOfOldLimit(t *testing.T, store limiter.Store) {
 	}
 }
 
-// reservationDenied checks that what one slot granted to a request that another one
-// denied is no reservation.
+// reservationDenied checks that units granted in one hash slot to a request that another
+// one denied are no reservation.
 func reservationDenied(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "tenant", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "sliding_log"},
@@ -148,8 +148,8 @@ func reservationDenied(t *testing.T, store limiter.Store) {
 	}
 }
 
-// slots checks that no more slots are held than there are, and that those given back
-// can be taken again.
+// slots checks that no more slots are held than the limit, and that released slots can be
+// taken again.
 func slots(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "inflight", By: []string{"tenant", "op"}, Algorithm: "concurrency", Slots: "2"},
@@ -163,7 +163,7 @@ func slots(t *testing.T, store limiter.Store) {
 	for n, step := range []struct {
 		do   string
 		id   string
-		want int64 // of what is left when a slot was asked for, else the outcome; -1 for a denial
+		want int64 // remaining slots after an acquisition, otherwise the outcome; -1 for a denial
 	}{
 		{"acquire", "a", 1},
 		{"acquire", "a", 1}, // again
@@ -175,7 +175,7 @@ func slots(t *testing.T, store limiter.Store) {
 		{"release", "a", 2},
 		{"renew", "a", 2},
 		{"acquire", "c", 0},
-		{"acquire", "a", -1}, // it was given back
+		{"acquire", "a", -1}, // it was released
 		{"release", "b", 1},
 		{"acquire", "a", 0},
 		{"release", "a", 1},
@@ -202,7 +202,8 @@ func slots(t *testing.T, store limiter.Store) {
 			t.Errorf("step %d, %s %s: %d, want %d", n, step.do, step.id, got, step.want)
 		}
 	}
-	// A check needs no slot, and found what the four that were admitted took of the rate.
+	// A check needs no slot, and the four admitted acquisitions took their units of the
+	// rate.
 	if d := ask(l, limit.Request{Tenant: tenant, Op: "op", Cost: 1}); !d.Allowed || d.Remaining != 9-4-1 {
 		t.Errorf("a check: %+v", d)
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// callers is how many ask at the same time, and turns how often each.
+// callers is the number of concurrent callers, and turns the number of requests of each.
 const (
 	callers = 200
 	turns   = 10
 )
 
-// reservationCrowd has callers reserve and settle at random, at the same time. Some
-// make a call twice, as if the answer had been lost, and some vanish. In the end the
-// buckets hold what was used or, of those who vanished, estimated.
+// reservationCrowd reserves and settles at random, concurrently. Some callers repeat a
+// call, as if the answer had been lost, and some never settle. In the end the buckets
+// have lost the units used or, for those never settled, estimated.
 func reservationCrowd(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		all := Spec{ID: "all", By: []string{"tenant"}, Rate: "1000000/366d", Algorithm: "fixed_window"}
@@ -71,7 +71,7 @@ func useSome(t *testing.T, l *limiter.Limiter, random *rand.Rand, tenant, id str
 	estimate := 1 + random.Int64N(9)
 	admitted := false
 	for range 1 + random.IntN(2) {
-		// A denial may be followed by an admission, never the other way round.
+		// A denial may be followed by an admission, never the reverse.
 		d := ask(l, reserve(tenant, id, estimate))
 		if admitted && !d.Allowed {
 			t.Errorf("admitted, and then %+v", d)
@@ -83,7 +83,7 @@ func useSome(t *testing.T, l *limiter.Limiter, random *rand.Rand, tenant, id str
 	switch {
 	case !admitted:
 		return 0
-	case random.IntN(4) == 0: // vanished
+	case random.IntN(4) == 0: // never settled
 		return estimate
 	case random.IntN(4) == 0:
 		change, actual = limit.ChangeCancel, 0
@@ -107,9 +107,9 @@ func useSome(t *testing.T, l *limiter.Limiter, random *rand.Rand, tenant, id str
 	return actual
 }
 
-// slotCrowd has callers take slots and give them back at the same time. Some vanish
-// with theirs, and some renew them. There are never more held than there are, and no
-// slot is lost for longer than its time.
+// slotCrowd acquires and releases slots concurrently. Some callers never release theirs,
+// and some renew them. There are never more held than the limit, and no slot is lost for
+// longer than its time.
 func slotCrowd(t *testing.T, store limiter.Store) {
 	const slots, tenant = 10, "slot-crowd"
 	l := newLimiter(t, store, Compile(t, Spec{ID: "inflight", By: []string{"tenant"}, Algorithm: "concurrency", Slots: fmt.Sprint(slots)}))
@@ -142,7 +142,7 @@ func slotCrowd(t *testing.T, store limiter.Store) {
 		d := ask(l, req)
 		if !d.Allowed {
 			if d.RetryAfter > slotTime.Milliseconds() {
-				t.Errorf("nobody holds slot %d for longer than %s, and it is free in %d ms", i, slotTime, d.RetryAfter)
+				t.Errorf("slot %d is held for %s at most, and free in %d ms", i, slotTime, d.RetryAfter)
 			}
 			<-time.After(time.Duration(d.RetryAfter) * time.Millisecond)
 			d = ask(l, req)
@@ -153,13 +153,13 @@ func slotCrowd(t *testing.T, store limiter.Store) {
 	}
 }
 
-// slotTime is for how long a slot is held by a caller that vanishes.
+// slotTime is how long a slot is held without a release.
 const slotTime = 150 * time.Millisecond
 
 // holding is a time in which a caller held a slot for sure.
 type holding struct{ from, to time.Time }
 
-// holdOne takes a slot, if there is one, and gives it back or vanishes.
+// holdOne acquires a slot, if there is one, and releases it or not.
 func holdOne(l *limiter.Limiter, random *rand.Rand, tenant, id string) (h holding, ok bool) {
 	sent := time.Now()
 	if !ask(l, limit.Request{Tenant: tenant, Cost: 1, ID: id, Hold: limit.HoldSlot, HoldFor: slotTime}).Allowed {
@@ -173,7 +173,7 @@ func holdOne(l *limiter.Limiter, random *rand.Rand, tenant, id string) (h holdin
 		}
 	}
 	if random.IntN(8) == 0 {
-		return h, true // vanished
+		return h, true // never released
 	}
 	if now := time.Now(); now.Before(h.to) {
 		h.to = now
@@ -183,7 +183,7 @@ func holdOne(l *limiter.Limiter, random *rand.Rand, tenant, id string) (h holdin
 	return h, true
 }
 
-// mostAtOnce returns how many held a slot at the same time, at the most.
+// mostAtOnce returns the maximum number of slots held at the same time.
 func mostAtOnce(held []holding) (most int) {
 	type event struct {
 		at    time.Time

@@ -14,8 +14,8 @@ func inSlot(tenant, op, id string) limit.Request {
 	return limit.Request{Tenant: tenant, Op: op, Cost: 1, ID: id, Hold: limit.HoldSlot, HoldFor: time.Hour}
 }
 
-// reusedIDs checks what an id does that is used for more than one request: nobody is
-// admitted for nothing, and nobody loses what they hold.
+// reusedIDs checks the effect of an id that is used for more than one request: no request
+// is admitted without a charge, and no holder loses its units or slots.
 func reusedIDs(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "rate", By: []string{"tenant"}, Rate: "100/366d", Algorithm: "fixed_window"},
@@ -23,7 +23,7 @@ func reusedIDs(t *testing.T, store limiter.Store) {
 		Spec{ID: "user", By: []string{"tenant", "user"}, Rate: "100/366d"},
 		Spec{ID: "op", By: []string{"op"}, Rate: "5/366d", Algorithm: "fixed_window"},
 	))
-	// What is given back is decided anew.
+	// A request that was refunded is decided anew.
 	const tenant = "reused"
 	for i := range 30 {
 		d := ask(l, reserve(tenant, "x", 5))
@@ -45,7 +45,7 @@ func reusedIDs(t *testing.T, store limiter.Store) {
 	if admitted != 5 {
 		t.Errorf("%d admitted by a limit of 5 that tenants share", admitted)
 	}
-	// Denied for another shape of request, the same id keeps what it holds.
+	// Denied for other buckets, the same id keeps the slots that it holds.
 	const other = "reused-shape"
 	used := "reused-used"
 	for range 5 {
@@ -65,8 +65,8 @@ func reusedIDs(t *testing.T, store limiter.Store) {
 	}
 }
 
-// repeatedGrant checks that a request which was told what another one with its id was
-// granted keeps it, although that one is denied elsewhere and gives it back.
+// repeatedGrant checks that a request that received the recorded grant of another one
+// with its id keeps it, although that one is denied elsewhere and returns its units.
 func repeatedGrant(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "tenant", By: []string{"tenant"}, Rate: "100/366d", Algorithm: "sliding_window"},
@@ -102,8 +102,8 @@ func repeatedGrant(t *testing.T, store limiter.Store) {
 	}
 }
 
-// resetOfAnother checks that slots are held, and reservations settled, when another limit
-// is reset.
+// resetOfAnother checks that slots stay held, and reservations can be settled, when
+// another limit is reset.
 func resetOfAnother(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "rate", By: []string{"tenant"}, Rate: "100/366d"},
@@ -123,8 +123,8 @@ func resetOfAnother(t *testing.T, store limiter.Store) {
 	}
 }
 
-// settledCache checks that a refusal is forgotten when units come back to its bucket, and
-// that what was not charged is not settled.
+// settledCache checks that a cached denial is dropped when units come back to its bucket,
+// and that units that were not charged are not settled.
 func settledCache(t *testing.T, store limiter.Store) {
 	l := newCachingLimiter(t, store)
 	l.SetLimits(Compile(t,
@@ -153,7 +153,7 @@ func settledCache(t *testing.T, store limiter.Store) {
 	}
 }
 
-// pipelineOrder checks that requests with an id keep their place between others.
+// pipelineOrder checks that requests with an id keep their position in a pipeline.
 func pipelineOrder(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "rate", By: []string{"tenant"}, Rate: "40/366d", Burst: "40"},

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// once checks that a request with an id is charged once, however often and by whom it
-// is made again, and answered as the first time.
+// once checks that a request with an id is charged once, however often and by whichever
+// caller it is repeated, and gets the same answer.
 func once(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		l := newLimiter(t, store, Compile(t, spec))
@@ -48,8 +48,8 @@ func once(t *testing.T, store limiter.Store) {
 	}
 }
 
-// onceAcrossSlots checks the same of requests with buckets in several slots: what a
-// denial took back is not taken back again when it is repeated.
+// onceAcrossSlots checks the same of requests with buckets in several hash slots: the
+// refund of a denied request is not repeated when the request is.
 func onceAcrossSlots(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "tenant", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "fixed_window"},
@@ -68,8 +68,8 @@ func onceAcrossSlots(t *testing.T, store limiter.Store) {
 	}
 }
 
-// own checks limits that come with their requests: exact, changed from call to call,
-// asked for nothing and for more than any bucket holds, in keys of any bytes.
+// own checks inline limits: exact, changed from call to call, with requests for nothing
+// and for more than any bucket holds, in keys of any bytes.
 func own(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
 	with := func(count, capacity int64) *limit.Limit {

@@ -8,27 +8,26 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// order searches for an order in which deciding the checks of one slot one by
-// one gives every answer that they were given. Checks of a connection that share
-// a bucket keep their order in it.
+// order searches for an order in which deciding the checks of one hash slot one by one
+// gives every answer. Checks of a connection that share a bucket keep their order in it.
 //
-// Time stands still in it. Waits can therefore be off by the time that the
-// history took, and by no more: what they wait for does not move.
+// Time stands still in it. Waits can therefore be off by the duration of the history, and
+// by no more: the instant at which they end does not move.
 type order struct {
 	checks []answer
-	before [][]int // by check, those that must come first
+	before [][]int // by check, the checks that must come first
 	now    int64
 	slack  int64 // ms
 
 	twin  Twin
-	done  []byte // by check, '1' once it has its place
-	place []int  // the checks that have one, in their order
-	best  []int  // the longest place there was
+	done  []byte // by check, '1' once it is placed
+	place []int  // the placed checks, in order
+	best  []int  // the longest place so far
 	dead  map[string]bool
 }
 
-// newOrder prepares the search. Now, in microseconds, is when the history began,
-// and slack how long it took.
+// newOrder prepares the search. Now, in microseconds, is the start of the history, and
+// slack its duration.
 func newOrder(checks []answer, now, slack int64) *order {
 	o := &order{
 		checks: checks, now: now, slack: slack, twin: Twin{}, dead: map[string]bool{},
@@ -65,8 +64,8 @@ func (o *order) find() bool {
 	if len(o.place) == len(o.checks) {
 		return true
 	}
-	// While time stands still, the buckets depend on what was done, and not on the
-	// order in which it was.
+	// While time stands still, the buckets depend on the set of placed checks, and not on
+	// their order.
 	if key := string(o.done); !o.dead[key] {
 		for i := range o.checks {
 			if !o.ready(i) {
@@ -90,8 +89,8 @@ func (o *order) find() bool {
 	return false
 }
 
-// placeIdle gives a place to every check that fits and changes no bucket: it can
-// only be in the way later.
+// placeIdle places every check that fits and changes no bucket: placing it later has no
+// advantage.
 func (o *order) placeIdle() {
 	for again := true; again; {
 		again = false
@@ -129,8 +128,8 @@ func (o *order) ready(i int) bool {
 	return o.done[i] == '0'
 }
 
-// try decides a check. It reports whether it gets the answer that it was given,
-// and whether that changed a bucket, which undo takes back.
+// try decides a check. It reports whether the check gets its answer, and whether that
+// changed a bucket, which undo reverts.
 func (o *order) try(i int) (undo func(), changed, ok bool) {
 	items := slices.Clone(o.checks[i].items)
 	was := Twin{}
@@ -154,10 +153,9 @@ func (o *order) try(i int) (undo func(), changed, ok bool) {
 	return undo, changed, true
 }
 
-// agrees reports whether what an item was told is the verdict wanted. What is
-// remembered of a refusal holds for as long as time stands still, but units may
-// have gone since: fewer are left, and the wait is longer. Beside it the
-// buckets that were not asked about say nothing.
+// agrees reports whether the verdict of an item is the verdict wanted. A cached denial
+// holds while time stands still, but units may have been taken since: fewer are left, and
+// the wait is longer. The item's other buckets have no verdict then.
 func agrees(it *limit.Item, want *limit.Verdict, slack int64) bool {
 	switch it.Source {
 	case limit.SourceNone:
@@ -171,8 +169,8 @@ func agrees(it *limit.Item, want *limit.Verdict, slack int64) bool {
 	}
 }
 
-// difference says in what a verdict is not the one wanted, if its waits may be
-// off by slack ms; it returns nothing if they agree.
+// difference describes how a verdict differs from the one wanted, if its waits may be off
+// by slack ms; it returns nothing if they agree.
 func difference(got, want *limit.Verdict, slack int64) string {
 	switch {
 	case got.Allowed != want.Allowed:
@@ -192,8 +190,8 @@ func difference(got, want *limit.Verdict, slack int64) string {
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
-// explain lists the checks in the longest order that was found, and then those
-// that fit nowhere behind it.
+// explain lists the checks in the longest order that was found, and then those that fit
+// nowhere after it.
 func (o *order) explain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d checks can be put in an order:\n", len(o.best), len(o.checks))
@@ -209,7 +207,7 @@ func (o *order) explain() string {
 	return b.String()
 }
 
-// String tells a check and its answer in a line.
+// String formats a check and its answer on a line.
 func (a *answer) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  connection %d: cost %d", a.conn, a.req.Cost)

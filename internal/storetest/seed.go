@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Seed returns the seed of a test that draws what it does, and prints it:
-// LIMITGATE_SEED repeats a run.
+// Seed returns the seed of a random test, and prints it: LIMITGATE_SEED repeats a run.
 func Seed(tb testing.TB) uint64 {
 	tb.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -22,6 +21,6 @@ func Seed(tb testing.TB) uint64 {
 	return seed
 }
 
-// Fresh returns a name that no other test has, nor another run of this one, for
-// buckets that nobody has touched in a store that others use too.
+// Fresh returns a name that no other test has, nor another run of this one, for unused
+// buckets in a store that others use too.
 func Fresh(tb testing.TB) string { return fmt.Sprintf("%s-%08x", tb.Name(), rand.Uint32()) }

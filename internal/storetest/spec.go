@@ -14,8 +14,8 @@ type Spec struct {
 	By                                                                    []string
 }
 
-// Compile makes a set whose default plan has the limits; those that do not
-// count by tenant are shared.
+// Compile makes a set whose default plan has the limits; those that do not count by
+// tenant are shared.
 func Compile(tb testing.TB, specs ...Spec) *limit.Set {
 	tb.Helper()
 	doc := limit.Document{File: "test", Version: text("1"), DefaultPlan: text("p"), MaxLevels: text("64")}
@@ -42,7 +42,7 @@ func Compile(tb testing.TB, specs ...Spec) *limit.Set {
 	return set
 }
 
-// text is a scalar of a limits file; an empty one is absent.
+// text returns a scalar of a limits file; an empty one is absent.
 func text(s string) limit.Text {
 	if s == "" {
 		return limit.Text{}

@@ -1,5 +1,5 @@
-// Package storetest is the suite that every store must pass: the same requests
-// get the same answers, whatever the buckets live in.
+// Package storetest is the suite that every store must pass: the same requests get the
+// same answers from every kind of store.
 package storetest
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// Timeout is the deadline of the suite's decisions: long enough that a slow
-// machine does not turn an exact answer into a degraded one.
+// Timeout is the deadline of the suite's decisions: long enough that a slow machine does
+// not turn an exact answer into a degraded one.
 const Timeout = 5 * time.Second
 
-// Run runs the suite against a store that is empty, or at least knows none of
-// the suite's tenants.
+// Run runs the suite against a store that is empty, or at least has none of the suite's
+// tenants.
 func Run(t *testing.T, store limiter.Store) {
 	for name, test := range map[string]func(*testing.T, limiter.Store){
 		"ExactlyN":       exactlyN,
@@ -59,7 +59,7 @@ func Run(t *testing.T, store limiter.Store) {
 	}
 }
 
-// noBackstop fails the test when the store left something undecided.
+// noBackstop fails the test when the store left a decision undecided.
 type noBackstop struct{ t *testing.T }
 
 func (b noBackstop) Decide(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
@@ -87,13 +87,13 @@ func (b noBackstop) Settle(limit.DecisionTime, *limit.Settlement) bool { return 
 
 func (b noBackstop) Refund([]limit.Item) { b.t.Error("a refund to the backstop") }
 
-// newLimiter returns a limiter on the store. Waits have no jitter.
+// newLimiter returns a limiter on the store. Waits are not spread.
 func newLimiter(t *testing.T, store limiter.Store, set *limit.Set) *limiter.Limiter {
 	t.Helper()
 	return limiter.New(options(t, store), set)
 }
 
-// newCachingLimiter returns one that remembers refusals, without limits yet.
+// newCachingLimiter returns a limiter with a deny cache, without limits yet.
 func newCachingLimiter(t *testing.T, store limiter.Store) *limiter.Limiter {
 	t.Helper()
 	opts := options(t, store)
@@ -118,7 +118,7 @@ func ask(l *limiter.Limiter, req limit.Request) limit.Decision {
 	return b.Decisions[0]
 }
 
-// untilAdmitted asks until a request is admitted, and fails if that takes longer
+// untilAdmitted repeats a request until it is admitted, and fails if that takes longer
 // than a decision may.
 func untilAdmitted(t *testing.T, l *limiter.Limiter, req limit.Request) {
 	t.Helper()
@@ -143,9 +143,8 @@ func look(l *limiter.Limiter, req limit.Request) limit.Decision {
 	return b.Decisions[0]
 }
 
-// counting are one limit for each way to count, each refilling less than a
-// unit while the suite runs. A window of 366 days may end while it runs, once
-// in a year.
+// counting are one limit for each algorithm, each refilling less than a unit while the
+// suite runs. A window of 366 days may end while it runs, once in a year.
 var counting = []Spec{
 	{ID: "n", By: []string{"tenant"}, Rate: "1/366d", Burst: "35"},
 	{ID: "n", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "sliding_window"},
@@ -154,8 +153,7 @@ var counting = []Spec{
 	{ID: "n", By: []string{"tenant"}, Rate: "35/366d", Algorithm: "sliding_log"},
 }
 
-// exactlyN lets many goroutines take one unit each: as many as there are get
-// one.
+// exactlyN takes one unit each in many goroutines: as many as there are units get one.
 func exactlyN(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		l := newLimiter(t, store, Compile(t, spec))
@@ -182,8 +180,7 @@ func exactlyN(t *testing.T, store limiter.Store) {
 	}
 }
 
-// allOrNothing checks that a request that one limit denies takes nothing from
-// the others.
+// allOrNothing checks that a request that one limit denies takes nothing from the others.
 func allOrNothing(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t,
 		Spec{ID: "roomy", By: []string{"tenant"}, Rate: "1000/366d", Algorithm: "fixed_window"},
@@ -257,8 +254,8 @@ func tooLarge(t *testing.T, store limiter.Store) {
 	}
 }
 
-// sharedRefund checks that a request denied in one slot keeps nothing in
-// another, either way.
+// sharedRefund checks that a request denied in one hash slot keeps nothing in another,
+// either way.
 func sharedRefund(t *testing.T, store limiter.Store) {
 	for _, algorithm := range []string{"token_bucket", "sliding_window", "fixed_window"} {
 		burst := ""
@@ -285,9 +282,9 @@ func sharedRefund(t *testing.T, store limiter.Store) {
 	}
 }
 
-// serialBatch checks that the requests of a batch are admitted and denied as if
-// one came after the other, also where a denied one held units for a moment.
-// (How much an admitted one sees left may be less by those units.)
+// serialBatch checks that the requests of a batch are admitted and denied as if one came
+// after the other, also if a denied one held units for a short time. (The remaining units
+// that an admitted one reports may be less by those units.)
 func serialBatch(t *testing.T, store limiter.Store) {
 	set := Compile(t,
 		Spec{ID: "mine", By: []string{"tenant"}, Rate: "6/366d", Algorithm: "fixed_window"},
@@ -316,8 +313,7 @@ func serialBatch(t *testing.T, store limiter.Store) {
 	}
 }
 
-// raiseAndLower checks that a raised limit helps at once, and a lowered one
-// bites at once.
+// raiseAndLower checks that raising and lowering a limit take effect at once.
 func raiseAndLower(t *testing.T, store limiter.Store) {
 	for _, algorithm := range []string{"token_bucket", "sliding_window", "fixed_window"} {
 		low := Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1/h", Algorithm: algorithm})
@@ -398,8 +394,8 @@ func reset(t *testing.T, store limiter.Store) {
 	}
 }
 
-// placement checks that a limit's buckets are where its `by` says, in one
-// decision that mixes fields and keys.
+// placement checks that a limit's buckets are where its `by` places them, in one decision
+// that mixes fields and keys.
 func placement(t *testing.T, store limiter.Store) {
 	set := Compile(t,
 		Spec{ID: "own", By: []string{"tenant", "op"}, Rate: "3/366d"},

@@ -2,18 +2,18 @@ package storetest
 
 import "github.com/limitgate/limitgate/limit"
 
-// Twin decides as a store should: by the maths of package limit, one call after
-// the other, over buckets that are never forgotten. It knows them by their names.
+// Twin decides as a store should: by the maths of package limit, one call after the
+// other, over buckets that are never dropped. It finds them by their names.
 type Twin map[string]Bucket
 
-// Bucket is a state or, where units end one by one, those.
+// Bucket is a state or, for expiring units, their log.
 type Bucket struct {
 	limit.State
 	Units limit.UnitLog
 }
 
-// Decide gives the items of one call their verdicts and, if take is set,
-// stores what becomes of their buckets.
+// Decide sets the verdicts of the items of one call and, if take is set, stores the new
+// states of their buckets.
 func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	type result struct {
 		bucket    Bucket
@@ -56,7 +56,7 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 	}
 }
 
-// Refund gives back at now what Decide took for the items.
+// Refund returns at now the units that Decide took for the items.
 func (w Twin) Refund(items []limit.Item, now int64) {
 	for i := range items {
 		it := &items[i]
