@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/backstop"
-	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"

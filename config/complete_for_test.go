@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // TestCompleteFor: a file lists the kinds of parts for which it is complete; the list is

@@ -35,7 +35,7 @@ func readEnvironment(t settings, environ []string) *source {
 		case r == nil && (slices.Contains(buildVariables, name) || serviceVariable.MatchString(name)):
 		case r == nil:
 			src.failUnknownVariable(t, name)
-		case r.from == flagsOnly:
+		case r.source == flagsOnly:
 			src.fail(0, "%s: only the flag %s does that", place, r.flag())
 		default:
 			src.given = append(src.given, given{setting: r, text: text, source: place, place: place})

@@ -118,9 +118,9 @@ func (f *settingsFile) entry(key, n *yaml.Node, section string) {
 	f.lines[name] = key.Line
 	r := f.table.find(nameOf, name)
 	switch {
-	case r != nil && r.from == flagsOnly:
+	case r != nil && r.source == flagsOnly:
 		f.fail(key.Line, name, "only the flag %s does that", r.flag())
-	case r != nil && r.from == outsideFile:
+	case r != nil && r.source == outsideFile:
 		f.fail(key.Line, name, "it cannot stand in the file itself; use the flag %s or the variable %s", r.flag(), r.env())
 	case r != nil:
 		f.value(r, n)

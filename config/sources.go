@@ -121,7 +121,7 @@ func (l *loading) validate(t settings, s *Settings) []error {
 func (l *loading) origins(t settings) []Origin {
 	var all []Origin
 	for _, r := range t {
-		if r.from != flagsOnly {
+		if r.source != flagsOnly {
 			g := l.used[r]
 			all = append(all, Origin{Name: r.name, Value: g.text, Source: g.source})
 		}

@@ -54,7 +54,7 @@ func Usage(w io.Writer) {
 // details lists the properties that help puts in parentheses.
 func (r *setting) details() string {
 	var all []string
-	if r.initial != "" && r.from != flagsOnly {
+	if r.initial != "" && r.source != flagsOnly {
 		text := "default " + r.initial
 		if r.withRedis != "" {
 			text += ", with --redis " + r.withRedis
@@ -64,7 +64,7 @@ func (r *setting) details() string {
 	if r.value.bounds != "" {
 		all = append(all, r.value.bounds)
 	}
-	if r.from != flagsOnly {
+	if r.source != flagsOnly {
 		all = append(all, r.env())
 	}
 	return strings.Join(all, ", ")

@@ -17,10 +17,10 @@ func TestUsageTellsEverySetting(t *testing.T) {
 			t.Errorf("help does not list %s", r.flag())
 			continue
 		}
-		if strings.Contains(entry, r.env()) != (r.from != flagsOnly) {
+		if strings.Contains(entry, r.env()) != (r.source != flagsOnly) {
 			t.Errorf("%s is missing in: %s", r.env(), entry)
 		}
-		if r.from != flagsOnly && !strings.Contains(entry, "default "+r.initial) && r.initial != "" {
+		if r.source != flagsOnly && !strings.Contains(entry, "default "+r.initial) && r.initial != "" {
 			t.Errorf("the default %s is not in: %s", r.initial, entry)
 		}
 		if !strings.Contains(entry, r.value.bounds) || !strings.Contains(entry, r.usage) {

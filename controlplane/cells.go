@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const (
@@ -40,9 +40,9 @@ type Registry interface {
 type Cells struct {
 	Registry Registry
 	Items    Items
-	// Alone reports whether this control plane is the one that says so now.
-	Alone func(ctx context.Context) (bool, error)
-	Log   *slog.Logger
+	// HoldsLock reports whether this control plane is the one that says so now.
+	HoldsLock func(ctx context.Context) (bool, error)
+	Log       *slog.Logger
 
 	heard map[string]heartbeat // of cells that had one of about now, by their ids
 	blind bool                 // all cells seem gone
@@ -56,7 +56,7 @@ type Cells struct {
 func (c *Cells) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
-		alone, err := c.Alone(ctx)
+		alone, err := c.HoldsLock(ctx)
 		if err == nil && alone {
 			err = c.Update(ctx, time.Now())
 		}

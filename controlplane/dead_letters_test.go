@@ -36,7 +36,7 @@ func TestManyUnusableRecords(t *testing.T) {
 				behind := item("TENANT#behind", 1)
 				stream.records = append(stream.records, table.Record{After: &behind, Sequence: "behind"})
 				topic := &fakeTopic{}
-				h := &Handler{Items: &stuck{}, Publish: topic, Log: slog.New(slog.DiscardHandler), Poison: poison}
+				h := &Handler{Items: &stuck{}, Publish: topic, Log: slog.New(slog.DiscardHandler), DeadLetter: poison}
 				r := Relay{Stream: stream, Handler: h, Log: h.Log}
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer stop()
@@ -45,8 +45,8 @@ func TestManyUnusableRecords(t *testing.T) {
 					t.Errorf("after two minutes the change is not told, and %d records are left", len(stream.records))
 				}
 				passed := 0
-				h.Poison = func(context.Context, *table.Record, string) error { passed++; return nil }
-				time.Sleep(buryRest)
+				h.DeadLetter = func(context.Context, *table.Record, string) error { passed++; return nil }
+				time.Sleep(deadLetterPause)
 				note := table.Item{Key: "later"}
 				if _, err := h.Handle(t.Context(), []table.Record{{After: &note, Sequence: "later"}}); err != nil || passed != 1 {
 					t.Errorf("when the queue is there again %d records are passed on, %v", passed, err)

@@ -27,9 +27,9 @@ const (
 type Digests struct {
 	Table   Scanner
 	Publish Publisher
-	// Alone reports whether this control plane is the one that publishes digests now.
-	Alone func(ctx context.Context) (bool, error)
-	Log   *slog.Logger
+	// HoldsLock reports whether this control plane is the one that publishes digests now.
+	HoldsLock func(ctx context.Context) (bool, error)
+	Log       *slog.Logger
 }
 
 // Run publishes digests until ctx ends.
@@ -38,7 +38,7 @@ func (d *Digests) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
 		began := time.Now()
-		alone, err := d.Alone(ctx)
+		alone, err := d.HoldsLock(ctx)
 		if err == nil && alone && !began.Before(next) {
 			next = began.Add(DigestEvery)
 			err = d.Update(ctx, DigestEvery)

@@ -52,7 +52,7 @@ func TestDigests(t *testing.T) {
 			}
 			return !others.Load(), nil
 		}
-		d := Digests{Table: source, Publish: topic, Alone: alone, Log: slog.New(slog.DiscardHandler)}
+		d := Digests{Table: source, Publish: topic, HoldsLock: alone, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- d.Run(ctx) }()

@@ -26,7 +26,7 @@ func TestFailuresAreFewLines(t *testing.T) {
 			return (&Relay{Stream: refused{}, Log: log}).Run(ctx)
 		},
 		"digests": func(ctx context.Context, log *slog.Logger) error {
-			return (&Digests{Alone: func(context.Context) (bool, error) { return false, errDown }, Log: log}).Run(ctx)
+			return (&Digests{HoldsLock: func(context.Context) (bool, error) { return false, errDown }, Log: log}).Run(ctx)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -19,11 +19,11 @@ type Publisher interface {
 // one change more than once, by one goroutine at a time.
 type Handler struct {
 	Publish Publisher
-	Items   Mendable
-	// Poison is called with what is no change of limits, and why; an error has it told
+	Items   Replacer
+	// DeadLetter is called with what is no change of limits, and why; an error has it told
 	// again. It may be nil.
-	Poison func(ctx context.Context, r *table.Record, why string) error
-	Log    *slog.Logger
+	DeadLetter func(ctx context.Context, r *table.Record, why string) error
+	Log        *slog.Logger
 
 	stuck string    // the sequence number of the record that Poison failed for last
 	tries int       // in a row
@@ -41,13 +41,13 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 	for i := range records {
 		r := &records[i]
 		switch {
-		case r.Signed():
+		case r.Versioned():
 			messages, of = append(messages, table.Message{Item: r.After, At: time.Now().UTC()}), append(of, i)
 		case r.Expired():
 		case r.Before == nil || !r.Before.IsLimits():
 			poison = append(poison, i)
 		default:
-			err = h.mend(ctx, r)
+			err = h.revert(ctx, r)
 		}
 		if err != nil {
 			done = i
@@ -60,7 +60,7 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 		}
 	}
 	for _, i := range poison { // when nothing else has to be told again
-		if failed := h.bury(ctx, &records[i], "what was written by hand is no item: proxies do not use it"); failed != nil {
+		if failed := h.sendToDeadLetter(ctx, &records[i], "what was written by hand is no item: proxies do not use it"); failed != nil {
 			return i, failed
 		}
 	}
@@ -68,41 +68,41 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 }
 
 const (
-	// buryTries is how often in a row Poison may fail for a record before it is given up: other
+	// deadLetterTries is how often in a row Poison may fail for a record before it is given up: other
 	// changes wait behind it.
-	buryTries = 5
-	// buryTimeout bounds one call of Poison, for the same reason.
-	buryTimeout = 5 * time.Second
-	// buryRest is how long Poison is not called after a record was given up: of thousands of
+	deadLetterTries = 5
+	// deadLetterTimeout bounds one call of Poison, for the same reason.
+	deadLetterTimeout = 5 * time.Second
+	// deadLetterPause is how long Poison is not called after a record was given up: of thousands of
 	// records each would hold up the changes behind it.
-	buryRest = time.Minute
+	deadLetterPause = time.Minute
 )
 
-// bury passes on a record that is no change of limits, or cannot be handled, with the reason.
-func (h *Handler) bury(ctx context.Context, r *table.Record, why string) error {
+// sendToDeadLetter passes on a record that is no change of limits, or cannot be handled, with the reason.
+func (h *Handler) sendToDeadLetter(ctx context.Context, r *table.Record, why string) error {
 	h.Log.Error("a record is passed over", "key", r.Key(), "why", why)
-	if h.Poison == nil || time.Now().Before(h.rests) {
+	if h.DeadLetter == nil || time.Now().Before(h.rests) {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, buryTimeout)
+	limited, cancel := context.WithTimeout(ctx, deadLetterTimeout)
 	defer cancel()
-	err := h.Poison(limited, r, why)
+	err := h.DeadLetter(limited, r, why)
 	if err == nil || h.stuck != r.Sequence {
 		h.stuck, h.tries = r.Sequence, 0
 	}
-	if h.tries++; err != nil && h.tries >= buryTries {
-		h.rests = time.Now().Add(buryRest)
-		h.Log.Error("a record is given up, and was not passed on; nor are others for a while", "key", r.Key(), "while", buryRest, "error", err)
+	if h.tries++; err != nil && h.tries >= deadLetterTries {
+		h.rests = time.Now().Add(deadLetterPause)
+		h.Log.Error("a record is given up, and was not passed on; nor are others for a while", "key", r.Key(), "while", deadLetterPause, "error", err)
 		return nil
 	}
 	return err
 }
 
-// mend makes good what nobody signed.
-func (h *Handler) mend(ctx context.Context, r *table.Record) error {
+// revert makes good what nobody signed.
+func (h *Handler) revert(ctx context.Context, r *table.Record) error {
 	written, err := restore(ctx, h.Items, r, time.Now())
 	if errors.Is(err, table.ErrUnwritable) { // and no other change waits for it
-		return h.bury(ctx, r, "it was deleted or written by hand, and cannot be written as it was: "+err.Error())
+		return h.sendToDeadLetter(ctx, r, "it was deleted or written by hand, and cannot be written as it was: "+err.Error())
 	}
 	if err != nil {
 		return err

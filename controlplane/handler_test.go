@@ -71,7 +71,7 @@ func TestHandle(t *testing.T) {
 			topic.fails = 1
 		}
 		var got outcome
-		h := Handler{Publish: topic, Items: items, Log: slog.New(slog.DiscardHandler), Poison: func(_ context.Context, r *table.Record, why string) error {
+		h := Handler{Publish: topic, Items: items, Log: slog.New(slog.DiscardHandler), DeadLetter: func(_ context.Context, r *table.Record, why string) error {
 			if c.letters {
 				return errDown
 			}

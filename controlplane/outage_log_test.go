@@ -35,7 +35,7 @@ func TestLogWhileTheRegistryIsAway(t *testing.T) {
 		var log strings.Builder
 		a := &away{&fleet{}, time.Now().Add(150 * time.Second)}
 		logger := slog.New(slog.NewTextHandler(&log, nil))
-		c := Cells{Registry: a, Items: a, Log: logger, Alone: func(context.Context) (bool, error) { return true, nil }}
+		c := Cells{Registry: a, Items: a, Log: logger, HoldsLock: func(context.Context) (bool, error) { return true, nil }}
 		r := Rollouts{Vetoes: a, Items: a, Log: logger}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()

@@ -18,8 +18,8 @@ type Items interface {
 	Put(ctx context.Context, it table.Item) (table.Item, error)
 }
 
-// Mendable are items of which versions may be left out.
-type Mendable interface {
+// Replacer are items of which versions may be left out.
+type Replacer interface {
 	Items
 	// Replace writes an item as it is in the place of what was read, nil for nothing. Where
 	// something else is there by now it returns an error.
@@ -28,7 +28,7 @@ type Mendable interface {
 
 // restore makes good what nobody signed: it must change no limit. It looks at what is there
 // now, since more may have happened since. It returns what it wrote, nil for nothing.
-func restore(ctx context.Context, items Mendable, r *table.Record, at time.Time) (*table.Item, error) {
+func restore(ctx context.Context, items Replacer, r *table.Record, at time.Time) (*table.Item, error) {
 	now, ok, err := items.Get(ctx, r.Key())
 	if err != nil {
 		return nil, fmt.Errorf("restore %s: %w", r.Key(), err)
@@ -37,7 +37,7 @@ func restore(ctx context.Context, items Mendable, r *table.Record, at time.Time)
 	if !ok {
 		found = nil
 	}
-	next, ok := mend(*r.Before, found, r.After == nil, at)
+	next, ok := reverted(*r.Before, found, r.After == nil, at)
 	if !ok {
 		return nil, nil
 	}
@@ -47,11 +47,11 @@ func restore(ctx context.Context, items Mendable, r *table.Record, at time.Time)
 	return &next, nil
 }
 
-// mend returns what is to be written where good was changed or removed by hand, and now is
+// reverted returns what is to be written where good was changed or removed by hand, and now is
 // what is there, nil for nothing; ok is false where that can stay.
-func mend(good table.Item, now *table.Item, removed bool, at time.Time) (next table.Item, ok bool) {
+func reverted(good table.Item, now *table.Item, removed bool, at time.Time) (next table.Item, ok bool) {
 	next = good
-	next.Odd = ""
+	next.InvalidVersion = ""
 	next.Actor, next.At = Actor, at.UTC()
 	next.Version = after(good.Version)
 	switch {

@@ -52,7 +52,7 @@ func TestMend(t *testing.T) {
 		{"a tombstone written over", by("ann", 5, ""), at(by("", 0, `{"plan":"gold"}`)), false, Actor, 6, ""},
 	} {
 		now := time.Now()
-		next, ok := mend(c.good, c.now, c.removed, now)
+		next, ok := reverted(c.good, c.now, c.removed, now)
 		if ok != (c.actor != "") {
 			t.Errorf("%s: mended is %v", c.what, ok)
 			continue

@@ -61,7 +61,7 @@ func TestOneRecordHoldsNoOther(t *testing.T) {
 				} else {
 					note := table.Item{Key: "note"}
 					stream.records = append(stream.records, table.Record{After: &note})
-					h.Poison = func(context.Context, *table.Record, string) error { return errors.New("QueueDoesNotExist") }
+					h.DeadLetter = func(context.Context, *table.Record, string) error { return errors.New("QueueDoesNotExist") }
 				}
 				for i := range 200 {
 					it := item(fmt.Sprint("TENANT#behind", i), 1)
@@ -78,7 +78,7 @@ func TestOneRecordHoldsNoOther(t *testing.T) {
 				for _, it := range items {
 					distinct[it.Key] = true
 				}
-				if len(distinct) < 203 || len(items) > 203*buryTries {
+				if len(distinct) < 203 || len(items) > 203*deadLetterTries {
 					t.Errorf("after ten minutes %d of 203 changes are told, in %d messages", len(distinct), len(items))
 				}
 			})

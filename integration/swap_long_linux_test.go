@@ -21,15 +21,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/limitgate/limitgate/backstop"
-	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 	"github.com/limitgate/limitgate/internal/load"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/internal/awstest"
 	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 // records reads the stream of a site from its beginning until it has told n records.

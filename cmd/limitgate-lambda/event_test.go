@@ -119,7 +119,7 @@ func TestRecordsOfAnEvent(t *testing.T) {
 			if r.ticks != 0 || len(r.told) != 1 || !reflect.DeepEqual(r.told[0], c.want) {
 				t.Fatalf("told %+v, %d ticks; want %+v", r.told, r.ticks, c.want)
 			}
-			if got := r.told[0].Signed(); got != c.signed {
+			if got := r.told[0].Versioned(); got != c.signed {
 				t.Errorf("signed %t, want %t", got, c.signed)
 			}
 			if got := r.told[0].Expired(); got != c.nobody {
@@ -142,7 +142,7 @@ func TestAttributesOfOtherTypes(t *testing.T) {
 		t.Fatalf("answer %s, %v", got, err)
 	}
 	want := table.Record{Sequence: "1", After: &table.Item{Key: "TENANT#acme"}}
-	if len(r.told) != 2 || !reflect.DeepEqual(r.told[0], want) || !r.told[1].Signed() {
+	if len(r.told) != 2 || !reflect.DeepEqual(r.told[0], want) || !r.told[1].Versioned() {
 		t.Errorf("told %+v, want %+v and one that is signed", r.told, want)
 	}
 	if r.told[0].After.IsLimits() {

@@ -23,13 +23,13 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/audit"
-	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
 // settings are what a function is told by its environment.
@@ -100,7 +100,7 @@ func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
 	limits, topic := dynamo.NewTable(config, s.table), dynamo.NewTopic(config, s.topic)
 	h := &controlplane.Handler{Publish: topic, Items: limits, Log: log}
 	if s.deadLetters != "" {
-		h.Poison = dynamo.NewDeadLetters(config, s.deadLetters).Send
+		h.DeadLetter = dynamo.NewDeadLetters(config, s.deadLetters).Send
 	}
 	return &relay{handler: h, digests: &controlplane.Digests{Table: limits, Publish: topic, Log: log}, sweeper: dynamo.NewSweeper(config, s.topic)}
 }

@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 		}
 		switch h := h.(type) {
 		case *relay:
-			if h.handler.Poison == nil {
+			if h.handler.DeadLetter == nil {
 				t.Error("dead letters go nowhere")
 			}
 		case *overseer:

@@ -114,7 +114,7 @@ func (p *proxy) registerMetrics() {
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded, and items that could not be used.", func() int64 { return p.limits.Status().Rejected })
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
-	metrics.RegisterTrial(r, p.trialMetrics)
+	metrics.RegisterTrial(r, p.rolloutMetrics)
 	if t, ok := p.limits.(*tableSource); ok && t.cell != nil {
 		metrics.RegisterCells(r, t.cellMetrics)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/audit"
-	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
 const auditAbout = `Shows every change that was made to a tenant, or another item, of a table of limits.

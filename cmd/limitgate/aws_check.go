@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/limitgate/limitgate/controlplane/awscheck"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/awscheck"
 	"github.com/limitgate/limitgate/internal/awsclient"
 )
 

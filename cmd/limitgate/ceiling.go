@@ -68,7 +68,7 @@ func (p *proxy) adviseCeiling(ctx context.Context) error {
 	if p.settings.BackstopTotalRate > 0 {
 		return nil
 	}
-	p.count.Await(ctx)
+	p.count.WaitFirst(ctx)
 	proxies := 0
 	if p.count.Status().Err == nil {
 		proxies = p.count.Healthy()

@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
-	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const (
@@ -64,7 +64,7 @@ func (c *cell) report(ctx context.Context) error {
 		if !pause(ctx, table.WindowEnd(window, admission.Window).Sub(now)) {
 			return nil
 		}
-		shares, whole := c.admitted.Turn(), counted == window-1
+		shares, whole := c.admitted.Rotate(), counted == window-1
 		counted = window
 		if !whole { // not counted from its beginning, or together with the one before
 			continue

@@ -12,9 +12,9 @@ import (
 
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const cellsAbout = `Shows the cells that share the limits of a table, and changes them.

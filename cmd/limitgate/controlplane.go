@@ -18,10 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/audit"
-	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/metrics"
@@ -135,10 +135,10 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 }
 
 func (p *plane) addRelay() {
-	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "relay"), p.log)
+	changes := dynamo.NewChanges(p.stream, dynamo.NewShardLocks(p.aws, p.options.leases, "relay"), p.log)
 	handler := &controlplane.Handler{Publish: dynamo.NewTopic(p.aws, p.options.topic), Items: p.limits, Log: p.log}
 	if p.options.poison != "" {
-		handler.Poison = dynamo.NewDeadLetters(p.aws, p.options.poison).Send
+		handler.DeadLetter = dynamo.NewDeadLetters(p.aws, p.options.poison).Send
 	}
 	relay := controlplane.Relay{Stream: changes, Handler: handler, Log: p.log}
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
@@ -146,7 +146,7 @@ func (p *plane) addRelay() {
 
 func (p *plane) addDigests() {
 	alone, release := p.alone("digest")
-	digests := controlplane.Digests{Table: p.limits, Publish: dynamo.NewTopic(p.aws, p.options.topic), Alone: alone, Log: p.log}
+	digests := controlplane.Digests{Table: p.limits, Publish: dynamo.NewTopic(p.aws, p.options.topic), HoldsLock: alone, Log: p.log}
 	p.parts, p.release = append(p.parts, digests.Run), append(p.release, release)
 }
 
@@ -154,7 +154,7 @@ func (p *plane) addDigests() {
 // and what releases it.
 func (p *plane) alone(use string) (take func(context.Context) (bool, error), release func(context.Context) error) {
 	const one = "all"
-	leases := dynamo.NewLeases(p.aws, p.options.leases, use)
+	leases := dynamo.NewShardLocks(p.aws, p.options.leases, use)
 	take = func(ctx context.Context) (bool, error) {
 		until, _, err := leases.Take(ctx, one)
 		return !until.IsZero(), err
@@ -179,14 +179,14 @@ func (p *plane) addSweeper() {
 }
 
 func (p *plane) addAudit() {
-	changes := dynamo.NewChanges(p.stream, dynamo.NewLeases(p.aws, p.options.leases, "audit"), p.log)
+	changes := dynamo.NewChanges(p.stream, dynamo.NewShardLocks(p.aws, p.options.leases, "audit"), p.log)
 	writer := audit.Writer{Records: changes, Archive: audit.NewBucket(p.aws, p.options.bucket), Log: p.log}
 	p.parts, p.release = append(p.parts, writer.Run), append(p.release, changes.Release)
 }
 
 func (p *plane) addCells() {
 	alone, release := p.alone("cells")
-	cells := controlplane.Cells{Registry: dynamo.NewRegistry(p.aws, p.options.cells), Items: p.limits, Alone: alone, Log: p.log}
+	cells := controlplane.Cells{Registry: dynamo.NewRegistry(p.aws, p.options.cells), Items: p.limits, HoldsLock: alone, Log: p.log}
 	p.parts, p.release = append(p.parts, cells.Run), append(p.release, release)
 }
 

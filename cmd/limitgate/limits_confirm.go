@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
+	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 

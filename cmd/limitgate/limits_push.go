@@ -18,8 +18,8 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // pushWriters is how many items are written at the same time.
@@ -194,7 +194,7 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 		return false, err
 	}
 	for _, c := range changes {
-		if now, was := items[c.Key], t.items[c.Key]; !table.Same(&now, &was) || now.Odd != was.Odd {
+		if now, was := items[c.Key], t.items[c.Key]; !table.Same(&now, &was) || now.InvalidVersion != was.InvalidVersion {
 			return false, fmt.Errorf("%w; nothing is written, look at the difference again", conflict(now, c.Key))
 		}
 	}
@@ -305,7 +305,7 @@ func (w *itemWriter) turn(ctx context.Context, changes []table.Change) error {
 
 // write writes one change. The error of a conflict names the actor of the version that is there.
 func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
-	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, Odd: t.items[c.Key].Odd, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
+	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, InvalidVersion: t.items[c.Key].InvalidVersion, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
 	_, err := t.table.Put(ctx, it)
 	if !errors.Is(err, dynamo.ErrConflict) {
 		return err

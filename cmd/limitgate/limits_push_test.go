@@ -8,8 +8,8 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 const testTable = "dynamodb://limits"

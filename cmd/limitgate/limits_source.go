@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // limitsSource is where the limits come from.
@@ -45,14 +45,14 @@ const snapshotAfter = 10 * time.Second
 // tableSource are limits in a DynamoDB table.
 type tableSource struct {
 	*catalog.Catalog
-	name     string
-	cell     *cell // nil outside cells
-	gate     *gate
-	follower *catalog.Follower
-	lookup   *catalog.Lookup
-	close    func(context.Context) error // of what tells of changes
-	log      *slog.Logger
-	started  atomic.Bool // decisions are made
+	name        string
+	cell        *cell // nil outside cells
+	rolloutGate *rolloutGate
+	follower    *catalog.Syncer
+	lookup      *catalog.TenantFetcher
+	close       func(context.Context) error // of what tells of changes
+	log         *slog.Logger
+	started     atomic.Bool // decisions are made
 }
 
 // compilePause is how long a compilation rests, again and again, while decisions are made:
@@ -80,7 +80,7 @@ func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	return t.gate.try(set, all, func(g table.Gate) (*limit.Set, error) { return config.TryRevision(s.Limits, parts, set, g, opts) }), nil
+	return t.rolloutGate.try(set, all, func(g table.Gate) (*limit.Set, error) { return config.TryRevision(s.Limits, parts, set, g, opts) }), nil
 }
 
 // openTable subscribes to the changes of a table and then loads it, so that no change is
@@ -100,7 +100,7 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		return nil, err
 	}
 	t := &tableSource{name: s.Limits, log: log}
-	if t.gate, err = openGate(ctx, aws, s, t, log); err != nil {
+	if t.rolloutGate, err = openRolloutGate(ctx, aws, s, t, log); err != nil {
 		return nil, err
 	}
 	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage, all bool) (*limit.Set, error) { return t.compile(s, parts, all) }})
@@ -119,8 +119,8 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		updates, t.close = topic, topic.Close
 	}
 	limits := dynamo.NewTable(aws, s.LimitsTable())
-	t.lookup = catalog.NewLookup(t.Catalog, limits)
-	t.follower = catalog.NewFollower(t.Catalog, limits, updates, s.LimitsSnapshot, delay)
+	t.lookup = catalog.NewTenantFetcher(t.Catalog, limits)
+	t.follower = catalog.NewSyncer(t.Catalog, limits, updates, s.LimitsSnapshot, delay)
 	if err := t.follower.Start(ctx); err != nil {
 		t.end()
 		return nil, err
@@ -141,7 +141,7 @@ func (t *tableSource) end() {
 func (t *tableSource) Reload() error {
 	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
 	defer cancel()
-	again := t.gate.forgive()
+	again := t.rolloutGate.clearBroken()
 	if err := t.follower.Refresh(ctx); err != nil || !again {
 		return err
 	}
@@ -156,7 +156,7 @@ func (t *tableSource) Status() config.LimitsStatus {
 		st.Loaded = f.Kept
 	}
 	var failed string
-	st.Trial, failed = t.gate.describe(t.Set())
+	st.Trial, failed = t.rolloutGate.describe(t.Set())
 	st.Error = cmp.Or(st.Error, failed, f.Error)
 	return st
 }
@@ -172,8 +172,8 @@ func (t *tableSource) run(ctx context.Context) error {
 	if t.cell != nil {
 		parts = append(parts, t.cell.run)
 	}
-	if t.gate.poller != nil {
-		parts = append(parts, t.gate.poller.Run, t.gate.run)
+	if t.rolloutGate.poller != nil {
+		parts = append(parts, t.rolloutGate.poller.Run, t.rolloutGate.run)
 	}
 	return runAll(ctx, append(parts, func(ctx context.Context) error {
 		for {

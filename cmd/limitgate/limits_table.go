@@ -17,10 +17,10 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // tableArgs are what limits diff, push and pull work on.

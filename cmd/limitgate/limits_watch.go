@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/catalog"
-	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
 const (

@@ -31,16 +31,16 @@ type proxy struct {
 	settings *config.Settings
 	log      *slog.Logger
 
-	limits   limitsSource
-	memory   *memory.Store  // nil with a Redis
-	cluster  *cluster.Store // nil without
-	count    *instances.Count
-	backstop *backstop.Backstop
-	trial    *trial
-	limiter  *limiter.Limiter
-	handler  *commands.Handler
-	server   *server.Server
-	metrics  *prometheus.Registry
+	limits       limitsSource
+	memory       *memory.Store  // nil with a Redis
+	cluster      *cluster.Store // nil without
+	count        *instances.Count
+	backstop     *backstop.Backstop
+	rolloutWatch *rolloutWatch
+	limiter      *limiter.Limiter
+	handler      *commands.Handler
+	server       *server.Server
+	metrics      *prometheus.Registry
 
 	front, admin net.Listener
 }
@@ -71,8 +71,8 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 	}
 	p.count = p.newCount()
 	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
-	p.trial = p.newTrial(addrs)
-	p.trial.comparison.Begin(p.limits.Set(), p.limits.Threshold())
+	p.rolloutWatch = p.newRolloutWatch(addrs)
+	p.rolloutWatch.comparison.Begin(p.limits.Set(), p.limits.Threshold())
 	p.limiter = limiter.New(limiter.Options{
 		Store:       store,
 		Backstop:    p.backstop,
@@ -81,7 +81,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 		Timeout:     s.DecisionTimeout,
 		RetryJitter: s.RetryJitter,
 		Instances:   p.count.Healthy,
-		Trial:       p.trial.comparison.Observe,
+		Trial:       p.rolloutWatch.comparison.Observe,
 		Unlisted:    p.unlisted(),
 		// What is decided in this process costs no more than a lookup of what was
 		// refused.
@@ -117,7 +117,7 @@ func (p *proxy) openLimits(ctx context.Context) (limitsSource, error) {
 // file: that lists all there are.
 func (p *proxy) unlisted() func(tenant string) {
 	if t, ok := p.limits.(*tableSource); ok {
-		return t.lookup.Want
+		return t.lookup.Request
 	}
 	return nil
 }
@@ -161,11 +161,11 @@ func (p *proxy) run(ctx context.Context) error {
 	p.printBanner()
 	front := []func(context.Context) error{
 		func(ctx context.Context) error {
-			p.count.Await(ctx)
+			p.count.WaitFirst(ctx)
 			return p.server.Run(ctx, p.front)
 		},
 		p.watchLimits,
-		p.watchTrial,
+		p.watchRollout,
 	}
 	if p.admin != nil {
 		front = append(front, p.runAdmin)

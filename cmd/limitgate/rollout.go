@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
 )

@@ -5,9 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/metrics"
 )
 

@@ -89,10 +89,10 @@ func (c *Counter) add(it *limit.Item) {
 	b.units += it.Cost
 }
 
-// Turn returns which share of its limit, that of all cells together, was admitted of each
+// Rotate returns which share of its limit, that of all cells together, was admitted of each
 // bucket since it was called last, a Window before: 1 is all that the limit admits in that
 // time. It is of the Most largest shares.
-func (c *Counter) Turn() map[string]float64 {
+func (c *Counter) Rotate() map[string]float64 {
 	all := map[string]float64{}
 	for i := range c.shards {
 		sh := &c.shards[i]
@@ -104,14 +104,14 @@ func (c *Counter) Turn() map[string]float64 {
 		sh.buckets = map[string]*bucket{}
 		sh.mu.Unlock()
 	}
-	return Largest(all)
+	return TopN(all)
 }
 
 // Missed returns how many decisions were not counted for want of room, since the start.
 func (c *Counter) Missed() int64 { return c.missed.Load() }
 
-// Largest returns the Most largest of some shares.
-func Largest(all map[string]float64) map[string]float64 {
+// TopN returns the Most largest of some shares.
+func TopN(all map[string]float64) map[string]float64 {
 	if len(all) <= Most {
 		return all
 	}

@@ -51,7 +51,7 @@ func TestTurn(t *testing.T) {
 		c.Observe(&limit.Decision{}, decide(t, set, "acme", 5))
 	}
 	want := map[string]float64{"{acme}:tenant;t": 500. / (400 + 600), "{acme}:window;s": 500. / 500}
-	got := c.Turn()
+	got := c.Rotate()
 	for name, share := range want {
 		found := false
 		for n, s := range got {
@@ -64,7 +64,7 @@ func TestTurn(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("counted %v", got)
 	}
-	if again := c.Turn(); len(again) != 0 {
+	if again := c.Rotate(); len(again) != 0 {
 		t.Errorf("in the next window there is %v", again)
 	}
 }
@@ -80,7 +80,7 @@ func TestLargest(t *testing.T) {
 		}
 		c.Observe(&limit.Decision{Allowed: true}, decide(t, set, fmt.Sprint("t", i), cost))
 	}
-	got := c.Turn()
+	got := c.Rotate()
 	if len(got) != Most || c.Missed() == 0 {
 		t.Errorf("told of %d, missed %d", len(got), c.Missed())
 	}
@@ -94,7 +94,7 @@ func TestLargest(t *testing.T) {
 		t.Errorf("of the large shares %d are told", large)
 	}
 	c.Observe(&limit.Decision{Allowed: true}, decide(t, set, "after", 1))
-	if got := c.Turn(); len(got) != 2 {
+	if got := c.Rotate(); len(got) != 2 {
 		t.Errorf("after a full window there is %v", got)
 	}
 }
@@ -114,7 +114,7 @@ func TestObserveAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	sum := 0.
-	for _, share := range c.Turn() {
+	for _, share := range c.Rotate() {
 		sum += share
 	}
 	if want := 20000./1000 + 20000./500; math.Abs(sum-want) > 1e-9 {

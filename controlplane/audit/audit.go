@@ -47,7 +47,7 @@ func NewEntry(r *table.Record, now time.Time) (e Entry, ok bool) {
 	switch {
 	case r.After == nil:
 		e.Version = r.Before.Version
-	case r.Signed():
+	case r.Versioned():
 		e.Version, e.Actor, e.At = r.After.Version, r.After.Actor, r.After.At.UTC()
 	default:
 		e.Version = r.After.Version

@@ -15,11 +15,11 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"go.uber.org/goleak"
 
-	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane"
+	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(awstest.Sharing{M: m}) }
@@ -123,11 +123,11 @@ func plane(t *testing.T, config aws.Config, limits *dynamo.Table, topic string) 
 	}
 	log := slog.New(slog.DiscardHandler)
 	changes := func(use string) *dynamo.Changes {
-		return dynamo.NewChanges(stream, dynamo.NewLeases(config, "check-leases", use), log)
+		return dynamo.NewChanges(stream, dynamo.NewShardLocks(config, "check-leases", use), log)
 	}
 	publish := dynamo.NewTopic(config, topic)
 	relay := controlplane.Relay{Stream: changes("relay"), Handler: &controlplane.Handler{Publish: publish, Items: limits, Log: log}, Log: log}
-	digests := controlplane.Digests{Table: limits, Publish: publish, Alone: func(context.Context) (bool, error) { return true, nil }, Log: log}
+	digests := controlplane.Digests{Table: limits, Publish: publish, HoldsLock: func(context.Context) (bool, error) { return true, nil }, Log: log}
 	writer := audit.Writer{Records: changes("audit"), Archive: audit.NewBucket(config, "check-audit"), Log: log}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup

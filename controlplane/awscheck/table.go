@@ -100,7 +100,7 @@ func (c *checker) lease(ctx context.Context) (string, error) {
 	if err := needs(c.Leases != "", "--leases"); err != nil {
 		return "", err
 	}
-	first, second := dynamo.NewLeases(c.AWS, c.Leases, probeActor), dynamo.NewLeases(c.AWS, c.Leases, probeActor)
+	first, second := dynamo.NewShardLocks(c.AWS, c.Leases, probeActor), dynamo.NewShardLocks(c.AWS, c.Leases, probeActor)
 	until, _, err := first.Take(ctx, probeName)
 	if err != nil || until.IsZero() {
 		return "", errors.Join(err, errors.New("the lease cannot be taken, or another check runs"))

@@ -19,20 +19,20 @@ const (
 	// more: a control plane restores items that were deleted by hand, and proxies that read the
 	// table before that keep the limits.
 	missingTime = 30 * time.Second
-	// maxTold bounds the items that messages alone named, at a kilobyte or so each. Beyond it
+	// maxUnconfirmed bounds the items that messages alone named, at a kilobyte or so each. Beyond it
 	// messages about other items are dropped, and the table is read.
-	maxTold = 20_000
+	maxUnconfirmed = 20_000
 	// maxLogged bounds the log lines about items of one reading of the table.
 	maxLogged = 20
-	// maxToldBytes bounds the bodies of those that were not known before, and by how much the
+	// maxUnconfirmedBytes bounds the bodies of those that were not known before, and by how much the
 	// others grew.
-	maxToldBytes = 16 << 20
+	maxUnconfirmedBytes = 16 << 20
 )
 
-// telling is about an item that only a message named, or a snapshot.
-type telling struct {
-	turn  uint64      // of the message, 0 for a snapshot
-	under *table.Item // the item that was confirmed before, or nil
+// unconfirmed is about an item that only a message named, or a snapshot.
+type unconfirmed struct {
+	turn      uint64      // of the message, 0 for a snapshot
+	confirmed *table.Item // the item that was confirmed before, or nil
 }
 
 // Load takes the items of a whole table. It fails when no set can be made of them, and
@@ -52,7 +52,7 @@ func (c *Catalog) load(items []table.Item, confirmed bool) error {
 		}
 		next[it.Key] = it
 		if !confirmed {
-			c.told[it.Key] = telling{}
+			c.unconfirmed[it.Key] = unconfirmed{}
 		}
 	}
 	c.put(next, items)
@@ -77,11 +77,11 @@ func (c *Catalog) Recall(items []table.Item) {
 	defer c.change()()
 	for _, it := range items {
 		newest, unusable := c.rejected[it.Key]
-		if _, inUse := c.good[it.Key]; unusable && !inUse && it.IsLimits() && it.Version >= newest.version && newest.version > 0 {
+		if _, inUse := c.active[it.Key]; unusable && !inUse && it.IsLimits() && it.Version >= newest.version && newest.version > 0 {
 			c.useOlder(it, newest)
 		}
 	}
-	c.recall(items)
+	c.restoreOlder(items)
 }
 
 // Apply takes items that messages named, and returns those that were new: of each the newest
@@ -97,14 +97,14 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 		}
 	}
 	for key := range next {
-		t, again := c.told[key]
+		t, again := c.unconfirmed[key]
 		was, ok := c.items[key]
 		if ok && (!again || t.turn == 0) {
-			t.under = &was
+			t.confirmed = &was
 		}
-		c.toldBytes += max(0, len(next[key].Body)-len(was.Body))
+		c.unconfirmedBytes += max(0, len(next[key].Body)-len(was.Body))
 		t.turn = c.turn
-		c.told[key], c.changed[key] = t, c.turn
+		c.unconfirmed[key], c.changed[key] = t, c.turn
 	}
 	return c.put(next, items)
 }
@@ -126,7 +126,7 @@ func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 		if it.Version < known.Version {
 			c.stale++
 		}
-	case !ok && len(c.told)+len(next) >= maxTold, len(it.Body) > len(known.Body) && c.toldBytes >= maxToldBytes:
+	case !ok && len(c.unconfirmed)+len(next) >= maxUnconfirmed, len(it.Body) > len(known.Body) && c.unconfirmedBytes >= maxUnconfirmedBytes:
 		c.dropped = true
 	default:
 		return true
@@ -203,12 +203,12 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 	ended := c.remove(there, mark, next)
 	fresh = c.put(next, items)
 	for key := range ended {
-		if it, used := c.good[key]; !used || it.Deleted {
+		if it, used := c.active[key]; !used || it.Deleted {
 			c.forget(key)
 		}
 	}
 	maps.DeleteFunc(c.changed, func(_ string, turn uint64) bool { return turn <= mark })
-	c.countTold()
+	c.countUnconfirmed()
 	c.refuseUnsigned(items)
 	maps.DeleteFunc(c.rejected, func(key string, _ rejection) bool {
 		_, known := c.items[key]
@@ -232,16 +232,16 @@ func (c *Catalog) endLogging() {
 	c.logged = 0
 }
 
-// countTold counts toldBytes anew. The caller holds mu.
-func (c *Catalog) countTold() {
-	c.toldBytes = 0
-	for key, t := range c.told {
+// countUnconfirmed counts toldBytes anew. The caller holds mu.
+func (c *Catalog) countUnconfirmed() {
+	c.unconfirmedBytes = 0
+	for key, t := range c.unconfirmed {
 		n := len(c.items[key].Body)
-		if t.under != nil {
-			n -= len(t.under.Body)
+		if t.confirmed != nil {
+			n -= len(t.confirmed.Body)
 		}
 		if t.turn > 0 {
-			c.toldBytes += max(0, n)
+			c.unconfirmedBytes += max(0, n)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (c *Catalog) countTold() {
 // confirm notes in next what becomes of an item that was read after mark. The caller holds mu.
 func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Item) {
 	known, ok := c.items[it.Key]
-	t, told := c.told[it.Key]
+	t, told := c.unconfirmed[it.Key]
 	delete(c.missing, it.Key)
 	switch {
 	case !it.IsLimits():
@@ -259,11 +259,11 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 	case c.changed[it.Key] > mark && known.Version > it.Version: // it was written since
 		if told {
 			was := *it
-			t.under = &was
-			c.told[it.Key] = t
+			t.confirmed = &was
+			c.unconfirmed[it.Key] = t
 		}
 	case ok && table.Same(&known, it):
-		delete(c.told, it.Key)
+		delete(c.unconfirmed, it.Key)
 		c.putRight(it.Key, next)
 	default:
 		if ok && known.Version > it.Version && c.logsItem() {
@@ -272,7 +272,7 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
 			c.reverted++
 		}
-		delete(c.told, it.Key)
+		delete(c.unconfirmed, it.Key)
 		delete(c.rejected, it.Key)
 		next[it.Key] = *it
 	}
@@ -285,7 +285,7 @@ func (c *Catalog) putRight(key string, next map[string]table.Item) {
 		return
 	}
 	delete(c.rejected, key)
-	known, used := c.items[key], c.good[key]
+	known, used := c.items[key], c.active[key]
 	if !table.Same(&known, &used) {
 		next[key] = known
 	}
@@ -293,12 +293,12 @@ func (c *Catalog) putRight(key string, next map[string]table.Item) {
 
 // takeBack has an item that only a message named be as it was confirmed before. The caller
 // holds mu.
-func (c *Catalog) takeBack(key string, t telling, next map[string]table.Item) {
-	delete(c.told, key)
+func (c *Catalog) takeBack(key string, t unconfirmed, next map[string]table.Item) {
+	delete(c.unconfirmed, key)
 	delete(c.rejected, key)
 	c.reverted++
-	if t.under != nil {
-		next[key] = *t.under
+	if t.confirmed != nil {
+		next[key] = *t.confirmed
 		return
 	}
 	next[key] = c.removal(key)
@@ -306,7 +306,7 @@ func (c *Catalog) takeBack(key string, t telling, next map[string]table.Item) {
 
 // removal returns a tombstone for an item that the table does not have. The caller holds mu.
 func (c *Catalog) removal(key string) table.Item {
-	return table.Item{Key: key, Version: max(c.items[key].Version, c.good[key].Version), At: c.opts.Now(), Deleted: true}
+	return table.Item{Key: key, Version: max(c.items[key].Version, c.active[key].Version), At: c.opts.Now(), Deleted: true}
 }
 
 // remove notes in next the end of the items that were not there when the table was read after
@@ -315,23 +315,23 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 	removed = map[string]bool{}
 	for key := range c.keys() {
 		known := c.items[key]
-		t, told := c.told[key]
-		used, inUse := c.good[key]
+		t, told := c.unconfirmed[key]
+		used, inUse := c.active[key]
 		switch {
 		case there[key]:
 		case c.changed[key] > mark: // it was written since
 			if told {
-				t.under = nil
-				c.told[key] = t
+				t.confirmed = nil
+				c.unconfirmed[key] = t
 			}
 		case known.Deleted && (!inUse || used.Deleted): // its time was up
 			removed[key] = true
 		case known.Deleted: // waits until no other item needs it
-		case told && (t.under == nil || t.turn == 0), !told && c.isMissing(key):
+		case told && (t.confirmed == nil || t.turn == 0), !told && c.isMissing(key):
 			if told && t.turn > 0 {
 				c.reverted++
 			}
-			delete(c.told, key)
+			delete(c.unconfirmed, key)
 			delete(c.missing, key)
 			delete(c.rejected, key)
 			next[key] = c.removal(key)
@@ -340,7 +340,7 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 				c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
 			}
 		case told:
-			if c.takeBack(key, t, next); !t.under.Deleted {
+			if c.takeBack(key, t, next); !t.confirmed.Deleted {
 				c.isMissing(key)
 			}
 		}
@@ -355,7 +355,7 @@ func (c *Catalog) keys() map[string]bool {
 	for key := range c.items {
 		keys[key] = true
 	}
-	for key := range c.good {
+	for key := range c.active {
 		keys[key] = true
 	}
 	return keys
@@ -379,9 +379,9 @@ func (c *Catalog) isMissing(key string) bool {
 // forget forgets an item that is neither in the table nor in use. The caller holds mu.
 func (c *Catalog) forget(key string) {
 	delete(c.items, key)
-	delete(c.good, key)
-	delete(c.rest, key)
-	delete(c.told, key)
+	delete(c.active, key)
+	delete(c.nonTenants, key)
+	delete(c.unconfirmed, key)
 	delete(c.missing, key)
 	delete(c.changed, key)
 }
@@ -405,14 +405,14 @@ func (c *Catalog) Agree(digest table.Digest) bool {
 			c.recheck = c.opts.Now().Add(missingTime)
 		}
 	}
-	for key, t := range c.told {
-		if it := c.items[key]; it.Deleted && t.under == nil && (c.good[key].Version == 0 || c.good[key].Deleted) {
+	for key, t := range c.unconfirmed {
+		if it := c.items[key]; it.Deleted && t.confirmed == nil && (c.active[key].Version == 0 || c.active[key].Deleted) {
 			c.forget(key) // a tombstone, which the digest does not count, of nothing
 		}
 	}
-	clear(c.told)
+	clear(c.unconfirmed)
 	clear(c.missing)
-	c.toldBytes = 0
+	c.unconfirmedBytes = 0
 	if !c.reading {
 		clear(c.changed)
 	}
@@ -449,9 +449,9 @@ func (c *Catalog) RereadAt() (at time.Time) {
 func (c *Catalog) put(next map[string]table.Item, items []table.Item) (fresh []table.Item) {
 	if len(next) == 0 {
 		if c.set != nil && c.due(c.waiting()) {
-			c.use(next)
+			c.activate(next)
 		}
-		c.recall(items)
+		c.restoreOlder(items)
 		return nil
 	}
 	for key, it := range next {
@@ -462,7 +462,7 @@ func (c *Catalog) put(next map[string]table.Item, items []table.Item) (fresh []t
 		c.items[key] = it
 	}
 	fresh = slices.Collect(maps.Values(next))
-	c.use(next)
-	c.recall(items)
+	c.activate(next)
+	c.restoreOlder(items)
 	return fresh
 }

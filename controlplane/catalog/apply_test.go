@@ -145,8 +145,8 @@ func TestMissing(t *testing.T) {
 	read(t, c, there...)
 	wantPlan(t, c, "acme", "free")
 	wantSame(t, c, there...)
-	if len(c.items)+len(c.good) != 6 || !c.RereadAt().IsZero() {
-		t.Errorf("%d items are known and %d in use; read again at %s", len(c.items), len(c.good), c.RereadAt())
+	if len(c.items)+len(c.active) != 6 || !c.RereadAt().IsZero() {
+		t.Errorf("%d items are known and %d in use; read again at %s", len(c.items), len(c.active), c.RereadAt())
 	}
 }
 
@@ -170,8 +170,8 @@ func TestMissingPlan(t *testing.T) {
 	later(c)
 	read(t, c, shared, free, moved)
 	wantSame(t, c, shared, free, moved)
-	if len(c.good) != 3 {
-		t.Errorf("%d items in use", len(c.good))
+	if len(c.active) != 3 {
+		t.Errorf("%d items in use", len(c.active))
 	}
 }
 
@@ -237,19 +237,19 @@ func TestSnapshotUntilRead(t *testing.T) {
 func TestToldBound(t *testing.T) {
 	c := loaded(t, shared, free, pro)
 	var flood []table.Item
-	for i := range maxTold + 100 {
+	for i := range maxUnconfirmed + 100 {
 		flood = append(flood, item(fmt.Sprint("TENANT#forged", i), 1, `{"plan": "pro"}`))
 	}
 	c.Apply(flood)
-	if n := len(c.told); n != maxTold || c.RereadAt().IsZero() {
+	if n := len(c.unconfirmed); n != maxUnconfirmed || c.RereadAt().IsZero() {
 		t.Errorf("%d are told, read again at %s", n, c.RereadAt())
 	}
 	c.Apply([]table.Item{item("TENANT#forged1", 2, `{"plan": "free"}`)}) // of one that is known
 	wantPlan(t, c, "forged1", "free")
 	read(t, c, shared, free, pro)
 	wantSame(t, c, shared, free, pro)
-	if len(c.items)+len(c.told)+len(c.good) != 6 || !c.RereadAt().IsZero() {
-		t.Errorf("%d items, %d told, %d good", len(c.items), len(c.told), len(c.good))
+	if len(c.items)+len(c.unconfirmed)+len(c.active) != 6 || !c.RereadAt().IsZero() {
+		t.Errorf("%d items, %d told, %d good", len(c.items), len(c.unconfirmed), len(c.active))
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // ErrEmpty is returned for a table without a usable item.
@@ -44,27 +44,27 @@ type Catalog struct {
 	opts Options
 	view atomic.Pointer[view] // for readers that do not wait while a set is compiled
 
-	mu      sync.Mutex            // guards the fields below, and orders the calls of apply
-	items   map[string]table.Item // as the table has them, as far as is known
-	told    map[string]telling    // of items, those that only a message or a snapshot named
-	changed map[string]uint64     // the turns in which items changed, since the table was read
-	turn    uint64                // of the latest messages, or of an item that was read
-	reading bool                  // the table is being read
-	missing map[string]time.Time  // of items, since when a confirmed one is not in the table
-	recheck time.Time             // when it is to be read whether something was put right, or zero
-	dropped bool                  // a message was dropped since the table began to be read
+	mu          sync.Mutex             // guards the fields below, and orders the calls of apply
+	items       map[string]table.Item  // as the table has them, as far as is known
+	unconfirmed map[string]unconfirmed // of items, those that only a message or a snapshot named
+	changed     map[string]uint64      // the turns in which items changed, since the table was read
+	turn        uint64                 // of the latest messages, or of an item that was read
+	reading     bool                   // the table is being read
+	missing     map[string]time.Time   // of items, since when a confirmed one is not in the table
+	recheck     time.Time              // when it is to be read whether something was put right, or zero
+	dropped     bool                   // a message was dropped since the table began to be read
 
-	toldBytes int   // by how much the bodies in told are larger than those before, about
-	logged    int   // items of the reading of the table that goes on, see logsItem
-	reverted  int64 // items that messages named and the table took back
+	unconfirmedBytes int   // by how much the bodies in told are larger than those before, about
+	logged           int   // items of the reading of the table that goes on, see logsItem
+	reverted         int64 // items that messages named and the table took back
 
-	good  map[string]table.Item // the parts of the set
-	rest  map[string]bool       // the keys of good that are not of tenants
-	set   *limit.Set
-	apply func(*limit.Set)
-	grown int          // tenants that were compiled beside the set since all was
-	sum   table.Digest // of items
-	used  table.Digest // of good
+	active     map[string]table.Item // the parts of the set
+	nonTenants map[string]bool       // the keys of good that are not of tenants
+	set        *limit.Set
+	apply      func(*limit.Set)
+	grown      int          // tenants that were compiled beside the set since all was
+	sum        table.Digest // of items
+	used       table.Digest // of good
 	status
 }
 
@@ -104,7 +104,7 @@ func New(opts Options) *Catalog {
 		opts.Now = time.Now
 	}
 	c := &Catalog{
-		opts: opts, good: map[string]table.Item{}, rest: map[string]bool{}, apply: func(*limit.Set) {},
+		opts: opts, active: map[string]table.Item{}, nonTenants: map[string]bool{}, apply: func(*limit.Set) {},
 	}
 	c.clear()
 	c.publish()
@@ -113,8 +113,8 @@ func New(opts Options) *Catalog {
 
 // clear forgets all items. The caller holds mu.
 func (c *Catalog) clear() {
-	c.items, c.told, c.missing, c.sum = map[string]table.Item{}, map[string]telling{}, map[string]time.Time{}, table.Digest{}
-	c.changed, c.toldBytes = map[string]uint64{}, 0
+	c.items, c.unconfirmed, c.missing, c.sum = map[string]table.Item{}, map[string]unconfirmed{}, map[string]time.Time{}, table.Digest{}
+	c.changed, c.unconfirmedBytes = map[string]uint64{}, 0
 	c.rejected = map[string]rejection{}
 }
 
@@ -128,7 +128,9 @@ func (c *Catalog) change() (end func()) {
 }
 
 // publish shows what the catalog is now. The caller holds mu.
-func (c *Catalog) publish() { c.view.Store(&view{c.set, c.describe(), c.sum, c.good[table.KeyCells]}) }
+func (c *Catalog) publish() {
+	c.view.Store(&view{c.set, c.describe(), c.sum, c.active[table.KeyCells]})
+}
 
 // compile makes a set of the items in use and the next ones; all says that those are all
 // that there are. Where only tenants change it compiles no others. The caller holds mu.
@@ -137,12 +139,12 @@ func (c *Catalog) compile(next map[string]table.Item, all bool) (*limit.Set, err
 	for key := range next {
 		small = small && table.IsTenant(key)
 	}
-	parts, kept := map[string]json.RawMessage{}, maps.Keys(c.good)
+	parts, kept := map[string]json.RawMessage{}, maps.Keys(c.active)
 	if small {
 		kept = c.needed()
 	}
 	for key := range kept {
-		if it, ok := c.good[key]; ok && !it.Deleted {
+		if it, ok := c.active[key]; ok && !it.Deleted {
 			parts[key] = it.Body
 		}
 	}
@@ -177,7 +179,7 @@ func (c *Catalog) compact() { c.grown = compactAfter + 1 }
 // needed returns the keys of what tenants are compiled with. The caller holds mu.
 func (c *Catalog) needed() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for key := range c.rest {
+		for key := range c.nonTenants {
 			if !yield(key) {
 				return
 			}
@@ -202,7 +204,7 @@ func (c *Catalog) Recompile() error {
 	if err != nil {
 		return fmt.Errorf("compile %s anew: %w", c.opts.Name, err)
 	}
-	c.adopt(set, nil)
+	c.install(set, nil)
 	return nil
 }
 
@@ -227,14 +229,14 @@ func (c *Catalog) Cells() (it table.Item, ok bool) {
 func (c *Catalog) uses(it *table.Item) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.good[it.Key].Version == it.Version
+	return c.active[it.Key].Version == it.Version
 }
 
 // Items returns what the limits in use are made of, tombstones included.
 func (c *Catalog) Items() []table.Item {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.SortedFunc(maps.Values(c.good), func(a, b table.Item) int {
+	return slices.SortedFunc(maps.Values(c.active), func(a, b table.Item) int {
 		if a.Key < b.Key {
 			return -1
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // epoch is when the first item of a test was written.

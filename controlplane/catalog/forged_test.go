@@ -27,7 +27,7 @@ func TestForgedTombstones(t *testing.T) {
 			c.Agree(want)
 		}
 	}
-	if n := len(c.items); n > maxTold {
+	if n := len(c.items); n > maxUnconfirmed {
 		t.Errorf("%d forged items are kept, %d in a snapshot", n, len(c.Items()))
 	}
 }
@@ -56,7 +56,7 @@ func TestForgedBytes(t *testing.T) {
 		c.Apply([]table.Item{item(fmt.Sprint("TENANT#forged", i), 1, `{"plan":"pro"`+strings.Repeat(" ", 250_000)+`}`)})
 	}
 	used := heap() - before
-	if used > 3*maxToldBytes || c.RereadAt().IsZero() {
+	if used > 3*maxUnconfirmedBytes || c.RereadAt().IsZero() {
 		t.Errorf("%d forged tenants take %.0f MB; read again at %s", n, used/1e6, c.RereadAt())
 	}
 }
@@ -66,7 +66,7 @@ func TestForgedBytes(t *testing.T) {
 func observe(t *testing.T, seconds int, tb *fakeTable, each func(second int, tell func(table.Message))) (wrong, silent, said int) {
 	updates := make(fakeUpdates, 1000)
 	c := newCatalog()
-	f := NewFollower(c, tb, updates, "", nil)
+	f := NewSyncer(c, tb, updates, "", nil)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestForgedBytesOfKnownItems(t *testing.T) {
 	for i := range n {
 		c.Apply([]table.Item{item(fmt.Sprint("TENANT#", i), 7, `{"plan":"pro"`+strings.Repeat(" ", 250_000)+`}`)})
 	}
-	if used := heap() - before; used > 3*maxToldBytes || c.RereadAt().IsZero() {
+	if used := heap() - before; used > 3*maxUnconfirmedBytes || c.RereadAt().IsZero() {
 		t.Errorf("forged versions of %d tenants take %.0f MB; read again at %s", n, used/1e6, c.RereadAt())
 	}
 }

@@ -62,7 +62,7 @@ func TestSlowReadings(t *testing.T) {
 		tb := &slowTable{fakeTable: newTable(shared, free, pro, acme)}
 		updates := make(fakeUpdates, 100)
 		c := newCatalog()
-		f := NewFollower(c, tb, updates, "", nil)
+		f := NewSyncer(c, tb, updates, "", nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestLookupOvertaken(t *testing.T) {
 		c.Apply([]table.Item{item("TENANT#acme", 2, `{"plan":"free"}`)}) // while the answer is on its way
 		return acme, true, nil
 	})
-	NewLookup(c, getter).look(t.Context(), "acme")
+	NewTenantFetcher(c, getter).fetch(t.Context(), "acme")
 	if got := c.Set().Plan("acme"); got != "free" {
 		t.Errorf("version 1 has replaced version 2, which was told: %s", got)
 	}

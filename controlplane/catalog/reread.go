@@ -54,9 +54,9 @@ type rereading struct {
 
 func newRereading(now time.Time) rereading { return rereading{heard: now} }
 
-// hear notes a digest, whether it is that of the catalog, the interval that it named, and
+// recordDigest notes a digest, whether it is that of the catalog, the interval that it named, and
 // whether items are still arriving. It reports whether a reading of the table was futile.
-func (r *rereading) hear(now time.Time, same bool, every time.Duration, arriving bool) (futile bool) {
+func (r *rereading) recordDigest(now time.Time, same bool, every time.Duration, arriving bool) (futile bool) {
 	r.heard, r.every, r.silent = now, every, false
 	switch {
 	case same:
@@ -81,8 +81,8 @@ func (r *rereading) silence() time.Duration {
 	return min(max(missedDigests*min(r.every, silentMost), silentLeast), silentMost)
 }
 
-// fallSilent notes that no digest has come for too long, and reports whether that is new.
-func (r *rereading) fallSilent(now time.Time) bool {
+// recordSilence notes that no digest has come for too long, and reports whether that is new.
+func (r *rereading) recordSilence(now time.Time) bool {
 	if r.silent || now.Sub(r.heard) < r.silence() {
 		return false
 	}

@@ -28,7 +28,7 @@ func TestLastGoodAtRestart(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "snapshot")
 				tb := newTable(shared, free, pro, item("TENANT#acme", 5, `{"plan":"pro"}`))
 				c := newCatalog()
-				f := NewFollower(c, tb, make(fakeUpdates), path, nil)
+				f := NewSyncer(c, tb, make(fakeUpdates), path, nil)
 				if err := f.Start(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -44,7 +44,7 @@ func TestLastGoodAtRestart(t *testing.T) {
 				}
 				for restart := range 2 {
 					c = newCatalog()
-					if err := NewFollower(c, tb, make(fakeUpdates), path, nil).Start(t.Context()); err != nil {
+					if err := NewSyncer(c, tb, make(fakeUpdates), path, nil).Start(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					if got := c.Set().Plan("acme"); got != "pro" {
@@ -66,7 +66,7 @@ func TestReadOnlySnapshot(t *testing.T) {
 		var log strings.Builder
 		c := New(Options{Name: "table", Compile: compileParts, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now})
 		tb := newTable(shared, free, pro)
-		f := NewFollower(c, tb, make(fakeUpdates), "/nonexistent/snapshot", nil)
+		f := NewSyncer(c, tb, make(fakeUpdates), "/nonexistent/snapshot", nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

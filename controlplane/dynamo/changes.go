@@ -22,7 +22,7 @@ const (
 // other, from where they were told. One goroutine may use it.
 type Changes struct {
 	stream *Stream
-	leases *Leases
+	leases *ShardLocks
 	log    *slog.Logger
 	shards map[string]*shardReader
 	looked time.Time
@@ -41,7 +41,7 @@ type shardReader struct {
 
 // NewChanges returns the changes of a stream. The log tells of shards that cannot be read
 // while others can.
-func NewChanges(s *Stream, l *Leases, log *slog.Logger) *Changes {
+func NewChanges(s *Stream, l *ShardLocks, log *slog.Logger) *Changes {
 	return &Changes{stream: s, leases: l, log: log, shards: map[string]*shardReader{}}
 }
 

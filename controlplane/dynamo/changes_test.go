@@ -15,8 +15,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 // openChanges returns the changes of the table, and what they call lost.
@@ -31,7 +31,7 @@ func openChanges(t *testing.T, a *awstest.AWS) (c itemChanges, lost *[]string) {
 		t.Fatal(err)
 	}
 	lost = &[]string{}
-	return itemChanges{NewChanges(stream, NewLeases(a.Config, leases, "test"), slog.New(slog.DiscardHandler)), lost}, lost
+	return itemChanges{NewChanges(stream, NewShardLocks(a.Config, leases, "test"), slog.New(slog.DiscardHandler)), lost}, lost
 }
 
 // itemChanges tells the items of changes that are signed, and the keys of others apart.
@@ -44,7 +44,7 @@ func (c itemChanges) Next(ctx context.Context) (items []table.Item, err error) {
 	records, err := c.Changes.Next(ctx)
 	for _, r := range records {
 		switch {
-		case r.Signed():
+		case r.Versioned():
 			items = append(items, *r.After)
 		case !r.Expired():
 			*c.lost = append(*c.lost, r.Key())

@@ -135,7 +135,7 @@ func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err
 	}
 	was := it
 	it.Version++
-	it.Odd = ""
+	it.InvalidVersion = ""
 	return it, t.Replace(ctx, it, &was)
 }
 
@@ -146,8 +146,8 @@ func (t *Table) Replace(ctx context.Context, it table.Item, was *table.Item) err
 	switch {
 	case was != nil && was.Version > 0:
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": number(was.Version)}
-	case was != nil && was.Odd != "":
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": &types.AttributeValueMemberN{Value: was.Odd}}
+	case was != nil && was.InvalidVersion != "":
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": &types.AttributeValueMemberN{Value: was.InvalidVersion}}
 	default: // nothing was there, or nothing with a number
 		in.ConditionExpression = aws.String("attribute_not_exists(#v) OR NOT attribute_type(#v, :number)")
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":number": text("N")}
@@ -241,7 +241,7 @@ func ItemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	}
 	it.Version = integer(attributes[attrVersion])
 	if v, ok := attributes[attrVersion].(*types.AttributeValueMemberN); ok && (it.Version < 1 || it.Version > table.MaxVersion || v.Value != strconv.FormatInt(it.Version, 10)) {
-		it.Version, it.Odd = 0, v.Value
+		it.Version, it.InvalidVersion = 0, v.Value
 	}
 	if at, err := time.Parse(time.RFC3339Nano, word(attrAt)); err == nil && at.UTC().Year() > 0 && at.UTC().Year() <= maxYear {
 		it.At = at.UTC()

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 // TestPutAndGet: what is written is read, as the next version, and only on the newest.

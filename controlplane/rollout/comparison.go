@@ -37,12 +37,12 @@ type Options struct {
 	Instances func() int
 	// Worse is called when the limits that are tried deny too much, at most once for
 	// those of a version, on a goroutine that decides: it must not wait.
-	Worse func(Figures)
+	Worse func(Stats)
 	Now   func() time.Time // nil means the clock of this machine
 }
 
-// Figures are what the two sides have said to the same requests in the last minute.
-type Figures struct {
+// Stats are what the two sides have said to the same requests in the last minute.
+type Stats struct {
 	Version                 string // of the limits that are tried
 	Requests                int64
 	DeniedNow, DeniedBefore int64
@@ -50,15 +50,15 @@ type Figures struct {
 }
 
 // Excess returns by how much the share of requests that are denied has grown, -1 to 1.
-func (f *Figures) Excess() float64 {
+func (f *Stats) Excess() float64 {
 	return float64(f.DeniedNow-f.DeniedBefore) / float64(max(1, f.Requests))
 }
 
 // Worse reports whether that is too much.
-func (f *Figures) Worse() bool { return f.Requests >= requestsLeast && f.Excess() > f.Threshold }
+func (f *Stats) Worse() bool { return f.Requests >= requestsLeast && f.Excess() > f.Threshold }
 
 // String says it in a sentence.
-func (f *Figures) String() string {
+func (f *Stats) String() string {
 	return fmt.Sprintf("of %d requests in a minute they deny %.1f %%, those before would have denied %.1f %%: more than %.1f points above",
 		f.Requests, 100*float64(f.DeniedNow)/float64(max(1, f.Requests)), 100*float64(f.DeniedBefore)/float64(max(1, f.Requests)), 100*f.Threshold)
 }
@@ -75,8 +75,8 @@ type Comparison struct {
 	mu      sync.Mutex       // guards what follows
 	before  *limiter.Limiter // nil while nothing is tried, as now is
 	now     *limiter.Limiter
-	figures Figures // of all steps
-	steps   [steps]Figures
+	figures Stats // of all steps
+	steps   [steps]Stats
 	at      int // the step that is filled
 	until   time.Time
 	told    bool // Worse was called
@@ -102,30 +102,30 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 	c.mu.Unlock()
 	var before, now *limiter.Limiter
 	if next != nil && !known { // which takes a while
-		before, now = c.side(set.WithoutTrial()), c.side(next)
+		before, now = c.newSide(set.WithoutTrial()), c.newSide(next)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case next == nil:
-		c.before, c.now, c.figures = nil, nil, Figures{}
+		c.before, c.now, c.figures = nil, nil, Stats{}
 		return
 	case known:
 		c.before.SetLimits(set.WithoutTrial())
 		c.now.SetLimits(next)
 	default:
 		c.before, c.now = before, now
-		c.steps, c.told, c.until = [steps]Figures{}, false, c.opts.Now().Add(step)
-		c.figures = Figures{Version: next.Version}
+		c.steps, c.told, c.until = [steps]Stats{}, false, c.opts.Now().Add(step)
+		c.figures = Stats{Version: next.Version}
 	}
 	c.figures.Threshold = threshold
 }
 
-// side returns a limiter that asks nobody.
-func (c *Comparison) side(set *limit.Set) *limiter.Limiter {
+// newSide returns a limiter that asks nobody.
+func (c *Comparison) newSide(set *limit.Set) *limiter.Limiter {
 	shares := backstop.New(backstop.Options{Instances: c.opts.Instances, Buckets: buckets})
 	return limiter.New(limiter.Options{
-		Store: alone{shares}, Backstop: shares, Addrs: c.opts.Addrs, Timeout: timeout, Instances: c.opts.Instances, Now: c.opts.Now,
+		Store: localStore{shares}, Backstop: shares, Addrs: c.opts.Addrs, Timeout: timeout, Instances: c.opts.Instances, Now: c.opts.Now,
 	}, set)
 }
 
@@ -187,16 +187,16 @@ func (c *Comparison) age() {
 	for now := c.opts.Now(); !now.Before(c.until); c.until = c.until.Add(step) {
 		if now.Sub(c.until) > steps*step { // nothing was asked for long
 			c.until = now
-			c.steps = [steps]Figures{}
+			c.steps = [steps]Stats{}
 		}
 		c.at = (c.at + 1) % steps
-		c.steps[c.at] = Figures{}
+		c.steps[c.at] = Stats{}
 	}
 }
 
 // sum adds the steps up. The caller holds mu.
 func (c *Comparison) sum() {
-	f := Figures{Version: c.figures.Version, Threshold: c.figures.Threshold}
+	f := Stats{Version: c.figures.Version, Threshold: c.figures.Threshold}
 	for i := range c.steps {
 		f.Requests, f.DeniedNow, f.DeniedBefore = f.Requests+c.steps[i].Requests, f.DeniedNow+c.steps[i].DeniedNow, f.DeniedBefore+c.steps[i].DeniedBefore
 	}
@@ -204,7 +204,7 @@ func (c *Comparison) sum() {
 }
 
 // Figures returns what was counted of the limits that are tried now.
-func (c *Comparison) Figures() Figures {
+func (c *Comparison) Figures() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now != nil {

@@ -15,7 +15,7 @@ type bench struct {
 	*Comparison
 	t     *testing.T
 	now   time.Time
-	worse []Figures
+	worse []Stats
 }
 
 func newBench(t *testing.T) *bench {
@@ -27,7 +27,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, now: time.Unix(1_700_000_000, 0)}
 	b.Comparison = New(Options{
 		Addrs: addrs, Instances: func() int { return 2 }, Now: func() time.Time { return b.now },
-		Worse: func(f Figures) { b.worse = append(b.worse, f) },
+		Worse: func(f Stats) { b.worse = append(b.worse, f) },
 	})
 	return b
 }
@@ -131,7 +131,7 @@ func TestBegin(t *testing.T) {
 	}
 	b.Begin(compile(t, "10/s", nil), .9)
 	b.ask(20, 1)
-	if f := b.Figures(); f != (Figures{}) {
+	if f := b.Figures(); f != (Stats{}) {
 		t.Errorf("without a trial the figures are %+v", f)
 	}
 }
@@ -156,7 +156,7 @@ func TestLeftOut(t *testing.T) {
 // TestObserveAtOnce: many goroutines may observe while trials begin and end.
 func TestObserveAtOnce(t *testing.T) {
 	b := newBench(t)
-	b.Comparison.opts.Worse = func(Figures) {}
+	b.Comparison.opts.Worse = func(Stats) {}
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {

@@ -18,11 +18,11 @@ type Item struct {
 	Body json.RawMessage `json:"body,omitempty"`
 	// Version grows with each write of the item, also of one that deletes it.
 	Version int64 `json:"version"`
-	// Odd is what stands in the place of a version that was read and is none, such as a
+	// InvalidVersion is what stands in the place of a version that was read and is none, such as a
 	// fraction: writing over it needs to name it.
-	Odd   string    `json:"-"`
-	Actor string    `json:"actor"` // who wrote it
-	At    time.Time `json:"at"`    // when, in UTC
+	InvalidVersion string    `json:"-"`
+	Actor          string    `json:"actor"` // who wrote it
+	At             time.Time `json:"at"`    // when, in UTC
 	// Deleted says that the item is a tombstone: it is kept for a while so that whoever
 	// missed the deletion learns of it.
 	Deleted bool `json:"deleted,omitempty"`

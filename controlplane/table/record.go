@@ -17,9 +17,9 @@ func (r *Record) Key() string {
 	return ""
 }
 
-// Signed reports whether the change is one of limits that says who made it, and is of a newer
+// Versioned reports whether the change is one of limits that says who made it, and is of a newer
 // version than the item of limits before, if there was one: no other changes limits.
-func (r *Record) Signed() bool {
+func (r *Record) Versioned() bool {
 	return r.After != nil && r.After.IsLimits() && (r.Before == nil || !r.Before.IsLimits() || r.After.Version > r.Before.Version)
 }
 

@@ -301,7 +301,7 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 	check("put", err)
 	changes, err := dynamo.OpenStream(ctx, config, outputs["LimitsTableName"])
 	check("open stream", err)
-	reader := dynamo.NewChanges(changes, dynamo.NewLeases(config, outputs["LeasesTableName"], "relay"), slog.New(slog.DiscardHandler))
+	reader := dynamo.NewChanges(changes, dynamo.NewShardLocks(config, outputs["LeasesTableName"], "relay"), slog.New(slog.DiscardHandler))
 	var items []table.Record
 	for len(items) == 0 {
 		items, err = reader.Next(ctx)

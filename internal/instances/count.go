@@ -115,7 +115,7 @@ func (c *Count) Status() Status {
 func (c *Count) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { c.opts.Source.Run(ctx, c.tell) })
+	wg.Go(func() { c.opts.Source.Run(ctx, c.logChange) })
 	tick := time.NewTicker(settleInterval)
 	defer tick.Stop()
 	for {
@@ -130,9 +130,9 @@ func (c *Count) Run(ctx context.Context) error {
 	}
 }
 
-// Await returns when the source has reported a number or an error, when ctx ends, or
+// WaitFirst returns when the source has reported a number or an error, when ctx ends, or
 // after two seconds. A proxy that decides before that would count itself as the only one.
-func (c *Count) Await(ctx context.Context) {
+func (c *Count) WaitFirst(ctx context.Context) {
 	late := time.NewTimer(awaitLimit)
 	defer late.Stop()
 	select {
@@ -142,8 +142,8 @@ func (c *Count) Await(ctx context.Context) {
 	}
 }
 
-// tell stores a number or an error of the source.
-func (c *Count) tell(n int, err error) {
+// logChange stores a number or an error of the source.
+func (c *Count) logChange(n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.heard {

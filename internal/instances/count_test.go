@@ -58,9 +58,9 @@ func TestHealthy(t *testing.T) {
 			for i, s := range row.steps {
 				switch s.what {
 				case "reports":
-					c.tell(s.n, nil)
+					c.logChange(s.n, nil)
 				case "fails":
-					c.tell(s.n, errTest)
+					c.logChange(s.n, errTest)
 				default:
 					answers = s.what == "back"
 					c.settle()
@@ -82,8 +82,8 @@ func TestFallsBeforeTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := true
 		c := New(Options{Ceiling: 3, Answers: func() bool { return answers }})
-		c.tell(30, nil)
-		c.tell(1, nil)
+		c.logChange(30, nil)
+		c.logChange(1, nil)
 		time.Sleep(fallTime - time.Second)
 		c.settle()
 		answers = false
@@ -161,29 +161,29 @@ func TestReports(t *testing.T) {
 			}
 			log.Reset()
 		}
-		c.tell(4, nil)
+		c.logChange(4, nil)
 		for range 100 {
-			c.tell(0, errTest)
+			c.logChange(0, errTest)
 		}
 		if st := c.Status(); st.Err == nil || st.Errors != 100 || st.Healthy != 4 || st.Source != "cards" {
 			t.Errorf("got %+v", st)
 		}
-		c.tell(5, nil)
+		c.logChange(5, nil)
 		lines(`level=WARN msg="cannot count instances, keeping the last number" source=cards instances=4 error="read cards: none left"`,
 			`level=INFO msg="counting instances again" source=cards instances=5`)
 		if st := c.Status(); st.Err != nil || st.Errors != 100 {
 			t.Errorf("got %+v", st)
 		}
 		for range 100 {
-			c.tell(0, errTest)
-			c.tell(5, nil)
+			c.logChange(0, errTest)
+			c.logChange(5, nil)
 		}
 		if log.Len() > 0 {
 			t.Errorf("a flapping source is logged: %s", &log)
 		}
 		time.Sleep(reportPause)
-		c.tell(0, nil)
-		c.tell(5, nil)
+		c.logChange(0, nil)
+		c.logChange(5, nil)
 		lines("the source counts no instances", "counting instances again")
 	})
 }
@@ -193,14 +193,14 @@ func TestReports(t *testing.T) {
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for want, say := range map[time.Duration]func(*Count){
-			0:           func(c *Count) { c.tell(1, nil); c.tell(2, nil) },
-			time.Second: func(c *Count) { time.AfterFunc(time.Second, func() { c.tell(0, errTest) }) },
+			0:           func(c *Count) { c.logChange(1, nil); c.logChange(2, nil) },
+			time.Second: func(c *Count) { time.AfterFunc(time.Second, func() { c.logChange(0, errTest) }) },
 			awaitLimit:  func(*Count) {},
 		} {
 			c := New(Options{})
 			say(c)
 			began := time.Now()
-			c.Await(t.Context())
+			c.WaitFirst(t.Context())
 			if got := time.Since(began); got != want {
 				t.Errorf("it took %s, want %s", got, want)
 			}
@@ -208,7 +208,7 @@ func TestAwait(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		began := time.Now()
-		New(Options{}).Await(ended)
+		New(Options{}).WaitFirst(ended)
 		if got := time.Since(began); got != 0 {
 			t.Errorf("it waits for %s when all is over", got)
 		}
@@ -220,7 +220,7 @@ func TestStatic(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
-	c.Await(t.Context())
+	c.WaitFirst(t.Context())
 	if c.Healthy() != 7 {
 		t.Errorf("there are %d, want 7", c.Healthy())
 	}
@@ -232,7 +232,7 @@ func TestStatic(t *testing.T) {
 
 func BenchmarkHealthy(b *testing.B) {
 	c := New(Options{})
-	c.tell(3, nil)
+	c.logChange(3, nil)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

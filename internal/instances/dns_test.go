@@ -239,7 +239,7 @@ func TestDNSKeepsTheLast(t *testing.T) {
 		{answer{addrs: many(7)}, 7},
 	} {
 		s.say(map[dnsmessage.Type]answer{typeA: row.a})
-		c.tell(d.ask(t.Context()))
+		c.logChange(d.ask(t.Context()))
 		if c.Healthy() != row.want || (c.Status().Err != nil) != (len(row.a.addrs) == 0) {
 			t.Errorf("step %d: %+v, want %d", i, c.Status(), row.want)
 		}

@@ -33,8 +33,8 @@ func (n static) Run(ctx context.Context, tell func(int, error)) {
 	<-ctx.Done()
 }
 
-// Heart is the store's interface for heartbeats.
-type Heart interface {
+// HeartbeatStore is the store's interface for heartbeats.
+type HeartbeatStore interface {
 	// Beat renews this proxy's entry, and returns how many proxies have one; with an
 	// error it returns the last known number, or 0. One goroutine calls it.
 	Beat(ctx context.Context) (int, error)
@@ -44,9 +44,9 @@ type Heart interface {
 
 // Heartbeat returns a source that counts the proxies with an entry in the store. It
 // renews this proxy's entry every second until it ends.
-func Heartbeat(h Heart) Source { return heartbeat{h} }
+func Heartbeat(h HeartbeatStore) Source { return heartbeat{h} }
 
-type heartbeat struct{ Heart }
+type heartbeat struct{ HeartbeatStore }
 
 // Run implements Source. It removes the entry at the end.
 func (h heartbeat) Run(ctx context.Context, tell func(int, error)) {

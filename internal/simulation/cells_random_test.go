@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/limitgate/limitgate/internal/storetest"
 	limits "github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/storetest"
 )
 
 const (

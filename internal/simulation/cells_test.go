@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	limits "github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const (

@@ -55,7 +55,7 @@ func startPlane(m *model, l *leases, n *network, only int) *plane {
 	p := &plane{table: m, leases: l, stop: stop, only: only}
 	log := slog.New(slog.DiscardHandler)
 	relay := controlplane.Relay{Stream: p, Handler: &controlplane.Handler{Publish: n, Items: m, Log: log}, Log: log}
-	digests := controlplane.Digests{Table: m, Publish: n, Alone: p.alone, Log: log}
+	digests := controlplane.Digests{Table: m, Publish: n, HoldsLock: p.alone, Log: log}
 	p.done.Go(func() { _ = relay.Run(ctx) })
 	p.done.Go(func() { _ = digests.Run(ctx) })
 	return p

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // tableName is the name of the table, for snapshots.
@@ -26,8 +26,8 @@ type proxy struct {
 	skew     time.Duration // of its clock
 
 	*catalog.Catalog
-	follower *catalog.Follower // nil while it does not run
-	lookup   *catalog.Lookup
+	follower *catalog.Syncer // nil while it does not run
+	lookup   *catalog.TenantFetcher
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 }
@@ -45,14 +45,14 @@ func (p *proxy) start() {
 	p.Catalog = catalog.New(catalog.Options{
 		Name: tableName, Compile: compile, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(p.skew) },
 	})
-	follower := catalog.NewFollower(p.Catalog, p.table, p.queue, p.snapshot, nil)
+	follower := catalog.NewSyncer(p.Catalog, p.table, p.queue, p.snapshot, nil)
 	if follower.Start(context.Background()) != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.follower, p.stop = follower, stop
 	p.done.Go(func() { _ = follower.Run(ctx) })
-	p.lookup = catalog.NewLookup(p.Catalog, p.table)
+	p.lookup = catalog.NewTenantFetcher(p.Catalog, p.table)
 	p.done.Go(func() { _ = p.lookup.Run(ctx) })
 }
 

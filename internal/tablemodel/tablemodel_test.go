@@ -203,7 +203,7 @@ func (w *world) do(s step) {
 		w.setReadings([]time.Duration{0, 3 * time.Second, 8 * time.Second, 15 * time.Second}[s.how%4], s.how%3 == 0)
 	case lookup:
 		if p.follower != nil {
-			p.lookup.Want(tenants[s.how%len(tenants)])
+			p.lookup.Request(tenants[s.how%len(tenants)])
 		}
 	case loseSubscription:
 		p.queue.lose(false)

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // FuzzTableBodies: any content of a table's tenant, plan, shared part, cells, revision or

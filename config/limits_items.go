@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // A limits file consists of parts that change independently: one for each tenant and each

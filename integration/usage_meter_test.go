@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/limitgate/limitgate/internal/awstest"
 	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 // meter stands before an emulator, and notes what it is asked and by whom a shard is read.

@@ -28,10 +28,10 @@ type Getter interface {
 	Get(ctx context.Context, key string) (it table.Item, ok bool, err error)
 }
 
-// Lookup reads tenants that are not listed by themselves: one may have been written of which
+// TenantFetcher reads tenants that are not listed by themselves: one may have been written of which
 // nobody was told. Run does the work, and decisions never wait for it. Any number of
 // goroutines may call Want.
-type Lookup struct {
+type TenantFetcher struct {
 	catalog *Catalog
 	table   Getter
 	log     *slog.Logger
@@ -40,17 +40,17 @@ type Lookup struct {
 	sick    bool // the last one could not be read; Run's alone
 }
 
-// NewLookup returns the lookup of a catalog's tenants in a table.
-func NewLookup(c *Catalog, t Getter) *Lookup {
+// NewTenantFetcher returns the lookup of a catalog's tenants in a table.
+func NewTenantFetcher(c *Catalog, t Getter) *TenantFetcher {
 	known, err := lru.New[string, time.Time](lookupKnown)
 	if err != nil {
 		panic(err) // of a size that is none
 	}
-	return &Lookup{catalog: c, table: t, log: c.opts.Log, known: known, wanted: make(chan string, lookupWaiting)}
+	return &TenantFetcher{catalog: c, table: t, log: c.opts.Log, known: known, wanted: make(chan string, lookupWaiting)}
 }
 
-// Want has a tenant that is not listed looked for, unless it was a moment ago.
-func (l *Lookup) Want(tenant string) {
+// Request has a tenant that is not listed looked for, unless it was a moment ago.
+func (l *TenantFetcher) Request(tenant string) {
 	now := l.catalog.opts.Now()
 	if until, ok := l.known.Peek(tenant); ok && now.Before(until) {
 		return
@@ -67,13 +67,13 @@ func (l *Lookup) Want(tenant string) {
 }
 
 // Run looks for tenants until ctx ends.
-func (l *Lookup) Run(ctx context.Context) error {
+func (l *TenantFetcher) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case tenant := <-l.wanted:
-			l.look(ctx, tenant)
+			l.fetch(ctx, tenant)
 		}
 		select {
 		case <-ctx.Done():
@@ -82,8 +82,8 @@ func (l *Lookup) Run(ctx context.Context) error {
 	}
 }
 
-// look reads a tenant. Where AWS does not answer it is looked for again when its time is up.
-func (l *Lookup) look(ctx context.Context, tenant string) {
+// fetch reads a tenant. Where AWS does not answer it is looked for again when its time is up.
+func (l *TenantFetcher) fetch(ctx context.Context, tenant string) {
 	mark := l.catalog.Turn()
 	it, ok, err := l.table.Get(ctx, table.PrefixTenant+tenant)
 	if err != nil && !l.sick && ctx.Err() == nil {

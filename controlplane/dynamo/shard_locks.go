@@ -30,9 +30,9 @@ const (
 	attrSequence = "told_until"
 )
 
-// Leases share the shards of a stream between control planes, in a table of their own, and
+// ShardLocks share the shards of a stream between control planes, in a table of their own, and
 // remember how far each was told. One goroutine may use them.
-type Leases struct {
+type ShardLocks struct {
 	client *dynamodb.Client
 	table  string
 	use    string // what the shards are read for
@@ -40,21 +40,21 @@ type Leases struct {
 	now    func() time.Time
 }
 
-// NewLeases returns the leases of this process in a table. Each use of the changes has
+// NewShardLocks returns the leases of this process in a table. Each use of the changes has
 // leases of its own there.
-func NewLeases(config aws.Config, table, use string) *Leases {
-	return &Leases{dynamodb.NewFromConfig(config), table, use, rand.Text(), time.Now}
+func NewShardLocks(config aws.Config, table, use string) *ShardLocks {
+	return &ShardLocks{dynamodb.NewFromConfig(config), table, use, rand.Text(), time.Now}
 }
 
 // key returns the key of the lease of a shard.
-func (l *Leases) key(shard string) map[string]types.AttributeValue {
+func (l *ShardLocks) key(shard string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrKey: text(l.use + ":" + shard)}
 }
 
 // Take takes or prolongs the lease of a shard, until the instant that it returns, unless
 // somebody else has it: then that is zero. It returns behind which sequence number to go
 // on, or "".
-func (l *Leases) Take(ctx context.Context, shard string) (until time.Time, after string, err error) {
+func (l *ShardLocks) Take(ctx context.Context, shard string) (until time.Time, after string, err error) {
 	now := l.now()
 	until = now.Add(leaseTime)
 	out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -81,7 +81,7 @@ func (l *Leases) Take(ctx context.Context, shard string) (until time.Time, after
 }
 
 // Note remembers how far a shard was told, if it is still this process's.
-func (l *Leases) Note(ctx context.Context, shard, sequence string) error {
+func (l *ShardLocks) Note(ctx context.Context, shard, sequence string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:          aws.String("SET #s = :sequence"),
@@ -97,7 +97,7 @@ func (l *Leases) Note(ctx context.Context, shard, sequence string) error {
 }
 
 // Release gives a shard to whoever comes next.
-func (l *Leases) Release(ctx context.Context, shard string) error {
+func (l *ShardLocks) Release(ctx context.Context, shard string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),
 		UpdateExpression:          aws.String("REMOVE #o, #u"),

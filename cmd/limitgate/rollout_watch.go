@@ -5,21 +5,21 @@ import (
 	"errors"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/rollout"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
-	"github.com/limitgate/limitgate/controlplane/rollout"
 )
 
-// trial watches limits that are tried on some of the tenants.
-type trial struct {
+// rolloutWatch watches limits that are tried on some of the tenants.
+type rolloutWatch struct {
 	comparison *rollout.Comparison
-	worse      chan rollout.Figures // of size 1: one version is told once
+	worse      chan rollout.Stats // of size 1: one version is told once
 }
 
-// newTrial returns what watches the limits of this proxy.
-func (p *proxy) newTrial(addrs *limit.AddrHasher) *trial {
-	t := &trial{worse: make(chan rollout.Figures, 1)}
-	t.comparison = rollout.New(rollout.Options{Addrs: addrs, Instances: p.count.Healthy, Worse: func(f rollout.Figures) {
+// newRolloutWatch returns what watches the limits of this proxy.
+func (p *proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
+	t := &rolloutWatch{worse: make(chan rollout.Stats, 1)}
+	t.comparison = rollout.New(rollout.Options{Addrs: addrs, Instances: p.count.Healthy, Worse: func(f rollout.Stats) {
 		select {
 		case t.worse <- f:
 		default: // another version is being taken back
@@ -30,17 +30,17 @@ func (p *proxy) newTrial(addrs *limit.AddrHasher) *trial {
 
 // setLimits makes later decisions use set.
 func (p *proxy) setLimits(set *limit.Set) {
-	p.trial.comparison.Begin(set, p.limits.Threshold())
+	p.rolloutWatch.comparison.Begin(set, p.limits.Threshold())
 	p.limiter.SetLimits(set)
 }
 
-// watchTrial takes limits back that deny too much, until ctx ends.
-func (p *proxy) watchTrial(ctx context.Context) error {
+// watchRollout takes limits back that deny too much, until ctx ends.
+func (p *proxy) watchRollout(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case f := <-p.trial.worse:
+		case f := <-p.rolloutWatch.worse:
 			if err := p.limits.TakeBack(f.Version, f.String()); err != nil {
 				if !errors.Is(err, config.ErrNoTrial) { // else they are not tried any more
 					p.log.Error("limits that deny too much are still tried", "version", f.Version, "why", f.String(), "error", err)
@@ -52,9 +52,9 @@ func (p *proxy) watchTrial(ctx context.Context) error {
 	}
 }
 
-// trialMetrics are what there is to tell of a trial, as it is scraped.
-func (p *proxy) trialMetrics() metrics.Trial {
-	f := p.trial.comparison.Figures()
+// rolloutMetrics are what there is to tell of a trial, as it is scraped.
+func (p *proxy) rolloutMetrics() metrics.Trial {
+	f := p.rolloutWatch.comparison.Figures()
 	m := metrics.Trial{Version: f.Version, Requests: f.Requests, DeniedNow: f.DeniedNow, DeniedBefore: f.DeniedBefore}
 	if _, share := p.limiter.Limits().Trial(); m.Version != "" {
 		m.Share = float64(share) / limit.TrialWhole

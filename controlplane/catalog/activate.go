@@ -10,17 +10,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // retryEvery is how often plans that could not be used are tried again, for nothing.
 const retryEvery = 5 * time.Second
 
-// use puts new items into the set, and tries those again that could not be used and may
+// activate puts new items into the set, and tries those again that could not be used and may
 // be by now: a tenant may have come before its plan. Whatever cannot be used is left out,
 // and all the rest is. The caller holds mu.
-func (c *Catalog) use(next map[string]table.Item) {
+func (c *Catalog) activate(next map[string]table.Item) {
 	if c.set == nil {
 		next = maps.Clone(c.items)
 		if c.lacks() {
@@ -41,48 +41,48 @@ func (c *Catalog) use(next map[string]table.Item) {
 	}
 	set, err := c.compile(next, true)
 	if err == nil {
-		c.adopt(set, next)
+		c.install(set, next)
 		return
 	}
 	if c.set == nil {
-		first := only(next, func(it table.Item) bool { return isFirst(it.Key) })
+		first := filter(next, func(it table.Item) bool { return isPlanOrShared(it.Key) })
 		if _, err = c.compile(first, false); err != nil {
-			c.reject(table.Item{}, c.blame(first, err)) // none by itself
+			c.reject(table.Item{}, c.findCulprit(first, err)) // none by itself
 			return
 		}
 	}
 	for len(next) > 0 {
 		why := map[string]error{}
 		// What others need comes first, and goes last.
-		c.settle(only(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && !it.Deleted }), why)
-		c.settle(only(next, func(it table.Item) bool { return table.IsTenant(it.Key) }), why)
-		c.settle(only(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && it.Deleted }), why)
+		c.bisect(filter(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && !it.Deleted }), why)
+		c.bisect(filter(next, func(it table.Item) bool { return table.IsTenant(it.Key) }), why)
+		c.bisect(filter(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && it.Deleted }), why)
 		if len(why) == len(next) {
 			for key, it := range next {
 				c.reject(it, why[key])
 			}
 			return
 		}
-		next = only(next, func(it table.Item) bool { return why[it.Key] != nil })
+		next = filter(next, func(it table.Item) bool { return why[it.Key] != nil })
 	}
 }
 
-// isFirst reports whether an item is of what has to be usable before there is a set: without
+// isPlanOrShared reports whether an item is of what has to be usable before there is a set: without
 // a plan its tenants would have the limits of another one.
-func isFirst(key string) bool { return table.IsPart(key) && !table.IsTenant(key) }
+func isPlanOrShared(key string) bool { return table.IsPart(key) && !table.IsTenant(key) }
 
 // blameMost bounds the items of which one is looked for that is to blame: each of them costs
 // a compilation of all others.
 const blameMost = 200
 
-// blame returns why items cannot be used, with the name of one without which the others can.
+// findCulprit returns why items cannot be used, with the name of one without which the others can.
 // The caller holds mu.
-func (c *Catalog) blame(items map[string]table.Item, why error) error {
+func (c *Catalog) findCulprit(items map[string]table.Item, why error) error {
 	if len(items) > blameMost {
 		return why
 	}
 	for _, key := range slices.Sorted(maps.Keys(items)) {
-		if _, err := c.compile(only(items, func(it table.Item) bool { return it.Key != key }), false); err == nil {
+		if _, err := c.compile(filter(items, func(it table.Item) bool { return it.Key != key }), false); err == nil {
 			return fmt.Errorf("%s: %w", key, why)
 		}
 	}
@@ -92,7 +92,7 @@ func (c *Catalog) blame(items map[string]table.Item, why error) error {
 // lacks reports whether one of those is none of limits. The caller holds mu.
 func (c *Catalog) lacks() bool {
 	for key, r := range c.rejected {
-		if isFirst(key) && errors.Is(r.why, errNoItem) {
+		if isPlanOrShared(key) && errors.Is(r.why, errNoItem) {
 			c.reject(table.Item{}, fmt.Errorf("%s: %w", key, r.why))
 			return true
 		}
@@ -100,9 +100,9 @@ func (c *Catalog) lacks() bool {
 	return false
 }
 
-// recall uses items that are older than what is known where that cannot be used, and newer
+// restoreOlder uses items that are older than what is known where that cannot be used, and newer
 // than what is in use instead. The caller holds mu.
-func (c *Catalog) recall(items []table.Item) {
+func (c *Catalog) restoreOlder(items []table.Item) {
 	if c.set == nil || len(c.rejected) == 0 {
 		return
 	}
@@ -111,7 +111,7 @@ func (c *Catalog) recall(items []table.Item) {
 	for _, it := range items {
 		newest, unusable := c.rejected[it.Key]
 		unsigned := unusable && newest.version == 0 // what has a version is newer
-		if !it.IsLimits() || !unsigned && it.Version >= newest.version || it.Version <= c.good[it.Key].Version {
+		if !it.IsLimits() || !unsigned && it.Version >= newest.version || it.Version <= c.active[it.Key].Version {
 			continue
 		}
 		if c.useOlder(it, newest) {
@@ -120,7 +120,7 @@ func (c *Catalog) recall(items []table.Item) {
 	}
 	if plans { // others may have waited for them
 		c.retried = time.Time{}
-		c.use(map[string]table.Item{})
+		c.activate(map[string]table.Item{})
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *Catalog) useOlder(it table.Item, newest rejection) bool {
 	if err != nil {
 		return false
 	}
-	c.adopt(set, map[string]table.Item{it.Key: it})
+	c.install(set, map[string]table.Item{it.Key: it})
 	c.rejected[it.Key] = newest
 	return true
 }
@@ -154,15 +154,15 @@ func (c *Catalog) due(again map[string]table.Item) bool {
 	return !allTenants(again) && c.opts.Now().Sub(c.retried) >= retryEvery
 }
 
-// settle uses as many of the items as can be, half by half, and notes why not the others.
+// bisect uses as many of the items as can be, half by half, and notes why not the others.
 // The caller holds mu.
-func (c *Catalog) settle(items map[string]table.Item, why map[string]error) {
+func (c *Catalog) bisect(items map[string]table.Item, why map[string]error) {
 	if len(items) == 0 {
 		return
 	}
 	set, err := c.compile(items, false)
 	if err == nil {
-		c.adopt(set, items)
+		c.install(set, items)
 		return
 	}
 	if len(items) == 1 {
@@ -179,21 +179,21 @@ func (c *Catalog) settle(items map[string]table.Item, why map[string]error) {
 		for _, it := range half {
 			part[it.Key] = it
 		}
-		c.settle(part, why)
+		c.bisect(part, why)
 	}
 }
 
-// adopt makes a set the one in use. The caller holds mu.
-func (c *Catalog) adopt(set *limit.Set, items map[string]table.Item) {
+// install makes a set the one in use. The caller holds mu.
+func (c *Catalog) install(set *limit.Set, items map[string]table.Item) {
 	for key, it := range items {
-		was := c.good[key]
+		was := c.active[key]
 		if was.Version > 0 {
 			c.used.Remove(&was)
 		}
 		c.used.Add(&it)
-		c.good[key] = it
+		c.active[key] = it
 		if !table.IsTenant(key) {
-			c.rest[key] = true
+			c.nonTenants[key] = true
 		}
 		delete(c.rejected, key)
 	}
@@ -247,8 +247,8 @@ func (c *Catalog) reject(it table.Item, why error) {
 	c.opts.Log.Error("an item of the limits cannot be used, its last good version stays", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
 }
 
-// only returns the items that are of a kind.
-func only(items map[string]table.Item, kind func(table.Item) bool) map[string]table.Item {
+// filter returns the items that are of a kind.
+func filter(items map[string]table.Item, kind func(table.Item) bool) map[string]table.Item {
 	some := map[string]table.Item{}
 	for key, it := range items {
 		if kind(it) {

@@ -111,7 +111,7 @@ func (f fakeUpdates) tell(messages ...table.Message) {
 func of(it table.Item) table.Message { return table.Message{Item: &it} }
 
 // following runs a follower in a bubble of its own time.
-func following(t *testing.T, f *Follower, test func()) {
+func following(t *testing.T, f *Syncer, test func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Run(ctx) }()
@@ -127,10 +127,10 @@ func following(t *testing.T, f *Follower, test func()) {
 var errDown = errors.New("the table is down")
 
 // started returns a follower without a snapshot that has read a table, and all that it has.
-func started(t *testing.T, delay func(time.Duration)) (*fakeTable, fakeUpdates, *Catalog, *Follower) {
+func started(t *testing.T, delay func(time.Duration)) (*fakeTable, fakeUpdates, *Catalog, *Syncer) {
 	t.Helper()
 	source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
-	f := NewFollower(c, source, updates, "", delay)
+	f := NewSyncer(c, source, updates, "", delay)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func started(t *testing.T, delay func(time.Duration)) (*fakeTable, fakeUpdates, 
 func TestStartFromTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	c := newCatalog()
-	f := NewFollower(c, newTable(shared, free, pro, acme), fakeUpdates(nil), path, nil)
+	f := NewSyncer(c, newTable(shared, free, pro, acme), fakeUpdates(nil), path, nil)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestStartFromSnapshot(t *testing.T) {
 	for name, from := range map[string]*fakeTable{"down": down, "broken": broken, "empty": newTable()} {
 		path, content := written(t, shared, free, pro, acme)
 		c := newCatalog()
-		f := NewFollower(c, from, fakeUpdates(nil), path, nil)
+		f := NewSyncer(c, from, fakeUpdates(nil), path, nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -184,7 +184,7 @@ func TestStartBesideBadItem(t *testing.T) {
 	path, _ := written(t, shared, free, pro, acme, item("TENANT#gone", 1, `{"plan": "pro"}`))
 	for range 2 {
 		c := newCatalog()
-		f := NewFollower(c, newTable(shared, free, pro, item("TENANT#acme", 2, "7"), item("TENANT#b", 1, `{"plan": "pro"}`)), fakeUpdates(nil), path, nil)
+		f := NewSyncer(c, newTable(shared, free, pro, item("TENANT#acme", 2, "7"), item("TENANT#b", 1, `{"plan": "pro"}`)), fakeUpdates(nil), path, nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestStartFromNothing(t *testing.T) {
 	for _, c := range []struct {
 		path, want string
 	}{{"", "down"}, {missing, "no such file"}, {bad, "version"}, {damaged, "damaged"}} {
-		err := NewFollower(newCatalog(), down, fakeUpdates(nil), c.path, nil).Start(t.Context())
+		err := NewSyncer(newCatalog(), down, fakeUpdates(nil), c.path, nil).Start(t.Context())
 		if !errors.Is(err, errDown) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v", c.path, err)
 		}
@@ -222,7 +222,7 @@ func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
 		var delays []time.Duration
-		f := NewFollower(c, source, updates, "", func(d time.Duration) { delays = append(delays, d) })
+		f := NewSyncer(c, source, updates, "", func(d time.Duration) { delays = append(delays, d) })
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestTableDownAtStart(t *testing.T) {
 		path, _ := written(t, shared, free, pro, acme)
 		source, updates, c := newTable(shared, free, pro, item("TENANT#acme", 5, `{"plan": "free"}`)), make(fakeUpdates), newCatalog()
 		source.fail(errDown)
-		f := NewFollower(c, source, updates, path, nil)
+		f := NewSyncer(c, source, updates, path, nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func TestKeepsSaving(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "late")
 		path := filepath.Join(folder, "snapshot")
 		source, updates := newTable(shared, free, pro), make(fakeUpdates)
-		f := NewFollower(newCatalog(), source, updates, path, nil)
+		f := NewSyncer(newCatalog(), source, updates, path, nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +388,7 @@ func TestKeepsSaving(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	source, updates := newTable(shared, free, pro), make(fakeUpdates)
-	f := NewFollower(newCatalog(), source, updates, filepath.Join(t.TempDir(), "snapshot"), nil)
+	f := NewSyncer(newCatalog(), source, updates, filepath.Join(t.TempDir(), "snapshot"), nil)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

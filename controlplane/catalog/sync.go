@@ -47,8 +47,8 @@ const (
 	lookEvery = time.Second
 )
 
-// Follower keeps a catalog up to date with a table. Run does the work.
-type Follower struct {
+// Syncer keeps a catalog up to date with a table. Run does the work.
+type Syncer struct {
 	catalog  *Catalog
 	table    Scanner
 	updates  Updates
@@ -75,13 +75,13 @@ type Follower struct {
 	saved   string    // the version that the snapshot has
 }
 
-// NewFollower returns a follower, whose snapshot path may be empty. Delay, unless nil, is
+// NewSyncer returns a follower, whose snapshot path may be empty. Delay, unless nil, is
 // called with the age of every new item that came into use.
-func NewFollower(c *Catalog, t Scanner, u Updates, snapshot string, delay func(time.Duration)) *Follower {
+func NewSyncer(c *Catalog, t Scanner, u Updates, snapshot string, delay func(time.Duration)) *Syncer {
 	if delay == nil {
 		delay = func(time.Duration) {}
 	}
-	return &Follower{
+	return &Syncer{
 		catalog: c, table: t, updates: u, snapshot: snapshot, log: c.opts.Log, delay: delay,
 		wake: make(chan struct{}, 1), reread: newRereading(c.opts.Now()),
 	}
@@ -89,7 +89,7 @@ func NewFollower(c *Catalog, t Scanner, u Updates, snapshot string, delay func(t
 
 // Start loads the catalog: from the table or, where that does not answer, from the
 // snapshot. It fails when neither has limits.
-func (f *Follower) Start(ctx context.Context) error {
+func (f *Syncer) Start(ctx context.Context) error {
 	items, err := f.table.Scan(ctx)
 	if err == nil {
 		if err = f.catalog.Load(items); err == nil {
@@ -119,7 +119,7 @@ func (f *Follower) Start(ctx context.Context) error {
 }
 
 // warnOfAnother warns of a snapshot of another table before it is replaced.
-func (f *Follower) warnOfAnother() {
+func (f *Syncer) warnOfAnother() {
 	if f.snapshot == "" {
 		return
 	}
@@ -129,7 +129,7 @@ func (f *Follower) warnOfAnother() {
 }
 
 // recall uses what the snapshot has of items that cannot be used as they are now.
-func (f *Follower) recall() {
+func (f *Syncer) recall() {
 	if f.snapshot == "" || f.catalog.Status().Error == "" {
 		return
 	}
@@ -142,7 +142,7 @@ func (f *Follower) recall() {
 }
 
 // Run receives updates, and reads the table when it is due, until ctx ends.
-func (f *Follower) Run(ctx context.Context) error {
+func (f *Syncer) Run(ctx context.Context) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, stop := context.WithCancel(ctx)
@@ -156,18 +156,18 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 // receive receives updates until ctx ends.
-func (f *Follower) receive(ctx context.Context) {
+func (f *Syncer) receive(ctx context.Context) {
 	pause := pauseLeast
 	for ctx.Err() == nil {
 		f.renew(ctx)
 		messages, bad, err := f.updates.Receive(ctx)
-		f.take(messages, bad)
+		f.ingest(messages, bad)
 		if err == nil {
 			pause = pauseLeast
 			continue
 		}
 		if errors.Is(err, table.ErrMissed) {
-			f.miss()
+			f.recordMiss()
 			continue
 		}
 		f.fail(err)
@@ -181,7 +181,7 @@ func (f *Follower) receive(ctx context.Context) {
 }
 
 // renew has updates set up anew if no digest comes: the subscription may have been deleted.
-func (f *Follower) renew(ctx context.Context) {
+func (f *Syncer) renew(ctx context.Context) {
 	updates, ok := f.updates.(Renewer)
 	if !ok {
 		return
@@ -199,7 +199,7 @@ func (f *Follower) renew(ctx context.Context) {
 }
 
 // keepReading reads the table when it is due, until ctx ends.
-func (f *Follower) keepReading(ctx context.Context) {
+func (f *Syncer) keepReading(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -216,11 +216,11 @@ func (f *Follower) keepReading(ctx context.Context) {
 }
 
 // due reports whether the table is to be read now, and logs the beginning of a silence.
-func (f *Follower) due() bool {
+func (f *Syncer) due() bool {
 	now, missing := f.catalog.opts.Now(), f.catalog.RereadAt()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	begins := f.reread.fallSilent(now)
+	begins := f.reread.recordSilence(now)
 	if begins {
 		f.log.Error("no digest of the limits comes, and the table is read instead", "since", f.reread.heard)
 	}
@@ -230,8 +230,8 @@ func (f *Follower) due() bool {
 // jitter keeps proxies from asking all at once.
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
-// take takes received messages.
-func (f *Follower) take(messages []table.Message, bad int) {
+// ingest takes received messages.
+func (f *Syncer) ingest(messages []table.Message, bad int) {
 	var items []table.Item
 	var digest *table.Message
 	missed := false
@@ -263,7 +263,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 		if f.reread.silent {
 			f.log.Info("digests of the limits come again")
 		}
-		if f.reread.hear(now, same, time.Duration(digest.Every)*time.Second, now.Sub(f.fresh) < settleTime) {
+		if f.reread.recordDigest(now, same, time.Duration(digest.Every)*time.Second, now.Sub(f.fresh) < settleTime) {
 			f.log.Error("the digest still differs from the table that was read: another table's digests come, or forged ones", "next read", f.reread.notBefore)
 		}
 	}
@@ -271,7 +271,7 @@ func (f *Follower) take(messages []table.Message, bad int) {
 }
 
 // wakeUp has keepReading look. It never blocks.
-func (f *Follower) wakeUp() {
+func (f *Syncer) wakeUp() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -279,7 +279,7 @@ func (f *Follower) wakeUp() {
 }
 
 // age passes on the age of new items that are in use, 0 where the clock of the writer is ahead.
-func (f *Follower) age(fresh []table.Item) {
+func (f *Syncer) age(fresh []table.Item) {
 	for i := range fresh {
 		if f.catalog.uses(&fresh[i]) {
 			f.delay(max(0, f.catalog.opts.Now().Sub(fresh[i].At)))
@@ -289,7 +289,7 @@ func (f *Follower) age(fresh []table.Item) {
 
 // Refresh reads the whole table. Any number of goroutines may call it: of those that wait for
 // each other one reads for all.
-func (f *Follower) Refresh(ctx context.Context) error {
+func (f *Syncer) Refresh(ctx context.Context) error {
 	asked := f.catalog.opts.Now()
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
@@ -318,7 +318,7 @@ func (f *Follower) Refresh(ctx context.Context) error {
 }
 
 // readAll reads the whole table, and reports whether that changed the catalog.
-func (f *Follower) readAll(ctx context.Context) (changed bool, err error) {
+func (f *Syncer) readAll(ctx context.Context) (changed bool, err error) {
 	mark := f.catalog.BeginReading()
 	defer f.catalog.EndReading()
 	items, err := f.table.Scan(ctx)
@@ -337,7 +337,7 @@ func (f *Follower) readAll(ctx context.Context) (changed bool, err error) {
 }
 
 // missedItems notes the items that a reading of the table brought.
-func (f *Follower) missedItems(fresh []table.Item) {
+func (f *Syncer) missedItems(fresh []table.Item) {
 	if len(fresh) == 0 {
 		return
 	}
@@ -350,28 +350,28 @@ func (f *Follower) missedItems(fresh []table.Item) {
 }
 
 // confirm notes that the table was read, and whether that changed the catalog.
-func (f *Follower) confirm(changed bool) {
+func (f *Syncer) confirm(changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reread.succeed(f.catalog.opts.Now(), changed)
 	f.failed = nil
 }
 
-func (f *Follower) miss() {
+func (f *Syncer) recordMiss() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reread.missed = true
 	f.wakeUp()
 }
 
-func (f *Follower) fail(err error) {
+func (f *Syncer) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed = err
 }
 
 // logFailure logs a failure, unless one was logged a moment ago or ctx is the reason.
-func (f *Follower) logFailure(ctx context.Context, err error) {
+func (f *Syncer) logFailure(ctx context.Context, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now := f.catalog.opts.Now(); ctx.Err() == nil && now.Sub(f.logged) >= failureEvery {
@@ -381,7 +381,7 @@ func (f *Follower) logFailure(ctx context.Context, err error) {
 }
 
 // keepSaving writes a snapshot now and then, while there is something new.
-func (f *Follower) keepSaving(ctx context.Context) {
+func (f *Syncer) keepSaving(ctx context.Context) {
 	tick := time.NewTicker(snapshotEvery)
 	defer tick.Stop()
 	for {
@@ -396,7 +396,7 @@ func (f *Follower) keepSaving(ctx context.Context) {
 	}
 }
 
-func (f *Follower) save() {
+func (f *Syncer) save() {
 	if f.snapshot == "" {
 		return
 	}
@@ -414,14 +414,14 @@ func (f *Follower) save() {
 }
 
 // lastSaved returns the version of the catalog when it was saved.
-func (f *Follower) lastSaved() string {
+func (f *Syncer) lastSaved() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.saved
 }
 
-// FollowStatus describes a follower.
-type FollowStatus struct {
+// SyncStatus describes a follower.
+type SyncStatus struct {
 	Confirmed time.Time // when the catalog was known to be the table's state, zero for never
 	Kept      time.Time // when the snapshot was written that is used instead
 	Error     string    // of the last exchange, or why the catalog may be stale, or ""
@@ -430,10 +430,10 @@ type FollowStatus struct {
 }
 
 // Status describes the follower. Any number of goroutines may call it.
-func (f *Follower) Status() FollowStatus {
+func (f *Syncer) Status() SyncStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := FollowStatus{Confirmed: f.reread.confirmed, Kept: f.kept, Bad: f.bad, Repairs: f.repairs}
+	st := SyncStatus{Confirmed: f.reread.confirmed, Kept: f.kept, Bad: f.bad, Repairs: f.repairs}
 	switch {
 	case f.failed != nil:
 		st.Error = f.failed.Error()

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // TryRevision returns a set in which the revision of a gate is tried beside set, which

@@ -57,13 +57,13 @@ func TestLookup(t *testing.T) {
 		var log strings.Builder
 		c.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 		s := &shelf{items: map[string]table.Item{"TENANT#new": item("TENANT#new", 3, `{"plan": "pro"}`)}}
-		l := NewLookup(c, s)
+		l := NewTenantFetcher(c, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- l.Run(ctx) }()
 		for range 100 {
-			l.Want("new")
-			l.Want("nobody")
+			l.Request("new")
+			l.Request("nobody")
 		}
 		time.Sleep(time.Second)
 		wantPlan(t, c, "new", "pro")
@@ -72,13 +72,13 @@ func TestLookup(t *testing.T) {
 			t.Errorf("two tenants are looked for %d times", n)
 		}
 		time.Sleep(lookupTTL)
-		l.Want("nobody")
+		l.Request("nobody")
 		time.Sleep(time.Second)
 		if n := s.took(); n != 1 {
 			t.Errorf("after its time it is looked for %d times", n)
 		}
 		for i := range 100_000 { // in ten seconds
-			l.Want(fmt.Sprint("made up ", i))
+			l.Request(fmt.Sprint("made up ", i))
 			time.Sleep(100 * time.Microsecond)
 		}
 		if n := s.took(); n < 99 || n > 101 || l.known.Len() > lookupKnown {
@@ -91,14 +91,14 @@ func TestLookup(t *testing.T) {
 		log.Reset()
 		s.fail(true)
 		for i := range 20 {
-			l.Want(fmt.Sprint("away ", i))
+			l.Request(fmt.Sprint("away ", i))
 		}
 		time.Sleep(3 * time.Second)
 		if n, text := s.took(), log.String(); n != 20 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "AWS is away") {
 			t.Errorf("asked %d times, the log says\n%s", n, text)
 		}
 		s.fail(false)
-		l.Want("after")
+		l.Request("after")
 		time.Sleep(time.Second)
 		cancel()
 		if err := <-ended; err != nil {
@@ -110,11 +110,11 @@ func TestLookup(t *testing.T) {
 // TestWantAllocatesNothing: while as many tenants wait as may, others cost their requests
 // nothing.
 func TestWantAllocatesNothing(t *testing.T) {
-	l := NewLookup(loaded(t, shared, free), &shelf{})
+	l := NewTenantFetcher(loaded(t, shared, free), &shelf{})
 	for i := range lookupWaiting {
-		l.Want(fmt.Sprint(i))
+		l.Request(fmt.Sprint(i))
 	}
-	if n := testing.AllocsPerRun(100, func() { l.Want("one more") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { l.Request("one more") }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/limitgate/limitgate/internal/awstest"
 	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 // ruling is what a censor has done with a call.

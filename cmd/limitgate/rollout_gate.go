@@ -10,11 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const (
@@ -26,15 +26,15 @@ const (
 	vetoMost  = 30 * time.Second
 )
 
-// gate says which revision of a table's limits this proxy tries.
-type gate struct {
+// rolloutGate says which revision of a table's limits this proxy tries.
+type rolloutGate struct {
 	source   *tableSource
 	poller   *appconfig.Poller // nil without a gate: then nothing is tried
 	registry *dynamo.Registry  // where a revision is vetoed
 	log      *slog.Logger
 
 	mu     sync.Mutex // guards what follows
-	said   table.Gate
+	gate   table.Gate
 	held   int64  // the revision that was taken back here
 	why    string // it was
 	veto   veto   // that the registry does not know of yet
@@ -50,10 +50,10 @@ type veto struct {
 	why      string
 }
 
-// openGate asks for the gate of the settings. Where nobody answers nothing is tried, until
+// openRolloutGate asks for the gate of the settings. Where nobody answers nothing is tried, until
 // somebody does.
-func openGate(ctx context.Context, config aws.Config, s *config.Settings, t *tableSource, log *slog.Logger) (*gate, error) {
-	g := &gate{source: t, log: log}
+func openRolloutGate(ctx context.Context, config aws.Config, s *config.Settings, t *tableSource, log *slog.Logger) (*rolloutGate, error) {
+	g := &rolloutGate{source: t, log: log}
 	if s.RolloutGate == "" {
 		return g, nil
 	}
@@ -72,29 +72,29 @@ func openGate(ctx context.Context, config aws.Config, s *config.Settings, t *tab
 
 // lookForVeto has a revision not be tried that another proxy has taken back: the gate may name it
 // for as long as no control plane runs.
-func (g *gate) lookForVeto(ctx context.Context) {
-	if g.said.Revision == 0 {
+func (g *rolloutGate) lookForVeto(ctx context.Context) {
+	if g.gate.Revision == 0 {
 		return
 	}
-	why, vetoed, err := g.registry.VetoOf(ctx, g.said.Revision)
+	why, vetoed, err := g.registry.VetoOf(ctx, g.gate.Revision)
 	if err != nil {
-		g.log.Warn("cannot look for a veto of the revision that the gate names", "revision", g.said.Revision, "error", err)
+		g.log.Warn("cannot look for a veto of the revision that the gate names", "revision", g.gate.Revision, "error", err)
 	}
 	if vetoed {
-		g.held, g.why = g.said.Revision, why
+		g.held, g.why = g.gate.Revision, why
 	}
 }
 
 // apply takes what the gate says now.
-func (g *gate) apply(body []byte) {
+func (g *rolloutGate) apply(body []byte) {
 	said, err := table.ReadGate(body)
 	if err != nil {
 		g.fail(err)
 		return
 	}
 	g.mu.Lock()
-	changed := said != g.said
-	g.said, g.unread = said, nil
+	changed := said != g.gate
+	g.gate, g.unread = said, nil
 	if changed {
 		g.broken, g.failed = 0, nil
 	}
@@ -112,7 +112,7 @@ func (g *gate) apply(body []byte) {
 }
 
 // fail notes why the gate is not known.
-func (g *gate) fail(err error) {
+func (g *rolloutGate) fail(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unread == nil || g.unread.Error() != err.Error() {
@@ -125,9 +125,9 @@ func (g *gate) fail(err error) {
 // parts of a table leaves it as it is, and is not tried again until the gate changes: else
 // each change of a tenant would find that out anew. What fails beside some of them may lack
 // another, and is tried beside all soon.
-func (g *gate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, error)) *limit.Set {
+func (g *rolloutGate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
-	said := g.said
+	said := g.gate
 	off := said.Revision == 0 || said.Revision == g.held || said.Revision == g.veto.revision || said.Revision == g.broken
 	g.mu.Unlock()
 	if off {
@@ -152,7 +152,7 @@ func (g *gate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, e
 }
 
 // retry has a revision tried beside all parts that could not be beside some.
-func (g *gate) retry() {
+func (g *rolloutGate) retry() {
 	g.mu.Lock()
 	missed := g.missed
 	g.missed = false
@@ -165,9 +165,9 @@ func (g *gate) retry() {
 	}
 }
 
-// forgive has a revision that could not be tried be tried again when all is compiled, and reports
+// clearBroken has a revision that could not be tried be tried again when all is compiled, and reports
 // whether there is one.
-func (g *gate) forgive() bool {
+func (g *rolloutGate) clearBroken() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	broken := g.broken != 0
@@ -176,14 +176,14 @@ func (g *gate) forgive() bool {
 }
 
 // describe tells what is tried, and what is wrong with it.
-func (g *gate) describe(set *limit.Set) (trial, failed string) {
+func (g *rolloutGate) describe(set *limit.Set) (trial, failed string) {
 	if next, share := set.Trial(); next != nil {
 		trial = fmt.Sprintf("%s, on %s", next.Version, limit.DescribeShare(share))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.held != 0 && g.held == g.said.Revision:
+	case g.held != 0 && g.held == g.gate.Revision:
 		failed = fmt.Sprintf("%s was taken back: %s", config.RevisionName(g.held), g.why)
 	case g.failed != nil:
 		failed = g.failed.Error()
@@ -195,9 +195,9 @@ func (g *gate) describe(set *limit.Set) (trial, failed string) {
 
 // Threshold is by how much of all requests a revision may deny more.
 func (t *tableSource) Threshold() float64 {
-	t.gate.mu.Lock()
-	defer t.gate.mu.Unlock()
-	return t.gate.said.Threshold / 100
+	t.rolloutGate.mu.Lock()
+	defer t.rolloutGate.mu.Unlock()
+	return t.rolloutGate.gate.Threshold / 100
 }
 
 // TakeBack ends the trial of a revision here. Run asks the control plane to end it
@@ -211,21 +211,21 @@ func (t *tableSource) TakeBack(version, why string) error {
 	if !ok {
 		return config.ErrNoTrial
 	}
-	t.gate.mu.Lock()
-	t.gate.held, t.gate.why, t.gate.veto = revision, why, veto{revision, why}
-	t.gate.mu.Unlock()
+	t.rolloutGate.mu.Lock()
+	t.rolloutGate.held, t.rolloutGate.why, t.rolloutGate.veto = revision, why, veto{revision, why}
+	t.rolloutGate.mu.Unlock()
 	return t.Recompile()
 }
 
 // run looks after what is tried until ctx ends.
-func (g *gate) run(ctx context.Context) error {
+func (g *rolloutGate) run(ctx context.Context) error {
 	rest, next := vetoEvery, time.Time{}
 	for pause(ctx, vetoEvery) {
 		g.retry()
 		if time.Now().Before(next) {
 			continue
 		}
-		if g.tell(ctx) {
+		if g.reportVeto(ctx) {
 			rest = vetoEvery
 			continue
 		}
@@ -234,9 +234,9 @@ func (g *gate) run(ctx context.Context) error {
 	return nil
 }
 
-// tell tells the control plane of a revision that was taken back, unless it knows. It reports
+// reportVeto tells the control plane of a revision that was taken back, unless it knows. It reports
 // whether it does.
-func (g *gate) tell(ctx context.Context) (known bool) {
+func (g *rolloutGate) reportVeto(ctx context.Context) (known bool) {
 	g.mu.Lock()
 	untold := g.veto
 	g.mu.Unlock()

@@ -19,14 +19,14 @@ type setting struct {
 	withRedis string
 	usage     string // its effect, for help
 	value     value
-	from      from
+	source    origin
 }
 
-// from is the set of sources in which a setting may be given.
-type from int
+// origin is the set of sources in which a setting may be given.
+type origin int
 
 const (
-	anywhere from = iota
+	anywhere origin = iota
 	// outsideFile is for the path of the settings file.
 	outsideFile
 	// flagsOnly is for settings that ask for another action than serving.
@@ -251,15 +251,15 @@ func configSettings(s *Settings) settings {
 	return settings{
 		{
 			name: "config", group: groupConfig,
-			usage: "the settings file, in YAML", value: filePath(&s.Config), from: outsideFile,
+			usage: "the settings file, in YAML", value: filePath(&s.Config), source: outsideFile,
 		},
 		{
 			name: "print_config", group: groupConfig, initial: "false",
-			usage: "print every setting and where it comes from, and end", value: toggle(&s.PrintConfig), from: flagsOnly,
+			usage: "print every setting and where it comes from, and end", value: toggle(&s.PrintConfig), source: flagsOnly,
 		},
 		{
 			name: "json", group: groupConfig, initial: "false",
-			usage: "with --print-config: print JSON", value: toggle(&s.JSON), from: flagsOnly,
+			usage: "with --print-config: print JSON", value: toggle(&s.JSON), source: flagsOnly,
 		},
 	}
 }
@@ -276,10 +276,10 @@ func (t settings) find(key func(*setting) string, word string) *setting {
 
 // keys returns the results of key for the settings that may be given in a source up to
 // most.
-func (t settings) keys(key func(*setting) string, most from) []string {
+func (t settings) keys(key func(*setting) string, most origin) []string {
 	var all []string
 	for _, r := range t {
-		if r.from <= most {
+		if r.source <= most {
 			all = append(all, key(r))
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // crowdedParts are the parts of a file with the given number of tenants, of which every

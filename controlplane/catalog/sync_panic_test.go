@@ -15,7 +15,7 @@ func TestRunPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalog()
 		updates := make(fakeUpdates)
-		f := NewFollower(c, newTable(shared, free), updates, "", nil)
+		f := NewSyncer(c, newTable(shared, free), updates, "", nil)
 		if err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awstest"
 )
 
 // TestLeases: a shard is one's at a time, until it is released or its time is up; who
@@ -22,17 +22,17 @@ func TestLeases(t *testing.T) {
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mine, theirs, other := NewLeases(a.Config, "leases", "relay"), NewLeases(a.Config, "leases", "relay"), NewLeases(a.Config, "leases", "audit")
+	mine, theirs, other := NewShardLocks(a.Config, "leases", "relay"), NewShardLocks(a.Config, "leases", "relay"), NewShardLocks(a.Config, "leases", "audit")
 	ahead := time.Duration(0)
 	theirs.now = func() time.Time { return time.Now().Add(ahead) }
-	take := func(l *Leases, wantHeld bool, wantAfter string) {
+	take := func(l *ShardLocks, wantHeld bool, wantAfter string) {
 		t.Helper()
 		until, after, err := l.Take(t.Context(), "shard")
 		if err != nil || until.IsZero() == wantHeld || after != wantAfter {
 			t.Errorf("held until %s after %q, %v; want held = %v after %q", until, after, err, wantHeld, wantAfter)
 		}
 	}
-	note := func(l *Leases, sequence string) {
+	note := func(l *ShardLocks, sequence string) {
 		t.Helper()
 		if err := l.Note(t.Context(), "shard", sequence); err != nil {
 			t.Error(err)
@@ -65,9 +65,9 @@ func TestLeaseOfManyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ahead time.Duration // changes between the rounds only
-	all := make([]*Leases, 8)
+	all := make([]*ShardLocks, 8)
 	for i := range all {
-		all[i] = NewLeases(a.Config, "leases", "relay")
+		all[i] = NewShardLocks(a.Config, "leases", "relay")
 		all[i].now = func() time.Time { return time.Now().Add(ahead) }
 	}
 	for round := range 2 * len(all) {
@@ -118,7 +118,7 @@ func TestTwoControlPlanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leases := NewLeases(a.Config, "leases", "relay")
+		leases := NewShardLocks(a.Config, "leases", "relay")
 		leases.now = func() time.Time { return time.Now().Add(ahead) }
 		return NewChanges(stream, leases, slog.New(slog.DiscardHandler))
 	}
@@ -163,7 +163,7 @@ func TestReplace(t *testing.T) {
 	good := put(t, limits, item("TENANT#a", 0, `{"plan":"p"}`))
 	next := good
 	next.Version = 7
-	for _, was := range []*table.Item{nil, {}, {Version: 2}, {Odd: "1.5"}} {
+	for _, was := range []*table.Item{nil, {}, {Version: 2}, {InvalidVersion: "1.5"}} {
 		if err := limits.Replace(t.Context(), next, was); !errors.Is(err, ErrConflict) {
 			t.Errorf("over version 1 as if it were %+v: %v", was, err)
 		}

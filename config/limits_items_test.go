@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/examples"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 // describe formats the limits of a set.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // gated returns limits of items in memory, with a gate that says what body does.
@@ -19,8 +19,8 @@ func gated(t *testing.T, body string, items ...table.Item) *tableSource {
 	t.Helper()
 	s, log := &config.Settings{Limits: "dynamodb://limits"}, slog.New(slog.DiscardHandler)
 	src := &tableSource{name: s.Limits, log: log}
-	src.gate = &gate{source: src, log: log}
-	src.gate.apply([]byte(body))
+	src.rolloutGate = &rolloutGate{source: src, log: log}
+	src.rolloutGate.apply([]byte(body))
 	src.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage, all bool) (*limit.Set, error) {
 		return src.compile(s, parts, all)
 	}})
@@ -49,7 +49,7 @@ const gateOpen = `{"revision": 1, "percent": 100, "threshold": 5}`
 
 func wantTrial(t *testing.T, src *tableSource, trial, failed string) {
 	t.Helper()
-	gotTrial, gotFailed := src.gate.describe(src.Set())
+	gotTrial, gotFailed := src.rolloutGate.describe(src.Set())
 	if gotTrial != trial || !strings.Contains(gotFailed, failed) || failed == "" && gotFailed != "" {
 		t.Errorf("on trial is %q, and wrong %q; want %q and %q", gotTrial, gotFailed, trial, failed)
 	}
@@ -61,10 +61,10 @@ const onTrial = "revision 1, on 100 % of the tenants"
 // in parts, and a revision that needs all of them is tried all the same.
 func TestRevisionBesideABadTenant(t *testing.T) {
 	src := gated(t, gateOpen, gateItems(gateItem("TENANT#lost", `{"plan": "none"}`))...)
-	src.gate.retry()
+	src.rolloutGate.retry()
 	wantTrial(t, src, onTrial, "")
 	before := src.Set()
-	if src.gate.retry(); src.Set() != before {
+	if src.rolloutGate.retry(); src.Set() != before {
 		t.Error("it is compiled again for nothing")
 	}
 }
@@ -73,9 +73,9 @@ func TestRevisionBesideABadTenant(t *testing.T) {
 // trial.
 func TestTenantBeforeItsRevision(t *testing.T) {
 	src := gated(t, `{"revision":0}`, gateItems()...)
-	src.gate.mu.Lock()
-	src.gate.said = table.Gate{Revision: 1, Percent: 100}
-	src.gate.mu.Unlock()
+	src.rolloutGate.mu.Lock()
+	src.rolloutGate.gate = table.Gate{Revision: 1, Percent: 100}
+	src.rolloutGate.mu.Unlock()
 	src.Apply([]table.Item{gateItem("TENANT#beta", `{"plan": "free"}`)})
 	if err := src.Recompile(); err != nil {
 		t.Fatal(err)
@@ -90,9 +90,9 @@ func TestRevisionThatCannotBeTried(t *testing.T) {
 	wantTrial(t, src, onTrial, "")
 	bad := gateItem("REVISION#2", `{"SHARED": {"version": 1}, "PLAN#free": []}`)
 	src.Apply([]table.Item{bad})
-	src.gate.apply([]byte(`{"revision": 2, "percent": 100}`))
+	src.rolloutGate.apply([]byte(`{"revision": 2, "percent": 100}`))
 	wantTrial(t, src, "", "try revision 2: ")
-	src.gate.apply([]byte(gateOpen))
+	src.rolloutGate.apply([]byte(gateOpen))
 	wantTrial(t, src, onTrial, "")
 }
 
@@ -107,15 +107,15 @@ func TestTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantTrial(t, src, "", "revision 1 was taken back: it denies")
-	src.gate.apply([]byte(`{"revision": 1, "percent": 50}`))
+	src.rolloutGate.apply([]byte(`{"revision": 1, "percent": 50}`))
 	wantTrial(t, src, "", "revision 1 was taken back: it denies")
-	src.gate.apply([]byte(`{"revision":0}`))
+	src.rolloutGate.apply([]byte(`{"revision":0}`))
 	wantTrial(t, src, "", "")
-	src.gate.apply([]byte(gateOpen)) // which nobody else knows to be bad yet
+	src.rolloutGate.apply([]byte(gateOpen)) // which nobody else knows to be bad yet
 	wantTrial(t, src, "", "")
-	src.gate.apply([]byte(`{"revision":0}`))
-	src.gate.veto = veto{} // the registry knows
-	src.gate.apply([]byte(gateOpen))
+	src.rolloutGate.apply([]byte(`{"revision":0}`))
+	src.rolloutGate.veto = veto{} // the registry knows
+	src.rolloutGate.apply([]byte(gateOpen))
 	wantTrial(t, src, onTrial, "")
 }
 
@@ -132,7 +132,7 @@ func TestTakenBackMeanwhile(t *testing.T) {
 		}
 	})
 	src.Apply([]table.Item{gateItems()[4], gateItem("TENANT#lost", `{"plan": "none"}`)})
-	if src.gate.retry(); taken != nil {
+	if src.rolloutGate.retry(); taken != nil {
 		t.Error(taken)
 	}
 	wantTrial(t, src, onTrial, "")
