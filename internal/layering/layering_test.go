@@ -30,8 +30,13 @@ type row struct {
 
 // table has a row for every package, from the bottom up.
 var table = map[string]row{
+	"limit/bucket": {
+		reason:  "the maths, from numbers to numbers",
+		settled: true,
+	},
 	"limit": {
 		reason:  "the words and the maths: everybody speaks them, they know nobody",
+		imports: []string{"limit/bucket"},
 		settled: true,
 	},
 	"limiter": {
@@ -45,17 +50,17 @@ var table = map[string]row{
 	},
 	"memory": {
 		reason:  "an engine that knows buckets, and not who asks for them",
-		imports: []string{"limit"},
+		imports: []string{"limit", "limit/bucket"},
 		settled: true,
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit", "internal/breaker"},
+		imports: []string{"limit", "limit/bucket", "internal/breaker"},
 		settled: true,
 	},
 	"backstop": {
 		reason:  "a share of the limit, kept and bounded in its own way",
-		imports: []string{"limit"},
+		imports: []string{"limit", "limit/bucket"},
 		settled: true,
 	},
 	"internal/instances": {
@@ -68,7 +73,7 @@ var table = map[string]row{
 	},
 	"commands": {
 		reason:  "parse, decide, reply: it knows the decision and not what is behind it",
-		imports: []string{"limit", "limiter"},
+		imports: []string{"limit", "limit/bucket", "limiter"},
 		settled: true,
 	},
 	"metrics": {
