@@ -41,7 +41,7 @@ var table = map[string]row{
 	},
 	"limiter": {
 		reason:  "the decision asks for stores through its own interfaces",
-		imports: []string{"limit"},
+		imports: []string{"limit", "limit/bucket"},
 		settled: true,
 	},
 	"internal/breaker": {
@@ -173,7 +173,7 @@ var table = map[string]row{
 	},
 	"internal/storetest": {
 		reason:   "the contract of every store, stated through the limiter that uses it",
-		imports:  []string{"limit", "limiter"},
+		imports:  []string{"limit", "limit/bucket", "limiter"},
 		forTests: true,
 	},
 	"internal/reference": {
@@ -327,7 +327,7 @@ func TestCheckImportsReportsWhatTheTableForbids(t *testing.T) {
 		want          string
 	}{
 		"down":                {"limiter", "limit", ""},
-		"up":                  {"limit", "limiter", "limit imports limiter: the table allows nothing of this module"},
+		"up":                  {"limit", "limiter", "limit imports limiter: the table allows limit/bucket"},
 		"beside":              {"cluster", "memory", "cluster imports memory: the table allows limit"},
 		"unknown package":     {"gossip", "limit", "gossip has no row in the table"},
 		"unknown import":      {"limiter", "gossip", "limiter imports gossip: the table allows limit"},
