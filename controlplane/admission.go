@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// admissionEvery is how often reports of cells are looked for.
+	// admissionEvery is how often the reports of cells are read.
 	admissionEvery = 10 * time.Second
-	// admissionLate is how long after the end of a window the report of a cell is waited
-	// for.
+	// admissionLate is how long after the end of a window its measurement waits for the
+	// reports of all cells.
 	admissionLate = 30 * time.Second
-	// alarmAt is the over-admission of which operators are told, and pageAt the one for
-	// which they are woken; as they are for one above alarmAt that lasts for pageAfter.
+	// alarmAt is the over-admission from which the level is LevelAlarm, and pageAt that
+	// from which it is LevelPage. The level is also LevelPage after pageAfter above
+	// alarmAt.
 	alarmAt   = 1.5
 	pageAt    = 3
 	pageAfter = 10 * time.Minute
-	// maxShare bounds what one cell can have admitted of a limit, as a share of it.
+	// maxShare bounds the share of a limit that one cell can have admitted.
 	maxShare = 1e6
 )
 
-// Level says how urgent something is.
+// Level is the urgency of an over-admission.
 type Level int
 
 // The levels.
@@ -41,31 +42,32 @@ const (
 // String returns the level's word.
 func (l Level) String() string { return [...]string{"calm", "alarm", "page"}[l] }
 
-// Reports knows what each cell has admitted.
+// Reports reads what each cell has admitted.
 type Reports interface {
 	Reports(ctx context.Context) ([]table.Report, error)
 }
 
-// OverAdmission is what all cells together admitted in a window, as shares of limits: 1 is
-// what a limit admits.
+// OverAdmission is what all cells together admitted in a window, as shares of limits: 1
+// is what a limit admits.
 type OverAdmission struct {
 	Window   int64
-	Cells    int // that have reported
+	Cells    int // cells that have reported
 	Buckets  int
 	Max, P99 float64
 	Worst    string // the bucket of Max
 	Level    Level
 }
 
-// Admission measures by how much cells together admit more than limits. Run does the work.
+// Admission measures by how much cells together admit more than limits. Run does the
+// work.
 type Admission struct {
 	Reports Reports
-	Window  time.Duration // how long a window is
+	Window  time.Duration // the length of a window
 	Log     *slog.Logger
 	// Measured is called with each window, unless it is nil.
 	Measured func(OverAdmission)
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	latest OverAdmission
 	above  time.Time // since when Max is above alarmAt, zero while it is not
 }
@@ -74,20 +76,21 @@ type Admission struct {
 func (a *Admission) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := a.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			a.Log.Error("what cells admit is not known", "error", err)
+			a.Log.Error("failed to read admission reports of cells", "error", err)
 		}
 		wait(ctx, admissionEvery)
 	}
 	return nil
 }
 
-// Update measures the last window, if all cells have reported it or it is time.
+// Update measures the last window, once all cells have reported it or admissionLate has
+// passed.
 func (a *Admission) Update(ctx context.Context, now time.Time) error {
 	reports, err := a.Reports.Reports(ctx)
 	if err != nil {
 		return fmt.Errorf("measure admission: %w", err)
 	}
-	// What has not ended is of a clock that is ahead.
+	// A window that has not ended was reported by a clock that is ahead.
 	ended := table.WindowAt(now, a.Window)
 	reports = slices.DeleteFunc(slices.Clone(reports), func(r table.Report) bool { return r.Window >= ended })
 	window := int64(0)
@@ -135,7 +138,7 @@ func Sum(window int64, reports []table.Report) OverAdmission {
 	sums := map[string]float64{}
 	for _, r := range reports {
 		for name, share := range r.Shares {
-			if share >= 0 && share <= maxShare { // what else there is, no proxy has measured
+			if share >= 0 && share <= maxShare { // no proxy measures other values
 				sums[name] += share
 			}
 		}
@@ -149,10 +152,11 @@ func Sum(window int64, reports []table.Report) OverAdmission {
 	return o
 }
 
-// admissionOld is how old a measurement may be to be told.
+// admissionOld is the age from which Latest no longer returns a measurement.
 const admissionOld = 5 * time.Minute
 
-// Latest returns what was measured last, nothing where that is long ago.
+// Latest returns the latest measurement, or a zero one if that is older than
+// admissionOld.
 func (a *Admission) Latest(now time.Time) OverAdmission {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,8 +14,8 @@ type reported []table.Report
 
 func (r *reported) Reports(context.Context) ([]table.Report, error) { return *r, nil }
 
-// TestAdmission: the shares of all cells are added up, window by window; it is an alarm above
-// one and a half, and a page above three, or when an alarm lasts.
+// TestAdmission: the shares of all cells are added up, window by window. The level is
+// an alarm above one and a half, and a page above three, or when an alarm lasts.
 func TestAdmission(t *testing.T) {
 	var r reported
 	a := Admission{Reports: &r, Window: time.Minute, Log: slog.New(slog.DiscardHandler)}
@@ -56,7 +56,7 @@ func TestAdmission(t *testing.T) {
 	if o := a.Latest(at(23).Add(admissionOld)); o != (OverAdmission{}) {
 		t.Errorf("long after it is %+v", o)
 	}
-	// One that is late is waited for, and not for ever.
+	// A late report is waited for, but not for ever.
 	r = reported{{Cell: "a", Window: 24, Shares: map[string]float64{"x": 1}}, {Cell: "b", Window: 23, Shares: map[string]float64{"x": 9}}}
 	if err := a.Update(t.Context(), at(24)); err != nil || a.Latest(at(24)).Window != 23 {
 		t.Errorf("without a late cell it is %+v, %v", a.Latest(at(24)), err)

@@ -15,44 +15,48 @@ import (
 )
 
 const (
-	// cellsEvery is how often the registry of cells is looked at.
+	// cellsEvery is how often the registry of cells is read.
 	cellsEvery = 2 * time.Second
-	// CellGone is how old the latest heartbeat of a cell may be: three are missed by then,
-	// and clocks may differ a little.
+	// CellGone is the age of its latest heartbeat from which a cell is gone: three
+	// heartbeats are missed by then, and clocks may differ a little.
 	CellGone = 30 * time.Second
-	// CellAhead is how far ahead of this clock the latest heartbeat of a cell may be. A cell
-	// whose clock is further ahead is gone: it would be there for as long after its end.
+	// CellAhead is how far the latest heartbeat of a cell may be ahead of this clock. A
+	// cell whose clock is further ahead is gone: otherwise it would stay active for
+	// that much longer after it ended.
 	CellAhead = time.Minute
-	// cellForgotten is how old it may be for a cell to be named at all.
+	// cellForgotten is the age of its latest heartbeat from which a cell is left out of
+	// the set.
 	cellForgotten = 24 * time.Hour
-	// Actor is who writes what the control plane writes.
+	// Actor is the actor of all items that the control plane writes.
 	Actor = "control-plane"
 )
 
-// Registry knows the cells that there are.
+// Registry reads the registered cells.
 type Registry interface {
-	// Cells returns them in the order of their ids.
+	// Cells returns the cells in the order of their ids.
 	Cells(ctx context.Context) ([]table.RegisteredCell, error)
 }
 
-// Cells says which cells share the limits, by an item of the table of limits: proxies are
-// told of it as of any other. It is alone to say so.
+// Cells maintains the set of cells that share the limits, as an item of the table of
+// limits: proxies receive it like any other item. Only one control plane at a time
+// writes it.
 type Cells struct {
 	Registry Registry
 	Items    Items
-	// HoldsLock reports whether this control plane is the one that says so now.
+	// HoldsLock reports whether this control plane writes the item now.
 	HoldsLock func(ctx context.Context) (bool, error)
 	Log       *slog.Logger
 
-	heard map[string]heartbeat // of cells that had one of about now, by their ids
+	heard map[string]heartbeat // cells with a recent heartbeat, by their ids
 	blind bool                 // all cells seem gone
-	// looked is when the registry was read last, and missed says that it could not be since.
+	// looked is when the registry was last read, and missed reports that a reading
+	// failed since.
 	looked time.Time
 	missed bool
-	skewed failures // of clocks
+	skewed failures // heartbeats by wrong clocks
 }
 
-// Run looks after the cells until ctx ends.
+// Run updates the cells until ctx ends.
 func (c *Cells) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
@@ -61,15 +65,15 @@ func (c *Cells) Run(ctx context.Context) error {
 			err = c.Update(ctx, time.Now())
 		}
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
-			c.Log.Error("the cells stay as they are", "error", err, "failures", n)
+			c.Log.Error("failed to update cells, retrying", "error", err, "failures", n)
 		}
 		wait(ctx, cellsEvery)
 	}
 	return nil
 }
 
-// Update writes which cells share the limits, if that is not what is written. Where all of
-// them seem gone it is this control plane that knows nothing, and nothing changes.
+// Update writes the set of cells that share the limits, if it has changed. If all of
+// them seem gone, the control plane's own view is wrong, and nothing changes.
 func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	known, err := c.Registry.Cells(ctx)
 	if err != nil {
@@ -97,37 +101,38 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("update cells: %w", err)
 	}
-	c.Log.Info("the cells have changed", "version", written.Version, "cells", string(body))
+	c.Log.Info("cells changed", "version", written.Version, "cells", string(body))
 	for _, cell := range known {
 		if ahead := cell.Beat.Sub(now); ahead > CellAhead {
-			c.Log.Error("the clock of a cell is too far ahead, and it counts as gone", "cell", cell.ID, "ahead", ahead.Round(time.Second))
+			c.Log.Error("clock of cell is too far ahead, treating cell as gone", "cell", cell.ID, "ahead", ahead.Round(time.Second))
 		}
 	}
 	return nil
 }
 
-// noteBlind logs once when no heartbeat is of about now: new cells and other weights change nothing
-// then, and it is the clock of this control plane that is wrong, if cells run.
+// noteBlind logs once when no cell has a recent heartbeat. New cells and other weights
+// change nothing then; if cells run, the clock of this control plane is wrong.
 func (c *Cells) noteBlind(known []table.RegisteredCell, now time.Time) {
 	blind := len(known) > 0 && allGone(known, now)
 	if blind && !c.blind {
 		latest := slices.MaxFunc(known, func(a, b table.RegisteredCell) int { return a.Beat.Compare(b.Beat) })
-		c.Log.Error("all cells count as gone, and stay as they are: is the clock of this control plane right?", "latest heartbeat", latest.Beat, "clock", now)
+		c.Log.Error("all cells seem gone, keeping them: is the clock of this control plane right?", "latest_heartbeat", latest.Beat, "clock", now)
 	}
 	c.blind = blind
 }
 
-// heartbeat is the latest heartbeat of a cell that counts.
+// heartbeat is the latest recent heartbeat of a cell.
 type heartbeat struct {
 	at time.Time
-	// assumed says that there was none: nobody could write or read it.
+	// assumed reports that there was no heartbeat, because the registry could not be
+	// written or read.
 	assumed bool
 }
 
-// smooth has the heartbeat of a cell count for as long as it would, although one of its proxies
-// with a clock that is wrong writes over it. When the registry was out of reach, of the cells or of
-// this control plane, the cells that were active before count as heard now: the first one that
-// writes again must not get the parts of all others.
+// smooth keeps the latest recent heartbeat of a cell for CellGone, although a proxy of
+// the cell with a wrong clock overwrites it. When the registry was unreachable, for the
+// cells or for this control plane, the cells that were active before get a heartbeat of
+// now: the first cell that writes again must not get the shares of all others.
 func (c *Cells) smooth(known []table.RegisteredCell, before table.CellSet, now time.Time) {
 	active := map[string]bool{}
 	if (c.blind || c.missed && now.Sub(c.looked) > CellGone/2) && !allGone(known, now) {
@@ -146,7 +151,7 @@ func (c *Cells) smooth(known []table.RegisteredCell, before table.CellSet, now t
 			heard[cell.ID], cell.Beat = heartbeat{now, true}, now
 		case !last.at.IsZero() && now.Sub(last.at) < CellGone:
 			if !last.assumed && c.skewed.due(errClock) > 0 {
-				c.Log.Warn("the clock of a proxy of a cell is wrong", "cell", cell.ID, "by", -age.Round(time.Second))
+				c.Log.Warn("clock of proxy in cell is wrong", "cell", cell.ID, "by", -age.Round(time.Second))
 			}
 			heard[cell.ID], cell.Beat = last, last.at
 		}
@@ -154,10 +159,10 @@ func (c *Cells) smooth(known []table.RegisteredCell, before table.CellSet, now t
 	c.heard = heard
 }
 
-// errClock is a heartbeat of a clock that is wrong.
-var errClock = errors.New("the heartbeat is not of about now")
+// errClock is the failure of a heartbeat by a wrong clock.
+var errClock = errors.New("heartbeat by a wrong clock")
 
-// allGone reports whether no heartbeat is of about now.
+// allGone reports whether no cell has a recent heartbeat.
 func allGone(known []table.RegisteredCell, now time.Time) bool {
 	return !slices.ContainsFunc(known, func(cell table.RegisteredCell) bool {
 		age := now.Sub(cell.Beat)
@@ -165,17 +170,18 @@ func allGone(known []table.RegisteredCell, now time.Time) bool {
 	})
 }
 
-// defaultWeight is what a cell has whose own weight is none.
+// defaultWeight is the weight of a cell whose registered weight is invalid.
 const defaultWeight = 100
 
-// Members returns the registered cells as they are at an instant, in the order of their ids;
-// of too many those that were heard of last.
+// Members returns the registered cells with their states at a given time, in the order
+// of their ids. If there are more than limit.MaxCells, it returns those with the latest
+// heartbeats.
 func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
 	if len(known) > limit.MaxCells {
 		known = slices.Clone(known)
 		heard := func(c table.RegisteredCell) time.Time {
 			if c.Beat.Sub(now) > CellAhead {
-				return time.Time{} // by a clock that is wrong
+				return time.Time{} // by a wrong clock
 			}
 			return c.Beat
 		}

@@ -38,8 +38,8 @@ func (f *fleet) Put(_ context.Context, it table.Item) (table.Item, error) {
 	return it, nil
 }
 
-// TestCellsUpdate: the item says which cells are there, is written only when that changes,
-// and never that there are none.
+// TestCellsUpdate: the item lists the cells. It is written only when the set changes,
+// and never without cells.
 func TestCellsUpdate(t *testing.T) {
 	now := time.Now()
 	f := &fleet{}
@@ -60,12 +60,12 @@ func TestCellsUpdate(t *testing.T) {
 		{[]table.RegisteredCell{cell("a", false, -CellAhead/2), cell("b", false, -2*CellAhead)}, `{"cells":[{"id":"a","weight":2},{"id":"b","weight":2,"gone":true}]}`, 3},
 		{[]table.RegisteredCell{cell("a", false, 0), cell("b", false, 25*time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 4},
 		{[]table.RegisteredCell{cell("a", false, time.Hour), cell("b", false, time.Hour)}, `{"cells":[{"id":"a","weight":2}]}`, 4},
-		{[]table.RegisteredCell{cell("a", true, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 4}, // nobody else has its part
+		{[]table.RegisteredCell{cell("a", true, 0)}, `{"cells":[{"id":"a","weight":2}]}`, 4}, // no other cell has its share
 		{nil, `{"cells":[{"id":"a","weight":2}]}`, 4},
 		{[]table.RegisteredCell{cell("b", false, 0)}, `{"cells":[{"id":"b","weight":2}]}`, 5},
 	} {
 		f.cells = step.cells
-		c := Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)} // one that has heard of none
+		c := Cells{Registry: f, Items: f, Log: slog.New(slog.DiscardHandler)} // one without heartbeats so far
 		if err := c.Update(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +75,9 @@ func TestCellsUpdate(t *testing.T) {
 	}
 }
 
-// TestClocksOfACell: one proxy of a cell with a clock that is wrong, which writes over the heartbeats
-// of the others, changes nothing; a cell of which no other heartbeat comes is gone.
+// TestClocksOfACell: a proxy with a wrong clock that overwrites the heartbeats of the
+// other proxies of its cell changes nothing. A cell without any other heartbeat is
+// gone.
 func TestClocksOfACell(t *testing.T) {
 	for _, wrong := range []time.Duration{-365 * 24 * time.Hour, -2 * time.Minute, 2 * time.Minute, 365 * 24 * time.Hour} {
 		f, now := &fleet{}, time.Now()
@@ -109,8 +110,8 @@ func TestClocksOfACell(t *testing.T) {
 	}
 }
 
-// TestClockOfThisControlPlane: a control plane whose clock is wrong says once that it sees no cell, since
-// it takes no new one in.
+// TestClockOfThisControlPlane: a control plane with a wrong clock logs once that it
+// sees no active cell, because it adds no new one.
 func TestClockOfThisControlPlane(t *testing.T) {
 	for _, off := range []time.Duration{-365 * 24 * time.Hour, -2 * time.Minute, 0, 2 * time.Minute, 365 * 24 * time.Hour} {
 		var log strings.Builder
@@ -129,8 +130,8 @@ func TestClockOfThisControlPlane(t *testing.T) {
 	}
 }
 
-// TestFirstCellOfAnotherTime: whatever the heartbeat of the first cell is, the item that is written
-// can be read.
+// TestFirstCellOfAnotherTime: whatever the heartbeat of the first cell is, the item
+// that is written can be parsed.
 func TestFirstCellOfAnotherTime(t *testing.T) {
 	now := time.Now()
 	for what, beat := range map[string]time.Time{

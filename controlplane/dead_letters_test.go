@@ -12,8 +12,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TestManyUnusableRecords: a thousand records of no limits hold up what is behind them for less than
-// two minutes, although the queue of dead letters refuses them, or hangs. Later ones are sent again.
+// TestManyUnusableRecords: a thousand records that are not changes of limits delay the
+// changes behind them by less than two minutes, although the queue of dead letters
+// rejects them, or hangs. Later ones are sent again.
 func TestManyUnusableRecords(t *testing.T) {
 	for what, poison := range map[string]func(context.Context, *table.Record, string) error{
 		"refuses": func(context.Context, *table.Record, string) error { return errors.New("AccessDenied") },

@@ -15,19 +15,22 @@ type Scanner interface {
 }
 
 const (
-	// DigestEvery is how often a control plane that runs all the time publishes a digest.
+	// DigestEvery is how often a control plane that runs all the time publishes a
+	// digest.
 	DigestEvery = 10 * time.Second
-	// leadEvery is how often it takes or renews the right to do so, well within a lease.
+	// leadEvery is how often it takes or renews the lock for publishing, well within a
+	// lease.
 	leadEvery = DigestEvery / 4
 )
 
-// Digests publishes the digest of a table, each time of a new reading: proxies find out by it
-// that they have missed a change or believed a forged one, and by its absence that changes do
-// not reach them. It is alone to do so.
+// Digests publishes the digest of a table, each time of a new reading. By the digest
+// proxies detect that they missed a change or accepted a forged one; by its absence
+// they detect that changes do not reach them. Only one control plane at a time
+// publishes digests.
 type Digests struct {
 	Table   Scanner
 	Publish Publisher
-	// HoldsLock reports whether this control plane is the one that publishes digests now.
+	// HoldsLock reports whether this control plane publishes the digests now.
 	HoldsLock func(ctx context.Context) (bool, error)
 	Log       *slog.Logger
 }
@@ -44,15 +47,16 @@ func (d *Digests) Run(ctx context.Context) error {
 			err = d.Update(ctx, DigestEvery)
 		}
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
-			d.Log.Error("a digest could not be published, and the next one will be", "error", err, "failures", n)
+			d.Log.Error("failed to publish digest, retrying", "error", err, "failures", n)
 		}
 		wait(ctx, leadEvery-time.Since(began))
 	}
 	return nil
 }
 
-// Update reads the table and publishes its digest. Every is when the next one follows, in whole
-// seconds, or later if the reading takes longer: proxies wait for three.
+// Update reads the table and publishes its digest. Every is the interval to the next
+// digest, in whole seconds; it is longer if the reading takes longer. Proxies wait for
+// three digests.
 func (d *Digests) Update(ctx context.Context, every time.Duration) error {
 	began := time.Now()
 	items, err := d.Table.Scan(ctx)

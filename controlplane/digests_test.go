@@ -39,8 +39,9 @@ func sum(items ...table.Item) (d table.Digest) {
 	return d
 }
 
-// TestDigests: the one that is alone publishes what the table is by then, with the interval of
-// the next one; none of an item that is not of limits, and none of a table that cannot be read.
+// TestDigests: the control plane with the lock publishes the present digest of the
+// table, with the interval to the next one. It does not count invalid limits items, and
+// publishes nothing if the table cannot be read.
 func TestDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := item("TENANT#a", 3), item("TENANT#b", 1)
@@ -99,7 +100,7 @@ func TestDigests(t *testing.T) {
 	})
 }
 
-// TestDigestErrors: what fails is said.
+// TestDigestErrors: failures are returned.
 func TestDigestErrors(t *testing.T) {
 	for _, d := range []Digests{{Table: &fakeTable{err: errDown}}, {Table: &fakeTable{}, Publish: &fakeTopic{fails: 1}}} {
 		if err := d.Update(t.Context(), time.Minute); !errors.Is(err, errDown) {

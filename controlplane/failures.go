@@ -2,18 +2,19 @@ package controlplane
 
 import "time"
 
-// failureEvery is the least time between two log lines of one part about failures that repeat: a
-// part tries again every second or so for as long as AWS refuses it.
+// failureEvery is the least time between two log lines of one component about failures
+// that repeat: a component retries every second or so while AWS refuses it.
 const failureEvery = time.Minute
 
-// failures decides which failures of one part are logged. One goroutine may use it.
+// failures decides which failures of one component are logged. One goroutine may use
+// it.
 type failures struct {
 	logged time.Time
-	since  int // failures since then
+	since  int // failures since the latest log line
 }
 
-// due returns how many failures there were since the latest log line if err is one of them and
-// another line is due, or 0.
+// due counts a failure unless err is nil. It returns the number of failures since the
+// latest log line if another line is due, or else 0.
 func (f *failures) due(err error) int {
 	if err == nil {
 		return 0

@@ -12,14 +12,14 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// refused is an AWS that refuses all.
+// refused is an AWS that refuses all requests.
 type refused struct{}
 
 func (refused) Next(context.Context) ([]table.Record, error) { return nil, errDown }
 func (refused) Done(context.Context) error                   { return errDown }
 
-// TestFailuresAreFewLines: while all calls fail at once for an hour, each part of a control plane logs
-// one line a minute, the first one at once.
+// TestFailuresAreFewLines: while all calls fail at once for an hour, each component of
+// a control plane logs one line a minute, the first one at once.
 func TestFailuresAreFewLines(t *testing.T) {
 	for what, run := range map[string]func(context.Context, *slog.Logger) error{
 		"relay": func(ctx context.Context, log *slog.Logger) error {

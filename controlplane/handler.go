@@ -9,34 +9,34 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// Publisher tells all proxies.
+// Publisher sends messages to all proxies.
 type Publisher interface {
-	// Publish sends messages, and returns how many of them it has, from the first on.
+	// Publish sends messages in order, and returns how many were sent.
 	Publish(ctx context.Context, messages []table.Message) (sent int, err error)
 }
 
-// Handler does what has to be done for each change of a table of limits. It may be called with
-// one change more than once, by one goroutine at a time.
+// Handler processes the changes of a table of limits. One goroutine may use it at a
+// time; it may be called with a change more than once.
 type Handler struct {
 	Publish Publisher
 	Items   Replacer
-	// DeadLetter is called with what is no change of limits, and why; an error has it told
-	// again. It may be nil.
+	// DeadLetter is called with a record that is not a change of limits, and the
+	// reason. After an error it is called with the record again. It may be nil.
 	DeadLetter func(ctx context.Context, r *table.Record, why string) error
 	Log        *slog.Logger
 
-	stuck string    // the sequence number of the record that Poison failed for last
-	tries int       // in a row
-	rests time.Time // until when Poison is not called
+	stuck string    // the sequence number of the record for which DeadLetter failed last
+	tries int       // consecutive failures for that record
+	rests time.Time // until when DeadLetter is not called
 }
 
-// Handle tells proxies of changes that are signed, in their order, and mends what is not. It
-// returns how many of the records are done with, from the first on: all, or up to the one
-// of which the error is.
+// Handle publishes versioned changes, in their order, and reverts others. It returns
+// how many of the records are processed, from the first on: all, or those before the
+// record that failed.
 func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int, err error) {
 	var messages []table.Message
 	var of []int     // the record of each message
-	var poison []int // records that are none of limits
+	var poison []int // records that are not changes of limits
 	done = len(records)
 	for i := range records {
 		r := &records[i]
@@ -59,8 +59,8 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 			return of[sent], failed
 		}
 	}
-	for _, i := range poison { // when nothing else has to be told again
-		if failed := h.sendToDeadLetter(ctx, &records[i], "what was written by hand is no item: proxies do not use it"); failed != nil {
+	for _, i := range poison { // last: a failure here repeats no other record
+		if failed := h.sendToDeadLetter(ctx, &records[i], "written by hand and not a valid limits item: proxies ignore it"); failed != nil {
 			return i, failed
 		}
 	}
@@ -68,19 +68,20 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 }
 
 const (
-	// deadLetterTries is how often in a row Poison may fail for a record before it is given up: other
-	// changes wait behind it.
+	// deadLetterTries is how often in a row DeadLetter may fail for a record before the
+	// record is dropped: other changes wait behind it.
 	deadLetterTries = 5
-	// deadLetterTimeout bounds one call of Poison, for the same reason.
+	// deadLetterTimeout bounds one call of DeadLetter, for the same reason.
 	deadLetterTimeout = 5 * time.Second
-	// deadLetterPause is how long Poison is not called after a record was given up: of thousands of
-	// records each would hold up the changes behind it.
+	// deadLetterPause is how long DeadLetter is not called after a record was dropped:
+	// each of thousands of records would delay the changes behind it.
 	deadLetterPause = time.Minute
 )
 
-// sendToDeadLetter passes on a record that is no change of limits, or cannot be handled, with the reason.
+// sendToDeadLetter passes on a record that is not a change of limits, or cannot be
+// handled, with the reason.
 func (h *Handler) sendToDeadLetter(ctx context.Context, r *table.Record, why string) error {
-	h.Log.Error("a record is passed over", "key", r.Key(), "why", why)
+	h.Log.Error("skipping record", "key", r.Key(), "why", why)
 	if h.DeadLetter == nil || time.Now().Before(h.rests) {
 		return nil
 	}
@@ -92,23 +93,23 @@ func (h *Handler) sendToDeadLetter(ctx context.Context, r *table.Record, why str
 	}
 	if h.tries++; err != nil && h.tries >= deadLetterTries {
 		h.rests = time.Now().Add(deadLetterPause)
-		h.Log.Error("a record is given up, and was not passed on; nor are others for a while", "key", r.Key(), "while", deadLetterPause, "error", err)
+		h.Log.Error("failed to send record to dead letters, dropping it and pausing", "key", r.Key(), "pause", deadLetterPause, "error", err)
 		return nil
 	}
 	return err
 }
 
-// revert makes good what nobody signed.
+// revert reverts a change without a new version and an actor.
 func (h *Handler) revert(ctx context.Context, r *table.Record) error {
 	written, err := restore(ctx, h.Items, r, time.Now())
-	if errors.Is(err, table.ErrUnwritable) { // and no other change waits for it
-		return h.sendToDeadLetter(ctx, r, "it was deleted or written by hand, and cannot be written as it was: "+err.Error())
+	if errors.Is(err, table.ErrUnwritable) { // no other change waits for this one
+		return h.sendToDeadLetter(ctx, r, "deleted or written by hand, and cannot be reverted: "+err.Error())
 	}
 	if err != nil {
 		return err
 	}
 	if written != nil {
-		h.Log.Error("an item was deleted or written by hand, and is as it was before", "key", written.Key, "version", written.Version)
+		h.Log.Error("reverted item deleted or written by hand", "key", written.Key, "version", written.Version)
 	}
 	return nil
 }

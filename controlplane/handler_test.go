@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// shop is a table in memory that fails when it is told to.
+// shop is a table in memory that fails on request.
 type shop struct {
 	items map[string]table.Item
 	fails bool
@@ -38,8 +38,9 @@ func (s *shop) Replace(_ context.Context, it table.Item, was *table.Item) error 
 	return nil
 }
 
-// TestHandle: signed changes are told in their order, others are mended, what is none is
-// poison, and what was done with is counted up to the first error.
+// TestHandle: versioned changes are published in their order, others are reverted,
+// invalid ones go to the dead letters, and Handle returns how many were processed
+// before the first error.
 func TestHandle(t *testing.T) {
 	a1, a2, b1, foreign := by("ann", 1, `{}`), by("ann", 2, `{}`), by("ann", 1, `{"b":1}`), table.Item{Key: "somebody's"}
 	b1.Key = "TENANT#b"
@@ -49,7 +50,7 @@ func TestHandle(t *testing.T) {
 		{Sequence: "2", After: &foreign},
 		{Sequence: "3", Before: &b1}, // deleted by hand
 		{Sequence: "4", Before: &a1, After: &a2},
-		{Sequence: "5", Before: &gone}, // its time was up
+		{Sequence: "5", Before: &gone}, // expired
 	}
 	type outcome struct {
 		told, poison []string

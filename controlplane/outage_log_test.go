@@ -12,7 +12,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// away are cells and vetoes that cannot be read until an instant.
+// away is a registry of cells and vetoes that cannot be read until a given time.
 type away struct {
 	*fleet
 	until time.Time
@@ -29,7 +29,8 @@ func (a *away) Cells(context.Context) ([]table.RegisteredCell, error) { return n
 func (a *away) Vetoes(context.Context) (map[int64]string, error)      { return nil, a.err() }
 func (a *away) ForgetVeto(context.Context, int64) error               { return nil }
 
-// TestLogWhileTheRegistryIsAway: what fails for minutes is logged each minute.
+// TestLogWhileTheRegistryIsAway: a failure that lasts for minutes is logged each
+// minute.
 func TestLogWhileTheRegistryIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

@@ -8,8 +8,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TestCellsAfterAnOutage: when no heartbeat could be written or read for a while, the first cell that
-// writes one does not get the parts of all others, and one that stays silent is gone in the end.
+// TestCellsAfterAnOutage: when no heartbeat could be written or read for a while, the
+// first cell that writes one does not get the shares of all others, and one without
+// heartbeats is gone in the end.
 func TestCellsAfterAnOutage(t *testing.T) {
 	for name, outage := range map[string]func(*fleet){
 		"heartbeats were not written": func(*fleet) {},

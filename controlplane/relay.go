@@ -1,6 +1,6 @@
-// Package controlplane carries changes of a table of limits to all proxies. It promises
-// that every change is told at least once, those of one item in their order, and that
-// proxies can find out when they have missed one.
+// Package controlplane sends changes of a table of limits to all proxies. It promises
+// that every change is sent at least once, the changes of one item in their order, and
+// that proxies can detect that they missed one.
 package controlplane
 
 import (
@@ -12,37 +12,37 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// Stream tells of the changes of a table.
+// Stream reads the changes of a table.
 type Stream interface {
-	// Next waits for changes, a moment, and returns those that there are. They are told
+	// Next waits a moment for changes, and returns those that it finds. It returns them
 	// again unless Done is called.
 	Next(ctx context.Context) ([]table.Record, error)
-	// Done notes that what Next returned was told on.
+	// Done records that the changes returned by Next were processed.
 	Done(ctx context.Context) error
 }
 
-// retryPause is how long nothing is tried after an error.
+// retryPause is the pause after an error.
 const retryPause = time.Second
 
-// Relay tells proxies of changes.
+// Relay passes the changes of a stream to a handler.
 type Relay struct {
 	Stream  Stream
 	Handler *Handler
 	Log     *slog.Logger
 
-	handled map[handledRecord]bool // since Done was called last: of what Next returns now
+	handled map[handledRecord]bool // records of the present Next that were processed, until Done
 }
 
-// handledRecord names a record.
+// handledRecord identifies a record.
 type handledRecord struct{ key, sequence string }
 
-// Run tells of changes until ctx ends.
+// Run relays changes until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
 		if err := r.relay(ctx); err != nil && ctx.Err() == nil {
 			if n := failed.due(err); n > 0 {
-				r.Log.Error("changes could not be told, and will be", "error", err, "failures", n)
+				r.Log.Error("failed to relay changes, retrying", "error", err, "failures", n)
 			}
 			wait(ctx, retryPause)
 		}
@@ -50,8 +50,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// relay handles the next changes. Next returns them again after an error, and those that were
-// handled before it are left out then.
+// relay handles the next changes. After an error Next returns them again, and relay
+// skips those that were handled before the error.
 func (r *Relay) relay(ctx context.Context) error {
 	records, err := r.Stream.Next(ctx)
 	if err != nil || len(records) == 0 {

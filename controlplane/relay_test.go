@@ -17,7 +17,7 @@ import (
 
 var errDown = errors.New("it is down")
 
-// fakeStream tells of changes, and of the same ones again until they are done.
+// fakeStream returns changes, and the same ones again until Done.
 type fakeStream struct {
 	mu       sync.Mutex
 	batches  [][]table.Record
@@ -72,7 +72,7 @@ func (f *fakeStream) left() (batches, nexts int) {
 	return len(f.batches), f.nexts
 }
 
-// fakeTopic keeps what was published, unless it fails.
+// fakeTopic stores published messages, unless it fails.
 type fakeTopic struct {
 	mu    sync.Mutex
 	told  []table.Message
@@ -92,7 +92,7 @@ func (f *fakeTopic) Publish(_ context.Context, messages []table.Message) (int, e
 	return len(messages), nil
 }
 
-// got returns the items and the digests that were told.
+// got returns the items and the digests that were published.
 func (f *fakeTopic) got() (items []table.Item, digests []table.Digest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,7 +123,7 @@ func tombstone(key string, version int64) table.Item {
 	return it
 }
 
-// relaying runs a relay in a bubble of its own time.
+// relaying runs a relay in a synctest bubble.
 func relaying(t *testing.T, test func(*fakeStream, *fakeTopic)) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, topic := &fakeStream{}, &fakeTopic{}
@@ -143,8 +143,9 @@ func sameItems(a, b []table.Item) bool {
 	return slices.EqualFunc(a, b, func(x, y table.Item) bool { return x.Key == y.Key && x.Version == y.Version })
 }
 
-// TestTells: changes are told in their order, and each once while all goes well.
-func TestTells(t *testing.T) {
+// TestRelay: changes are published in their order, and each once if there is no
+// failure.
+func TestRelay(t *testing.T) {
 	relaying(t, func(stream *fakeStream, topic *fakeTopic) {
 		want := []table.Item{item("PLAN#a", 1), item("TENANT#a", 1), item("TENANT#a", 2), item("PLAN#a", 2)}
 		stream.add(want[:3]...)
@@ -153,7 +154,7 @@ func TestTells(t *testing.T) {
 		time.Sleep(time.Second)
 		items, _ := topic.got()
 		if left, _ := stream.left(); !sameItems(items, want) || left != 0 {
-			t.Errorf("told %v, %d batches are left", items, left)
+			t.Errorf("published %v, %d batches are left", items, left)
 		}
 		for _, m := range topic.told {
 			if m.At.Before(begin) || m.At.After(time.Now()) || m.At.Location() != time.UTC {
@@ -163,9 +164,9 @@ func TestTells(t *testing.T) {
 	})
 }
 
-// TestToldAgain: what could not be told, or not be noted as told, is told again in its
-// order, and who is down is not asked without a pause.
-func TestToldAgain(t *testing.T) {
+// TestRelayRetries: changes are published again, in order, if publishing or Done
+// failed, with pauses in between.
+func TestRelayRetries(t *testing.T) {
 	first, second := item("TENANT#a", 1), item("TENANT#a", 2)
 	for name, c := range map[string]struct {
 		next, publish, done int
@@ -190,13 +191,14 @@ func TestToldAgain(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			if items, _ := topic.got(); !sameItems(items, c.want) {
-				t.Errorf("%s: told %v", name, items)
+				t.Errorf("%s: published %v", name, items)
 			}
 		})
 	}
 }
 
-// TestRelayEnds: it ends with its context, while it tells and while it waits after errors.
+// TestRelayEnds: Run ends with its context, while it publishes and while it waits after
+// errors.
 func TestRelayEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, fails := range []int{0, 1 << 30} {

@@ -9,25 +9,26 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// Items are the items of a table.
+// Items reads and writes the items of a table.
 type Items interface {
-	// Get reads an item, as it is now; ok is false where there is none.
+	// Get reads an item consistently; ok is false if there is none.
 	Get(ctx context.Context, key string) (it table.Item, ok bool, err error)
-	// Put writes the next version of an item that was read. Where somebody else did so
-	// meanwhile it returns an error.
+	// Put writes the next version of an item that was read. It returns an error if the
+	// item was changed in between.
 	Put(ctx context.Context, it table.Item) (table.Item, error)
 }
 
-// Replacer are items of which versions may be left out.
+// Replacer is Items with writes that may skip versions.
 type Replacer interface {
 	Items
-	// Replace writes an item as it is in the place of what was read, nil for nothing. Where
-	// something else is there by now it returns an error.
+	// Replace writes an item, version included, in place of the one that was read, or
+	// of none if was is nil. It returns an error if the item was changed in between.
 	Replace(ctx context.Context, it table.Item, was *table.Item) error
 }
 
-// restore makes good what nobody signed: it must change no limit. It looks at what is there
-// now, since more may have happened since. It returns what it wrote, nil for nothing.
+// restore reverts a change without a new version and an actor, which must change no
+// limit. It reads the item first, because it may have changed since. It returns the
+// item that it wrote, or nil.
 func restore(ctx context.Context, items Replacer, r *table.Record, at time.Time) (*table.Item, error) {
 	now, ok, err := items.Get(ctx, r.Key())
 	if err != nil {
@@ -47,8 +48,8 @@ func restore(ctx context.Context, items Replacer, r *table.Record, at time.Time)
 	return &next, nil
 }
 
-// reverted returns what is to be written where good was changed or removed by hand, and now is
-// what is there, nil for nothing; ok is false where that can stay.
+// reverted returns the item to write after good was changed or deleted by hand; now is
+// the present item, or nil. Ok is false if the present item can stay.
 func reverted(good table.Item, now *table.Item, removed bool, at time.Time) (next table.Item, ok bool) {
 	next = good
 	next.InvalidVersion = ""
@@ -57,12 +58,12 @@ func reverted(good table.Item, now *table.Item, removed bool, at time.Time) (nex
 	switch {
 	case now == nil:
 	case now.IsLimits() && now.Version > good.Version:
-		return next, false // somebody has signed a version since, or this was done before
+		return next, false // a newer version was written since, possibly by an earlier call
 	case now.IsLimits() && now.Version == good.Version && now.Deleted == good.Deleted && bytes.Equal(now.Body, good.Body):
 		return next, false
 	case now.IsLimits() && removed && now.Actor != Actor:
-		// Somebody has made it again who did not know that it was there: it goes on from
-		// its version, or nobody would notice.
+		// The item was created again by a writer that did not know about the deleted
+		// one. It continues from the deleted version, or proxies would ignore it.
 		next = *now
 		next.Version = after(good.Version)
 	case now.Version < table.MaxVersion:
@@ -71,8 +72,8 @@ func reverted(good table.Item, now *table.Item, removed bool, at time.Time) (nex
 	return next, true
 }
 
-// after returns the version that follows: 1 after the largest, which only a write by hand can
-// have made. Proxies find such a change by the digest.
+// after returns the next version: 1 after the largest, which only a write by hand can
+// have set. Proxies detect such a change by the digest.
 func after(version int64) int64 {
 	if version >= table.MaxVersion {
 		return 1

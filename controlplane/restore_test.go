@@ -8,7 +8,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// by returns an item by somebody.
+// by returns an item with an actor.
 func by(actor string, version int64, body string) table.Item {
 	it := table.Item{Key: "TENANT#a", Version: version, Actor: actor, Body: json.RawMessage(body)}
 	if actor != "" {
@@ -20,17 +20,17 @@ func by(actor string, version int64, body string) table.Item {
 	return it
 }
 
-// TestMend: what nobody signed is undone by a version that is newer than all others, unless
-// somebody has signed one since; what was made again after it was removed goes on from the
-// version it had.
-func TestMend(t *testing.T) {
+// TestRevert: a change without a new version and an actor is reverted by a version that
+// is newer than all others, unless a newer one was written since. An item that was
+// created again after a deletion by hand continues from its old version.
+func TestRevert(t *testing.T) {
 	good := by("ann", 5, `{"plan":"free"}`)
 	for _, c := range []struct {
 		what    string
 		good    table.Item
 		now     *table.Item
 		removed bool
-		actor   string // "" for what stays
+		actor   string // "" for an item that stays
 		version int64
 		body    string
 	}{
@@ -43,7 +43,7 @@ func TestMend(t *testing.T) {
 		{"somebody's since", good, at(by("bob", 6, `{"plan":"gold"}`)), false, "", 0, ""},
 		{"mended already", good, at(by(Actor, 6, `{"plan":"free"}`)), true, "", 0, ""},
 		{"nothing changed", good, at(by("ann", 5, `{"plan":"free"}`)), false, "", 0, ""},
-		{"its actor removed", good, at(by("", 5, `{"plan":"free"}`)), false, Actor, 6, `{"plan":"free"}`}, // a proxy that starts would not know it
+		{"its actor removed", good, at(by("", 5, `{"plan":"free"}`)), false, Actor, 6, `{"plan":"free"}`}, // a proxy that starts would ignore it
 		{"made again", good, at(by("bob", 1, `{"plan":"gold"}`)), true, "bob", 6, `{"plan":"gold"}`},
 		{"mended by an older change", good, at(by(Actor, 4, `{"plan":"old"}`)), true, Actor, 6, `{"plan":"free"}`},
 		{"removed at the largest version", by("ann", table.MaxVersion, `{"plan":"free"}`), nil, true, Actor, 1, `{"plan":"free"}`},

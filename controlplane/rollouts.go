@@ -12,53 +12,53 @@ import (
 )
 
 const (
-	// rolloutsEvery is how often vetoes are looked for.
+	// rolloutsEvery is how often vetoes are read.
 	rolloutsEvery = 2 * time.Second
-	// closeMost bounds the pause before another attempt to close a gate: each leaves a version of
-	// the configuration behind.
+	// closeMost bounds the pause before another attempt to close a gate: each attempt
+	// leaves a version of the configuration behind.
 	closeMost = 5 * time.Minute
 )
 
-// Vetoes knows the revisions that a proxy has found to deny too much, and why.
+// Vetoes reads the vetoes of proxies: the revisions that deny too much, and why.
 type Vetoes interface {
 	Vetoes(ctx context.Context) (map[int64]string, error)
-	// ForgetVeto forgets the veto of a revision.
+	// ForgetVeto deletes the veto of a revision.
 	ForgetVeto(ctx context.Context, revision int64) error
 }
 
-// Rollouts ends the trial of a revision everywhere when one proxy has found it to deny too
-// much: its item becomes a tombstone, of which proxies are told as of any other, and the
-// gate is closed.
+// Rollouts ends the canary of a revision everywhere after a veto by one proxy. It
+// replaces the item of the revision by a tombstone, which proxies receive like any
+// other item, and closes the gate.
 type Rollouts struct {
 	Vetoes Vetoes
 	Items  Items
-	// Close has the gate try nothing; nil where there is none.
+	// Close deploys a gate without a revision; nil if there is no gate.
 	Close func(ctx context.Context, gate []byte, why string) error
 	Log   *slog.Logger
 
-	open      int64         // the revision that was taken back, while the gate may still name it
-	pause     time.Duration // after the latest attempt to close it, which failed
-	notBefore time.Time     // the next attempt is
+	open      int64         // the revision that was ended, while the gate may still name it
+	pause     time.Duration // after the latest attempt to close the gate, which failed
+	notBefore time.Time     // the time of the next attempt
 }
 
-// Run looks for vetoes until ctx ends.
+// Run reads vetoes until ctx ends.
 func (r *Rollouts) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
 		err := r.Update(ctx, time.Now())
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
-			r.Log.Error("revisions that were vetoed are not ended everywhere, if there are any", "error", err, "failures", n)
+			r.Log.Error("failed to end vetoed revisions, retrying", "error", err, "failures", n)
 		}
 		wait(ctx, rolloutsEvery)
 	}
 	return nil
 }
 
-// Update ends the trial of each revision that was vetoed and is there.
+// Update ends the canaries of all vetoed revisions that exist.
 func (r *Rollouts) Update(ctx context.Context, now time.Time) error {
 	vetoes, err := r.Vetoes.Vetoes(ctx)
 	if err != nil {
-		return fmt.Errorf("look for vetoes: %w", err)
+		return fmt.Errorf("read vetoes: %w", err)
 	}
 	var errs []error
 	for revision, why := range vetoes {
@@ -67,14 +67,14 @@ func (r *Rollouts) Update(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// end ends the trial of a revision, unless that is done.
+// end ends the canary of a revision, unless that is done.
 func (r *Rollouts) end(ctx context.Context, revision int64, why string, now time.Time) error {
 	key := table.RevisionKey(revision)
 	it, ok, err := r.Items.Get(ctx, key)
 	switch {
 	case err != nil:
 		return err
-	case !ok: // its tombstone's time was up: the number may come again
+	case !ok: // its tombstone has expired, and the number may be used again
 		return r.Vetoes.ForgetVeto(ctx, revision)
 	case it.Deleted:
 		return r.close(ctx, revision, why, now)
@@ -82,14 +82,14 @@ func (r *Rollouts) end(ctx context.Context, revision int64, why string, now time
 	if _, err := r.Items.Put(ctx, table.Item{Key: key, Version: it.Version, Actor: Actor, At: now.UTC(), Deleted: true}); err != nil {
 		return fmt.Errorf("end revision %d: %w", revision, err)
 	}
-	r.Log.Error("a revision is taken back everywhere", "revision", revision, "why", why)
+	r.Log.Error("ended vetoed revision", "revision", revision, "why", why)
 	r.open, r.pause, r.notBefore = revision, 0, now
 	return r.close(ctx, revision, why, now)
 }
 
-// close closes the gate, if that is still to be done for a revision: of one that names what is
-// gone nobody takes any notice, so it may take a while. Whoever has written a later revision has
-// the gate name that.
+// close closes the gate, if that is still to be done for a revision. It may take a
+// while, because proxies ignore a gate whose revision is deleted. If there is a later
+// revision, its writer updates the gate.
 func (r *Rollouts) close(ctx context.Context, revision int64, why string, now time.Time) error {
 	if r.Close == nil || r.open != revision || now.Before(r.notBefore) {
 		return nil

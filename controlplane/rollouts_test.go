@@ -19,8 +19,9 @@ func (v vetoes) ForgetVeto(_ context.Context, revision int64) error {
 	return nil
 }
 
-// TestRolloutsUpdate: a revision that was vetoed becomes a tombstone, and the gate is closed
-// once that can be; others stay. The veto of one whose tombstone is gone is forgotten.
+// TestRolloutsUpdate: a vetoed revision becomes a tombstone, and the gate is closed as
+// soon as that is possible; other revisions stay. The veto of a revision whose
+// tombstone has expired is deleted.
 func TestRolloutsUpdate(t *testing.T) {
 	f := &fleet{item: table.Item{Key: "REVISION#7", Version: 1, Body: []byte(`{}`)}}
 	closed := 0
@@ -54,8 +55,8 @@ func TestRolloutsUpdate(t *testing.T) {
 	}
 }
 
-// TestRolloutsLaterRevision: a gate that could not be closed is left alone once a later revision is
-// there.
+// TestRolloutsLaterRevision: a gate that could not be closed is left unchanged once a
+// later revision exists.
 func TestRolloutsLaterRevision(t *testing.T) {
 	f := &fleet{item: table.Item{Key: "REVISION#7", Version: 1, Body: []byte(`{}`)}}
 	closed := 0

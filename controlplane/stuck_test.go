@@ -12,8 +12,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// stuck are items of which one can never be put back, such as one of 400 KB whose actor was shorter
-// than control-plane.
+// stuck has items of which one can never be restored, such as one of 400 KB whose actor
+// was shorter than control-plane.
 type stuck struct{ key string }
 
 func (s *stuck) Get(context.Context, string) (it table.Item, ok bool, err error) {
@@ -27,7 +27,7 @@ func (s *stuck) Replace(_ context.Context, it table.Item, _ *table.Item) error {
 	return nil
 }
 
-// batchStream returns all records from where it stands, a hundred at most.
+// batchStream returns all remaining records, a hundred at most.
 type batchStream struct{ records []table.Record }
 
 func (b *batchStream) Next(ctx context.Context) ([]table.Record, error) {
@@ -44,8 +44,9 @@ func (b *batchStream) Done(context.Context) error {
 	return nil
 }
 
-// TestOneRecordHoldsNoOther: beside a change by hand that can never be mended, or a queue of dead
-// letters that is gone, all others are published, and each a few times at most.
+// TestOneRecordHoldsNoOther: beside a change by hand that can never be reverted, or a
+// queue of dead letters that does not exist, all other changes are published, and each
+// a few times at most.
 func TestOneRecordHoldsNoOther(t *testing.T) {
 	for _, what := range []string{"mend", "dead letters"} {
 		t.Run(what, func(t *testing.T) {

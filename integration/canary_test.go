@@ -83,7 +83,7 @@ func TestCanary(t *testing.T) {
 	ask(t, c, in, 300)
 	eventually(t, "10/h taken back", func() bool { return limitOfTenant(t, c, in) == 2000 })
 	for _, said := range []string{version(), p.get("/readyz"), p.output()} {
-		if !strings.Contains(said, "they deny 9") || !strings.Contains(said, "before would have denied 0.0 %") {
+		if !strings.Contains(said, "the new limits deny 9") || !strings.Contains(said, "the old ones would have denied 0.0 %") {
 			t.Errorf("nobody says why: %s", said)
 		}
 	}

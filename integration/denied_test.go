@@ -22,7 +22,7 @@ func refusedCommands(t *testing.T, s *site) []refusedCommand {
 	push := []string{"limits", "push", "--yes", "--actor", "bob", gold, tableURL}
 	plane := []string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}
 	none := filepath.Join(t.TempDir(), "none")
-	const unknown, denied, expired = "AWS does not know the access key", "their policy does not allow that operation", "the credentials have expired"
+	const unknown, denied, expired = "AWS does not know the access key", "their policy does not allow the operation", "the credentials have expired"
 	return []refusedCommand{
 		{"diff with a wrong key", unknownKey, nil, []string{"limits", "diff", gold, tableURL}, []string{"scan limits", unknown}},
 		{"pull with a wrong key", unknownKey, nil, []string{"limits", "pull", tableURL}, []string{"scan limits", unknown}},

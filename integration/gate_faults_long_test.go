@@ -49,15 +49,15 @@ var gateFaults = map[string]gateFault{
 	"ten megabytes":    {func(a *appConfig) { a.put(strings.Repeat("x", 10<<20)) }, 200, "the configuration has 10485760 bytes"},
 	"twice in a poll":  {func(a *appConfig) { a.put(`{"revision":0}`); a.put(`{"revision":1,"percent":100,"threshold":99}`) }, 200, ""},
 	"a former version": {func(a *appConfig) { a.put(`{"revision":0,"percent":0,"threshold":0}`) }, 100, ""},
-	"sessions expire":  {func(a *appConfig) { a.expire() }, 200, "ask AppConfig"}, // for one poll
-	"an error":         {func(a *appConfig) { a.fail("", status(500, "InternalServerException", "{}")) }, 200, "ask AppConfig"},
+	"sessions expire":  {func(a *appConfig) { a.expire() }, 200, "poll AppConfig"}, // for one poll
+	"an error":         {func(a *appConfig) { a.fail("", status(500, "InternalServerException", "{}")) }, 200, "poll AppConfig"},
 	"no permission":    {func(a *appConfig) { a.fail("", status(403, "AccessDeniedException", `{"Message":"no"}`)) }, 200, "AccessDeniedException"},
-	"a captive portal": {func(a *appConfig) { a.fail("", status(200, "", html)) }, 200, "ask AppConfig"},
+	"a captive portal": {func(a *appConfig) { a.fail("", status(200, "", html)) }, 200, "poll AppConfig"},
 	"half a portal":    {func(a *appConfig) { a.fail("GET configuration", status(200, "", html)) }, 200, "no token for the next poll"},
-	"a long error":     {func(a *appConfig) { a.fail("", status(500, "", strings.Repeat("x", 10<<20))) }, 200, "ask AppConfig"},
+	"a long error":     {func(a *appConfig) { a.fail("", status(500, "", strings.Repeat("x", 10<<20))) }, 200, "poll AppConfig"},
 	"a connection that ends": {func(a *appConfig) {
 		a.fail("", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	}, 200, "ask AppConfig"},
+	}, 200, "poll AppConfig"},
 }
 
 // gated is a proxy with a gate of its own, which a fault befalls.
@@ -170,7 +170,7 @@ func TestLongTableGateSilent(t *testing.T) {
 	meanwhile := start()
 	t.Logf("a proxy has started after %s", time.Since(began).Round(time.Millisecond))
 	for what, p := range map[string]*proxy{"the one before": before, "the one that has started": meanwhile} {
-		for !strings.Contains(p.get("/readyz"), "ask AppConfig") {
+		for !strings.Contains(p.get("/readyz"), "poll AppConfig") {
 			if time.Since(began) > gateSilence {
 				t.Fatalf("%s does not say within %s that the gate is not known: %s", what, gateSilence, p.get("/readyz"))
 			}

@@ -102,7 +102,7 @@ func TestRollout(t *testing.T) {
 	if said := s.rollOut(0, "status", "--cells", "cells", tableURL); !strings.Contains(said, "revision 2 was taken back: of ") || !strings.Contains(said, "no revision is there") {
 		t.Errorf("status says %s", said)
 	}
-	if !strings.Contains(plane.output(), "a revision is taken back everywhere") {
+	if !strings.Contains(plane.output(), "ended vetoed revision") {
 		t.Errorf("the control plane does not tell:\n%s", plane.output())
 	}
 

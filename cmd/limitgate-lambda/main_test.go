@@ -78,7 +78,7 @@ func TestMistakesInSettings(t *testing.T) {
 		{map[string]string{"LIMITGATE_ROLE": "cells", "LIMITGATE_CELLS_TABLE": "cells"}, "cells, with LIMITGATE_TABLE and LIMITGATE_CELLS_TABLE"},
 		{
 			map[string]string{"LIMITGATE_ROLE": "cells", "LIMITGATE_TABLE": "limits", "LIMITGATE_CELLS_TABLE": "cells", "LIMITGATE_ROLLOUT_GATE": "gate"},
-			`LIMITGATE_ROLLOUT_GATE: "gate" is no configuration`,
+			`LIMITGATE_ROLLOUT_GATE: "gate" is not a configuration`,
 		},
 	} {
 		if h, err := settle(t, c.environment); err == nil || !strings.Contains(err.Error(), c.says) {

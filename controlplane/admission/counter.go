@@ -1,6 +1,6 @@
-// Package admission measures how much of each tenant's limits was admitted, so that what
-// several cells admitted together can be held against the limit that they share. It promises
-// exact counts of what one proxy admitted, in bounded memory.
+// Package admission measures how much of each tenant's limits was admitted, so that the
+// admissions of several cells can be compared with the limit that they share. It
+// promises exact counts of what one proxy admitted, in bounded memory.
 package admission
 
 import (
@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	// Window is how long is counted together: the windows of most limits fit into it.
+	// Window is the length of a counting window: the windows of most limits fit into
+	// it.
 	Window = time.Minute
-	// Most is how many buckets are told of a window: those that are nearest to their limit.
+	// Most is how many buckets are reported for a window: those nearest to their limit.
 	Most = 1000
-	// shards is over how many locks the buckets are spread.
+	// shards is the number of locks that the buckets are spread over.
 	shards = 64
 	// maxBuckets bounds the buckets that are counted in a window; with their names they
-	// take some 200 bytes each, 13 MB. What others admit is counted together, as missed.
+	// take some 200 bytes each, 13 MB. Decisions about other buckets are counted
+	// together, as missed.
 	maxBuckets = 1 << 16
 	// maxName bounds a name, in bytes.
 	maxName = 512
 )
 
-// Counter counts the units that were admitted of each bucket of limits that count by tenant
-// alone. Any number of goroutines may use it.
+// Counter counts the units that were admitted of each bucket of limits that count by
+// tenant alone. Any number of goroutines may use it.
 type Counter struct {
 	seed   maphash.Seed
 	shards [shards]shard
@@ -43,13 +45,13 @@ type shard struct {
 	buckets map[string]*bucket
 }
 
-// bucket is what was admitted of one bucket.
+// bucket counts what was admitted of one bucket.
 type bucket struct {
-	limit *limit.Limit // as it was last
+	limit *limit.Limit // of the latest decision
 	units int64
 }
 
-// New returns a counter that has counted nothing.
+// New returns a counter without counts.
 func New() *Counter {
 	c := &Counter{seed: maphash.MakeSeed()}
 	for i := range c.shards {
@@ -89,9 +91,9 @@ func (c *Counter) add(it *limit.Item) {
 	b.units += it.Cost
 }
 
-// Rotate returns which share of its limit, that of all cells together, was admitted of each
-// bucket since it was called last, a Window before: 1 is all that the limit admits in that
-// time. It is of the Most largest shares.
+// Rotate starts a new window and returns, for each bucket of the last one, the admitted
+// units divided by what the limit of all cells together admits in a Window: 1 is the
+// whole limit. It must be called once per Window, and returns the Most largest shares.
 func (c *Counter) Rotate() map[string]float64 {
 	all := map[string]float64{}
 	for i := range c.shards {
@@ -107,10 +109,11 @@ func (c *Counter) Rotate() map[string]float64 {
 	return TopN(all)
 }
 
-// Missed returns how many decisions were not counted for want of room, since the start.
+// Missed returns how many decisions were not counted since the start because maxBuckets
+// was reached.
 func (c *Counter) Missed() int64 { return c.missed.Load() }
 
-// TopN returns the Most largest of some shares.
+// TopN returns the Most largest shares.
 func TopN(all map[string]float64) map[string]float64 {
 	if len(all) <= Most {
 		return all

@@ -41,9 +41,10 @@ func decide(t *testing.T, set *limit.Set, tenant string, cost int64) []limit.Ite
 	return b.Items
 }
 
-// TestTurn: what was admitted is held against the limit of all cells, not against a part of
-// it; what is denied, watches, or counts by more than a tenant is not counted.
-func TestTurn(t *testing.T) {
+// TestRotate: admitted units are compared with the limit of all cells, not with a part
+// of it. Denied requests, shadow limits, and limits that count by more than a tenant
+// are not counted.
+func TestRotate(t *testing.T) {
 	set := compile(t, &limit.Cells{Weights: []int64{1, 1}})
 	c := New()
 	for range 100 {
@@ -69,8 +70,9 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestLargest: of many buckets those nearest to their limit are told, and memory is bounded.
-func TestLargest(t *testing.T) {
+// TestTopN: of many buckets those nearest to their limit are returned, and memory is
+// bounded.
+func TestTopN(t *testing.T) {
 	set := compile(t, nil)
 	c := New()
 	for i := range maxBuckets/2 + 100 { // two buckets each
@@ -99,7 +101,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestObserveAtOnce: nothing is lost while many count.
+// TestObserveAtOnce: concurrent calls lose no count.
 func TestObserveAtOnce(t *testing.T) {
 	set := compile(t, nil)
 	c := New()

@@ -13,17 +13,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/appconfig/types"
 )
 
-// DefaultStrategy is one of AppConfig's own: all proxies at once. How many tenants are tried
-// is what the gate says.
+// DefaultStrategy is one of AppConfig's own: all proxies at once. The gate limits how
+// many tenants are tried.
 const DefaultStrategy = "AppConfig.AllAtOnce"
 
 const (
-	// stopPause is how long one that was stopped is waited for, and stopTries how often.
+	// stopPause is the pause before another attempt after a deployment was stopped, and
+	// stopTries bounds the attempts.
 	stopPause = time.Second
 	stopTries = 10
 )
 
-// Deployments put configurations into use. Any number of goroutines may use them.
+// Deployments deploys configurations. Any number of goroutines may use it.
 type Deployments struct {
 	client *appconfig.Client
 	name   Name
@@ -34,8 +35,7 @@ func NewDeployments(config aws.Config, name Name) *Deployments {
 	return &Deployments{appconfig.NewFromConfig(config), name}
 }
 
-// Deploy puts a body into use, by a strategy with an id. A deployment that is in the way is
-// stopped.
+// Deploy deploys a body with a strategy. It stops a deployment that is in the way.
 func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, description string) error {
 	made, err := d.client.CreateHostedConfigurationVersion(ctx, &appconfig.CreateHostedConfigurationVersionInput{
 		ApplicationId: &d.name.Application, ConfigurationProfileId: &d.name.Profile, Content: body, ContentType: aws.String("application/json"),
@@ -50,7 +50,7 @@ func (d *Deployments) Deploy(ctx context.Context, body []byte, strategy, descrip
 	}
 	_, err = d.client.StartDeployment(ctx, in)
 	for tries := 0; isConflict(err) && tries < stopTries && ctx.Err() == nil; tries++ {
-		if tries > 0 { // what was stopped is rolled back first
+		if tries > 0 { // a stopped deployment is rolled back first
 			select {
 			case <-ctx.Done():
 			case <-time.After(stopPause):
@@ -72,17 +72,18 @@ func isConflict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// Close puts a gate that tries nothing into use, by the default strategy. Why is for people.
+// Close deploys a gate without a revision, with the default strategy. Why is for
+// people.
 func (d *Deployments) Close(ctx context.Context, gate []byte, why string) error {
 	return d.Deploy(ctx, gate, DefaultStrategy, why)
 }
 
-// Latest says what the latest deployment of this configuration is, for people; empty where
-// there was none.
+// Latest describes the latest deployment of this configuration for people; it is empty
+// if there was none.
 func (d *Deployments) Latest(ctx context.Context) (string, error) {
 	pages := appconfig.NewListDeploymentsPaginator(d.client, &appconfig.ListDeploymentsInput{ApplicationId: &d.name.Application, EnvironmentId: &d.name.Environment})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx) // the latest comes first
+		page, err := pages.NextPage(ctx) // the latest deployment comes first
 		if err != nil {
 			return "", fmt.Errorf("list deployments: %w", err)
 		}
@@ -99,7 +100,7 @@ func (d *Deployments) Latest(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// describe says what a deployment is, and what it put into use.
+// describe returns the number, the state and the content of a deployment.
 func (d *Deployments) describe(ctx context.Context, one *types.DeploymentSummary) (string, error) {
 	version, err := strconv.ParseInt(aws.ToString(one.ConfigurationVersion), 10, 32)
 	if err != nil {
@@ -114,7 +115,7 @@ func (d *Deployments) describe(ctx context.Context, one *types.DeploymentSummary
 	return fmt.Sprintf("deployment %d, %s: %s", one.DeploymentNumber, strings.ToLower(string(one.State)), out.Content), nil
 }
 
-// stop stops a deployment that is under way.
+// stop stops a deployment of this configuration that is under way.
 func (d *Deployments) stop(ctx context.Context) error {
 	pages := appconfig.NewListDeploymentsPaginator(d.client, &appconfig.ListDeploymentsInput{ApplicationId: &d.name.Application, EnvironmentId: &d.name.Environment})
 	for pages.HasMorePages() {
@@ -142,8 +143,8 @@ func (d *Deployments) stop(ctx context.Context) error {
 	return nil
 }
 
-// isMine reports whether a deployment is of this configuration: others may be of the same
-// environment.
+// isMine reports whether a deployment is of this configuration: the environment may
+// have others.
 func (d *Deployments) isMine(ctx context.Context, number int32) (bool, error) {
 	out, err := d.client.GetDeployment(ctx, &appconfig.GetDeploymentInput{
 		ApplicationId: &d.name.Application, EnvironmentId: &d.name.Environment, DeploymentNumber: aws.Int32(number),

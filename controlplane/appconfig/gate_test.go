@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// answers is an AppConfig that gives one answer after the other.
+// answers is an AppConfig with a list of responses.
 type answers struct {
 	configurations []func(http.ResponseWriter)
 	sessions       int
-	tokens         []string // that it was asked with
+	tokens         []string // of the requests
 }
 
 func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w)
 }
 
-// says answers a body, the next token and the seconds until the next poll.
+// says returns a body, the next token and the seconds until the next poll.
 func says(body, token, seconds string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Next-Poll-Configuration-Token", token)
@@ -41,7 +41,7 @@ func says(body, token, seconds string) func(http.ResponseWriter) {
 	}
 }
 
-// fails answers an error.
+// fails returns an error.
 func fails(code int, kind string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("X-Amzn-ErrorType", kind)
@@ -50,12 +50,12 @@ func fails(code int, kind string) func(http.ResponseWriter) {
 	}
 }
 
-// TestPoll: what is new is applied once, an error keeps it and begins another session, and
-// nobody is asked more than once a second.
+// TestPoll: a new configuration is applied once. An error keeps it and begins another
+// session. There is at most one request a second.
 func TestPoll(t *testing.T) {
 	a := &answers{configurations: []func(http.ResponseWriter){
 		says(`{"revision":1}`, "t1", "20"),
-		says(``, "t2", "0"), // what was there before
+		says(``, "t2", "0"), // unchanged
 		says(`{"revision":2}`, "t3", "-5"),
 		fails(400, "BadRequestException"), // the token is too old
 		says(`{"revision":2}`, "t4", "30"),

@@ -1,7 +1,8 @@
-// Package audit writes down every change of a table of limits, one object for each, where
-// nothing is ever overwritten, and reads it back for people. It promises that a change is
-// written exactly once, however often it is told, and that what nobody signed is said to
-// be of an unknown actor.
+// Package audit writes every change of a table of limits into an archive, one object
+// for each change, where no object is ever overwritten, and reads the history of an
+// item. It promises that a change is written exactly once, however often it is
+// received, and that a change without a new version and an actor gets the actor
+// Unknown.
 package audit
 
 import (
@@ -26,19 +27,19 @@ import (
 type Entry struct {
 	Key      string      `json:"key"`
 	Sequence string      `json:"sequence,omitempty"` // of the stream
-	Actor    string      `json:"actor"`              // Unknown if nobody signed it
-	Version  int64       `json:"version"`            // after it
+	Actor    string      `json:"actor"`              // Unknown if the change has none
+	Version  int64       `json:"version"`            // after the change
 	At       time.Time   `json:"at"`
 	Before   *table.Item `json:"before,omitempty"`
-	After    *table.Item `json:"after,omitempty"` // nil for what was deleted without a tombstone
+	After    *table.Item `json:"after,omitempty"` // nil for a deletion without a tombstone
 }
 
-// Unknown is the actor of a change that nobody signed: a deletion without a tombstone, or
+// Unknown is the actor of a change without an actor: a deletion without a tombstone, or
 // a write without a new version or an actor.
 const Unknown = "unknown"
 
-// NewEntry returns the entry of a change; ok is false for what is none: a tombstone whose
-// time was up.
+// NewEntry returns the entry of a change; ok is false for the expiry of a tombstone,
+// which is no change.
 func NewEntry(r *table.Record, now time.Time) (e Entry, ok bool) {
 	if r.Expired() {
 		return e, false
@@ -55,18 +56,18 @@ func NewEntry(r *table.Record, now time.Time) (e Entry, ok bool) {
 	return e, true
 }
 
-// Name returns the name of the entry's object: those of an item stand together, in their
-// order, and one change has one name.
+// Name returns the name of the entry's object. The names of an item have a common
+// prefix and are ordered by version, and one change has one name.
 func (e *Entry) Name() string {
 	return Prefix(e.Key) + fmt.Sprintf("%019d-%s.json", e.Version, url.PathEscape(e.Sequence))
 }
 
-// maxPrefix bounds the part of a name that is the item's, in bytes: with the rest it has to
-// fit the 1,024 that S3 takes.
+// maxPrefix bounds the part of a name that is the item's, in bytes: with the rest it
+// must fit the 1,024 that S3 accepts.
 const maxPrefix = 900
 
-// Prefix returns what the names of an item's entries begin with: its key or, of a very long
-// one, the key's SHA-256.
+// Prefix returns the common prefix of the names of an item's entries: its key or, of a
+// very long one, the key's SHA-256.
 func Prefix(key string) string {
 	prefix := url.PathEscape(key)
 	if len(prefix) > maxPrefix {
@@ -75,31 +76,32 @@ func Prefix(key string) string {
 	return prefix + "/"
 }
 
-// Archive keeps objects for good.
+// Archive stores objects permanently.
 type Archive interface {
-	// Create writes an object that is not there. It reports false if it is.
+	// Create writes an object that does not exist. It returns false if it exists.
 	Create(ctx context.Context, name string, body []byte) (created bool, err error)
-	// Read returns the objects whose names begin with prefix, in the order of their names.
+	// Read returns the objects whose names begin with prefix, in the order of their
+	// names.
 	Read(ctx context.Context, prefix string) ([][]byte, error)
 }
 
-// Records tell of changes.
+// Records reads changes.
 type Records interface {
-	// Next waits a moment for changes, and returns those that there are. They are told again
-	// unless Done is called.
+	// Next waits a moment for changes, and returns those that it finds. It returns them
+	// again unless Done is called.
 	Next(ctx context.Context) ([]table.Record, error)
-	// Done notes that what Next returned was written.
+	// Done records that the changes returned by Next were written.
 	Done(ctx context.Context) error
 }
 
-// writers is how many objects are written at the same time: what is read at once has to be
-// written within a lease, however slow each is.
+// writers is how many objects are written concurrently: the records of one read must be
+// written within a lease, however slow each write is.
 const writers = 8
 
-// retryPause is how long nothing is tried after an error.
+// retryPause is the pause after an error.
 const retryPause = time.Second
 
-// Writer writes down what records tell.
+// Writer writes changes to an archive.
 type Writer struct {
 	Records Records
 	Archive Archive
@@ -110,7 +112,7 @@ type Writer struct {
 func (w *Writer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := w.write(ctx); err != nil && ctx.Err() == nil {
-			w.Log.Error("changes could not be written down, and will be", "error", err)
+			w.Log.Error("failed to write changes to the audit, retrying", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(retryPause):
@@ -132,9 +134,10 @@ func (w *Writer) write(ctx context.Context) error {
 	return w.Records.Done(ctx)
 }
 
-// Write writes changes, some at the same time, so that one may be there a moment before an
-// older one of the same item. It returns how many of them are done with, from the first on:
-// all, or up to the one of which the error is. Any number of goroutines may call it.
+// Write writes changes, some concurrently, so that a change may be stored a moment
+// before an older one of the same item. It returns how many of them are processed, from
+// the first on: all, or those before the change that failed. Any number of goroutines
+// may call it.
 func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, err error) {
 	errs := make([]error, len(records))
 	next := atomic.Int64{}
@@ -153,7 +156,7 @@ func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, e
 	return len(records), nil
 }
 
-// writeOne writes a change, unless that was done.
+// writeOne writes a change, unless it is already there.
 func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 	e, ok := NewEntry(r, time.Now())
 	if !ok {
@@ -161,7 +164,7 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // which would write a body of < with six times its size
+	encoder.SetEscapeHTML(false) // escaped, a body of < would take six times its size
 	if err := encoder.Encode(&e); err != nil {
 		return fmt.Errorf("write entry: %w", err)
 	}
@@ -187,13 +190,13 @@ func History(ctx context.Context, a Archive, key string) ([]Entry, error) {
 			return nil, fmt.Errorf("read history of %s: %w", key, err)
 		}
 	}
-	// By their names they are in the order of their versions, and what nobody signed may have
-	// any.
+	// The names are in the order of the versions, and a write by hand may have any
+	// version.
 	slices.SortStableFunc(entries, func(a, b Entry) int { return compareSequences(a.Sequence, b.Sequence) })
 	return entries, nil
 }
 
-// compareSequences compares numbers that may have more digits than an integer can hold.
+// compareSequences compares decimal numbers of any length.
 func compareSequences(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))

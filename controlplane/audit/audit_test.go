@@ -25,7 +25,7 @@ func item(version int64, actor string, deleted bool) *table.Item {
 	return it
 }
 
-// TestEntries: a change is of who signed it, by a new version; all else is of nobody.
+// TestEntries: a change with a new version has its actor; all others have Unknown.
 func TestEntries(t *testing.T) {
 	for _, row := range []struct {
 		what          string
@@ -57,9 +57,10 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// shelf is an archive in memory that fails now and then, before or after it has written.
+// shelf is an archive in memory that fails now and then, before or after it has
+// written.
 type shelf struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	objects map[string]string
 	writes  int
 	random  *rand.Rand
@@ -98,7 +99,8 @@ func (s *shelf) Read(_ context.Context, prefix string) (bodies [][]byte, err err
 	return bodies, nil
 }
 
-// tape tells entries, a few at a time, and from the last note on again after a new start.
+// tape returns records, a few at a time, and after a restart continues after the last
+// Done.
 type tape struct {
 	records     []table.Record
 	at, pending int
@@ -116,7 +118,7 @@ func (p *tape) Next(context.Context) ([]table.Record, error) {
 func (p *tape) Done(context.Context) error { p.at = p.pending; return nil }
 
 // TestExactlyOne: each of a thousand changes is one object, in the order of its item,
-// although writers fail, end and begin again.
+// although writers fail, end and restart.
 func TestExactlyOne(t *testing.T) {
 	var records []table.Record
 	for i := range 1000 {
@@ -129,7 +131,7 @@ func TestExactlyOne(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		written.end = end
 		w := Writer{Records: written, Archive: s, Log: log}
-		for range 20 { // and then another one goes on, some back
+		for range 20 { // then another one continues, some records back
 			_ = w.write(ctx)
 		}
 		if written.at < len(records) {
@@ -151,8 +153,8 @@ func TestExactlyOne(t *testing.T) {
 	}
 }
 
-// TestHistoryInOrder: what nobody signed stands where it happened, whatever version it has,
-// and so does what is made again with version 1 after its tombstone's end.
+// TestHistoryInOrder: a write by hand is listed when it happened, whatever its version,
+// and so is an item that is created again with version 1 after its tombstone expired.
 func TestHistoryInOrder(t *testing.T) {
 	s := &shelf{objects: map[string]string{}}
 	bare := item(0, "", false)

@@ -13,12 +13,12 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// maxEntryBytes bounds an object that is read: two items of DynamoDB's largest, 400 KB, each
-// of bytes that JSON writes with six.
+// maxEntryBytes bounds an object that is read: two items of DynamoDB's largest size,
+// 400 KB, of bytes that JSON encodes with six each.
 const maxEntryBytes = 5 << 20
 
-// Bucket is an Archive in Amazon S3. Its Object Lock, which the bucket has by itself, is
-// what keeps objects. Any number of goroutines may use it.
+// Bucket is an Archive in Amazon S3. The Object Lock of the bucket protects the
+// objects; this package does not set it. Any number of goroutines may use it.
 type Bucket struct {
 	client *s3.Client
 	name   string
@@ -29,7 +29,7 @@ func NewBucket(config aws.Config, name string) *Bucket {
 	return &Bucket{s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = config.BaseEndpoint != nil }), name}
 }
 
-// Create writes an object that is not there.
+// Create writes an object that does not exist. It returns false if it exists.
 func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created bool, err error) {
 	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &b.name, Key: &name, Body: bytes.NewReader(body), IfNoneMatch: aws.String("*"),
@@ -45,7 +45,7 @@ func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created 
 	return true, nil
 }
 
-// plain returns an error of S3, in a sentence of ours where its own says little.
+// plain replaces an error of S3 by a clearer one, if there is one.
 func (b *Bucket) plain(err error) error {
 	var refused smithy.APIError
 	if errors.As(err, &refused) && refused.ErrorCode() == "NoSuchBucket" {

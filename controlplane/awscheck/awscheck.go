@@ -1,6 +1,7 @@
-// Package awscheck checks in a real account what emulators of AWS do not show: that the tables,
-// the topic, the queues and the bucket of limits as data do what the code relies on. Every
-// check says what held, or why not. It writes one tenant into the table, and deletes it.
+// Package awscheck checks in a real account what emulators of AWS do not show: that the
+// tables, the topic, the queues and the bucket of limits as data do what the code
+// relies on. Every check reports what it found, or why it failed. The checks write one
+// tenant into the table, and delete it.
 package awscheck
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// Options name what is checked. Empty names leave their checks out.
+// Options name the resources to check. Empty names skip their checks.
 type Options struct {
 	AWS    aws.Config
 	Table  string // the DynamoDB table of limits
@@ -24,22 +25,23 @@ type Options struct {
 	Bucket string // the S3 bucket of the audit
 }
 
-// Result is what one check has found.
+// Result is the result of one check.
 type Result struct {
 	Check string `json:"check"`
-	// Held reports whether the check has found what the code relies on, and LeftOut whether it
-	// was not made: something that it needs is not named, or has failed.
+	// Held reports whether the check succeeded. LeftOut reports whether it was skipped:
+	// a resource that it needs is not named, or an earlier check failed.
 	Held    bool   `json:"held"`
 	LeftOut bool   `json:"left_out,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// Seconds is how long it took.
+	// Seconds is the duration of the check.
 	Seconds float64 `json:"seconds"`
 }
 
-// errLeftOut is returned by a check that cannot be made.
+// errLeftOut is returned by a check that is skipped.
 var errLeftOut = errors.New("left out")
 
-// checkTime bounds one check. A digest of the control plane on Lambda comes each minute.
+// checkTime bounds one check. The control plane on Lambda publishes a digest each
+// minute.
 const checkTime = 100 * time.Second
 
 // check is one of the checks.
@@ -48,7 +50,7 @@ type check struct {
 	run  func(c *checker, ctx context.Context) (detail string, err error)
 }
 
-// checks are all checks, in their order: later ones need what earlier ones have made.
+// checks are all checks, in their order: later ones need the results of earlier ones.
 var checks = []check{
 	{"the table's stream has new and old images", (*checker).stream},
 	{"the table can be restored to a point in time", (*checker).backups},
@@ -64,12 +66,12 @@ var checks = []check{
 	{"the subscription ends without a trace", (*checker).unsubscribe},
 }
 
-// checker has what checks hand on to each other.
+// checker is the state that checks share.
 type checker struct {
 	Options
 	limits  *dynamo.Table
 	queue   *dynamo.Queue // nil without a subscription
-	probe   table.Item    // the tenant that is written, without a version before
+	probe   table.Item    // the tenant that is written; before, it has no version
 	written string        // the name of its object in the audit
 }
 
@@ -82,8 +84,8 @@ func Names() []string {
 	return names
 }
 
-// Run makes all checks one after the other, and hands each result to report. It returns how
-// many did not hold.
+// Run makes all checks one after the other, and passes each result to report. It
+// returns how many failed, without those that were skipped.
 func Run(ctx context.Context, o Options, report func(Result)) (failed int) {
 	c := &checker{Options: o, limits: dynamo.NewTable(o.AWS, o.Table)}
 	for i := range checks {
@@ -103,7 +105,7 @@ func Run(ctx context.Context, o Options, report func(Result)) (failed int) {
 	return failed
 }
 
-// needs returns an error if something is not there that a check needs.
+// needs returns errLeftOut unless the condition for a check holds.
 func needs(there bool, what string) error {
 	if there {
 		return nil

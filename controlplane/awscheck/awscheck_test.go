@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(awstest.Sharing{M: m}) }
 
-// results makes the checks, and returns what each has found by its name.
+// results makes the checks, and returns the results by their names.
 func results(t *testing.T, o Options) map[string]Result {
 	t.Helper()
 	found := map[string]Result{}
@@ -44,8 +44,8 @@ func results(t *testing.T, o Options) map[string]Result {
 	return found
 }
 
-// TestChecks: on an emulator, which enforces neither policies of buckets nor Object Lock, those
-// checks do not hold, and all others do. Nothing but a tombstone is left.
+// TestChecks: on an emulator, which enforces neither policies of buckets nor Object
+// Lock, those checks fail, and all others succeed. Only a tombstone is left.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -78,7 +78,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestNothingThere: without a table nothing holds, and without names checks are left out.
+// TestNothingThere: without a table all checks fail, and without names they are
+// skipped.
 func TestNothingThere(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -89,7 +90,7 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// enable enables what the checks look for.
+// enable enables the features that the checks require.
 func enable(t *testing.T, config aws.Config) {
 	t.Helper()
 	client, name := dynamodb.NewFromConfig(config), aws.String("check-limits")

@@ -15,7 +15,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/audit"
 )
 
-// auditPause is between two looks into the bucket.
+// auditPause is the pause between two reads of the bucket.
 const auditPause = time.Second
 
 // audited waits until the audit has the probe's change.
@@ -47,8 +47,8 @@ func (c *checker) s3() *s3.Client {
 	return s3.NewFromConfig(c.AWS, func(o *s3.Options) { o.UsePathStyle = c.AWS.BaseEndpoint != nil })
 }
 
-// overwrite writes the object of the probe's change again, without the condition that the code
-// makes: the bucket's policy has to refuse it.
+// overwrite writes the object of the probe's change again, without the condition that
+// the audit uses: the bucket's policy must refuse it.
 func (c *checker) overwrite(ctx context.Context) (string, error) {
 	if err := needs(c.written != "", "a change in the audit"); err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func (c *checker) overwrite(ctx context.Context) (string, error) {
 	return refusal(err)
 }
 
-// erase deletes the version of that object: Object Lock has to refuse it.
+// erase deletes the version of that object: Object Lock must refuse it.
 func (c *checker) erase(ctx context.Context) (string, error) {
 	if err := needs(c.written != "", "a change in the audit"); err != nil {
 		return "", err
@@ -77,7 +77,8 @@ func (c *checker) erase(ctx context.Context) (string, error) {
 	return fmt.Sprintf("locked until %s, mode %s", aws.ToTime(head.ObjectLockRetainUntilDate).Format(time.RFC3339), head.ObjectLockMode), nil
 }
 
-// refusal returns how a request was refused, or an error if it was not, or failed otherwise.
+// refusal returns the code of a refusal, or an error if the request succeeded or failed
+// otherwise.
 func refusal(err error) (detail string, other error) {
 	var refused smithy.APIError
 	switch {

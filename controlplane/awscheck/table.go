@@ -15,10 +15,10 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// probeName is the name of the tenant that is written: nobody has it by accident.
+// probeName is the name of the tenant that is written, which is no real one.
 const probeName = "limitgate-aws-check"
 
-// probeActor is who writes it.
+// probeActor is the actor of the probe's changes.
 const probeActor = "aws-check"
 
 func (c *checker) stream(ctx context.Context) (string, error) {
@@ -57,7 +57,7 @@ func (c *checker) expiry(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// conflict writes the probe, and once more on what it was before.
+// conflict writes the probe, and then once more on its old version.
 func (c *checker) conflict(ctx context.Context) (string, error) {
 	items, err := c.limits.Scan(ctx)
 	if err != nil {
@@ -92,10 +92,10 @@ func (c *checker) conflict(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s, version %d", written.Key, written.Version), nil
 }
 
-// errNotRefused is returned where something is allowed that must not be.
-var errNotRefused = errors.New("it is not refused")
+// errNotRefused is returned when AWS permits a request that it must refuse.
+var errNotRefused = errors.New("not refused")
 
-// lease has two processes take one lease.
+// lease has two processes take one lock.
 func (c *checker) lease(ctx context.Context) (string, error) {
 	if err := needs(c.Leases != "", "--leases"); err != nil {
 		return "", err

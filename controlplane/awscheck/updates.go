@@ -24,7 +24,7 @@ func (c *checker) subscribe(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// change deletes the probe, and waits for that.
+// change deletes the probe, and waits for the message about that.
 func (c *checker) change(ctx context.Context) (string, error) {
 	if err := cmp.Or(needs(c.queue != nil, "a queue"), needs(c.probe.Version > 0, "a tenant that was written")); err != nil {
 		return "", err
@@ -43,7 +43,7 @@ func (c *checker) change(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s after the write", time.Since(began).Round(time.Millisecond)), nil
 }
 
-// digest waits for a digest, and compares it with a reading of the table.
+// digest waits for a digest, and compares it with a scan of the table.
 func (c *checker) digest(ctx context.Context) (string, error) {
 	if err := needs(c.queue != nil, "a queue"); err != nil {
 		return "", err
@@ -57,13 +57,13 @@ func (c *checker) digest(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if controlplane.DigestOf(items) == *m.Digest { // else something may have just changed
+		if controlplane.DigestOf(items) == *m.Digest { // otherwise an item may have just changed
 			return fmt.Sprintf("%d items, every %d s", m.Digest.Count, m.Every), nil
 		}
 	}
 }
 
-// await receives messages up to one of a kind.
+// await receives messages until kind returns true for one.
 func (c *checker) await(ctx context.Context, kind func(*table.Message) bool) (*table.Message, error) {
 	for {
 		messages, _, err := c.queue.Receive(ctx)

@@ -14,12 +14,12 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// retryEvery is how often plans that could not be used are tried again, for nothing.
+// retryEvery is how often rejected plans are tried again while only tenants change.
 const retryEvery = 5 * time.Second
 
-// activate puts new items into the set, and tries those again that could not be used and may
-// be by now: a tenant may have come before its plan. Whatever cannot be used is left out,
-// and all the rest is. The caller holds mu.
+// activate puts new items into the set, and retries rejected items that may be usable
+// by now: a tenant may have arrived before its plan. Items that cannot be used are left
+// out, and all others are used. The caller holds mu.
 func (c *Catalog) activate(next map[string]table.Item) {
 	if c.set == nil {
 		next = maps.Clone(c.items)
@@ -47,13 +47,13 @@ func (c *Catalog) activate(next map[string]table.Item) {
 	if c.set == nil {
 		first := filter(next, func(it table.Item) bool { return isPlanOrShared(it.Key) })
 		if _, err = c.compile(first, false); err != nil {
-			c.reject(table.Item{}, c.findCulprit(first, err)) // none by itself
+			c.reject(table.Item{}, c.findCulprit(first, err)) // no single item is to blame
 			return
 		}
 	}
 	for len(next) > 0 {
 		why := map[string]error{}
-		// What others need comes first, and goes last.
+		// Items that others need are added first and deleted last.
 		c.bisect(filter(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && !it.Deleted }), why)
 		c.bisect(filter(next, func(it table.Item) bool { return table.IsTenant(it.Key) }), why)
 		c.bisect(filter(next, func(it table.Item) bool { return !table.IsTenant(it.Key) && it.Deleted }), why)
@@ -67,16 +67,16 @@ func (c *Catalog) activate(next map[string]table.Item) {
 	}
 }
 
-// isPlanOrShared reports whether an item is of what has to be usable before there is a set: without
-// a plan its tenants would have the limits of another one.
+// isPlanOrShared reports whether an item must be usable before there is a set: without
+// a plan, its tenants would get the limits of another plan.
 func isPlanOrShared(key string) bool { return table.IsPart(key) && !table.IsTenant(key) }
 
-// blameMost bounds the items of which one is looked for that is to blame: each of them costs
-// a compilation of all others.
+// blameMost bounds the number of items that findCulprit searches: each of them costs a
+// compilation of all others.
 const blameMost = 200
 
-// findCulprit returns why items cannot be used, with the name of one without which the others can.
-// The caller holds mu.
+// findCulprit returns why items cannot be used, with the name of one item without which
+// the others can be used. The caller holds mu.
 func (c *Catalog) findCulprit(items map[string]table.Item, why error) error {
 	if len(items) > blameMost {
 		return why
@@ -89,7 +89,8 @@ func (c *Catalog) findCulprit(items map[string]table.Item, why error) error {
 	return why
 }
 
-// lacks reports whether one of those is none of limits. The caller holds mu.
+// lacks reports whether a plan or the shared item was rejected because it is not a
+// limits item. The caller holds mu.
 func (c *Catalog) lacks() bool {
 	for key, r := range c.rejected {
 		if isPlanOrShared(key) && errors.Is(r.why, errNoItem) {
@@ -100,8 +101,8 @@ func (c *Catalog) lacks() bool {
 	return false
 }
 
-// restoreOlder uses items that are older than what is known where that cannot be used, and newer
-// than what is in use instead. The caller holds mu.
+// restoreOlder uses older versions of rejected items, if they are newer than the
+// versions in use. The caller holds mu.
 func (c *Catalog) restoreOlder(items []table.Item) {
 	if c.set == nil || len(c.rejected) == 0 {
 		return
@@ -110,7 +111,7 @@ func (c *Catalog) restoreOlder(items []table.Item) {
 	plans := false
 	for _, it := range items {
 		newest, unusable := c.rejected[it.Key]
-		unsigned := unusable && newest.version == 0 // what has a version is newer
+		unsigned := unusable && newest.version == 0 // a version of a limits item is newer
 		if !it.IsLimits() || !unsigned && it.Version >= newest.version || it.Version <= c.active[it.Key].Version {
 			continue
 		}
@@ -118,14 +119,14 @@ func (c *Catalog) restoreOlder(items []table.Item) {
 			plans = plans || !table.IsTenant(it.Key)
 		}
 	}
-	if plans { // others may have waited for them
+	if plans { // other items may have waited for these plans
 		c.retried = time.Time{}
 		c.activate(map[string]table.Item{})
 	}
 }
 
-// useOlder uses an item in the place of a newer one that cannot be used, and reports whether that
-// is possible. The caller holds mu.
+// useOlder uses an item in place of a newer version that was rejected, and reports
+// whether that is possible. The caller holds mu.
 func (c *Catalog) useOlder(it table.Item, newest rejection) bool {
 	set, err := c.compile(map[string]table.Item{it.Key: it}, true)
 	if err != nil {
@@ -136,7 +137,7 @@ func (c *Catalog) useOlder(it table.Item, newest rejection) bool {
 	return true
 }
 
-// waiting returns the items that could not be used and may be later. The caller holds mu.
+// waiting returns the rejected items that may become usable later. The caller holds mu.
 func (c *Catalog) waiting() map[string]table.Item {
 	again := map[string]table.Item{}
 	for key, r := range c.rejected {
@@ -147,15 +148,15 @@ func (c *Catalog) waiting() map[string]table.Item {
 	return again
 }
 
-// due reports whether items that could not be used are to be tried again although only
-// tenants changed: those need plans and not each other, but a plan may wait for a tenant to
-// leave it. To try a plan costs as much as to load all. The caller holds mu.
+// due reports whether to retry rejected plans although only tenants changed. Tenants
+// need plans and not each other, but a plan may wait for a tenant to leave it. Retrying
+// a plan costs as much as loading all items. The caller holds mu.
 func (c *Catalog) due(again map[string]table.Item) bool {
 	return !allTenants(again) && c.opts.Now().Sub(c.retried) >= retryEvery
 }
 
-// bisect uses as many of the items as can be, half by half, and notes why not the others.
-// The caller holds mu.
+// bisect uses as many of the items as possible, half by half, and stores in why the
+// errors of the others. The caller holds mu.
 func (c *Catalog) bisect(items map[string]table.Item, why map[string]error) {
 	if len(items) == 0 {
 		return
@@ -183,7 +184,7 @@ func (c *Catalog) bisect(items map[string]table.Item, why map[string]error) {
 	}
 }
 
-// install makes a set the one in use. The caller holds mu.
+// install puts a set into use. The caller holds mu.
 func (c *Catalog) install(set *limit.Set, items map[string]table.Item) {
 	for key, it := range items {
 		was := c.active[key]
@@ -200,15 +201,16 @@ func (c *Catalog) install(set *limit.Set, items map[string]table.Item) {
 	delete(c.rejected, "")
 	set.Version = hex.EncodeToString(binary.BigEndian.AppendUint64(nil, c.used.Sum)[:6])
 	c.set = set
-	c.publish() // before anybody decides by it
+	c.publish() // before a decision uses it
 	c.apply(set)
 }
 
-// errNoItem is why what nobody signed cannot be used.
-var errNoItem = errors.New("it is no item of limits")
+// errNoItem is the reason for rejecting an item without a valid version, actor or time.
+var errNoItem = errors.New("not a valid limits item")
 
-// refuse notes what is no item of limits. Only what stands in the place of one is kept in
-// mind: of all else there may be any number. The caller holds mu.
+// refuse rejects an item that is not a limits item. It is remembered only if its key is
+// that of a known item, or if there is no set yet and its key is valid: the number of
+// others is unbounded. The caller holds mu.
 func (c *Catalog) refuse(it table.Item) {
 	if _, known := c.items[it.Key]; known || c.set == nil && table.IsKey(it.Key) {
 		c.reject(it, errNoItem)
@@ -217,37 +219,39 @@ func (c *Catalog) refuse(it table.Item) {
 	c.ignore(&it)
 }
 
-// ignore counts an item that is none of limits. The caller holds mu.
+// ignore counts an item that is not a limits item. The caller holds mu.
 func (c *Catalog) ignore(it *table.Item) {
 	c.rejections++
 	if now := c.opts.Now(); now.Sub(c.ignored) >= ignoredPause || now.Before(c.ignored) {
 		c.ignored = now
-		c.opts.Log.Warn("an item is none of limits, and is not used", "key", shortKey(it.Key), "version", it.Version, "so far", c.rejections)
+		c.opts.Log.Warn("ignoring invalid limits item", "key", shortKey(it.Key), "version", it.Version, "rejections", c.rejections)
 	}
 }
 
-// ignoredPause is the least time between two log lines about items that are none of limits.
+// ignoredPause is the least time between two log lines about items that are not limits
+// items.
 const ignoredPause = 10 * time.Second
 
-// shortKey returns the beginning of a key for the log: one that is none of limits may have any
-// length.
+// shortKey returns the beginning of a key for the log: the key of an item that is not a
+// limits item may have any length.
 func shortKey(key string) string { return key[:min(len(key), 200)] }
 
-// reject notes that an item cannot be used, and tells it once. The caller holds mu.
+// reject records that an item cannot be used, and logs each version once. The caller
+// holds mu.
 func (c *Catalog) reject(it table.Item, why error) {
 	before, known := c.rejected[it.Key]
 	if known && it.Version < before.version {
-		return // what is newer may be waiting for a plan
+		return // the newer version may be waiting for a plan
 	}
 	c.rejected[it.Key] = rejection{it.Version, why}
 	if known && before.version == it.Version {
 		return
 	}
 	c.rejections++
-	c.opts.Log.Error("an item of the limits cannot be used, its last good version stays", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
+	c.opts.Log.Error("rejecting limits item, keeping its last good version", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
 }
 
-// filter returns the items that are of a kind.
+// filter returns the items for which kind returns true.
 func filter(items map[string]table.Item, kind func(table.Item) bool) map[string]table.Item {
 	some := map[string]table.Item{}
 	for key, it := range items {

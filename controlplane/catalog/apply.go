@@ -10,36 +10,37 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// The table is the truth, and a consistent read of it says what is enforced. A message is a
-// hint that is used at once: the next read, or a digest that is the same, confirms it or
-// takes it back.
+// The table is authoritative, and a consistent read of it determines what is enforced.
+// A message is a hint that is used at once: the next read, or an equal digest, confirms
+// it or reverts it.
 
 const (
-	// missingTime is how long a confirmed item stays in use that the table does not have any
-	// more: a control plane restores items that were deleted by hand, and proxies that read the
-	// table before that keep the limits.
+	// missingTime is how long a confirmed item stays in use after it disappeared from
+	// the table. A control plane restores items that were deleted by hand, and proxies
+	// that read the table before that keep the limits.
 	missingTime = 30 * time.Second
-	// maxUnconfirmed bounds the items that messages alone named, at a kilobyte or so each. Beyond it
-	// messages about other items are dropped, and the table is read.
+	// maxUnconfirmed bounds the items that only messages named, at a kilobyte or so
+	// each. Beyond it, messages about other items are dropped and the table is read.
 	maxUnconfirmed = 20_000
 	// maxLogged bounds the log lines about items of one reading of the table.
 	maxLogged = 20
-	// maxUnconfirmedBytes bounds the bodies of those that were not known before, and by how much the
-	// others grew.
+	// maxUnconfirmedBytes bounds the bodies of unconfirmed items: those of new items,
+	// and the growth of the others.
 	maxUnconfirmedBytes = 16 << 20
 )
 
-// unconfirmed is about an item that only a message named, or a snapshot.
+// unconfirmed describes an item that only a message or a snapshot named.
 type unconfirmed struct {
-	turn      uint64      // of the message, 0 for a snapshot
+	turn      uint64      // of the message; 0 for a snapshot
 	confirmed *table.Item // the item that was confirmed before, or nil
 }
 
-// Load takes the items of a whole table. It fails when no set can be made of them, and
+// Load loads the items of a whole table. It fails when no set can be made of them, and
 // then the catalog stays empty.
 func (c *Catalog) Load(items []table.Item) error { return c.load(items, true) }
 
-// LoadSnapshot is Load with the items of a snapshot. They stay until the table was read.
+// LoadSnapshot is Load with the items of a snapshot. They stay in use until the table
+// is read.
 func (c *Catalog) LoadSnapshot(items []table.Item) error { return c.load(items, false) }
 
 func (c *Catalog) load(items []table.Item, confirmed bool) error {
@@ -72,7 +73,9 @@ func isEmpty(items []table.Item) bool {
 	return !slices.ContainsFunc(items, func(it table.Item) bool { return it.IsLimits() && table.IsPart(it.Key) && !it.Deleted })
 }
 
-// Recall takes older versions of items whose newest one cannot be used.
+// Recall uses other versions of rejected items, such as those of a snapshot. If no
+// version of an item is in use, its version must be at least the rejected one; see
+// restoreOlder for older versions.
 func (c *Catalog) Recall(items []table.Item) {
 	defer c.change()()
 	for _, it := range items {
@@ -84,9 +87,9 @@ func (c *Catalog) Recall(items []table.Item) {
 	c.restoreOlder(items)
 }
 
-// Apply takes items that messages named, and returns those that were new: of each the newest
-// version counts. Call it now and then without items, too: some that could not be used may be
-// by then.
+// Apply applies items that messages named, and returns those that were new. The newest
+// version of each item counts. Call it now and then without items, too: rejected items
+// may be usable by then.
 func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	defer c.change()()
 	c.turn++
@@ -109,12 +112,12 @@ func (c *Catalog) Apply(items []table.Item) (fresh []table.Item) {
 	return c.put(next, items)
 }
 
-// isNewer reports whether a message's item is newer than the known one, and than that in next.
-// The caller holds mu.
+// isNewer reports whether a message's item is newer than the known one, and than that
+// in next. The caller holds mu.
 func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 	known, ok := c.items[it.Key]
 	if known.Deleted && c.opts.Now().Sub(known.At) > table.TombstoneTTL {
-		ok = false // the table has forgotten it, and begins anew
+		ok = false // the tombstone has expired, and versions restart at 1
 	}
 	if newer, seen := next[it.Key]; seen {
 		known, ok = newer, true
@@ -134,15 +137,16 @@ func (c *Catalog) isNewer(it *table.Item, next map[string]table.Item) bool {
 	return false
 }
 
-// Turn returns a mark of the changes so far. Take one before an item is read by itself.
+// Turn returns a mark of the changes so far. Call it before reading a single item for
+// Confirm.
 func (c *Catalog) Turn() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.turn
 }
 
-// Confirm takes items that were read from the table one by one after Turn returned mark, and
-// returns those that were new.
+// Confirm applies items that were read from the table one by one after Turn returned
+// mark, and returns those that were new.
 func (c *Catalog) Confirm(items []table.Item, mark uint64) (fresh []table.Item) {
 	defer c.change()()
 	defer c.endLogging()
@@ -152,14 +156,15 @@ func (c *Catalog) Confirm(items []table.Item, mark uint64) (fresh []table.Item) 
 		c.confirm(&items[i], mark, next)
 	}
 	for key := range next {
-		c.changed[key] = c.turn // a reading of the table that has begun is older
+		c.changed[key] = c.turn // a reading of the table that has already begun is older
 	}
 	fresh = c.put(next, items)
 	c.refuseUnsigned(items)
 	return fresh
 }
 
-// refuseUnsigned refuses the items that were read and are none of limits. The caller holds mu.
+// refuseUnsigned refuses the items that were read and are not limits items. The caller
+// holds mu.
 func (c *Catalog) refuseUnsigned(items []table.Item) {
 	for i := range items {
 		if !items[i].IsLimits() {
@@ -168,8 +173,8 @@ func (c *Catalog) refuseUnsigned(items []table.Item) {
 	}
 }
 
-// BeginReading returns a mark for ApplyAll. Call it before the table is read, and EndReading
-// when that is over.
+// BeginReading returns a mark for ApplyAll. Call it before the table is read, and
+// EndReading when the reading is over.
 func (c *Catalog) BeginReading() (mark uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,18 +182,18 @@ func (c *Catalog) BeginReading() (mark uint64) {
 	return c.turn
 }
 
-// EndReading ends what BeginReading began.
+// EndReading ends the reading that BeginReading began.
 func (c *Catalog) EndReading() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reading = false
 }
 
-// ApplyAll takes the items of a whole table that was read after BeginReading returned mark, and
-// returns those that were new, and how many known ones ended. The table is right about every
-// item, whatever a message named before the mark; later messages stay if they are newer. A
-// confirmed item that the table does not have stays in use for missingTime. A table without
-// limits changes nothing, and is ErrEmpty.
+// ApplyAll applies the items of a whole table that was read after BeginReading returned
+// mark. It returns the items that were new, and how many known ones were removed. The
+// table overrides every message before the mark; later messages stay if they are newer.
+// A confirmed item that is missing in the table stays in use for missingTime. A table
+// without limits changes nothing, and the error is ErrEmpty.
 func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item, removed int, err error) {
 	if isEmpty(items) {
 		return nil, 0, fmt.Errorf("read %s: %w", c.opts.Name, ErrEmpty)
@@ -217,8 +222,9 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 	return slices.DeleteFunc(fresh, func(it table.Item) bool { return ended[it.Key] }), len(ended), nil
 }
 
-// logsItem reports whether to log what a reading of the table found of one more item: not if that is
-// a lot. The caller holds mu, and calls endLogging when the reading is over.
+// logsItem reports whether to log a finding about one more item of a reading of the
+// table: it returns false after maxLogged items. The caller holds mu, and calls
+// endLogging when the reading is over.
 func (c *Catalog) logsItem() bool {
 	c.logged++
 	return c.logged <= maxLogged
@@ -227,12 +233,12 @@ func (c *Catalog) logsItem() bool {
 // endLogging logs how many items logsItem left out. The caller holds mu.
 func (c *Catalog) endLogging() {
 	if c.logged > maxLogged {
-		c.opts.Log.Error("the table differs in more items", "items", c.logged-maxLogged)
+		c.opts.Log.Error("more items differ from the table", "items", c.logged-maxLogged)
 	}
 	c.logged = 0
 }
 
-// countUnconfirmed counts toldBytes anew. The caller holds mu.
+// countUnconfirmed recomputes unconfirmedBytes. The caller holds mu.
 func (c *Catalog) countUnconfirmed() {
 	c.unconfirmedBytes = 0
 	for key, t := range c.unconfirmed {
@@ -246,17 +252,18 @@ func (c *Catalog) countUnconfirmed() {
 	}
 }
 
-// confirm notes in next what becomes of an item that was read after mark. The caller holds mu.
+// confirm compares an item that was read after mark with the known one, and puts the
+// item to be used into next. The caller holds mu.
 func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Item) {
 	known, ok := c.items[it.Key]
 	t, told := c.unconfirmed[it.Key]
 	delete(c.missing, it.Key)
 	switch {
 	case !it.IsLimits():
-		if told && t.turn <= mark && t.turn > 0 { // that of a snapshot is the last good one
+		if told && t.turn <= mark && t.turn > 0 { // an unconfirmed item of a snapshot is the last good one
 			c.takeBack(it.Key, t, next)
 		}
-	case c.changed[it.Key] > mark && known.Version > it.Version: // it was written since
+	case c.changed[it.Key] > mark && known.Version > it.Version: // it was written after the mark
 		if told {
 			was := *it
 			t.confirmed = &was
@@ -267,9 +274,9 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		c.putRight(it.Key, next)
 	default:
 		if ok && known.Version > it.Version && c.logsItem() {
-			c.opts.Log.Error("the table has an older version of an item, and it is used", "key", it.Key, "version", it.Version, "before", known.Version)
+			c.opts.Log.Error("using older version of item from the table", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
-		if told && t.turn > 0 && it.Version <= known.Version { // a later one was only not told
+		if told && t.turn > 0 && it.Version <= known.Version { // otherwise a later version was only not received yet
 			c.reverted++
 		}
 		delete(c.unconfirmed, it.Key)
@@ -278,8 +285,8 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 	}
 }
 
-// putRight forgets that something else stood in the place of a known item, and notes the item in
-// next if it is not in use. The caller holds mu.
+// putRight clears the rejection of a known item whose key held something that was not a
+// limits item, and puts the item into next if it is not in use. The caller holds mu.
 func (c *Catalog) putRight(key string, next map[string]table.Item) {
 	if !errors.Is(c.rejected[key].why, errNoItem) {
 		return
@@ -291,8 +298,8 @@ func (c *Catalog) putRight(key string, next map[string]table.Item) {
 	}
 }
 
-// takeBack has an item that only a message named be as it was confirmed before. The caller
-// holds mu.
+// takeBack reverts an item that only a message named to the version confirmed before.
+// The caller holds mu.
 func (c *Catalog) takeBack(key string, t unconfirmed, next map[string]table.Item) {
 	delete(c.unconfirmed, key)
 	delete(c.rejected, key)
@@ -304,13 +311,14 @@ func (c *Catalog) takeBack(key string, t unconfirmed, next map[string]table.Item
 	next[key] = c.removal(key)
 }
 
-// removal returns a tombstone for an item that the table does not have. The caller holds mu.
+// removal returns a tombstone for an item that is missing in the table. The caller
+// holds mu.
 func (c *Catalog) removal(key string) table.Item {
 	return table.Item{Key: key, Version: max(c.items[key].Version, c.active[key].Version), At: c.opts.Now(), Deleted: true}
 }
 
-// remove notes in next the end of the items that were not there when the table was read after
-// mark, and returns their keys. The caller holds mu.
+// remove puts into next the tombstones of items that were missing when the table was
+// read after mark, and returns their keys. The caller holds mu.
 func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]table.Item) (removed map[string]bool) {
 	removed = map[string]bool{}
 	for key := range c.keys() {
@@ -319,14 +327,14 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 		used, inUse := c.active[key]
 		switch {
 		case there[key]:
-		case c.changed[key] > mark: // it was written since
+		case c.changed[key] > mark: // it was written after the mark
 			if told {
 				t.confirmed = nil
 				c.unconfirmed[key] = t
 			}
-		case known.Deleted && (!inUse || used.Deleted): // its time was up
+		case known.Deleted && (!inUse || used.Deleted): // the tombstone has expired
 			removed[key] = true
-		case known.Deleted: // waits until no other item needs it
+		case known.Deleted: // it waits until no other item needs it
 		case told && (t.confirmed == nil || t.turn == 0), !told && c.isMissing(key):
 			if told && t.turn > 0 {
 				c.reverted++
@@ -337,7 +345,7 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 			next[key] = c.removal(key)
 			removed[key] = true
 			if c.logsItem() {
-				c.opts.Log.Error("an item is not in the table, and is not used any more", "key", key, "version", known.Version)
+				c.opts.Log.Error("removing item missing in the table", "key", key, "version", known.Version)
 			}
 		case told:
 			if c.takeBack(key, t, next); !t.confirmed.Deleted {
@@ -348,7 +356,7 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 	return removed
 }
 
-// keys returns the keys of all items that are known or in use: one that was recalled is only
+// keys returns the keys of all items that are known or in use: a recalled item is only
 // in use. The caller holds mu.
 func (c *Catalog) keys() map[string]bool {
 	keys := make(map[string]bool, len(c.items))
@@ -361,14 +369,14 @@ func (c *Catalog) keys() map[string]bool {
 	return keys
 }
 
-// isMissing reports whether a confirmed item was not in the table for missingTime, which begins
-// with the first call. The caller holds mu.
+// isMissing reports whether a confirmed item has been missing in the table for
+// missingTime since the first call. The caller holds mu.
 func (c *Catalog) isMissing(key string) bool {
 	now := c.opts.Now()
 	since, known := c.missing[key]
 	if !known {
 		if c.logsItem() {
-			c.opts.Log.Error("an item is not in the table, and stays in use for a while", "key", key, "while", missingTime)
+			c.opts.Log.Error("keeping item missing in the table", "key", key, "for", missingTime)
 		}
 		c.missing[key] = now
 		return false
@@ -386,10 +394,10 @@ func (c *Catalog) forget(key string) {
 	delete(c.changed, key)
 }
 
-// Agree confirms all items if a digest is that of this catalog, and reports whether it is. Every
-// item that the digest counts is in its place then.
+// Agree confirms all items if a digest equals that of this catalog, and reports whether
+// it does. Then every item that the digest counts is in the table.
 func (c *Catalog) Agree(digest table.Digest) bool {
-	if digest != c.Digest() { // mostly, while items come
+	if digest != c.Digest() { // the usual case while items arrive
 		return false
 	}
 	defer c.change()()
@@ -401,13 +409,13 @@ func (c *Catalog) Agree(digest table.Digest) bool {
 		switch it, known := c.items[key]; {
 		case known && !it.Deleted:
 			c.putRight(key, next)
-		case errors.Is(r.why, errNoItem) && c.recheck.IsZero(): // which the digest does not count
+		case errors.Is(r.why, errNoItem) && c.recheck.IsZero(): // the digest does not count it
 			c.recheck = c.opts.Now().Add(missingTime)
 		}
 	}
 	for key, t := range c.unconfirmed {
 		if it := c.items[key]; it.Deleted && t.confirmed == nil && (c.active[key].Version == 0 || c.active[key].Deleted) {
-			c.forget(key) // a tombstone, which the digest does not count, of nothing
+			c.forget(key) // a tombstone of an unknown item, which the digest does not count
 		}
 	}
 	clear(c.unconfirmed)
@@ -420,15 +428,16 @@ func (c *Catalog) Agree(digest table.Digest) bool {
 	return true
 }
 
-// Reverted returns how many items that messages named the table has taken back.
+// Reverted returns how many items that messages named were reverted to the table's
+// version.
 func (c *Catalog) Reverted() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reverted
 }
 
-// RereadAt returns when the table is to be read again because items are missing or messages
-// were dropped; zero for never.
+// RereadAt returns when to read the table again because items are missing or messages
+// were dropped; zero means never.
 func (c *Catalog) RereadAt() (at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -444,8 +453,8 @@ func (c *Catalog) RereadAt() (at time.Time) {
 	return at
 }
 
-// put takes items in the place of those that are known, and then older versions from items of
-// those that cannot be used. It returns those that were new. The caller holds mu.
+// put replaces known items by next, and then uses older versions from items in place of
+// rejected ones. It returns the items that were new. The caller holds mu.
 func (c *Catalog) put(next map[string]table.Item, items []table.Item) (fresh []table.Item) {
 	if len(next) == 0 {
 		if c.set != nil && c.due(c.waiting()) {

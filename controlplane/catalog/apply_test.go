@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// read has a catalog take the items of its table, read now.
+// read applies the items of a table to a catalog as one reading.
 func read(tb testing.TB, c *Catalog, items ...table.Item) (fresh []table.Item) {
 	tb.Helper()
 	fresh, _, err := c.ApplyAll(items, c.BeginReading())
@@ -20,13 +20,13 @@ func read(tb testing.TB, c *Catalog, items ...table.Item) (fresh []table.Item) {
 	return fresh
 }
 
-// pass has time pass for a catalog.
+// pass advances the clock of a catalog.
 func pass(c *Catalog, d time.Duration) {
 	now := c.opts.Now().Add(d)
 	c.opts.Now = func() time.Time { return now }
 }
 
-// wantSame demands that a catalog is as one that has just loaded items.
+// wantSame requires that a catalog equals one that has just loaded items.
 func wantSame(tb testing.TB, c *Catalog, items ...table.Item) {
 	tb.Helper()
 	want := loaded(tb, items...)
@@ -35,8 +35,8 @@ func wantSame(tb testing.TB, c *Catalog, items ...table.Item) {
 	}
 }
 
-// TestAnotherTable: after a table was deleted and made again with other limits of the same
-// versions, a proxy that reads it has those, and says so by its version.
+// TestAnotherTable: a table was deleted and created again with other limits of the same
+// versions. A proxy that reads it uses these limits and has another version.
 func TestAnotherTable(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme, item("TENANT#old", 1, `{"plan": "pro"}`))
 	before, digest := c.Status().Version, c.Digest()
@@ -58,8 +58,8 @@ func TestAnotherTable(t *testing.T) {
 	wantSame(t, c, others...)
 }
 
-// TestReadDuringMessages: messages that came before the table was read are confirmed by it or
-// taken back; later ones stay if they are newer.
+// TestReadDuringMessages: a reading of the table confirms or reverts earlier messages.
+// Later ones stay if they are newer.
 func TestReadDuringMessages(t *testing.T) {
 	free2, forged := item("TENANT#acme", 2, `{"plan": "free"}`), item("TENANT#acme", 99, `{"plan": "pro"}`)
 	there := []table.Item{shared, free, pro, free2}
@@ -85,7 +85,8 @@ func TestReadDuringMessages(t *testing.T) {
 	}
 }
 
-// TestForged: what a table never had is gone with the next reading, cells included.
+// TestForged: items that the table never had, cells included, are removed by the next
+// reading.
 func TestForged(t *testing.T) {
 	there := []table.Item{shared, free, pro, acme}
 	c := loaded(t, there...)
@@ -108,8 +109,8 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestForgedAndByHand: where the table has an item that was written by hand, the one before
-// stays, and not a forged one.
+// TestForgedAndByHand: if the table has an item that was written by hand, the item
+// before it stays in use, and a forged one does not.
 func TestForgedAndByHand(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	c.Apply([]table.Item{item("TENANT#acme", 9, `{"plan": "free"}`)})
@@ -122,8 +123,8 @@ func TestForgedAndByHand(t *testing.T) {
 	}
 }
 
-// TestMissing: an item that was deleted by hand stays until the control plane can have restored
-// it, and then goes.
+// TestMissing: an item that was deleted by hand stays in use until the control plane
+// can have restored it, and is removed then.
 func TestMissing(t *testing.T) {
 	there := []table.Item{shared, free, pro}
 	c := loaded(t, append(there, acme)...)
@@ -150,8 +151,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestMissingPlan: a plan that is not in the table stays while a tenant is on it, and that is
-// said; when no tenant is, it goes.
+// TestMissingPlan: a plan that is missing in the table stays in use while a tenant is
+// on it, with an error in the status. It is removed when no tenant is on it.
 func TestMissingPlan(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	for range 3 {
@@ -175,9 +176,9 @@ func TestMissingPlan(t *testing.T) {
 	}
 }
 
-// TestPutBack: an item that is put back from an older copy is used as it is, and the versions of
-// an item may begin again, after a tombstone was removed by hand or the largest version was
-// written.
+// TestPutBack: an item that is restored from an older copy is used as it is. The
+// versions of an item may begin again, after a tombstone was removed by hand or the
+// largest version was written.
 func TestPutBack(t *testing.T) {
 	for name, before := range map[string]table.Item{
 		"newer": item("TENANT#acme", 7, `{"plan": "free"}`), "tombstone": item("TENANT#acme", 7, ""), "largest": item("TENANT#acme", table.MaxVersion, `{"plan": "free"}`),
@@ -196,7 +197,8 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// TestConfirm: an item that was read by itself is right, as one of a whole table.
+// TestConfirm: an item that was read by itself is as authoritative as one of a whole
+// table.
 func TestConfirm(t *testing.T) {
 	c := loaded(t, shared, free, pro)
 	c.Apply([]table.Item{item("TENANT#acme", 9, `{"plan": "free"}`)})
@@ -207,7 +209,7 @@ func TestConfirm(t *testing.T) {
 	wantSame(t, c, shared, free, pro, acme)
 }
 
-// TestEmptyTable: a table without limits takes none away, and is an error.
+// TestEmptyTable: reading a table without limits removes none, and is an error.
 func TestEmptyTable(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	for range 3 {
@@ -221,7 +223,8 @@ func TestEmptyTable(t *testing.T) {
 	wantPlan(t, c, "acme", "pro")
 }
 
-// TestSnapshotUntilRead: the limits of a snapshot go with the first reading of the table.
+// TestSnapshotUntilRead: the limits of a snapshot are removed by the first reading of
+// the table.
 func TestSnapshotUntilRead(t *testing.T) {
 	c := newCatalog()
 	if err := c.LoadSnapshot([]table.Item{shared, free, pro, acme, item("TENANT#b", 8, `{"plan": "pro"}`)}); err != nil {
@@ -233,8 +236,9 @@ func TestSnapshotUntilRead(t *testing.T) {
 	wantPlan(t, c, "b", "free")
 }
 
-// TestToldBound: messages about more items than maxTold are dropped, and have the table read.
-func TestToldBound(t *testing.T) {
+// TestUnconfirmedBound: messages about more items than maxUnconfirmed are dropped, and
+// the table is read.
+func TestUnconfirmedBound(t *testing.T) {
 	c := loaded(t, shared, free, pro)
 	var flood []table.Item
 	for i := range maxUnconfirmed + 100 {
@@ -244,7 +248,7 @@ func TestToldBound(t *testing.T) {
 	if n := len(c.unconfirmed); n != maxUnconfirmed || c.RereadAt().IsZero() {
 		t.Errorf("%d are told, read again at %s", n, c.RereadAt())
 	}
-	c.Apply([]table.Item{item("TENANT#forged1", 2, `{"plan": "free"}`)}) // of one that is known
+	c.Apply([]table.Item{item("TENANT#forged1", 2, `{"plan": "free"}`)}) // of a known item
 	wantPlan(t, c, "forged1", "free")
 	read(t, c, shared, free, pro)
 	wantSame(t, c, shared, free, pro)
@@ -253,7 +257,8 @@ func TestToldBound(t *testing.T) {
 	}
 }
 
-// TestPutRight: an item that was written by hand, and then again as it was, is no error.
+// TestPutRight: an item that was written by hand, and then again as before, is no
+// error.
 func TestPutRight(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	byHand := acme
@@ -273,8 +278,8 @@ func TestPutRight(t *testing.T) {
 	wantPlan(t, c, "acme", "pro")
 }
 
-// TestSnapshotAndByHand: where an item of the table was written by hand, that of the snapshot
-// stays, and a digest that agrees says that it was put right.
+// TestSnapshotAndByHand: if an item of the table was written by hand, that of the
+// snapshot stays in use, and an equal digest reports that the item was corrected.
 func TestSnapshotAndByHand(t *testing.T) {
 	c := newCatalog()
 	if err := c.LoadSnapshot([]table.Item{shared, free, pro, acme}); err != nil {
@@ -287,7 +292,7 @@ func TestSnapshotAndByHand(t *testing.T) {
 	if st := c.Status(); !strings.Contains(st.Error, "TENANT#acme") {
 		t.Errorf("%+v", st)
 	}
-	c.Apply([]table.Item{acme}) // of the version that is known
+	c.Apply([]table.Item{acme}) // of the known version
 	c.Agree(c.Digest())
 	if st := c.Status(); st.Error != "" {
 		t.Errorf("%+v", st)

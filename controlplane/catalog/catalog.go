@@ -1,6 +1,7 @@
-// Package catalog keeps limits in use that change item by item: it is told items, in any
-// order and more than once, and puts the newest of each into one set. It promises that
-// what cannot be used changes nothing: the last good item stays, and so do all others.
+// Package catalog keeps limits in use that change item by item. It receives items, in
+// any order and more than once, and compiles the newest of each into one set. It
+// promises that an item that cannot be used changes nothing: its last good version
+// stays in use, and so do all other items.
 package catalog
 
 import (
@@ -24,51 +25,53 @@ var ErrEmpty = errors.New("the table has no limits yet: push a file into it")
 
 // Options configure a Catalog.
 type Options struct {
-	Name string // of the table, for people
-	// Compile makes a set of the parts of a limits file: of all that there are, or of some
-	// while others cannot be used, or do not change.
+	Name string // of the table, for logs and errors
+	// Compile makes a set of the parts of a limits file. All is true if these are all
+	// parts; it is false if some are left out because they are rejected or do not
+	// change.
 	Compile func(parts map[string]json.RawMessage, all bool) (*limit.Set, error)
 	Log     *slog.Logger
 	Now     func() time.Time // nil means the clock of this machine
 }
 
-// Catalog holds the items of a table, and the set that they make. Any number of
+// Catalog holds the items of a table, and the set compiled from them. Any number of
 // goroutines may use it; Set, Cells, Status and Digest never block.
 //
-// The items are those of the latest reading of the table, with newer ones that messages named.
-// The set is made of the good ones: of each item the newest version that can be used, which is
-// older than the known one where that is rejected, and is there alone where only a snapshot has
-// one. Every key of told and changed is a key of items, and every key of missing one of items or
-// good. A rejection with the version of the known item is tried again, unless it is errNoItem.
+// The items are those of the latest reading of the table, and newer ones that messages
+// named. The set is compiled from the active items. An active item is the newest usable
+// version of an item. It is older than the known version if that was rejected. It has
+// no known version if only a snapshot has the item. Every key of unconfirmed and
+// changed is a key of items, and every key of missing is a key of items or active. A
+// rejection with the version of the known item is retried, unless it is errNoItem.
 type Catalog struct {
 	opts Options
-	view atomic.Pointer[view] // for readers that do not wait while a set is compiled
+	view atomic.Pointer[view] // for readers, which do not wait while a set is compiled
 
 	mu          sync.Mutex             // guards the fields below, and orders the calls of apply
-	items       map[string]table.Item  // as the table has them, as far as is known
-	unconfirmed map[string]unconfirmed // of items, those that only a message or a snapshot named
-	changed     map[string]uint64      // the turns in which items changed, since the table was read
+	items       map[string]table.Item  // the newest known versions
+	unconfirmed map[string]unconfirmed // the items that only a message or a snapshot named
+	changed     map[string]uint64      // the turns in which items changed since the table was read
 	turn        uint64                 // of the latest messages, or of an item that was read
-	reading     bool                   // the table is being read
-	missing     map[string]time.Time   // of items, since when a confirmed one is not in the table
-	recheck     time.Time              // when it is to be read whether something was put right, or zero
-	dropped     bool                   // a message was dropped since the table began to be read
+	reading     bool                   // a reading of the table is under way
+	missing     map[string]time.Time   // since when a confirmed item has been missing in the table
+	recheck     time.Time              // when to check whether a rejected item was corrected; zero for never
+	dropped     bool                   // a message was dropped since the latest reading began
 
-	unconfirmedBytes int   // by how much the bodies in told are larger than those before, about
-	logged           int   // items of the reading of the table that goes on, see logsItem
-	reverted         int64 // items that messages named and the table took back
+	unconfirmedBytes int   // the growth of the bodies in unconfirmed, about
+	logged           int   // findings of the reading under way, see logsItem
+	reverted         int64 // items that messages named and the table reverted
 
 	active     map[string]table.Item // the parts of the set
-	nonTenants map[string]bool       // the keys of good that are not of tenants
+	nonTenants map[string]bool       // the keys of active items that are not tenants
 	set        *limit.Set
 	apply      func(*limit.Set)
-	grown      int          // tenants that were compiled beside the set since all was
+	grown      int          // tenants compiled into the set since the last full compilation
 	sum        table.Digest // of items
-	used       table.Digest // of good
+	used       table.Digest // of active
 	status
 }
 
-// view is what a catalog was after the latest change.
+// view is the state of a catalog after the latest change.
 type view struct {
 	set    *limit.Set
 	status Status
@@ -76,13 +79,13 @@ type view struct {
 	cells  table.Item
 }
 
-// status is what there is to tell of a catalog.
+// status holds what a Status is made of.
 type status struct {
 	rejected   map[string]rejection
 	rejections int64     // versions of items
-	retried    time.Time // the last time that plans were tried again
-	stale      int64     // items that were older than what was known
-	ignored    time.Time // when an item that is none of limits was logged
+	retried    time.Time // the last time that plans were retried
+	stale      int64     // items that were older than the known ones
+	ignored    time.Time // when an item that is not a limits item was last logged
 }
 
 // rejection is an item that cannot be used, and why.
@@ -91,8 +94,9 @@ type rejection struct {
 	why     error
 }
 
-// compactAfter is how many tenants may be compiled beside a set before all is compiled
-// anew: until then what they replaced is kept, a kilobyte or so for each.
+// compactAfter is how many tenants may be compiled into a set before everything is
+// compiled anew. Until then the tenants that they replaced stay in memory, a kilobyte
+// or so for each.
 const compactAfter = 2000
 
 // maxListed bounds the items that a status lists.
@@ -118,7 +122,8 @@ func (c *Catalog) clear() {
 	c.rejected = map[string]rejection{}
 }
 
-// change begins a change of the catalog, and returns what ends it.
+// change locks the catalog for a change, and returns the function that publishes it and
+// unlocks.
 func (c *Catalog) change() (end func()) {
 	c.mu.Lock()
 	return func() {
@@ -127,13 +132,13 @@ func (c *Catalog) change() (end func()) {
 	}
 }
 
-// publish shows what the catalog is now. The caller holds mu.
+// publish makes the present state visible to readers. The caller holds mu.
 func (c *Catalog) publish() {
 	c.view.Store(&view{c.set, c.describe(), c.sum, c.active[table.KeyCells]})
 }
 
-// compile makes a set of the items in use and the next ones; all says that those are all
-// that there are. Where only tenants change it compiles no others. The caller holds mu.
+// compile makes a set of the items in use and the next ones; all reports that there are
+// no others. If only tenants change, it compiles only those. The caller holds mu.
 func (c *Catalog) compile(next map[string]table.Item, all bool) (*limit.Set, error) {
 	small := c.set != nil && c.grown+len(next) <= compactAfter
 	for key := range next {
@@ -173,10 +178,11 @@ func (c *Catalog) compile(next map[string]table.Item, all bool) (*limit.Set, err
 	return set, nil
 }
 
-// compact has the next compilation be of all that there is. The caller holds mu.
+// compact makes the next compilation a full one. The caller holds mu.
 func (c *Catalog) compact() { c.grown = compactAfter + 1 }
 
-// needed returns the keys of what tenants are compiled with. The caller holds mu.
+// needed returns the keys of the items that tenants are compiled with. The caller holds
+// mu.
 func (c *Catalog) needed() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for key := range c.nonTenants {
@@ -192,8 +198,8 @@ func (c *Catalog) needed() iter.Seq[string] {
 	}
 }
 
-// Recompile makes the set anew from the same items, for when Compile makes something else
-// of them by now. With an error the set stays.
+// Recompile compiles the same items again, for when Compile returns a different set for
+// them. On an error the old set stays in use.
 func (c *Catalog) Recompile() error {
 	defer c.change()()
 	if c.set == nil {
@@ -211,28 +217,27 @@ func (c *Catalog) Recompile() error {
 // Set returns the limits in use, nil before there are any.
 func (c *Catalog) Set() *limit.Set { return c.view.Load().set }
 
-// OnChange has later sets handed to apply, one at a time.
+// OnChange sets the function that receives later sets, one at a time.
 func (c *Catalog) OnChange(apply func(*limit.Set)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.apply = apply
 }
 
-// Cells returns the item that says which cells there are, of those that the limits in use are
-// made of. Ok is false where there is none.
+// Cells returns the item in use that lists the cells. Ok is false if there is none.
 func (c *Catalog) Cells() (it table.Item, ok bool) {
 	it = c.view.Load().cells
 	return it, it.Version > 0 && !it.Deleted
 }
 
-// uses reports whether the limits in use are made of an item.
+// uses reports whether the version of an item is in use.
 func (c *Catalog) uses(it *table.Item) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.active[it.Key].Version == it.Version
 }
 
-// Items returns what the limits in use are made of, tombstones included.
+// Items returns the items in use, tombstones included.
 func (c *Catalog) Items() []table.Item {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,22 +249,23 @@ func (c *Catalog) Items() []table.Item {
 	})
 }
 
-// Digest tells what was told to the catalog, to be compared with the table's.
+// Digest returns the digest of the known items, to be compared with that of the table.
 func (c *Catalog) Digest() table.Digest { return c.view.Load().digest }
 
 // Status describes a catalog.
 type Status struct {
 	Version string
-	// Error says which items cannot be used, and why; empty when all are.
+	// Error lists the items that cannot be used, and why; it is empty if all can be
+	// used.
 	Error      string
 	Rejections int64 // versions of items that could not be used, since the start
-	Stale      int64 // items that came after newer ones
+	Stale      int64 // items that arrived after newer ones
 }
 
-// Status describes the catalog.
+// Status returns the present status.
 func (c *Catalog) Status() Status { return c.view.Load().status }
 
-// describe describes the catalog. The caller holds mu.
+// describe returns the present status. The caller holds mu.
 func (c *Catalog) describe() Status {
 	st := Status{Rejections: c.rejections, Stale: c.stale}
 	if c.set != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// epoch is when the first item of a test was written.
+// epoch is the time of the first write of a test.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func compileParts(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) {
@@ -27,7 +27,7 @@ func newCatalog() *Catalog {
 	return New(Options{Name: "table", Compile: compileParts, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 }
 
-// soonAfter is when tombstones are still kept.
+// soonAfter is a time at which tombstones have not expired.
 func soonAfter() time.Time { return epoch.Add(time.Hour) }
 
 // item returns a version of an item; without a body it is a tombstone.
@@ -47,7 +47,7 @@ var (
 	acme   = item("TENANT#acme", 1, `{"plan": "pro"}`)
 )
 
-// later has some time pass, and then nothing told.
+// later advances the clock and applies no items.
 func later(c *Catalog) {
 	now := c.opts.Now().Add(retryEvery)
 	c.opts.Now = func() time.Time { return now }
@@ -63,7 +63,7 @@ func loaded(tb testing.TB, items ...table.Item) *Catalog {
 	return c
 }
 
-// account tells what a set does for tenants: their plan, and their limits.
+// account describes a set for tenants: their plans and limits.
 func account(set *limit.Set, tenants ...string) string {
 	var b strings.Builder
 	for _, tenant := range tenants {
@@ -76,7 +76,7 @@ func account(set *limit.Set, tenants ...string) string {
 	return b.String()
 }
 
-// wantPlan demands the plan that a tenant is on.
+// wantPlan requires that a tenant is on a plan.
 func wantPlan(tb testing.TB, c *Catalog, tenant, plan string) {
 	tb.Helper()
 	if got := c.Set().Plan(tenant); got != plan {
@@ -84,7 +84,8 @@ func wantPlan(tb testing.TB, c *Catalog, tenant, plan string) {
 	}
 }
 
-// TestLoadNothing: what has no limits is told from what has bad ones.
+// TestLoadNothing: a table without limits and one with invalid limits give different
+// errors.
 func TestLoadNothing(t *testing.T) {
 	for name, items := range map[string][]table.Item{"nothing": nil, "tombstones": {item("SHARED", 2, ""), item("TENANT#a", 2, "")}} {
 		if err := newCatalog().Load(items); !errors.Is(err, ErrEmpty) {
@@ -100,8 +101,8 @@ func TestLoadNothing(t *testing.T) {
 	}
 }
 
-// TestLoadAfterFailure: a table of which no set can be made leaves the catalog as it was,
-// so that the older items of a snapshot can be loaded.
+// TestLoadAfterFailure: a table without a usable set leaves the catalog unchanged, so
+// that the older items of a snapshot can be loaded.
 func TestLoadAfterFailure(t *testing.T) {
 	c := newCatalog()
 	if err := c.Load([]table.Item{item("SHARED", 2, `{"version": 9}`), free, acme}); err == nil {
@@ -116,7 +117,7 @@ func TestLoadAfterFailure(t *testing.T) {
 	wantPlan(t, c, "acme", "pro")
 }
 
-// TestLoadBadTenant: a tenant that cannot be used does not keep others from their limits.
+// TestLoadBadTenant: a tenant that cannot be used does not affect the limits of others.
 func TestLoadBadTenant(t *testing.T) {
 	items := []table.Item{shared, free, pro, acme, item("TENANT#lost", 3, `{"plan": "gone"}`)}
 	for i := range 100 {
@@ -131,8 +132,8 @@ func TestLoadBadTenant(t *testing.T) {
 	}
 }
 
-// TestBadItem: an item that cannot be used changes nothing, is listed once however often
-// others change, and is used when what it lacks has come.
+// TestBadItem: an item that cannot be used changes nothing and is listed once however
+// often others change. It is used when the item that it needs has arrived.
 func TestBadItem(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	bad := []table.Item{item("TENANT#acme", 2, `{"plan": "team"}`), item("SHARED", 2, `{}`), item("PLAN#free", 2, `[{}]`), item("TENANT#b", 1, `no JSON`)}
@@ -165,8 +166,8 @@ func TestBadItem(t *testing.T) {
 	}
 }
 
-// TestPlanAfterItsTenants: however many tenants came before their plan, all are on it when
-// it comes, also beside an item that stays bad.
+// TestPlanAfterItsTenants: however many tenants arrived before their plan, all are on
+// it when it arrives, also beside an item that stays invalid.
 func TestPlanAfterItsTenants(t *testing.T) {
 	c := loaded(t, shared, free)
 	c.Apply([]table.Item{item("TENANT#bad", 1, `{"plan": 7}`)})
@@ -179,7 +180,7 @@ func TestPlanAfterItsTenants(t *testing.T) {
 	}
 }
 
-// TestStatusIsBounded: however many items cannot be used, a status can be read.
+// TestStatusIsBounded: a status stays readable however many items cannot be used.
 func TestStatusIsBounded(t *testing.T) {
 	c := loaded(t, shared, free)
 	for i := range 100 {
@@ -190,8 +191,8 @@ func TestStatusIsBounded(t *testing.T) {
 	}
 }
 
-// TestPlanGoesBeforeItsTenants: a plan that is deleted goes when its last tenant is on
-// another one, whichever is told first, also beside an item that stays bad.
+// TestPlanGoesBeforeItsTenants: a deleted plan is removed when its last tenant is on
+// another one, in either order of the messages, also beside an item that stays invalid.
 func TestPlanGoesBeforeItsTenants(t *testing.T) {
 	gone, moved, bad := item("PLAN#pro", 2, ""), item("TENANT#acme", 5, `{"plan": "free"}`), item("TENANT#bad", 1, `{"plan": 7}`)
 	for _, batches := range [][][]table.Item{{{gone}, {moved}, {bad}}, {{bad}, {gone, moved}}, {{gone, bad}, {moved}}, {{bad, gone, moved}}} {
@@ -207,8 +208,8 @@ func TestPlanGoesBeforeItsTenants(t *testing.T) {
 	}
 }
 
-// TestBadPlanCostsNoTenant: while a plan cannot be used it is not tried again with every
-// tenant that changes, but it is after a while.
+// TestBadPlanCostsNoTenant: a plan that cannot be used is not retried with every tenant
+// that changes, but after a while.
 func TestBadPlanCostsNoTenant(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	later(c)
@@ -235,7 +236,8 @@ func TestBadPlanCostsNoTenant(t *testing.T) {
 	}
 }
 
-// TestConditionOnAnother: a tenant changes where a limit of a plan is for another tenant.
+// TestConditionOnAnother: a tenant changes where a limit of a plan is for another
+// tenant.
 func TestConditionOnAnother(t *testing.T) {
 	c := loaded(t, shared, free, item("PLAN#pro", 1, `[{"id": "own", "by": ["tenant"], "when": {"tenant": "acme"}, "rate": "100/s"}]`), acme)
 	c.Apply([]table.Item{item("TENANT#b", 1, `{"plan": "pro"}`)})
@@ -247,8 +249,8 @@ func TestConditionOnAnother(t *testing.T) {
 	}
 }
 
-// TestVersionNamesTheSet: catalogs with the same limits in use say so, whatever else they
-// were told.
+// TestVersionNamesTheSet: catalogs with the same limits in use have the same version,
+// whatever other messages they received.
 func TestVersionNamesTheSet(t *testing.T) {
 	bad, b := item("TENANT#acme", 2, `{"plan": 7}`), item("TENANT#b", 1, `{"plan": "free"}`)
 	first, last, never := loaded(t, shared, free, pro, acme), loaded(t, shared, free, pro, acme), loaded(t, shared, free, pro, acme, b)
@@ -264,7 +266,7 @@ func TestVersionNamesTheSet(t *testing.T) {
 	}
 }
 
-// TestNoItem: what can be no item of limits is told, and neither counted nor used.
+// TestNoItem: an invalid limits item is logged, and neither counted nor used.
 func TestNoItem(t *testing.T) {
 	c := loaded(t, shared, free)
 	want := c.Digest()
@@ -278,8 +280,8 @@ func TestNoItem(t *testing.T) {
 	}
 }
 
-// TestPlanByHandAtStart: without a plan that was written by hand its tenants would have the
-// limits of another one, as without one that is wrong.
+// TestPlanByHandAtStart: a plan that was written by hand prevents a start, as an
+// invalid one does: its tenants would get the limits of another plan.
 func TestPlanByHandAtStart(t *testing.T) {
 	byHand := pro
 	byHand.Actor = ""
@@ -294,8 +296,8 @@ func TestPlanByHandAtStart(t *testing.T) {
 	}
 }
 
-// TestChangeThatIsNoPart: a set that cannot be changed in part is compiled from all parts,
-// also when nothing is new.
+// TestChangeThatIsNoPart: a set that cannot be changed in part is compiled from all
+// parts, also when no item is new.
 func TestChangeThatIsNoPart(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	compile, another := c.opts.Compile, true
@@ -313,7 +315,7 @@ func TestChangeThatIsNoPart(t *testing.T) {
 	}
 }
 
-// loadedSet returns a set that can be tried beside one that has ids.
+// loadedSet returns a set that can be a canary beside a set with ids.
 func loadedSet(t *testing.T, ids []string) *limit.Set {
 	t.Helper()
 	set, _, err := config.CompileParts("tried", map[string]json.RawMessage{"SHARED": shared.Body, "PLAN#free": free.Body, "PLAN#pro": pro.Body}, limit.CompileOptions{IDs: ids})
@@ -323,11 +325,11 @@ func loadedSet(t *testing.T, ids []string) *limit.Set {
 	return set
 }
 
-// TestOnChange: sets are handed on one at a time, each as it comes into use.
+// TestOnChange: sets are passed on one at a time, each as it comes into use.
 func TestOnChange(t *testing.T) {
 	c := loaded(t, shared, free, pro)
 	var got []*limit.Set
-	c.OnChange(func(set *limit.Set) { got = append(got, set) }) // no lock: the race detector looks
+	c.OnChange(func(set *limit.Set) { got = append(got, set) }) // no lock: the race detector checks
 	done := make(chan struct{})
 	for g := range 4 {
 		go func() {
@@ -352,8 +354,8 @@ func TestOnChange(t *testing.T) {
 	}
 }
 
-// TestMadeAgain: an item that is made again is newer than its tombstone while that is
-// kept, and begins anew when the table has forgotten it.
+// TestMadeAgain: an item that is created again is newer than its tombstone while that
+// exists. It begins with version 1 after the tombstone has expired.
 func TestMadeAgain(t *testing.T) {
 	c := loaded(t, shared, free, pro, item("TENANT#acme", 7, ""))
 	c.opts.Now = soonAfter

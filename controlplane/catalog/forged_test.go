@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TestForgedTombstones: forged tombstones of nothing are forgotten with the next digest, which
-// does not count them.
+// TestForgedTombstones: forged tombstones of unknown items are forgotten with the next
+// digest, which does not count them.
 func TestForgedTombstones(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	want := c.Digest()
@@ -32,8 +32,8 @@ func TestForgedTombstones(t *testing.T) {
 	}
 }
 
-// TestNewerThanAMessage: a reading that finds a newer version of an item than a message named takes
-// nothing back: the message of the newer one is on its way.
+// TestNewerThanAMessage: a reading that finds a newer version of an item than a message
+// named reverts nothing: the message of the newer version is on its way.
 func TestNewerThanAMessage(t *testing.T) {
 	c := loaded(t, shared, free, pro, item(acme.Key, 1, `{"plan":"free"}`))
 	c.Apply([]table.Item{item(acme.Key, 2, `{"plan":"pro"}`)})
@@ -61,8 +61,9 @@ func TestForgedBytes(t *testing.T) {
 	}
 }
 
-// observe runs a follower for a time, calls each second, and returns for how many seconds acme was
-// not on pro, how many of them nothing was said, and for how many something was said in all.
+// observe runs a Syncer for a time and calls each once a second. It returns the number
+// of seconds in which acme was not on pro, those of them without an error in the
+// status, and all with one.
 func observe(t *testing.T, seconds int, tb *fakeTable, each func(second int, tell func(table.Message))) (wrong, silent, said int) {
 	updates := make(fakeUpdates, 1000)
 	c := newCatalog()
@@ -72,7 +73,7 @@ func observe(t *testing.T, seconds int, tb *fakeTable, each func(second int, tel
 	}
 	following(t, f, func() {
 		for s := range seconds {
-			each(s, func(m table.Message) { updates.tell(m) })
+			each(s, func(m table.Message) { updates.send(m) })
 			time.Sleep(time.Second)
 			synctest.Wait()
 			ok := f.Status().Error == "" && c.Status().Error == ""
@@ -91,8 +92,8 @@ func observe(t *testing.T, seconds int, tb *fakeTable, each func(second int, tel
 	return wrong, silent, said
 }
 
-// TestForgedAllTheTime: beside one forged message a second and the digests of a control plane a
-// proxy says soon that it is stale.
+// TestForgedAllTheTime: with one forged message a second beside the digests of a
+// control plane, a proxy soon reports that it is stale.
 func TestForgedAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(shared, free, pro, acme)
@@ -110,12 +111,13 @@ func TestForgedAllTheTime(t *testing.T) {
 	})
 }
 
-// TestTableOfOneNote: a table that was emptied, but for an item that is none of limits.
+// TestTableOfOneNote: a table that was emptied, except for an item that is not a limits
+// item.
 func TestTableOfOneNote(t *testing.T) {
 	c := loaded(t, shared, free, pro, acme)
 	now := time.Now()
 	c.opts.Now = func() time.Time { return now }
-	note := table.Item{Key: "TENANT#note", Body: []byte(`{}`)} // nobody signed it
+	note := table.Item{Key: "TENANT#note", Body: []byte(`{}`)} // without an actor
 	for range 3 {
 		_, _, err := c.ApplyAll([]table.Item{note}, c.BeginReading())
 		t.Logf("%v; status %q", err, c.Status().Error)
@@ -126,7 +128,8 @@ func TestTableOfOneNote(t *testing.T) {
 	}
 }
 
-// TestLogVolume: forged messages that are no items, and a table with other things in it.
+// TestLogVolume: forged messages that are not limits items, and a table with other
+// items in it.
 func TestLogVolume(t *testing.T) {
 	var log strings.Builder
 	c := New(Options{Name: "table", Compile: compileParts, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now})
@@ -154,8 +157,8 @@ func TestLogVolume(t *testing.T) {
 	}
 }
 
-// TestForgedBytesOfKnownItems: so are forged versions of items that the table has, while versions as
-// large as those before are not dropped, however many there are.
+// TestForgedBytesOfKnownItems: forged versions of items that the table has are bounded,
+// too. Versions as large as those before are not dropped, however many there are.
 func TestForgedBytesOfKnownItems(t *testing.T) {
 	const n = 400
 	items := []table.Item{shared, free, pro}
@@ -189,8 +192,8 @@ func TestForgedBytesOfKnownItems(t *testing.T) {
 	}
 }
 
-// TestNewerTableIsNoForgery: a table that is ahead of what messages named has had a message lost, and
-// takes nothing back; one that is behind does.
+// TestNewerTableIsNoForgery: a table that is newer than the messages means that a
+// message was lost, and reverts nothing; one that is older does.
 func TestNewerTableIsNoForgery(t *testing.T) {
 	for version, want := range map[int64]int64{1: 1, 2: 0, 3: 0} {
 		c := loaded(t, shared, free, pro, item("TENANT#acme", 1, `{"plan":"free"}`))
@@ -211,8 +214,8 @@ func TestNewerTableIsNoForgery(t *testing.T) {
 	}
 }
 
-// TestForgedItemsAreFewLines: a reading of the table that takes many forged items back logs a few of
-// them, and how many others there are.
+// TestForgedItemsAreFewLines: a reading of the table that reverts many forged items
+// logs a few of them, and the number of the others.
 func TestForgedItemsAreFewLines(t *testing.T) {
 	c, text := loaded(t, shared, free, pro), &strings.Builder{}
 	c.opts.Log = slog.New(slog.NewTextHandler(text, nil))

@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// crowd returns a table of many tenants, of which each second overrides its plan.
+// crowd returns a table of many tenants, of which every second one overrides its plan.
 func crowd(tenants int) []table.Item {
 	items := []table.Item{shared, free, pro}
 	for i := range tenants {
@@ -18,7 +18,7 @@ func crowd(tenants int) []table.Item {
 	return items
 }
 
-// tenant returns a version of one of a crowd.
+// tenant returns a version of one tenant of a crowd.
 func tenant(i int, version int64) table.Item {
 	body := `{"plan": "pro"}`
 	if (int64(i)+version)%2 == 0 {
@@ -27,7 +27,7 @@ func tenant(i int, version int64) table.Item {
 	return item(fmt.Sprint("TENANT#t", i), version, body)
 }
 
-// TestManyTenants: more single updates than are kept beside a set.
+// TestManyTenants: more single updates than compactAfter.
 func TestManyTenants(t *testing.T) {
 	const tenants, updates = 1500, compactAfter + 50
 	items := crowd(tenants)
@@ -59,8 +59,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkMany tells what 10,000 tenants cost at the start, and 1,000 that change one by
-// one, in time and in memory that is kept.
+// BenchmarkMany measures the start with 10,000 tenants, and 1,000 changes one by one,
+// in time and in memory that stays.
 func BenchmarkMany(b *testing.B) {
 	const tenants, updates = 10_000, 1000
 	items := crowd(tenants)
@@ -80,7 +80,7 @@ func BenchmarkMany(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate tells what one tenant of 10,000 costs when it changes.
+// BenchmarkUpdate measures a change of one tenant of 10,000.
 func BenchmarkUpdate(b *testing.B) {
 	c := loaded(b, crowd(10_000)...)
 	b.ReportAllocs()
@@ -91,7 +91,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdateBesideBadPlan tells what it costs while a plan cannot be used.
+// BenchmarkUpdateBesideBadPlan measures the same while a plan cannot be used.
 func BenchmarkUpdateBesideBadPlan(b *testing.B) {
 	c := loaded(b, crowd(10_000)...)
 	c.Apply([]table.Item{item("PLAN#free", 2, "[{}]")})
@@ -102,7 +102,7 @@ func BenchmarkUpdateBesideBadPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkLoadBadTenant tells what a load costs of which one tenant cannot be used.
+// BenchmarkLoadBadTenant measures a load with one tenant that cannot be used.
 func BenchmarkLoadBadTenant(b *testing.B) {
 	items := append(crowd(10_000), item("TENANT#bad", 1, "7"))
 	for b.Loop() {

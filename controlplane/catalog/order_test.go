@@ -13,7 +13,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// The bodies that items of random histories have, good ones and such as can never be used.
+// The bodies of items in random histories: valid ones, and ones that can never be used.
 var (
 	bodies = map[string][]string{
 		"SHARED": {`{"version": 1}`, `{"version": 1, "default_plan": "p0"}`, `{"version": 1, "shared": [{"id": "ip", "by": ["ip"], "rate": "1/s"}]}`},
@@ -28,8 +28,8 @@ var (
 	tenants = []string{"t0", "t1", "t2", "a#b", "bad", "not listed"}
 )
 
-// history draws all versions of all items. The newest of each are good together, but for
-// that of TENANT#bad, of which none ever is.
+// history draws all versions of all items. The newest versions are valid together,
+// except that TENANT#bad never is.
 func history(rt *rapid.T) (all []table.Item, newest map[string]table.Item) {
 	newest = map[string]table.Item{}
 	for _, key := range keys {
@@ -50,7 +50,7 @@ func history(rt *rapid.T) (all []table.Item, newest map[string]table.Item) {
 		rt.Skip("the end of the history is not good")
 	}
 	// A condition on a tenant makes a plan and a tenant need each other: they are used
-	// together or not at all, and beside what is bad they are not.
+	// together or not at all, and beside an invalid item they are not.
 	needs := slices.ContainsFunc(slices.Collect(maps.Values(newest)), func(it table.Item) bool { return strings.Contains(string(it.Body), "own") })
 	if !needs && rapid.Bool().Draw(rt, "bad") {
 		it := item("TENANT#bad", 1, rapid.SampledFrom(poison).Draw(rt, "poison"))
@@ -69,8 +69,8 @@ func live(items map[string]table.Item) map[string]json.RawMessage {
 	return parts
 }
 
-// TestAnyOrder: whatever of a history is told, in whatever order and however often, what
-// the table has in the end is what is in use when it was read again.
+// TestAnyOrder: whatever messages of a history arrive, in any order and any number of
+// times, the final content of the table is in use after it was read again.
 func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all, newest := history(rt)
@@ -92,7 +92,7 @@ func TestAnyOrder(t *testing.T) {
 	})
 }
 
-// checkState demands that the newest items are in use.
+// checkState requires that the newest items are in use.
 func checkState(rt *rapid.T, c *Catalog, newest map[string]table.Item) {
 	good := maps.Clone(newest)
 	delete(good, "TENANT#bad")
@@ -125,8 +125,8 @@ func checkState(rt *rapid.T, c *Catalog, newest map[string]table.Item) {
 	}
 }
 
-// TestLastGood: told in order, each item is in use in its last version that was good,
-// whatever came behind that.
+// TestLastGood: if messages arrive in order, each item is in use in its last valid
+// version, whatever followed.
 func TestLastGood(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all, good := history(rt)
@@ -158,8 +158,8 @@ func TestLastGood(t *testing.T) {
 	})
 }
 
-// TestLastGoodInAnyOrder: an item whose newest version is bad is in use in the last one
-// that was good, also where that was told after the bad one.
+// TestLastGoodInAnyOrder: an item whose newest version is invalid is in use in its last
+// valid one, also if that arrived after the invalid one.
 func TestLastGoodInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCatalog()
@@ -202,8 +202,8 @@ func TestLastGoodInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestUnsigned: an item without a version does not take the place of one that waits for its
-// plan; and where it stands in the table when a proxy starts, what a snapshot has is used.
+// TestUnsigned: an item without a version does not replace one that waits for its plan.
+// If it is in the table when a proxy starts, the snapshot's version is used.
 func TestUnsigned(t *testing.T) {
 	unsigned := table.Item{Key: "TENANT#acme", Body: json.RawMessage(`{}`)}
 	c := loaded(t, shared, free)

@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// slowTable returns what it had when a reading began, a while later.
+// slowTable returns its items of the time when a reading began, after a delay.
 type slowTable struct {
 	*fakeTable
 	takes atomic.Int64
@@ -26,8 +26,8 @@ func (s *slowTable) Scan(ctx context.Context) ([]table.Item, error) {
 	return items, err
 }
 
-// TestAgreeDuringReading: a change and a digest that agrees arrive while the table is read. The
-// reading, which is older, changes nothing of that.
+// TestAgreeDuringReading: a change and an equal digest arrive while the table is read.
+// The reading, which is older, does not revert the change.
 func TestAgreeDuringReading(t *testing.T) {
 	for _, what := range []string{"change", "tombstone"} {
 		t.Run(what, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestAgreeDuringReading(t *testing.T) {
 	}
 }
 
-// TestSlowReadings: a change that a message named and a digest confirmed stays, although the
-// table is read for longer than the interval of digests.
+// TestSlowReadings: a change that a message named and a digest confirmed stays,
+// although a reading of the table takes longer than the interval of digests.
 func TestSlowReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := &slowTable{fakeTable: newTable(shared, free, pro, acme)}
@@ -70,15 +70,15 @@ func TestSlowReadings(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); _ = f.Run(ctx) }()
 		defer func() { stop(); <-done }()
-		digest := func() { m := tb.digest(); m.Every = 10; updates.tell(m) }
+		digest := func() { m := tb.digest(); m.Every = 10; updates.send(m) }
 		digest()
 		time.Sleep(10 * time.Second)
 		tb.takes.Store(int64(50 * time.Second))
-		updates.tell(table.Message{Reread: true}) // a large item elsewhere: a reading begins
+		updates.send(table.Message{Reread: true}) // a large item elsewhere: a reading begins
 		time.Sleep(2 * time.Second)
 		next := item("TENANT#acme", 2, `{"plan":"free"}`)
 		tb.put(next)
-		updates.tell(of(next))
+		updates.send(of(next))
 		wrong, silent := 0, 0
 		for i := range 200 {
 			if i%10 == 9 {
@@ -99,11 +99,11 @@ func TestSlowReadings(t *testing.T) {
 	})
 }
 
-// TestLookupOvertaken: a message that arrives while a tenant is read by itself is newer.
-func TestLookupOvertaken(t *testing.T) {
+// TestFetchOvertaken: a message that arrives while a tenant is read by itself is newer.
+func TestFetchOvertaken(t *testing.T) {
 	c := loaded(t, shared, free, pro)
 	getter := getterFunc(func() (table.Item, bool, error) {
-		c.Apply([]table.Item{item("TENANT#acme", 2, `{"plan":"free"}`)}) // while the answer is on its way
+		c.Apply([]table.Item{item("TENANT#acme", 2, `{"plan":"free"}`)}) // while the response is on its way
 		return acme, true, nil
 	})
 	NewTenantFetcher(c, getter).fetch(t.Context(), "acme")

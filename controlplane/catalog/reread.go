@@ -6,56 +6,59 @@ import (
 )
 
 const (
-	// settleTime is how long after a new item a digest that differs is no evidence: other
-	// items may still be on their way. While items come all the time it becomes evidence
-	// after settleMost.
+	// settleTime is how long after a new item a digest that differs is no evidence:
+	// other items may still be on their way. If items arrive without a pause, it
+	// becomes evidence after settleMost.
 	settleTime = 3 * time.Second
 	settleMost = time.Minute
-	// differingMost is how many digests in a row may differ: the first one may have overtaken
-	// an item.
+	// differingMost is how many digests in a row must differ before the table is read:
+	// the first one may have overtaken an item.
 	differingMost = 2
-	// readPause is the least time between two readings of the table: forged messages cannot
-	// cause more.
+	// readPause is the least time between two readings of the table: forged messages
+	// cannot cause more.
 	readPause = 2 * time.Second
-	// futilePause is the pause after a reading that changed nothing and did not make the digests
-	// agree, doubled with each up to futileMost.
+	// futilePause is the pause after a reading that changed nothing and did not make
+	// the digests equal. It doubles with each such reading, up to futileMost.
 	futilePause = 10 * time.Second
 	futileMost  = 90 * time.Second
-	// A proxy is silent when missedDigests have not come, by the interval that the latest one
-	// named, within the bounds.
+	// A silence begins when missedDigests are overdue, by the interval that the latest
+	// digest named, but not before silentLeast and not after silentMost.
 	missedDigests = 3
 	silentLeast   = 30 * time.Second
 	silentMost    = 90 * time.Second
-	// silentSpread spreads the first readings of a fleet that falls silent at one moment, and
-	// silentPause is the pause between the next ones: half of it at least, and three halves at
-	// most.
+	// silentSpread spreads the first readings of a fleet that stops receiving digests
+	// at one time. silentPause is the pause between the next readings, randomly from
+	// half of it to three halves.
 	silentSpread = 15 * time.Second
 	silentPause  = 40 * time.Second
 	// readEvery is how often the table is read without a reason, so that forged digests
-	// cannot hide a change for ever: half of it at least, and three halves at most.
+	// cannot hide a change for ever. The interval is random, from half of it to three
+	// halves.
 	readEvery = time.Hour
 )
 
-// rereading decides when a follower reads the table again. It is not safe for concurrent use.
+// rereading decides when a Syncer reads the table again. It is not safe for concurrent
+// use.
 type rereading struct {
-	confirmed time.Time     // when the table was read, or a digest was the same; zero for never
-	heard     time.Time     // when the latest digest came, or the follower began
-	every     time.Duration // between digests, 0 before the first
+	confirmed time.Time     // when the table was read or a digest was equal; zero for never
+	heard     time.Time     // when the latest digest arrived, or the Syncer was created
+	every     time.Duration // the interval of digests, 0 before the first
 	silent    bool
 	missed    bool // messages were missed
 	differing int  // digests in a row that differed
-	futile    int  // readings in a row that changed nothing, and digests differed again
+	futile    int  // readings in a row that changed nothing and were followed by differing digests
 	errors    int  // readings in a row that failed
-	vain      bool // the latest reading changed nothing, and no digest was the same since
+	vain      bool // the latest reading changed nothing, and no digest was equal since
 	notBefore time.Time
-	hourly    time.Time // when the table is read without a reason
-	reverted  time.Time // when the table took back what messages named
+	hourly    time.Time // when the table is read without another reason
+	reverted  time.Time // when the table reverted items that messages named
 }
 
 func newRereading(now time.Time) rereading { return rereading{heard: now} }
 
-// recordDigest notes a digest, whether it is that of the catalog, the interval that it named, and
-// whether items are still arriving. It reports whether a reading of the table was futile.
+// recordDigest records a digest: whether it equals that of the catalog, the interval
+// that it named, and whether items are still arriving. It reports whether a reading of
+// the table was futile, for the first one in a row.
 func (r *rereading) recordDigest(now time.Time, same bool, every time.Duration, arriving bool) (futile bool) {
 	r.heard, r.every, r.silent = now, every, false
 	switch {
@@ -73,7 +76,7 @@ func (r *rereading) recordDigest(now time.Time, same bool, every time.Duration, 
 	return false
 }
 
-// silence returns how long a follower waits for a digest before it is silent.
+// silence returns how long to wait for a digest before a silence begins.
 func (r *rereading) silence() time.Duration {
 	if r.every <= 0 {
 		return silentMost
@@ -81,7 +84,8 @@ func (r *rereading) silence() time.Duration {
 	return min(max(missedDigests*min(r.every, silentMost), silentLeast), silentMost)
 }
 
-// recordSilence notes that no digest has come for too long, and reports whether that is new.
+// recordSilence records that no digest has arrived for too long, and reports whether a
+// silence begins.
 func (r *rereading) recordSilence(now time.Time) bool {
 	if r.silent || now.Sub(r.heard) < r.silence() {
 		return false
@@ -91,8 +95,8 @@ func (r *rereading) recordSilence(now time.Time) bool {
 	return true
 }
 
-// due reports whether the table is to be read now. Missing is when it is because of missing
-// items, zero for never.
+// due reports whether to read the table now. Missing is when to read it because of
+// missing items, zero for never.
 func (r *rereading) due(now, missing time.Time) bool {
 	if now.Before(r.notBefore) {
 		return false
@@ -101,21 +105,24 @@ func (r *rereading) due(now, missing time.Time) bool {
 		!missing.IsZero() && !now.Before(missing) || !now.Before(r.hourly)
 }
 
-// distrustTime is how long after the table took back what messages named they are not trusted.
+// distrustTime is how long messages are distrusted after the table reverted items that
+// messages named.
 const distrustTime = 2 * time.Minute
 
-// distrust notes that the table took back what messages named.
+// distrust records that the table reverted items that messages named.
 func (r *rereading) distrust(now time.Time) { r.reverted = now }
 
-// distrusts reports whether messages are not trusted.
+// distrusts reports whether messages are distrusted.
 func (r *rereading) distrusts(now time.Time) bool {
 	return !r.reverted.IsZero() && now.Sub(r.reverted) < distrustTime
 }
 
-// begin notes that a reading of the table begins: what is missed from now on is not in it.
+// begin records that a reading of the table begins: it does not include changes missed
+// from now on.
 func (r *rereading) begin() { r.missed = false }
 
-// succeed notes that the table was read, and whether that changed anything.
+// succeed records a successful reading of the table, and whether it changed the
+// catalog.
 func (r *rereading) succeed(now time.Time, changed bool) {
 	pause := readPause
 	if r.silent {
@@ -125,7 +132,8 @@ func (r *rereading) succeed(now time.Time, changed bool) {
 	r.notBefore, r.hourly = now.Add(jitter(pause)), now.Add(jitter(readEvery))
 }
 
-// fail notes that the table could not be read, or is empty: then it is read seldom.
+// fail records that the table could not be read, or is empty: an empty table is read
+// less often.
 func (r *rereading) fail(now time.Time, empty bool) {
 	pause := min(pauseLeast<<min(r.errors, 10), pauseMost)
 	if empty {

@@ -8,14 +8,14 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// every has a digest name the interval of a control plane.
+// every sets the interval of a digest.
 func every(m table.Message, seconds int64) table.Message {
 	m.Every = seconds
 	return m
 }
 
-// TestSilence: when digests stop, a proxy says so, reads the table by itself as long as the
-// silence lasts, and uses what was written meanwhile within two minutes.
+// TestSilence: when digests stop, a proxy reports it and reads the table by itself as
+// long as the silence lasts. It uses changes within two minutes.
 func TestSilence(t *testing.T) {
 	for _, seconds := range []int64{0, 1, 10, 30, 1 << 40} {
 		synctest.Test(t, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestSilence(t *testing.T) {
 			following(t, f, func() {
 				for range 3 {
 					time.Sleep(10 * time.Second)
-					updates.tell(every(source.digest(), seconds))
+					updates.send(every(source.digest(), seconds))
 				}
 				if st := f.Status(); st.Error != "" || source.scanned() != 1 {
 					t.Errorf("with a digest every %d s: %+v, %d scans", seconds, st, source.scanned())
@@ -40,7 +40,7 @@ func TestSilence(t *testing.T) {
 				if n := source.scanned(); n > 1+10*3 {
 					t.Errorf("%d scans in ten minutes", n)
 				}
-				updates.tell(source.digest())
+				updates.send(source.digest())
 				if st := f.Status(); st.Error != "" {
 					t.Errorf("after a digest: %+v", st)
 				}
@@ -49,8 +49,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestLostWhileItemsCome: a digest that differs is no evidence while items are on their way,
-// but after a minute of that it is.
+// TestLostWhileItemsCome: a digest that differs is no evidence while items are
+// arriving, but after a minute of that it is.
 func TestLostWhileItemsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, updates, c, f := started(t, nil)
@@ -60,10 +60,10 @@ func TestLostWhileItemsCome(t *testing.T) {
 			for v := range int64(100) {
 				moving := item("TENANT#moving", v+1, `{"plan": "pro"}`)
 				source.put(moving)
-				updates.tell(of(moving))
+				updates.send(of(moving))
 				time.Sleep(time.Second)
 				if v%10 == 0 {
-					updates.tell(every(source.digest(), 10))
+					updates.send(every(source.digest(), 10))
 				}
 				if n := source.scanned(); v < 50 && n > 1 {
 					t.Fatalf("%d scans after %d s", n, v)
@@ -77,9 +77,9 @@ func TestLostWhileItemsCome(t *testing.T) {
 	})
 }
 
-// TestForgedDigests: digests that never agree have the table read less and less often, but a
-// message that is lost meanwhile is made up for within two minutes; and digests that always
-// agree hide nothing for longer than an hour or two.
+// TestForgedDigests: digests that never agree cause fewer and fewer readings of the
+// table, but a message that is lost meanwhile is recovered within two minutes. Digests
+// that always agree hide no change for longer than an hour or two.
 func TestForgedDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, updates, c, f := started(t, nil)
@@ -87,7 +87,7 @@ func TestForgedDigests(t *testing.T) {
 			forged := table.Digest{Count: 7, Sum: 7}
 			for i := range 360 {
 				time.Sleep(10 * time.Second)
-				updates.tell(table.Message{Digest: &forged, Every: 10})
+				updates.send(table.Message{Digest: &forged, Every: 10})
 				if i == 300 {
 					source.put(acme)
 				}
@@ -96,30 +96,30 @@ func TestForgedDigests(t *testing.T) {
 				t.Errorf("%d scans in an hour of forged digests", n)
 			}
 			wantPlan(t, c, "acme", "pro")
-			updates.tell(source.digest())
+			updates.send(source.digest())
 			source.put(item("TENANT#acme", 2, `{"plan": "free"}`))
 			for range 12 * 60 {
 				time.Sleep(10 * time.Second)
 				same := c.Digest()
-				updates.tell(table.Message{Digest: &same, Every: 10})
+				updates.send(table.Message{Digest: &same, Every: 10})
 			}
 			wantPlan(t, c, "acme", "free")
 		})
 	})
 }
 
-// TestMissingIsReadAgain: an item that is gone from the table is gone from a proxy soon, with
-// digests that agree in the end, and without a reading after that.
+// TestMissingIsReadAgain: an item that disappears from the table soon disappears from a
+// proxy, with digests that agree in the end, and without a reading after that.
 func TestMissingIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, updates, c, f := started(t, nil)
 		source.put(acme)
 		following(t, f, func() {
-			updates.tell(of(acme), source.digest())
+			updates.send(of(acme), source.digest())
 			source.remove(acme.Key)
 			for range 7 {
 				time.Sleep(10 * time.Second)
-				updates.tell(every(source.digest(), 10))
+				updates.send(every(source.digest(), 10))
 			}
 			wantPlan(t, c, "acme", "free")
 			n := source.scanned()
@@ -128,7 +128,7 @@ func TestMissingIsReadAgain(t *testing.T) {
 			}
 			for range 100 {
 				time.Sleep(10 * time.Second)
-				updates.tell(every(source.digest(), 10))
+				updates.send(every(source.digest(), 10))
 			}
 			if source.scanned() != n {
 				t.Errorf("%d more scans", source.scanned()-n)

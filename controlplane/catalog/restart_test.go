@@ -12,8 +12,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TestLastGoodAtRestart: somebody spoils a tenant by hand and leaves its version, or an older
-// one. The proxy that runs keeps the last good version, and one that starts has it in its snapshot.
+// TestLastGoodAtRestart: a tenant is corrupted by hand, without a new version or with
+// an older one. The running proxy keeps the last good version, and a new one has it in
+// its snapshot.
 func TestLastGoodAtRestart(t *testing.T) {
 	unsigned := item("TENANT#acme", 5, `{"plan":"pro"}`)
 	unsigned.Actor = ""
@@ -73,7 +74,7 @@ func TestReadOnlySnapshot(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		_ = f.Run(ctx)
-		if n := strings.Count(log.String(), "could not be kept"); n > 60 {
+		if n := strings.Count(log.String(), "failed to write limits snapshot"); n > 60 {
 			t.Errorf("%d lines in an hour", n)
 		}
 	})

@@ -16,22 +16,22 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// A snapshot is a text file that people can read: a line with its format and the name of the
-// table, an item of JSON on each line, and at the end the SHA-256 of all that. It holds no
-// secrets.
+// A snapshot is a text file that people can read: a line with its format and the name
+// of the table, one item as JSON on each line, and at the end the SHA-256 of all lines
+// before. It holds no secrets.
 const (
 	snapshotHead = "limitgate limits, snapshot 2 of "
 	snapshotEnd  = "sha256 "
 )
 
 var (
-	// ErrDamaged is returned for a snapshot that was not written whole.
+	// ErrDamaged is returned for a snapshot that was not written completely.
 	ErrDamaged = errors.New("the snapshot is damaged")
 	// ErrOtherTable is returned for a snapshot of another table.
 	ErrOtherTable = errors.New("the snapshot is of another table")
 )
 
-// WriteSnapshot writes the items of the table with a name to a file, all or nothing.
+// WriteSnapshot writes the items of the named table to a file, atomically.
 func WriteSnapshot(path, name string, items []table.Item) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%q\n", snapshotHead, name)
@@ -47,7 +47,7 @@ func WriteSnapshot(path, name string, items []table.Item) error {
 	if err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone already when all went well
+	defer func() { _ = os.Remove(file.Name()) }() // after the rename it is gone
 	_, err = file.Write(b.Bytes())
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
@@ -59,8 +59,8 @@ func WriteSnapshot(path, name string, items []table.Item) error {
 	return nil
 }
 
-// ReadSnapshot reads a file of WriteSnapshot, which must be of the table with a name. Of a damaged
-// one it returns nothing.
+// ReadSnapshot reads a file of WriteSnapshot, which must be of the named table. It
+// returns no items of a damaged file.
 func ReadSnapshot(path, name string) (items []table.Item, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func checksum(body []byte) string {
 	return snapshotEnd + hex.EncodeToString(sum[:])
 }
 
-// cutLastLine cuts the last line off, which must be whole.
+// cutLastLine cuts off the last line, which must be complete.
 func cutLastLine(content []byte) (rest []byte, last string, ok bool) {
 	trimmed, whole := bytes.CutSuffix(content, []byte("\n"))
 	i := bytes.LastIndexByte(trimmed, '\n')

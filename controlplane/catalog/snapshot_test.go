@@ -25,7 +25,8 @@ func written(tb testing.TB, items ...table.Item) (path string, content []byte) {
 	return path, content
 }
 
-// TestSnapshot: what was written is read, tombstones and odd bodies included.
+// TestSnapshot: a written snapshot is read back, tombstones and unusual bodies
+// included.
 func TestSnapshot(t *testing.T) {
 	want := []table.Item{
 		shared, free, acme, item("TENANT#gone", 7, ""), item("TENANT#ü \u2028 <&>\n", 1, `{"plan": "free"}`),
@@ -61,8 +62,8 @@ func TestSnapshotIsText(t *testing.T) {
 	}
 }
 
-// TestSnapshotDamaged: a file that ends early, has more behind its end or has another byte
-// anywhere is refused as damaged.
+// TestSnapshotDamaged: a file that is truncated, has more after its end or has another
+// byte anywhere is rejected as damaged.
 func TestSnapshotDamaged(t *testing.T) {
 	path, content := written(t, shared, free, acme)
 	refused := func(damaged []byte, what string) {
@@ -87,7 +88,7 @@ func TestSnapshotDamaged(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnotherRelease is of a whole file that this release cannot read.
+// TestSnapshotOfAnotherRelease: an undamaged file that this release cannot read.
 func TestSnapshotOfAnotherRelease(t *testing.T) {
 	path, content := written(t, shared)
 	for name, body := range map[string]string{
@@ -110,7 +111,7 @@ func TestSnapshotOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// TestSnapshotNotWritten: a write that fails leaves what was there, and nothing else.
+// TestSnapshotNotWritten: a write that fails leaves the old file, and no other.
 func TestSnapshotNotWritten(t *testing.T) {
 	path, content := written(t, shared, free)
 	if err := WriteSnapshot(path, "table", []table.Item{shared, {Key: "TENANT#a", Body: json.RawMessage("no JSON")}}); err == nil {
@@ -134,7 +135,8 @@ func TestSnapshotNotWritten(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnotherTable: the limits of another table are refused, with both names.
+// TestSnapshotOfAnotherTable: the limits of another table are rejected, with both
+// names.
 func TestSnapshotOfAnotherTable(t *testing.T) {
 	path, _ := written(t, shared, free)
 	if items, err := ReadSnapshot(path, "dynamodb://staging"); !errors.Is(err, ErrOtherTable) || items != nil ||

@@ -18,32 +18,35 @@ type Scanner interface {
 	Scan(ctx context.Context) ([]table.Item, error)
 }
 
-// Updates tell of items that have changed.
+// Updates delivers messages about items that have changed.
 type Updates interface {
-	// Receive waits for messages, and returns how many others it could not read.
+	// Receive waits for messages. Bad is the number of messages that it could not
+	// parse.
 	Receive(ctx context.Context) (messages []table.Message, bad int, err error)
 }
 
 // Renewer is implemented by Updates that can be set up anew.
 type Renewer interface {
-	// Renew has the next Receive set up what delivers messages, a queue and its subscription.
+	// Renew makes the next Receive create the queue and its subscription anew.
 	Renew(ctx context.Context)
 }
 
 const (
-	// pauseLeast is the pause after an error, and pauseMost bounds it after many in a row.
+	// pauseLeast is the pause after an error, and pauseMost bounds the pause after many
+	// in a row.
 	pauseLeast = 100 * time.Millisecond
 	pauseMost  = 5 * time.Second
-	// snapshotEvery is how often a changed catalog is written to disk at the most.
+	// snapshotEvery is the least time between two snapshots of a changed catalog.
 	snapshotEvery = 5 * time.Second
-	// renewEvery is how often updates are set up anew while no digest comes.
+	// renewEvery is how often updates are set up anew while no digest arrives.
 	renewEvery = 5 * time.Minute
-	// saveComplaint is the least time between two log lines about a snapshot that cannot be
-	// written.
+	// saveComplaint is the least time between two log lines about a snapshot that
+	// cannot be written.
 	saveComplaint = 10 * time.Minute
-	// failureEvery is the least time between two log lines about failures of AWS that go on.
+	// failureEvery is the least time between two log lines about continuing failures of
+	// AWS.
 	failureEvery = time.Minute
-	// lookEvery is how often a follower looks whether the table is to be read.
+	// lookEvery is how often a Syncer checks whether to read the table.
 	lookEvery = time.Second
 )
 
@@ -54,28 +57,28 @@ type Syncer struct {
 	updates  Updates
 	snapshot string // the path, or ""
 	log      *slog.Logger
-	delay    func(time.Duration) // is called with the age of new items
+	delay    func(time.Duration) // called with the age of new items
 	wake     chan struct{}       // of size 1: the table may be due
 
-	scanning sync.Mutex // guards begun and result; while it is held the table is read
-	begun    time.Time  // when the latest reading of it began
-	result   error      // of that
+	scanning sync.Mutex // guards begun and result; held while the table is read
+	begun    time.Time  // when the latest reading began
+	result   error      // of the latest reading
 
-	complained time.Time // about the snapshot; Start uses it, and then keepSaving, and then Run
+	complained time.Time // when a failure to write the snapshot was logged; used by Start, then keepSaving, then Run
 
 	mu      sync.Mutex // guards the fields below
 	reread  rereading
-	fresh   time.Time // when the latest new item came
-	failed  error     // of the last exchange with AWS
-	logged  time.Time // when such a failure was logged
-	bad     int64     // messages that could not be read
+	fresh   time.Time // when the latest new item arrived
+	failed  error     // the error of the last exchange with AWS
+	logged  time.Time // when such an error was logged
+	bad     int64     // messages that could not be parsed
 	repairs int64     // readings of the table after the start
 	renewed time.Time // when updates were set up anew
-	kept    time.Time // when the snapshot was written that is used
-	saved   string    // the version that the snapshot has
+	kept    time.Time // when the snapshot in use was written
+	saved   string    // the version in the snapshot
 }
 
-// NewSyncer returns a follower, whose snapshot path may be empty. Delay, unless nil, is
+// NewSyncer returns a Syncer, whose snapshot path may be empty. Delay, unless nil, is
 // called with the age of every new item that came into use.
 func NewSyncer(c *Catalog, t Scanner, u Updates, snapshot string, delay func(time.Duration)) *Syncer {
 	if delay == nil {
@@ -87,8 +90,8 @@ func NewSyncer(c *Catalog, t Scanner, u Updates, snapshot string, delay func(tim
 	}
 }
 
-// Start loads the catalog: from the table or, where that does not answer, from the
-// snapshot. It fails when neither has limits.
+// Start loads the catalog from the table or, if that fails, from the snapshot. It fails
+// when neither has limits.
 func (f *Syncer) Start(ctx context.Context) error {
 	items, err := f.table.Scan(ctx)
 	if err == nil {
@@ -114,7 +117,7 @@ func (f *Syncer) Start(ctx context.Context) error {
 	if info, err := os.Stat(f.snapshot); err == nil {
 		f.kept = info.ModTime()
 	}
-	f.log.Warn("the limits could not be read, so those of the snapshot are used", "error", err, "snapshot", f.snapshot, "written", f.kept)
+	f.log.Warn("failed to read limits, using snapshot", "error", err, "snapshot", f.snapshot, "written", f.kept)
 	return nil
 }
 
@@ -124,18 +127,18 @@ func (f *Syncer) warnOfAnother() {
 		return
 	}
 	if _, err := ReadSnapshot(f.snapshot, f.catalog.opts.Name); errors.Is(err, ErrOtherTable) {
-		f.log.Warn("a snapshot of another table is replaced: does another proxy use the same file?", "error", err)
+		f.log.Warn("replacing snapshot of another table: does another proxy use the same file?", "error", err)
 	}
 }
 
-// recall uses what the snapshot has of items that cannot be used as they are now.
+// recall uses the snapshot's versions of items whose present versions cannot be used.
 func (f *Syncer) recall() {
 	if f.snapshot == "" || f.catalog.Status().Error == "" {
 		return
 	}
 	items, err := ReadSnapshot(f.snapshot, f.catalog.opts.Name)
 	if err != nil {
-		f.log.Warn("the last good versions of some limits are not known", "error", err)
+		f.log.Warn("failed to read last good versions of rejected items", "error", err)
 		return
 	}
 	f.catalog.Recall(items)
@@ -146,11 +149,11 @@ func (f *Syncer) Run(ctx context.Context) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // also when this panics, or Wait would not return
+	defer stop() // also after a panic: otherwise Wait would not return
 	others.Go(func() { f.keepSaving(ctx) })
 	others.Go(func() { f.keepReading(ctx) })
 	f.receive(ctx)
-	others.Wait() // keepSaving may write older limits
+	others.Wait() // keepSaving may still write older limits
 	f.save()
 	return nil
 }
@@ -180,7 +183,8 @@ func (f *Syncer) receive(ctx context.Context) {
 	}
 }
 
-// renew has updates set up anew if no digest comes: the subscription may have been deleted.
+// renew sets updates up anew while no digest arrives: the subscription may have been
+// deleted.
 func (f *Syncer) renew(ctx context.Context) {
 	updates, ok := f.updates.(Renewer)
 	if !ok {
@@ -215,22 +219,23 @@ func (f *Syncer) keepReading(ctx context.Context) {
 	}
 }
 
-// due reports whether the table is to be read now, and logs the beginning of a silence.
+// due reports whether to read the table now, and logs the beginning of a silence.
 func (f *Syncer) due() bool {
 	now, missing := f.catalog.opts.Now(), f.catalog.RereadAt()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	begins := f.reread.recordSilence(now)
 	if begins {
-		f.log.Error("no digest of the limits comes, and the table is read instead", "since", f.reread.heard)
+		f.log.Error("no digest received, reading the table instead", "since", f.reread.heard)
 	}
 	return f.reread.due(now, missing)
 }
 
-// jitter keeps proxies from asking all at once.
+// jitter returns a random pause from half of it to three halves, so that proxies do not
+// read the table at the same time.
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
-// ingest takes received messages.
+// ingest processes received messages.
 func (f *Syncer) ingest(messages []table.Message, bad int) {
 	var items []table.Item
 	var digest *table.Message
@@ -261,16 +266,16 @@ func (f *Syncer) ingest(messages []table.Message, bad int) {
 	}
 	if digest != nil {
 		if f.reread.silent {
-			f.log.Info("digests of the limits come again")
+			f.log.Info("receiving digests again")
 		}
 		if f.reread.recordDigest(now, same, time.Duration(digest.Every)*time.Second, now.Sub(f.fresh) < settleTime) {
-			f.log.Error("the digest still differs from the table that was read: another table's digests come, or forged ones", "next read", f.reread.notBefore)
+			f.log.Error("digest differs from the table just read: received digests of another table, or forged ones", "next_read", f.reread.notBefore)
 		}
 	}
 	f.wakeUp()
 }
 
-// wakeUp has keepReading look. It never blocks.
+// wakeUp makes keepReading check whether the table is due. It never blocks.
 func (f *Syncer) wakeUp() {
 	select {
 	case f.wake <- struct{}{}:
@@ -278,7 +283,8 @@ func (f *Syncer) wakeUp() {
 	}
 }
 
-// age passes on the age of new items that are in use, 0 where the clock of the writer is ahead.
+// age reports the age of new items that are in use, 0 if the clock of the writer is
+// ahead.
 func (f *Syncer) age(fresh []table.Item) {
 	for i := range fresh {
 		if f.catalog.uses(&fresh[i]) {
@@ -287,14 +293,14 @@ func (f *Syncer) age(fresh []table.Item) {
 	}
 }
 
-// Refresh reads the whole table. Any number of goroutines may call it: of those that wait for
-// each other one reads for all.
+// Refresh reads the whole table. Any number of goroutines may call it: one reading
+// serves all callers that waited for it.
 func (f *Syncer) Refresh(ctx context.Context) error {
 	asked := f.catalog.opts.Now()
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	if f.begun.After(asked) {
-		return f.result // of one that began after this was asked for
+		return f.result // the reading began after this call
 	}
 	f.begun = f.catalog.opts.Now()
 	f.mu.Lock()
@@ -336,20 +342,21 @@ func (f *Syncer) readAll(ctx context.Context) (changed bool, err error) {
 	return len(fresh)+removed > 0, err
 }
 
-// missedItems notes the items that a reading of the table brought.
+// missedItems logs the items that were new in a reading of the table, and reports their
+// age.
 func (f *Syncer) missedItems(fresh []table.Item) {
 	if len(fresh) == 0 {
 		return
 	}
-	f.log.Warn("items of the table differ from the limits in use, and are used", "items", len(fresh))
+	f.log.Warn("applying items of the table that differ from the limits in use", "items", len(fresh))
 	confirmed := f.Status().Confirmed
 	if confirmed.IsZero() {
-		return // this process was not there
+		return // the items are older than this process
 	}
-	f.age(slices.DeleteFunc(fresh, func(it table.Item) bool { return it.At.Before(confirmed) })) // those were put back
+	f.age(slices.DeleteFunc(fresh, func(it table.Item) bool { return it.At.Before(confirmed) })) // the other items were restored
 }
 
-// confirm notes that the table was read, and whether that changed the catalog.
+// confirm records that the table was read, and whether that changed the catalog.
 func (f *Syncer) confirm(changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -370,17 +377,17 @@ func (f *Syncer) fail(err error) {
 	f.failed = err
 }
 
-// logFailure logs a failure, unless one was logged a moment ago or ctx is the reason.
+// logFailure logs a failure, at most once in failureEvery, and not if ctx has ended.
 func (f *Syncer) logFailure(ctx context.Context, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now := f.catalog.opts.Now(); ctx.Err() == nil && now.Sub(f.logged) >= failureEvery {
 		f.logged = now
-		f.log.Error("the limits may be stale: the table is not followed, and will be", "error", err)
+		f.log.Error("failed to sync limits with the table, they may be stale, retrying", "error", err)
 	}
 }
 
-// keepSaving writes a snapshot now and then, while there is something new.
+// keepSaving writes a snapshot every snapshotEvery if the catalog has changed.
 func (f *Syncer) keepSaving(ctx context.Context) {
 	tick := time.NewTicker(snapshotEvery)
 	defer tick.Stop()
@@ -404,7 +411,7 @@ func (f *Syncer) save() {
 	if err := WriteSnapshot(f.snapshot, f.catalog.opts.Name, f.catalog.Items()); err != nil {
 		if now := f.catalog.opts.Now(); now.Sub(f.complained) >= saveComplaint {
 			f.complained = now
-			f.log.Error("the limits could not be kept for the next start", "error", err)
+			f.log.Error("failed to write limits snapshot", "error", err)
 		}
 		return
 	}
@@ -413,23 +420,23 @@ func (f *Syncer) save() {
 	f.saved, f.complained = saved, time.Time{}
 }
 
-// lastSaved returns the version of the catalog when it was saved.
+// lastSaved returns the version of the catalog when it was last saved.
 func (f *Syncer) lastSaved() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.saved
 }
 
-// SyncStatus describes a follower.
+// SyncStatus is the status of a Syncer.
 type SyncStatus struct {
-	Confirmed time.Time // when the catalog was known to be the table's state, zero for never
-	Kept      time.Time // when the snapshot was written that is used instead
+	Confirmed time.Time // when the catalog last equalled the table, zero for never
+	Kept      time.Time // when the snapshot was written that is in use
 	Error     string    // of the last exchange, or why the catalog may be stale, or ""
-	Bad       int64     // messages that could not be read
+	Bad       int64     // messages that could not be parsed
 	Repairs   int64     // readings of the table after the start
 }
 
-// Status describes the follower. Any number of goroutines may call it.
+// Status returns the present status. Any number of goroutines may call it.
 func (f *Syncer) Status() SyncStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -438,7 +445,7 @@ func (f *Syncer) Status() SyncStatus {
 	case f.failed != nil:
 		st.Error = f.failed.Error()
 	case f.reread.distrusts(f.catalog.opts.Now()):
-		st.Error = "messages name limits that the table does not have, and the table takes them back: is this proxy's queue written to by others?"
+		st.Error = "reverted limits that messages named and the table does not have: do others write to this proxy's queue?"
 	case f.reread.silent:
 		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read about every 40 s instead"
 	}

@@ -28,7 +28,8 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// TestFailuresAreLogged: while AWS refuses a follower it logs why, at once and then once a minute.
+// TestFailuresAreLogged: while AWS rejects the requests of a Syncer, it logs why, at
+// once and then once a minute.
 func TestFailuresAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb, updates, _, f := started(t, nil)
@@ -45,7 +46,7 @@ func TestFailuresAreLogged(t *testing.T) {
 				}
 			}
 		})
-		if n := strings.Count(text.String(), "the table is not followed"); n < 5 || n > 11 || !strings.Contains(text.String(), "AccessDenied") {
+		if n := strings.Count(text.String(), "failed to sync limits with the table"); n < 5 || n > 11 || !strings.Contains(text.String(), "AccessDenied") {
 			t.Errorf("%d lines in ten minutes:\n%s", n, text.String())
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestRunPanics: a panic ends the follower, instead of leaving a proxy that looks well and
-// learns of nothing any more.
+// TestRunPanics: a panic ends the Syncer, instead of leaving a proxy that looks healthy
+// and receives no more updates.
 func TestRunPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalog()
@@ -25,7 +25,7 @@ func TestRunPanics(t *testing.T) {
 			defer func() { ended <- recover() }()
 			_ = f.Run(t.Context())
 		}()
-		updates.tell(of(acme))
+		updates.send(of(acme))
 		select {
 		case what := <-ended:
 			if what != "a mistake" {

@@ -18,7 +18,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// fakeTable is a table that can be read, unless err says why not.
+// fakeTable is a table whose readings fail with err, unless it is nil.
 type fakeTable struct {
 	mu    sync.Mutex
 	items map[string]table.Item
@@ -71,7 +71,7 @@ func (f *fakeTable) scanned() int {
 	return f.scans
 }
 
-// digest is of what the table holds, as a message.
+// digest returns the digest of the table, as a message.
 func (f *fakeTable) digest() table.Message {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,14 +82,14 @@ func (f *fakeTable) digest() table.Message {
 	return table.Message{Digest: &d}
 }
 
-// received is what one Receive returns.
+// received is the result of one Receive.
 type received struct {
 	messages []table.Message
 	bad      int
 	err      error
 }
 
-// fakeUpdates tell what they are handed, one at a time.
+// fakeUpdates delivers one result at a time.
 type fakeUpdates chan received
 
 func (f fakeUpdates) Receive(ctx context.Context) ([]table.Message, int, error) {
@@ -103,14 +103,14 @@ func (f fakeUpdates) Receive(ctx context.Context) ([]table.Message, int, error) 
 	}
 }
 
-func (f fakeUpdates) tell(messages ...table.Message) {
+func (f fakeUpdates) send(messages ...table.Message) {
 	f <- received{messages: messages}
 	synctest.Wait()
 }
 
 func of(it table.Item) table.Message { return table.Message{Item: &it} }
 
-// following runs a follower in a bubble of its own time.
+// following runs a Syncer in a synctest bubble.
 func following(t *testing.T, f *Syncer, test func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -126,7 +126,7 @@ func following(t *testing.T, f *Syncer, test func()) {
 
 var errDown = errors.New("the table is down")
 
-// started returns a follower without a snapshot that has read a table, and all that it has.
+// started returns a Syncer without a snapshot that has read a table, and its parts.
 func started(t *testing.T, delay func(time.Duration)) (*fakeTable, fakeUpdates, *Catalog, *Syncer) {
 	t.Helper()
 	source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
@@ -137,7 +137,7 @@ func started(t *testing.T, delay func(time.Duration)) (*fakeTable, fakeUpdates, 
 	return source, updates, c, f
 }
 
-// TestStartFromTable: what the table holds is used, and kept for the next start.
+// TestStartFromTable: the items of the table are used, and saved for the next start.
 func TestStartFromTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	c := newCatalog()
@@ -154,8 +154,8 @@ func TestStartFromTable(t *testing.T) {
 	}
 }
 
-// TestStartFromSnapshot: while the table does not answer, or has what cannot be used, the
-// limits are those that were kept.
+// TestStartFromSnapshot: if the table cannot be read, or has no usable limits, the
+// limits are those of the snapshot.
 func TestStartFromSnapshot(t *testing.T) {
 	broken := newTable(item("SHARED", 9, `{"version": 9}`), item("PLAN#free", 9, "7"), acme)
 	down := newTable()
@@ -178,8 +178,8 @@ func TestStartFromSnapshot(t *testing.T) {
 	}
 }
 
-// TestStartBesideBadItem: a tenant whose newest version cannot be used keeps the one that
-// was kept, at this start and the next.
+// TestStartBesideBadItem: a tenant whose newest version cannot be used has the one in
+// the snapshot, at this start and the next.
 func TestStartBesideBadItem(t *testing.T) {
 	path, _ := written(t, shared, free, pro, acme, item("TENANT#gone", 1, `{"plan": "pro"}`))
 	for range 2 {
@@ -197,7 +197,7 @@ func TestStartBesideBadItem(t *testing.T) {
 	}
 }
 
-// TestStartFromNothing: without limits there is no start, and both reasons are told.
+// TestStartFromNothing: without limits the start fails, and the error has both reasons.
 func TestStartFromNothing(t *testing.T) {
 	down := newTable()
 	down.fail(errDown)
@@ -217,8 +217,8 @@ func TestStartFromNothing(t *testing.T) {
 	}
 }
 
-// TestFollow: what is told is used.
-func TestFollow(t *testing.T) {
+// TestSync: items in messages are used.
+func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, updates, c := newTable(shared, free, pro), make(fakeUpdates), newCatalog()
 		var delays []time.Duration
@@ -229,11 +229,11 @@ func TestFollow(t *testing.T) {
 		following(t, f, func() {
 			it := acme
 			it.At = time.Now().Add(-300 * time.Millisecond)
-			updates.tell(of(it))
+			updates.send(of(it))
 			wantPlan(t, c, "acme", "pro")
-			updates.tell(of(it), of(it)) // again
+			updates.send(of(it), of(it)) // again
 			old := item("PLAN#pro", 1, `[]`)
-			updates.tell(of(old))
+			updates.send(of(old))
 			updates <- received{bad: 3}
 		})
 		if !slices.Equal(delays, []time.Duration{300 * time.Millisecond}) {
@@ -245,28 +245,28 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestRepair: what was missed is read again when two digests in a row differ, and not for
-// one, because that may have overtaken what it counts.
+// TestRepair: the table is read again when two digests in a row differ, and not for
+// one, which may have overtaken an item that it counts.
 func TestRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := 0
 		source, updates, c, f := started(t, func(time.Duration) { late++ })
 		following(t, f, func() {
 			source.put(acme)
-			updates.tell(source.digest())
+			updates.send(source.digest())
 			if source.scanned() != 1 {
 				t.Error("read again after one digest")
 			}
-			updates.tell(of(acme), source.digest()) // it was on its way
+			updates.send(of(acme), source.digest()) // it was on its way
 			first := f.Status().Confirmed
 			lost := item("TENANT#lost", 1, `{"plan": "pro"}`)
 			source.put(lost)
 			time.Sleep(10 * time.Second)
-			updates.tell(source.digest())
+			updates.send(source.digest())
 			if source.scanned() != 1 {
 				t.Error("the digest that was the same is forgotten")
 			}
-			updates.tell(source.digest())
+			updates.send(source.digest())
 			wantPlan(t, c, "lost", "pro")
 			if late != 2 {
 				t.Errorf("the age of %d items is told, of one that came and one that was missed", late)
@@ -274,18 +274,18 @@ func TestRepair(t *testing.T) {
 			if st := f.Status(); source.scanned() != 2 || st.Repairs != 1 || !st.Confirmed.After(first) {
 				t.Errorf("%d scans, %+v", source.scanned(), st)
 			}
-			updates.tell(source.digest())
+			updates.send(source.digest())
 			time.Sleep(2 * readPause)
 			source.put(item("TENANT#lost", 2, "")) // a deletion that is missed
-			updates.tell(source.digest())
-			updates.tell(source.digest())
+			updates.send(source.digest())
+			updates.send(source.digest())
 			wantPlan(t, c, "lost", "free")
 		})
 	})
 }
 
-// TestTableDownAtStart: what was kept is used until the table answers, which is asked for
-// it now and then, however many messages come.
+// TestTableDownAtStart: the snapshot is used until the table can be read. Reading is
+// retried now and then, however many messages arrive.
 func TestTableDownAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path, _ := written(t, shared, free, pro, acme)
@@ -297,7 +297,7 @@ func TestTableDownAtStart(t *testing.T) {
 		}
 		following(t, f, func() {
 			for v := range int64(3000) { // a minute of them
-				updates.tell(of(item("TENANT#b", v+1, `{"plan": "pro"}`)))
+				updates.send(of(item("TENANT#b", v+1, `{"plan": "pro"}`)))
 				time.Sleep(20 * time.Millisecond)
 			}
 			wantPlan(t, c, "b", "pro")
@@ -310,7 +310,7 @@ func TestTableDownAtStart(t *testing.T) {
 			source.fail(nil)
 			source.put(item("TENANT#b", 3000, `{"plan": "pro"}`))
 			time.Sleep(time.Minute)
-			updates.tell(table.Message{Digest: &table.Digest{}})
+			updates.send(table.Message{Digest: &table.Digest{}})
 			wantPlan(t, c, "acme", "free")
 			if st := f.Status(); st.Error != "" || st.Confirmed.IsZero() {
 				t.Errorf("%+v", st)
@@ -319,8 +319,8 @@ func TestTableDownAtStart(t *testing.T) {
 	})
 }
 
-// TestReceiveErrors: who tells is asked again after errors, less and less often, and what
-// it tells in between is used.
+// TestReceiveErrors: Receive is retried after errors, with growing pauses, and messages
+// in between are used.
 func TestReceiveErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, updates, c, f := started(t, nil)
@@ -337,11 +337,11 @@ func TestReceiveErrors(t *testing.T) {
 			if st := f.Status(); st.Error != "no answer" {
 				t.Errorf("%+v", st)
 			}
-			updates.tell(of(acme))
+			updates.send(of(acme))
 			wantPlan(t, c, "acme", "pro")
 			again := time.Now()
 			updates <- received{err: errors.New("no answer")}
-			updates.tell()
+			updates.send()
 			if waited := time.Since(again); waited > 200*time.Millisecond {
 				t.Errorf("waited %s after the first error", waited)
 			}
@@ -349,8 +349,8 @@ func TestReceiveErrors(t *testing.T) {
 	})
 }
 
-// TestKeepsSaving: what changed is kept for the next start, soon and at the end, also when
-// it could not be at first.
+// TestKeepsSaving: changes are saved for the next start, soon and at the end, also if
+// the first attempt failed.
 func TestKeepsSaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "late")
@@ -367,24 +367,26 @@ func TestKeepsSaving(t *testing.T) {
 			}
 		}
 		following(t, f, func() {
-			// Between two ticks, where the rest stays: at a tick either could come first.
+			// Between two ticks, where the rest stays: at a tick either could come
+			// first.
 			time.Sleep(5 * snapshotEvery / 2)
 			if err := os.Mkdir(folder, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * snapshotEvery)
 			kept(3)
-			updates.tell(of(acme))
+			updates.send(of(acme))
 			kept(3)
 			time.Sleep(2 * snapshotEvery)
 			kept(4)
-			updates.tell(of(item("TENANT#b", 1, `{"plan": "pro"}`)))
+			updates.send(of(item("TENANT#b", 1, `{"plan": "pro"}`)))
 		})
 		kept(5)
 	})
 }
 
-// TestRunEnds: nothing keeps running, and others may look and refresh all the while.
+// TestRunEnds: no goroutine remains, and Status and Refresh may be called all the
+// while.
 func TestRunEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	source, updates := newTable(shared, free, pro), make(fakeUpdates)

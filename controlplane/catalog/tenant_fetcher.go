@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// lookupPause is between two reads of tenants: what callers make up costs no more.
+	// lookupPause is the pause between two reads of tenants, so that made-up tenant
+	// names cannot cause more.
 	lookupPause = 100 * time.Millisecond
-	// lookupWaiting bounds the tenants that wait to be read: what comes beyond it is asked
-	// for again by its next request, when others are done with.
+	// lookupWaiting bounds the tenants that wait to be read. A tenant beyond it is
+	// requested again by its next request.
 	lookupWaiting = 64
-	// lookupKnown bounds the tenants that were looked for, and lookupTTL is how long they
-	// are not looked for again. At some 100 bytes each this is a megabyte.
+	// lookupKnown bounds the tenants that were looked up, and lookupTTL is how long
+	// they are not looked up again. At some 100 bytes each this is a megabyte.
 	lookupKnown = 10_000
 	lookupTTL   = time.Minute
 )
@@ -28,34 +29,35 @@ type Getter interface {
 	Get(ctx context.Context, key string) (it table.Item, ok bool, err error)
 }
 
-// TenantFetcher reads tenants that are not listed by themselves: one may have been written of which
-// nobody was told. Run does the work, and decisions never wait for it. Any number of
-// goroutines may call Want.
+// TenantFetcher reads tenants that have no item of their own in the catalog: the
+// message about a new tenant may have been lost. Run does the work, and decisions never
+// wait for it. Any number of goroutines may call Request.
 type TenantFetcher struct {
 	catalog *Catalog
 	table   Getter
 	log     *slog.Logger
-	known   *lru.Cache[string, time.Time] // until when a tenant is not looked for
+	known   *lru.Cache[string, time.Time] // the time until which a tenant is not looked up
 	wanted  chan string
-	sick    bool // the last one could not be read; Run's alone
+	sick    bool // the last read failed; used only by Run
 }
 
-// NewTenantFetcher returns the lookup of a catalog's tenants in a table.
+// NewTenantFetcher returns a fetcher of a catalog's tenants from a table.
 func NewTenantFetcher(c *Catalog, t Getter) *TenantFetcher {
 	known, err := lru.New[string, time.Time](lookupKnown)
 	if err != nil {
-		panic(err) // of a size that is none
+		panic(err) // only for an invalid size
 	}
 	return &TenantFetcher{catalog: c, table: t, log: c.opts.Log, known: known, wanted: make(chan string, lookupWaiting)}
 }
 
-// Request has a tenant that is not listed looked for, unless it was a moment ago.
+// Request queues a tenant that the catalog does not list to be read, unless it was read
+// within lookupTTL.
 func (l *TenantFetcher) Request(tenant string) {
 	now := l.catalog.opts.Now()
 	if until, ok := l.known.Peek(tenant); ok && now.Before(until) {
 		return
 	}
-	if len(l.wanted) == cap(l.wanted) { // before anything is allocated: who has no room asks with each request
+	if len(l.wanted) == cap(l.wanted) { // before allocating: while the queue is full, each request gets here
 		return
 	}
 	tenant = strings.Clone(tenant)
@@ -66,7 +68,7 @@ func (l *TenantFetcher) Request(tenant string) {
 	}
 }
 
-// Run looks for tenants until ctx ends.
+// Run reads requested tenants until ctx ends.
 func (l *TenantFetcher) Run(ctx context.Context) error {
 	for {
 		select {
@@ -82,17 +84,18 @@ func (l *TenantFetcher) Run(ctx context.Context) error {
 	}
 }
 
-// fetch reads a tenant. Where AWS does not answer it is looked for again when its time is up.
+// fetch reads a tenant. After an error the tenant is not read again before lookupTTL
+// has passed.
 func (l *TenantFetcher) fetch(ctx context.Context, tenant string) {
 	mark := l.catalog.Turn()
 	it, ok, err := l.table.Get(ctx, table.PrefixTenant+tenant)
 	if err != nil && !l.sick && ctx.Err() == nil {
-		l.log.Error("tenants that are not known cannot be looked for", "error", err)
+		l.log.Error("failed to look up unknown tenants", "error", err)
 	}
 	if l.sick = err != nil; err != nil || !ok {
 		return
 	}
 	if fresh := l.catalog.Confirm([]table.Item{it}, mark); len(fresh) > 0 {
-		l.log.Warn("a tenant was not known, and is read", "tenant", tenant, "version", it.Version)
+		l.log.Warn("read tenant missing in the catalog", "tenant", tenant, "version", it.Version)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// shelf is a table of which items are got one by one.
+// shelf is a table of which items are read one by one.
 type shelf struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	items map[string]table.Item
 	gets  int
 	fails bool
@@ -33,14 +33,14 @@ func (s *shelf) Get(_ context.Context, key string) (table.Item, bool, error) {
 	return it, ok, nil
 }
 
-// fail has later reads fail, or not.
+// fail makes later reads fail, or not.
 func (s *shelf) fail(fails bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = fails
 }
 
-// took returns how often it was asked since it was last asked for that.
+// took returns the number of reads since its last call.
 func (s *shelf) took() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,9 +49,9 @@ func (s *shelf) took() int {
 	return n
 }
 
-// TestLookup: a tenant that nobody has told of is read; one that is not there is not looked
-// for again for a minute; and however many are made up, ten a second are read.
-func TestLookup(t *testing.T) {
+// TestTenantFetcher: a tenant without a message is read. A tenant that does not exist
+// is not looked up again for a minute. However many are made up, ten a second are read.
+func TestTenantFetcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := loaded(t, shared, free, pro)
 		var log strings.Builder
@@ -107,9 +107,9 @@ func TestLookup(t *testing.T) {
 	})
 }
 
-// TestWantAllocatesNothing: while as many tenants wait as may, others cost their requests
-// nothing.
-func TestWantAllocatesNothing(t *testing.T) {
+// TestRequestAllocatesNothing: while the queue is full, requests for other tenants
+// allocate nothing.
+func TestRequestAllocatesNothing(t *testing.T) {
 	l := NewTenantFetcher(loaded(t, shared, free), &shelf{})
 	for i := range lookupWaiting {
 		l.Request(fmt.Sprint(i))

@@ -32,18 +32,19 @@ const (
 const (
 	// prefixCell begins the keys of registered cells.
 	prefixCell = "CELL#"
-	// beatLeast is how old a heartbeat has to be before a later one is written: of all
-	// proxies of a cell one writes.
+	// beatLeast is the age of a heartbeat from which a later one is written: only one
+	// of all proxies of a cell writes.
 	beatLeast = 5 * time.Second
-	// beatAhead is how far ahead one may be: a later one is from a clock that is wrong, and
-	// another proxy of the cell writes over it. It is not more than controlplane.CellAhead.
+	// beatAhead is how far ahead a heartbeat may be: a later one is from a wrong clock,
+	// and another proxy of the cell overwrites it. It is not more than
+	// controlplane.CellAhead.
 	beatAhead = time.Minute
 )
 
-// ErrNoCell is returned for a cell that never came.
+// ErrNoCell is returned for a cell that was never registered.
 var ErrNoCell = errors.New("there is no such cell")
 
-// Registry is a DynamoDB table of the cells that there are. Any number of goroutines may
+// Registry is a DynamoDB table of the registered cells. Any number of goroutines may
 // use it.
 type Registry struct {
 	client *dynamodb.Client
@@ -56,8 +57,8 @@ func NewRegistry(config aws.Config, name string) *Registry {
 	return &Registry{client: dynamodb.NewFromConfig(config), name: name}
 }
 
-// Beat says that a cell is there: one that never came is active from then on, with a weight. Where
-// the clock of AWS is known it is what counts.
+// Beat writes the heartbeat of a cell. A new cell is registered as active, with a
+// weight. The time is that of the clock of AWS, if known.
 func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.Time) error {
 	now = r.clock.toAWS(now)
 	out, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -73,14 +74,14 @@ func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.T
 		r.clock.note(out.ResultMetadata)
 	}
 	var refused *types.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &refused) { // else another proxy was first
+	if err != nil && !errors.As(err, &refused) { // otherwise another proxy was first
 		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(err))
 	}
 	return nil
 }
 
-// SetDraining says whether a cell is to get no traffic any more. Of one that never came it
-// returns ErrNoCell.
+// SetDraining sets whether a cell is draining, that is, to get no more traffic. It
+// returns ErrNoCell for a cell that was never registered.
 func (r *Registry) SetDraining(ctx context.Context, id string, draining bool) error {
 	state := stateActive
 	if draining {
@@ -89,7 +90,8 @@ func (r *Registry) SetDraining(ctx context.Context, id string, draining bool) er
 	return r.change(ctx, id, attrState, text(state))
 }
 
-// SetWeight gives a cell another weight. Of one that never came it returns ErrNoCell.
+// SetWeight sets the weight of a cell. It returns ErrNoCell for a cell that was never
+// registered.
 func (r *Registry) SetWeight(ctx context.Context, id string, weight int64) error {
 	return r.change(ctx, id, attrWeight, number(weight))
 }
@@ -112,7 +114,7 @@ func (r *Registry) change(ctx context.Context, id, attribute string, value types
 	return nil
 }
 
-// Forget removes a cell for good. It comes again with its next heartbeat.
+// Forget deletes a cell and its report. The next heartbeat registers it again.
 func (r *Registry) Forget(ctx context.Context, id string) error {
 	for _, key := range []string{prefixCell + id, prefixReport + id} {
 		_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: map[string]types.AttributeValue{attrKey: text(key)}})
@@ -123,7 +125,7 @@ func (r *Registry) Forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// Cells returns the cells that are registered, in the order of their ids, with their heartbeats by
+// Cells returns the registered cells, in the order of their ids, with heartbeats by
 // this machine's clock.
 func (r *Registry) Cells(ctx context.Context) (cells []table.RegisteredCell, err error) {
 	err = r.scan(ctx, prefixCell, func(name string, attributes map[string]types.AttributeValue) {
@@ -140,7 +142,8 @@ func (r *Registry) Cells(ctx context.Context) (cells []table.RegisteredCell, err
 	return cells, err
 }
 
-// scan calls found for each item whose key begins with prefix, with the rest of it.
+// scan calls found for each item whose key begins with prefix, with the rest of its
+// key.
 func (r *Registry) scan(ctx context.Context, prefix string, found func(name string, attributes map[string]types.AttributeValue)) error {
 	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{TableName: &r.name, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// shardsEvery is how often new shards are looked for: those that split off have the
-	// changes that follow.
+	// shardsEvery is how often new shards are searched for: a shard that splits
+	// continues in new ones.
 	shardsEvery = 10 * time.Second
-	// idlePause is how long nothing is asked after nothing was found: a shard may be read
-	// five times a second.
+	// idlePause is the pause after a read without records: a shard may be read five
+	// times a second.
 	idlePause = 200 * time.Millisecond
 )
 
-// Changes reads the shards of a stream that are its own by their leases, one after the
-// other, from where they were told. One goroutine may use it.
+// Changes reads the shards of a stream that this process has locked, one after the
+// other, from where the last reader stopped. One goroutine may use it.
 type Changes struct {
 	stream *Stream
 	leases *ShardLocks
@@ -28,25 +28,25 @@ type Changes struct {
 	looked time.Time
 }
 
-// shardReader is where the reading of a shard stands.
+// shardReader is the state of reading a shard.
 type shardReader struct {
 	parent, iterator, next string
-	last                   string // the latest sequence number that was told
-	reached                string // the latest that was read
-	read                   bool   // since Done was called
+	last                   string // the sequence number of the last processed record
+	reached                string // the sequence number of the last record read
+	read                   bool   // since the last call of Done
 	ended                  bool
-	sick                   bool      // it could not be read the last time
-	until                  time.Time // the lease ends then
+	sick                   bool      // the last read failed
+	until                  time.Time // the end of the lock
 }
 
-// NewChanges returns the changes of a stream. The log tells of shards that cannot be read
-// while others can.
+// NewChanges returns the changes of a stream. It logs shards that cannot be read while
+// others can.
 func NewChanges(s *Stream, l *ShardLocks, log *slog.Logger) *Changes {
 	return &Changes{stream: s, leases: l, log: log, shards: map[string]*shardReader{}}
 }
 
-// Next waits a moment for changes, and returns all that there are, those of an item in
-// their order. They are told again unless Done is called.
+// Next waits a moment for changes, and returns all that it finds, those of an item in
+// their order. It returns them again unless Done is called.
 func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) {
 	if time.Since(c.looked) >= shardsEvery {
 		if err := c.look(ctx); err != nil {
@@ -54,7 +54,7 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 		}
 	}
 	for id, sh := range c.shards {
-		sh.read = false // what was read before was not told, or Done would have said so
+		sh.read = false // without Done, records read before were not processed
 		if sh.ended || c.behind(sh.parent) {
 			continue
 		}
@@ -64,7 +64,7 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 			found, failed = c.read(ctx, id, sh)
 			records = append(records, found...)
 		}
-		err = cmp.Or(err, failed) // one that is sick holds up no other
+		err = cmp.Or(err, failed) // a failing shard does not delay the others
 		if held || failed != nil {
 			c.note(ctx, id, sh, failed)
 		}
@@ -84,21 +84,22 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 	return records, nil
 }
 
-// note tells once of a shard that cannot be read, and once that it can be again.
+// note logs once that a shard cannot be read, and once that it can be read again.
 func (c *Changes) note(ctx context.Context, id string, sh *shardReader, err error) {
 	switch {
 	case ctx.Err() != nil || sh.sick == (err != nil):
 		return
 	case err != nil:
-		c.log.Error("a shard of the stream cannot be read, and will be", "shard", id, "error", err)
+		c.log.Error("failed to read stream shard, retrying", "shard", id, "error", err)
 	default:
-		c.log.Info("a shard of the stream can be read again", "shard", id)
+		c.log.Info("reading stream shard again", "shard", id)
 	}
 	sh.sick = err != nil
 }
 
-// hold takes or prolongs the lease of a shard when it is time, and reports whether it is
-// held. Where it is new the reading begins where somebody else was.
+// hold takes or renews the lock of a shard when it is due, and reports whether this
+// process has it. With a new lock the reading continues where the previous owner
+// stopped.
 func (c *Changes) hold(ctx context.Context, id string, sh *shardReader) (held bool, err error) {
 	now := time.Now()
 	if sh.until.Sub(now) > leaseRenewal {
@@ -111,7 +112,7 @@ func (c *Changes) hold(ctx context.Context, id string, sh *shardReader) (held bo
 	}
 	sh.until = until
 	if until.IsZero() {
-		sh.iterator = "" // another one goes on from here
+		sh.iterator = "" // another process continues from here
 		return false, nil
 	}
 	if fresh {
@@ -120,7 +121,7 @@ func (c *Changes) hold(ctx context.Context, id string, sh *shardReader) (held bo
 	return true, nil
 }
 
-// Release gives the shards to whoever comes next.
+// Release releases the locks of all shards.
 func (c *Changes) Release(ctx context.Context) error {
 	for id, sh := range c.shards {
 		if sh.until.IsZero() {
@@ -134,7 +135,7 @@ func (c *Changes) Release(ctx context.Context) error {
 	return nil
 }
 
-// look finds the shards that there are.
+// look updates the list of shards.
 func (c *Changes) look(ctx context.Context) error {
 	shards, err := c.stream.Shards(ctx)
 	if err != nil {
@@ -156,7 +157,8 @@ func (c *Changes) look(ctx context.Context) error {
 	return nil
 }
 
-// behind reports whether a shard is still to be read: its children wait for that.
+// behind reports whether a shard is not yet read to its end: its children wait for
+// that.
 func (c *Changes) behind(id string) bool {
 	sh := c.shards[id]
 	return sh != nil && !sh.ended
@@ -181,7 +183,7 @@ func (c *Changes) read(ctx context.Context, id string, sh *shardReader) (records
 	return records, nil
 }
 
-// Done notes that what Next returned was told.
+// Done records that the changes returned by Next were processed.
 func (c *Changes) Done(ctx context.Context) error {
 	for id, sh := range c.shards {
 		if !sh.read {

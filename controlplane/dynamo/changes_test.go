@@ -19,7 +19,7 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// openChanges returns the changes of the table, and what they call lost.
+// openChanges returns the changes of the table, and the keys of other changes.
 func openChanges(t *testing.T, a *awstest.AWS) (c itemChanges, lost *[]string) {
 	t.Helper()
 	stream, err := OpenStream(t.Context(), a.Config, "limits")
@@ -34,7 +34,7 @@ func openChanges(t *testing.T, a *awstest.AWS) (c itemChanges, lost *[]string) {
 	return itemChanges{NewChanges(stream, NewShardLocks(a.Config, leases, "test"), slog.New(slog.DiscardHandler)), lost}, lost
 }
 
-// itemChanges tells the items of changes that are signed, and the keys of others apart.
+// itemChanges separates the items of versioned changes from the keys of other changes.
 type itemChanges struct {
 	*Changes
 	lost *[]string
@@ -64,9 +64,10 @@ func doneEach(c itemChanges) func(context.Context) ([]table.Item, error) {
 	}
 }
 
-// TestEveryChangeIsTold while four writers write, at least once: those of each item in
-// order, with none missing, tombstones among them. What was written before is told, too.
-func TestEveryChangeIsTold(t *testing.T) {
+// TestEveryChangeIsReturned: while four writers write, every change is returned at
+// least once, those of each item in order and none missing, tombstones included.
+// Changes before the start are returned, too.
+func TestEveryChangeIsReturned(t *testing.T) {
 	t.Parallel()
 	a := awstest.ShareAtomic(t)
 	limits := newTable(t, a)
@@ -91,7 +92,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 			}
 		})
 	}
-	got := told(t, "all changes", doneEach(c), func(got []table.Item) bool {
+	got := collect(t, "all changes", doneEach(c), func(got []table.Item) bool {
 		return len(slices.Compact(slices.Sorted(slices.Values(names(got))))) == 1+writers*writes
 	})
 	wg.Wait()
@@ -113,58 +114,58 @@ func TestEveryChangeIsTold(t *testing.T) {
 	}
 }
 
-// TestChangesAreToldAgain until Done is called, with those that have come since, and not
-// afterwards.
-func TestChangesAreToldAgain(t *testing.T) {
+// TestChangesAreReturnedAgain: changes are returned again until Done is called, with
+// new ones, and not afterwards.
+func TestChangesAreReturnedAgain(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
-	first := told(t, "the change", c.Next, atLeast[table.Item](1))
-	again := told(t, "the change again", c.Next, atLeast[table.Item](1))
+	first := collect(t, "the change", c.Next, atLeast[table.Item](1))
+	again := collect(t, "the change again", c.Next, atLeast[table.Item](1))
 	if want := []string{"TENANT#a/1"}; !slices.Equal(names(first), want) || !slices.Equal(names(again), want) {
-		t.Errorf("told %v, and then %v", names(first), names(again))
+		t.Errorf("got %v, and then %v", names(first), names(again))
 	}
 	put(t, limits, item("TENANT#b", 0, `{}`))
 	both := func(all []table.Item) bool { return len(all) > 0 && all[len(all)-1].Key == "TENANT#b" }
-	more := told(t, "both changes", c.Next, both)
+	more := collect(t, "both changes", c.Next, both)
 	if !slices.Contains(names(more), "TENANT#a/1") {
-		t.Errorf("told only %v", names(more))
+		t.Errorf("got only %v", names(more))
 	}
 	if err := c.Done(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	put(t, limits, item("TENANT#c", 0, `{}`))
-	if rest := told(t, "the last change", doneEach(c), atLeast[table.Item](1)); !slices.Equal(names(rest), []string{"TENANT#c/1"}) {
-		t.Errorf("after Done it tells %v", names(rest))
+	if rest := collect(t, "the last change", doneEach(c), atLeast[table.Item](1)); !slices.Equal(names(rest), []string{"TENANT#c/1"}) {
+		t.Errorf("after Done: %v", names(rest))
 	}
 }
 
-// TestChangesAreToldAgainAfterAnError: a read that failed after others had been told loses
-// nothing.
-func TestChangesAreToldAgainAfterAnError(t *testing.T) {
+// TestChangesAreReturnedAgainAfterAnError: a read that failed after others had
+// succeeded loses nothing.
+func TestChangesAreReturnedAgainAfterAnError(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	limits := newTable(t, a)
 	c, _ := openChanges(t, a)
 	put(t, limits, item("TENANT#a", 0, `{}`))
-	told(t, "the change", c.Next, atLeast[table.Item](1))
+	collect(t, "the change", c.Next, atLeast[table.Item](1))
 	put(t, limits, item("TENANT#b", 0, `{}`))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if items, err := c.Next(ctx); err == nil {
 		t.Fatalf("read without a context: %v", names(items))
 	}
-	got := told(t, "both changes", doneEach(c), atLeast[table.Item](2))
+	got := collect(t, "both changes", doneEach(c), atLeast[table.Item](2))
 	if !slices.Equal(names(got), []string{"TENANT#a/1", "TENANT#b/1"}) {
 		t.Errorf("told %v", names(got))
 	}
 }
 
-// TestSickShard: changes of other shards are told while one cannot be read, and it is said
-// once that it cannot.
-func TestSickShard(t *testing.T) {
+// TestFailingShard: changes of other shards are returned while one shard cannot be
+// read, and the failure is logged once.
+func TestFailingShard(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	limits := newTable(t, a)
@@ -174,13 +175,13 @@ func TestSickShard(t *testing.T) {
 	if err := c.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.looked = time.Now().Add(time.Hour) // nobody finds out that it is not there
+	c.looked = time.Now().Add(time.Hour) // so that the list of shards is not updated
 	c.shards["shardId-none"] = &shardReader{}
 	for n := range 2 {
 		put(t, limits, item(fmt.Sprint("TENANT#", n), 0, `{}`))
 		items, err := c.Next(t.Context())
 		if err != nil || len(items) != 1 {
-			t.Fatalf("told %v, %v", names(items), err)
+			t.Fatalf("got %v, %v", names(items), err)
 		}
 		if err := c.Done(t.Context()); err != nil {
 			t.Fatal(err)
@@ -189,13 +190,13 @@ func TestSickShard(t *testing.T) {
 	if items, err := c.Next(t.Context()); err == nil {
 		t.Errorf("nothing is wrong, with %v", names(items))
 	}
-	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "cannot be read, and will be\" shard=shardId-none error=") {
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "failed to read stream shard, retrying\" shard=shardId-none error=") {
 		t.Errorf("the log says\n%s", text)
 	}
 }
 
-// TestLost: what was written or deleted by hand is reported and not told; a tombstone whose
-// time is up is neither.
+// TestLost: a write or a deletion by hand is reported separately; the expiry of a
+// tombstone is not.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -211,19 +212,19 @@ func TestLost(t *testing.T) {
 	writeByHand(t, a, map[string]types.AttributeValue{attrKey: text("note"), attrVersion: number(1), attrBody: text(`{}`)})
 	writeByHand(t, a, map[string]types.AttributeValue{attrKey: text("TENANT#word"), attrVersion: text("1")})
 	put(t, limits, item("TENANT#last", 0, `{}`))
-	got := told(t, "the last change", doneEach(c), func(all []table.Item) bool { return slices.Contains(names(all), "TENANT#last/1") })
+	got := collect(t, "the last change", doneEach(c), func(all []table.Item) bool { return slices.Contains(names(all), "TENANT#last/1") })
 	want := []string{"TENANT#kept/1", "TENANT#deleted/1", "TENANT#expired/1", "TENANT#expired/2", "TENANT#last/1"}
 	if !slices.Equal(names(got), want) {
-		t.Errorf("told %v, want %v", names(got), want)
+		t.Errorf("got %v, want %v", names(got), want)
 	}
 	if want := []string{"TENANT#deleted", "TENANT#unversioned", "note", "TENANT#word"}; !slices.Equal(*lost, want) {
 		t.Errorf("lost %v, want %v", *lost, want)
 	}
 }
 
-// TestWriteThatKeepsTheVersion: an edit in AWS's console doesn't make the next version. It
-// is reported and not told: of those that follow, some would have it and others not, and
-// no digest would tell.
+// TestWriteThatKeepsTheVersion: an edit in AWS's console does not increase the version.
+// It is reported separately and not published: some proxies would use it and others
+// not, and no digest would show that.
 func TestWriteThatKeepsTheVersion(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -238,17 +239,17 @@ func TestWriteThatKeepsTheVersion(t *testing.T) {
 	older[attrVersion] = number(1)
 	writeByHand(t, a, older)
 	put(t, limits, item("TENANT#last", 0, `{}`))
-	got := told(t, "the last change", doneEach(c), func(all []table.Item) bool { return slices.Contains(names(all), "TENANT#last/1") })
+	got := collect(t, "the last change", doneEach(c), func(all []table.Item) bool { return slices.Contains(names(all), "TENANT#last/1") })
 	if want := []string{"TENANT#a/1", "TENANT#a/2", "TENANT#last/1"}; !slices.Equal(names(got), want) {
-		t.Errorf("told %v, want %v", names(got), want)
+		t.Errorf("got %v, want %v", names(got), want)
 	}
 	if want := []string{"TENANT#a", "TENANT#a"}; !slices.Equal(*lost, want) {
 		t.Errorf("lost %v, want %v", *lost, want)
 	}
 }
 
-// TestBodyThatIsNoJSON: it can be told on, as a text, so that it does not end the telling of
-// all others.
+// TestBodyThatIsNoJSON: such a body can be sent as a string, so that it does not block
+// all other changes.
 func TestBodyThatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -258,7 +259,7 @@ func TestBodyThatIsNoJSON(t *testing.T) {
 		attrKey: text("TENANT#a"), attrVersion: number(1), attrBody: text("{\x00<no \"JSON"),
 		attrActor: text("ann"), attrAt: text("2026-01-02T03:04:05Z"),
 	})
-	got := told(t, "the change", doneEach(c), atLeast[table.Item](1))
+	got := collect(t, "the change", doneEach(c), atLeast[table.Item](1))
 	body, err := json.Marshal(got[0])
 	var back table.Item
 	if err == nil {
@@ -273,9 +274,10 @@ func TestBodyThatIsNoJSON(t *testing.T) {
 	}
 }
 
-// TestSickShardIsNotNoted: changes that could not be passed on are returned again, although their
-// shard cannot be read for a moment in which those of another one are done.
-func TestSickShardIsNotNoted(t *testing.T) {
+// TestFailingShardIsNotNoted: changes that could not be published are returned again,
+// although their shard cannot be read for a moment in which those of another one are
+// done.
+func TestFailingShardIsNotNoted(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	limits := newTable(t, a)
@@ -285,15 +287,16 @@ func TestSickShardIsNotNoted(t *testing.T) {
 	if err != nil || len(items) != 1 {
 		t.Fatal(names(items), err)
 	}
-	// SNS does not take it: Done is not called. Then the shard cannot be read once, and
-	// another one, which the emulator does not have, has changes that are told.
+	// SNS rejects the change: Done is not called. Then the shard cannot be read once,
+	// and another one, which the emulator does not have, has changes that are
+	// published.
 	for _, sh := range c.shards {
 		sh.iterator = "expired"
 	}
 	if items, err := c.Next(t.Context()); err == nil {
 		t.Fatal("it can be read", names(items))
 	}
-	if err := c.Done(t.Context()); err != nil { // as Relay does after Handle of the other's
+	if err := c.Done(t.Context()); err != nil { // as Relay does after it handled the other shard's
 		t.Fatal(err)
 	}
 	put(t, limits, item("TENANT#next", 0, `{}`))

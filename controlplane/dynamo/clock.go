@@ -8,16 +8,17 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// skewTolerance is by how much this machine's clock may differ from that of AWS before it is
-// corrected. The Date of a response is a whole second, and as old as the response.
+// skewTolerance is by how much this machine's clock may differ from that of AWS before
+// it is corrected. The Date of a response has a resolution of a second, and is as old
+// as the response.
 const skewTolerance = 5 * time.Second
 
-// clock knows by how much the clock of AWS is ahead of this machine's. Heartbeats are of the clock of
-// AWS, so that machines whose clocks are wrong agree on which cells are there. Any number of
-// goroutines may use it.
+// clock measures by how much the clock of AWS is ahead of this machine's. Heartbeats
+// use the clock of AWS, so that machines with wrong clocks agree on which cells are
+// active. Any number of goroutines may use it.
 type clock struct{ skew atomic.Int64 }
 
-// note takes the Date of a response.
+// note measures the difference by the Date of a response.
 func (c *clock) note(response middleware.Metadata) {
 	date, ok := awsmiddleware.GetServerTime(response)
 	if !ok {
@@ -30,6 +31,7 @@ func (c *clock) note(response middleware.Metadata) {
 	c.skew.Store(int64(skew))
 }
 
-// toAWS returns the time of AWS's clock at an instant of this machine's, and fromAWS the reverse.
+// toAWS converts a time of this machine's clock to the clock of AWS, and fromAWS the
+// reverse.
 func (c *clock) toAWS(t time.Time) time.Time   { return t.Add(time.Duration(c.skew.Load())) }
 func (c *clock) fromAWS(t time.Time) time.Time { return t.Add(-time.Duration(c.skew.Load())) }

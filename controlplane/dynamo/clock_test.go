@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// TestClockOfAWS: heartbeats count by the clock of AWS, and are returned by this machine's, once a
-// response has come. A clock that is off by a little is left as it is.
+// TestClockOfAWS: after the first response, heartbeats are written by the clock of AWS,
+// and returned by this machine's. A small difference is ignored.
 func TestClockOfAWS(t *testing.T) {
 	for ahead, corrected := range map[time.Duration]bool{0: false, 2 * time.Second: false, time.Hour: true, -48 * time.Hour: true} {
 		written := time.Now().Add(ahead) // a moment ago, by the clock of AWS

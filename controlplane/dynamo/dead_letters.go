@@ -14,8 +14,8 @@ import (
 // maxLetter bounds a letter, in bytes: SQS takes 256 KiB.
 const maxLetter = 200_000
 
-// DeadLetters is a queue of changes with which nothing could be done. Any number of
-// goroutines may use it.
+// DeadLetters is a queue of changes that could not be handled. Any number of goroutines
+// may use it.
 type DeadLetters struct {
 	client *sqs.Client
 	url    string
@@ -26,7 +26,7 @@ func NewDeadLetters(config aws.Config, url string) *DeadLetters {
 	return &DeadLetters{sqs.NewFromConfig(config), url}
 }
 
-// letter is what is sent.
+// letter is the body of a message.
 type letter struct {
 	Key      string      `json:"key"`
 	Sequence string      `json:"sequence"`
@@ -35,8 +35,8 @@ type letter struct {
 	After    *table.Item `json:"after,omitempty"`
 }
 
-// Send sends a change, and why nothing could be done with it. Of what is too large the items
-// are left out.
+// Send sends a change, and why it could not be handled. If the letter is too large, it
+// leaves out the items.
 func (d *DeadLetters) Send(ctx context.Context, r *table.Record, why string) error {
 	body, err := json.Marshal(letter{r.Key(), r.Sequence, why, r.Before, r.After})
 	if err == nil && len(body) > maxLetter {

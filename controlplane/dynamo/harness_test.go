@@ -17,13 +17,13 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// late bounds the wait for what has to come.
+// late bounds the wait for an event.
 const late = 20 * time.Second
 
-// TestMain checks at the end that nothing keeps running.
+// TestMain checks at the end that no goroutine remains.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(awstest.Sharing{M: m}) }
 
-// newTable makes an empty table.
+// newTable creates an empty table.
 func newTable(t *testing.T, a *awstest.AWS) *Table {
 	t.Helper()
 	limits := NewTable(a.Config, "limits")
@@ -48,7 +48,7 @@ func tombstone(key string, version int64) table.Item {
 	return it
 }
 
-// put writes an item as the next version of the one that it gives.
+// put writes an item as the next version of its argument.
 func put(t *testing.T, limits *Table, it table.Item) table.Item {
 	t.Helper()
 	written, err := limits.Put(t.Context(), it)
@@ -58,7 +58,7 @@ func put(t *testing.T, limits *Table, it table.Item) table.Item {
 	return written
 }
 
-// raw reads an item's attributes past Table.
+// raw reads an item's attributes without Table.
 func raw(t *testing.T, a *awstest.AWS, key string) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := dynamodb.NewFromConfig(a.Config).GetItem(t.Context(), &dynamodb.GetItemInput{
@@ -70,7 +70,7 @@ func raw(t *testing.T, a *awstest.AWS, key string) map[string]types.AttributeVal
 	return out.Item
 }
 
-// writeByHand writes an item past Table.
+// writeByHand writes an item without Table.
 func writeByHand(t *testing.T, a *awstest.AWS, attributes map[string]types.AttributeValue) {
 	t.Helper()
 	_, err := dynamodb.NewFromConfig(a.Config).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: attributes})
@@ -90,8 +90,8 @@ func deleteByHand(t *testing.T, a *awstest.AWS, key string) {
 	}
 }
 
-// told collects from next until enough has come, or what comes late is missing.
-func told[T any](t *testing.T, what string, next func(context.Context) ([]T, error), enough func([]T) bool) (all []T) {
+// collect calls next until the results are enough, or fails after late.
+func collect[T any](t *testing.T, what string, next func(context.Context) ([]T, error), enough func([]T) bool) (all []T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), late)
 	defer cancel()
@@ -111,7 +111,7 @@ func told[T any](t *testing.T, what string, next func(context.Context) ([]T, err
 	return all
 }
 
-// atLeast has told return n or more.
+// atLeast makes collect return n or more.
 func atLeast[T any](n int) func([]T) bool { return func(all []T) bool { return len(all) >= n } }
 
 // names returns the keys and versions of items.

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// tagAlive is the tag that says when a proxy was last there for its queue, in seconds
-	// since the epoch, and aliveEvery how often it is set.
+	// tagAlive is the tag with the time at which a proxy last used its queue, in
+	// seconds since the epoch, and aliveEvery is how often it is set.
 	tagAlive   = "alive"
 	aliveEvery = 10 * time.Minute
-	// orphanAfter is how old that may be: a proxy that cannot tag its queue for so long, and
-	// lives, makes another one.
+	// orphanAfter is the age of that tag from which a queue is an orphan: a proxy that
+	// cannot tag its queue for so long, but runs, creates another one.
 	orphanAfter = time.Hour
-	// SweepEvery is how often queues of dead proxies are to be looked for.
+	// SweepEvery is how often to call Sweep.
 	SweepEvery = 10 * time.Minute
 )
 
-// Sweeper takes away the queues that proxies left behind when they died. Any number of
-// goroutines may use it.
+// Sweeper deletes the queues of proxies that died. Any number of goroutines may use it.
 type Sweeper struct {
 	queues *sqs.Client
 	topics *sns.Client
@@ -38,8 +37,8 @@ func NewSweeper(config aws.Config, topic string) *Sweeper {
 	return &Sweeper{sqs.NewFromConfig(config), sns.NewFromConfig(config), topic}
 }
 
-// Sweep takes queues of the topic away for which no proxy was there for an hour, with their
-// subscriptions, and subscriptions of queues that are gone. It returns how many.
+// Sweep deletes the queues of the topic that no proxy has used for an hour, with their
+// subscriptions, and subscriptions of deleted queues. It returns how many.
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err error) {
 	var errs []error
 	pages := sns.NewListSubscriptionsByTopicPaginator(s.topics, &sns.ListSubscriptionsByTopicInput{TopicArn: &s.topic})
@@ -59,7 +58,7 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err erro
 					swept++
 				}
 			}
-			errs = append(errs, err) // one that may not be read keeps no other
+			errs = append(errs, err) // a queue that cannot be read does not stop the sweep
 		}
 	}
 	return swept, errors.Join(errs...)
@@ -68,8 +67,8 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err erro
 // queueName returns the name of the queue with an ARN.
 func queueName(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1:] }
 
-// isOrphan reports whether no proxy was there for a queue for a while, and returns its URL,
-// empty where it is gone.
+// isOrphan reports whether no proxy has used a queue for orphanAfter, and returns its
+// URL, empty if the queue does not exist.
 func (s *Sweeper) isOrphan(ctx context.Context, name string, now time.Time) (orphan bool, url string, err error) {
 	found, err := s.queues.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if isGone(err) {
@@ -90,7 +89,7 @@ func (s *Sweeper) isOrphan(ctx context.Context, name string, now time.Time) (orp
 	return err == nil && out.Tags[tagTopic] == s.topic && now.Sub(time.Unix(alive, 0)) >= orphanAfter, url, nil
 }
 
-// take takes a subscription away, and its queue if that is there.
+// take deletes a subscription, and its queue if that exists.
 func (s *Sweeper) take(ctx context.Context, subscription, url string) error {
 	if _, err := s.topics.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &subscription}); err != nil {
 		return fmt.Errorf("sweep %s: %w", subscription, err)

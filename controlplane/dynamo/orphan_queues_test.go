@@ -10,8 +10,8 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// TestSweep: a queue for which nobody was there for an hour is taken away with its
-// subscription; others, of other topics and of other programs stay.
+// TestSweep: a queue that no proxy has used for an hour is deleted with its
+// subscription. Others, and those of other topics and of other programs, stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)

@@ -21,16 +21,16 @@ const (
 	// receiveWait is how long the queue holds a request for messages, in seconds: the
 	// longest that SQS allows.
 	receiveWait = 20
-	// retention is how long messages wait for a proxy that is away, in seconds: after it
-	// its queue says nothing that a scan would not.
+	// retention is how long the queue of an absent proxy stores messages, in seconds:
+	// after that time a scan returns the same changes.
 	retention = 3600
-	// queuePrefix begins the names of the queues that proxies make for themselves.
+	// queuePrefix begins the names of the queues that proxies create for themselves.
 	queuePrefix = "limitgate-updates-"
-	// tagTopic is the tag that says which topic such a queue is subscribed to.
+	// tagTopic is the tag with the topic that such a queue is subscribed to.
 	tagTopic = "topic"
 )
 
-// Queue tells a proxy of items that have changed: it is the only one that reads it. One
+// Queue delivers messages about changed items to one proxy, its only reader. One
 // goroutine may use it.
 type Queue struct {
 	queues       *sqs.Client
@@ -41,8 +41,8 @@ type Queue struct {
 	tagged       time.Time
 }
 
-// Subscribe makes a queue of its own for this process and subscribes it to a topic. Close
-// takes it away again.
+// Subscribe creates a queue for this process and subscribes it to a topic. Close
+// deletes it.
 func Subscribe(ctx context.Context, config aws.Config, topic string) (*Queue, error) {
 	q := &Queue{queues: sqs.NewFromConfig(config), topics: sns.NewFromConfig(config)}
 	q.tags = map[string]string{"limitgate": "updates", tagTopic: topic, tagAlive: aliveAt(time.Now())}
@@ -64,8 +64,8 @@ func Subscribe(ctx context.Context, config aws.Config, topic string) (*Queue, er
 	return q, nil
 }
 
-// OpenQueue returns a queue that was made and subscribed elsewhere, with raw delivery, for
-// this process alone.
+// OpenQueue returns a queue that was created and subscribed elsewhere, with raw
+// delivery, for this process alone.
 func OpenQueue(config aws.Config, url string) *Queue {
 	return &Queue{queues: sqs.NewFromConfig(config), url: url}
 }
@@ -104,10 +104,10 @@ func (q *Queue) subscribe(ctx context.Context, topic string) error {
 	return nil
 }
 
-// aliveAt is the value of tagAlive at an instant.
+// aliveAt returns the value of tagAlive at a given time.
 func aliveAt(now time.Time) string { return strconv.FormatInt(now.Unix(), 10) }
 
-// tag says now and then that there is somebody for the queue, if Subscribe made it.
+// tag updates tagAlive every aliveEvery, if Subscribe created the queue.
 func (q *Queue) tag(ctx context.Context) error {
 	now := time.Now()
 	if q.topics == nil || now.Sub(q.tagged) < aliveEvery {
@@ -115,20 +115,20 @@ func (q *Queue) tag(ctx context.Context) error {
 	}
 	q.tagged = now
 	q.tags[tagAlive] = aliveAt(now)
-	if _, err := q.queues.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: q.tags}); err != nil { // all: who may is known by the topic's
+	if _, err := q.queues.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: q.tags}); err != nil { // all tags: the policy permits tagging by the tag of the topic
 		return fmt.Errorf("tag queue: %w", err)
 	}
 	return nil
 }
 
-// isGone reports whether an error is that there is no such queue.
+// isGone reports whether an error means that the queue does not exist.
 func isGone(err error) bool {
 	var gone *types.QueueDoesNotExist
 	return errors.As(err, &gone)
 }
 
-// Receive waits for messages, for at most receiveWait seconds, and forgets them. What is
-// no message of ours is counted as bad.
+// Receive waits for messages, for at most receiveWait seconds, and deletes them from
+// the queue. Bad is the number of messages that it could not parse.
 func (q *Queue) Receive(ctx context.Context) (messages []table.Message, bad int, err error) {
 	if err := q.tag(ctx); err != nil {
 		return nil, 0, err
@@ -150,15 +150,15 @@ func (q *Queue) Receive(ctx context.Context) (messages []table.Message, bad int,
 		}
 		forget = append(forget, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
 	}
-	// What is not forgotten comes again, and is old then.
+	// A message that is not deleted is received again, and is outdated then.
 	if _, err := q.queues.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &q.url, Entries: forget}); err != nil {
-		err = fmt.Errorf("forget updates: %w", err)
+		err = fmt.Errorf("delete received updates: %w", err)
 		return messages, bad, err
 	}
 	return messages, bad, nil
 }
 
-// Close ends the subscription and deletes the queue, if Subscribe made them.
+// Close ends the subscription and deletes the queue, if Subscribe created them.
 func (q *Queue) Close(ctx context.Context) error {
 	if q.topics == nil {
 		return nil

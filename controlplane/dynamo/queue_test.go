@@ -19,7 +19,7 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// subscribe makes a queue that is closed with the test, unless it is before.
+// subscribe creates a queue that is closed with the test, unless it is before.
 func subscribe(t *testing.T, a *awstest.AWS, topic string) *Queue {
 	t.Helper()
 	q, err := Subscribe(t.Context(), a.Config, topic)
@@ -29,7 +29,7 @@ func subscribe(t *testing.T, a *awstest.AWS, topic string) *Queue {
 	return q
 }
 
-// messages returns Receive without what could not be read, which is counted.
+// messages returns Receive with the number of bad messages added to bad.
 func messages(q *Queue, bad *int) func(context.Context) ([]table.Message, error) {
 	return func(ctx context.Context) ([]table.Message, error) {
 		got, n, err := q.Receive(ctx)
@@ -38,9 +38,9 @@ func messages(q *Queue, bad *int) func(context.Context) ([]table.Message, error)
 	}
 }
 
-// TestEveryQueueGetsEveryMessage: of 25, which are published in three calls, each queue
-// gets each once, as it was written. A closed queue is gone with its subscription, and
-// the others stay.
+// TestEveryQueueGetsEveryMessage: of 25 messages, which are published in three calls,
+// each queue gets each once, unchanged. A closed queue is gone with its subscription,
+// and the others stay.
 func TestEveryQueueGetsEveryMessage(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -57,7 +57,7 @@ func TestEveryQueueGetsEveryMessage(t *testing.T) {
 	}
 	for _, q := range queues {
 		bad := 0
-		got := told(t, "25 messages", messages(q, &bad), atLeast[table.Message](25))
+		got := collect(t, "25 messages", messages(q, &bad), atLeast[table.Message](25))
 		byKey := map[string]table.Message{}
 		for _, m := range got {
 			byKey[keyOf(m)] = m
@@ -91,8 +91,8 @@ func keyOf(m table.Message) string {
 	return m.Item.Key
 }
 
-// waiting tells how many messages a queue has, and how many that were received but not
-// forgotten.
+// waiting returns how many messages a queue has, and how many that were received but
+// not deleted.
 func waiting(t *testing.T, a *awstest.AWS, url string) string {
 	t.Helper()
 	got, err := sqs.NewFromConfig(a.Config).GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
@@ -104,7 +104,7 @@ func waiting(t *testing.T, a *awstest.AWS, url string) string {
 	return got.Attributes["ApproximateNumberOfMessages"] + " " + got.Attributes["ApproximateNumberOfMessagesNotVisible"]
 }
 
-// TestQueueIsMadeForOneTopic: its name, its policy and how long it keeps messages.
+// TestQueueIsMadeForOneTopic checks its name, its policy and its retention.
 func TestQueueIsMadeForOneTopic(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -141,8 +141,8 @@ func TestQueueIsMadeForOneTopic(t *testing.T) {
 	}
 }
 
-// TestGarbageIsCounted: what is no message is forgotten and counted, and what comes with
-// it is received.
+// TestGarbageIsCounted: an invalid message is deleted and counted, and valid ones
+// beside it are received.
 func TestGarbageIsCounted(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -159,7 +159,7 @@ func TestGarbageIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := 0
-	got := told(t, "a message and garbage", messages(q, &bad), func(all []table.Message) bool { return len(all)+bad >= 5 })
+	got := collect(t, "a message and garbage", messages(q, &bad), func(all []table.Message) bool { return len(all)+bad >= 5 })
 	if len(got) != 1 || bad != len(garbage) || keyOf(got[0]) != "SHARED" {
 		t.Errorf("%d bad, and %+v", bad, got)
 	}
@@ -171,7 +171,7 @@ func TestGarbageIsCounted(t *testing.T) {
 	}
 }
 
-// TestSubscribeToNothing: without its topic a queue doesn't stay.
+// TestSubscribeToNothing: without its topic a queue is deleted.
 func TestSubscribeToNothing(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -188,7 +188,7 @@ func TestSubscribeToNothing(t *testing.T) {
 	}
 }
 
-// TestReceiveEnds with its context, in the middle of the long wait.
+// TestReceiveEnds: Receive ends with its context, in the middle of the long wait.
 func TestReceiveEnds(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -207,7 +207,8 @@ func TestReceiveEnds(t *testing.T) {
 	}
 }
 
-// TestSubscriptionStartsLater: when AWS is away at first, and closes what it made alone.
+// TestSubscriptionStartsLater: a subscription works when AWS is unavailable at first,
+// and closes only the queue that it created.
 func TestSubscriptionStartsLater(t *testing.T) {
 	t.Parallel()
 	a := awstest.Start(t)
@@ -240,8 +241,8 @@ func TestSubscriptionStartsLater(t *testing.T) {
 	}
 }
 
-// receivesAnew checks that a subscription says that something may have been missed, and
-// receives what comes then.
+// receivesAnew checks that a subscription returns ErrMissed, and then receives new
+// messages.
 func receivesAnew(t *testing.T, a *awstest.AWS, s *Subscription, topic string) {
 	t.Helper()
 	if got, bad, err := s.Receive(t.Context()); len(got) != 0 || bad != 0 || !errors.Is(err, table.ErrMissed) {
@@ -256,8 +257,8 @@ func receivesAnew(t *testing.T, a *awstest.AWS, s *Subscription, topic string) {
 	}
 }
 
-// TestQueueThatSomebodyDeleted: another one is made.
-func TestQueueThatSomebodyDeleted(t *testing.T) {
+// TestDeletedQueue: another queue is created.
+func TestDeletedQueue(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	arn := a.Topic(t, "limits")
@@ -280,7 +281,7 @@ func TestQueueThatSomebodyDeleted(t *testing.T) {
 	}
 }
 
-// TestOpenQueueIsNotClosed: one that was made elsewhere is not ours to delete.
+// TestOpenQueueIsNotClosed: Close does not delete a queue that was created elsewhere.
 func TestOpenQueueIsNotClosed(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -296,8 +297,8 @@ func TestOpenQueueIsNotClosed(t *testing.T) {
 	}
 }
 
-// TestRenew: a queue whose subscription was deleted is made anew, with another subscription, and the
-// old one is gone.
+// TestRenew: a queue whose subscription was deleted is created anew, with another
+// subscription, and the old one is gone.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)

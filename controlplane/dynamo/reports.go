@@ -23,7 +23,7 @@ const (
 	maxReport = 1 << 20
 )
 
-// Report writes what a cell admitted, in the place of what it reported last.
+// Report writes what a cell admitted, in place of its last report.
 func (r *Registry) Report(ctx context.Context, report table.Report) error {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -44,8 +44,8 @@ func (r *Registry) Report(ctx context.Context, report table.Report) error {
 	return nil
 }
 
-// Reports returns what each cell reported last, in no order. What cannot be read is left
-// out.
+// Reports returns the latest report of each cell, in no order. It leaves out reports
+// that cannot be parsed.
 func (r *Registry) Reports(ctx context.Context) (reports []table.Report, err error) {
 	err = r.scan(ctx, prefixReport, func(name string, attributes map[string]types.AttributeValue) {
 		report := table.Report{Cell: name, Window: integer(attributes[attrWindow])}

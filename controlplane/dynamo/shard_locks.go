@@ -13,47 +13,47 @@ import (
 )
 
 const (
-	// leaseTime is how long a shard is somebody's who says nothing more of it: so long
-	// nobody tells of its changes after a sudden death.
+	// leaseTime is how long a shard lock lasts without renewal: after a sudden death no
+	// control plane processes the shard's changes for so long.
 	leaseTime = 10 * time.Second
-	// leaseAhead is how far ahead its end may be: what is further was written by a clock
-	// that is wrong.
+	// leaseAhead is how far ahead the end of a lock may be: a later end was written by
+	// a wrong clock.
 	leaseAhead = time.Minute
-	// leaseRenewal is how long before its end it is prolonged.
+	// leaseRenewal is how long before its end a lock is renewed.
 	leaseRenewal = leaseTime / 3
 )
 
-// The attributes of a lease, beside attrKey.
+// The attributes of a lock, beside attrKey.
 const (
 	attrOwner    = "holder"
 	attrUntil    = "held_until" // ms since the epoch
 	attrSequence = "told_until"
 )
 
-// ShardLocks share the shards of a stream between control planes, in a table of their own, and
-// remember how far each was told. One goroutine may use them.
+// ShardLocks distributes the shards of a stream among control planes, by locks in a
+// table of their own, and stores how far each shard was processed. One goroutine may
+// use it.
 type ShardLocks struct {
 	client *dynamodb.Client
 	table  string
-	use    string // what the shards are read for
-	owner  string // this process, by chance
+	use    string // the purpose for which the shards are read
+	owner  string // a random id of this process
 	now    func() time.Time
 }
 
-// NewShardLocks returns the leases of this process in a table. Each use of the changes has
-// leases of its own there.
+// NewShardLocks returns the locks of this process in a table. Each use of the changes
+// has locks of its own there.
 func NewShardLocks(config aws.Config, table, use string) *ShardLocks {
 	return &ShardLocks{dynamodb.NewFromConfig(config), table, use, rand.Text(), time.Now}
 }
 
-// key returns the key of the lease of a shard.
+// key returns the key of the lock of a shard.
 func (l *ShardLocks) key(shard string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrKey: text(l.use + ":" + shard)}
 }
 
-// Take takes or prolongs the lease of a shard, until the instant that it returns, unless
-// somebody else has it: then that is zero. It returns behind which sequence number to go
-// on, or "".
+// Take takes or renews the lock of a shard, and returns its end. If another process has
+// the lock, until is zero. After is the sequence number after which to continue, or "".
 func (l *ShardLocks) Take(ctx context.Context, shard string) (until time.Time, after string, err error) {
 	now := l.now()
 	until = now.Add(leaseTime)
@@ -80,7 +80,7 @@ func (l *ShardLocks) Take(ctx context.Context, shard string) (until time.Time, a
 	return until, after, nil
 }
 
-// Note remembers how far a shard was told, if it is still this process's.
+// Note stores how far a shard was processed, if this process still has the lock.
 func (l *ShardLocks) Note(ctx context.Context, shard, sequence string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),
@@ -90,13 +90,13 @@ func (l *ShardLocks) Note(ctx context.Context, shard, sequence string) error {
 		ExpressionAttributeValues: map[string]types.AttributeValue{":me": text(l.owner), ":sequence": text(sequence)},
 	})
 	var refused *types.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &refused) { // else the next owner tells it again
+	if err != nil && !errors.As(err, &refused) { // otherwise the next owner processes the change again
 		return fmt.Errorf("note lease: %w", err)
 	}
 	return nil
 }
 
-// Release gives a shard to whoever comes next.
+// Release releases the lock of a shard.
 func (l *ShardLocks) Release(ctx context.Context, shard string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),

@@ -14,9 +14,10 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// TestLeases: a shard is one's at a time, until it is released or its time is up; who
-// comes next goes on where it was told. Each use has leases of its own.
-func TestLeases(t *testing.T) {
+// TestShardLocks: one process has a shard at a time, until it is released or the lock
+// expires. The next one continues after the stored sequence number. Each use has locks
+// of its own.
+func TestShardLocks(t *testing.T) {
 	t.Parallel()
 	a := awstest.ShareAtomic(t)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
@@ -42,7 +43,7 @@ func TestLeases(t *testing.T) {
 	take(theirs, false, "")
 	take(other, true, "")
 	note(mine, "17")
-	note(theirs, "99") // of what is not theirs
+	note(theirs, "99") // of a lock of others
 	take(mine, true, "17")
 	ahead = leaseTime + time.Second
 	take(theirs, true, "17")
@@ -56,9 +57,10 @@ func TestLeases(t *testing.T) {
 	take(other, true, "")
 }
 
-// TestLeaseOfManyAtOnce: of many who want a shard at the same time one gets it; when that
-// one dies the others wait for its time to be up, and then one of them does.
-func TestLeaseOfManyAtOnce(t *testing.T) {
+// TestShardLocksAtOnce: of many processes that take a shard at the same time one gets
+// it. When that one dies the others wait until the lock expires, and then one of them
+// gets it.
+func TestShardLocksAtOnce(t *testing.T) {
 	t.Parallel()
 	a := awstest.ShareAtomic(t)
 	if err := NewTable(a.Config, "leases").Create(t.Context()); err != nil {
@@ -104,8 +106,9 @@ func TestLeaseOfManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwoControlPlanes: of two that follow a table one tells each change, and when it ends,
-// or dies and its time is up, the other goes on behind what was told.
+// TestTwoControlPlanes: of two control planes of a table one returns each change. When
+// it ends, or dies and its lock expires, the other one continues after the last
+// processed change.
 func TestTwoControlPlanes(t *testing.T) {
 	t.Parallel()
 	a := awstest.ShareAtomic(t)
@@ -124,16 +127,16 @@ func TestTwoControlPlanes(t *testing.T) {
 	}
 	put(t, limits, item("TENANT#a", 0, `{}`))
 	first, second := open(0), open(0)
-	toldOf(t, first, "TENANT#a")
+	changesUntil(t, first, "TENANT#a")
 	if items, err := second.Next(t.Context()); err != nil || len(items) > 0 {
-		t.Errorf("both tell: %v, %v", items, err)
+		t.Errorf("both return changes: %v, %v", items, err)
 	}
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	put(t, limits, item("TENANT#b", 0, `{}`))
-	if told := toldOf(t, second, "TENANT#b"); len(told) != 1 {
-		t.Errorf("the other one tells %+v", told)
+	if got := changesUntil(t, second, "TENANT#b"); len(got) != 1 {
+		t.Errorf("the other one returned %+v", got)
 	}
 	// The second one dies: it releases nothing.
 	put(t, limits, item("TENANT#c", 0, `{}`))
@@ -141,21 +144,21 @@ func TestTwoControlPlanes(t *testing.T) {
 	if items, err := third.Next(t.Context()); err != nil || len(items) > 0 {
 		t.Errorf("the shard of one that may live is read: %v, %v", items, err)
 	}
-	if told := toldOf(t, late, "TENANT#c"); len(told) != 1 {
-		t.Errorf("behind one that died is told %+v", told)
+	if got := changesUntil(t, late, "TENANT#c"); len(got) != 1 {
+		t.Errorf("after one that died: %+v", got)
 	}
 }
 
-// toldOf returns what changes tell until they tell of an item.
-func toldOf(t *testing.T, c *Changes, key string) []table.Item {
+// changesUntil returns the changes up to one of an item.
+func changesUntil(t *testing.T, c *Changes, key string) []table.Item {
 	t.Helper()
-	return told(t, "the change of "+key, doneEach(itemChanges{c, &[]string{}}), func(all []table.Item) bool {
+	return collect(t, "the change of "+key, doneEach(itemChanges{c, &[]string{}}), func(all []table.Item) bool {
 		return len(all) > 0 && all[len(all)-1].Key == key
 	})
 }
 
-// TestReplace: an item is written as it is where what is there has the version that was read,
-// or none, by whatever hand that came.
+// TestReplace: an item is written if the stored one has the version that was read, or
+// none, including versions written by hand.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// readMost is how many records are read at once: they have to be told within a lease.
+// readMost is how many records are read at once: they must be processed within a lease.
 const readMost = 100
 
-// Stream tells of the changes of a table, shard by shard. Any number of goroutines may use
+// Stream reads the changes of a table, shard by shard. Any number of goroutines may use
 // it, each with shards of its own.
 type Stream struct {
 	tables *dynamodb.Client
@@ -27,7 +27,7 @@ type Stream struct {
 	name   string // of the table
 
 	mu  sync.Mutex // guards arn
-	arn string     // of the stream that the table has, another one after a restore
+	arn string     // of the present stream of the table; a restore creates another one
 }
 
 // OpenStream returns the stream of a table.
@@ -36,7 +36,7 @@ func OpenStream(ctx context.Context, config aws.Config, name string) (*Stream, e
 	return s, s.locate(ctx)
 }
 
-// locate finds the stream that the table has now.
+// locate finds the present stream of the table.
 func (s *Stream) locate(ctx context.Context) error {
 	out, err := s.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.name})
 	if err != nil {
@@ -61,10 +61,10 @@ func (s *Stream) current() *string {
 // Shard is a part of a stream. Records of an item are in one shard and its descendants.
 type Shard struct {
 	ID     string
-	Parent string // whose records come before, if it is there still
+	Parent string // its records come before, if it still exists
 }
 
-// Shards returns the shards that there are, of the stream that the table has by then.
+// Shards returns the shards of the present stream of the table.
 func (s *Stream) Shards(ctx context.Context) (shards []Shard, err error) {
 	if err := s.locate(ctx); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (s *Stream) Shards(ctx context.Context) (shards []Shard, err error) {
 	}
 }
 
-// Start returns where the reading of a shard begins: behind a sequence number, or at its
-// beginning if that is empty, has been forgotten or is none.
+// Start returns an iterator of a shard: after a sequence number, or at the beginning if
+// that is empty, invalid or already trimmed.
 func (s *Stream) Start(ctx context.Context, shard, after string) (iterator string, err error) {
 	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: s.current(), ShardId: &shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
 	if after != "" {
@@ -95,7 +95,7 @@ func (s *Stream) Start(ctx context.Context, shard, after string) (iterator strin
 	out, err := s.client.GetShardIterator(ctx, in)
 	var trimmed *types.TrimmedDataAccessException
 	var refused smithy.APIError
-	unreadable := errors.As(err, &refused) && refused.ErrorCode() == "ValidationException" // a note that nobody of us wrote
+	unreadable := errors.As(err, &refused) && refused.ErrorCode() == "ValidationException" // an invalid sequence number, written by another program
 	if (errors.As(err, &trimmed) || unreadable) && after != "" {
 		return s.Start(ctx, shard, "")
 	}
@@ -105,7 +105,8 @@ func (s *Stream) Start(ctx context.Context, shard, after string) (iterator strin
 	return aws.ToString(out.ShardIterator), nil
 }
 
-// Read returns the next records, at most readMost, and where to go on; empty at the end of a shard.
+// Read returns the next records, at most readMost, and the next iterator, empty at the
+// end of a shard.
 func (s *Stream) Read(ctx context.Context, iterator string) (records []table.Record, next string, err error) {
 	out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(readMost)})
 	if err != nil {
@@ -129,8 +130,8 @@ func (s *Stream) Read(ctx context.Context, iterator string) (records []table.Rec
 	return records, aws.ToString(out.NextShardIterator), nil
 }
 
-// attributesOfStream turns attributes of a stream into those of a table: other types of
-// the same shape.
+// attributesOfStream converts attributes of a stream into those of a table: other types
+// of the same shape.
 func attributesOfStream(image map[string]types.AttributeValue) map[string]dbtypes.AttributeValue {
 	out := map[string]dbtypes.AttributeValue{}
 	for name, value := range image {

@@ -8,8 +8,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// Subscription is a queue of this process that is made when it is first needed, so that a
-// proxy starts without AWS. One goroutine may use it.
+// Subscription is a queue of this process that is created when it is first needed, so
+// that a proxy starts without AWS. One goroutine may use it.
 type Subscription struct {
 	config aws.Config
 	topic  string
@@ -21,7 +21,7 @@ func NewSubscription(config aws.Config, topic string) *Subscription {
 	return &Subscription{config: config, topic: topic}
 }
 
-// Open makes the queue and subscribes it, unless that is done.
+// Open creates the queue and subscribes it, unless that is done.
 func (s *Subscription) Open(ctx context.Context) (err error) {
 	if s.queue == nil {
 		s.queue, err = Subscribe(ctx, s.config, s.topic)
@@ -29,8 +29,9 @@ func (s *Subscription) Open(ctx context.Context) (err error) {
 	return err
 }
 
-// Receive waits for messages, see Queue.Receive. Where the queue had to be made first it
-// returns table.ErrMissed; one that somebody has deleted is made again by the next call.
+// Receive waits for messages, see Queue.Receive. If it had to create the queue first,
+// it returns table.ErrMissed. If the queue was deleted, the next call creates another
+// one.
 func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, bad int, err error) {
 	if s.queue == nil {
 		if err := s.Open(ctx); err != nil {
@@ -40,16 +41,16 @@ func (s *Subscription) Receive(ctx context.Context) (messages []table.Message, b
 	}
 	messages, bad, err = s.queue.Receive(ctx)
 	if isGone(err) {
-		_ = s.queue.Close(ctx) // which leaves no subscription of a queue that is gone
+		_ = s.queue.Close(ctx) // deletes the subscription of the deleted queue
 		s.queue = nil
 	}
 	return messages, bad, err
 }
 
-// Renew deletes the queue, so that the next Receive makes another one and subscribes it.
+// Renew deletes the queue, so that the next Receive creates and subscribes another one.
 func (s *Subscription) Renew(ctx context.Context) {
 	if s.queue != nil {
-		_ = s.queue.Close(ctx) // a control plane deletes a queue that stays
+		_ = s.queue.Close(ctx) // if that fails, a control plane deletes the queue
 		s.queue = nil
 	}
 }

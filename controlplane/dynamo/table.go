@@ -1,6 +1,6 @@
-// Package dynamo keeps limits in Amazon DynamoDB, item by item, and tells of changes by
-// Amazon SNS and SQS. It promises that a write is made on the version that was read, or
-// not at all. Its clients come from aws-sdk-go-v2, with its environment and files.
+// Package dynamo stores limits in Amazon DynamoDB, item by item, and publishes changes
+// by Amazon SNS and SQS. It promises that a write replaces the version that was read,
+// or fails. Its clients come from aws-sdk-go-v2, with its environment and files.
 package dynamo
 
 import (
@@ -35,24 +35,24 @@ const (
 // ExpiryAttribute is the attribute by which DynamoDB's time to live removes tombstones.
 const ExpiryAttribute = "expires_at"
 
-// scanSegments is into how many parts a table is read at the same time.
+// scanSegments is the number of parts of a table that are read concurrently.
 const scanSegments = 4
 
-// maxYear is the last year of which an instant can be told as JSON; nor can one with a zone
-// that is a day away, which may stand in a table.
+// maxYear is the last year of a time that can be encoded as JSON. The year is that in
+// UTC: a time in a table may have a zone that is a day away.
 const maxYear = 9999
 
 // ErrConflict is returned for a write on a version that is not the newest any more.
-var ErrConflict = errors.New("somebody else has changed it meanwhile")
+var ErrConflict = errors.New("it was changed concurrently")
 
-// ErrLastVersion is returned for a write over an item of the largest version, which only a write
-// by hand can have given it.
-var ErrLastVersion = errors.New("its version is the largest that there is, as only a write by hand can have made it: delete the item by hand, and write it again when the control plane has restored it")
+// ErrLastVersion is returned for a write over an item of the largest version, which
+// only a write by hand can set.
+var ErrLastVersion = errors.New("its version is the largest possible, which only a write by hand sets: delete the item by hand, and write it again when the control plane has restored it")
 
-// errNoTable is of a name that no table has.
+// errNoTable is the error for a table that does not exist.
 var errNoTable = errors.New("there is no such table in this region")
 
-// plain returns an error of DynamoDB, in a sentence of ours where its own says little.
+// plain replaces an error of DynamoDB by a clearer one, if there is one.
 func plain(err error) error {
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return errNoTable
@@ -71,7 +71,8 @@ func NewTable(config aws.Config, name string) *Table {
 	return &Table{dynamodb.NewFromConfig(config), name}
 }
 
-// Scan reads all items, as they are at the moment when each is read.
+// Scan reads all items. Each read of an item is consistent; the whole is not a snapshot
+// of one time.
 func (t *Table) Scan(ctx context.Context) ([]table.Item, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -112,7 +113,7 @@ func (t *Table) scan(ctx context.Context, segment int32) (items []table.Item, er
 	return items, nil
 }
 
-// Get reads an item. Ok is false where there is none.
+// Get reads an item. Ok is false if there is none.
 func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, err error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.name, ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrKey: text(key)},
@@ -126,9 +127,10 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 	return ItemOf(out.Item), true, nil
 }
 
-// Put writes an item as the next version of the one that was read, whose Version is 0
-// where there was none, or none that was a version, and Odd what stood there. Where that is
-// not the newest it returns ErrConflict, and after the largest version ErrLastVersion.
+// Put writes an item as the next version of the one that was read. Version is 0 if
+// there was no item, or none with a valid version; InvalidVersion is the invalid one.
+// Put returns ErrConflict if the item was changed in between, and ErrLastVersion after
+// the largest version.
 func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err error) {
 	if it.Version >= table.MaxVersion {
 		return it, fmt.Errorf("put %s: %w", it.Key, ErrLastVersion)
@@ -139,8 +141,8 @@ func (t *Table) Put(ctx context.Context, it table.Item) (written table.Item, err
 	return it, t.Replace(ctx, it, &was)
 }
 
-// Replace writes an item as it is in the place of what was read, nil for nothing. Where
-// something else is there by now it returns ErrConflict.
+// Replace writes an item, version included, in place of the one that was read, or of
+// none if was is nil. It returns ErrConflict if the item was changed in between.
 func (t *Table) Replace(ctx context.Context, it table.Item, was *table.Item) error {
 	in := &dynamodb.PutItemInput{TableName: &t.name, Item: attributesOf(&it), ConditionExpression: aws.String("#v = :was"), ExpressionAttributeNames: map[string]string{"#v": attrVersion}}
 	switch {
@@ -148,15 +150,16 @@ func (t *Table) Replace(ctx context.Context, it table.Item, was *table.Item) err
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": number(was.Version)}
 	case was != nil && was.InvalidVersion != "":
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":was": &types.AttributeValueMemberN{Value: was.InvalidVersion}}
-	default: // nothing was there, or nothing with a number
+	default: // there was no item, or none with a numeric version
 		in.ConditionExpression = aws.String("attribute_not_exists(#v) OR NOT attribute_type(#v, :number)")
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":number": text("N")}
 	}
 	return t.put(ctx, &it, in)
 }
 
-// put writes an item under a condition. Where it is refused because the item is there
-// already, word for word, it was written before by the same call, whose reply was lost.
+// put writes an item under a condition. If the write is refused although the stored
+// item equals the new one, an earlier attempt of the same call wrote it, and its reply
+// was lost.
 func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInput) error {
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	_, err := t.client.PutItem(ctx, in)
@@ -168,7 +171,7 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 		return fmt.Errorf("put %s: %w", it.Key, ErrConflict)
 	}
 	var invalid smithy.APIError
-	if errors.As(err, &invalid) && invalid.ErrorCode() == "ValidationException" { // too large, mostly
+	if errors.As(err, &invalid) && invalid.ErrorCode() == "ValidationException" { // usually because it is too large
 		return fmt.Errorf("put %s of %s: %w: %w", it.Key, t.name, table.ErrUnwritable, err)
 	}
 	if err != nil {
@@ -177,8 +180,8 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 	return nil
 }
 
-// Create makes the table, with a stream of new and old images, and returns when it can be
-// used. It is for tests and for trying out: in production a template makes it.
+// Create creates the table, with a stream of new and old images, and returns when it
+// can be used. It is for tests and trials: in production a template creates the table.
 func (t *Table) Create(ctx context.Context) error {
 	_, err := t.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &t.name, BillingMode: types.BillingModePayPerRequest,
@@ -202,7 +205,7 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// integer reads a number; what is none is 0.
+// integer parses a number; it returns 0 for other values.
 func integer(value types.AttributeValue) (n int64) {
 	if v, ok := value.(*types.AttributeValueMemberN); ok {
 		n, _ = strconv.ParseInt(v.Value, 10, 64)
@@ -223,8 +226,8 @@ func attributesOf(it *table.Item) map[string]types.AttributeValue {
 	return attributes
 }
 
-// ItemOf reads an item from its attributes. What is not there, or of another type, is left zero: whoever uses
-// the item finds that it is none.
+// ItemOf parses the attributes of an item. Missing attributes and those of another type
+// are left zero, so that IsLimits is false.
 func ItemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	word := func(name string) string {
 		if v, ok := attributes[name].(*types.AttributeValueMemberS); ok {
@@ -235,7 +238,7 @@ func ItemOf(attributes map[string]types.AttributeValue) (it table.Item) {
 	it.Key, it.Actor = word(attrKey), word(attrActor)
 	if body := word(attrBody); body != "" {
 		it.Body = json.RawMessage(body)
-		if !json.Valid(it.Body) { // written by hand; as a text it can be told and written down
+		if !json.Valid(it.Body) { // it was written by hand; as a string it can be sent and stored
 			it.Body, _ = json.Marshal(body)
 		}
 	}

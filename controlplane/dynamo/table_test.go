@@ -20,7 +20,8 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// TestPutAndGet: what is written is read, as the next version, and only on the newest.
+// TestPutAndGet: an item is written as the next version, only on the newest version,
+// and read back.
 func TestPutAndGet(t *testing.T) {
 	t.Parallel()
 	limits := newTable(t, awstest.Share(t))
@@ -50,7 +51,8 @@ func TestPutAndGet(t *testing.T) {
 	}
 }
 
-// TestOneOfManyWritersWins: of those who write on the same version, in each of many rounds.
+// TestOneOfManyWritersWins: of many writes on the same version one succeeds, in each of
+// many rounds.
 func TestOneOfManyWritersWins(t *testing.T) {
 	t.Parallel()
 	a := awstest.ShareAtomic(t)
@@ -95,7 +97,7 @@ func TestOneOfManyWritersWins(t *testing.T) {
 	}
 }
 
-// recordsOf reads a stream until it has told so many records, and returns them.
+// recordsOf reads a stream until it has returned n records.
 func recordsOf(t *testing.T, s *Stream, n int) []table.Record {
 	t.Helper()
 	shards, err := s.Shards(t.Context())
@@ -106,14 +108,14 @@ func recordsOf(t *testing.T, s *Stream, n int) []table.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told(t, "the records of the stream", func(ctx context.Context) (records []table.Record, err error) {
+	return collect(t, "the records of the stream", func(ctx context.Context) (records []table.Record, err error) {
 		records, iterator, err = s.Read(ctx, iterator)
 		return records, err
 	}, atLeast[table.Record](n))
 }
 
-// TestLostReply: a write that was done, and whose reply was lost, is no conflict with itself
-// when it is made again.
+// TestLostReply: a write that succeeded, and whose reply was lost, does not conflict
+// with its own retry.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	relay := &awstest.Relay{Lose: .5}
@@ -151,8 +153,8 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-// TestTombstone: a deleted item is kept, with a version and an actor, until its time is
-// up, and what is made again goes on from there.
+// TestTombstone: a deleted item is stored, with a version and an actor, until it
+// expires, and an item that is created again continues its versions.
 func TestTombstone(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -183,7 +185,8 @@ func TestTombstone(t *testing.T) {
 	}
 }
 
-// TestScan reads every item once, also when a segment has more than one page of 1 MiB.
+// TestScan: a scan returns every item once, also when a segment has more than one page
+// of 1 MiB.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	limits := newTable(t, awstest.Share(t))
@@ -227,8 +230,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestTableThatIsNotThere: whoever mistypes it is told, and who gives up is not told of
-// another reason.
+// TestTableThatIsNotThere: a mistyped name is reported, and a cancelled scan returns no
+// other error.
 func TestTableThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
@@ -253,8 +256,8 @@ func TestTableThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestLastVersion: after the largest version, which only a write by hand has, nothing is written;
-// and an item that is too large for DynamoDB is refused for what it is.
+// TestLastVersion: no version follows the largest one, which only a write by hand sets.
+// An item that is too large for DynamoDB is ErrUnwritable.
 func TestLastVersion(t *testing.T) {
 	t.Parallel()
 	limits := newTable(t, awstest.Share(t))

@@ -13,10 +13,11 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// maxBatch is how many messages SNS and SQS take and give at once.
+// maxBatch is how many messages SNS and SQS accept and return at once.
 const maxBatch = 10
 
-// Topic tells all proxies of items that have changed. Any number of goroutines may use it.
+// Topic sends messages about changed items to all proxies. Any number of goroutines may
+// use it.
 type Topic struct {
 	client *sns.Client
 	arn    string
@@ -25,12 +26,12 @@ type Topic struct {
 // NewTopic returns the SNS topic with an ARN.
 func NewTopic(config aws.Config, arn string) *Topic { return &Topic{sns.NewFromConfig(config), arn} }
 
-// maxBytes bounds what SNS takes at once, over all messages of a batch, with some room for
-// what is around them.
+// maxBytes bounds the messages of a batch together, with some room for the envelope
+// around them.
 const maxBytes = 250_000
 
-// Publish sends messages, ten at a time, and returns how many of them were sent, from the
-// first on. Of an item that is too large for a message only that it has changed is told.
+// Publish sends messages in order, ten at a time, and returns how many were sent. In
+// place of an item that is too large for a message it sends a message with Reread.
 func (t *Topic) Publish(ctx context.Context, messages []table.Message) (sent int, err error) {
 	for sent < len(messages) {
 		entries, err := batchOf(messages[sent:])
@@ -48,14 +49,14 @@ func (t *Topic) Publish(ctx context.Context, messages []table.Message) (sent int
 					first = min(first, n)
 				}
 			}
-			return sent + first%len(entries), fmt.Errorf("publish updates: %d of %d were refused, the first for %s", len(out.Failed), len(entries), aws.ToString(out.Failed[0].Message))
+			return sent + first%len(entries), fmt.Errorf("publish updates: %d of %d were refused, the first: %s", len(out.Failed), len(entries), aws.ToString(out.Failed[0].Message))
 		}
 		sent += len(entries)
 	}
 	return sent, nil
 }
 
-// batchOf returns the entries of as many of the first messages as go at once.
+// batchOf returns the entries of as many of the first messages as fit into one batch.
 func batchOf(messages []table.Message) (entries []types.PublishBatchRequestEntry, err error) {
 	size := 0
 	for i, m := range messages[:min(len(messages), maxBatch)] {

@@ -16,8 +16,8 @@ const (
 	attrWhy    = "why"
 )
 
-// Veto says that a revision of limits must not be tried any more, and why, for people. One
-// of several vetoes stays.
+// Veto records that a revision of limits must not be tried any more, and why, for
+// people. One of several vetoes stays.
 func (r *Registry) Veto(ctx context.Context, revision int64, why string) error {
 	_, err := r.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &r.name, Item: map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10)), attrWhy: text(why)},
@@ -28,7 +28,7 @@ func (r *Registry) Veto(ctx context.Context, revision int64, why string) error {
 	return nil
 }
 
-// Vetoes returns the revisions that were vetoed, and why.
+// Vetoes returns the vetoed revisions, and why.
 func (r *Registry) Vetoes(ctx context.Context) (map[int64]string, error) {
 	vetoes := map[int64]string{}
 	err := r.scan(ctx, prefixVeto, func(name string, attributes map[string]types.AttributeValue) {
@@ -45,7 +45,7 @@ func (r *Registry) VetoOf(ctx context.Context, revision int64) (why string, veto
 	key := map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.name, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return "", false, fmt.Errorf("look for a veto of revision %d: %w", revision, err)
+		return "", false, fmt.Errorf("read veto of revision %d: %w", revision, err)
 	}
 	said, vetoed := out.Item[attrWhy].(*types.AttributeValueMemberS)
 	if vetoed {
@@ -54,7 +54,7 @@ func (r *Registry) VetoOf(ctx context.Context, revision int64) (why string, veto
 	return why, vetoed, nil
 }
 
-// ForgetVeto forgets the veto of a revision.
+// ForgetVeto deletes the veto of a revision.
 func (r *Registry) ForgetVeto(ctx context.Context, revision int64) error {
 	key := map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
 	if _, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: key}); err != nil {

@@ -1,6 +1,6 @@
-// Package rollout tries limits on some tenants before all have them. It promises that
-// limits that deny more than those they are to replace, on the same requests, are found
-// out, whoever else shares the limits, and without a word to the store.
+// Package rollout tries limits on some tenants before all get them. It promises to
+// detect limits that deny more than those they are to replace, on the same requests,
+// whatever other proxies admit, and without calls to the store.
 package rollout
 
 import (
@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// step is how long requests are counted together, and steps how many of them are
-	// looked at: a minute, so that one burst does not decide.
+	// step is the length of a counting step, and steps is how many of them are
+	// compared: a minute, so that one burst does not decide.
 	step  = 10 * time.Second
 	steps = 6
-	// requestsLeast is how many requests there have to be in that time: of fewer each
-	// would be more than half a percent.
+	// requestsLeast is how many requests are needed in that time: each of fewer
+	// requests would be more than half a percent.
 	requestsLeast = 200
-	// buckets bounds the buckets of each of the two sides, and so their memory: some
-	// 16 MB.
+	// buckets bounds the buckets of each of the two sides, and so their memory: some 16
+	// MB.
 	buckets = 1 << 16
-	// timeout is of decisions that wait for nobody.
+	// timeout is the timeout of decisions that never wait.
 	timeout = time.Minute
 )
 
@@ -33,56 +33,56 @@ type Options struct {
 	// Addrs hashes addresses.
 	Addrs *limit.AddrHasher
 	// Instances returns how many proxies share the limits: each side gets that part of
-	// them, on any goroutine.
+	// them. It is called on any goroutine.
 	Instances func() int
-	// Worse is called when the limits that are tried deny too much, at most once for
-	// those of a version, on a goroutine that decides: it must not wait.
+	// Worse is called when the new limits deny too much, at most once for each version.
+	// It is called on a goroutine that decides, and must not wait.
 	Worse func(Stats)
 	Now   func() time.Time // nil means the clock of this machine
 }
 
-// Stats are what the two sides have said to the same requests in the last minute.
+// Stats are the decisions of the two sides about the same requests in the last minute.
 type Stats struct {
-	Version                 string // of the limits that are tried
+	Version                 string // of the new limits
 	Requests                int64
 	DeniedNow, DeniedBefore int64
 	Threshold               float64 // see Comparison.Begin
 }
 
-// Excess returns by how much the share of requests that are denied has grown, -1 to 1.
+// Excess returns by how much the share of denied requests has grown, -1 to 1.
 func (f *Stats) Excess() float64 {
 	return float64(f.DeniedNow-f.DeniedBefore) / float64(max(1, f.Requests))
 }
 
-// Worse reports whether that is too much.
+// Worse reports whether Excess is above the threshold, with enough requests.
 func (f *Stats) Worse() bool { return f.Requests >= requestsLeast && f.Excess() > f.Threshold }
 
-// String says it in a sentence.
+// String describes the stats in a sentence.
 func (f *Stats) String() string {
-	return fmt.Sprintf("of %d requests in a minute they deny %.1f %%, those before would have denied %.1f %%: more than %.1f points above",
+	return fmt.Sprintf("of %d requests in a minute, the new limits deny %.1f %% and the old ones would have denied %.1f %%: more than %.1f points above",
 		f.Requests, 100*float64(f.DeniedNow)/float64(max(1, f.Requests)), 100*float64(f.DeniedBefore)/float64(max(1, f.Requests)), 100*f.Threshold)
 }
 
-// Comparison decides each request that limits on trial decide twice more: by them and by
+// Comparison decides each request of the canary twice more: by the new limits and by
 // those that they are to replace, both in memory, by this instance's part of them. So
-// both see the same requests, and none sees what the other one did. Any number of
-// goroutines may use it.
+// both sides see the same requests, and neither sees the effects of the other. Any
+// number of goroutines may use it.
 type Comparison struct {
 	opts    Options
 	batches sync.Pool
-	begin   sync.Mutex // has trials begin one after the other
+	begin   sync.Mutex // serializes Begin
 
-	mu      sync.Mutex       // guards what follows
-	before  *limiter.Limiter // nil while nothing is tried, as now is
+	mu      sync.Mutex       // guards the fields below
+	before  *limiter.Limiter // nil, like now, while there is no canary
 	now     *limiter.Limiter
 	figures Stats // of all steps
 	steps   [steps]Stats
-	at      int // the step that is filled
+	at      int // the index of the present step
 	until   time.Time
 	told    bool // Worse was called
 }
 
-// New returns a comparison of nothing yet.
+// New returns a comparison without a canary.
 func New(opts Options) *Comparison {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -90,9 +90,9 @@ func New(opts Options) *Comparison {
 	return &Comparison{opts: opts, batches: sync.Pool{New: func() any { return &limiter.Batch{} }}}
 }
 
-// Begin has the limits on trial of a set watched, which may be none. Threshold is by how
-// much of all requests, 0 to 1, they may deny more than those before. What was counted of
-// the same version stays.
+// Begin starts to watch the canary of a set, which may have none. Threshold is by how
+// much of all requests, 0 to 1, the new limits may deny more than the old ones. Counts
+// of the same version stay.
 func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 	c.begin.Lock()
 	defer c.begin.Unlock()
@@ -101,7 +101,7 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 	known := c.now != nil && next != nil && c.figures.Version == next.Version
 	c.mu.Unlock()
 	var before, now *limiter.Limiter
-	if next != nil && !known { // which takes a while
+	if next != nil && !known { // this takes a while
 		before, now = c.newSide(set.WithoutTrial()), c.newSide(next)
 	}
 	c.mu.Lock()
@@ -121,7 +121,7 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 	c.figures.Threshold = threshold
 }
 
-// newSide returns a limiter that asks nobody.
+// newSide returns a limiter that calls no store.
 func (c *Comparison) newSide(set *limit.Set) *limiter.Limiter {
 	shares := backstop.New(backstop.Options{Instances: c.opts.Instances, Buckets: buckets})
 	return limiter.New(limiter.Options{
@@ -129,9 +129,9 @@ func (c *Comparison) newSide(set *limit.Set) *limiter.Limiter {
 	}, set)
 }
 
-// Observe decides a request by both sides. What is held and settled later, what has an id, by
-// which it may be a repetition, and what brings limits of its own is left out: the two sides
-// could not know what became of it.
+// Observe decides a request by both sides. Reservations, slot requests, requests with
+// an ID and requests with inline limits are excluded from the comparison: the two sides
+// do not see how a reservation is settled, nor whether an ID is a repetition.
 func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
 	if req.Inline != nil || req.Hold != limit.HoldNone || req.ID != "" {
 		return
@@ -144,7 +144,7 @@ func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
 	}
 	deniedBefore, deniedNow := c.denies(before, req), c.denies(now, req)
 	c.mu.Lock()
-	if c.now != now { // another trial has begun
+	if c.now != now { // another canary has begun
 		c.mu.Unlock()
 		return
 	}
@@ -158,7 +158,7 @@ func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
 	}
 }
 
-// denies decides a request, alone.
+// denies decides a request by itself.
 func (c *Comparison) denies(l *limiter.Limiter, req *limit.Request) bool {
 	b := c.batches.Get().(*limiter.Batch)
 	defer c.batches.Put(b)
@@ -182,10 +182,10 @@ func (c *Comparison) count(deniedBefore, deniedNow bool) {
 	c.sum()
 }
 
-// age forgets what is too old. The caller holds mu.
+// age drops old steps. The caller holds mu.
 func (c *Comparison) age() {
 	for now := c.opts.Now(); !now.Before(c.until); c.until = c.until.Add(step) {
-		if now.Sub(c.until) > steps*step { // nothing was asked for long
+		if now.Sub(c.until) > steps*step { // no request for a long time
 			c.until = now
 			c.steps = [steps]Stats{}
 		}
@@ -203,7 +203,7 @@ func (c *Comparison) sum() {
 	c.figures = f
 }
 
-// Figures returns what was counted of the limits that are tried now.
+// Figures returns the stats of the present canary.
 func (c *Comparison) Figures() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,7 +32,8 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// compile compiles a plan with a limit of a rate for each tenant, and one for each address.
+// compile compiles a plan with a limit of a rate for each tenant, and one for each
+// address.
 func compile(t *testing.T, rate string, ids []string) *limit.Set {
 	t.Helper()
 	set, _, err := config.ParseLimits("limits", []byte(`
@@ -47,14 +48,14 @@ shared: [{id: ip, by: [ip], rate: 1000/s}]
 	return set
 }
 
-// try has a rate tried on all tenants, instead of 100/s.
+// try starts a canary of a rate on all tenants, instead of 100/s.
 func (b *bench) try(rate string, threshold float64) {
 	b.t.Helper()
 	base := compile(b.t, "100/s", nil)
 	b.Begin(base.Try(compile(b.t, rate, base.IDs), limit.TrialWhole), threshold)
 }
 
-// ask asks for requests a second of each of two tenants, for some seconds.
+// ask sends requests per second of each of two tenants, for some seconds.
 func (b *bench) ask(perSecond, seconds int) {
 	b.t.Helper()
 	for range seconds * perSecond {
@@ -65,8 +66,8 @@ func (b *bench) ask(perSecond, seconds int) {
 	}
 }
 
-// TestWorse: limits that deny more on the same requests are found out, once; looser ones,
-// equal ones, and those that deny what the others deny as well are not.
+// TestWorse: limits that deny more on the same requests are detected, once. Looser
+// ones, equal ones, and those that deny the same requests are not.
 func TestWorse(t *testing.T) {
 	for _, c := range []struct {
 		rate      string
@@ -76,7 +77,7 @@ func TestWorse(t *testing.T) {
 	}{
 		{"20/s", 40, .05, true}, // an instance of two has 10/s of them
 		{"20/s", 40, .95, false},
-		{"20/s", 8, .05, false}, // nobody asks for so much
+		{"20/s", 8, .05, false}, // no tenant sends so many
 		{"100/s", 200, .05, false},
 		{"400/s", 200, .05, false},
 		{"98/s", 200, .05, false}, // three quarters are denied by both
@@ -97,7 +98,7 @@ func TestWorse(t *testing.T) {
 	}
 }
 
-// TestFiguresAreOfAMinute: what is older is forgotten, also after a pause.
+// TestFiguresAreOfAMinute: older requests are dropped, also after a pause.
 func TestFiguresAreOfAMinute(t *testing.T) {
 	b := newBench(t)
 	b.try("100/s", .05)
@@ -112,8 +113,8 @@ func TestFiguresAreOfAMinute(t *testing.T) {
 	}
 }
 
-// TestBegin: a tenant that changes does not begin a trial anew, another version does, and
-// after a trial nothing is counted.
+// TestBegin: a changed tenant does not restart a canary, another version does, and
+// nothing is counted after the canary.
 func TestBegin(t *testing.T) {
 	b := newBench(t)
 	b.try("20/s", .9)
@@ -136,7 +137,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what is held, may be a repetition, or brings limits of its own is not compared.
+// TestLeftOut: reservations, slot requests, requests with an ID and requests with
+// inline limits are not compared.
 func TestLeftOut(t *testing.T) {
 	b := newBench(t)
 	b.try("20/s", .9)
@@ -153,7 +155,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestObserveAtOnce: many goroutines may observe while trials begin and end.
+// TestObserveAtOnce: many goroutines may observe while canaries begin and end.
 func TestObserveAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.Comparison.opts.Worse = func(Stats) {}

@@ -8,8 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// localStore is a store that is this instance's part of each limit, whatever anybody else
-// takes.
+// localStore is a limiter store of this instance's part of each limit, independent of
+// other instances.
 type localStore struct{ shares *backstop.Backstop }
 
 // Take decides each call.
@@ -28,37 +28,37 @@ func (a localStore) Start(at limit.DecisionTime, items []limit.Item, calls []lim
 // Flush does nothing: nothing waits.
 func (localStore) Flush() {}
 
-// Peek decides each call, and takes nothing.
+// Peek decides each call without taking units.
 func (a localStore) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Call) {
 	for _, c := range calls {
 		a.shares.Share(at, items[c.First:c.Last], false)
 	}
 }
 
-// Refund gives units back.
+// Refund returns units.
 func (a localStore) Refund(_ limit.DecisionTime, items []limit.Item) { a.shares.Refund(items) }
 
-// Settle knows nothing that is held.
+// Settle returns OutcomeUnknown: there are no reservations.
 func (localStore) Settle(limit.DecisionTime, *limit.Settlement) (limit.Outcome, []string) {
 	return limit.OutcomeUnknown, nil
 }
 
-// Reset forgets buckets.
+// Reset deletes buckets.
 func (a localStore) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	return a.shares.Reset(ctx, tenant, id)
 }
 
-// Forget forgets a bucket, and does not know whether there was one.
+// Forget deletes a bucket. It always returns false.
 func (a localStore) Forget(_ context.Context, name string) (bool, error) {
 	a.shares.Forget(name)
 	return false, nil
 }
 
-// Saturated is false: nobody else asks.
+// Saturated returns false: there are no other users.
 func (localStore) Saturated(*limit.Item) bool { return false }
 
-// Pause is 0: it always answers.
+// Pause returns 0: the store is always available.
 func (localStore) Pause(*limit.Item) time.Duration { return 0 }
 
-// Locate names it, for people.
+// Locate returns a name for people.
 func (localStore) Locate(*limit.Item) string { return "comparison" }

@@ -17,8 +17,8 @@ func TestReadCellSet(t *testing.T) {
 	}
 }
 
-// TestSharing: who is active has its place; who has no part counts all in that are
-// named, and itself by the weight that is known of it.
+// TestSharing: an active cell has its index. An inactive cell counts all registered
+// cells as active, and itself by its known weight.
 func TestSharing(t *testing.T) {
 	set, err := ReadCellSet(json.RawMessage(`{"cells":[{"id":"b","weight":2},{"id":"d","weight":4,"draining":true},{"id":"f","weight":6},{"id":"g","weight":8,"gone":true}]}`))
 	if err != nil {

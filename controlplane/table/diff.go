@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Change is what has to become of one item.
+// Change is the change to be made to one item.
 type Change struct {
 	Key    string
-	Before *Item // nil where there is none, or a tombstone
+	Before *Item // nil for none or a tombstone
 	After  json.RawMessage
 }
 
@@ -26,9 +26,10 @@ func (c *Change) Kind() string {
 	}
 }
 
-// Diff returns what makes items of a table the parts of a file, in the order in which
-// they are to be written: what others need comes first, plans before tenants, and goes
-// last. Bodies are equal when they mean the same JSON. Items that are no parts of a file stay.
+// Diff returns the changes that turn the items of a table into the parts of a file, in
+// the order in which they are to be written. Items that others need are written first
+// and deleted last: plans before tenants. Bodies are equal if they mean the same JSON.
+// Items that are not parts of a file stay.
 func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
 	var changes []Change
 	for key, body := range parts {
@@ -48,8 +49,8 @@ func Diff(items map[string]Item, parts map[string]json.RawMessage) []Change {
 	return changes
 }
 
-// Turns splits what Diff returned into what may be written at the same time. Each part is
-// to be written whole before the next one begins.
+// Turns splits the result of Diff into groups that may be written concurrently. Each
+// group must be written completely before the next one begins.
 func Turns(changes []Change) (turns [][]Change) {
 	for len(changes) > 0 {
 		n := 1
@@ -61,8 +62,8 @@ func Turns(changes []Change) (turns [][]Change) {
 	return turns
 }
 
-// turn orders changes: plans, the shared item, tenants, and then what is deleted, the
-// other way round.
+// turn is the sort key of changes: plans, the shared item, tenants, and then deletions
+// in the reverse order.
 func (c *Change) turn() int {
 	turn := 1
 	switch {
@@ -85,7 +86,7 @@ func live(items map[string]Item, key string) *Item {
 	return &it
 }
 
-// Equal reports whether two bodies are the same JSON, numbers as they are written.
+// Equal reports whether two bodies are the same JSON. Numbers are compared as text.
 func Equal(a, b json.RawMessage) bool {
 	x, okA := canonical(a)
 	y, okB := canonical(b)
@@ -95,7 +96,7 @@ func Equal(a, b json.RawMessage) bool {
 	return bytes.Equal(x, y)
 }
 
-// canonical writes JSON anew, in one way of the many.
+// canonical returns JSON in a canonical form.
 func canonical(body json.RawMessage) (text []byte, ok bool) {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(body))

@@ -11,9 +11,9 @@ import (
 	"unicode"
 )
 
-// Differences says for people what is different between two bodies, value by value: `a.b: 1
-// -> 2`, `+a.b: 2` for one that is new and `-a.b: 1` for one that is gone. Elements of a
-// list are called by their id, where they have one.
+// Differences describes the differences between two bodies for people, value by value:
+// `a.b: 1 -> 2`, `+a.b: 2` for a new value and `-a.b: 1` for a removed one. Elements of
+// a list are named by their id, if they have one.
 func Differences(before, after json.RawMessage) (differences []string) {
 	was, is := leaves(before), leaves(after)
 	all := maps.Clone(was)
@@ -80,7 +80,7 @@ func addLeaves(found map[string]string, path string, value any) {
 	found[path] = leaf(value)
 }
 
-// idsOf returns what the elements of a list are called: by their ids, or else by number.
+// idsOf returns the names of the elements of a list: their ids, or else their indexes.
 func idsOf(list []any) []string {
 	ids, seen := make([]string, len(list)), map[string]bool{}
 	for i, element := range list {
@@ -108,8 +108,8 @@ func leaf(value any) string {
 	return string(text)
 }
 
-// Printable returns a text as it is, or quoted where a terminal would do something with it
-// or it would look like several lines.
+// Printable returns a text unchanged, or quoted if a terminal would interpret it or it
+// would look like several lines.
 func Printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToGraphic(text)

@@ -2,7 +2,7 @@ package table
 
 import "testing"
 
-// TestReadRevision: a revision is what has plans or the shared limits, and no tenants.
+// TestReadRevision: a revision has plans or the shared limits, and no tenants.
 func TestReadRevision(t *testing.T) {
 	parts, err := ReadRevision([]byte(`{"SHARED":{"version":1},"PLAN#free":[]}`))
 	if err != nil || len(parts) != 2 {
@@ -15,7 +15,8 @@ func TestReadRevision(t *testing.T) {
 	}
 }
 
-// TestReadGate: a gate names a revision, and is not taken for closed where it does not.
+// TestReadGate: a gate names a revision; a document without one is an error and not a
+// closed gate.
 func TestReadGate(t *testing.T) {
 	for body, want := range map[string]Gate{
 		`{"revision":0}`: {},

@@ -1,9 +1,9 @@
 package table
 
-// Record is one change of a table, as its stream tells it.
+// Record is one change of a table, as read from its stream.
 type Record struct {
-	Sequence      string // grows from change to change of an item
-	Before, After *Item  // nil where there was none, or is none any more
+	Sequence      string // increases from change to change of an item
+	Before, After *Item  // nil if there was no item, or there is none any more
 }
 
 // Key returns the key of the item that was changed.
@@ -17,11 +17,11 @@ func (r *Record) Key() string {
 	return ""
 }
 
-// Versioned reports whether the change is one of limits that says who made it, and is of a newer
-// version than the item of limits before, if there was one: no other changes limits.
+// Versioned reports whether the change is a limits item with a newer version than the
+// limits item before, if there was one. Other changes do not change limits.
 func (r *Record) Versioned() bool {
 	return r.After != nil && r.After.IsLimits() && (r.Before == nil || !r.Before.IsLimits() || r.After.Version > r.Before.Version)
 }
 
-// Expired reports whether it is a tombstone whose time was up.
+// Expired reports whether the change is the expiry of a tombstone.
 func (r *Record) Expired() bool { return r.After == nil && (r.Before == nil || r.Before.Deleted) }

@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// Removal is what changes take away that is easily meant otherwise, as by a file that was cut.
+// Removal counts removals that are easily made by mistake, such as those of a truncated
+// file.
 type Removal struct {
 	Tenants, OfTenants int
 	Plans, OfPlans     int
-	Emptied            int      // plans that lose all their limits, and stay
-	DefaultPlan        string   // the one that was, "" where there is one still or was none
-	Shared             []string // the ids of shared limits
+	Emptied            int      // plans that lose all their limits but are not deleted
+	DefaultPlan        string   // the removed one; "" if there still is one or was none
+	Shared             []string // the ids of removed shared limits
 }
 
-// freeTenants is the share of the tenants, one in so many, that may be deleted without being
-// named; one tenant always may.
+// freeTenants is the share of the tenants, one in freeTenants, that may be deleted
+// without confirming the count; one tenant always may.
 const freeTenants = 10
 
-// mostFreeTenants bounds that in a large table.
+// mostFreeTenants bounds that number in a large table.
 const mostFreeTenants = 100
 
-// RemovalOf returns what changes of items take away.
+// RemovalOf returns what changes of items remove.
 func RemovalOf(items map[string]Item, changes []Change) (r Removal) {
 	for key := range items {
 		switch it := live(items, key); {
@@ -35,7 +36,7 @@ func RemovalOf(items map[string]Item, changes []Change) (r Removal) {
 	}
 	for i := range changes {
 		switch c := &changes[i]; {
-		case c.Before == nil || !c.Before.IsLimits(): // which no proxy uses
+		case c.Before == nil || !c.Before.IsLimits(): // no proxy uses it
 		case c.Key == KeyShared:
 			r.removeShared(c)
 		case IsPlan(c.Key) && c.After != nil && isEmpty(c.After) && !isEmpty(c.Before.Body):
@@ -56,7 +57,7 @@ func isEmpty(body json.RawMessage) bool {
 	return json.Unmarshal(body, &limits) == nil && len(limits) == 0
 }
 
-// removeShared counts what a change of KeyShared takes away.
+// removeShared counts the removals in a change of KeyShared.
 func (r *Removal) removeShared(c *Change) {
 	type part struct {
 		DefaultPlan any                `json:"default_plan"`
@@ -64,7 +65,7 @@ func (r *Removal) removeShared(c *Change) {
 	}
 	var before, after part
 	if json.Unmarshal(c.Before.Body, &before) != nil || c.After != nil && json.Unmarshal(c.After, &after) != nil {
-		return // a body that cannot be read limits nothing
+		return // an unreadable body has no limits
 	}
 	if before.DefaultPlan != nil && after.DefaultPlan == nil {
 		r.DefaultPlan = fmt.Sprint(before.DefaultPlan)
@@ -80,7 +81,7 @@ func (r *Removal) removeShared(c *Change) {
 	}
 }
 
-// Count returns how many things are taken away.
+// Count returns the number of removals.
 func (r *Removal) Count() int {
 	n := r.Tenants + r.Plans + r.Emptied + len(r.Shared)
 	if r.DefaultPlan != "" {
@@ -89,15 +90,16 @@ func (r *Removal) Count() int {
 	return n
 }
 
-// IsLarge reports whether people have to name the count: where the default plan, a shared limit,
-// more than one plan or the only one, all limits of a plan, or more than one tenant and a tenth
-// of them, or mostFreeTenants, are taken away.
+// IsLarge reports whether people must confirm the count. They must if the changes
+// remove the default plan, a shared limit, more than one plan or the only one, all
+// limits of a plan, or more than one tenant and more than a tenth of them or
+// mostFreeTenants.
 func (r *Removal) IsLarge() bool {
 	return r.DefaultPlan != "" || len(r.Shared) > 0 || r.Emptied > 0 || r.Plans > 1 || r.Plans == 1 && r.OfPlans == 1 ||
 		r.Tenants > 1 && r.Tenants > min(r.OfTenants/freeTenants, mostFreeTenants)
 }
 
-// String says for people what is taken away.
+// String describes the removals for people.
 func (r *Removal) String() string {
 	var parts []string
 	if r.DefaultPlan != "" {

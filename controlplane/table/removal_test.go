@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestRemoval: a file that would take much away is noticed, and by how much; one that deletes a
+// TestRemoval: a file that removes much is detected, with the count; one that deletes a
 // tenant, or a few of many, is not.
 func TestRemoval(t *testing.T) {
 	table := func(tenants int, plans ...string) map[string]Item {
@@ -78,7 +78,7 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// TestSame: bodies that differ in spaces alone are the same, and have one hash.
+// TestSame: bodies that differ only in spaces are the same, and have one hash.
 func TestSame(t *testing.T) {
 	a := Item{Key: "TENANT#a", Version: 1, Body: json.RawMessage("{ \"plan\":\n\"<free>\" }")}
 	message, err := json.Marshal(Message{Item: &a})

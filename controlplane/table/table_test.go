@@ -35,8 +35,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// told tells changes as people would.
-func told(changes []Change) string {
+// describe describes changes for people.
+func describe(changes []Change) string {
 	var out []string
 	for _, c := range changes {
 		out = append(out, c.Kind()+" "+c.Key)
@@ -44,8 +44,8 @@ func told(changes []Change) string {
 	return strings.Join(out, ", ")
 }
 
-// TestDiff: plans are written before the shared item and that before tenants; what is
-// deleted goes last, the other way round. What means the same is not written.
+// TestDiff: plans are written before the shared item, and that before tenants;
+// deletions follow in the reverse order. Bodies with the same meaning are not written.
 func TestDiff(t *testing.T) {
 	items := map[string]Item{}
 	for _, it := range []Item{
@@ -73,12 +73,12 @@ func TestDiff(t *testing.T) {
 	}
 	changes := Diff(items, parts)
 	const want = "add PLAN#again, add PLAN#new, change SHARED, change TENANT#moved, add TENANT#new, change TENANT#number, delete TENANT#old, delete PLAN#old"
-	if got := told(changes); got != want {
+	if got := describe(changes); got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
 	var turns []string
 	for _, turn := range Turns(changes) {
-		turns = append(turns, told(turn))
+		turns = append(turns, describe(turn))
 	}
 	if got := strings.Join(turns, "; "); got != "add PLAN#again, add PLAN#new; change SHARED; change TENANT#moved, add TENANT#new, change TENANT#number; delete TENANT#old; delete PLAN#old" {
 		t.Errorf("written in the turns %s", got)
@@ -93,7 +93,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffIsEnough: what a diff says, done, leaves nothing to do.
+// TestDiffIsEnough: after all changes of a diff are made, another diff is empty.
 func TestDiffIsEnough(t *testing.T) {
 	keys := []string{"SHARED", "PLAN#a", "PLAN#b", "TENANT#a", "TENANT#b", "TENANT#c"}
 	bodies := []string{`{}`, `{"a": 1, "b": 2}`, `{"b":2,"a":1}`, `null`}
@@ -115,7 +115,7 @@ func TestDiffIsEnough(t *testing.T) {
 			items[c.Key] = Item{Key: c.Key, Body: c.After, Version: items[c.Key].Version + 1, Deleted: c.After == nil}
 		}
 		if left := Diff(items, parts); len(left) > 0 {
-			rt.Fatalf("left: %s", told(left))
+			rt.Fatalf("left: %s", describe(left))
 		}
 	})
 }
@@ -127,8 +127,9 @@ func digest(items []Item) (d Digest) {
 	return d
 }
 
-// TestDigest: it does not depend on the order, is another where one version is, an item is
-// missing or twice there, and counts no tombstones. What is removed was never there.
+// TestDigest: the digest does not depend on the order. It changes if a version differs,
+// or an item is missing or added twice. It does not count tombstones. Removing an item
+// undoes adding it.
 func TestDigest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var items []Item

@@ -8,7 +8,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestAdvice: refusals for the sake of credentials have one in both families of codes, others none.
+// TestAdvice: refusals that concern credentials have advice in both families of codes,
+// others have none.
 func TestAdvice(t *testing.T) {
 	for code, want := range map[string]string{
 		"ExpiredTokenException": adviceExpired, "ExpiredToken": adviceExpired, "UnrecognizedClientException": adviceKey, "InvalidClientTokenId": adviceKey,

@@ -1,5 +1,6 @@
-// Package awsclient configures clients of AWS as all programs here want them: found as AWS's
-// own tools find them, patient where AWS asks for that, and never waiting for ever.
+// Package awsclient configures AWS clients for all programs of this module. They find
+// credentials like AWS's own tools, retry throttled requests for long, and have a
+// timeout for every request.
 package awsclient
 
 import (
@@ -17,31 +18,32 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// awsCall bounds one request, its answer included: longer than SQS holds one for messages.
-// Where a connection is lost without a word nothing else would end the wait.
+// awsCall bounds one request, response included. It is longer than SQS holds a request
+// for messages. Without it a connection that is lost silently would block for ever.
 const awsCall = 25 * time.Second
 
-// credentialsCall bounds one request for the credentials of a container, which come from the same
-// machine. The SDK has no bound for it, and signs nothing before it is over.
+// credentialsCall bounds one request for the credentials of a container, which come
+// from the same machine. The SDK has no bound for it, and signs no request before it is
+// over.
 const credentialsCall = 5 * time.Second
 
 const (
-	// throttleAttempts is how often a request is made that AWS refuses for being too many:
-	// with the pauses between them for half a minute or so. AWS_MAX_ATTEMPTS lowers it.
+	// throttleAttempts is how often a throttled request is sent: with the pauses in
+	// between, for half a minute or so. AWS_MAX_ATTEMPTS lowers it.
 	throttleAttempts = 30
 	// throttlePause bounds the first pause; each next bound is twice as long, up to
 	// pauseMost.
 	throttlePause = 25 * time.Millisecond
 	pauseMost     = 2 * time.Second
-	// faultAttempts is how often a request is made that fails otherwise, and faultPause
-	// bounds the first pause: who waits for AWS has something else to do when it is away,
-	// such as to start from a snapshot.
+	// faultAttempts is how often a request is sent that fails otherwise, and faultPause
+	// bounds the first pause. It is low because callers have an alternative when AWS
+	// fails, such as to start from a snapshot.
 	faultAttempts = 3
 	faultPause    = 400 * time.Millisecond
 )
 
-// Load finds region, endpoint and credentials as AWS's own tools find them. What the
-// SDK would print by itself is in this program's errors.
+// Load finds region, endpoint and credentials like AWS's own tools. The SDK's logger is
+// off: the errors of this program contain the same.
 func Load(ctx context.Context) (aws.Config, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}),
 		awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsCall)),
@@ -56,22 +58,23 @@ func Load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("configure AWS: %w", err)
 	}
-	c.RetryMaxAttempts = env.RetryMaxAttempts // which the SDK leaves out where it is given a retryer
+	c.RetryMaxAttempts = env.RetryMaxAttempts // the SDK ignores it if given a retryer
 	if c.Region == "" {
-		return c, fmt.Errorf("configure AWS: no region is set: say AWS_REGION, or a profile that has one")
+		return c, fmt.Errorf("configure AWS: no region: set AWS_REGION, or a profile that has one")
 	}
 	return c, nil
 }
 
-// retryer makes requests again that were throttled until they are not any more, and others
-// that failed a few times.
+// retryer retries throttled requests until they succeed, up to throttleAttempts, and
+// other failures a few times.
 type retryer struct {
 	*retry.Standard
 	throttled retry.IsErrorThrottles
 }
 
-// newRetryer returns one without the SDK's budget of retries: that is empty after the first
-// hundred, and then all that is throttled fails. The pauses keep the peace.
+// newRetryer returns a retryer without the SDK's retry budget, which is empty after the
+// first hundred retries, so that every throttled request fails then. The pauses limit
+// the load instead.
 func newRetryer() *retryer {
 	return &retryer{
 		retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.RateLimiter = throttleAttempts, ratelimit.None }),
@@ -79,8 +82,8 @@ func newRetryer() *retryer {
 	}
 }
 
-// RetryDelay returns how long to pause after an attempt that failed, counted from 1, or
-// the failure where there is to be no other one.
+// RetryDelay returns the pause after a failed attempt, counted from 1, or the failure
+// if there is to be no other attempt.
 func (r *retryer) RetryDelay(attempt int, err error) (time.Duration, error) {
 	pause := throttlePause
 	if r.throttled.IsErrorThrottle(err) != aws.TrueTernary {

@@ -14,7 +14,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestMaxAttempts: AWS_MAX_ATTEMPTS says how often a request is made, whatever it fails for.
+// TestMaxAttempts: AWS_MAX_ATTEMPTS sets how often a request is sent, whatever the
+// failure.
 func TestMaxAttempts(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -44,8 +45,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// TestRetries: what is throttled is tried for half a minute or so, what fails otherwise
-// not for long, and each pause is bounded.
+// TestRetries: throttled requests are retried for half a minute or so, others not for
+// long, and each pause is bounded.
 func TestRetries(t *testing.T) {
 	r := newRetryer()
 	throttled := fmt.Errorf("put: %w", &smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"})

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestCredentialsThatHang: a request for the credentials of a container that is never answered is given
-// up, and made again. No other call of the process could ever be signed without that.
+// TestCredentialsThatHang: a request for the credentials of a container that gets no
+// response times out and is retried. Without that no other call of the process could be
+// signed.
 func TestCredentialsThatHang(t *testing.T) {
 	var asked atomic.Int64
 	over := make(chan struct{})

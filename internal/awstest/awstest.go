@@ -1,15 +1,15 @@
-// Package awstest gives tests an AWS of their own: moto_server, a real emulator that
-// speaks the real protocols. It promises that the emulator and all connections to it
-// are gone when the test is over.
+// Package awstest gives tests an AWS of their own: moto_server, an emulator that speaks
+// the real protocols. It promises that the emulator and all connections to it are gone
+// when the test is over.
 //
-// The emulator is the file named by LIMITGATE_MOTO, or moto_server from PATH. Where there
-// is none tests fail and say how to get it; they are left out where LIMITGATE_WITHOUT_AWS
-// gives the reason. Tests of what is done at the same time have
-// DynamoDB Local beside it, AWS's own, from the folder named by LIMITGATE_DYNAMODB; they
-// run without it, too, and say so.
+// The emulator is the file named by LIMITGATE_MOTO, or moto_server from PATH. Without
+// one, tests fail with an error that explains how to get it; they are skipped if
+// LIMITGATE_WITHOUT_AWS gives the reason. Tests of concurrent writes use DynamoDB Local
+// beside it, AWS's own, from the folder named by LIMITGATE_DYNAMODB; without it they
+// run on moto, and log that.
 //
-// To start an emulator takes a second of a processor or two. Tests that neither end it nor
-// lead processes to it share one, see [Share].
+// Starting an emulator takes a second or two of processor time. Tests that neither end
+// it nor pass it to processes share one, see [Share].
 package awstest
 
 import (
@@ -33,13 +33,13 @@ const region = "eu-central-1"
 // AWS is a running emulator. Its methods may be called from any goroutine.
 type AWS struct {
 	*servers.Moto
-	// Config leads clients to the emulator.
+	// Config makes clients use the emulator.
 	Config aws.Config
-	// Tables names what keeps the tables, for people.
+	// Tables names the server of the tables, for people.
 	Tables string
 
-	tables string // host and port of what keeps the tables
-	key    string // stands for both parts of a key that is none
+	tables string // host and port of the server of the tables
+	key    string // stands for both parts of an access key
 	// account is that of a test which shares moto with others.
 	account string
 }
@@ -60,9 +60,10 @@ func Start(tb testing.TB) *AWS {
 	return lead(tb, &AWS{Moto: moto, Tables: "moto", tables: moto.Addr, key: "awstest"})
 }
 
-// StartAtomic is Start with tables that look at a condition and write in one step, as
-// DynamoDB does: those of DynamoDB Local or, where it is not to be had, those of moto with
-// one request at a time, since it does it in two. The test's log says which.
+// StartAtomic is Start with tables that check a condition and write in one step, as
+// DynamoDB does. They are those of DynamoDB Local or, if it is not available, those of
+// moto with one request at a time, because moto does it in two steps. The test's log
+// names the server.
 func StartAtomic(tb testing.TB) *AWS {
 	tb.Helper()
 	return Start(tb).atomic(tb)
@@ -78,11 +79,11 @@ func (a *AWS) atomic(tb testing.TB) *AWS {
 		return a
 	}
 	tb.Logf("the tables are those of DynamoDB Local")
-	local, _ := sharedTables.use(tb) // to start one takes seconds of a processor
+	local, _ := sharedTables.use(tb) // starting one takes seconds of processor time
 	return lead(tb, &AWS{Moto: a.Moto, Tables: "DynamoDB Local", tables: local.Addr, key: rand.Text(), account: a.account})
 }
 
-// lead makes the configuration of clients.
+// lead sets the configuration of clients.
 func lead(tb testing.TB, a *AWS) *AWS {
 	conns := &http.Transport{MaxIdleConnsPerHost: 100}
 	tb.Cleanup(conns.CloseIdleConnections)
@@ -97,8 +98,8 @@ func lead(tb testing.TB, a *AWS) *AWS {
 	return a
 }
 
-// byService sends what is for DynamoDB and its streams where the tables are. An endpoint of
-// a service's own would depend on the environment of the tests.
+// byService sends requests for DynamoDB and its streams to the server of the tables. An
+// endpoint for each service would depend on the environment of the tests.
 type byService struct {
 	*http.Client
 	tables  string
@@ -116,21 +117,21 @@ func (b *byService) Do(r *http.Request) (*http.Response, error) {
 	return b.Client.Do(r)
 }
 
-// Endpoint returns NAME=value that lead a process to a URL for all of AWS, if they come behind
-// an Environment.
+// Endpoint returns environment variables, NAME=value, that make a process use a URL for
+// all of AWS, if they follow those of Environment.
 func Endpoint(url string) []string { return endpoints(url, url) }
 
-// endpoints are of a URL for tables, and one for all else.
+// endpoints returns variables with one URL for tables, and one for all other services.
 func endpoints(tables, others string) []string {
 	return []string{"AWS_ENDPOINT_URL=" + others, "AWS_ENDPOINT_URL_DYNAMODB=" + tables, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS=" + tables}
 }
 
-// TablesAddr returns the host and port of what keeps the tables and their streams.
+// TablesAddr returns the host and port of the server of the tables and their streams.
 func (a *AWS) TablesAddr() string { return a.tables }
 
-// Environment returns NAME=value that lead a process to the emulator, whatever this
-// machine has of AWS. It panics for an emulator that is shared: a process cannot name its
-// account.
+// Environment returns environment variables, NAME=value, that make a process use the
+// emulator, whatever AWS configuration this machine has. It panics for a shared
+// emulator: a process cannot name its account.
 func (a *AWS) Environment() []string {
 	if a.account != "" {
 		panic("awstest: the environment of a process leads to no account of a shared emulator")
@@ -152,7 +153,7 @@ func (a *AWS) Topic(tb testing.TB, name string) string {
 	return *made.TopicArn
 }
 
-// Queues returns the URLs of all queues that there are.
+// Queues returns the URLs of all queues.
 func (a *AWS) Queues(tb testing.TB) []string {
 	tb.Helper()
 	out, err := sqs.NewFromConfig(a.Config).ListQueues(tb.Context(), &sqs.ListQueuesInput{})
@@ -162,7 +163,7 @@ func (a *AWS) Queues(tb testing.TB) []string {
 	return out.QueueUrls
 }
 
-// Subscriptions returns the ARNs of all subscriptions to topics that there are.
+// Subscriptions returns the ARNs of all subscriptions to topics.
 func (a *AWS) Subscriptions(tb testing.TB) (arns []string) {
 	tb.Helper()
 	out, err := sns.NewFromConfig(a.Config).ListSubscriptions(tb.Context(), &sns.ListSubscriptionsInput{})

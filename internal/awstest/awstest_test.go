@@ -19,8 +19,8 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// TestEmulatorDiesAndComesBack: it answers, is gone when killed, is there again on the
-// same port with nothing in it, and leaves nothing behind.
+// TestEmulatorDiesAndComesBack: the emulator answers, is gone when killed, restarts
+// empty on the same port, and leaves no process.
 func TestEmulatorDiesAndComesBack(t *testing.T) {
 	leftout.WithoutAWS(t)
 	var pid int
@@ -57,7 +57,7 @@ func TestEmulatorDiesAndComesBack(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// TestWithoutAnEmulator: whoever has none is told how to get it.
+// TestWithoutAnEmulator: without an emulator the error explains how to get it.
 func TestWithoutAnEmulator(t *testing.T) {
 	t.Setenv(servers.MotoVariable, os.DevNull)
 	_, err := servers.StartMoto(t.TempDir())
@@ -66,8 +66,8 @@ func TestWithoutAnEmulator(t *testing.T) {
 	}
 }
 
-// TestTables: tables are found where they are kept, by clients as well as by processes,
-// and what a relay does to requests is counted.
+// TestTables: clients and processes find the server of the tables, and a relay counts
+// the faults that it injects.
 func TestTables(t *testing.T) {
 	a := StartAtomic(t)
 	relay := &Relay{Throttle: 1}
@@ -96,7 +96,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesAreOnLoopback: nobody else on the network finds them.
+// TestTablesAreOnLoopback: other machines on the network cannot reach them.
 func TestTablesAreOnLoopback(t *testing.T) {
 	a := StartAtomic(t)
 	_, port, err := net.SplitHostPort(a.tables)
@@ -119,7 +119,7 @@ func TestTablesAreOnLoopback(t *testing.T) {
 	}
 }
 
-// TestDynamoDBLocalIsWanted: whoever has none is told how to get it.
+// TestDynamoDBLocalIsWanted: without DynamoDB Local the error explains how to get it.
 func TestDynamoDBLocalIsWanted(t *testing.T) {
 	t.Setenv(servers.DynamoDBVariable, "")
 	_, err := servers.StartDynamoDBLocal(t.TempDir())
@@ -131,8 +131,8 @@ func TestDynamoDBLocalIsWanted(t *testing.T) {
 	}
 }
 
-// TestShare: tests have one emulator, and nothing of each other; it stays while it is
-// kept, and no longer.
+// TestShare: tests share one emulator, and none of their data. The emulator stays as
+// long as keep requires, and no longer.
 func TestShare(t *testing.T) {
 	leftout.WithoutAWS(t)
 	sharedMoto.keep()

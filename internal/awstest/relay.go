@@ -14,12 +14,13 @@ import (
 	"testing"
 )
 
-// Relay stands before the tables of an AWS, and makes trouble of the kinds that DynamoDB
-// makes. Its fields are not to be changed once it is used.
+// Relay is a proxy before the tables of an AWS that injects faults of the kinds that
+// DynamoDB has. Its fields must not be changed once it is used.
 type Relay struct {
-	// Throttle is the share of requests that are refused for being too many.
+	// Throttle is the share of requests that are throttled.
 	Throttle float64
-	// Lose is the share of requests that are done, and answered with an internal error.
+	// Lose is the share of requests that are executed, but answered with an internal
+	// error.
 	Lose float64
 	// OneByOne lets one request through at a time.
 	OneByOne bool
@@ -38,14 +39,14 @@ func (a *AWS) Through(tb testing.TB, r *Relay) *AWS {
 	tb.Cleanup(conns.CloseIdleConnections)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: a.tables})
 	proxy.Transport = conns
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // who asks is told by the answer
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // the response has the error
 	r.next = proxy
 	server := httptest.NewServer(r)
 	tb.Cleanup(server.Close)
 	return lead(tb, &AWS{Moto: a.Moto, Tables: a.Tables, tables: server.Listener.Addr().String(), key: a.key, account: a.account})
 }
 
-// throttles are what DynamoDB says when it is asked too much: of a table, and of all.
+// throttles are the throttling errors of DynamoDB: for one table, and for all requests.
 var throttles = []string{
 	`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`,
 	`{"__type":"com.amazon.coral.availability#ThrottlingException","message":"Rate of requests exceeds the allowed throughput."}`,
@@ -53,7 +54,7 @@ var throttles = []string{
 
 const internalError = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"The request processing has failed because of an unknown error."}`
 
-// ServeHTTP answers or passes on one request.
+// ServeHTTP answers or forwards one request.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if rand.Float64() < r.Throttle {
 		r.Throttled.Add(1)

@@ -11,7 +11,7 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// accountHeader is where moto looks for the account that a request is made in.
+// accountHeader is the header by which moto selects the account of a request.
 const accountHeader = "X-Moto-Account-Id"
 
 // The emulators that tests share: in moto each test has an account of its own, in DynamoDB
@@ -21,8 +21,8 @@ var (
 	sharedTables = sharing[*servers.DynamoDBLocal]{name: "DynamoDB Local", start: servers.StartDynamoDBLocal}
 )
 
-// Share is Start with an emulator that other tests use, too, and an account of its own in
-// it. The test must not kill the emulator.
+// Share is Start with an emulator that other tests use, too, and an account of its own
+// in it. The test must not kill the emulator.
 func Share(tb testing.TB) *AWS {
 	tb.Helper()
 	leftout.WithoutAWS(tb)
@@ -36,8 +36,8 @@ func ShareAtomic(tb testing.TB) *AWS {
 	return Share(tb).atomic(tb)
 }
 
-// Sharing is the tests of a package. Between them the shared emulators stay. Without it they
-// end whenever no test uses them.
+// Sharing runs the tests of a package with shared emulators that stay between tests.
+// Without it they end whenever no test uses them.
 type Sharing struct{ *testing.M }
 
 // Run runs the tests, ends the shared emulators and returns the exit code.
@@ -52,13 +52,13 @@ func (s Sharing) Run() int {
 	return code
 }
 
-// sharing is an emulator that is started by its first user.
+// sharing is an emulator that its first user starts.
 type sharing[T interface{ Close() error }] struct {
 	name  string
 	start func(folder string) (T, error)
 
-	mutex   sync.Mutex // guards what follows
-	kept    bool       // although it has no user
+	mutex   sync.Mutex // guards the fields below
+	kept    bool       // stays without users
 	users   int
 	uses    int // so far
 	running *T
@@ -103,7 +103,7 @@ func (s *sharing[T]) begin() error {
 	return nil
 }
 
-// endUnused ends an emulator that nothing uses. The caller holds the mutex.
+// endUnused ends an emulator without users. The caller holds the mutex.
 func (s *sharing[T]) endUnused() error {
 	if s.running == nil || s.kept || s.users > 0 {
 		return nil
@@ -113,14 +113,14 @@ func (s *sharing[T]) endUnused() error {
 	return err
 }
 
-// keep has the emulator stay without users from now on.
+// keep makes the emulator stay without users from now on.
 func (s *sharing[T]) keep() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.kept = true
 }
 
-// endKeeping ends the emulator with its last user, at once if there is none.
+// endKeeping makes the emulator end with its last user, at once if there is none.
 func (s *sharing[T]) endKeeping() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

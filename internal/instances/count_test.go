@@ -188,9 +188,9 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// TestAwait checks that Await ends with the first report of the source, whether number or
-// error, or else after its limit.
-func TestAwait(t *testing.T) {
+// TestWaitFirst checks that WaitFirst ends with the first report of the source, whether
+// number or error, or else after its limit.
+func TestWaitFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for want, say := range map[time.Duration]func(*Count){
 			0:           func(c *Count) { c.logChange(1, nil); c.logChange(2, nil) },

@@ -9,13 +9,13 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// kind is what a step of a history does.
+// kind is the kind of a step of a history.
 type kind int
 
 const (
 	push kind = iota // of one item
 	pushMany
-	byHand     // without saying by whom
+	byHand     // without an actor
 	byHandOdd  // with a version of any size
 	deleteHard // without a tombstone
 	putBack    // from a backup
@@ -47,7 +47,7 @@ var kindNames = [kinds]string{
 // often has the steps that are drawn more often than others.
 var often = []kind{push, push, push, push, pushMany, byHand, byHandOdd, deleteHard, putBack, forge, forge, slowReadings, lookup, pass, pass, pass, pass}
 
-// step is one step of a history: what it does, to what of many, and how.
+// step is one step of a history: its kind, the index of its target, and a variant.
 type step struct {
 	kind      kind
 	what, how int
@@ -68,14 +68,15 @@ var (
 	versions = []int64{1, 2, 3, 5, 9, 100, table.MaxVersion - 1, table.MaxVersion}
 )
 
-// bodyOf returns one of the bodies of a key; a plan and the shared limits are seldom deleted.
+// bodyOf returns one of the bodies of a key; a plan and the shared limits are seldom
+// deleted.
 func bodyOf(key string, how int) string {
 	kind, _, _ := strings.Cut(key, "#")
 	if how%23 == 7 {
 		return ""
 	}
 	if how%29 == 3 {
-		return `{"plan":7}` // which no item can be used with
+		return `{"plan":7}` // no item can use it
 	}
 	return bodies[kind][how%len(bodies[kind])]
 }
@@ -89,12 +90,12 @@ func others(how int) map[string]table.Item {
 		}
 		kind, _, _ := strings.Cut(key, "#")
 		body := bodies[kind][(how>>i)%len(bodies[kind])]
-		items[key] = signed(key, versions[(how>>i)%4], body)
+		items[key] = versioned(key, versions[(how>>i)%4], body)
 	}
 	return items
 }
 
-// drawHistory draws a history. It is drawn before it runs, so that it can be made smaller.
+// drawHistory draws a history. It is drawn before it runs, so that rapid can shrink it.
 func drawHistory(rt *rapid.T) []step {
 	one := rapid.Custom(func(t *rapid.T) step {
 		s := step{what: rapid.IntRange(0, 1<<10).Draw(t, "what"), how: rapid.IntRange(0, 1<<16).Draw(t, "how")}

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// receiveWait and receiveMost are how long a queue waits for messages, and how many it
-	// returns.
+	// receiveWait and receiveMost are how long a queue waits for messages, and how many
+	// it returns.
 	receiveWait = 20 * time.Second
 	receiveMost = 10
-	// delay bounds how long a message takes, and lateness how long a late one does.
+	// delay bounds the delay of a message, and lateness that of a late one.
 	delay    = 300 * time.Millisecond
 	lateness = time.Minute
 )
 
-// network is a topic, and the queues that are subscribed to it. Any number of goroutines may
-// use it.
+// network is a topic, and the queues that are subscribed to it. Any number of
+// goroutines may use it.
 type network struct {
 	mu     sync.Mutex // guards the fields below, and those of the queues
 	random *rand.Rand
-	faulty float64 // the share of messages that are lost, as many that come twice, and late
+	faulty float64 // the share of messages that are lost; equal shares are duplicated or late
 	down   bool
 	queues []*queue
 }
 
-// queue is of one proxy.
+// queue is the queue of one proxy.
 type queue struct {
 	network    *network
 	subscribed bool
-	gone       bool // somebody has deleted it
+	gone       bool // the queue was deleted
 	deliveries []delivery
 }
 
@@ -80,7 +80,7 @@ func (n *network) Publish(_ context.Context, messages []table.Message) (sent int
 func (q *queue) send(m *table.Message, faulty float64) {
 	body, err := json.Marshal(m)
 	if err != nil {
-		return // an item whose body is not JSON, which the real topic refuses, too
+		return // an item whose body is not JSON, which the real topic rejects, too
 	}
 	r := q.network.random
 	times := 1
@@ -98,7 +98,7 @@ func (q *queue) send(m *table.Message, faulty float64) {
 	}
 }
 
-// forge sends a message to a queue, as somebody who may write to it can.
+// forge sends a message to a queue, as any writer with access to it can.
 func (q *queue) forge(m *table.Message) {
 	q.network.mu.Lock()
 	defer q.network.mu.Unlock()
@@ -127,7 +127,7 @@ func (q *queue) receive() (messages []table.Message, bad int, err error) {
 	switch {
 	case q.network.down:
 		return nil, 0, errDown
-	case q.gone: // it is made again
+	case q.gone: // the next call creates it
 		q.gone, q.subscribed = false, true
 		return nil, 0, table.ErrMissed
 	}
@@ -147,7 +147,7 @@ func (q *queue) receive() (messages []table.Message, bad int, err error) {
 	return messages, bad, nil
 }
 
-// Renew makes the queue and its subscription anew.
+// Renew creates the queue and its subscription anew.
 func (q *queue) Renew(context.Context) { q.lose(true) }
 
 // lose deletes the queue, or its subscription alone.

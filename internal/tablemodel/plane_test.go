@@ -11,22 +11,22 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// leaseTime is how long a lease is kept by a control plane that has died.
+// leaseTime is how long the lock of a control plane that has died lasts.
 const leaseTime = 10 * time.Second
 
-// leases share the shards of the stream, and the digest, between control planes.
+// leases distributes the shards of the stream, and the digest, among control planes.
 type leases struct {
 	mu     sync.Mutex // guards shards and digest
 	shards [shards]lease
 	digest lease
 }
 
-// lease is who has a shard, and how far it was told.
+// lease is the owner of a shard, and how far it was processed.
 type lease struct {
 	owner *plane
 	until time.Time
 	told  int
-	made  int // of which table
+	made  int // the number of the table
 }
 
 // take takes or renews a lease. The caller holds mu.
@@ -39,15 +39,15 @@ func (l *lease) take(p *plane) bool {
 	return true
 }
 
-// plane is a control plane that runs.
+// plane is a running control plane.
 type plane struct {
 	table  *model
 	leases *leases
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 
-	next [shards]lease // what Next has returned; Run's alone
-	only int           // the shard it leaves to another one, -1 for none
+	next [shards]lease // the last result of Next; used only by Run
+	only int           // the shard that it leaves to another one, -1 for none
 }
 
 func startPlane(m *model, l *leases, n *network, only int) *plane {
@@ -61,7 +61,7 @@ func startPlane(m *model, l *leases, n *network, only int) *plane {
 	return p
 }
 
-// end ends the control plane, which gives its leases back unless it is killed.
+// end ends the control plane, which releases its leases unless it is killed.
 func (p *plane) end(kill bool) {
 	p.stop()
 	p.done.Wait()
@@ -117,7 +117,7 @@ func (p *plane) Next(ctx context.Context) (all []table.Record, err error) {
 	return all, err
 }
 
-// Done notes that they were told.
+// Done records that they were processed.
 func (p *plane) Done(context.Context) error {
 	p.leases.mu.Lock()
 	defer p.leases.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // tableName is the name of the table, for snapshots.
 const tableName = "dynamodb://limits"
 
-// proxy follows the table, or does not run.
+// proxy is a proxy, running or not, of the table.
 type proxy struct {
 	table    *model
 	queue    *queue
@@ -37,7 +37,7 @@ func compile(parts map[string]json.RawMessage, _ bool) (*limit.Set, error) {
 	return set, err
 }
 
-// start starts the proxy, which without limits ends again.
+// start starts the proxy, which ends again if it has no limits.
 func (p *proxy) start() {
 	if p.follower != nil {
 		return
@@ -65,12 +65,13 @@ func (p *proxy) end() {
 	p.follower = nil
 }
 
-// stale returns why the proxy says that its limits may not be the table's, or "".
+// stale returns the error by which the proxy reports that its limits may differ from
+// the table's, or "".
 func (p *proxy) stale() string {
 	return p.Catalog.Status().Error + p.follower.Status().Error
 }
 
-// account says what a set does for tenants: their plans and their limits.
+// account describes a set for tenants: their plans and their limits.
 func account(set *limit.Set) string {
 	var b strings.Builder
 	for _, tenant := range append(tenants, "not listed") {
@@ -83,8 +84,9 @@ func account(set *limit.Set) string {
 	return b.String()
 }
 
-// truth returns what the items of limits of a table do. Compiles reports whether they can be
-// used at all, and clean whether, beside that, nothing else stands in the place of one.
+// truth returns the account of the limits items of a table. Compiles reports whether
+// they can be used at all, and clean whether, in addition, no key holds an invalid
+// limits item.
 func truth(items map[string]table.Item) (said string, compiles, clean bool) {
 	parts := map[string]json.RawMessage{}
 	clean = true

@@ -25,13 +25,13 @@ const shards = 2
 type model struct {
 	mu      sync.Mutex // guards the fields below
 	items   map[string]table.Item
-	stream  [shards][]table.Record // since the table was made
-	made    int                    // how often it was made
+	stream  [shards][]table.Record // since the table was created
+	made    int                    // how often it was created
 	backups []map[string]table.Item
 	down    bool
 	scans   int
-	slow    time.Duration // how long a reading takes, from what it sees to its answer
-	flaky   bool          // each other reading fails
+	slow    time.Duration // how long after a reading its result is returned
+	flaky   bool          // every second reading fails
 }
 
 func newModel(items ...table.Item) *model {
@@ -42,7 +42,8 @@ func newModel(items ...table.Item) *model {
 	return m
 }
 
-// write puts an item in the place of another one, nil for none, as DynamoDB does for anybody.
+// write puts an item in place of another one, nil for none, without conditions, as
+// DynamoDB does.
 func (m *model) write(key string, after *table.Item) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +113,7 @@ func (m *model) Put(ctx context.Context, it table.Item) (table.Item, error) {
 	return it, m.Replace(ctx, it, &was)
 }
 
-// Replace writes an item in the place of one that was read, nil for none.
+// Replace writes an item in place of one that was read, nil for none.
 func (m *model) Replace(_ context.Context, it table.Item, was *table.Item) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,14 +131,15 @@ func (m *model) Replace(_ context.Context, it table.Item, was *table.Item) error
 	return nil
 }
 
-// sign writes the next version of an item, as limits push does; without a body a tombstone.
-func (m *model) sign(key, body string) {
+// pushItem writes the next version of an item, as limits push does; without a body a
+// tombstone.
+func (m *model) pushItem(key, body string) {
 	it, _, _ := m.Get(context.Background(), key)
-	_, _ = m.Put(context.Background(), signed(key, it.Version, body))
+	_, _ = m.Put(context.Background(), versioned(key, it.Version, body))
 }
 
-// signed returns an item as a person writes it now.
-func signed(key string, version int64, body string) table.Item {
+// versioned returns an item as limits push writes it now.
+func versioned(key string, version int64, body string) table.Item {
 	it := table.Item{Key: key, Version: version, Actor: "ann", At: time.Now().UTC(), Deleted: body == ""}
 	if body != "" {
 		it.Body = []byte(body)
@@ -145,7 +147,7 @@ func signed(key string, version int64, body string) table.Item {
 	return it
 }
 
-// replace deletes the table and makes it again, with a stream of its own.
+// replace deletes the table and creates it again, with a stream of its own.
 func (m *model) replace(items map[string]table.Item) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,7 +158,7 @@ func (m *model) replace(items map[string]table.Item) {
 	}
 }
 
-// backup keeps a copy of all items, and of some backups one.
+// backup adds a copy of all items to the backups.
 func (m *model) backup() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +181,7 @@ func (m *model) fail(down bool) {
 	m.down = down
 }
 
-// setReadings sets how long a reading takes, and whether each other one fails.
+// setReadings sets how long a reading takes, and whether every second one fails.
 func (m *model) setReadings(slow time.Duration, flaky bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,7 +206,7 @@ func (m *model) scanned() int {
 	return m.scans
 }
 
-// records returns the records of a shard from one on, and which table they are of.
+// records returns the records of a shard from an index on, and the number of the table.
 func (m *model) records(shard, from, made int) (records []table.Record, of int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

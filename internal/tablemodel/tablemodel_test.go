@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// quiet is how long nothing happens before what proxies say is checked: the longest time
-	// that any change may take, three times over.
+	// quiet is the time without events before the proxies are checked: three times the
+	// longest time that any change may take.
 	quiet = 6 * time.Minute
 	// mostScans is how often a proxy may read the table in that time.
 	mostScans = 15
 	proxies   = 3
 	mostPlane = 3
-	// restartPause is how long a supervisor waits before it starts a proxy again.
+	// restartPause is how long a supervisor waits before it restarts a proxy.
 	restartPause = 10 * time.Second
 )
 
 var steps, runs atomic.Int64
 
-// TestTable runs random histories, as many as -rapid.checks says. A failing one is made smaller
-// and kept by rapid, which says how to run it again.
+// TestTable runs random histories, as many as -rapid.checks sets. Rapid shrinks and
+// stores a failing one, and prints how to run it again.
 func TestTable(t *testing.T) {
 	snapshots := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -54,7 +54,7 @@ func TestTable(t *testing.T) {
 	t.Logf("%d steps", steps.Load())
 }
 
-// world is all that a history runs on.
+// world is the environment of a history.
 type world struct {
 	*model
 	leases  *leases
@@ -63,7 +63,7 @@ type world struct {
 	proxies []*proxy
 }
 
-// run runs a history and returns what is wrong in its end, or "".
+// run runs a history and returns the problems at its end, or "".
 func run(history []step, seed uint64, folder string) (problem string) {
 	w := newWorld(seed, folder)
 	defer w.end()
@@ -94,8 +94,8 @@ func run(history []step, seed uint64, folder string) (problem string) {
 	return strings.Join(problems, "\n")
 }
 
-// wait has time pass, in which proxies that have ended are started again now and then, as a
-// supervisor does.
+// wait advances time and restarts proxies that have ended now and then, as a supervisor
+// does.
 func (w *world) wait(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(restartPause) {
 		for _, p := range w.proxies {
@@ -107,7 +107,7 @@ func (w *world) wait(d time.Duration) {
 func newWorld(seed uint64, folder string) *world {
 	random := rand.New(rand.NewPCG(seed, 1))
 	w := &world{
-		model:  newModel(signed("SHARED", 1, bodies["SHARED"][0]), signed("PLAN#p0", 1, bodies["PLAN"][0]), signed("PLAN#p1", 1, bodies["PLAN"][1]), signed("PLAN#p2", 1, bodies["PLAN"][0]), signed("TENANT#t0", 1, bodies["TENANT"][1])),
+		model:  newModel(versioned("SHARED", 1, bodies["SHARED"][0]), versioned("PLAN#p0", 1, bodies["PLAN"][0]), versioned("PLAN#p1", 1, bodies["PLAN"][1]), versioned("PLAN#p2", 1, bodies["PLAN"][0]), versioned("TENANT#t0", 1, bodies["TENANT"][1])),
 		leases: &leases{}, network: &network{random: random},
 	}
 	w.backup()
@@ -130,7 +130,7 @@ func (w *world) end() {
 	}
 }
 
-// check returns what is wrong with what proxies say.
+// check returns the problems of the proxies' states.
 func (w *world) check() (problems []string) {
 	want, compiles, clean := truth(w.all())
 	versions := map[string]string{}
@@ -158,23 +158,23 @@ func (w *world) check() (problems []string) {
 	return problems
 }
 
-// do does a step.
+// do executes a step.
 func (w *world) do(s step) {
 	key := keys[s.what%len(keys)]
 	p := w.proxies[s.what%len(w.proxies)]
 	switch s.kind {
 	case push:
-		w.sign(key, bodyOf(key, s.how))
+		w.pushItem(key, bodyOf(key, s.how))
 	case pushMany:
 		for i, key := range keys {
 			if s.what>>i&1 == 1 {
-				w.sign(key, bodyOf(key, s.how>>i))
+				w.pushItem(key, bodyOf(key, s.how>>i))
 			}
 		}
 	case byHand, byHandOdd, deleteHard, putBack, backUp, remake:
 		w.meddle(s, key)
 	case forge:
-		it := signed(key, versions[s.how%len(versions)], bodyOf(key, s.how))
+		it := versioned(key, versions[s.how%len(versions)], bodyOf(key, s.how))
 		if s.how%5 == 0 {
 			it.Key += "-forged"
 		}
@@ -214,15 +214,15 @@ func (w *world) do(s step) {
 	}
 }
 
-// meddle writes into the table as somebody who does not use limits push.
+// meddle writes into the table without limits push.
 func (w *world) meddle(s step, key string) {
 	switch s.kind {
 	case byHand:
-		it := signed(key, int64(s.how%3), bodyOf(key, s.how))
+		it := versioned(key, int64(s.how%3), bodyOf(key, s.how))
 		it.Actor = ""
 		w.write(key, &it)
 	case byHandOdd:
-		it := signed(key, versions[s.how%len(versions)], bodyOf(key, s.how))
+		it := versioned(key, versions[s.how%len(versions)], bodyOf(key, s.how))
 		w.write(key, &it)
 	case deleteHard:
 		w.write(key, nil)
