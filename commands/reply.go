@@ -3,6 +3,8 @@ package commands
 import (
 	"slices"
 	"strconv"
+
+	"github.com/tidwall/redcon"
 )
 
 // reply appends RESP to a buffer, in the client's version of the protocol. The wire
@@ -18,9 +20,9 @@ func (r *reply) number(prefix byte, n int64) {
 	r.buf = append(r.buf, '\r', '\n')
 }
 
-func (r *reply) integer(n int64) { r.number(':', n) }
+func (r *reply) integer(n int64) { r.buf = redcon.AppendInt(r.buf, n) }
 
-func (r *reply) array(n int) { r.number('*', int64(n)) }
+func (r *reply) array(n int) { r.buf = redcon.AppendArray(r.buf, n) }
 
 // mapping begins a map of n pairs, in RESP2 an array of 2n.
 func (r *reply) mapping(n int) {
@@ -40,11 +42,7 @@ func (r *reply) set(n int) {
 	r.array(n)
 }
 
-func (r *reply) bulk(s string) {
-	r.number('$', int64(len(s)))
-	r.buf = append(r.buf, s...)
-	r.buf = append(r.buf, '\r', '\n')
-}
+func (r *reply) bulk(s string) { r.buf = redcon.AppendBulkString(r.buf, s) }
 
 // text appends a bulk string, marked as plain text in RESP3.
 func (r *reply) text(s string) {
@@ -85,7 +83,7 @@ func (r *reply) null() {
 		r.buf = append(r.buf, "_\r\n"...)
 		return
 	}
-	r.buf = append(r.buf, "$-1\r\n"...)
+	r.buf = redcon.AppendNull(r.buf)
 }
 
 // error appends an error. Text begins with its code word; client data in it must have

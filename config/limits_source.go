@@ -80,7 +80,7 @@ func ReadLimits(r io.Reader) ([]byte, error) {
 	return content, nil
 }
 
-// parse reads the file. The set knows the given limit ids, so that it can be tried beside
+// parse reads the file. The set includes the given limit ids, so that it can be tried beside
 // another set.
 func (s *LimitsSource) parse(ids []string) (*limit.Set, []limit.Problem, error) {
 	content, err := s.read()

@@ -34,7 +34,8 @@ func (s *LimitsSource) Canary(share, threshold int) {
 // addition to the limits before.
 func (s *LimitsSource) Threshold() float64 { return float64(s.canary.threshold) / 10_000 }
 
-// ids returns the limit ids that a changed file must define.
+// ids returns the limit ids with which a changed file is compiled, see
+// limit.CompileOptions.IDs.
 func (c *canary) ids(set *limit.Set) []string {
 	if c.share == 0 {
 		return nil

@@ -32,8 +32,8 @@
 // goroutine each.
 //
 // A client that closes its connection ends its long commands, and the rest of its batch
-// once the connection is gone. A client that closes only its own side, as in printf ... |
-// nc -N, still gets the replies to all others.
+// once the connection is gone. A client that closes only its own side, as in
+// printf ... | nc -N, still gets the replies to all others.
 //
 // The path of a batch in an event loop: epollConn.onReadable calls readBuffer.collect,
 // which cuts commands out of the input. epollConn.answer calls AsyncSession.Start, which
