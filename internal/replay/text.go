@@ -47,7 +47,7 @@ func (r *Report) Write(w io.Writer) {
 	_ = tw.Flush()
 }
 
-// writeNotes says what of the table does not add up by itself.
+// writeNotes explains the columns of the table that do not add up.
 func (r *Report) writeNotes(w io.Writer) {
 	rest, hidden := false, false
 	for _, l := range r.Limits {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWriteNotes: what the columns of the table do not say is said below it, and
-// only then.
+// TestWriteNotes checks that the notes below the table appear only where its columns do
+// not add up.
 func TestWriteNotes(t *testing.T) {
 	const (
 		rest   = "the rest were denied by another one"
