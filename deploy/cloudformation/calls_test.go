@@ -145,7 +145,7 @@ func TestTableHasEveryCall(t *testing.T) {
 	}
 	for at := range made {
 		if !slices.ContainsFunc(calls, func(c call) bool { return c.String() == at }) {
-			t.Errorf("the table does not have %s: say who may call it, and allow it in %s", at, templateFiles[0])
+			t.Errorf("the table does not have %s: add a row with its policies, and allow it in %s", at, templateFiles[0])
 		}
 	}
 }

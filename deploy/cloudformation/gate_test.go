@@ -60,7 +60,7 @@ func TestSchemaIsOfTheGate(t *testing.T) {
 	} {
 		_, err := table.ReadGate([]byte(asJSON(body)))
 		if s.admits(body) != (err == nil) {
-			t.Errorf("%v: the schema says %v, proxies say %v", body, s.admits(body), err)
+			t.Errorf("%v: the schema reports %v, proxies %v", body, s.admits(body), err)
 		}
 	}
 	// The schema requires all fields, so that an incomplete gate tries nothing by

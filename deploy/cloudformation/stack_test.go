@@ -311,7 +311,7 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 		check("read stream", ctx.Err())
 	}
 	if !bytes.Equal(items[0].After.Body, body) {
-		t.Errorf("the stream tells of %+v", items)
+		t.Errorf("the stream has %+v", items)
 	}
 	check("note", reader.Done(ctx))
 	_, err = dynamo.NewTopic(config, outputs["UpdatesTopicArn"]).Publish(ctx, []table.Message{{}})

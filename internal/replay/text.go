@@ -58,7 +58,7 @@ func (r *Report) writeNotes(w io.Writer) {
 		fmt.Fprintln(w, "Of the requests that met a limit, the rest were denied by another one.")
 	}
 	if hidden {
-		fmt.Fprintln(w, "?: a proxy does not tell what a shadow limit would have denied; its limitgate_decisions_total{verdict=\"would_deny\"} does.")
+		fmt.Fprintln(w, "?: a proxy does not report the requests that a shadow limit would have denied; its limitgate_decisions_total{verdict=\"would_deny\"} does.")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 func TestWriteNotes(t *testing.T) {
 	const (
 		rest   = "the rest were denied by another one"
-		hidden = "?: a proxy does not tell"
+		hidden = "?: a proxy does not report"
 	)
 	for _, row := range []struct {
 		limit        LimitReport

@@ -104,7 +104,7 @@ func (c *Cluster) checkHealthy(ctx context.Context, node *Node) error {
 		return err
 	}
 	if fields["cluster_state"] != "ok" || fields["cluster_slots_ok"] != "16384" {
-		return fmt.Errorf("%s says state %s with %s slots",
+		return fmt.Errorf("%s reports state %s with %s slots",
 			node.Addr, fields["cluster_state"], fields["cluster_slots_ok"])
 	}
 	view, err := node.view(ctx)

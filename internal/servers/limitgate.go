@@ -60,10 +60,10 @@ func StartLimitgateWith(environment []string, binary string, flags ...string) (*
 		p.Addr, p.Admin = found[1], found[2]
 		return p, nil
 	case <-p.ended:
-		return nil, fmt.Errorf("start limitgate: it ended at once, its log says:\n%s", p.Log())
+		return nil, fmt.Errorf("start limitgate: it ended at once, its log is:\n%s", p.Log())
 	case <-late.C:
 		_ = p.Close()
-		return nil, fmt.Errorf("start limitgate: it does not listen after %v, its log says:\n%s", startTimeout, p.Log())
+		return nil, fmt.Errorf("start limitgate: it does not listen after %v, its log is:\n%s", startTimeout, p.Log())
 	}
 }
 

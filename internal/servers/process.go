@@ -80,9 +80,9 @@ func (p *process) awaitReady() error {
 		case bytes.Contains(log, []byte("Address already in use")), bytes.Contains(log, []byte("Failed to bind to")):
 			return errPortTaken
 		case ended:
-			return fmt.Errorf("%s ended at once, its log says:\n%s", p.name, log)
+			return fmt.Errorf("%s ended at once, its log is:\n%s", p.name, log)
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s is not ready after %v, its log says:\n%s", p.name, startTimeout, log)
+			return fmt.Errorf("%s is not ready after %v, its log is:\n%s", p.name, startTimeout, log)
 		}
 		time.Sleep(pollInterval)
 	}
