@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // retryClosed is the wait for callers of a limit that fails closed, in ms. It is short
@@ -90,7 +91,7 @@ func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
 			b.shares.refund(it)
 		}
 		if it.Enforced() {
-			it.Verdict = limit.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}
+			it.Verdict = bucket.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}
 		}
 	}
 }
@@ -117,7 +118,7 @@ func (b *Backstop) decide(at limit.DecisionTime, call []limit.Item, c limit.Call
 	for i := range call {
 		call[i].Source = limit.SourceBackstop
 		if failsClosed(&call[i]) {
-			call[i].Verdict, call[i].Source = limit.Verdict{Wait: retryClosed}, limit.SourcePolicy
+			call[i].Verdict, call[i].Source = bucket.Verdict{Wait: retryClosed}, limit.SourcePolicy
 		}
 	}
 	return admits && !closed

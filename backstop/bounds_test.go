@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TestTotalKeepsNames checks that a tenant's name is copied, since the connection reuses
@@ -33,22 +34,22 @@ func TestTotalKeepsNames(t *testing.T) {
 // instances, in all combinations: they are decided, and none admits more than it holds.
 func TestSharesOfMany(t *testing.T) {
 	now := int64(1_700_000_000_000_000)
-	for _, p := range []limit.Params{
-		{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: limit.MaxPeriod, Capacity: 35},
-		{Algorithm: limit.AlgorithmTokenBucket, Count: limit.MaxCapacity, Period: 1_000_000, Capacity: limit.MaxCapacity},
-		{Algorithm: limit.AlgorithmFixedWindow, Count: limit.MaxCapacity, Period: limit.MaxPeriod, Capacity: limit.MaxCapacity},
-		{Algorithm: limit.AlgorithmSlidingWindow, Count: 1, Period: limit.MaxPeriod, Capacity: 1},
+	for _, p := range []bucket.Params{
+		{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: bucket.MaxPeriod, Capacity: 35},
+		{Algorithm: bucket.AlgorithmTokenBucket, Count: bucket.MaxCapacity, Period: 1_000_000, Capacity: bucket.MaxCapacity},
+		{Algorithm: bucket.AlgorithmFixedWindow, Count: bucket.MaxCapacity, Period: bucket.MaxPeriod, Capacity: bucket.MaxCapacity},
+		{Algorithm: bucket.AlgorithmSlidingWindow, Count: 1, Period: bucket.MaxPeriod, Capacity: 1},
 	} {
 		for _, n := range []int64{1, 7, 1000, 1_000_000, 1 << 40, 1<<62 - 1} {
 			var s shares
 			s.init(100)
 			name := []byte("lg:t:{x}:n;t")
 			l := &limit.Limit{Params: p}
-			for _, cost := range []int64{1, 2, p.Capacity, min(p.Capacity, limit.MaxCost), 1} {
+			for _, cost := range []int64{1, 2, p.Capacity, min(p.Capacity, bucket.MaxCost), 1} {
 				now += 1000
 				call := []limit.Item{{Limit: l, Name: name, KeyLen: 8, TagLen: 8, Cost: cost}}
 				s.decide(call, n, now, true)
-				if it := &call[0]; it.Remaining < 0 || it.Remaining > p.Capacity || it.Reset < 0 || it.Wait < limit.Never {
+				if it := &call[0]; it.Remaining < 0 || it.Remaining > p.Capacity || it.Reset < 0 || it.Wait < bucket.Never {
 					t.Errorf("%+v among %d, cost %d: %+v", p, n, cost, it.Verdict)
 				}
 			}
@@ -62,7 +63,7 @@ func TestShareOutlivesItsPlace(t *testing.T) {
 	now := int64(1_700_000_000_000_000)
 	var s shares
 	s.init(shardCount) // one bucket in each shard
-	l := &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: limit.MaxPeriod, Capacity: 10}}
+	l := &limit.Limit{Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: bucket.MaxPeriod, Capacity: 10}}
 	item := func(name string) limit.Item {
 		return limit.Item{Limit: l, Name: []byte("lg:t:{x}" + name), KeyLen: 8, TagLen: 8, Cost: 4}
 	}

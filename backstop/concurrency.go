@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -36,9 +37,9 @@ type concurrency struct {
 
 // slotBucket is the slots held of one bucket.
 type slotBucket struct {
-	limit.UnitLog
-	params limit.Params // of the limit that used it last
-	small  bool         // it was created while an evicted bucket may have had held slots
+	bucket.UnitLog
+	params bucket.Params // of the limit that used it last
+	small  bool          // it was created while an evicted bucket may have had held slots
 }
 
 // holder is a call that holds slots.
@@ -64,11 +65,11 @@ func hasSlots(call []limit.Item) bool {
 	return false
 }
 
-func isSlot(it *limit.Item) bool { return it.Limit.Params.Algorithm == limit.AlgorithmConcurrency }
+func isSlot(it *limit.Item) bool { return it.Limit.Params.Algorithm == bucket.AlgorithmConcurrency }
 
 // bucket returns the slots of an item's bucket, and the n-th part of its limit. The
 // caller holds mu.
-func (s *concurrency) bucket(it *limit.Item, n, now int64) (*slotBucket, limit.Params) {
+func (s *concurrency) bucket(it *limit.Item, n, now int64) (*slotBucket, bucket.Params) {
 	p := it.Limit.Params
 	p.Capacity = max(1, p.Capacity/n)
 	b, ok := s.buckets.Get(string(it.Name))
@@ -93,9 +94,9 @@ func (s *concurrency) check(items []limit.Item, c limit.Call, n, now int64) (adm
 		}
 		b, p := s.bucket(it, n, now)
 		state, _ := b.State(&p, now, it.Cost, c.RecordTTL.Microseconds())
-		it.Verdict, _, _ = limit.Decide(&p, nil, &state, now, it.Cost)
+		it.Verdict, _, _ = bucket.Decide(&p, nil, &state, now, it.Cost)
 		if !it.Allowed && b.Holds(now, string(limit.Holder(c.RecordKey))) { // its own repeated request
-			it.Verdict = limit.Verdict{Allowed: true, Remaining: it.Remaining, Reset: it.Reset}
+			it.Verdict = bucket.Verdict{Allowed: true, Remaining: it.Remaining, Reset: it.Reset}
 		}
 		admits = admits && (it.Allowed || !it.Enforced())
 	}

@@ -3,13 +3,13 @@ package backstop
 import (
 	"testing"
 
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TestOfferOfOneRate checks that evicted buckets of limits with one rate and different
 // bursts together start with no more than one bucket earns.
 func TestOfferOfOneRate(t *testing.T) {
-	a := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 100_000, Capacity: 10}
+	a := bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 100_000, Capacity: 10}
 	b := a
 	b.Capacity = 1000
 	now := int64(1_800_000_000_000_000)
@@ -17,7 +17,7 @@ func TestOfferOfOneRate(t *testing.T) {
 	// B draws all it may.
 	for m.offer(&b, now) > 0 {
 		n := m.offer(&b, now)
-		m.state = limit.Refund(&asTokenBucket, m.state, -n, 0, now)
+		m.state = bucket.Refund(&asTokenBucket, m.state, -n, 0, now)
 	}
 	total := int64(0)
 	now += 1_000_000 // one second: one bucket earns 10
@@ -27,7 +27,7 @@ func TestOfferOfOneRate(t *testing.T) {
 		if n <= 0 || total > 5000 {
 			break
 		}
-		m.state = limit.Refund(&asTokenBucket, m.state, -n, 0, now)
+		m.state = bucket.Refund(&asTokenBucket, m.state, -n, 0, now)
 		total += n
 	}
 	if total > 11 {

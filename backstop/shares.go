@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -41,15 +42,15 @@ type shareShard struct {
 	mu        sync.Mutex // guards the fields below
 	bound     int
 	names     int // bytes
-	buckets   *simplelru.LRU[string, *bucket]
+	buckets   *simplelru.LRU[string, *shareBucket]
 	forgotten map[rate]*missed
 	next      []pending // of the call being decided
 	last      int64     // the latest time of a decision
 }
 
-// bucket is this instance's share of a bucket.
-type bucket struct {
-	state limit.State
+// shareBucket is this instance's share of a bucket.
+type shareBucket struct {
+	state bucket.State
 	// largest is the largest cost that was requested of it and that its limit can hold.
 	// It counts until the instant by which that cost could have been saved up twice.
 	largest, until int64
@@ -59,7 +60,7 @@ type bucket struct {
 // with which new ones may start, all together.
 type missed struct {
 	until int64
-	state limit.State
+	state bucket.State
 }
 
 // rate identifies buckets that refill alike.
@@ -67,7 +68,7 @@ type rate struct{ count, period int64 }
 
 // pending is the new state of a bucket after the call being decided.
 type pending struct {
-	bucket
+	shareBucket
 	// from is the missed from which a new bucket draws start units, or nil if it starts
 	// full.
 	from  *missed
@@ -75,14 +76,14 @@ type pending struct {
 }
 
 // asTokenBucket are the parameters of package limit for all shares.
-var asTokenBucket = limit.Params{Algorithm: limit.AlgorithmTokenBucket}
+var asTokenBucket = bucket.Params{Algorithm: bucket.AlgorithmTokenBucket}
 
 func (s *shares) init(bound int) {
 	s.seed = maphash.MakeSeed()
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.bound, sh.forgotten = max(1, bound/shardCount), map[rate]*missed{}
-		sh.buckets, _ = simplelru.NewLRU[string, *bucket](sh.bound, nil) // fails only for a bound below 1
+		sh.buckets, _ = simplelru.NewLRU[string, *shareBucket](sh.bound, nil) // fails only for a bound below 1
 	}
 }
 
@@ -111,7 +112,7 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 			continue
 		}
 		next, p := sh.find(it, n, now)
-		it.Verdict, _, _ = limit.Decide(&p, nil, &next.state, now, it.Cost)
+		it.Verdict, _, _ = bucket.Decide(&p, nil, &next.state, now, it.Cost)
 		sh.next = append(sh.next, next)
 		admits = admits && (it.Allowed || !it.Enforced())
 	}
@@ -120,7 +121,7 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 			continue
 		}
 		if call[i].Allowed && !admits {
-			limit.Undo(&asTokenBucket, &sh.next[i].state, call[i].Cost)
+			bucket.Undo(&asTokenBucket, &sh.next[i].state, call[i].Cost)
 		}
 		sh.keep(&call[i], &sh.next[i], now)
 	}
@@ -130,11 +131,11 @@ func (s *shares) decide(call []limit.Item, n, now int64, take bool) (admits bool
 // find returns an item's bucket and the share of its limit. The capacity grows to the
 // largest cost, so that a bucket can save up for large requests and small ones do not
 // starve them. A new bucket never has more units than the share.
-func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params) {
+func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, bucket.Params) {
 	p := it.Limit.Params.Share(n)
 	var next pending
 	if b, ok := sh.buckets.Peek(name(it)); ok {
-		next = pending{bucket: *b}
+		next = pending{shareBucket: *b}
 	} else {
 		content := p.Capacity
 		if next.from = sh.missed(&p, now); next.from != nil {
@@ -150,12 +151,12 @@ func (sh *shareShard) find(it *limit.Item, n, now int64) (pending, limit.Params)
 		next.largest, next.until = it.Cost, now+2*p.RefillTime(it.Cost)
 	}
 	p.Capacity = max(p.Capacity, min(next.largest, it.Limit.Params.Capacity))
-	next.state = limit.WithCapacity(next.state, p.Capacity, now)
+	next.state = bucket.WithCapacity(next.state, p.Capacity, now)
 	return next, p
 }
 
 // missed returns the missed of a share's rate, or nil if no bucket of it is missed.
-func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
+func (sh *shareShard) missed(p *bucket.Params, now int64) *missed {
 	for _, of := range []rate{{p.Count, p.Period}, {}} {
 		if m := sh.forgotten[of]; m != nil && now < m.until {
 			return m
@@ -165,17 +166,17 @@ func (sh *shareShard) missed(p *limit.Params, now int64) *missed {
 }
 
 // offer returns how many units a new bucket may start with.
-func (m *missed) offer(p *limit.Params, now int64) int64 {
+func (m *missed) offer(p *bucket.Params, now int64) int64 {
 	if m.state.Touched() { // by buckets of the rate with another capacity
-		m.state = limit.WithCapacity(m.state, p.Capacity, now)
+		m.state = bucket.WithCapacity(m.state, p.Capacity, now)
 	}
-	v, _, _ := limit.Decide(p, nil, &m.state, now, 0)
+	v, _, _ := bucket.Decide(p, nil, &m.state, now, 0)
 	return min(earned(p, second), v.Remaining)
 }
 
 // earned returns the units that a bucket earns in micros microseconds: at least one and
 // at most its capacity.
-func earned(p *limit.Params, micros int64) int64 {
+func earned(p *bucket.Params, micros int64) int64 {
 	if p.Count > math.MaxInt64/micros {
 		return p.Capacity
 	}
@@ -186,11 +187,11 @@ func earned(p *limit.Params, micros int64) int64 {
 // keep inserts it as a new one.
 func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
 	if known, ok := sh.buckets.Get(name(it)); ok { // marks it as most recently used
-		*known = next.bucket
+		*known = next.shareBucket
 		return
 	}
 	if next.from != nil {
-		next.from.state = limit.Refund(&asTokenBucket, next.from.state, -next.start, 0, now)
+		next.from.state = bucket.Refund(&asTokenBucket, next.from.state, -next.start, 0, now)
 	}
 	for sh.buckets.Len() > 0 && (sh.buckets.Len() >= sh.bound || sh.names+len(it.Name) > sh.bound*nameBytes) {
 		name, oldest, _ := sh.buckets.RemoveOldest()
@@ -198,13 +199,13 @@ func (sh *shareShard) keep(it *limit.Item, next *pending, now int64) {
 		sh.miss(&oldest.state, now)
 	}
 	sh.names += len(it.Name)
-	own := next.bucket
+	own := next.shareBucket
 	sh.buckets.Add(string(it.Name), &own)
 }
 
 // miss records that a bucket is missed until it would have been full.
-func (sh *shareShard) miss(s *limit.State, now int64) {
-	until := limit.Expires(limit.AlgorithmTokenBucket, s)
+func (sh *shareShard) miss(s *bucket.State, now int64) {
+	until := bucket.Expires(bucket.AlgorithmTokenBucket, s)
 	if until <= now {
 		return
 	}
@@ -232,7 +233,7 @@ func (s *shares) refund(it *limit.Item) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if b, ok := sh.buckets.Peek(name(it)); ok {
-		b.state = limit.Refund(&asTokenBucket, b.state, it.Cost, 0, 0)
+		b.state = bucket.Refund(&asTokenBucket, b.state, it.Cost, 0, 0)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // decide has a backstop decide a request at a given time.
@@ -216,7 +217,7 @@ func TestClosed(t *testing.T) {
 
 // TestForget checks that only the share of one key's bucket is deleted.
 func TestForget(t *testing.T) {
-	of, err := limit.NewInlineLimit(1, limit.MaxPeriod, 10)
+	of, err := limit.NewInlineLimit(1, bucket.MaxPeriod, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -34,13 +35,13 @@ type batch struct {
 	body         []byte
 	items        []limit.Item // of the groups: a caller may return and reuse its own items
 	names        []byte
-	states       []limit.State
-	verdicts     []limit.Verdict
+	states       []bucket.State
+	verdicts     []bucket.Verdict
 	leaseGranted []int64
 	// leaseCallers are members whose granted lease units wait for the other members of
 	// their group. heldVerdicts holds the verdicts of their own checks.
 	leaseCallers []int
-	heldVerdicts []limit.Verdict
+	heldVerdicts []bucket.Verdict
 	// notify is called with each node request whose calls are all answered. late is called
 	// with calls that were decided after their callers had left, see Options.Late.
 	notify func(*nodeRequest)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // errReply is returned for a reply that the script never sends.
@@ -172,11 +173,11 @@ func (b *batch) readRefund(g *coalescedCall) {
 }
 
 // stateNumbers returns the number of integers that the script replies for a bucket.
-func stateNumbers(p *limit.Params) int {
+func stateNumbers(p *bucket.Params) int {
 	switch {
 	case p.Algorithm.ExpiresPerUnit():
 		return 4
-	case p.Algorithm != limit.AlgorithmTokenBucket:
+	case p.Algorithm != bucket.AlgorithmTokenBucket:
 		return 6
 	case p.HasLevel():
 		return 1
@@ -185,12 +186,12 @@ func stateNumbers(p *limit.Params) int {
 	}
 }
 
-func stateOf(p *limit.Params, n *[6]int64, now int64) limit.State {
+func stateOf(p *bucket.Params, n *[6]int64, now int64) bucket.State {
 	switch stateNumbers(p) {
 	case 6:
-		return limit.State(*n)
+		return bucket.State(*n)
 	case 4:
-		return limit.UnitLogState(n[0], n[1], n[2], n[3])
+		return bucket.UnitLogState(n[0], n[1], n[2], n[3])
 	case 1:
 		return p.StateAtLevel(n[0], now)
 	default:
@@ -203,11 +204,11 @@ const maxNumber = 1 << 53
 
 // isState reports whether the script can have replied s at the time now. The maths could
 // fail with anything else.
-func isState(p *limit.Params, s *limit.State, now int64) bool {
+func isState(p *bucket.Params, s *bucket.State, now int64) bool {
 	if now < 0 || now > maxNumber {
 		return false
 	}
-	if p.Algorithm == limit.AlgorithmTokenBucket {
+	if p.Algorithm == bucket.AlgorithmTokenBucket {
 		content, remainder := s[0], s[1]
 		if content > p.Capacity || remainder < 0 || remainder >= p.Period {
 			return false
@@ -256,7 +257,7 @@ func (b *batch) grant(what op, g *coalescedCall, now int64) {
 }
 
 // deliver passes the verdicts to a member of a group.
-func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []limit.Verdict) {
+func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []bucket.Verdict) {
 	last, inTime := b.deliverTo(m, verdicts)
 	switch {
 	case inTime:
@@ -277,7 +278,7 @@ func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	for i := range g.items {
 		it := &g.items[i]
 		state := b.states[i]
-		verdict, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
+		verdict, _, _ := bucket.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost)
 		if what == opTake && verdict.Allowed {
 			b.states[i] = state
 		}
@@ -286,7 +287,7 @@ func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	}
 	for i := range g.items {
 		if what == opTake && !granted && b.verdicts[i].Allowed {
-			limit.Undo(&g.items[i].Limit.Params, &b.states[i], g.items[i].Cost)
+			bucket.Undo(&g.items[i].Limit.Params, &b.states[i], g.items[i].Cost)
 		}
 	}
 	return granted
@@ -305,7 +306,7 @@ func (b *batch) grantLease(g *coalescedCall, wish, now int64) {
 		it := &g.items[i]
 		if n := min(wish, b.verdicts[i].Remaining/it.Cost); n > 0 && b.verdicts[i].Allowed {
 			b.leaseGranted[i] = n
-			b.verdicts[i], _, _ = limit.Decide(&it.Limit.Params, it.Bounds, &b.states[i], now, n*it.Cost)
+			b.verdicts[i], _, _ = bucket.Decide(&it.Limit.Params, it.Bounds, &b.states[i], now, n*it.Cost)
 		}
 	}
 }
@@ -313,7 +314,7 @@ func (b *batch) grantLease(g *coalescedCall, wish, now int64) {
 // deliverTo passes the verdicts to a member, unless its caller has left. last reports
 // whether that was the last call of its node request, and inTime whether the caller was
 // still waiting.
-func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime bool) {
+func (b *batch) deliverTo(m *caller, verdicts []bucket.Verdict) (last, inTime bool) {
 	nr, c := m.request, &m.call
 	nr.mu.Lock()
 	if inTime = !nr.abandoned; inTime {
@@ -326,7 +327,7 @@ func (b *batch) deliverTo(m *caller, verdicts []limit.Verdict) (last, inTime boo
 
 // setVerdicts sets the verdicts of a call's items. kept reports whether the store records
 // the answer.
-func (b *batch) setVerdicts(items []limit.Item, verdicts []limit.Verdict, kept bool) {
+func (b *batch) setVerdicts(items []limit.Item, verdicts []bucket.Verdict, kept bool) {
 	for i := range items {
 		it := &items[i]
 		it.Verdict, it.Source, it.LeaseGranted = verdicts[i], limit.SourceStore, b.leaseGranted[i]

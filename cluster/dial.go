@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // errOverdue is the error of a connection that is closed because a reply is overdue.
@@ -97,10 +98,10 @@ func (d *dialer) probe(conn *nodeConn) error {
 
 // probeLimit is the limit of probes. Its buckets are full again, and expire, about a second
 // after a write.
-var probeLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
+var probeLimit = &limit.Limit{Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
 
 // probeLogLimit is a limit that keeps its units in a sorted set, for a second.
-var probeLogLimit = &limit.Limit{Params: limit.Params{Algorithm: limit.AlgorithmSlidingLog, Count: 10, Period: 1_000_000, Capacity: 10}}
+var probeLogLimit = &limit.Limit{Params: bucket.Params{Algorithm: bucket.AlgorithmSlidingLog, Count: 10, Period: 1_000_000, Capacity: 10}}
 
 // probeItem returns an item for one unit of a bucket: the field of the hash at key, or key
 // itself if field is empty.

@@ -15,6 +15,7 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 func TestDifferential(t *testing.T) { compareHistories(t, 100_000) }
@@ -150,14 +151,14 @@ func (d *differential) rate(algorithm string) (rate, burst string) {
 	count, seconds := 1+d.random.Int64N(20), 1+d.random.Int64N(120)
 	switch d.random.IntN(8) {
 	case 0:
-		count = 1 + d.random.Int64N(limit.MaxCapacity)
+		count = 1 + d.random.Int64N(bucket.MaxCapacity)
 	case 1:
-		count, seconds = limit.MaxCapacity-d.random.Int64N(3), limit.MaxPeriod/1e6-d.random.Int64N(3)
+		count, seconds = bucket.MaxCapacity-d.random.Int64N(3), bucket.MaxPeriod/1e6-d.random.Int64N(3)
 	case 2:
-		seconds = 1 + d.random.Int64N(limit.MaxPeriod/1e6)
+		seconds = 1 + d.random.Int64N(bucket.MaxPeriod/1e6)
 	}
 	if algorithm == "sliding_log" {
-		count = 1 + (count-1)%limit.MaxLogUnits
+		count = 1 + (count-1)%bucket.MaxLogUnits
 	}
 	rate = fmt.Sprintf("%d/%ds", count, seconds)
 	switch {
@@ -166,7 +167,7 @@ func (d *differential) rate(algorithm string) (rate, burst string) {
 	case algorithm != "token_bucket" || d.random.IntN(2) == 0:
 		return rate, ""
 	}
-	most := min(limit.MaxCapacity, 30*365*86400/seconds*count)
+	most := min(bucket.MaxCapacity, 30*365*86400/seconds*count)
 	if d.random.IntN(4) > 0 {
 		most = min(most, 50)
 	}
@@ -203,7 +204,7 @@ func (d *differential) check(set *limit.Set, tenant string) []limit.Item {
 		granted = granted && !(b.Items[i].Denies() && b.Items[i].Enforced())
 	}
 	for i := range b.Items {
-		if it := &b.Items[i]; it.Denies() && it.Wait != limit.Never {
+		if it := &b.Items[i]; it.Denies() && it.Wait != bucket.Never {
 			d.holdToWait(set, &req, i, it.Wait)
 			break
 		}
@@ -218,9 +219,9 @@ func (d *differential) cost(set *limit.Set) int64 {
 	capacity := set.Limits[d.random.IntN(len(set.Limits))].Params.Capacity
 	switch d.random.IntN(6) {
 	case 0:
-		return min(limit.MaxCost, 1+d.random.Int64N(capacity+1))
+		return min(bucket.MaxCost, 1+d.random.Int64N(capacity+1))
 	case 1:
-		return min(limit.MaxCost, max(1, capacity-d.random.Int64N(2)))
+		return min(bucket.MaxCost, max(1, capacity-d.random.Int64N(2)))
 	default:
 		return 1 + d.random.Int64N(3)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // The flags of a limit, see read_limit in prelude.lua.
@@ -166,11 +167,11 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 		b = appendDouble(b, n)
 	}
 	switch p.Algorithm {
-	case limit.AlgorithmTokenBucket:
+	case bucket.AlgorithmTokenBucket:
 		b = append(strconv.AppendInt(b, p.Count, 10), '/')
 		b = append(strconv.AppendInt(b, p.Period, 10), '/')
 		b = append(strconv.AppendInt(b, p.Capacity, 10), ';')
-	case limit.AlgorithmCalendarWindow:
+	case bucket.AlgorithmCalendarWindow:
 		for _, at := range it.Bounds {
 			b = appendDouble(b, at)
 		}

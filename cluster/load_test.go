@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -32,7 +33,7 @@ func (r *refuser) Peek(at limit.DecisionTime, req *limit.Request, items []limit.
 
 func (r *refuser) Share(_ limit.DecisionTime, items []limit.Item, _ bool) {
 	for i := range items {
-		items[i].Verdict, items[i].Source = limit.Verdict{Wait: 1}, limit.SourceBackstop
+		items[i].Verdict, items[i].Source = bucket.Verdict{Wait: 1}, limit.SourceBackstop
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

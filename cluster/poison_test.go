@@ -236,8 +236,8 @@ func (w *ward) healthy() {
 	}
 }
 
-// bucket is the place of a bucket: a key of its own, or a field of a hash.
-type bucket struct{ key, field string }
+// bucketKey is the place of a bucket: a key of its own, or a field of a hash.
+type bucketKey struct{ key, field string }
 
 // items returns the items of a request.
 func (w *ward) items(req limit.Request) []limit.Item {
@@ -247,15 +247,15 @@ func (w *ward) items(req limit.Request) []limit.Item {
 }
 
 // bucketOf returns the place of a tenant's bucket of a limit. The store must have it.
-func (w *ward) bucketOf(tenant, id string) bucket {
+func (w *ward) bucketOf(tenant, id string) bucketKey {
 	w.t.Helper()
 	for _, it := range w.items(w.id(victim(tenant), limit.HoldSlot)) {
 		if it.Limit.ID == id {
-			return bucket{string(it.Name[:it.KeyLen]), string(it.Name[it.KeyLen:])}
+			return bucketKey{string(it.Name[:it.KeyLen]), string(it.Name[it.KeyLen:])}
 		}
 	}
 	w.t.Fatalf("tenant %s has no limit %s", tenant, id)
-	return bucket{}
+	return bucketKey{}
 }
 
 // empty deletes the buckets of tenants and of all bystanders.

@@ -19,7 +19,7 @@ func TestPoison(t *testing.T) {
 		t.Run(l.id, func(t *testing.T) {
 			w := newWard(t)
 			tenants := []string{l.id, "all-" + l.id}
-			buckets := []bucket{w.bucketOf(tenants[0], l.id), w.bucketOf(tenants[1], l.id)}
+			buckets := []bucketKey{w.bucketOf(tenants[0], l.id), w.bucketOf(tenants[1], l.id)}
 			plants := plantsFor(w, tenants[0], l.id, buckets[0])
 			for n, p := range plants {
 				w.now = p.name
@@ -59,7 +59,7 @@ func (w *ward) forgets(tenants ...string) {
 }
 
 // plantsFor returns the plants for a tenant's bucket of a limit.
-func plantsFor(w *ward, tenant, id string, b bucket) []plant {
+func plantsFor(w *ward, tenant, id string, b bucketKey) []plant {
 	w.t.Helper()
 	w.now = "healthy"
 	w.decide(false, w.id(victim(tenant), limit.HoldSlot))

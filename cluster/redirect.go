@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // While a hash slot moves, calls on it are answered with a redirect. Most of them are left
@@ -210,7 +211,7 @@ func (s *Store) mergeParts(deadline time.Time, what op, items []limit.Item, c li
 	if undecided {
 		for i := range items[c.First:c.Last] {
 			it := &items[c.First+i]
-			it.Verdict, it.Source, it.LeaseGranted, it.Replayed, it.Recorded = limit.Verdict{}, limit.SourceNone, 0, false, false
+			it.Verdict, it.Source, it.LeaseGranted, it.Replayed, it.Recorded = bucket.Verdict{}, limit.SourceNone, 0, false, false
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // bytesConn is a connection that delivers some bytes in pieces and then io.EOF.
@@ -245,7 +246,7 @@ func checkNodeRequest(t *testing.T, nr *nodeRequest) int {
 			if more := items[i].LeaseGranted; more < 0 || more > items[0].LeaseWanted || more > 0 && !v.Allowed && items[i].Enforced() {
 				t.Fatalf("%d more checks of %d: %+v", more, items[0].LeaseWanted, v)
 			}
-			if v.Remaining < 0 || v.Wait < limit.Never || v.Allowed && v.Wait != 0 || v.Reset < 0 || v.Remaining > math.MaxInt64/2 {
+			if v.Remaining < 0 || v.Wait < bucket.Never || v.Allowed && v.Wait != 0 || v.Reset < 0 || v.Remaining > math.MaxInt64/2 {
 				t.Fatalf("impossible: %+v", v)
 			}
 		}

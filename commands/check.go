@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -229,7 +230,7 @@ func parseCost(arg []byte) (int64, bool) {
 		}
 		n = n*10 + int64(c-'0')
 	}
-	return n, n <= limit.MaxCost
+	return n, n <= bucket.MaxCost
 }
 
 // alias returns b as a string without copying it. The bytes belong to the command and

@@ -8,6 +8,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // maxInlineLimits is the maximum number of inline limits that are kept compiled: services
@@ -55,7 +56,7 @@ func (o *inlineLimits) fill(req *limit.Request, key []byte, of inlineKey, quanti
 }
 
 // maxQuantity is larger than any bucket, and still counted exactly.
-const maxQuantity = limit.MaxCapacity + 1
+const maxQuantity = bucket.MaxCapacity + 1
 
 const (
 	second = 1_000_000 // in microseconds
@@ -113,7 +114,7 @@ func (r *reply) redisCell(d *limit.Decision) {
 	limited, retry := int64(0), int64(-1)
 	if !d.Allowed {
 		limited = 1
-		if d.RetryAfter != limit.Never {
+		if d.RetryAfter != bucket.Never {
 			retry = ceilSeconds(d.RetryAfter)
 		}
 	}
@@ -219,7 +220,7 @@ func (r *reply) throttle(d *limit.Decision, req *limit.Request) {
 	p := &req.Inline.Params
 	if !d.Allowed {
 		allowed, retry = 0, d.RetryAfter
-		if retry == limit.Never {
+		if retry == bucket.Never {
 			retry = d.ResetAfter + p.RefillTime(req.Cost-p.Capacity)/1000
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // headers appends HTTP header fields for a decision, as a flat list of names and values:
@@ -47,9 +48,9 @@ func (r *reply) headers(d *limit.Decision) {
 func windowSeconds(l *limit.Limit) int64 {
 	const day = 24 * 3600
 	switch l.Rate.Calendar {
-	case limit.CalendarDay:
+	case bucket.CalendarDay:
 		return day
-	case limit.CalendarMonth:
+	case bucket.CalendarMonth:
 		return 30 * day
 	default:
 		return l.Rate.Period / second

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // page returns docs/limits.md.
@@ -72,7 +73,7 @@ type words struct {
 	onError   limit.OnError
 	missing   limit.Missing
 	store     limit.Placement
-	algorithm limit.Algorithm
+	algorithm bucket.Algorithm
 }
 
 // oneLimit compiles a limit with additional keys.

@@ -27,6 +27,7 @@ import (
 	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
 	"github.com/limitgate/limitgate/internal/load"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"
@@ -317,7 +318,7 @@ func TestLongSwap(t *testing.T) {
 		}},
 	}, func(d time.Duration, s *stalls) { decideFor(t, l, names, d, s) })
 	// An odd tenant has what its plan has, and the last change was none of its own.
-	rate, err := limit.ParseRate(fmt.Sprintf("%d/s", 1000+items["PLAN#gold"].Version))
+	rate, err := bucket.ParseRate(fmt.Sprintf("%d/s", 1000+items["PLAN#gold"].Version))
 	if err != nil {
 		t.Fatal(err)
 	}

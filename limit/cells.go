@@ -3,6 +3,8 @@ package limit
 import (
 	"cmp"
 	"slices"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // The accepted range of cells: within it no product of a limit and a weight overflows.
@@ -83,7 +85,7 @@ func divide(n int64, weights []int64, some []int, parts []int64) {
 	left := n
 	remainders := make(map[int]int64, len(some))
 	for _, i := range some {
-		parts[i], remainders[i] = mulDiv(n, weights[i], total)
+		parts[i], remainders[i] = bucket.MulDiv(n, weights[i], total)
 		left -= parts[i]
 	}
 	order := slices.Clone(some)
@@ -108,31 +110,22 @@ func (c *compiler) divide(l *Limit) {
 	}
 	part := l.Rate
 	var capacity int64
-	if l.Params.Algorithm == AlgorithmTokenBucket { // only its capacity has to hold a cost
+	if l.Params.Algorithm == bucket.AlgorithmTokenBucket { // only its capacity has to hold a cost
 		capacity = share(l.Params.Capacity, least)
 		part.Count = share(part.Count, 1)
 	} else {
 		part.Count = share(part.Count, least)
 		capacity = part.Count
 	}
-	params, err := part.params(l.Params.Algorithm, capacity)
+	params, err := part.Params(l.Params.Algorithm, capacity)
 	if err != nil { // the rate was rounded down: use the largest bucket that it fills in time
-		params.Capacity = mulDivAtMost(maxFullTime, params.Count, params.Period, MaxCapacity)
+		params.Capacity = bucket.MulDivAtMost(bucket.MaxFullTime, params.Count, params.Period, bucket.MaxCapacity)
 	}
-	if l.Params.Algorithm == AlgorithmTokenBucket && l.CountsAddresses() {
+	if l.Params.Algorithm == bucket.AlgorithmTokenBucket && l.CountsAddresses() {
 		// The key of the part must not live longer than that of the whole limit would.
-		params.Capacity = max(1, min(params.Capacity, mulDivAtMost(l.Params.FullTime(), params.Count, params.Period, MaxCapacity)))
+		params.Capacity = max(1, min(params.Capacity, bucket.MulDivAtMost(l.Params.FullTime(), params.Count, params.Period, bucket.MaxCapacity)))
 	}
 	l.Rate, l.Params = part, params
-}
-
-// Most returns how many units a bucket of a limit can admit at most in t microseconds.
-// For windows the time begins and ends with a window if windows fit into it.
-func (p *Params) Most(t int64) int64 {
-	if p.Algorithm == AlgorithmTokenBucket {
-		return p.Capacity + mulDivAtMost(t, p.Count, p.Period, MaxCapacity)
-	}
-	return p.Capacity * max(1, (t+p.Period-1)/p.Period)
 }
 
 // Divided reports whether l is one cell's part of a limit.

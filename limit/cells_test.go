@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TestDivideByWeight checks that the parts of a limit add up to it, that none is below
@@ -13,7 +15,7 @@ import (
 // get equal parts.
 func TestDivideByWeight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.OneOf(rapid.Int64Range(1, 50), rapid.Int64Range(1, MaxCapacity)).Draw(t, "n")
+		n := rapid.OneOf(rapid.Int64Range(1, 50), rapid.Int64Range(1, bucket.MaxCapacity)).Draw(t, "n")
 		weights := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, MaxCellWeight)), 1, 20).Draw(t, "weights")
 		parts := DivideByWeight(n, weights)
 		sum, total, least, raised := int64(0), int64(0), n, false
@@ -24,11 +26,11 @@ func TestDivideByWeight(t *testing.T) {
 			t.Fatalf("%d by %v is %v, together %d", n, weights, parts, sum)
 		}
 		for i := range parts {
-			quo, _ := mulDiv(n, weights[i], total)
+			quo, _ := bucket.MulDiv(n, weights[i], total)
 			raised = raised || quo == 0
 		}
 		for i := range parts {
-			quo, rem := mulDiv(n, weights[i], total)
+			quo, rem := bucket.MulDiv(n, weights[i], total)
 			if up := parts[i] - quo; !raised && (up != 0 && (up != 1 || rem == 0)) {
 				t.Fatalf("%d by %v is %v: part %d is not within one of %d", n, weights, parts, i, quo)
 			}

@@ -3,6 +3,8 @@ package limit
 import (
 	"fmt"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // checkDefaults warns of settings that a limits file leaves to their defaults.
@@ -19,7 +21,7 @@ func (c *compiler) checkDefaults() {
 			unsaid++
 		}
 		const day = 86400e6
-		if l.Params.Algorithm != AlgorithmTokenBucket && l.Params.Period >= day {
+		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
 			c.warn(l.Line, "rate", "%s counts over a day or more: a store that restarts empty forgets it, so run Redis with AOF", quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}

@@ -1,6 +1,10 @@
 package limit
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // compileSlots reads the number of slots of a limit of concurrency.
 func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
@@ -16,13 +20,13 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 		c.fail(spec.Line, "slots", "say how many may be held at once: for example slots: 20")
 		return
 	}
-	n, err := parseDigits(spec.Slots.Value)
-	if err != nil || n < 1 || n > MaxSlots {
-		c.fail(spec.Slots.Line, "slots", "%s is not a number of slots: write a whole number from 1 to %d", quote(spec.Slots.Value), MaxSlots)
+	n, err := bucket.ParseDigits(spec.Slots.Value)
+	if err != nil || n < 1 || n > bucket.MaxSlots {
+		c.fail(spec.Slots.Line, "slots", "%s is not a number of slots: write a whole number from 1 to %d", quote(spec.Slots.Value), bucket.MaxSlots)
 		return
 	}
-	l.Rate = Rate{Count: n, Period: DefaultHold.Microseconds(), Text: fmt.Sprintf("%d slots", n)}
-	l.Params = Params{Algorithm: AlgorithmConcurrency, Count: n, Period: l.Rate.Period, Capacity: n}
+	l.Rate = bucket.Rate{Count: n, Period: DefaultHold.Microseconds(), Text: fmt.Sprintf("%d slots", n)}
+	l.Params = bucket.Params{Algorithm: bucket.AlgorithmConcurrency, Count: n, Period: l.Rate.Period, Capacity: n}
 	c.checkAddressTTL(spec, l)
 }
 
@@ -35,7 +39,7 @@ func (c *compiler) checkOneByOne(spec *RuleSpec, l *Limit) {
 	if spec.Lease.Set() {
 		c.fail(spec.Lease.first().Line, "lease", "units of a %s are not taken ahead: remove it, or choose another algorithm", l.Params.Algorithm)
 	}
-	if l.Params.Algorithm == AlgorithmConcurrency && l.layer == layerShared {
+	if l.Params.Algorithm == bucket.AlgorithmConcurrency && l.layer == layerShared {
 		c.fail(spec.Line, "algorithm", "slots are held by a tenant and given back in its hash slot: move the limit into a plan, and count by tenant")
 	}
 }

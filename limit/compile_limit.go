@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // compileLimit compiles one limit of a plan or one shared limit. It returns nil if the
@@ -23,7 +25,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	c.register(l)
 	before := len(c.problems)
 	c.compileWords(spec, l)
-	l.slots = l.Params.Algorithm == AlgorithmConcurrency && l.Action == ActionLimit
+	l.slots = l.Params.Algorithm == bucket.AlgorithmConcurrency && l.Action == ActionLimit
 	c.compileBy(spec, l)
 	c.compileWhen(spec, l)
 	c.compileRate(spec, l)
@@ -62,9 +64,9 @@ var (
 	onErrors   = map[string]OnError{"open": OnErrorOpen, "closed": OnErrorClosed}
 	places     = map[string]Placement{"shared": PlacementShared, "local": PlacementLocal, "auto-local": PlacementAutoLocal}
 	missings   = map[string]Missing{"pass": MissingPass, "deny": MissingDeny, "share": MissingShare}
-	algorithms = map[string]Algorithm{
-		"token_bucket": AlgorithmTokenBucket, "sliding_window": AlgorithmSlidingWindow, "fixed_window": AlgorithmFixedWindow,
-		"sliding_log": AlgorithmSlidingLog, "concurrency": AlgorithmConcurrency,
+	algorithms = map[string]bucket.Algorithm{
+		"token_bucket": bucket.AlgorithmTokenBucket, "sliding_window": bucket.AlgorithmSlidingWindow, "fixed_window": bucket.AlgorithmFixedWindow,
+		"sliding_log": bucket.AlgorithmSlidingLog, "concurrency": bucket.AlgorithmConcurrency,
 	}
 )
 
@@ -79,7 +81,7 @@ func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	l.onErrSet = spec.OnError.Set()
 	l.Store = word(c, spec.Store, "store", places)
 	l.Missing = word(c, spec.Missing, "missing", missings)
-	l.Params.Algorithm = AlgorithmTokenBucket
+	l.Params.Algorithm = bucket.AlgorithmTokenBucket
 	if spec.Algorithm.Set() {
 		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", algorithms)
 	}
@@ -132,7 +134,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	if l.field && buckets > maxFieldValues {
 		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one hash", buckets, maxFieldValues)
 	}
-	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.code())
+	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.Code())
 }
 
 // compileDimension reads one element of by: a dimension, or a chain of dimensions.
@@ -227,7 +229,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 	if l.Params.Algorithm.ExpiresPerUnit() {
 		c.checkOneByOne(spec, l)
 	}
-	if l.Params.Algorithm == AlgorithmConcurrency {
+	if l.Params.Algorithm == bucket.AlgorithmConcurrency {
 		c.compileSlots(spec, l)
 		return
 	}
@@ -241,7 +243,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead")
 		return
 	}
-	rate, err := ParseRate(spec.Rate.Value)
+	rate, err := bucket.ParseRate(spec.Rate.Value)
 	if err != nil {
 		c.fail(spec.Rate.Line, "rate", "%s: %s", quote(spec.Rate.Value), err)
 		return
@@ -252,7 +254,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		return
 	}
 	c.compileCalendar(spec, l)
-	l.Params, err = rate.params(l.Params.Algorithm, capacity)
+	l.Params, err = rate.Params(l.Params.Algorithm, capacity)
 	if err != nil {
 		field, line := "rate", spec.Rate.Line
 		if spec.Burst.Set() {
@@ -268,21 +270,21 @@ func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	if !spec.Burst.Set() {
 		return l.Rate.Count, true
 	}
-	if l.Params.Algorithm != AlgorithmTokenBucket {
+	if l.Params.Algorithm != bucket.AlgorithmTokenBucket {
 		c.fail(spec.Burst.Line, "burst", "only a token_bucket has one: a %s admits COUNT in each window", l.Params.Algorithm)
 		return 0, false
 	}
-	n, err := parseDigits(spec.Burst.Value)
-	if err != nil || n < 1 || n > MaxCapacity {
-		c.fail(spec.Burst.Line, "burst", "%s is not a burst: write a whole number from 1 to %d", quote(spec.Burst.Value), int64(MaxCapacity))
+	n, err := bucket.ParseDigits(spec.Burst.Value)
+	if err != nil || n < 1 || n > bucket.MaxCapacity {
+		c.fail(spec.Burst.Line, "burst", "%s is not a burst: write a whole number from 1 to %d", quote(spec.Burst.Value), int64(bucket.MaxCapacity))
 		return 0, false
 	}
 	return n, true
 }
 
 func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
-	calendar := l.Rate.Calendar != NotCalendar
-	if calendar && l.Params.Algorithm != AlgorithmFixedWindow {
+	calendar := l.Rate.Calendar != bucket.NotCalendar
+	if calendar && l.Params.Algorithm != bucket.AlgorithmFixedWindow {
 		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: say so, or write 24h, 30d",
 			l.Rate.Text[strings.IndexByte(l.Rate.Text, '/')+1:])
 		return
@@ -303,8 +305,8 @@ func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 		}
 		l.Zone = zone
 	}
-	l.Params.Algorithm = AlgorithmCalendarWindow
-	l.calendar = NewCalendar(l.Rate.Calendar, l.Zone)
+	l.Params.Algorithm = bucket.AlgorithmCalendarWindow
+	l.calendar = bucket.NewCalendar(l.Rate.Calendar, l.Zone)
 }
 
 // checkAddressTTL checks that buckets with hashed addresses do not outlive IPMaxTTL.
@@ -317,11 +319,11 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 	}
 	lives := 2 * l.Params.Period
 	switch l.Params.Algorithm {
-	case AlgorithmTokenBucket:
+	case bucket.AlgorithmTokenBucket:
 		lives = l.Params.FullTime() + l.Params.Granule()
-	case AlgorithmFixedWindow, AlgorithmCalendarWindow, AlgorithmSlidingLog:
+	case bucket.AlgorithmFixedWindow, bucket.AlgorithmCalendarWindow, bucket.AlgorithmSlidingLog:
 		lives = l.Params.Period
-	case AlgorithmConcurrency:
+	case bucket.AlgorithmConcurrency:
 		lives = MaxHold.Microseconds()
 	}
 	if c.opts.IPMaxTTL > 0 && lives > c.opts.IPMaxTTL {
@@ -343,9 +345,9 @@ func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 		if !t.Set() {
 			return 0
 		}
-		n, err := parseDigits(t.Value)
-		if err != nil || n < 1 || n > MaxCost {
-			c.fail(t.Line, field, "%s is not a cost: write a whole number from 1 to %d", quote(t.Value), MaxCost)
+		n, err := bucket.ParseDigits(t.Value)
+		if err != nil || n < 1 || n > bucket.MaxCost {
+			c.fail(t.Line, field, "%s is not a cost: write a whole number from 1 to %d", quote(t.Value), bucket.MaxCost)
 			return 0
 		}
 		return n

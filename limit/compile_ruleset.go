@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // pauseEvery is the number of tenants between two pauses: a tenth of a millisecond or
@@ -103,11 +105,11 @@ func merge(base, o *RuleSpec) RuleSpec {
 		m.Lease, m.Store = LeaseSpec{}, Text{}
 	} else if o.Rate.Set() {
 		m.Action = Text{}
-		if r, err := ParseRate(o.Rate.Value); err == nil && r.Calendar == NotCalendar {
+		if r, err := bucket.ParseRate(o.Rate.Value); err == nil && r.Calendar == bucket.NotCalendar {
 			m.Timezone = Text{}
 		}
 	}
-	if o.Algorithm.Set() && o.Algorithm.Value != AlgorithmTokenBucket.String() { // only a token bucket has one
+	if o.Algorithm.Set() && o.Algorithm.Value != bucket.AlgorithmTokenBucket.String() { // only a token bucket has one
 		m.Burst = Text{}
 	}
 	for _, f := range []struct{ to, from *Text }{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TestCosts checks that a limit with a cost charges it for every request, that a limit
@@ -33,7 +34,7 @@ tenants:
 		{"t", 4, "plain 6, fixed 7, capped 6, window 6"},
 		{"t", 5, "plain 5, fixed 7, capped never, window never"},
 		{"t", 11, "plain never, fixed 7, capped never, window never"},
-		{"t", limit.MaxCost, "plain never, fixed 7, capped never, window never"},
+		{"t", bucket.MaxCost, "plain never, fixed 7, capped never, window never"},
 		{"acme", 1, "plain 9, fixed 0, capped 9"},
 		{"acme", 10, "plain 0, fixed 0, capped 0"},
 	} {
@@ -42,13 +43,13 @@ tenants:
 		var got []string
 		for i := range b.Items {
 			it := &b.Items[i]
-			var bucket limit.State
-			v, _, _ := limit.Decide(&it.Limit.Params, it.Bounds, &bucket, 1_800_000_000e6, it.Cost)
+			var state bucket.State
+			v, _, _ := bucket.Decide(&it.Limit.Params, it.Bounds, &state, 1_800_000_000e6, it.Cost)
 			says := "later"
 			switch {
 			case v.Allowed:
 				says = fmt.Sprint(v.Remaining)
-			case v.Wait == limit.Never:
+			case v.Wait == bucket.Never:
 				says = "never"
 			}
 			got = append(got, it.Limit.ID+" "+says)

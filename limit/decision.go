@@ -3,6 +3,8 @@ package limit
 import (
 	"math/bits"
 	"time"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Source is the part that decided.
@@ -42,11 +44,11 @@ func (s Source) String() string {
 // its verdict and source.
 type Item struct {
 	Limit  *Limit
-	Name   []byte  // the bucket's name
-	KeyLen int     // Name[:KeyLen] is its key in Redis, the rest a field of the hash there
-	TagLen int     // Name[:TagLen] is the same for all buckets that are decided together
-	Cost   int64   // units
-	Bounds *Bounds // of calendar windows
+	Name   []byte         // the bucket's name
+	KeyLen int            // Name[:KeyLen] is its key in Redis, the rest a field of the hash there
+	TagLen int            // Name[:TagLen] is the same for all buckets that are decided together
+	Cost   int64          // units
+	Bounds *bucket.Bounds // of calendar windows
 	// LeaseWanted is how many more checks like this one the call may take in advance for
 	// a lease, and LeaseGranted how many of them it took. All items of a call have the
 	// same values.
@@ -63,11 +65,11 @@ type Item struct {
 	// Local reports that this instance's share decided, not the store.
 	Local bool
 
-	Verdict
+	bucket.Verdict
 	Source Source // SourceNone until the item is decided
 	// State is the bucket of an item that the store denied, and At the store's time of
 	// it, in microseconds since the epoch.
-	State State
+	State bucket.State
 	At    int64
 }
 
@@ -183,9 +185,9 @@ func compareWait(a, b int64) int {
 	switch {
 	case a == b:
 		return 0
-	case a == Never:
+	case a == bucket.Never:
 		return 1
-	case b == Never, a < b:
+	case b == bucket.Never, a < b:
 		return -1
 	default:
 		return 1

@@ -3,6 +3,8 @@ package limit
 import (
 	"fmt"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Considered is one limit and its effect on a request.
@@ -100,7 +102,7 @@ func (l *Limit) Describe() string {
 	}
 	var b strings.Builder
 	b.WriteString(l.Rate.Text)
-	if l.Params.Algorithm == AlgorithmTokenBucket {
+	if l.Params.Algorithm == bucket.AlgorithmTokenBucket {
 		burst := l.Params.Capacity
 		if l.Divided() {
 			burst = l.Undivided.Capacity

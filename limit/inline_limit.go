@@ -1,6 +1,10 @@
 package limit
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // InlineID is the id of inline limits, which requests carry.
 const InlineID = "dialect"
@@ -13,12 +17,12 @@ func NewInlineLimit(count, period, capacity int64) (*Limit, error) {
 	switch {
 	case count < 1 || period < 1 || capacity < 1:
 		return nil, errors.New("rate and capacity must be at least 1")
-	case period > MaxPeriod:
+	case period > bucket.MaxPeriod:
 		return nil, errors.New("the longest period is 366 days")
-	case capacity > MaxCapacity || count > mulDivAtMost(MaxCapacity, period, 1e6, MaxCapacity):
+	case capacity > bucket.MaxCapacity || count > bucket.MulDivAtMost(bucket.MaxCapacity, period, 1e6, bucket.MaxCapacity):
 		return nil, errors.New("the largest rate and capacity that can be counted exactly are 2^40")
 	}
-	p, err := (&Rate{Count: count, Period: period, Text: InlineID}).params(AlgorithmTokenBucket, capacity)
+	p, err := (&bucket.Rate{Count: count, Period: period, Text: InlineID}).Params(bucket.AlgorithmTokenBucket, capacity)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package limit
 import (
 	"fmt"
 	"time"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Lease is whether and how units of a limit may be taken ahead of the requests that need
@@ -79,9 +81,9 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 		c.fail(s.Word.Line, "lease", "%s is not a lease: write auto, or {size: 10, ttl: 2s}", quote(s.Word.Value))
 	}
 	if s.Size.Set() {
-		size, err := parseDigits(s.Size.Value)
-		if err != nil || size < 1 || size > MaxCost {
-			c.fail(s.Size.Line, "lease.size", "%s is not a number of units: write a whole number from 1 to %d", quote(s.Size.Value), MaxCost)
+		size, err := bucket.ParseDigits(s.Size.Value)
+		if err != nil || size < 1 || size > bucket.MaxCost {
+			c.fail(s.Size.Line, "lease.size", "%s is not a number of units: write a whole number from 1 to %d", quote(s.Size.Value), bucket.MaxCost)
 		}
 		l.Lease.Auto, l.Lease.Size = false, size
 	}

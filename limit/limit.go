@@ -1,6 +1,10 @@
 package limit
 
-import "time"
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // Limit is one compiled rule: its dimensions, its conditions and its rate. It never
 // changes once its Set is compiled.
@@ -16,18 +20,18 @@ type Limit struct {
 	Action    Action
 	OnError   OnError
 	Missing   Missing
-	Rate      Rate           // its Text is that of all cells together
+	Rate      bucket.Rate    // its Text is that of all cells together
 	Zone      *time.Location // of calendar windows
-	Params    Params
-	Undivided Params // of all cells together, if the limit is from a file; Rate and Params are this cell's part
-	RoundedUp bool   // the parts of all cells add up to more than the limit, since each part admits at least one unit
-	MaxCost   int64  // largest cost admitted, 0 where none is declared
-	FixedCost int64  // the cost of every request here, 0 for the request's own cost
+	Params    bucket.Params
+	Undivided bucket.Params // of all cells together, if the limit is from a file; Rate and Params are this cell's part
+	RoundedUp bool          // the parts of all cells add up to more than the limit, since each part admits at least one unit
+	MaxCost   int64         // largest cost admitted, 0 where none is declared
+	FixedCost int64         // the cost of every request here, 0 for the request's own cost
 	Replaces  []string
 	Lease     Lease
 	Store     Placement
 
-	calendar *Calendar
+	calendar *bucket.Calendar
 	by       []dimension // without tenant, in order of their names
 	byTenant bool
 	field    bool // the bucket is a field of its tenant's hash
@@ -134,7 +138,7 @@ func (l *Limit) matches(req *Request) bool {
 
 // Bounds returns the window boundaries around now, in microseconds, or nil for a limit
 // without calendar windows.
-func (l *Limit) Bounds(now int64) *Bounds {
+func (l *Limit) Bounds(now int64) *bucket.Bounds {
 	if l.calendar == nil {
 		return nil
 	}
@@ -186,7 +190,7 @@ func (l *Limit) RefundCost(req *Request) int64 {
 // one that no bucket of this limit can hold.
 func (l *Limit) cost(req *Request) int64 {
 	switch {
-	case l.Params.Algorithm == AlgorithmConcurrency:
+	case l.Params.Algorithm == bucket.AlgorithmConcurrency:
 		return 1 // a slot
 	case l.FixedCost > 0:
 		return l.FixedCost

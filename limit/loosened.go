@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Loosened describes for people which limits admit more after a change of a set: limits
@@ -100,7 +102,9 @@ func alike(a, b *Limit) bool {
 }
 
 // admitsMore reports whether a has a higher rate or capacity than b.
-func admitsMore(a, b *Params) bool {
-	rate := func(p, over *Params) *big.Int { return new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(over.Period)) }
+func admitsMore(a, b *bucket.Params) bool {
+	rate := func(p, over *bucket.Params) *big.Int {
+		return new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(over.Period))
+	}
 	return a.Capacity > b.Capacity || rate(a, b).Cmp(rate(b, a)) > 0
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // overridden is a limits file with the shared limits first, and a tenant with the given
@@ -62,7 +63,7 @@ func TestTiesOfVerdicts(t *testing.T) {
 		var items []limit.Item
 		for i := len(limits) - 1; i >= 0; i-- { // their order among the items does not matter
 			if l := limits[i]; l.ID == ids[0] || l.ID == ids[1] {
-				items = append(items, limit.Item{Limit: l, Source: limit.SourceStore, Verdict: limit.Verdict{Allowed: true, Remaining: 4}})
+				items = append(items, limit.Item{Limit: l, Source: limit.SourceStore, Verdict: bucket.Verdict{Allowed: true, Remaining: 4}})
 			}
 		}
 		if d := limit.Merge(items); d.LimitID() != ids[0] {

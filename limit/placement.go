@@ -1,6 +1,10 @@
 package limit
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // Placement is where the buckets of a limit live.
 type Placement uint8
@@ -40,7 +44,7 @@ func (l *Limit) DescribePlacement(n int64) string {
 	if l.Store == PlacementAutoLocal {
 		return text + ", while the store is saturated: together up to twice the limit"
 	}
-	if l.Params.Algorithm != AlgorithmTokenBucket {
+	if l.Params.Algorithm != bucket.AlgorithmTokenBucket {
 		return text + ", and earns it again over the window: together up to twice the limit in one"
 	}
 	if over := share*n - l.Params.Capacity; over > 0 {

@@ -1,6 +1,10 @@
 package limit
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // Buffer holds the items of the requests that are decided together. Its memory is reused
 // from batch to batch. Its content is valid until Reset. It is not safe for concurrent
@@ -42,7 +46,7 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 		if l.Action != ActionDeny && (l.Missing != MissingDeny || l.missing(req) == nil) {
 			continue
 		}
-		b.Items = append(b.Items, Item{Limit: l, Source: SourcePolicy, Verdict: Verdict{Wait: Never}})
+		b.Items = append(b.Items, Item{Limit: l, Source: SourcePolicy, Verdict: bucket.Verdict{Wait: bucket.Never}})
 		refused = refused || l.Mode == ModeEnforce
 	}
 	decided := len(b.Items)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 func parse(tb testing.TB, yaml string) *limit.Set {
@@ -243,10 +244,10 @@ func FuzzNames(f *testing.F) {
 }
 
 func TestMerge(t *testing.T) {
-	a := &limit.Limit{ID: "a", Order: 0, Params: limit.Params{Capacity: 10}}
-	b := &limit.Limit{ID: "b", Order: 1, Params: limit.Params{Capacity: 1 << 40}}
+	a := &limit.Limit{ID: "a", Order: 0, Params: bucket.Params{Capacity: 10}}
+	b := &limit.Limit{ID: "b", Order: 1, Params: bucket.Params{Capacity: 1 << 40}}
 	item := func(l *limit.Limit, allowed bool, left, wait int64, s limit.Source) limit.Item {
-		return limit.Item{Limit: l, Source: s, Verdict: limit.Verdict{Allowed: allowed, Remaining: left, Wait: wait}}
+		return limit.Item{Limit: l, Source: s, Verdict: bucket.Verdict{Allowed: allowed, Remaining: left, Wait: wait}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -258,10 +259,10 @@ func TestMerge(t *testing.T) {
 		{"a tie goes to the first", []limit.Item{item(a, true, 5, 0, limit.SourceStore), item(b, true, 1<<39, 0, limit.SourceStore)}, "true a store 0"},
 		{"one denial", []limit.Item{item(a, true, 0, 0, limit.SourceStore), item(b, false, 5, 7, limit.SourceStore)}, "false b store 7"},
 		{"the longest wait", []limit.Item{item(a, false, 0, 8, limit.SourceStore), item(b, false, 5, 7, limit.SourceStore)}, "false a store 8"},
-		{"never is the longest", []limit.Item{item(a, false, 0, 8, limit.SourceStore), item(b, false, 5, limit.Never, limit.SourceStore)}, "false b store -1"},
+		{"never is the longest", []limit.Item{item(a, false, 0, 8, limit.SourceStore), item(b, false, 5, bucket.Never, limit.SourceStore)}, "false b store -1"},
 		{"degraded anywhere", []limit.Item{item(a, true, 1, 0, limit.SourceStore), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "true a backstop 0"},
 		{"refused by policy beside a longer wait", []limit.Item{item(a, false, 0, 100, limit.SourcePolicy), item(b, false, 0, 7000, limit.SourceStore)}, "false b policy 7000"},
-		{"policy stays policy", []limit.Item{item(a, false, 0, limit.Never, limit.SourcePolicy), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "false a policy -1"},
+		{"policy stays policy", []limit.Item{item(a, false, 0, bucket.Never, limit.SourcePolicy), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "false a policy -1"},
 	} {
 		d := limit.Merge(c.items)
 		if got := fmt.Sprintf("%v %s %s %d", d.Allowed, d.LimitID(), d.Source, d.RetryAfter); got != c.want {

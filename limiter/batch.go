@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Batch is a run of requests that are decided together, and the memory they need. It is
@@ -104,7 +105,7 @@ func (b *Batch) denyFromCache(deny *denyCache, held *leases, now int64, renew bo
 }
 
 // undecide makes an item undecided.
-func undecide(it *limit.Item) { it.Source, it.Verdict = limit.SourceNone, limit.Verdict{} }
+func undecide(it *limit.Item) { it.Source, it.Verdict = limit.SourceNone, bucket.Verdict{} }
 
 // undecideCached makes the items undecided that the cache denied.
 func undecideCached(items []limit.Item) {

@@ -9,6 +9,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // DefaultDenyTTL is the default of Options.DenyTTL. It bounds how long the cache ignores
@@ -39,8 +40,8 @@ type denyCache struct {
 // refusal is the state of a bucket that denied a cost. Instants are microseconds of the
 // monotonic clock, see Limiter.instant, except at.
 type refusal struct {
-	params limit.Params // of the limit that denied: a changed limit may admit
-	state  limit.State
+	params bucket.Params // of the limit that denied: a changed limit may admit
+	state  bucket.State
 	at     int64 // the store's time of the state, between sent and received
 	cost   int64
 	sent   int64
@@ -87,16 +88,16 @@ func (c *denyCache) lookup(it *limit.Item, now int64) bool {
 // every time that the store's clock may show: the clock may be ahead of its earliest time
 // by the duration of the call. The wait counts from the earliest time, so that it is
 // never too short.
-func (r *refusal) decide(it *limit.Item, now int64) (v limit.Verdict, denied bool) {
+func (r *refusal) decide(it *limit.Item, now int64) (v bucket.Verdict, denied bool) {
 	if r.params.Algorithm.ExpiresPerUnit() && it.Cost != r.cost {
 		return v, false // the state of an expiring-units limit holds for one cost
 	}
 	state := r.state
-	v, _, ok := limit.Decide(&r.params, it.Bounds, &state, r.at+max(0, now-r.received), it.Cost)
+	v, _, ok := bucket.Decide(&r.params, it.Bounds, &state, r.at+max(0, now-r.received), it.Cost)
 	if !ok || v.Allowed {
 		return v, false
 	}
-	return v, v.Wait == limit.Never || (v.Wait-1)*1000 > r.received-r.sent
+	return v, v.Wait == bucket.Never || (v.Wait-1)*1000 > r.received-r.sent
 }
 
 // ending returns the entry of an item if it is to be renewed.
@@ -154,7 +155,7 @@ func (c *denyCache) learn(items []limit.Item, sent, received int64) {
 		case it.Source != limit.SourceStore || it.Replayed || len(it.Name) == 0 || len(it.Name) >= longName:
 		case it.Allowed:
 			c.drop(it, received)
-		case !it.Enforced() || it.Limit.Params.Algorithm == limit.AlgorithmConcurrency:
+		case !it.Enforced() || it.Limit.Params.Algorithm == bucket.AlgorithmConcurrency:
 			// A slot may be returned at any time.
 		default:
 			c.keep(it, sent, received)
@@ -187,7 +188,7 @@ func (c *denyCache) keep(it *limit.Item, sent, received int64) {
 	}
 	c.entries.Add(string(it.Name), refusal{
 		params: it.Limit.Params, state: it.State, at: it.At, cost: it.Cost, sent: sent, received: received, until: sent + c.ttl,
-		renewable: it.Wait == limit.Never || it.Wait*1000 > c.ttl, returned: known.returned,
+		renewable: it.Wait == bucket.Never || it.Wait*1000 > c.ttl, returned: known.returned,
 	})
 	raise(&c.latest, sent+c.ttl)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 )
@@ -82,7 +83,7 @@ func TestDenyCacheIsHonest(t *testing.T) {
 					continue
 				}
 				cached++
-				if got[i].RetryAfter != limit.Never && due < promised[key] {
+				if got[i].RetryAfter != bucket.Never && due < promised[key] {
 					rt.Fatalf("%+v: wait %d ms shorter than the store's", requests[i], promised[key]-due)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Explanation is the decision that would be made about a request, with the reasons.
@@ -36,7 +37,7 @@ func (l *Limiter) explainSlots(req *limit.Request, set *limit.Set) (slots []limi
 	b.Requests[0].Hold, b.Requests[0].HoldFor, b.Requests[0].ID = limit.HoldSlot, limit.DefaultHold, "explain"
 	l.peek(&b, set, nil)
 	for _, it := range b.Items(0) {
-		if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
+		if it.Limit.Params.Algorithm == bucket.AlgorithmConcurrency {
 			slots = append(slots, it)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 )
@@ -31,7 +32,7 @@ func (s *spy) Take(at limit.DecisionTime, items []limit.Item, calls []limit.Call
 	if s.lose {
 		for _, c := range calls {
 			for i := c.First; i < c.Last; i++ {
-				items[i].Source, items[i].Verdict, items[i].LeaseGranted = limit.SourceNone, limit.Verdict{}, 0
+				items[i].Source, items[i].Verdict, items[i].LeaseGranted = limit.SourceNone, bucket.Verdict{}, 0
 			}
 		}
 	}

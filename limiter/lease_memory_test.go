@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TestLeasesForgotten checks that leases of buckets without requests are deleted.
@@ -12,7 +13,7 @@ func TestLeasesForgotten(t *testing.T) {
 	for _, auto := range []bool{false, true} {
 		ls := newLeases(func() int { return 1 })
 		lim := &limit.Limit{
-			ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
+			ID: "t", Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
 			Lease: limit.Lease{On: true, Auto: auto, Size: 10, TTL: time.Second},
 		}
 		call := []limit.Item{{Limit: lim, Name: []byte("lg:t:{x}:t;t"), TagLen: 8, KeyLen: 8, Cost: 1}}
@@ -40,7 +41,7 @@ func TestStaleLeaseStays(t *testing.T) {
 	ls := newLeases(func() int { return 1 })
 	mk := func(capacity int64) *limit.Limit {
 		return &limit.Limit{
-			ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: capacity},
+			ID: "t", Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: capacity},
 			Lease: limit.Lease{On: true, Size: 10, TTL: time.Second},
 		}
 	}
@@ -77,7 +78,7 @@ func TestStaleLeaseStays(t *testing.T) {
 // be too large.
 func TestLateGrants(t *testing.T) {
 	lim := &limit.Limit{
-		ID: "t", Params: limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
+		ID: "t", Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 1000},
 		Lease: limit.Lease{On: true, Size: 40, TTL: time.Second},
 	}
 	const now = int64(1e15)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -97,7 +98,7 @@ func (ls *leases) take(call []limit.Item, now int64) bool {
 		l.units -= it.Cost
 		l.used += it.Cost
 		it.Source = limit.SourceLease
-		it.Verdict = limit.Verdict{
+		it.Verdict = bucket.Verdict{
 			Allowed: true, Remaining: l.remaining + l.units,
 			Reset: max(0, (l.full-now+999)/1000), Window: l.item.Window,
 		}

@@ -1,6 +1,9 @@
 package limiter
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // Credit returns a request's cost to those of its buckets that belong to its tenant
 // alone. A bucket never gets more than it holds, and a window only while it runs. Buckets
@@ -22,8 +25,8 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	for _, c := range owned {
 		for _, it := range b.buf.Items[c.First:c.Last] {
 			it.Cost = it.Limit.RefundCost(&b.Requests[0])
-			if it.Limit.Params.Algorithm == limit.AlgorithmSlidingLog {
-				it.Window = limit.LatestUnits
+			if it.Limit.Params.Algorithm == bucket.AlgorithmSlidingLog {
+				it.Window = bucket.LatestUnits
 			}
 			if it.Source == limit.SourceStore {
 				items = append(items, it)

@@ -1,6 +1,9 @@
 package limiter
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // refundDenied refunds the units that denied requests were granted in other hash slots,
 // and leaves those requests pending that have to be decided again.
@@ -106,7 +109,7 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
-			it.Verdict, it.Source, it.LeaseWanted, it.LeaseGranted = limit.Verdict{}, limit.SourceNone, 0, 0
+			it.Verdict, it.Source, it.LeaseWanted, it.LeaseGranted = bucket.Verdict{}, limit.SourceNone, 0, 0
 			it.Local, it.Retry, it.Replayed, it.Recorded = false, false, false, false
 			held[string(it.Name)] = undecided
 		}

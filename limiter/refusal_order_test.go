@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TestOldRefusalLearntLast checks that a denial that was decided before an admission, and
 // cached after it, is not kept.
 func TestOldRefusalLearntLast(t *testing.T) {
-	p := limit.Params{Algorithm: limit.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
+	p := bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1_000_000, Capacity: 5}
 	l := New(Options{DenyCacheSize: 10}, nil)
 	lim := &limit.Limit{ID: "x", Params: p}
 	start := time.Now()
@@ -30,7 +31,7 @@ func TestOldRefusalLearntLast(t *testing.T) {
 	l.deny.learn([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, cached first: 2 left
 	l.deny.learn([]limit.Item{old}, s+1000, s+2600)
 	it := mk(4, 0, 0, false)
-	it.Source, it.Verdict = limit.SourceNone, limit.Verdict{}
+	it.Source, it.Verdict = limit.SourceNone, bucket.Verdict{}
 	if l.deny.lookup(&it, s+3000) && it.Wait < 1990 {
 		t.Errorf("wait of %d ms, the true one is about 1998", it.Wait)
 	}

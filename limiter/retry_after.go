@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // queuesTracked bounds the buckets with a queue. A bucket whose hash collides with
@@ -62,7 +63,7 @@ const slotRetry = 1000
 // retry returns the ms after which a caller should come back that was denied at now, in
 // ms since the epoch, with a true wait.
 func (j *retryScheduler) retry(it *limit.Item, wait, now int64) int64 {
-	if it.Limit.Params.Algorithm == limit.AlgorithmConcurrency {
+	if it.Limit.Params.Algorithm == bucket.AlgorithmConcurrency {
 		return min(wait, slotRetry-j.randUpTo(slotRetry/2))
 	}
 	return wait + j.add(it, now)

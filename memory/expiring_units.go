@@ -1,21 +1,24 @@
 package memory
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // unitsBucket is a bucket with expiring units. In the budget each of its entries counts
 // as a bucket.
 type unitsBucket struct {
-	limit.UnitLog
-	params  limit.Params // of the limit that wrote it last
-	entries int          // that the budget counts
+	bucket.UnitLog
+	params  bucket.Params // of the limit that wrote it last
+	entries int           // that the budget counts
 }
 
 // takeUnits takes units for a call from a bucket, none for 0, by the state of the
 // decision.
-func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *limit.State, call limit.Call, now, units int64) {
+func (sh *shard) takeUnits(u *unitsBucket, it *limit.Item, s *bucket.State, call limit.Call, now, units int64) {
 	u.params = it.Limit.Params
 	by := ""
-	if u.params.Algorithm == limit.AlgorithmConcurrency {
+	if u.params.Algorithm == bucket.AlgorithmConcurrency {
 		by = holder(call.RecordKey, now)
 	} else if sh.budget.left() == 0 {
 		u.Compact(now)
@@ -31,7 +34,7 @@ func (sh *shard) giveUnits(now int64, name []byte, units, window int64, holder s
 	if u == nil {
 		return false
 	}
-	if u.params.Algorithm != limit.AlgorithmConcurrency {
+	if u.params.Algorithm != bucket.AlgorithmConcurrency {
 		holder = ""
 	}
 	given := u.Release(now, units, window, holder)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/memory"
 )
 
@@ -33,15 +34,15 @@ func (h *holder) end(kind limit.Hold, tenant, id string, c limit.Change) limit.O
 // returned.
 func TestAllSlotsOfATenant(t *testing.T) {
 	h := &holder{memory.New(memory.Options{}), storetest.Compile(t, storetest.Spec{ID: "slots", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "10000"}), 1_800_000_000e6}
-	for i := range limit.MaxSlots {
+	for i := range bucket.MaxSlots {
 		if !h.hold(limit.HoldSlot, "t", "", fmt.Sprint(i), time.Hour) {
 			t.Fatalf("slot %d is denied", i)
 		}
 	}
 	if h.hold(limit.HoldSlot, "t", "", "one more", time.Hour) {
-		t.Errorf("slot %d is granted", limit.MaxSlots+1)
+		t.Errorf("slot %d is granted", bucket.MaxSlots+1)
 	}
-	for i := range limit.MaxSlots {
+	for i := range bucket.MaxSlots {
 		if got := h.end(limit.HoldSlot, "t", fmt.Sprint(i), limit.ChangeRelease); got != limit.OutcomeDone {
 			t.Fatalf("slot %d: outcome %d", i, got)
 		}
@@ -49,7 +50,7 @@ func TestAllSlotsOfATenant(t *testing.T) {
 	var b limit.Buffer
 	h.set.Resolve(&limit.Request{Tenant: "t", Cost: 1, ID: "again", Hold: limit.HoldSlot, HoldFor: time.Hour}, nil, h.now, &b)
 	h.store.Take(limit.DecisionTime{Now: h.now}, b.Items, b.Calls)
-	if it := b.Items[0]; !it.Allowed || it.Remaining != limit.MaxSlots-1 {
+	if it := b.Items[0]; !it.Allowed || it.Remaining != bucket.MaxSlots-1 {
 		t.Errorf("after all were released: %+v", it.Verdict)
 	}
 	if h.store.Forgotten() > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // named uses buckets whose names have a chosen length.
@@ -115,7 +116,7 @@ func TestNamesOfOneHash(t *testing.T) {
 			names[i] = strings.Repeat("x", length-1) + string(rune('a'+i))
 		}
 		for _, name := range names[:2] {
-			sh.insert(hash, []byte(name), limit.AlgorithmFixedWindow, &limit.State{})
+			sh.insert(hash, []byte(name), bucket.AlgorithmFixedWindow, &bucket.State{})
 		}
 		for _, name := range names[:2] {
 			if i := sh.find(hash, []byte(name)); i == none || sh.name(i) != name {

@@ -5,28 +5,29 @@ import (
 	"sync/atomic"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // overflow holds one bucket per limit, for new buckets without room. Their number is that
 // of the limits in all files ever loaded, plus inline limits up to maxOwn.
 type overflow struct {
 	mu      sync.Mutex // guards buckets and what they point to; taken after a shard's lock
-	buckets map[overflowKey]*limit.State
+	buckets map[overflowKey]*bucket.State
 	// count counts the decisions that overflow buckets made.
 	count atomic.Int64
 }
 
 type overflowKey struct {
 	id, plan, tenant string
-	algorithm        limit.Algorithm
-	own              limit.Params // of an inline limit
+	algorithm        bucket.Algorithm
+	own              bucket.Params // of an inline limit
 }
 
 // maxOwn is the number of buckets from which on inline limits share one.
 const maxOwn = 4096
 
 // bucket returns the bucket of a limit. The caller holds mu.
-func (o *overflow) bucket(l *limit.Limit) *limit.State {
+func (o *overflow) bucket(l *limit.Limit) *bucket.State {
 	o.count.Add(1)
 	key := overflowKey{id: l.ID, plan: l.Plan, tenant: l.Tenant, algorithm: l.Params.Algorithm}
 	if l.Ordinal == limit.InlineOrdinal && len(o.buckets) < maxOwn {
@@ -35,9 +36,9 @@ func (o *overflow) bucket(l *limit.Limit) *limit.State {
 	b := o.buckets[key]
 	if b == nil {
 		if o.buckets == nil {
-			o.buckets = map[overflowKey]*limit.State{}
+			o.buckets = map[overflowKey]*bucket.State{}
 		}
-		b = &limit.State{}
+		b = &bucket.State{}
 		o.buckets[key] = b
 	}
 	return b

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -68,12 +69,12 @@ const repeats = 10_000_000
 // recordItem is the check of one bucket, with its verdict. A call with another check is
 // not replayed.
 type recordItem struct {
-	params  limit.Params
+	params  bucket.Params
 	cost    int64
-	verdict limit.Verdict
+	verdict bucket.Verdict
 	// Of a hold, for its settlement; name is the bucket's.
 	name    string
-	bounds  *limit.Bounds
+	bounds  *bucket.Bounds
 	follows bool // the charge follows the real cost
 }
 

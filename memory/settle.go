@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Settle changes the record of a request, see limiter.Store.
@@ -44,7 +45,7 @@ func (sh *shard) renew(was *recorded, what *limit.Settlement, now int64) limit.O
 	var held []*unitsBucket
 	for i := range was.items {
 		w := &was.items[i]
-		if w.params.Algorithm != limit.AlgorithmConcurrency || !w.verdict.Allowed {
+		if w.params.Algorithm != bucket.AlgorithmConcurrency || !w.verdict.Allowed {
 			continue
 		}
 		u := sh.units[w.name]
@@ -65,7 +66,7 @@ func (sh *shard) renew(was *recorded, what *limit.Settlement, now int64) limit.O
 // bucket without a charge, because its limit is in shadow mode, does not change.
 func (sh *shard) settle(w *recordItem, what *limit.Settlement, holder string, now int64) (changed bool) {
 	units := w.cost
-	switch slot := w.params.Algorithm == limit.AlgorithmConcurrency; {
+	switch slot := w.params.Algorithm == bucket.AlgorithmConcurrency; {
 	case !w.verdict.Allowed, what.Change == limit.ChangeRelease && !slot, what.Change == limit.ChangeCommit && !w.follows:
 		return false
 	case what.Change == limit.ChangeCommit && what.Units > units:
@@ -79,7 +80,7 @@ func (sh *shard) settle(w *recordItem, what *limit.Settlement, holder string, no
 
 // give returns units at now to a bucket that was charged in a window, or for a holder,
 // and reports whether the bucket took any.
-func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, holder string) (took bool) {
+func (sh *shard) give(name []byte, p *bucket.Params, units, window, now int64, holder string) (took bool) {
 	if p.Algorithm.ExpiresPerUnit() {
 		return sh.giveUnits(now, name, units, window, holder)
 	}
@@ -88,7 +89,7 @@ func (sh *shard) give(name []byte, p *limit.Params, units, window, now int64, ho
 		return false
 	}
 	was := sh.slot(at).state
-	state := limit.Refund(p, was, units, window, now)
+	state := bucket.Refund(p, was, units, window, now)
 	sh.update(at, &state, true)
 	return state != was
 }
@@ -108,13 +109,13 @@ func (sh *shard) owe(w *recordItem, units, now int64) {
 		sh.account(w.name, u)
 		return
 	}
-	var state limit.State
+	var state bucket.State
 	hash := maphash.Bytes(sh.seed, name)
 	at := sh.find(hash, name)
 	if at != none {
 		state = sh.slot(at).state
 	}
-	state, ok := limit.Overdraw(&w.params, w.bounds, state, now, units)
+	state, ok := bucket.Overdraw(&w.params, w.bounds, state, now, units)
 	switch {
 	case !ok:
 	case at != none:

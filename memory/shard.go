@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // A shard keeps its buckets in slots, and finds them through an index of name hashes.
@@ -31,9 +31,9 @@ const (
 // million of them. It includes the name, so that finding a bucket touches no other
 // memory: 96 bytes, one and a half cache lines.
 type slot struct {
-	state     limit.State
+	state     bucket.State
 	next      uint32 // the next free slot
-	algorithm limit.Algorithm
+	algorithm bucket.Algorithm
 	nameLen   uint8 // 0 for a free slot, longName for a name in shard.long
 	name      [inlineName]byte
 }
@@ -103,16 +103,16 @@ func (sh *shard) named(i uint32, name []byte) bool {
 
 // update stores the state of a bucket that has a slot. Earlier reports that the bucket
 // may expire earlier than before, which taking units cannot cause.
-func (sh *shard) update(i uint32, state *limit.State, earlier bool) {
+func (sh *shard) update(i uint32, state *bucket.State, earlier bool) {
 	s := sh.slot(i)
 	s.state = *state
 	if earlier {
-		sh.dies(limit.Expires(s.algorithm, state))
+		sh.dies(bucket.Expires(s.algorithm, state))
 	}
 }
 
 // insert gives a bucket a slot. The caller has checked that there is room.
-func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limit.State) {
+func (sh *shard) insert(hash uint64, name []byte, a bucket.Algorithm, state *bucket.State) {
 	i := sh.takeSlot()
 	s := sh.slot(i)
 	*s = slot{state: *state, algorithm: a, nameLen: longName}
@@ -123,7 +123,7 @@ func (sh *shard) insert(hash uint64, name []byte, a limit.Algorithm, state *limi
 	}
 	sh.index.add(hash, i)
 	sh.budget.live.Add(1)
-	sh.dies(limit.Expires(a, state))
+	sh.dies(bucket.Expires(a, state))
 }
 
 // takeSlot returns an unused slot.
@@ -162,7 +162,7 @@ func (sh *shard) makeRoom(n int, now int64) bool {
 func (sh *shard) sweep(steps int, now int64) (freed bool) {
 	for range min(steps, int(sh.used)) {
 		if s := sh.slot(sh.hand); s.nameLen > 0 {
-			if at := limit.Expires(s.algorithm, &s.state); at <= now {
+			if at := bucket.Expires(s.algorithm, &s.state); at <= now {
 				sh.remove(sh.hand)
 				freed = true
 			} else {

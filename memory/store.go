@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -103,10 +104,10 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now i
 type pending struct {
 	hash      uint64
 	index     uint32
-	overflow  *limit.State  // if the bucket has no room; guarded by overflow.mu
-	units     *unitsBucket  // of a bucket with expiring units
-	params    *limit.Params // of the decision
-	state     limit.State
+	overflow  *bucket.State  // if the bucket has no room; guarded by overflow.mu
+	units     *unitsBucket   // of a bucket with expiring units
+	params    *bucket.Params // of the decision
+	state     bucket.State
 	rewritten bool
 }
 
@@ -149,11 +150,11 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	p.params = &it.Limit.Params
 	rewritten := false
 	switch {
-	case *room <= 0 && p.params.Algorithm == limit.AlgorithmConcurrency:
+	case *room <= 0 && p.params.Algorithm == bucket.AlgorithmConcurrency:
 		// Each slot takes room. An overflow bucket cannot decide: it does not know the
 		// holders.
 		s.overflow.count.Add(1)
-		p.state = limit.UnitLogState(p.params.Capacity, now+slotsFull, now+slotsFull, now+slotsFull)
+		p.state = bucket.UnitLogState(p.params.Capacity, now+slotsFull, now+slotsFull, now+slotsFull)
 	case p.units != nil || *room > 0 && p.params.Algorithm.ExpiresPerUnit():
 		if p.units == nil {
 			p.units = &unitsBucket{}
@@ -163,7 +164,7 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	case p.index != none:
 		p.state = sh.slot(p.index).state
 	case *room > 0:
-		p.state = limit.State{}
+		p.state = bucket.State{}
 		*room--
 	default:
 		if !*overflown {
@@ -179,7 +180,7 @@ func (s *Store) look(sh *shard, it *limit.Item, call limit.Call, now int64, p *p
 	}
 	// now always lies within Bounds: it is at most a second later than the time for which
 	// they were computed, and they extend a whole day or month beyond that.
-	it.Verdict, p.rewritten, _ = limit.Decide(p.params, it.Bounds, &p.state, now, it.Cost)
+	it.Verdict, p.rewritten, _ = bucket.Decide(p.params, it.Bounds, &p.state, now, it.Cost)
 	p.rewritten = p.rewritten || rewritten
 	it.Source, it.Replayed, it.Recorded = limit.SourceStore, false, call.RecordKey != nil
 	if !it.Allowed {
@@ -198,7 +199,7 @@ func (p *pending) store(sh *shard, it *limit.Item, call limit.Call, now int64, g
 			return
 		}
 		if it.Allowed {
-			limit.Undo(p.params, &p.state, it.Cost)
+			bucket.Undo(p.params, &p.state, it.Cost)
 		}
 	}
 	switch {

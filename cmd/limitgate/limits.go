@@ -12,6 +12,7 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 )
@@ -227,7 +228,7 @@ func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation, ma
 	if d.Binding == nil {
 		fmt.Fprintf(w, "%s: no limit applies\n", verdict)
 	} else {
-		if d.RetryAfter == limit.Never && d.Binding.Action == limit.ActionLimit {
+		if d.RetryAfter == bucket.Never && d.Binding.Action == limit.ActionLimit {
 			verdict += fmt.Sprintf(" for ever, since a cost of %d is more than %d", req.Cost, d.Limit)
 		}
 		fmt.Fprintf(w, "%s, bound by %s\n", verdict, d.LimitID())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // answer is a store's answer to an operation.
@@ -19,18 +20,18 @@ type answer struct {
 	err     string
 	// buckets are those to which the request was bound. Only runs that decide one request
 	// at a time have them.
-	buckets []bucket
+	buckets []seenBucket
 }
 
-// bucket is the state of a bucket that a request saw.
-type bucket struct {
+// seenBucket is the state of a bucket that a request saw.
+type seenBucket struct {
 	name      string
 	id        string
 	cost      int64
 	remaining int64
 	wait      int64 // 0 if it admits
 	reset     int64
-	params    *limit.Params
+	params    *bucket.Params
 	shared    bool
 	enforced  bool
 	// held reports that the buckets in its hash slot admitted the request.

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // mismatch is the first answer of a run that breaks the guarantees.
@@ -81,7 +82,7 @@ func keepsNothing(h *history, truth []answer, step int) bool {
 // within a second.
 func sameSlots(a, want *answer) bool {
 	for _, b := range want.buckets {
-		if b.id == want.id && b.params.Algorithm == limit.AlgorithmConcurrency && want.retry > 1000 && a.retry == 1000 {
+		if b.id == want.id && b.params.Algorithm == bucket.AlgorithmConcurrency && want.retry > 1000 && a.retry == 1000 {
 			sooner := *want
 			sooner.retry = a.retry
 			return same(a, &sooner)
@@ -93,7 +94,7 @@ func sameSlots(a, want *answer) bool {
 // raised reports whether a request used a token bucket whose capacity was smaller before.
 func raised(truth []answer, step int) bool {
 	for _, b := range truth[step].buckets {
-		if b.params.Algorithm != limit.AlgorithmTokenBucket {
+		if b.params.Algorithm != bucket.AlgorithmTokenBucket {
 			continue
 		}
 		for j := range step {
@@ -117,7 +118,7 @@ func checkCached(a, want *answer) string {
 	if a.allowed || want.allowed {
 		return "the cache denies what the store admits"
 	}
-	if (a.retry == limit.Never) != (want.retry == limit.Never) {
+	if (a.retry == bucket.Never) != (want.retry == bucket.Never) {
 		return "the cache takes what may succeed for what never does, or the other way round"
 	}
 	for _, b := range want.buckets {
@@ -163,9 +164,9 @@ func tolerated(h *history, truth []answer, first, i int, a *answer) bool {
 		}
 		latest := b.reset
 		switch b.params.Algorithm {
-		case limit.AlgorithmTokenBucket:
+		case bucket.AlgorithmTokenBucket:
 			latest += refillMillis(b.params, held)
-		case limit.AlgorithmConcurrency:
+		case bucket.AlgorithmConcurrency:
 			latest = max(latest, until)
 		}
 		if a.full >= b.reset && a.full <= latest && !moreLeft(a.remaining, a.limit, want.remaining, want.limit) {
@@ -176,7 +177,7 @@ func tolerated(h *history, truth []answer, first, i int, a *answer) bool {
 }
 
 // refillMillis returns how long units take to come back, in ms, rounded up.
-func refillMillis(p *limit.Params, units int64) int64 {
+func refillMillis(p *bucket.Params, units int64) int64 {
 	micros := new(big.Int).Mul(big.NewInt(units), big.NewInt(p.Period))
 	each := new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(1000))
 	return micros.Add(micros, each).Div(micros, each).Int64()

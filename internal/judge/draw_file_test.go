@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // The values of the drawn files and requests: few, so that they coincide.
@@ -162,13 +162,13 @@ func (d *fileDraw) counted(r rule, algorithm string) rule {
 	case 0:
 		count = 1 + d.r.Int64N(1_000_000)
 	case 1:
-		count, period = limit.MaxCapacity-d.r.Int64N(3), "366d"
+		count, period = bucket.MaxCapacity-d.r.Int64N(3), "366d"
 	case 2:
-		count, period = 1+d.r.Int64N(5), fmt.Sprintf("%ds", 1+d.r.Int64N(limit.MaxPeriod/1e6))
+		count, period = 1+d.r.Int64N(5), fmt.Sprintf("%ds", 1+d.r.Int64N(bucket.MaxPeriod/1e6))
 	}
 	switch {
 	case algorithm == "sliding_log":
-		count = 1 + (count-1)%limit.MaxLogUnits
+		count = 1 + (count-1)%bucket.MaxLogUnits
 	case algorithm == "fixed_window" && chance(d.r, 3):
 		period = one(d.r, []string{"day", "month"})
 		if !chance(d.r, 3) {
@@ -177,7 +177,7 @@ func (d *fileDraw) counted(r rule, algorithm string) rule {
 	case algorithm == "token_bucket" && chance(d.r, 2):
 		r = r.with("burst", fmt.Sprint(1+d.r.Int64N(30)))
 		if chance(d.r, 12) {
-			r = r.with("burst", fmt.Sprint(1+d.r.Int64N(limit.MaxCapacity)))
+			r = r.with("burst", fmt.Sprint(1+d.r.Int64N(bucket.MaxCapacity)))
 		}
 	}
 	r = r.with("rate", fmt.Sprintf("%d/%s", count, period))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // drawn is a history with its files, and the answers of the memory store with the plain
@@ -200,7 +201,7 @@ func (d *historyDraw) cost() int64 {
 	case n < 11 || !d.wide:
 		return 1 + d.r.Int64N(5)
 	default:
-		return min(limit.MaxCost, max(1, d.limit().Params.Capacity-1+d.r.Int64N(3)))
+		return min(bucket.MaxCost, max(1, d.limit().Params.Capacity-1+d.r.Int64N(3)))
 	}
 }
 
@@ -216,7 +217,7 @@ func (d *historyDraw) limit() *limit.Limit {
 			return l
 		}
 	}
-	return &limit.Limit{Params: limit.Params{Capacity: 10, Period: 1e6, Count: 1}}
+	return &limit.Limit{Params: bucket.Params{Capacity: 10, Period: 1e6, Count: 1}}
 }
 
 // hold turns a request into a reservation or a slot request.
@@ -249,7 +250,7 @@ func (d *historyDraw) settle() {
 	case o.kind == commit:
 		o.units = one(d.r, []int64{0, d.r.Int64N(h.cost + 1), h.cost, h.cost + d.r.Int64N(5)})
 		if d.wide && chance(d.r, 8) {
-			o.units = limit.MaxCost - d.r.Int64N(2)
+			o.units = bucket.MaxCost - d.r.Int64N(2)
 		}
 	}
 	d.do(o)
@@ -273,7 +274,7 @@ func (d *historyDraw) holdToWait() {
 	t := d.denials[i]
 	d.denials = slices.Delete(d.denials, i, i+1)
 	ahead := t.at - d.engine.now
-	if ahead <= 0 || ahead > 5*limit.MaxPeriod {
+	if ahead <= 0 || ahead > 5*bucket.MaxPeriod {
 		return
 	}
 	if ahead > 1000 {
@@ -289,7 +290,7 @@ func (d *historyDraw) holdToWait() {
 func (d *historyDraw) pass() {
 	l := d.limit()
 	period, each := l.Params.Period, l.Params.Period
-	if l.Params.Algorithm == limit.AlgorithmTokenBucket {
+	if l.Params.Algorithm == bucket.AlgorithmTokenBucket {
 		each = l.Params.FullTime() / min(l.Params.Capacity, 1000)
 	}
 	by := int64(0)

@@ -287,7 +287,7 @@ func (e *limiterEngine) read(a *answer, i int) {
 		if it.Name == nil {
 			continue
 		}
-		b := bucket{string(it.Name), it.Limit.ID, it.Cost, it.Remaining, it.Wait, it.Reset, &it.Limit.Params, it.Limit.SpansTenants(), it.Enforced(), true}
+		b := seenBucket{string(it.Name), it.Limit.ID, it.Cost, it.Remaining, it.Wait, it.Reset, &it.Limit.Params, it.Limit.SpansTenants(), it.Enforced(), true}
 		for k := range items {
 			other := &items[k]
 			if other.Enforced() && other.Denies() && other.Name != nil && bytes.Equal(other.Name[:other.TagLen], it.Name[:it.TagLen]) {

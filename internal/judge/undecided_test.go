@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // undecided returns the first step from which on the documentation does not determine the
 // right answer, or -1.
 func undecided(h *history, plain []answer) int {
 	p := past{
-		held: map[heldID]bool{}, ids: map[string]int{}, asked: map[string]string{}, reserved: map[string][]bucket{},
+		held: map[heldID]bool{}, ids: map[string]int{}, asked: map[string]string{}, reserved: map[string][]seenBucket{},
 		owed: map[string]int64{}, used: map[int]bool{0: true}, changes: map[string]int{},
 	}
 	for _, f := range h.files {
@@ -36,7 +37,7 @@ type past struct {
 	held     map[heldID]bool
 	ids      map[string]int    // fresh, stale or gone, by tenant and ID
 	asked    map[string]string // the words of a request, by tenant and ID
-	reserved map[string][]bucket
+	reserved map[string][]seenBucket
 	owed     map[string]int64 // by bucket, without refill
 	used     map[int]bool     // files
 	file     int              // index of the file in use
@@ -68,7 +69,7 @@ func (p *past) owesTooMuch(o *operation) bool {
 	}
 	for _, b := range p.reserved[o.fullID()] {
 		p.owed[b.name] += max(0, o.units-b.cost)
-		if b.params.Algorithm == limit.AlgorithmTokenBucket && p.owed[b.name] > b.params.Capacity {
+		if b.params.Algorithm == bucket.AlgorithmTokenBucket && p.owed[b.name] > b.params.Capacity {
 			return true
 		}
 	}
@@ -76,12 +77,12 @@ func (p *past) owesTooMuch(o *operation) bool {
 }
 
 // holdsAgain reports whether a request under a shared limit is held twice.
-func (p *past) holdsAgain(o *operation, met []bucket) bool {
+func (p *past) holdsAgain(o *operation, met []seenBucket) bool {
 	if o.kind != reserve && o.kind != acquire {
 		return false
 	}
 	p.reserved[o.fullID()] = met
-	if !slices.ContainsFunc(met, func(b bucket) bool { return b.shared }) {
+	if !slices.ContainsFunc(met, func(b seenBucket) bool { return b.shared }) {
 		return false
 	}
 	id := heldID{o.settlement().Hold, o.tenant, o.id}
@@ -140,7 +141,7 @@ func makeStale(ids map[string]int, state int) {
 // changedWindows returns the ids of the limits with changed fixed windows.
 func changedWindows(a, b *limit.Set) (ids []string) {
 	fixed := func(l *limit.Limit) bool {
-		return l.Params.Algorithm == limit.AlgorithmFixedWindow || l.Params.Algorithm == limit.AlgorithmCalendarWindow
+		return l.Params.Algorithm == bucket.AlgorithmFixedWindow || l.Params.Algorithm == bucket.AlgorithmCalendarWindow
 	}
 	seen := map[string]bool{}
 	for _, old := range a.All() {
@@ -162,11 +163,11 @@ func changedOpenly(a, b *limit.Set) bool {
 				continue
 			}
 			switch l.Params.Algorithm {
-			case limit.AlgorithmTokenBucket: // a part of a unit is rounded down
+			case bucket.AlgorithmTokenBucket: // a part of a unit is rounded down
 				if old.Params.Period > 0 && l.Params.Period%old.Params.Period != 0 {
 					return true
 				}
-			case limit.AlgorithmSlidingWindow, limit.AlgorithmSlidingLog:
+			case bucket.AlgorithmSlidingWindow, bucket.AlgorithmSlidingLog:
 				if old.Params.Period != l.Params.Period {
 					return true
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/catalog"
 	limits "github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const (
@@ -55,7 +56,7 @@ type cellsRun struct {
 	known    map[string]limits.RegisteredCell
 	set      limits.Item // the list of cells
 	cells    []*simulatedCell
-	global   limit.Params
+	global   bucket.Params
 	admitted []int64 // until each tick and in it
 	// parts are the parts of the limit with which the cells' buckets were used, tick by
 	// tick.

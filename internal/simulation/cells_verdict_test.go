@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // cellSpan is the time for which the admitted units are compared with the limit.
@@ -19,7 +19,7 @@ func (r *cellsRun) times(end int64) float64 {
 // stride is the step by which the ten seconds move: windows are examined from beginning
 // to end, since a limit admits twice as much in ten seconds that lie across two.
 func (r *cellsRun) stride() int64 {
-	if r.global.Algorithm == limit.AlgorithmFixedWindow {
+	if r.global.Algorithm == bucket.AlgorithmFixedWindow {
 		return cellSpan
 	}
 	return cellTick
@@ -30,7 +30,7 @@ func (r *cellsRun) stride() int64 {
 // of its refill in each second.
 func (r *cellsRun) slack() float64 {
 	perCell := int64(1)
-	if r.global.Algorithm == limit.AlgorithmTokenBucket {
+	if r.global.Algorithm == bucket.AlgorithmTokenBucket {
 		perCell += cellSpan / second
 	}
 	return float64(perCell*int64(len(r.cells))) / float64(r.global.Most(cellSpan))
@@ -65,7 +65,7 @@ func (s *cellScenario) check(t *testing.T, r *cellsRun) {
 	}
 	// A bound far above all runs would prove nothing. Units taken of a window count until
 	// its end, so that all parts that the cells have in it add up.
-	if (s.lasts || r.global.Algorithm == limit.AlgorithmFixedWindow) && o.most < 0.9*s.bound {
+	if (s.lasts || r.global.Algorithm == bucket.AlgorithmFixedWindow) && o.most < 0.9*s.bound {
 		t.Errorf("it was never more than %.4f times the limit, and the bound is %.4f", o.most, s.bound)
 	}
 }

@@ -1,6 +1,9 @@
 package simulation
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // health is the state of a shard.
 type health uint8
@@ -15,7 +18,7 @@ const (
 // by the maths of package limit. There are as many as the scenario has tenants.
 type shard struct {
 	health  health
-	buckets map[string]limit.State
+	buckets map[string]bucket.State
 	// written are the states that writes of the last lag have replaced.
 	written []write
 }
@@ -23,19 +26,19 @@ type shard struct {
 type write struct {
 	at   int64
 	name string
-	was  limit.State
+	was  bucket.State
 }
 
 // lag is the time before a takeover whose writes are lost.
 const lag = 50_000
 
-func newShard() *shard { return &shard{buckets: map[string]limit.State{}} }
+func newShard() *shard { return &shard{buckets: map[string]bucket.State{}} }
 
 // take decides a check at now, and grants the wanted lease units.
 func (s *shard) take(it *limit.Item, epoch, now int64) {
 	state := s.buckets[string(it.Name)]
 	was := state
-	it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, it.Cost)
+	it.Verdict, _, _ = bucket.Decide(&it.Limit.Params, nil, &state, epoch+now, it.Cost)
 	it.Source, it.LeaseGranted = limit.SourceStore, 0
 	if !it.Allowed {
 		it.State, it.At = state, epoch+now
@@ -43,7 +46,7 @@ func (s *shard) take(it *limit.Item, epoch, now int64) {
 	}
 	if more := min(it.LeaseWanted, it.Remaining/it.Cost); more > 0 {
 		it.LeaseGranted = more
-		it.Verdict, _, _ = limit.Decide(&it.Limit.Params, nil, &state, epoch+now, more*it.Cost)
+		it.Verdict, _, _ = bucket.Decide(&it.Limit.Params, nil, &state, epoch+now, more*it.Cost)
 	}
 	s.write(it, was, state, now)
 }
@@ -51,10 +54,10 @@ func (s *shard) take(it *limit.Item, epoch, now int64) {
 // refund returns units.
 func (s *shard) refund(it *limit.Item, epoch, now int64) {
 	was := s.buckets[string(it.Name)]
-	s.write(it, was, limit.Refund(&it.Limit.Params, was, it.Cost, it.Window, epoch+now), now)
+	s.write(it, was, bucket.Refund(&it.Limit.Params, was, it.Cost, it.Window, epoch+now), now)
 }
 
-func (s *shard) write(it *limit.Item, was, is limit.State, now int64) {
+func (s *shard) write(it *limit.Item, was, is bucket.State, now int64) {
 	name := string(it.Name)
 	s.buckets[name] = is
 	s.written = append(s.written, write{now, name, was})

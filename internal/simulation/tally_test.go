@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // kind is a tenant's load in relation to its limit.
@@ -21,7 +22,7 @@ type tenant struct {
 	kind   kind
 	shard  int
 	rate   float64 // requests a second
-	params limit.Params
+	params bucket.Params
 	// admitted are the units that were admitted, and local those of them that backstops
 	// admitted.
 	admitted, local histogram

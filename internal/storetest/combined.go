@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -109,7 +110,7 @@ func loweredDebt(t *testing.T, store limiter.Store) {
 		l := newLimiter(t, store, Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1000000/m", Algorithm: algorithm}))
 		tenant := "lowered-" + algorithm
 		ask(l, reserve(tenant, "x", 1))
-		if got := settle(l, limit.HoldReservation, tenant, "x", limit.ChangeCommit, limit.MaxCost); got != limit.OutcomeDone {
+		if got := settle(l, limit.HoldReservation, tenant, "x", limit.ChangeCommit, bucket.MaxCost); got != limit.OutcomeDone {
 			t.Fatalf("%s: outcome %d", algorithm, got)
 		}
 		l.SetLimits(Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "100/h", Algorithm: algorithm}))

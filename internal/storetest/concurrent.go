@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -195,7 +196,7 @@ func differing(answers []answer) []*answer {
 func takeRest(t *testing.T, l *limiter.Limiter, a *answer, left map[string]int64) {
 	t.Helper()
 	req := a.req
-	least := int64(limit.MaxCost)
+	least := int64(bucket.MaxCost)
 	for _, it := range a.items {
 		least = min(least, left[string(it.Name)])
 	}

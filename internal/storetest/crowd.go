@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -90,7 +91,7 @@ func judgeCrowd(t *testing.T, l *limiter.Limiter, told []answer, began time.Time
 
 // verdictAt returns the verdict of an item's bucket with the units left that the item
 // has.
-func verdictAt(it *limit.Item, now time.Time) limit.Verdict {
+func verdictAt(it *limit.Item, now time.Time) bucket.Verdict {
 	w := Twin{}
 	items := []limit.Item{*it}
 	before := it.Limit.Params.Capacity - it.Remaining

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -73,7 +74,7 @@ func onceAcrossSlots(t *testing.T, store limiter.Store) {
 func own(t *testing.T, store limiter.Store) {
 	l := newLimiter(t, store, Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
 	with := func(count, capacity int64) *limit.Limit {
-		made, err := limit.NewInlineLimit(count, limit.MaxPeriod, capacity)
+		made, err := limit.NewInlineLimit(count, bucket.MaxPeriod, capacity)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func own(t *testing.T, store limiter.Store) {
 			{small, 4, true, 2},
 			{small, 0, true, 2},
 			{small, 3, false, 2},
-			{small, limit.MaxCapacity + 1, false, 2},
+			{small, bucket.MaxCapacity + 1, false, 2},
 			{large, 2, true, 0}, // a larger burst adds nothing at once
 			{large, 0, true, 0},
 			{small, 1, false, 0},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // order searches for an order in which deciding the checks of one hash slot one by one
@@ -156,14 +157,14 @@ func (o *order) try(i int) (undo func(), changed, ok bool) {
 // agrees reports whether the verdict of an item is the verdict wanted. A cached denial
 // holds while time stands still, but units may have been taken since: fewer are left, and
 // the wait is longer. The item's other buckets have no verdict then.
-func agrees(it *limit.Item, want *limit.Verdict, slack int64) bool {
+func agrees(it *limit.Item, want *bucket.Verdict, slack int64) bool {
 	switch it.Source {
 	case limit.SourceNone:
 		return true
 	case limit.SourceCache:
-		never := it.Wait == limit.Never
+		never := it.Wait == bucket.Never
 		return !want.Allowed && want.Remaining <= it.Remaining && it.Remaining < it.Cost &&
-			never == (want.Wait == limit.Never) && (never || it.Wait > 0)
+			never == (want.Wait == bucket.Never) && (never || it.Wait > 0)
 	default:
 		return difference(&it.Verdict, want, slack) == ""
 	}
@@ -171,13 +172,13 @@ func agrees(it *limit.Item, want *limit.Verdict, slack int64) bool {
 
 // difference describes how a verdict differs from the one wanted, if its waits may be off
 // by slack ms; it returns nothing if they agree.
-func difference(got, want *limit.Verdict, slack int64) string {
+func difference(got, want *bucket.Verdict, slack int64) string {
 	switch {
 	case got.Allowed != want.Allowed:
 		return fmt.Sprintf("allowed is %v", got.Allowed)
 	case got.Remaining != want.Remaining:
 		return fmt.Sprintf("%d left, not %d", got.Remaining, want.Remaining)
-	case (got.Wait == limit.Never) != (want.Wait == limit.Never), distance(got.Wait, want.Wait) > slack:
+	case (got.Wait == bucket.Never) != (want.Wait == bucket.Never), distance(got.Wait, want.Wait) > slack:
 		return fmt.Sprintf("a wait of %d ms, not %d", got.Wait, want.Wait)
 	case distance(got.Reset, want.Reset) > slack:
 		return fmt.Sprintf("full in %d ms, not %d", got.Reset, want.Reset)

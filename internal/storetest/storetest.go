@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -244,7 +245,7 @@ func tooLarge(t *testing.T, store limiter.Store) {
 	for i, spec := range counting {
 		l := newLimiter(t, store, Compile(t, spec))
 		req := limit.Request{Tenant: fmt.Sprintf("large-%d", i), Op: "op", Cost: 36}
-		if d := ask(l, req); d.Allowed || d.RetryAfter != limit.Never || d.Remaining != 35 {
+		if d := ask(l, req); d.Allowed || d.RetryAfter != bucket.Never || d.Remaining != 35 {
 			t.Errorf("cost 36 of 35: %+v, want never, and 35 left", d)
 		}
 		req.Cost = 35

@@ -1,6 +1,9 @@
 package storetest
 
-import "github.com/limitgate/limitgate/limit"
+import (
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // Twin decides as a store should: by the maths of package limit, one call after the
 // other, over buckets that are never dropped. It finds them by their names.
@@ -8,8 +11,8 @@ type Twin map[string]Bucket
 
 // Bucket is a state or, for expiring units, their log.
 type Bucket struct {
-	limit.State
-	Units limit.UnitLog
+	bucket.State
+	Units bucket.UnitLog
 }
 
 // Decide sets the verdicts of the items of one call and, if take is set, stores the new
@@ -30,7 +33,7 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 		if p.Algorithm.ExpiresPerUnit() {
 			r.bucket.State, late = r.bucket.Units.State(p, now, it.Cost, 0)
 		}
-		it.Verdict, r.rewritten, _ = limit.Decide(p, it.Bounds, &r.bucket.State, now, it.Cost)
+		it.Verdict, r.rewritten, _ = bucket.Decide(p, it.Bounds, &r.bucket.State, now, it.Cost)
 		r.rewritten = r.rewritten || late
 		it.Source = limit.SourceStore
 		granted = granted && (it.Allowed || !it.Enforced())
@@ -50,7 +53,7 @@ func (w Twin) Decide(items []limit.Item, now int64, take bool) {
 		case it.Limit.Params.Algorithm.ExpiresPerUnit():
 			r.bucket.Units.Take(&it.Limit.Params, now, 0, &r.bucket.State, "")
 		case it.Allowed && !granted:
-			limit.Undo(&it.Limit.Params, &r.bucket.State, it.Cost)
+			bucket.Undo(&it.Limit.Params, &r.bucket.State, it.Cost)
 		}
 		w[string(it.Name)] = r.bucket
 	}
@@ -64,7 +67,7 @@ func (w Twin) Refund(items []limit.Item, now int64) {
 		if it.Limit.Params.Algorithm.ExpiresPerUnit() {
 			b.Units.Release(now, it.Cost, it.Window, "")
 		} else {
-			b.State = limit.Refund(&it.Limit.Params, b.State, it.Cost, it.Window, now)
+			b.State = bucket.Refund(&it.Limit.Params, b.State, it.Cost, it.Window, now)
 		}
 		w[string(it.Name)] = b
 	}

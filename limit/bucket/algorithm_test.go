@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func tokenParams(tb testing.TB, rate string, burst int64) Params {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p, err := r.params(AlgorithmTokenBucket, burst)
+	p, err := r.Params(AlgorithmTokenBucket, burst)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -94,9 +94,9 @@ func anyParams(t *rapid.T, a Algorithm) Params {
 	if a == AlgorithmTokenBucket {
 		burst = rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, MaxCapacity)).Draw(t, "burst")
 	}
-	p, err := r.params(a, burst)
+	p, err := r.Params(a, burst)
 	if err != nil {
-		p, err = r.params(a, 1)
+		p, err = r.Params(a, 1)
 	}
 	if err != nil {
 		t.Fatalf("a burst of 1 is refused: %v", err)
@@ -301,7 +301,7 @@ func TestMulDiv(t *testing.T) {
 		x := rapid.Int64Range(0, 1<<51).Draw(t, "x")
 		w := rapid.Int64Range(1, MaxPeriod).Draw(t, "w")
 		m := rapid.Int64Range(0, w).Draw(t, "m")
-		quo, rem := mulDiv(x, m, w)
+		quo, rem := MulDiv(x, m, w)
 		want, wantRem := new(big.Int).QuoRem(new(big.Int).Mul(big.NewInt(x), big.NewInt(m)), big.NewInt(w), new(big.Int))
 		if quo != want.Int64() || rem != wantRem.Int64() {
 			t.Fatalf("mulDiv(%d, %d, %d) = %d, %d, want %s, %s", x, m, w, quo, rem, want, wantRem)

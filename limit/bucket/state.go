@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 // State is the content of a bucket between decisions: six integers whose meaning depends
 // on the algorithm. The zero State is an untouched bucket: a full token bucket, an empty

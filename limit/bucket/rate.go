@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ const (
 	MaxCapacity = 1 << 40
 	// MaxPeriod is the longest PERIOD, in microseconds.
 	MaxPeriod = 366 * 24 * int64(time.Hour/time.Microsecond)
-	// maxFullTime bounds the time an empty bucket takes to fill, in
+	// MaxFullTime bounds the time an empty bucket takes to fill, in
 	// microseconds: about 35 years.
-	maxFullTime = 1 << 50
+	MaxFullTime = 1 << 50
 )
 
 // CalendarUnit is the unit of a calendar window.
@@ -52,7 +52,7 @@ func ParseRate(text string) (Rate, error) {
 	}
 	r := Rate{Text: text}
 	var err error
-	if r.Count, err = parseDigits(count); err != nil {
+	if r.Count, err = ParseDigits(count); err != nil {
 		return Rate{}, errRateForm
 	}
 	if r.Count == 0 {
@@ -80,7 +80,7 @@ func (r *Rate) parsePeriod(period string) error {
 	n := int64(1)
 	if digits := period[:len(period)-1]; digits != "" {
 		var err error
-		if n, err = parseDigits(digits); err != nil || n == 0 {
+		if n, err = ParseDigits(digits); err != nil || n == 0 {
 			return errRateForm
 		}
 	}
@@ -91,8 +91,8 @@ func (r *Rate) parsePeriod(period string) error {
 	return nil
 }
 
-// parseDigits reads a whole number without a sign.
-func parseDigits(s string) (int64, error) {
+// ParseDigits reads a whole number without a sign.
+func ParseDigits(s string) (int64, error) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return 0, strconv.ErrSyntax
@@ -101,9 +101,9 @@ func parseDigits(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// params compiles a rate for an algorithm. It rejects numbers that cannot be counted
+// Params compiles a rate for an algorithm. It rejects numbers that cannot be counted
 // exactly, with the largest that can.
-func (r *Rate) params(a Algorithm, burst int64) (Params, error) {
+func (r *Rate) Params(a Algorithm, burst int64) (Params, error) {
 	p := Params{Algorithm: a, Count: r.Count, Period: r.Period, Capacity: burst}
 	if a == AlgorithmSlidingLog && burst > MaxLogUnits {
 		return p, fmt.Errorf("a sliding_log keeps every unit by itself, at most %d: lower COUNT, or choose sliding_window", MaxLogUnits)
@@ -113,7 +113,7 @@ func (r *Rate) params(a Algorithm, burst int64) (Params, error) {
 	}
 	g := gcd(p.Count, p.Period)
 	p.Count, p.Period = p.Count/g, p.Period/g
-	if largest := mulDivAtMost(maxFullTime, p.Count, p.Period, MaxCapacity); p.Capacity > largest {
+	if largest := MulDivAtMost(MaxFullTime, p.Count, p.Period, MaxCapacity); p.Capacity > largest {
 		return p, fmt.Errorf("a bucket of %d units at %s would take more than 35 years to fill: the largest burst that can be counted exactly is %d", burst, r.Text, largest)
 	}
 	return p, nil
@@ -135,7 +135,7 @@ func (p *Params) FullTime() int64 {
 // RefillTime returns the microseconds in which the limit refills units, at most
 // MaxPeriod.
 func (p *Params) RefillTime(units int64) int64 {
-	return mulDivAtMost(units, p.Period, p.Count, MaxPeriod)
+	return MulDivAtMost(units, p.Period, p.Count, MaxPeriod)
 }
 
 // Granule returns the slack in microseconds of the expiry of a token bucket's key. The
@@ -144,4 +144,13 @@ func (p *Params) RefillTime(units int64) int64 {
 func (p *Params) Granule() int64 {
 	const second = 1e6
 	return max(second, p.FullTime()/8/second*second)
+}
+
+// Most returns how many units a bucket of a limit can admit at most in t microseconds.
+// For windows the time begins and ends with a window if windows fit into it.
+func (p *Params) Most(t int64) int64 {
+	if p.Algorithm == AlgorithmTokenBucket {
+		return p.Capacity + MulDivAtMost(t, p.Count, p.Period, MaxCapacity)
+	}
+	return p.Capacity * max(1, (t+p.Period-1)/p.Period)
 }

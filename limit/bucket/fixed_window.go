@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 // A fixed window counts the units used between two instants. If the shape of the window
 // changed (another period, another time zone) or the clock stepped back, the units of the

@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 // A sliding window keeps two counters, for the current and the previous window, both
 // aligned to the epoch. The weight of the previous one is its overlap with the last
@@ -115,7 +115,7 @@ func slidingFitsAlone(room int64, s *State, now int64) int64 {
 			return now
 		}
 		// prev * (period - elapsed) <= spare * period
-		left, _ := mulDiv(spare, period, s[wPrev])
+		left, _ := MulDiv(spare, period, s[wPrev])
 		if left > 0 {
 			return max(now, s[wEnd]-left)
 		}
@@ -123,7 +123,7 @@ func slidingFitsAlone(room int64, s *State, now int64) int64 {
 	if room >= s[wUsed] {
 		return s[wEnd]
 	}
-	left, _ := mulDiv(room, period, s[wUsed])
+	left, _ := MulDiv(room, period, s[wUsed])
 	return s[wEnd] + period - left
 }
 

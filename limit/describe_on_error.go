@@ -2,22 +2,9 @@ package limit
 
 import (
 	"fmt"
-	"math"
-)
 
-// Share returns the limit that one of n instances enforces alone: a token bucket with an
-// n-th of the rate and an n-th of the capacity, but at least one unit.
-func (p *Params) Share(n int64) Params {
-	share := *p
-	g := gcd(p.Count, p.Period)
-	share.Algorithm = AlgorithmTokenBucket
-	share.Count, share.Period, share.Capacity = p.Count/g, p.Period/g, max(1, p.Capacity/n)
-	if g = gcd(share.Count, n); g > 1 {
-		share.Count, n = share.Count/g, n/g
-	}
-	share.Period = min(share.Period, math.MaxInt64/n) * n
-	return share
-}
+	"github.com/limitgate/limitgate/limit/bucket"
+)
 
 // DescribeOnError describes how n instances decide requests while the store is
 // unavailable, and how far they may exceed the limit.
@@ -27,7 +14,7 @@ func (l *Limit) DescribeOnError(n int64) string {
 	}
 	share := l.Params.Share(n).Capacity
 	text := fmt.Sprintf("%s: each of %d instances admits %d units at once and 1/%d of the rate", l.OnError, n, share, n)
-	if l.Params.Algorithm == AlgorithmConcurrency {
+	if l.Params.Algorithm == bucket.AlgorithmConcurrency {
 		text = fmt.Sprintf("%s: each of %d instances gives %d slots, beside those held before", l.OnError, n, share)
 	}
 	if over := share*n - l.Params.Capacity; over > 0 {

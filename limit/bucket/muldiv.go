@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 import "math/bits"
 
@@ -7,10 +7,10 @@ import "math/bits"
 // a slow limit may, with a million instances.
 const maxQuotient = 1 << 61
 
-// mulDiv returns x*m/w and x*m%w with the full precision of the product, for x, m >= 0
+// MulDiv returns x*m/w and x*m%w with the full precision of the product, for x, m >= 0
 // and w > 0; or maxQuotient and 0 if the quotient exceeds maxQuotient. The scripts reach
 // the same results with long division, because Lua's numbers are exact only to 2^53.
-func mulDiv(x, m, w int64) (quo, rem int64) {
+func MulDiv(x, m, w int64) (quo, rem int64) {
 	hi, lo := bits.Mul64(uint64(x), uint64(m))
 	if hi == 0 {
 		q := lo / uint64(w)
@@ -31,16 +31,16 @@ func mulDiv(x, m, w int64) (quo, rem int64) {
 
 // mulDivCeil returns x*m/w rounded up.
 func mulDivCeil(x, m, w int64) int64 {
-	quo, rem := mulDiv(x, m, w)
+	quo, rem := MulDiv(x, m, w)
 	if rem > 0 {
 		quo++
 	}
 	return quo
 }
 
-// mulDivAtMost returns x*m/w or most, whichever is less; the quotient may be
+// MulDivAtMost returns x*m/w or most, whichever is less; the quotient may be
 // of any size.
-func mulDivAtMost(x, m, w, most int64) int64 {
+func MulDivAtMost(x, m, w, most int64) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(m))
 	if hi >= uint64(w) {
 		return most

@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 import "math/bits"
 
@@ -40,7 +40,7 @@ func refillTokenBucket(p *Params, s *State, now int64) (rewritten bool) {
 	s[tbLast] = now
 	if s[tbCount] != p.Count || s[tbPeriod] != p.Period || s[tbCapacity] != p.Capacity {
 		rewritten = true
-		s[tbRemainder], _ = mulDiv(s[tbRemainder], p.Period, s[tbPeriod])
+		s[tbRemainder], _ = MulDiv(s[tbRemainder], p.Period, s[tbPeriod])
 		// A full bucket equals an untouched one: its key may have expired already.
 		if s[tbContent] >= min(p.Capacity, s[tbCapacity]) {
 			s[tbContent], s[tbRemainder] = p.Capacity, 0
@@ -93,7 +93,7 @@ func tokenBucketReaches(s *State, units int64) int64 {
 	if missing <= 0 {
 		return 0
 	}
-	quo, rem := mulDiv(missing, s[tbPeriod], s[tbCount])
+	quo, rem := MulDiv(missing, s[tbPeriod], s[tbCount])
 	return quo - floorDiv(s[tbRemainder]-rem, s[tbCount])
 }
 

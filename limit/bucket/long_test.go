@@ -1,6 +1,6 @@
 //go:build long
 
-package limit
+package bucket
 
 import "testing"
 

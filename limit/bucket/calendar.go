@@ -1,4 +1,4 @@
-package limit
+package bucket
 
 import (
 	"sync/atomic"
