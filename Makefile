@@ -1,4 +1,4 @@
-# What can be done here. `make` alone lists it.
+# The targets of this project. `make` alone lists them.
 .DEFAULT_GOAL := help
 
 VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
@@ -13,20 +13,20 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## Build and start on the sample limits; it tells what to type next
+run: build ## Build and start on the sample limits; it prints what to type next
 	bin/limitgate serve --limits $(LIMITS)
 
-# The version is given by name, so a checkout that git refuses to look at (another
-# user's, or no checkout at all) builds as well. The tag keeps out gRPC's trace pages,
-# which nobody serves: by their templates they keep the linker from leaving out what
-# is never called, and the binary would be half as large again.
+# The version is passed by name, so a checkout that git refuses to read (another user's,
+# or no checkout at all) builds as well. The tag leaves out gRPC's trace pages, which
+# limitgate does not serve: their templates keep the linker from removing unused code, and
+# the binary would be half as large again.
 .PHONY: build
 build: ## Build the static binary bin/limitgate
 	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' \
 		-o bin/limitgate ./cmd/limitgate
 
-# The tag leaves out the way in which older runtimes of Lambda called a function. Packing
-# runs on this machine, whatever the binary is for.
+# The tag leaves out the calls of older Lambda runtimes. Packing runs on this machine,
+# whatever the target of the binary.
 .PHONY: build-lambda
 build-lambda: GOARCH ?= amd64
 build-lambda: ## Build bin/lambda.zip, the control plane for AWS Lambda (GOARCH=arm64: for that)
@@ -57,7 +57,7 @@ judge: ## Compare 10^7 decisions of all stores with the reference, on random lim
 
 .PHONY: table-model
 table-model: CHECKS ?= 5000
-table-model: ## What proxies make of 100,000 random steps with a table of limits, in made up time; minutes (CHECKS=400)
+table-model: ## Check proxies after 100,000 random steps with a table of limits, in simulated time; minutes (CHECKS=400)
 	go test -count=1 -timeout=6h -v -run 'TestTable$$' ./internal/tablemodel -rapid.checks=$(CHECKS)
 
 .PHONY: simulate
@@ -88,7 +88,7 @@ demo-aws: build ## Walk through docs/limits-as-data.md on the AWS emulator
 	@scripts/demo_aws.sh
 
 .PHONY: propagation
-propagation: ## How long a change in a table of limits is on its way to three proxies; a minute
+propagation: ## Measure how long a change in a table of limits takes to three proxies; a minute
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
 		go test -tags long -run LongPropagation -count=1 -timeout=10m -v ./integration
 
@@ -98,19 +98,19 @@ audit-aws: ## 1,000 changes of limits, each one object of the audit although the
 		go test -tags long -run LongAudit -count=1 -timeout=10m -v ./integration
 
 .PHONY: cells-aws
-cells-aws: ## Cells that do not know of each other, and then do: what they admit together; three minutes
+cells-aws: ## Measure the units that three cells admit together, before and after they know of each other; three minutes
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
 		go test -tags long -run LongOverAdmission -count=1 -timeout=10m -v ./integration
 
 .PHONY: faults-aws
-faults-aws: ## Break what carries a table of limits to proxies in every way, some 25 minutes; prints a table
+faults-aws: ## Break the path of a table of limits to proxies in every way, some 25 minutes; prints a table
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
 		go test -tags long -run 'LongTable|LongLambda' -count=1 -timeout=60m -v ./integration
 
-# Its tables are those of DynamoDB Local where that can be had. It measures time, so leave
-# the machine alone meanwhile.
+# Its tables are those of DynamoDB Local where that is available. It measures time, so
+# leave the machine alone meanwhile.
 .PHONY: cold-start
-cold-start: ## What 10,000 tenants in a table cost, and what their changes cost decisions; three minutes
+cold-start: ## Measure 10,000 tenants in a table, and decisions while they change; three minutes
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && tables=$$(scripts/provision.sh dynamodb || true) && \
 		LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server LIMITGATE_DYNAMODB=$$tables \
 		go test -tags long -run 'LongColdStart|LongThrottledTable|LongSwap' -count=1 -timeout=20m -v ./integration
@@ -119,7 +119,7 @@ cold-start: ## What 10,000 tenants in a table cost, and what their changes cost 
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh
 
-# The last full report is kept, bench-docs makes the page of it.
+# The last full report is kept; bench-docs makes the page of it.
 REPORT := .cache/bench.json
 
 .PHONY: bench

@@ -18,16 +18,16 @@ import (
 // row is a client with some settings.
 type row struct {
 	client   string
-	settings string   // as the table says them
+	settings string   // as in the table
 	command  []string // the driver
 	more     []string // last arguments of the driver
 	resp     string   // 2, 3, or empty for the client's default
 	single   bool
 	cluster  bool
-	missing  string // why it cannot run
+	missing  string // the reason why it cannot run
 }
 
-// modes are those in which the client can be driven.
+// modes returns the modes in which the client can run.
 func (r row) modes() (modes []string) {
 	if r.missing != "" {
 		return nil
@@ -41,8 +41,7 @@ func (r row) modes() (modes []string) {
 	return modes
 }
 
-// outcome is what a driver saw, and the version of the protocol that the server
-// saw.
+// outcome is the result of a driver, and the version of the protocol that the server saw.
 type outcome struct {
 	Version string
 	Steps   map[string]string
@@ -77,8 +76,8 @@ func drive(tb testing.TB, r row, mode string) outcome {
 	return out
 }
 
-// talk runs a driver, kills its connections when it asks for that, and returns
-// what it said last.
+// talk runs a driver, kills its connections when it asks for that, and parses its last
+// line.
 func talk(ctx context.Context, p *proxy, cmd *exec.Cmd) (out outcome, err error) {
 	last, err := converse(cmd, "kill", func() string {
 		if out.resp, err = p.killOthers(ctx); err != nil {
@@ -95,8 +94,7 @@ func talk(ctx context.Context, p *proxy, cmd *exec.Cmd) (out outcome, err error)
 	return out, nil
 }
 
-// converse runs a program, answers the line by which it asks for something, and
-// returns its last line.
+// converse runs a program, answers its line asks, and returns its last line.
 func converse(cmd *exec.Cmd, asks string, answer func() string) (last string, err error) {
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -113,7 +111,7 @@ func converse(cmd *exec.Cmd, asks string, answer func() string) (last string, er
 	}
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		if last = lines.Text(); last == asks {
-			// One that does not read any more says why at its end.
+			// A program that no longer reads reports the reason at its end.
 			_, _ = io.WriteString(in, answer()+"\n")
 		}
 	}
@@ -123,13 +121,13 @@ func converse(cmd *exec.Cmd, asks string, answer func() string) (last string, er
 	return last, nil
 }
 
-// tail is the end of what a driver complained about, on one line.
+// tail returns the end of a driver's error output, on one line.
 func tail(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return text[max(0, len(text)-400):]
 }
 
-// wrong returns the steps that went wrong, with how.
+// wrong returns the failed steps, with their results.
 func (o outcome) wrong() (problems []string) {
 	for _, step := range []string{"check", "pipeline", "denial", "error", "dialect", "reconnect"} {
 		if saw, found := o.Steps[step]; found && !good(saw) {
@@ -139,9 +137,9 @@ func (o outcome) wrong() (problems []string) {
 	return problems
 }
 
-// good reports whether a step went well, or is not in this client.
+// good reports whether a step succeeded, or does not exist in this client.
 func good(saw string) bool { return saw == "ok" || saw == "-" || saw == byHand }
 
-// byHand is what a driver says that had to connect again by itself, because its
-// library leaves that to the program.
+// byHand is the result of a driver that had to reconnect by itself, because its library
+// leaves that to the program.
 const byHand = "by hand"

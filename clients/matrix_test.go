@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fewest is how many rows must have run for the page to be worth anything.
+// fewest is the least number of rows that must have run to write the page.
 const fewest = 15
 
 // TestMatrix drives all clients and writes the matrix of docs/clients.md.
@@ -38,7 +38,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// line is a row with what became of it.
+// line is a row with its outcomes.
 type line struct {
 	row
 	alone, clustered outcome

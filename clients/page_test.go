@@ -51,8 +51,7 @@ func page(before string, lines []line) string {
 	return b.String()
 }
 
-// cell sums up steps of an outcome: that one went wrong, or else how the first one
-// went.
+// cell sums up steps of an outcome: a failed one, or else the result of the first one.
 func cell(o outcome, steps ...string) string {
 	for _, step := range steps {
 		if saw := o.Steps[step]; saw != "" && !good(saw) || saw == "" && len(o.wrong()) > 0 {

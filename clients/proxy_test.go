@@ -16,7 +16,7 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// built is the folder of what is built here: limitgate and the Go drivers.
+// built is the folder of the built binaries: limitgate and the Go drivers.
 var built string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -35,7 +35,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// limits has one bucket for each tenant, of which nothing comes back meanwhile.
+// limits has one bucket for each tenant, which does not refill during a test.
 const limits = `
 version: 1
 default_plan: free
@@ -44,8 +44,8 @@ plans:
     - {id: daily, by: [tenant], rate: 60/d, burst: 60, on_error: open}
 `
 
-// serve starts a limitgate with those limits, or others, and returns it with a
-// connection to look at its clients.
+// serve starts a limitgate with limits or yaml, and returns it with a connection that
+// inspects its clients.
 func serve(tb testing.TB, yaml string) *proxy {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "limits.yaml")
@@ -72,8 +72,8 @@ type proxy struct {
 	eye *redis.Conn
 }
 
-// killOthers ends every connection but its own, returns when they are gone, and
-// says which versions of the protocol were spoken on them.
+// killOthers ends every connection but its own, waits until they are gone, and returns
+// the versions of the protocol that they used.
 func (p *proxy) killOthers(ctx context.Context) (resp string, err error) {
 	open, err := p.others(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// quickRows need nothing but Go and redis-cli.
+// quickRows need only Go and redis-cli.
 func quickRows() []row {
 	driver := func(name string) []string { return []string{filepath.Join(built, name)} }
 	return []row{

@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-// nodeModules is where provision.sh has npm install the clients of Node.js.
+// nodeModules is the folder into which provision.sh installs the clients of Node.js with
+// npm.
 const nodeModules = "../.cache/clients/node/node_modules"
 
-// allRows are all clients, those that are not here among them, with the reason.
+// allRows returns all clients, also those that are missing, with the reason.
 func allRows(tb testing.TB) []row {
 	rows := append(goRows(tb), nodeRows(tb)...)
 	rows = append(rows, pythonRows()...)
@@ -39,7 +40,7 @@ func nodeRows(tb testing.TB) []row {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// Node.js finds them by that when a driver lies elsewhere.
+	// Node.js needs it to find the clients when a driver lies elsewhere.
 	tb.Setenv("NODE_PATH", modules)
 	var rows []row
 	for _, r := range []row{
@@ -117,7 +118,7 @@ func otherRows(tb testing.TB) []row {
 	return rows
 }
 
-// hiredisRow compiles the driver, if there is what that takes.
+// hiredisRow compiles the driver, if there are a compiler and the library.
 func hiredisRow(tb testing.TB) row {
 	tb.Helper()
 	r := row{
@@ -133,7 +134,7 @@ func hiredisRow(tb testing.TB) row {
 	return r
 }
 
-// unreachable are clients that nothing here can install.
+// unreachable returns clients that provision.sh cannot install.
 func unreachable() []row {
 	const jar = "Debian has no package of it, and npm and Go modules hold no jars"
 	return []row{
@@ -145,8 +146,8 @@ func unreachable() []row {
 	}
 }
 
-// absent runs a command that shows whether a client is there, and returns what is
-// needed if not.
+// absent runs a command that succeeds if a client is installed, and returns needed if it
+// fails.
 func absent(needed string, command ...string) string {
 	if exec.Command(command[0], command[1:]...).Run() != nil {
 		return needed

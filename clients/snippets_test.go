@@ -31,8 +31,8 @@ shared:
 // snippet is a language of docs/clients.md, and the program in testdata that calls
 // its code.
 type snippet struct {
-	language string // as the code block says
-	file     string // what the code is written to
+	language string // of the code block
+	file     string // the file of the code
 	main     string
 	command  []string
 	missing  string
@@ -49,12 +49,12 @@ func snippets() []snippet {
 	}
 }
 
-// TestSnippets runs the code of the section "From your language" of docs/clients.md as it
-// stands there: it is denied once, waits long enough, and is admitted; and it gives
-// up at once what can never be.
+// TestSnippets runs the code of the section "From your language" of docs/clients.md
+// unchanged: a snippet is denied once, waits long enough, and is admitted; and it gives
+// up at once on a request that can never succeed.
 func TestSnippets(t *testing.T) {
 	blocks := codeBlocks(t)
-	nodeRows(t) // sets where Node.js finds its packages
+	nodeRows(t) // sets the path of Node.js packages
 	for _, s := range snippets() {
 		if s.missing != "" {
 			fmt.Printf("docs/clients.md, %s: not run: %s\n", s.language, s.missing)
@@ -83,7 +83,7 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// unpack puts a snippet and what calls it into a folder.
+// unpack writes a snippet and its caller into a folder.
 func (s snippet) unpack(tb testing.TB, code string) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -114,7 +114,7 @@ func take(ctx context.Context, tb testing.TB, p *proxy) string {
 	return "taken"
 }
 
-// denied returns how often the limits denied, by the proxy's own count.
+// denied returns the denials of the limits, by the proxy's metrics.
 func (p *proxy) denied(tb testing.TB) (times [2]string) {
 	tb.Helper()
 	resp, err := http.Get("http://" + p.Admin + "/metrics")

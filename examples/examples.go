@@ -1,5 +1,5 @@
-// Package examples holds the sample limits file that serve uses when it is
-// given none, so that what is shown is what runs.
+// Package examples holds the sample limits file that serve uses without --limits, so that
+// the documented file is the one that runs.
 package examples
 
 import _ "embed"

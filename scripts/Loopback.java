@@ -3,8 +3,8 @@ import org.eclipse.jetty.server.ServerConnector;
 import software.amazon.dynamodb.services.local.main.ServerRunner;
 
 /**
- * Starts DynamoDB Local with its own options, but on the loopback interface alone: none of
- * them says where it listens, and it takes all interfaces.
+ * Starts DynamoDB Local with its own options, but on the loopback interface alone. It has no
+ * option for the address, and listens on all interfaces otherwise.
  */
 final class Loopback {
 	public static void main(String[] options) throws Exception {

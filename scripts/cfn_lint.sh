@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the CloudFormation templates with cfn-lint: the one on PATH, else one installed into
-# .cache/cfn-lint. Exits with 69 when there is none and none can be installed.
+# Checks the CloudFormation templates with cfn-lint: the one on PATH, else one installed
+# into .cache/cfn-lint. Exits with 69 if it is missing and cannot be installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

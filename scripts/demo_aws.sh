@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the commands of docs/limits-as-data.md, one after the other, and shows them. Ends
-# what it started. DEMO_REPLACE is a sed script for the commands, for other ports.
+# the processes that it started. DEMO_REPLACE is a sed script for the commands, for other
+# ports.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,7 +9,7 @@ page=docs/limits-as-data.md
 replace=${DEMO_REPLACE:-}
 trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -f limits.snapshot changed.yaml' EXIT
 
-# until_ready waits for what a command started in the background.
+# until_ready waits for a process that a command started in the background.
 until_ready() {
 	for _ in $(seq 100); do
 		"$@" >/dev/null 2>&1 && return
@@ -18,10 +19,11 @@ until_ready() {
 	exit 1
 }
 
-# free ends this when what a command asks answers already, before its place is taken.
+# free exits if another process already answers on the port of a server that is about to
+# start.
 free() {
 	if "$@" >/dev/null 2>&1; then
-		printf 'something else answers already: %s\nEnd it first.\n' "$*" >&2
+		printf 'another process answers already: %s\nEnd it first.\n' "$*" >&2
 		exit 1
 	fi
 }

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Lambda_zip packs a program as AWS Lambda wants it: an archive of one file that is named
-// bootstrap and may be executed. The same program always makes the same archive.
+// Lambda_zip packs a program for AWS Lambda: an archive of one executable file named
+// bootstrap. The same program always makes the same archive.
 //
 //	go run scripts/lambda_zip.go PROGRAM ARCHIVE
 package main

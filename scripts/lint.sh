@@ -13,10 +13,10 @@ fi
 for script in scripts/*.sh .ci/run; do
 	bash -n "$script" || status=1
 done
-# A cache of this checkout's own: what it keeps names files by their paths, and one
-# that checkouts share reports files of those that are gone.
+# A cache of this checkout's own: its entries name files by their paths, and a shared
+# cache reports files of checkouts that are gone.
 export GOLANGCI_LINT_CACHE="$PWD/.cache/golangci-lint"
 go run "$GOLANGCI_LINT" run ./... || status=1
-# Where there is no cfn-lint to be had, its script says so.
+# Without cfn-lint, its script exits with 69 and prints a message.
 scripts/cfn_lint.sh || [ $? = 69 ] || status=1
 exit "$status"

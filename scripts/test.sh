@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs everything that must pass: vet, all tests under the race detector with the
-# seeds of every fuzz target, and the integration tests against real servers.
-# Prints a line for each package, and in the end what failed, with the commands that run it
-# again. Tests of AWS are left out where the machine has no emulator and none can be had,
-# unless LIMITGATE_ALL is 1. Any other skipped test is a failure.
+# Runs everything that must pass: vet, all tests under the race detector with the seeds of
+# every fuzz target, and the integration tests against real servers. Prints a line for
+# each package, and in the end the failures, with the commands that run them again. Tests
+# of AWS are left out where the machine has no emulator and none can be fetched, unless
+# LIMITGATE_ALL is 1. Any other skipped test is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,7 +13,7 @@ failed=
 times=
 left= # out, a line for each
 
-# part runs a command, keeps going when it fails, and remembers how long it took.
+# part runs a command, goes on when it fails, and records its duration.
 part() {
 	local name=$1 begin=$SECONDS status=ok
 	shift
@@ -34,7 +34,7 @@ provision() {
 	emulators
 }
 
-# emulators gets those of AWS, as far as it can.
+# emulators gets the emulators of AWS, if it can.
 emulators() {
 	unset LIMITGATE_WITHOUT_AWS
 	if [ -z "${LIMITGATE_MOTO:-}" ]; then
@@ -57,29 +57,29 @@ emulators() {
 	fi
 }
 
-# get leaves the folder of what provision.sh got in a file, and what it said in another.
+# get writes the folder that provision.sh prints into one file, and its messages into
+# another.
 get() { scripts/provision.sh "$1" 2>&1 >"$results/folder" | tee "$results/provision.log" >&2; }
 
 may_lack_it() { [ "${LIMITGATE_ALL:-}" != 1 ]; }
 
-# reason prints in short why get failed.
+# reason prints a short form of the error of get.
 reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/:.*//'; }
 
-# check runs go test on packages. The race detector needs cgo. Nothing comes from
-# the test cache: it knows no servers. All is vetted before, and no debugger reads what is
-# linked here.
+# check runs go test on packages. The race detector needs cgo. The test cache is off,
+# because it does not know the servers. All packages are vetted before, and no debugger
+# reads the binaries linked here.
 check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" -race -count=1 -timeout=10m -vet=off -ldflags=-w "${@:2}"; }
 
-# plain runs without the race detector what it says nothing of: it makes pools forget, so
-# that allocations cannot be counted, and simulations make up their time, one event after
-# the other.
+# plain runs tests that do not suit the race detector: it makes pools drop objects, so
+# that allocations cannot be counted, and simulations run one event after the other.
 plain() {
 	"$results/testreport" run "$results" simulations -count=1 -timeout=5m ./internal/simulation &&
 		"$results/testreport" run "$results" allocations -count=1 -timeout=2m -run=TestAllocs ./integration
 }
 
-# fuzz looks for a moment for what clients could do harm with: framing, the commands
-# that decide, and all others, at once. `make fuzz` looks longer, and at more.
+# fuzz searches for harmful input of clients for a short time: framing, the commands that
+# decide, and all others, at once. `make fuzz` searches longer, in more targets.
 fuzz() {
 	local target running=() status=0
 	for target in FuzzGuard FuzzDecisions FuzzServe; do
@@ -103,7 +103,7 @@ part provision provision
 [ -z "$failed" ] || exit 1
 go build -o "$results/testreport" ./internal/testreport
 part vet go vet ./...
-# Three at a time, and those first that take long: they wait much.
+# Three at a time, the slow ones first: they wait much.
 first='./cluster ./deploy/cloudformation ./internal/redistest ./controlplane/dynamo ./backstop'
 packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$')
 # Word splitting is meant; a package that is named twice is tested once.
@@ -116,7 +116,7 @@ part fuzz fuzz
 
 printf '\n%s%-12s %4d s  of a budget of %d s\n' "$times" total "$SECONDS" "$budget"
 if [ "$SECONDS" -gt "$budget" ]; then
-	printf 'that is over the budget: on a quiet machine, look for what became slow\n'
+	printf 'over the budget: on a quiet machine, look for the part that became slow\n'
 fi
 printf '\n%s' "$left"
 "$results/testreport" close "$results" || failed="$failed "

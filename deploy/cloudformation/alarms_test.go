@@ -12,35 +12,36 @@ import (
 )
 
 const (
-	// tells is what an alarm does, and wakes what a page does.
-	tells = `{"Fn::If":["TellsOfAlarms",["${AlarmTopicArn}"],"${AWS::NoValue}"]}`
-	wakes = `{"Fn::If":["Pages",["${PageTopicArn}"],` + tells + `]}`
+	// notifies is the action of an alarm, and wakes that of a page.
+	notifies = `{"Fn::If":["TellsOfAlarms",["${AlarmTopicArn}"],"${AWS::NoValue}"]}`
+	wakes    = `{"Fn::If":["Pages",["${PageTopicArn}"],` + notifies + `]}`
 )
 
-// alarms are all alarms, each in a line: of what, when, and how often of how many times.
+// alarms are all alarms, each in a line: the metric, the threshold, and the number of
+// breaching periods of all.
 var alarms = map[string]string{
-	"RelayLateAlarm":           "AWS/Lambda IteratorAge of ${RelayFunction}, Maximum of 60 s > 30000, 1 of 1, tells",
-	"AuditLateAlarm":           "AWS/Lambda IteratorAge of ${AuditFunction}, Maximum of 60 s > 30000, 1 of 1, tells",
-	"DeadLettersAlarm":         "AWS/SQS ApproximateNumberOfMessagesVisible of ${DeadLetterQueue.QueueName}, Maximum of 60 s > 0, 1 of 1, tells",
-	"FailedBatchesAlarm":       "AWS/SQS ApproximateNumberOfMessagesVisible of ${FailedBatchQueue.QueueName}, Maximum of 60 s > 0, 1 of 1, tells",
-	"OverAdmissionAlarm":       "Limitgate OverAdmissionMax, Maximum of 60 s >= 1.5, 1 of 1, tells",
+	"RelayLateAlarm":           "AWS/Lambda IteratorAge of ${RelayFunction}, Maximum of 60 s > 30000, 1 of 1, notifies",
+	"AuditLateAlarm":           "AWS/Lambda IteratorAge of ${AuditFunction}, Maximum of 60 s > 30000, 1 of 1, notifies",
+	"DeadLettersAlarm":         "AWS/SQS ApproximateNumberOfMessagesVisible of ${DeadLetterQueue.QueueName}, Maximum of 60 s > 0, 1 of 1, notifies",
+	"FailedBatchesAlarm":       "AWS/SQS ApproximateNumberOfMessagesVisible of ${FailedBatchQueue.QueueName}, Maximum of 60 s > 0, 1 of 1, notifies",
+	"OverAdmissionAlarm":       "Limitgate OverAdmissionMax, Maximum of 60 s >= 1.5, 1 of 1, notifies",
 	"OverAdmissionTripleAlarm": "Limitgate OverAdmissionMax, Maximum of 60 s >= 3, 1 of 1, wakes",
 	"OverAdmissionLastsAlarm":  "Limitgate OverAdmissionMax, Maximum of 60 s >= 1.5, 10 of 10, wakes",
-	"UnknownActorAlarm":        "Limitgate UnknownActor, Sum of 60 s > 0, 1 of 1, tells",
-	"CellsThrottledAlarm":      "AWS/DynamoDB WriteThrottleEvents of ${CellsTable}, Sum of 60 s > 0, 3 of 5, tells",
-	"LeasesThrottledAlarm":     "AWS/DynamoDB WriteThrottleEvents of ${LeasesTable}, Sum of 60 s > 0, 3 of 5, tells",
-	"UndeliveredAlarm":         "AWS/SNS NumberOfNotificationsFailed of ${UpdatesTopic.TopicName}, Sum of 300 s > 0, 3 of 3, tells",
-	"FunctionErrorsAlarm": "FILL(relay, 0) + FILL(audit, 0) + FILL(cells, 0) > 0, 2 of 5, tells; relay: AWS/Lambda Errors of ${RelayFunction}, Sum of 60 s; " +
+	"UnknownActorAlarm":        "Limitgate UnknownActor, Sum of 60 s > 0, 1 of 1, notifies",
+	"CellsThrottledAlarm":      "AWS/DynamoDB WriteThrottleEvents of ${CellsTable}, Sum of 60 s > 0, 3 of 5, notifies",
+	"LeasesThrottledAlarm":     "AWS/DynamoDB WriteThrottleEvents of ${LeasesTable}, Sum of 60 s > 0, 3 of 5, notifies",
+	"UndeliveredAlarm":         "AWS/SNS NumberOfNotificationsFailed of ${UpdatesTopic.TopicName}, Sum of 300 s > 0, 3 of 3, notifies",
+	"FunctionErrorsAlarm": "FILL(relay, 0) + FILL(audit, 0) + FILL(cells, 0) > 0, 2 of 5, notifies; relay: AWS/Lambda Errors of ${RelayFunction}, Sum of 60 s; " +
 		"audit: AWS/Lambda Errors of ${AuditFunction}, Sum of 60 s; cells: AWS/Lambda Errors of ${CellsFunction}, Sum of 60 s",
-	"LimitsThrottledAlarm": "FILL(reads, 0) + FILL(writes, 0) > 0, 3 of 5, tells; reads: AWS/DynamoDB ReadThrottleEvents of ${LimitsTable}, Sum of 60 s; " +
+	"LimitsThrottledAlarm": "FILL(reads, 0) + FILL(writes, 0) > 0, 3 of 5, notifies; reads: AWS/DynamoDB ReadThrottleEvents of ${LimitsTable}, Sum of 60 s; " +
 		"writes: AWS/DynamoDB WriteThrottleEvents of ${LimitsTable}, Sum of 60 s",
-	"SystemErrorsAlarm": "FILL(scans, 0) + FILL(gets, 0) + FILL(puts, 0) + FILL(beats, 0) + FILL(reports, 0) + FILL(leases, 0) > 0, 3 of 5, tells; " +
+	"SystemErrorsAlarm": "FILL(scans, 0) + FILL(gets, 0) + FILL(puts, 0) + FILL(beats, 0) + FILL(reports, 0) + FILL(leases, 0) > 0, 3 of 5, notifies; " +
 		"scans: AWS/DynamoDB SystemErrors of ${LimitsTable} Scan, Sum of 60 s; gets: AWS/DynamoDB SystemErrors of ${LimitsTable} GetItem, Sum of 60 s; " +
 		"puts: AWS/DynamoDB SystemErrors of ${LimitsTable} PutItem, Sum of 60 s; beats: AWS/DynamoDB SystemErrors of ${CellsTable} UpdateItem, Sum of 60 s; " +
 		"reports: AWS/DynamoDB SystemErrors of ${CellsTable} PutItem, Sum of 60 s; leases: AWS/DynamoDB SystemErrors of ${LeasesTable} UpdateItem, Sum of 60 s",
 }
 
-// lineOf says what an alarm is.
+// lineOf describes an alarm in a line.
 func lineOf(properties any) string {
 	word := func(path ...string) string { return fmt.Sprint(at(properties, path...)) }
 	what := ""
@@ -61,7 +62,7 @@ func lineOf(properties any) string {
 	if often == nil {
 		often = at(properties, "EvaluationPeriods")
 	}
-	does := map[string]string{tells: "tells", wakes: "wakes"}[asJSON(at(properties, "AlarmActions"))]
+	does := map[string]string{notifies: "notifies", wakes: "wakes"}[asJSON(at(properties, "AlarmActions"))]
 	line := fmt.Sprintf("%s %s %s, %v of %s, %s", what, when, word("Threshold"), often, word("EvaluationPeriods"), does)
 	if missing := word("TreatMissingData"); missing != "notBreaching" {
 		line += ", without data " + missing
@@ -69,7 +70,7 @@ func lineOf(properties any) string {
 	return line + strings.Join(parts, "")
 }
 
-// metricOf says what a metric is.
+// metricOf describes a metric.
 func metricOf(value any) string {
 	text := fmt.Sprintf("%v %v", at(value, "Namespace"), at(value, "MetricName"))
 	dimensions, _ := at(value, "Dimensions").([]any)
@@ -82,7 +83,7 @@ func metricOf(value any) string {
 	return text
 }
 
-// checkAlarms returns which alarms are others than those of the table.
+// checkAlarms returns the alarms that differ from the table.
 func checkAlarms(t template) (problems []string) {
 	there := t.resources("AWS::CloudWatch::Alarm")
 	for _, name := range there {
@@ -114,27 +115,27 @@ func TestCheckAlarmsReportsWhatIsWrong(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		"in seconds":             {"Threshold: 30000", "Threshold: 30", []string{"RelayLateAlarm is"}},
-		"of nothing":             {"Dimensions: [{Name: FunctionName, Value: !Ref AuditFunction}]", "Dimensions: []", []string{"AuditLateAlarm is"}},
-		"of one too many":        {"Threshold: 1.5\n      EvaluationPeriods: 1\n", "Threshold: 15\n      EvaluationPeriods: 1\n", []string{"OverAdmissionAlarm is"}},
-		"a page that tells":      {"AlarmActions: !If [Pages, [!Ref PageTopicArn], !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]]", "AlarmActions: !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]", []string{"OverAdmissionTripleAlarm is"}},
-		"for a minute":           {"      EvaluationPeriods: 10\n", "      EvaluationPeriods: 1\n", []string{"OverAdmissionLastsAlarm is"}},
-		"an alarm too few":       {"  DeadLettersAlarm:\n    Type: AWS::CloudWatch::Alarm", "  DeadLettersAlarm:\n    Type: AWS::CloudWatch::Dashboard", []string{"DeadLettersAlarm is missing"}},
-		"somebody else's metric": {"      Namespace: Limitgate\n      MetricName: UnknownActor\n", "      Namespace: Limitgates\n      MetricName: UnknownActor\n", []string{"UnknownActorAlarm is"}},
+		"in seconds":           {"Threshold: 30000", "Threshold: 30", []string{"RelayLateAlarm is"}},
+		"of nothing":           {"Dimensions: [{Name: FunctionName, Value: !Ref AuditFunction}]", "Dimensions: []", []string{"AuditLateAlarm is"}},
+		"of one too many":      {"Threshold: 1.5\n      EvaluationPeriods: 1\n", "Threshold: 15\n      EvaluationPeriods: 1\n", []string{"OverAdmissionAlarm is"}},
+		"a page that notifies": {"AlarmActions: !If [Pages, [!Ref PageTopicArn], !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]]", "AlarmActions: !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]", []string{"OverAdmissionTripleAlarm is"}},
+		"for a minute":         {"      EvaluationPeriods: 10\n", "      EvaluationPeriods: 1\n", []string{"OverAdmissionLastsAlarm is"}},
+		"an alarm too few":     {"  DeadLettersAlarm:\n    Type: AWS::CloudWatch::Alarm", "  DeadLettersAlarm:\n    Type: AWS::CloudWatch::Dashboard", []string{"DeadLettersAlarm is missing"}},
+		"a foreign metric":     {"      Namespace: Limitgate\n      MetricName: UnknownActor\n", "      Namespace: Limitgates\n      MetricName: UnknownActor\n", []string{"UnknownActorAlarm is"}},
 	} {
 		t.Run(name, func(t *testing.T) { reported(t, test.old, test.new, test.want, checkAlarms) })
 	}
 }
 
-// TestAlarmsAreOfWhatTheCodeSays: what functions print and log, and from where on the control
-// plane calls it an alarm.
-func TestAlarmsAreOfWhatTheCodeSays(t *testing.T) {
+// TestAlarmsMatchTheCode compares the alarms with the metrics and log lines of the
+// functions, and with the thresholds of the control plane.
+func TestAlarmsMatchTheCode(t *testing.T) {
 	parsed, err := parseTemplates(readTemplates(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	filter, _ := at(parsed, "Resources", "UnknownActorFilter", "Properties", "FilterPattern").(string)
-	line, err := strconv.Unquote(filter) // in quotes it is found whole, in JSON as in text
+	line, err := strconv.Unquote(filter) // a quoted pattern matches as a whole, in JSON as in text
 	if err != nil {
 		t.Fatalf("the filter is %s: %v", filter, err)
 	}

@@ -12,26 +12,27 @@ import (
 	"testing"
 )
 
-// call is what one function of the code asks of AWS, and who may do it.
+// call is one request of the code to AWS, and the policies that allow it.
 type call struct {
-	file, function, operation string // the operation as the SDK names it
-	// actions are what IAM calls it; none for what needs no permission.
+	file, function, operation string // operation is the name in the SDK
+	// actions are the names in IAM; none for a call that needs no permission.
 	actions  []string
 	policies []string
 	resource string
-	// also are other resources for which the same call asks.
+	// also are other resources that the same call needs.
 	also []string
 	// condition is that of the statement, as JSON.
 	condition string
-	// nobody says why no policy allows it.
-	nobody string
+	// unallowed is the reason why no policy allows it.
+	unallowed string
 }
 
 func (c call) String() string { return c.file + " " + c.function + " " + c.operation }
 
-// What the policies are for. Who calls what cannot be read from the code, since calls go
-// through interfaces: these columns are kept by hand. That the table has every function that
-// calls AWS, and no other, is tested; that somebody new calls one of them is not.
+// The names of the policies. The callers of a function cannot be read from the code,
+// since calls go through interfaces: these columns are kept by hand. A test checks that
+// the table has every function that calls AWS, and no other. No test finds a new caller
+// of such a function.
 const (
 	proxy           = "ProxyPolicy"
 	controlPlane    = "ControlPlanePolicy"
@@ -44,14 +45,14 @@ const (
 	auditor         = "AuditorPolicy"
 )
 
-// byAPerson is why no policy allows the checks of limitgate aws-check.
+// byAPerson is the reason why no policy allows the checks of limitgate aws-check.
 const byAPerson = "a person checks an account with credentials that may do all of it"
 
-// servicePath is what the import path of the client of each service begins with.
+// servicePath is the prefix of the import path of the client of each service.
 const servicePath = "github.com/aws/aws-sdk-go-v2/service/"
 
-// callsOf returns what a file asks of AWS, and in which function: every request of the SDK is
-// an Input of its operation, also where a paginator or a waiter sends it.
+// callsOf returns the AWS operations of a file, with their functions: every request of
+// the SDK is an Input of its operation, also where a paginator or a waiter sends it.
 func callsOf(file *ast.File) (operations []string) {
 	services := map[string]string{}
 	for _, spec := range file.Imports {
@@ -96,15 +97,15 @@ func TestCallsOfFindsThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first one is no type; it is taken for one, which errs on the safe side.
+	// The first one is no type. callsOf takes it for one, which errs on the safe side.
 	want := []string{" sqs.NewSendMessage", " sqs.PurgeQueue", "d dynamodb.Query"}
 	if got := callsOf(file); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-// TestTableHasEveryCall holds the table to the files of both binaries, without those of other
-// modules and of tests.
+// TestTableHasEveryCall compares the table with the files of both binaries, without those
+// of other modules and of tests.
 func TestTableHasEveryCall(t *testing.T) {
 	const module = "github.com/limitgate/limitgate"
 	list := exec.Command("go", "list", "-buildvcs=false", "-deps",
@@ -138,13 +139,13 @@ func TestTableHasEveryCall(t *testing.T) {
 		if !made[c.String()] {
 			t.Errorf("the table has %s, which is no call", c)
 		}
-		if (c.nobody == "") == (len(c.policies) == 0) {
-			t.Errorf("%s: say who may, or why nobody", c)
+		if (c.unallowed == "") == (len(c.policies) == 0) {
+			t.Errorf("%s: want either policies or unallowed", c)
 		}
 	}
 	for at := range made {
 		if !slices.ContainsFunc(calls, func(c call) bool { return c.String() == at }) {
-			t.Errorf("the table does not have %s: say who may call it, and allow it in %s", at, templateFiles[0])
+			t.Errorf("the table does not have %s: add a row with its policies, and allow it in %s", at, templateFiles[0])
 		}
 	}
 }

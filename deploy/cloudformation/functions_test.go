@@ -10,16 +10,17 @@ import (
 	"testing"
 )
 
-// maxReaders is how many readers a shard of a stream bears: DynamoDB throttles a third one.
+// maxReaders is the number of readers that a shard of a stream supports: DynamoDB
+// throttles a third one.
 const maxReaders = 2
 
-// runs returns what the template must say for the functions to be told of each change, in
-// order, and to give up none in silence.
+// runs returns the properties of the template by which the functions receive each change,
+// in order, and give up none silently.
 func runs() map[string]string {
 	runs := map[string]string{
 		"RelayFunction/Properties/ReservedConcurrentExecutions": `"${StreamConcurrency}"`,
 		"AuditFunction/Properties/ReservedConcurrentExecutions": `"${StreamConcurrency}"`,
-		"CellsFunction/Properties/ReservedConcurrentExecutions": `1`, // it has to be alone
+		"CellsFunction/Properties/ReservedConcurrentExecutions": `1`, // only one may run
 		"RelayMapping/Properties":                               mapping("Relay", stream, `"StartingPosition":"TRIM_HORIZON"`, 100, 3600, 10000, 0),
 		"AuditMapping/Properties":                               mapping("Audit", stream, `"StartingPosition":"TRIM_HORIZON"`, 100, 86400, 10000, 0),
 		"CellsMapping/Properties":                               mapping("Cells", cellsStream, `"StartingPosition":"LATEST"`, 1000, 300, 2, 2),
@@ -54,8 +55,8 @@ func mapping(function, from, start string, batch, age, retries, window int) stri
 		batch, from, function, waits, age, retries, start)
 }
 
-// checkRuns returns what of runs the template does not say, and the streams with too many
-// readers.
+// checkRuns returns the properties of runs that the template lacks, and the streams with
+// too many readers.
 func checkRuns(t template) []string {
 	problems := checkPaths(t, runs())
 	for _, of := range []string{stream, cellsStream} {
@@ -66,8 +67,8 @@ func checkRuns(t template) []string {
 	return problems
 }
 
-// readersOf returns the resources that use a stream and are no policy: each reads every
-// shard of it, and as often as its parallelization factor says at the same time.
+// readersOf returns the resources that use a stream and are no policy. Each has as many
+// concurrent readers of every shard as its parallelization factor.
 func readersOf(t template, stream string) (readers []string) {
 	all, _ := at(t, "Resources").(map[string]any)
 	for name, resource := range all {
@@ -120,8 +121,8 @@ func TestCheckRunsReportsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestFunctionsHaveTheirSettings starts the real binary with the environment of each function.
-// Without Lambda around it it ends, but not before it has read its settings.
+// TestFunctionsHaveTheirSettings starts the real binary with the environment of each
+// function. Without Lambda the binary ends, but not before it has read its settings.
 func TestFunctionsHaveTheirSettings(t *testing.T) {
 	parsed, err := parseTemplates(readTemplates(t))
 	if err != nil {
@@ -145,7 +146,7 @@ func TestFunctionsHaveTheirSettings(t *testing.T) {
 	}
 }
 
-// startFunction starts a binary with all variables but one, and returns what it says.
+// startFunction starts a binary with all variables but one, and returns its output.
 func startFunction(t *testing.T, binary string, variables map[string]any, without string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

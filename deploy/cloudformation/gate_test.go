@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// schema is the part of a JSON schema that the gate's has.
+// schema is the subset of JSON schema that the gate's schema uses.
 type schema struct {
 	Schema               string `json:"$schema"`
 	Type                 string
@@ -21,7 +21,7 @@ type schema struct {
 	}
 }
 
-// admits reports whether an object of numbers is as the schema says.
+// admits reports whether an object of numbers is valid.
 func (s *schema) admits(body map[string]float64) bool {
 	for name, value := range body {
 		property, ok := s.Properties[name]
@@ -33,8 +33,7 @@ func (s *schema) admits(body map[string]float64) bool {
 	return !slices.ContainsFunc(s.Required, func(name string) bool { _, ok := body[name]; return !ok })
 }
 
-// TestSchemaIsOfTheGate: AppConfig refuses what proxies would refuse, and takes what they
-// take.
+// TestSchemaIsOfTheGate checks that AppConfig accepts a gate exactly if proxies do.
 func TestSchemaIsOfTheGate(t *testing.T) {
 	parsed, err := parseTemplates(readTemplates(t))
 	if err != nil {
@@ -61,10 +60,11 @@ func TestSchemaIsOfTheGate(t *testing.T) {
 	} {
 		_, err := table.ReadGate([]byte(asJSON(body)))
 		if s.admits(body) != (err == nil) {
-			t.Errorf("%v: the schema says %v, proxies say %v", body, s.admits(body), err)
+			t.Errorf("%v: the schema reports %v, proxies %v", body, s.admits(body), err)
 		}
 	}
-	// What is there is written whole, so that nothing is tried by mistake.
+	// The schema requires all fields, so that an incomplete gate tries nothing by
+	// mistake.
 	if s.admits(map[string]float64{"revision": 1, "threshold": 1}) || s.admits(map[string]float64{"revision": 1, "percent": 1, "threshold": 1, "percentage": 1}) {
 		t.Error("the schema takes half a gate, or more than one")
 	}

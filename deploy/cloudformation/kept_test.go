@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// kept is what the template must say for nothing to be lost or read by strangers: paths
-// below Resources, and values as JSON.
+// kept are the properties of the template that protect data from loss and from foreign
+// readers: paths below Resources, and values as JSON.
 var kept = map[string]string{
 	"LimitsTable/DeletionPolicy":                                                         `"Retain"`,
 	"LimitsTable/UpdateReplacePolicy":                                                    `"Retain"`,
@@ -75,15 +75,15 @@ var kept = map[string]string{
 	"Trail/Properties/AdvancedEventSelectors/2/Fn::If/1":      dataEvents("functions", "AWS::Lambda::Function", `"Equals":["${RelayFunction.Arn}","${AuditFunction.Arn}","${CellsFunction.Arn}"],"Field":"resources.ARN"`),
 }
 
-// theTrail is the ARN of the trail, which its bucket has to know before it is there.
+// theTrail is the ARN of the trail, which its bucket needs before the trail exists.
 const theTrail = "arn:${AWS::Partition}:cloudtrail:${AWS::Region}:${AWS::AccountId}:trail/${AWS::StackName}"
 
-// dataEvents is what a trail is told to write down: uses of resources of a type.
+// dataEvents is the selector of a trail for the uses of resources of a type.
 func dataEvents(name, kind, which string) string {
 	return `{"FieldSelectors":[{"Equals":["Data"],"Field":"eventCategory"},{"Equals":["` + kind + `"],"Field":"resources.type"},{` + which + `}],"Name":"` + name + `"}`
 }
 
-// denied is what the policy of the bucket denies everybody, by statement.
+// denied are the statements of the bucket's policy that deny all principals.
 var denied = map[string]string{
 	"OnlyByTLS":                 `{"Action":"s3:*","Condition":{"Bool":{"aws:SecureTransport":"false"}},"Resource":["${AuditBucket.Arn}","${AuditBucket.Arn}/*"]}`,
 	"NothingIsDeleted":          `{"Action":["s3:DeleteObject","s3:DeleteObjectVersion","s3:PutObjectRetention","s3:PutObjectLegalHold","s3:BypassGovernanceRetention"],"Resource":"${AuditBucket.Arn}/*"}`,
@@ -91,7 +91,8 @@ var denied = map[string]string{
 	"OnlyTheControlPlaneWrites": `{"Action":"s3:PutObject","Condition":{"ArnNotEquals":{"aws:PrincipalArn":"${ControlPlaneRoleArn}"}},"Resource":"${AuditBucket.Arn}/*"}`,
 }
 
-// checkPaths returns what of a table of paths and values the template does not say, sorted.
+// checkPaths returns the differences between a table of paths and values and the
+// template, sorted.
 func checkPaths(t template, table map[string]string) (problems []string) {
 	for path, want := range table {
 		value := at(t, append([]string{"Resources"}, strings.Split(path, "/")...)...)
@@ -103,7 +104,7 @@ func checkPaths(t template, table map[string]string) (problems []string) {
 	return problems
 }
 
-// checkKept returns what of kept and denied the template does not say.
+// checkKept returns the differences between kept and denied and the template.
 func checkKept(t template) (problems []string) {
 	problems = append(checkPaths(t, kept), checkResourcePolicies(t)...)
 	statements, _ := at(t, "Resources", "AuditBucketPolicy", "Properties", "PolicyDocument", "Statement").([]any)
@@ -137,8 +138,8 @@ func checkKept(t template) (problems []string) {
 	return problems
 }
 
-// checkResourcePolicies returns the policies of buckets, queues and topics that are not held to
-// what they say: somebody may be allowed something there whatever his own policies say.
+// checkResourcePolicies returns the resources with policies that these tests do not check:
+// such a policy may allow an action beyond those of a role.
 func checkResourcePolicies(t template) (problems []string) {
 	known := []string{"AuditBucketPolicy", "DeadLetterQueuePolicy", "FailedBatchQueuePolicy", "TrailBucketPolicy"}
 	resources, _ := at(t, "Resources").(map[string]any)

@@ -23,7 +23,7 @@ func (g grant) String() string {
 	return text
 }
 
-// needed returns what the calls need.
+// needed returns the grants that the calls need.
 func needed(calls []call) map[grant]bool {
 	grants := map[grant]bool{}
 	for _, c := range calls {
@@ -55,7 +55,7 @@ func statementsOf(t template) map[string][]any {
 	return statements
 }
 
-// granted returns what the policies of a template allow, and what is wrong with their
+// granted returns the grants of the policies of a template, and problems with their
 // statements.
 func granted(t template) (grants map[grant]bool, problems []string) {
 	grants = map[grant]bool{}
@@ -76,7 +76,7 @@ func granted(t template) (grants map[grant]bool, problems []string) {
 	return grants, problems
 }
 
-// grantsOf returns what a statement allows.
+// grantsOf returns the grants of a statement.
 func grantsOf(policy string, value any) (grants []grant, err error) {
 	statement, ok := value.(map[string]any)
 	if !ok {
@@ -114,8 +114,8 @@ func grantsOf(policy string, value any) (grants []grant, err error) {
 	return grants, nil
 }
 
-// wildResources are where a * in a resource is meant, because the names that it stands for
-// are made at run time. With IAM it crosses slashes.
+// wildResources are the resources with an intended *, whose names are created at run
+// time. In IAM a * also matches slashes.
 var wildResources = map[string]string{
 	queues:    "proxies name their queues by chance",
 	objects:   "an object for each change",
@@ -123,12 +123,12 @@ var wildResources = map[string]string{
 
 	deployments: "AppConfig numbers them",
 	versions:    "AppConfig numbers them",
-	// AWS knows no other resource for ListStreams, which only reads.
+	// AWS accepts no other resource for ListStreams, which only reads.
 	streams:      "streams of one table",
 	cellsStreams: "streams of one table",
 }
 
-// checkPolicies returns what is wrong with the policies of a template.
+// checkPolicies returns problems with the policies of a template.
 func checkPolicies(t template, calls []call) []string {
 	grants, problems := granted(t)
 	need := needed(calls)
@@ -164,7 +164,7 @@ func TestPoliciesAllowWhatTheCodeCallsAndNothingElse(t *testing.T) {
 // TestCheckPoliciesReportsWhatIsWrong changes the real template.
 func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 	for name, test := range map[string]struct {
-		old, new string // the first of old becomes new
+		old, new string // new replaces the first old
 		want     []string
 	}{
 		"any action of a service": {"sqs:DeleteQueue", "sqs:*", []string{
@@ -188,7 +188,7 @@ func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 		"the wrong table": {"Action: dynamodb:UpdateItem\n            Resource: !GetAtt LeasesTable.Arn", "Action: dynamodb:UpdateItem\n            Resource: !GetAtt LimitsTable.Arn", []string{
 			"missing is ControlPlanePolicy: dynamodb:UpdateItem on ${LeasesTable.Arn}", "nothing needs ControlPlanePolicy: dynamodb:UpdateItem on ${LimitsTable.Arn}",
 		}},
-		"an action that nobody calls": {"[dynamodb:DescribeTable, dynamodb:Scan,", "[dynamodb:DescribeTable, dynamodb:DeleteItem, dynamodb:Scan,", []string{
+		"an uncalled action": {"[dynamodb:DescribeTable, dynamodb:Scan,", "[dynamodb:DescribeTable, dynamodb:DeleteItem, dynamodb:Scan,", []string{
 			"nothing needs ControlPlanePolicy: dynamodb:DeleteItem on ${LimitsTable.Arn}",
 		}},
 		"an action of somebody else": {"Action: [dynamodb:Scan, dynamodb:GetItem]\n", "Action: [dynamodb:Scan, dynamodb:GetItem, dynamodb:PutItem]\n", []string{
@@ -248,7 +248,7 @@ func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 			"RelayRole allows logs:CreateLogStream on *: name the resource", "RelayRole allows logs:PutLogEvents on *: name the resource",
 			"missing is RelayRole: logs:CreateLogStream", "missing is RelayRole: logs:PutLogEvents",
 		}},
-		"a policy of whom nobody knows": {"  AuditorPolicy:\n", "  VisitorPolicy:\n", []string{
+		"an unknown policy": {"  AuditorPolicy:\n", "  VisitorPolicy:\n", []string{
 			"missing is AuditorPolicy: s3:GetObject", "missing is AuditorPolicy: s3:ListBucket", "nothing needs VisitorPolicy: s3:GetObject", "nothing needs VisitorPolicy: s3:ListBucket",
 		}},
 	} {
@@ -258,8 +258,8 @@ func TestCheckPoliciesReportsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// reported changes the first template that has it at one place, and compares the beginnings of what a check
-// says of it.
+// reported changes the first template that contains from, and compares the beginnings of
+// the problems that a check reports.
 func reported(t *testing.T, from, to string, want []string, check func(template) []string) {
 	t.Helper()
 	texts := readTemplates(t)
@@ -278,8 +278,8 @@ func reported(t *testing.T, from, to string, want []string, check func(template)
 	}
 }
 
-// TestQueuesAreNamedAsInTheCode: the one name of the policies that is not the template's own,
-// and the tag.
+// TestQueuesAreNamedAsInTheCode compares the one name of the policies that is not the
+// template's own, and the tag.
 func TestQueuesAreNamedAsInTheCode(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join("..", "..", "controlplane", "dynamo", "queue.go"))
 	if err != nil {

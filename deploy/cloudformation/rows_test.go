@@ -38,7 +38,7 @@ const (
 	ofTopic        = `{"StringEquals":{"aws:ResourceTag/topic":"${UpdatesTopic}"}}`
 )
 
-// The keys of items that somebody may write, as conditions.
+// Conditions on the keys of items that a policy allows to write.
 var (
 	keysOfParts     = keysLike("SHARED", "PLAN#*", "TENANT#*")
 	keysOfRollouts  = keysLike("SHARED", "PLAN#*", "REVISION#*")
@@ -49,47 +49,48 @@ var (
 	onlyVetoes      = keysLike("VETO#*")
 )
 
-// keysLike is the condition on a request that it names keys, and all of them like one of these.
+// keysLike is the condition that a request names keys, and that all of them match one of
+// these.
 func keysLike(keys ...string) string {
 	return `{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":` + asJSON(keys) + `},"Null":{"dynamodb:LeadingKeys":"false"}}`
 }
 
 var (
-	// closers close the gate, or turn it.
+	// closers are the policies that close the gate, or open it.
 	closers   = []string{controlPlane, cellsFunction, rolloutOperator}
 	gateParts = []string{live, deployments, profile, allAtOnce}
 )
 
-// calls are all calls of the binaries. Where the same call is allowed to different people in
-// different ways it has more than one row.
+// calls are all calls of the binaries. A call has more than one row where policies allow
+// it in different ways.
 var calls = []call{
 	{file: "controlplane/dynamo/table.go", function: "scan", operation: "dynamodb.Scan", actions: []string{"dynamodb:Scan"}, resource: limitsTable, policies: []string{proxy, controlPlane, relayFunction, operator, tenantOperator, rolloutOperator}},
 	{file: "controlplane/dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{proxy, controlPlane, relayFunction, operator, rolloutOperator}},
 	{file: "controlplane/dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
 	{file: "controlplane/dynamo/table.go", function: "Get", operation: "dynamodb.GetItem", actions: []string{"dynamodb:GetItem"}, resource: limitsTable, policies: []string{cellsFunction}, condition: keysOfCells},
-	// Put and what restores items ask for it.
+	// Put and the functions that restore items call it.
 	{file: "controlplane/dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{controlPlane, relayFunction}},
 	{file: "controlplane/dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{operator}, condition: keysOfParts},
 	{file: "controlplane/dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{tenantOperator}, condition: keyOfOneTenant},
 	{file: "controlplane/dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{rolloutOperator}, condition: keysOfRollouts},
 	{file: "controlplane/dynamo/table.go", function: "Replace", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: limitsTable, policies: []string{cellsFunction}, condition: keysOfCells},
-	{file: "controlplane/awscheck/table.go", function: "stream", operation: "dynamodb.DescribeTable", nobody: byAPerson},
-	{file: "controlplane/awscheck/table.go", function: "backups", operation: "dynamodb.DescribeContinuousBackups", nobody: byAPerson},
-	{file: "controlplane/awscheck/table.go", function: "expiry", operation: "dynamodb.DescribeTimeToLive", nobody: byAPerson},
-	{file: "controlplane/awscheck/bucket.go", function: "overwrite", operation: "s3.PutObject", nobody: byAPerson},
-	{file: "controlplane/awscheck/bucket.go", function: "erase", operation: "s3.HeadObject", nobody: byAPerson},
-	{file: "controlplane/awscheck/bucket.go", function: "erase", operation: "s3.DeleteObject", nobody: byAPerson},
-	{file: "controlplane/dynamo/table.go", function: "put", operation: "dynamodb.PutItem", nobody: "sends what Replace asks for"},
-	{file: "controlplane/dynamo/table.go", function: "Create", operation: "dynamodb.CreateTable", nobody: "the template makes the table, this is for tests and for trying out"},
-	{file: "controlplane/dynamo/table.go", function: "Create", operation: "dynamodb.DescribeTable", nobody: "waits for CreateTable"},
+	{file: "controlplane/awscheck/table.go", function: "stream", operation: "dynamodb.DescribeTable", unallowed: byAPerson},
+	{file: "controlplane/awscheck/table.go", function: "backups", operation: "dynamodb.DescribeContinuousBackups", unallowed: byAPerson},
+	{file: "controlplane/awscheck/table.go", function: "expiry", operation: "dynamodb.DescribeTimeToLive", unallowed: byAPerson},
+	{file: "controlplane/awscheck/bucket.go", function: "overwrite", operation: "s3.PutObject", unallowed: byAPerson},
+	{file: "controlplane/awscheck/bucket.go", function: "erase", operation: "s3.HeadObject", unallowed: byAPerson},
+	{file: "controlplane/awscheck/bucket.go", function: "erase", operation: "s3.DeleteObject", unallowed: byAPerson},
+	{file: "controlplane/dynamo/table.go", function: "put", operation: "dynamodb.PutItem", unallowed: "sends what Replace asks for"},
+	{file: "controlplane/dynamo/table.go", function: "Create", operation: "dynamodb.CreateTable", unallowed: "the template makes the table, this is for tests and for trying out"},
+	{file: "controlplane/dynamo/table.go", function: "Create", operation: "dynamodb.DescribeTable", unallowed: "waits for CreateTable"},
 
 	{file: "controlplane/dynamo/stream.go", function: "locate", operation: "dynamodb.DescribeTable", actions: []string{"dynamodb:DescribeTable"}, resource: limitsTable, policies: []string{controlPlane}},
 	{file: "controlplane/dynamo/stream.go", function: "Shards", operation: "dynamodbstreams.DescribeStream", actions: []string{"dynamodb:DescribeStream"}, resource: stream, policies: []string{controlPlane}},
 	{file: "controlplane/dynamo/stream.go", function: "Start", operation: "dynamodbstreams.GetShardIterator", actions: []string{"dynamodb:GetShardIterator"}, resource: stream, policies: []string{controlPlane}},
 	{file: "controlplane/dynamo/stream.go", function: "Read", operation: "dynamodbstreams.GetRecords", actions: []string{"dynamodb:GetRecords"}, resource: stream, policies: []string{controlPlane}},
-	{file: "controlplane/dynamo/leases.go", function: "Take", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
-	{file: "controlplane/dynamo/leases.go", function: "Note", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
-	{file: "controlplane/dynamo/leases.go", function: "Release", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
+	{file: "controlplane/dynamo/shard_locks.go", function: "Take", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
+	{file: "controlplane/dynamo/shard_locks.go", function: "Note", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
+	{file: "controlplane/dynamo/shard_locks.go", function: "Release", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: leasesTable, policies: []string{controlPlane}},
 
 	{file: "controlplane/dynamo/cells.go", function: "Beat", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: cellsTable, policies: []string{proxy}, condition: cellKeys},
 	{file: "controlplane/dynamo/cells.go", function: "change", operation: "dynamodb.UpdateItem", actions: []string{"dynamodb:UpdateItem"}, resource: cellsTable, policies: []string{operator}, condition: cellKeys},
@@ -111,14 +112,14 @@ var calls = []call{
 	{file: "controlplane/dynamo/queue.go", function: "Receive", operation: "sqs.DeleteMessageBatch", actions: []string{"sqs:DeleteMessage"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
 	{file: "controlplane/dynamo/queue.go", function: "Close", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{proxy}, condition: ofTopic},
 	{file: "controlplane/dynamo/queue.go", function: "tag", operation: "sqs.TagQueue", actions: []string{"sqs:TagQueue"}, resource: queues, policies: []string{proxy}, condition: madeForTopic},
-	{file: "controlplane/dynamo/sweep.go", function: "Sweep", operation: "sns.ListSubscriptionsByTopic", actions: []string{"sns:ListSubscriptionsByTopic"}, resource: topic, policies: []string{controlPlane, relayFunction}},
-	{file: "controlplane/dynamo/sweep.go", function: "isOrphan", operation: "sqs.GetQueueUrl", actions: []string{"sqs:GetQueueUrl"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
-	{file: "controlplane/dynamo/sweep.go", function: "isOrphan", operation: "sqs.ListQueueTags", actions: []string{"sqs:ListQueueTags"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
-	{file: "controlplane/dynamo/sweep.go", function: "take", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{controlPlane, relayFunction}},
-	{file: "controlplane/dynamo/sweep.go", function: "take", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
+	{file: "controlplane/dynamo/orphan_queues.go", function: "Sweep", operation: "sns.ListSubscriptionsByTopic", actions: []string{"sns:ListSubscriptionsByTopic"}, resource: topic, policies: []string{controlPlane, relayFunction}},
+	{file: "controlplane/dynamo/orphan_queues.go", function: "isOrphan", operation: "sqs.GetQueueUrl", actions: []string{"sqs:GetQueueUrl"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
+	{file: "controlplane/dynamo/orphan_queues.go", function: "isOrphan", operation: "sqs.ListQueueTags", actions: []string{"sqs:ListQueueTags"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
+	{file: "controlplane/dynamo/orphan_queues.go", function: "take", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{controlPlane, relayFunction}},
+	{file: "controlplane/dynamo/orphan_queues.go", function: "take", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
 	{file: "controlplane/dynamo/dead_letters.go", function: "Send", operation: "sqs.SendMessage", actions: []string{"sqs:SendMessage"}, resource: deadLetters, policies: []string{controlPlane, relayFunction}},
 
-	// Each asks for those parts that it is about, and the policies name them all.
+	// Each call needs its own parts of the gate, and the policies name all of them.
 	{file: "controlplane/appconfig/deploy.go", function: "stop", operation: "appconfig.ListDeployments", actions: []string{"appconfig:ListDeployments"}, resource: application, also: gateParts, policies: closers},
 	{file: "controlplane/appconfig/deploy.go", function: "Latest", operation: "appconfig.ListDeployments", actions: []string{"appconfig:ListDeployments"}, resource: application, also: gateParts, policies: closers},
 	{file: "controlplane/appconfig/deploy.go", function: "isMine", operation: "appconfig.GetDeployment", actions: []string{"appconfig:GetDeployment"}, resource: application, also: gateParts, policies: closers},
@@ -137,24 +138,24 @@ var calls = []call{
 	{file: "controlplane/audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: objects, policies: []string{operator, auditor}},
 	{file: "controlplane/audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: oneTenant, policies: []string{tenantOperator}},
 
-	{file: "cmd/limitgate/limits_table.go", function: "caller", operation: "sts.GetCallerIdentity", nobody: "AWS tells everybody who they are"},
+	{file: "cmd/limitgate/limits_table.go", function: "caller", operation: "sts.GetCallerIdentity", unallowed: "AWS tells everybody who they are"},
 }
 
-// gateActions are what is allowed on all parts of the gate.
+// gateActions are the actions that are allowed on all parts of the gate.
 var gateActions = []string{
 	"appconfig:ListDeployments", "appconfig:GetDeployment", "appconfig:StopDeployment",
 	"appconfig:CreateHostedConfigurationVersion", "appconfig:StartDeployment",
 }
 
-// The roles of the functions, whose own policies are for what Lambda does.
+// The roles of the functions, whose inline policies are for Lambda's own calls.
 const (
 	relayRole = "RelayRole"
 	auditRole = "AuditRole"
 	cellsRole = "CellsRole"
 )
 
-// callsOfLambda are what Lambda itself does with the role of a function: it follows a stream,
-// gives up what fails for too long, and logs.
+// callsOfLambda are the calls of Lambda itself with the role of a function: it follows a
+// stream, gives up batches that fail for too long, and logs.
 var callsOfLambda = []call{
 	{actions: []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, resource: stream, policies: []string{relayFunction, auditFunction}},
 	{actions: []string{"dynamodb:ListStreams"}, resource: streams, policies: []string{relayFunction, auditFunction}},
@@ -166,7 +167,7 @@ var callsOfLambda = []call{
 	{actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resource: "${CellsLogGroup.Arn}", policies: []string{cellsRole}},
 }
 
-// allCalls are those of the binaries, and of Lambda for them.
+// allCalls returns the calls of the binaries, and of Lambda for them.
 func allCalls() []call {
 	return append(callsOfLambda[:len(callsOfLambda):len(callsOfLambda)], calls...)
 }

@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// patience bounds one command of the aws command line, which begins with reading much
-	// Python, and the work of the code.
+	// patience bounds one command of the aws command line, which first loads much Python,
+	// and the work of the code.
 	patience = time.Minute
 	region   = "eu-central-1"
 )
 
-// awsCLI is the aws command line, asking an emulator.
+// awsCLI is the aws command line for an emulator.
 type awsCLI struct {
 	binary string
 	aws    *awstest.AWS
@@ -61,8 +61,8 @@ func (c awsCLI) ask(t *testing.T, out any, args ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	command := exec.CommandContext(ctx, c.binary, append(args, "--output", "json")...)
-	// Nothing that this machine has of AWS, and no way out of it.
-	// It takes an empty profile for the name of one.
+	// No configuration of AWS on this machine, and no other endpoint. The command line
+	// takes an empty profile for the name of one.
 	settings := slices.DeleteFunc(c.aws.Environment(), func(s string) bool { return s == "AWS_PROFILE=" })
 	command.Env = append(settings, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), "AWS_DEFAULT_REGION="+region, "AWS_PAGER=", "NO_PROXY=127.0.0.1")
 	var complaints strings.Builder
@@ -79,8 +79,9 @@ func (c awsCLI) ask(t *testing.T, out any, args ...string) {
 	}
 }
 
-// TestStacksAreMade: the emulator says CREATE_COMPLETE also of what it does not know, so what
-// it made is read back. README.md lists what it drops.
+// TestStacksAreMade reads back the resources that the emulator created, because it
+// reports CREATE_COMPLETE also for properties that it does not know. README.md lists
+// those.
 func TestStacksAreMade(t *testing.T) {
 	emulator := awstest.Start(t)
 	cli := newCLI(t, emulator)
@@ -148,8 +149,8 @@ func makeStack(t *testing.T, cli awsCLI, name, file string, parameters ...string
 	return outputs
 }
 
-// describeTable says what a table is: its ARN, its stream, how it is paid for, what its stream
-// tells, and whether it is protected.
+// describeTable describes a table: its ARN, its stream, its billing mode, the view type
+// of its stream, and whether it is protected.
 func describeTable(t *testing.T, cli awsCLI, name string) string {
 	t.Helper()
 	var described struct {
@@ -185,7 +186,7 @@ func putCode(t *testing.T, cli awsCLI) string {
 	return name
 }
 
-// compareFunctions compares the functions, and what tells them, with what they are for.
+// compareFunctions compares the functions and their event sources with their roles.
 func compareFunctions(t *testing.T, cli awsCLI, limits, functions map[string]string) {
 	var mapped struct {
 		EventSourceMappings []struct {
@@ -232,7 +233,7 @@ func compareFunctions(t *testing.T, cli awsCLI, limits, functions map[string]str
 	}
 }
 
-// policyDocuments returns the statements of all policies that were made, by their ARNs.
+// policyDocuments returns the statements of all created policies, by their ARNs.
 func policyDocuments(t *testing.T, cli awsCLI) map[string][]any {
 	t.Helper()
 	var details struct {
@@ -253,7 +254,8 @@ func policyDocuments(t *testing.T, cli awsCLI) map[string][]any {
 	return statements
 }
 
-// comparePolicies compares what became of the policies with what their references mean.
+// comparePolicies compares the created policies with the resolved references of the
+// template.
 func comparePolicies(t *testing.T, cli awsCLI, outputs map[string]string) {
 	meant := strings.NewReplacer("${LimitsTable.Arn}", outputs["LimitsTableArn"], "${LimitsTable.StreamArn}", outputs["LimitsStreamArn"],
 		"${CellsTable.Arn}", outputs["CellsTableArn"], "${CellsTable.StreamArn}", outputs["CellsStreamArn"], "${DeadLetterQueue.Arn}", outputs["DeadLetterQueueArn"],
@@ -273,7 +275,7 @@ func comparePolicies(t *testing.T, cli awsCLI, outputs map[string]string) {
 		}
 	}
 	for g := range needed(allCalls()) {
-		if !strings.HasSuffix(g.policy, "Role") { // of those the emulator tells no JSON
+		if !strings.HasSuffix(g.policy, "Role") { // the emulator returns no JSON of those
 			want = append(want, meant.Replace(g.String()))
 		}
 	}
@@ -284,8 +286,8 @@ func comparePolicies(t *testing.T, cli awsCLI, outputs map[string]string) {
 	}
 }
 
-// useStack has the code work on what the stack made: keys, stream, topic and bucket are such
-// as it needs.
+// useStack runs the code on the resources of the stack, to check that keys, stream, topic
+// and bucket fit it.
 func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -309,7 +311,7 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 		check("read stream", ctx.Err())
 	}
 	if !bytes.Equal(items[0].After.Body, body) {
-		t.Errorf("the stream tells of %+v", items)
+		t.Errorf("the stream has %+v", items)
 	}
 	check("note", reader.Done(ctx))
 	_, err = dynamo.NewTopic(config, outputs["UpdatesTopicArn"]).Publish(ctx, []table.Message{{}})
@@ -335,7 +337,7 @@ func useStack(t *testing.T, config aws.Config, outputs map[string]string) {
 	}
 }
 
-// useCells has the code work on the table of cells and on the queue of dead letters.
+// useCells runs the code on the table of cells and on the queue of dead letters.
 func useCells(t *testing.T, config aws.Config, outputs map[string]string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

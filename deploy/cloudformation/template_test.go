@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// templateFiles are the templates, the one first on which the others are built.
+// templateFiles are the templates; the others build on the first.
 var templateFiles = []string{"limits.yaml", "control-plane.yaml"}
 
 // template is a template whose references are written as in a !Sub: ${Name}, ${Name.Attribute}.
@@ -30,8 +30,8 @@ func readTemplates(t *testing.T) (texts []string) {
 	return texts
 }
 
-// parseTemplates returns the resources of all templates as if they were in one. What a
-// template imports is written as what the first one exports.
+// parseTemplates returns the resources of all templates as if they were in one. It
+// replaces an import by the value that the first template exports.
 func parseTemplates(texts []string) (template, error) {
 	resources, exports := map[string]any{}, map[string]string{}
 	for i, text := range texts {
@@ -57,8 +57,8 @@ func parseTemplates(texts []string) (template, error) {
 	return template{"Resources": resources}, nil
 }
 
-// exportsOf returns what a template exports, by the names under which another one that has
-// its stack's name as ${LimitsStack} imports it.
+// exportsOf returns the exports of a template, by the names under which a template with
+// its stack's name as ${LimitsStack} imports them.
 func exportsOf(t template) (map[string]string, error) {
 	exports := map[string]string{}
 	outputs, _ := at(t, "Outputs").(map[string]any)
@@ -76,7 +76,7 @@ func exportsOf(t template) (map[string]string, error) {
 	return exports, nil
 }
 
-// resolve returns a value with what it imports in its place.
+// resolve returns a value with its imports replaced.
 func resolve(value any, exports map[string]string) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -90,7 +90,7 @@ func resolve(value any, exports map[string]string) (any, error) {
 		if name, ok := v["Fn::ImportValue"].(string); ok {
 			exported, there := exports[name]
 			if !there {
-				return nil, fmt.Errorf("nobody exports %s", name)
+				return nil, fmt.Errorf("no template exports %s", name)
 			}
 			return exported, nil
 		}
@@ -146,7 +146,7 @@ func parseTemplate(text string) (template, error) {
 	return top, nil
 }
 
-// valueOf returns what a node means.
+// valueOf returns the value of a node.
 func valueOf(node *yaml.Node) (any, error) {
 	tag := node.Tag
 	switch {
@@ -219,7 +219,7 @@ func mappingOf(node *yaml.Node) (map[string]any, error) {
 	return mapping, nil
 }
 
-// at returns what stands at a path of keys and indices, or nil.
+// at returns the value at a path of keys and indices, or nil.
 func at(value any, path ...string) any {
 	for _, step := range path {
 		switch v := value.(type) {
@@ -298,7 +298,7 @@ func TestTemplatesAreReadAsOne(t *testing.T) {
 	for text, want := range map[string]string{
 		"Resources: {F: {Fn::ImportValue: !Sub '${LimitsStack}-C'}}":                         "map[A:map[Type:B] F:${A}]",
 		"Resources: {F: [!Sub ['${G}/*', {G: {Fn::ImportValue: !Sub '${LimitsStack}-C'}}]]}": "map[A:map[Type:B] F:[${A}/*]]",
-		"Resources: {F: {Fn::ImportValue: !Sub '${LimitsStack}-D'}}":                         "control-plane.yaml: F: nobody exports ${LimitsStack}-D",
+		"Resources: {F: {Fn::ImportValue: !Sub '${LimitsStack}-D'}}":                         "control-plane.yaml: F: no template exports ${LimitsStack}-D",
 		"Resources: {A: {Type: F}}":                                                          "control-plane.yaml: A is in another template, too",
 	} {
 		parsed, err := parseTemplates([]string{exporting, text})
@@ -312,8 +312,8 @@ func TestTemplatesAreReadAsOne(t *testing.T) {
 	}
 }
 
-// TestExportsAreImported: what nobody imports needs no export, which keeps outputs from being
-// changed.
+// TestExportsAreImported checks that the templates import every export, because an export
+// keeps an output from being changed.
 func TestExportsAreImported(t *testing.T) {
 	texts := readTemplates(t)
 	first, err := parseTemplate(texts[0])

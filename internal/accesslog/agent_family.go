@@ -2,12 +2,11 @@ package accesslog
 
 import "strings"
 
-// agentMark is a substring of user agents and the family it tells.
+// agentMark is a substring of user agents and its family.
 type agentMark struct{ mark, family string }
 
-// crawlerMarks and clientMarks are looked for in this order, and the first that
-// is found decides: crawlers pretend to be browsers, Edge and Opera to be
-// Chrome, and Chrome to be Safari.
+// crawlerMarks and clientMarks are searched in this order, and the first match decides:
+// crawlers pretend to be browsers, Edge and Opera to be Chrome, and Chrome to be Safari.
 var (
 	crawlerMarks = []agentMark{
 		{"Googlebot", "Googlebot"},
@@ -34,9 +33,9 @@ var (
 	}
 )
 
-// agentFamily is a rough class of a user agent, good enough to tell browsers
-// from programs and no further: "" if there is no user agent, "bot" for one
-// that says it is some other crawler, "other" for one that says nothing known.
+// agentFamily is a rough class of a user agent, good enough to distinguish browsers from
+// programs and no further: "" if there is no user agent, "bot" for some other crawler,
+// "other" for an unknown one.
 func agentFamily(agent string) string {
 	if agent == "" {
 		return ""

@@ -9,13 +9,13 @@ import (
 // maxSegments is the largest N of {path:N}.
 const maxSegments = 64
 
-// argument is what stands after the colon of a template's field.
+// argument is the text after the colon of a template's field.
 type argument struct {
 	text  string
 	count int // 0 when there is none.
 }
 
-// fieldArg is what argument a field wants.
+// fieldArg is the kind of argument of a field.
 type fieldArg int
 
 const (

@@ -20,10 +20,9 @@ import (
 // decoded: \", \\, \b, \f, \n, \r, \t, \v and \xHH; any other backslash stands
 // for itself. A bare "-" for USER, REFERER or USER-AGENT is the empty string.
 //
-// Parse copies what it keeps of line. An error is one sentence on what is wrong
-// and what would be right, at most 400 bytes, without control characters. Parse
-// does not limit the length of a line, [Reader.Next] does. It may be called
-// concurrently.
+// Parse copies what it keeps of line. An error is one sentence with the mistake and its
+// correction, at most 400 bytes, without control characters. Parse does not limit the
+// length of a line, [Reader.Next] does. It may be called concurrently.
 func Parse(line []byte) (Entry, error) {
 	// The one allocation of a line without escapes: fields are substrings.
 	s := string(bytes.TrimRight(line, " \t\r\n"))
@@ -81,9 +80,9 @@ func (e *Entry) parseClient(s string) (rest string, err error) {
 	return rest[i+1:], nil
 }
 
-// looksLikeVhost tells Apache's vhost_combined format, where every field is one
-// to the right of where it should be. Unnoticed, all requests would seem to
-// come from the same client, the server.
+// looksLikeVhost recognizes Apache's vhost_combined format, where every field is one
+// place too far to the right. Unnoticed, all requests would seem to come from the same
+// client, the server.
 func looksLikeVhost(ident, user string) bool {
 	if !strings.Contains(user, " ") {
 		return false

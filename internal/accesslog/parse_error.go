@@ -17,7 +17,7 @@ type ParseError struct {
 	// print as \uHHHH or \UHHHHHHHH. A text that was cut ends with "…".
 	Text string
 
-	// Reason is a sentence on what is wrong and what would be right.
+	// Reason is a sentence with the mistake and its correction.
 	Reason string
 }
 
@@ -33,8 +33,8 @@ const (
 	ellipsis   = "…"
 )
 
-// excerpt is the beginning of s, at most maxExcerpt bytes, fit for a terminal:
-// what a client sends must not move the cursor of whoever reads the log.
+// excerpt is the beginning of s, at most maxExcerpt bytes, fit for a terminal: bytes of a
+// client must not move the reader's cursor.
 func excerpt(s string) string {
 	b := make([]byte, 0, maxExcerpt+utf8.UTFMax)
 	room := 0 // The length up to which an ellipsis still fits.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxReason is what the documentation of Parse promises.
+// maxReason is the bound in the documentation of Parse.
 const maxReason = 400
 
 func FuzzParse(f *testing.F) {
@@ -35,8 +35,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkEntry checks what is always so of an entry that Parse made of a line of
-// that length.
+// checkEntry checks the invariants of an entry that Parse made of a line of that length.
 func checkEntry(t *testing.T, e Entry, length int) {
 	t.Helper()
 	if !isToken(e.Method) || e.Target == "" || e.RemoteAddr == "" || e.Status < 0 || e.Status > 999 || e.Bytes < 0 {

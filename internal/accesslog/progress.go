@@ -19,7 +19,7 @@ const (
 	barColumns = 20
 )
 
-// Progress draws in one line of a terminal how far the reading of a log is:
+// Progress draws the progress of reading a log in one line of a terminal:
 //
 //	42% [========            ]  1,234,567 lines  98,765/s  ETA 1m05s
 //
@@ -48,10 +48,10 @@ func NewProgress(w io.Writer, isTerminal bool, total int64, now func() time.Time
 	return p
 }
 
-// Update says how many bytes and lines of the log have been read so far, and
-// redraws the line if that was not done in the last 100 ms. It is cheap enough
-// to call for every line of the log. A terminal that cannot be written to is
-// given up silently, for the replay matters more than its bar.
+// Update records the bytes and lines of the log read so far, and redraws the line unless
+// it did so in the last 100 ms. It is cheap enough to call for every line of the log.
+// After a failed write it stops drawing silently, because the replay matters more than
+// its bar.
 func (p *Progress) Update(bytesRead, lines int64) {
 	if p.w == nil {
 		return
@@ -68,7 +68,7 @@ func (p *Progress) Update(bytesRead, lines int64) {
 // Nothing is drawn after Finish. It may be called more than once.
 func (p *Progress) Finish() {
 	if p.w != nil && p.width > 0 {
-		// Nothing is left to be done about an error.
+		// The error is ignored: Progress writes nothing after it.
 		_, _ = io.WriteString(p.w, "\r"+strings.Repeat(" ", p.width)+"\r")
 	}
 	p.w = nil

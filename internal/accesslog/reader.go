@@ -19,8 +19,8 @@ const (
 	// ending means that the line is too long.
 	lineBuffer = MaxLine + len("\r\n")
 
-	// rawBuffer is small because what lies in it counts as read: a small log
-	// should not seem to be at its end from the beginning.
+	// rawBuffer is small because its bytes count as read: a small log should not seem to
+	// be at its end from the beginning.
 	rawBuffer = 8 << 10
 )
 
@@ -31,7 +31,7 @@ type Reader struct {
 	source *countingReader
 	lines  *bufio.Reader
 	line   int   // The number of the line read last.
-	err    error // What ended the reading, returned ever after.
+	err    error // The error that ended the reading, returned by all later calls.
 }
 
 // NewReader returns a Reader of the log r. A log that begins like gzip is
@@ -100,11 +100,10 @@ func (r *Reader) Next() (Entry, error) {
 	}
 }
 
-// BytesRead is the number of bytes read from the underlying reader so far,
-// compressed ones if the log is compressed, for a [Progress]. It is ahead of the
-// entries by what is buffered, up to 64 KiB of text and 8 KiB of compressed
-// data, and at the end of the log is its size. It may be called concurrently
-// with all methods.
+// BytesRead is the number of bytes read from the underlying reader so far, compressed
+// ones if the log is compressed, for a [Progress]. It is ahead of the entries by the
+// buffered data, up to 64 KiB of text and 8 KiB of compressed data, and at the end of the
+// log is its size. It may be called concurrently with all methods.
 func (r *Reader) BytesRead() int64 {
 	return r.source.n.Load()
 }

@@ -41,7 +41,7 @@ func (e *Entry) splitRequest(line string) error {
 	return nil
 }
 
-// isToken reports whether s is a token as RFC 9110, section 5.6.2, has it.
+// isToken reports whether s is a token of RFC 9110, section 5.6.2.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -60,8 +60,8 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 	return scheme, rest, true
 }
 
-// cutAuthority splits what follows a scheme before the first slash, question
-// mark or number sign.
+// cutAuthority splits the text after a scheme before the first slash, question mark or
+// number sign.
 func cutAuthority(s string) (authority, rest string) {
 	if i := strings.IndexAny(s, "/?#"); i >= 0 {
 		return s[:i], s[i:]

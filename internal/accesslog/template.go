@@ -43,8 +43,8 @@ type part struct {
 //	{ua_family}     a rough class of the user agent: Chrome, Googlebot, bot, curl;
 //	                "other" if unknown
 //
-// A field that the entry lacks is empty. The error says what is wrong with the
-// template and what would be right.
+// A field that the entry lacks is empty. The error has the mistake in the template and
+// its correction.
 func ParseTemplate(s string) (*Template, error) {
 	parts, err := parseParts(s)
 	if err != nil {
@@ -97,7 +97,7 @@ func parseParts(s string) ([]part, error) {
 	return parts, nil
 }
 
-// parseField parses what stands between the braces of a field.
+// parseField parses the text between the braces of a field.
 func parseField(body string) (part, error) {
 	name, text, hasArg := strings.Cut(body, ":")
 	for _, f := range fields {

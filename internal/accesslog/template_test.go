@@ -79,7 +79,7 @@ func TestExpandMakesValidNames(t *testing.T) {
 }
 
 func TestExpandAddsNothingAfterTheCut(t *testing.T) {
-	// The character that did not fit is wider than what follows it.
+	// The character that did not fit is wider than the next one.
 	got := expand(t, "{path}{method}", Entry{Target: "/" + strings.Repeat("x", 1022) + "é", Method: "G"})
 	if strings.HasSuffix(got, "G") || len(got) != 1023 {
 		t.Errorf("the word has %d bytes and ends with %q, want it to end at byte 1,023 where it was cut", len(got), got[len(got)-3:])

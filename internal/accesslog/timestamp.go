@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timestampShape shows where parseTimestamp wants digits (0), a letter (a), a
-// sign (+) and other characters as they are.
+// timestampShape shows the places where parseTimestamp requires digits (0), a letter (a),
+// a sign (+) and other characters literally.
 const timestampShape = "00/aaa/0000:00:00:00 +0000"
 
 // parseTimestamp parses a time such as "17/May/2015:10:05:03 -0700" into UTC.

@@ -8,12 +8,12 @@ import (
 
 const (
 	segmentSize = 64 << 10
-	// inFlight is how many segments of a direction may be on their way: enough
-	// for a delay, and a bound.
+	// inFlight bounds the segments of a direction that are on their way; it is enough for
+	// a delay.
 	inFlight = 256
 )
 
-// segment is what was read at once.
+// segment is the bytes of one read.
 type segment struct {
 	bytes []byte
 	due   time.Time
@@ -31,7 +31,7 @@ func (l *Link) carry(from, to *net.TCPConn, replies bool) {
 	<-arrived
 }
 
-// take reads segments until there are no more, or nobody delivers them.
+// take reads segments until there are no more, or deliver has ended.
 func (l *Link) take(from *net.TCPConn, way chan<- segment, arrived <-chan struct{}, replies bool) {
 	buffer := make([]byte, segmentSize)
 	for {
@@ -72,7 +72,7 @@ func (l *Link) deliver(way <-chan segment, from, to *net.TCPConn) {
 			return
 		}
 	}
-	_ = l.pass() // nor does the end arrive
+	_ = l.pass() // a blocked link does not deliver the end either
 }
 
 // until waits for an instant, and reports false if the link is closed before.

@@ -1,8 +1,7 @@
-// Package faultnet puts a bad network between a client and a server: a [Link]
-// forwards connections, and can hold replies back, reset connections or deliver
-// nothing at all, for tests of what then happens at both ends.
+// Package faultnet puts a bad network between a client and a server: a [Link] forwards
+// connections, and can hold replies back, reset connections or deliver nothing at all,
+// for tests of both ends.
 //
-// It does three things and has to do them to connections that are open already.
-// The proxies there are to buy do more, are started as servers of their own, and
-// reset a connection after a time and not now and then.
+// These faults apply to open connections too. Existing proxies do more, run as separate
+// servers, and reset a connection after a time instead of at random.
 package faultnet

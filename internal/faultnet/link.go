@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Link forwards connections to a server. Its methods may be called from any
-// goroutine, and what they change holds for open connections too.
+// Link forwards connections to a server. Its methods may be called from any goroutine,
+// and their changes apply to open connections too.
 type Link struct {
 	target   string
 	listener *net.TCPListener
@@ -40,31 +40,31 @@ func Listen(target string) (*Link, error) {
 	return l, nil
 }
 
-// Addr is where clients connect.
+// Addr is the address for clients.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
 // Port is the port of Addr.
 func (l *Link) Port() int { return l.listener.Addr().(*net.TCPAddr).Port }
 
-// Delay lets everything that the server sends from now on arrive later. As on a
-// long way, what is sent at once arrives at once: delays do not add up.
+// Delay delays all bytes that the server sends from now on. As on a long line, bytes sent
+// together arrive together: delays do not add up.
 func (l *Link) Delay(by time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.delay = by
 }
 
-// Reset lets a share of the segments, of both directions, be lost together with
-// their connection: both ends get a reset. Of a lost request the server has heard
-// nothing, of a lost reply it has done what was asked.
+// Reset drops a share of the segments, of both directions, together with their
+// connection: both ends get a reset. The server has not received a lost request, and has
+// executed the request of a lost reply.
 func (l *Link) Reset(share float64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.resets = share
 }
 
-// Block delivers nothing any more, neither bytes nor the end of a connection.
-// Connections are still taken, by the kernel as it were, and not answered.
+// Block stops all delivery, of bytes and of the end of a connection. The link still
+// accepts connections, as the kernel would, and does not answer them.
 func (l *Link) Block() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -75,7 +75,7 @@ func (l *Link) Block() {
 	}
 }
 
-// Unblock delivers what was held back, and whatever comes.
+// Unblock delivers the held bytes, and all later ones.
 func (l *Link) Unblock() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -103,7 +103,7 @@ func (l *Link) Close() error {
 	return err
 }
 
-// accept takes connections until the link is closed.
+// accept accepts connections until the link is closed.
 func (l *Link) accept() {
 	for {
 		client, err := l.listener.AcceptTCP()
@@ -111,7 +111,7 @@ func (l *Link) accept() {
 			return
 		}
 		if err != nil {
-			continue // that client is gone again
+			continue // the client has gone
 		}
 		if l.keep(client) {
 			l.running.Go(func() { l.connect(client) })
@@ -128,7 +128,7 @@ func (l *Link) connect(client *net.TCPConn) {
 	}
 	conn, err := net.Dial("tcp", l.target)
 	if err != nil {
-		_ = client.SetLinger(0) // refused, as the server would
+		_ = client.SetLinger(0) // a reset, as from the server
 		return
 	}
 	server := conn.(*net.TCPConn)
@@ -142,7 +142,7 @@ func (l *Link) connect(client *net.TCPConn) {
 	both.Wait()
 }
 
-// keep remembers a connection, and closes it at once if the link is closed.
+// keep registers a connection, and closes it at once if the link is closed.
 func (l *Link) keep(conn *net.TCPConn) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -163,7 +163,7 @@ func (l *Link) drop(conn *net.TCPConn) {
 	_ = conn.Close()
 }
 
-// pass waits until the link delivers, and reports whether it still does at all.
+// pass waits until the link delivers, and reports false if it is closed.
 func (l *Link) pass() bool {
 	l.mutex.Lock()
 	open := l.open
@@ -176,14 +176,14 @@ func (l *Link) pass() bool {
 	}
 }
 
-// unlucky draws whether a segment is lost.
+// unlucky decides at random whether a segment is lost.
 func (l *Link) unlucky() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return rand.Float64() < l.resets
 }
 
-// arrival is when something that the server sends now arrives.
+// arrival returns the arrival time of bytes that the server sends now.
 func (l *Link) arrival() time.Time {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -15,10 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come.
+// patience bounds the wait of a test.
 const patience = 10 * time.Second
 
-// listenEcho starts a server that sends back whatever it gets, and a link to it.
+// listenEcho starts an echo server, and a link to it.
 func listenEcho(t *testing.T) *Link {
 	t.Helper()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,7 +56,7 @@ func dial(t *testing.T, l *Link) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// echo sends a line and returns what came back, and after how long.
+// echo sends a line and returns the reply, and how long it took.
 func echo(t *testing.T, conn *net.TCPConn, line string) (string, time.Duration, error) {
 	t.Helper()
 	begin := time.Now()
@@ -129,11 +129,11 @@ func TestBlockedLinkDeliversLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Block()
-	l.Block() // is the same
+	l.Block() // has no further effect
 	if _, err := conn.Write([]byte("two\n")); err != nil {
 		t.Fatal(err)
 	}
-	late := dial(t, l) // the kernel still takes it
+	late := dial(t, l) // the kernel still accepts it
 	if _, err := late.Write([]byte("three\n")); err != nil {
 		t.Fatal(err)
 	}

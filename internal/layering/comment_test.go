@@ -14,8 +14,8 @@ func TestEveryPackageHasOnePackageComment(t *testing.T) {
 	}
 }
 
-// checkPackageComment returns what is wrong with the package comment. It stands
-// in non-test code, where there is some.
+// checkPackageComment returns a problem with the package comment, or nothing. The comment
+// belongs into non-test code, if there is some.
 func checkPackageComment(name string, sources []source) string {
 	var inCode, inTests []string
 	hasCode := false

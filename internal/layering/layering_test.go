@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// modulePath is what the import path of every package of ours begins with.
+// modulePath is the prefix of the import path of every package of this module.
 const modulePath = "github.com/limitgate/limitgate"
 
-// row is what one package may do.
+// row describes one package.
 type row struct {
 	reason string
 	// imports are the packages of this module that non-test code may import.
@@ -19,12 +19,12 @@ type row struct {
 	// everything lifts the limit on imports. Packages that are for tests stay
 	// out of reach for non-test code.
 	everything bool
-	// forTests says that only tests may import the package.
+	// forTests means that only tests may import the package.
 	forTests bool
-	// testsOnly says that the package is nothing but tests.
+	// testsOnly means that the package has only tests.
 	testsOnly bool
-	// settled says that the package is given all it needs: it reads no file, no
-	// flag and no environment by itself.
+	// settled means that the package receives all settings: it reads no file, no flag and
+	// no environment by itself.
 	settled bool
 }
 
@@ -35,21 +35,21 @@ var table = map[string]row{
 		settled: true,
 	},
 	"limit": {
-		reason:  "the words and the maths: everybody speaks them, they know nobody",
+		reason:  "the model, which every package may use",
 		imports: []string{"limit/bucket"},
 		settled: true,
 	},
 	"limiter": {
-		reason:  "the decision asks for stores through its own interfaces",
+		reason:  "the decision calls stores through its own interfaces",
 		imports: []string{"limit", "limit/bucket"},
 		settled: true,
 	},
 	"internal/breaker": {
-		reason:  "counts successes and failures, no matter of what",
+		reason:  "counts successes and failures of any calls",
 		settled: true,
 	},
 	"memory": {
-		reason:  "an engine that knows buckets, and not who asks for them",
+		reason:  "an engine that knows buckets, and not its callers",
 		imports: []string{"limit", "limit/bucket"},
 		settled: true,
 	},
@@ -68,16 +68,16 @@ var table = map[string]row{
 		settled: true,
 	},
 	"server": {
-		reason:  "connections and frames, no matter what is asked in them",
+		reason:  "connections and commands, independent of their meaning",
 		settled: true,
 	},
 	"commands": {
-		reason:  "parse, decide, reply: it knows the decision and not what is behind it",
+		reason:  "parse, decide, reply: it knows the decision and not the stores behind it",
 		imports: []string{"limit", "limit/bucket", "limiter"},
 		settled: true,
 	},
 	"metrics": {
-		reason:  "counts what a typed decision says",
+		reason:  "counts typed decisions",
 		imports: []string{"limit"},
 		settled: true,
 	},
@@ -86,7 +86,7 @@ var table = map[string]row{
 		settled: true,
 	},
 	"internal/accesslog": {
-		reason:  "reads lines of other software, from a reader it is given",
+		reason:  "reads lines of other software, from the reader of its caller",
 		settled: true,
 	},
 	"internal/replay": {
@@ -95,29 +95,29 @@ var table = map[string]row{
 		settled: true,
 	},
 	"config": {
-		reason:  "reads settings and the limits file, and leaves it to the command to hand them on",
+		reason:  "reads settings and the limits file, which the command passes on",
 		imports: []string{"limit", "controlplane/table"},
 	},
 	"controlplane/table": {
-		reason:  "what an item of a table of limits is, no matter where the table is",
+		reason:  "the items of a table of limits, independent of the table's place",
 		settled: true,
 	},
 	"controlplane/catalog": {
-		reason:  "items of a table that become one set, told by whoever reads the table",
+		reason:  "one set made of a table's items, received from any reader of the table",
 		imports: []string{"limit", "controlplane/table"},
 	},
 	"controlplane/dynamo": {
-		reason:  "the table and its messages on AWS, and not what is done with them",
+		reason:  "the table and its messages on AWS, and not their use",
 		imports: []string{"controlplane/table"},
 		settled: true,
 	},
 	"controlplane/admission": {
-		reason:  "counts what typed decisions admit",
+		reason:  "counts the units that typed decisions admit",
 		imports: []string{"limit"},
 		settled: true,
 	},
 	"controlplane/appconfig": {
-		reason:  "the gate of a rollout on AWS, and not what goes through it",
+		reason:  "the gate of a rollout on AWS, and not its content",
 		settled: true,
 	},
 	"controlplane/rollout": {
@@ -126,17 +126,17 @@ var table = map[string]row{
 		settled: true,
 	},
 	"controlplane/audit": {
-		reason:  "writes down what others tell it, and reads it back",
+		reason:  "writes changes to a bucket, and reads them back",
 		imports: []string{"controlplane/table"},
 		settled: true,
 	},
 	"controlplane": {
-		reason:  "carries changes on, by interfaces to what tells and what is told",
+		reason:  "carries changes on, between interfaces to their source and their receivers",
 		imports: []string{"limit", "controlplane/table"},
 		settled: true,
 	},
 	"controlplane/awscheck": {
-		reason:  "checks in an account what the code relies on, as its user",
+		reason:  "checks the assumptions of the code in an account, as its user",
 		imports: []string{"controlplane/table", "controlplane/dynamo", "controlplane/audit", "controlplane"},
 	},
 	"internal/awsclient": {
@@ -160,15 +160,15 @@ var table = map[string]row{
 		testsOnly: true,
 	},
 	"deploy/cloudformation": {
-		reason:    "holds a template to the code that uses what it makes",
+		reason:    "compares a template with the code that uses its resources",
 		testsOnly: true,
 	},
 	"internal/simulation": {
-		reason:    "a fleet of the real parts in made up time, for its tests alone",
+		reason:    "a fleet of the real parts in simulated time, for its tests alone",
 		testsOnly: true,
 	},
 	"internal/judge": {
-		reason:    "random histories on all stores, held to the reference, for its tests alone",
+		reason:    "random histories on all stores, compared with the reference, for its tests alone",
 		testsOnly: true,
 	},
 	"internal/storetest": {
@@ -182,12 +182,12 @@ var table = map[string]row{
 		settled:  true,
 	},
 	"internal/linear": {
-		reason:   "a model of limits written from their documentation: it shares no maths with what it judges",
+		reason:   "a model of limits written from their documentation: it shares no maths with the code under test",
 		forTests: true,
 		settled:  true,
 	},
 	"internal/load": {
-		reason:  "sends bytes and counts replies; of Redis it knows which slot a key has",
+		reason:  "sends bytes and counts replies; of Redis it knows the hash slot of a key",
 		imports: []string{"limit"},
 		settled: true,
 	},
@@ -200,7 +200,7 @@ var table = map[string]row{
 		imports: []string{"internal/accesslog", "internal/bench"},
 	},
 	"internal/servers": {
-		reason: "starts processes, and knows nothing of what is asked of them",
+		reason: "starts processes, and does not know their use",
 	},
 	"internal/redistest": {
 		reason:   "starts real servers for the tests of any package",
@@ -216,13 +216,13 @@ var table = map[string]row{
 		reason: "the one reason for which a test may be skipped",
 	},
 	"internal/faultnet": {
-		reason: "forwards bytes badly, no matter whose they are",
+		reason: "forwards any bytes badly",
 	},
 	"internal/testreport": {
-		reason: "runs go test and counts, no matter what is tested",
+		reason: "runs go test on any packages, and counts",
 	},
 	"internal/tablemodel": {
-		reason: "runs real control planes and proxies of a table in made up time",
+		reason: "runs real control planes and proxies of a table in simulated time",
 	},
 	"internal/layering": {
 		reason: "looks at all packages from outside",
@@ -248,7 +248,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// checkImports returns what the packages import against the table.
+// checkImports returns the imports that the table forbids.
 func checkImports(table map[string]row, packages []listed) []string {
 	var problems []string
 	for _, p := range packages {
@@ -273,9 +273,8 @@ func TestTheTableAllowsNothingUnused(t *testing.T) {
 	}
 }
 
-// checkUnused returns what the table says of packages that are not there, and
-// the imports it allows that nobody makes: a door that nobody uses is open to
-// whoever comes by.
+// checkUnused returns the rows of missing packages, and the allowed imports that no
+// package uses.
 func checkUnused(table map[string]row, packages []listed) []string {
 	imports := map[string][]string{}
 	for _, p := range packages {
@@ -297,7 +296,7 @@ func checkUnused(table map[string]row, packages []listed) []string {
 	return problems
 }
 
-// refuse returns why non-test code of a row may not import a package, or
+// refuse returns the reason why non-test code of a row may not import a package, or
 // nothing if it may.
 func refuse(table map[string]row, r row, imported string) string {
 	switch {
@@ -351,10 +350,10 @@ func TestCheckImportsReportsWhatTheTableForbids(t *testing.T) {
 	}
 }
 
-func TestCheckUnusedReportsWhatNobodyNeeds(t *testing.T) {
+func TestCheckUnusedReportsUnusedRowsAndImports(t *testing.T) {
 	rows := map[string]row{"limit": {}, "limiter": {imports: []string{"limit"}}}
 	for name, test := range map[string]struct {
-		packages map[string]string // and what each imports
+		packages map[string]string // and the imports of each
 		want     string
 	}{
 		"all used":        {map[string]string{"limit": "fmt", "limiter": modulePath + "/limit"}, ""},

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// listed is what go list tells of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	Dir            string
 	ImportPath     string
@@ -46,8 +46,8 @@ func (p listed) ownImports() []string {
 // listPackages returns every package of the module.
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	// Nobody needs the version control's word here, and it may be unable to give
-	// it: in a copy, or for another user.
+	// The test needs no version control information, which git cannot give in a copy or
+	// for another user.
 	command := exec.Command("go", "list", "-buildvcs=false",
 		"-json=Dir,ImportPath,Imports,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
 	command.Dir = filepath.Join("..", "..")
@@ -87,7 +87,7 @@ type source struct {
 	positions *token.FileSet
 }
 
-// at says where a node is, as an editor understands it.
+// at returns the position of a node in the form that editors understand.
 func (s source) at(node ast.Node) string {
 	return fmt.Sprintf("%s:%d", s.name, s.positions.Position(node.Pos()).Line)
 }
@@ -113,7 +113,7 @@ func (p listed) sources(t *testing.T) []source {
 	return sources
 }
 
-// parseText parses a file that a test makes up.
+// parseText parses the text of a test as a file.
 func parseText(t *testing.T, name, text string) source {
 	t.Helper()
 	positions := token.NewFileSet()

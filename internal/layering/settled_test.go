@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// outsideReaders are the functions by which a package would look for settings
-// itself, instead of being given them.
+// outsideReaders are the functions by which a package would read settings itself, instead
+// of receiving them.
 var outsideReaders = []string{
 	"Getenv", "LookupEnv", "Environ", "ExpandEnv", "ReadFile", "ReadDir", "Open", "OpenFile", "OpenRoot", "DirFS",
 }
@@ -27,7 +27,7 @@ func TestPackagesBelowConfigReadNoFlagFileOrEnvironment(t *testing.T) {
 	}
 }
 
-// checkSettled returns where non-test code reads the outside world.
+// checkSettled returns the places where non-test code reads the outside world.
 func checkSettled(s source) []string {
 	if s.isTest {
 		return nil
@@ -52,8 +52,8 @@ func checkSettled(s source) []string {
 	return problems
 }
 
-// importName returns the name by which a file knows a package of the standard
-// library, or nothing if it doesn't import it.
+// importName returns the name under which a file imports a package of the standard
+// library, or nothing if it doesn't.
 func importName(s source, path string) string {
 	for _, spec := range s.Imports {
 		if imported, err := strconv.Unquote(spec.Path.Value); err != nil || imported != path {

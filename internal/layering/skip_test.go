@@ -11,13 +11,13 @@ import (
 // testTypes are the types of package testing that can skip a test.
 var testTypes = []string{"T", "B", "F", "TB"}
 
-// leavesOut is the one file that may skip tests: on behalf of those that need an emulator of
-// AWS, which make test counts.
+// leavesOut is the one file that may skip tests: those that need an emulator of AWS,
+// which make test counts.
 const leavesOut = "internal/leftout/leftout.go"
 
 func TestNoTestIsSkipped(t *testing.T) {
 	for _, p := range listPackages(t) {
-		// Not only test files: a harness could skip on their behalf.
+		// All files, not only tests: a harness could skip a test too.
 		for _, s := range p.sources(t) {
 			if s.name == leavesOut {
 				continue
@@ -29,8 +29,8 @@ func TestNoTestIsSkipped(t *testing.T) {
 	}
 }
 
-// checkSkips returns where a file skips a test. It knows a test by the type of
-// the parameter, because rapid's T has a Skip too, that only asks for another
+// checkSkips returns the places where a file skips a test. It recognizes a test by the
+// type of the parameter, because rapid's T has a Skip too, which only asks for another
 // input.
 func checkSkips(s source) []string {
 	name := importName(s, "testing")
@@ -45,7 +45,7 @@ func checkSkips(s source) []string {
 // skipFinder collects the skips of one file.
 type skipFinder struct {
 	source
-	testing  string // the name by which the file knows package testing
+	testing  string // the name under which the file imports package testing
 	problems []string
 }
 

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// skips is a test that notes for what reason it is skipped.
+// skips is a test that records the reason of its skip.
 type skips struct {
 	testing.TB
 	reason string
 }
 
-// Skipf notes the reason.
+// Skipf records the reason.
 func (s *skips) Skipf(format string, values ...any) { s.reason = fmt.Sprintf(format, values...) }
 
-// TestWithoutAWS: tests are left out for a reason that is given, and for no other.
+// TestWithoutAWS checks that tests are left out for a given reason only.
 func TestWithoutAWS(t *testing.T) {
 	for reason, want := range map[string]string{"": "", "no pip": "left out: tests of AWS (no pip)"} {
 		t.Setenv(AWSVariable, reason)

@@ -12,9 +12,9 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// CLI runs redis-cli against the server and returns what it printed, without
-// the last line feed. An error reply is printed like any other; the test fails
-// only if the server cannot be reached or does not answer.
+// CLI runs redis-cli against the server and returns what it printed, without the last
+// line feed. An error reply is printed like any other. The test fails only if the server
+// is unreachable or does not answer.
 func (n *Node) CLI(tb testing.TB, args ...string) string {
 	tb.Helper()
 	binary, err := servers.Binary("redis-cli")

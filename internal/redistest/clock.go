@@ -17,19 +17,18 @@ import (
 //go:embed testdata/clock.c
 var clockSource []byte
 
-// Clock is the clock of the day that servers tell the time by.
+// Clock is the time of day of servers under test.
 type Clock struct {
 	tb     testing.TB
 	offset *os.File
-	now    time.Duration // the clock is off by
+	now    time.Duration // the offset of the clock
 }
 
-// UseClock gives every server that the test starts from now on a clock that the
-// test can step while they run. What they measure durations with is left alone,
-// as it is by a real step. It works on Linux and needs a C compiler.
+// UseClock gives every server that the test starts from now on a clock that the test can
+// step while they run. Their monotonic clock does not change, as in a real step. It works
+// on Linux and needs a C compiler.
 //
-// The library that is there for this kind of thing, libfaketime, stops a server
-// that uses jemalloc from starting.
+// The usual library for this, libfaketime, keeps a server with jemalloc from starting.
 func UseClock(tb testing.TB) *Clock {
 	tb.Helper()
 	folder := tb.TempDir()
@@ -42,7 +41,8 @@ func UseClock(tb testing.TB) *Clock {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		tb.Fatal(err)
 	}
-	// They become the programs, so that their process ids are the programs'.
+	// The wrappers replace themselves by the programs, so that their process ids are the
+	// programs'.
 	write(tb, filepath.Join(bin, "redis-server"),
 		fmt.Sprintf("#!/bin/sh\nCLOCK_OFFSET=%q LD_PRELOAD=%q exec %q \"$@\"\n", offset, library, program(tb, "redis-server")), 0o700)
 	write(tb, filepath.Join(bin, "redis-cli"), fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", program(tb, "redis-cli")), 0o700)
@@ -74,7 +74,7 @@ func (c *Clock) Set(now time.Time) {
 	}
 }
 
-// Time asks the server what time it is.
+// Time returns the time of the server.
 func (n *Node) Time(tb testing.TB) time.Time {
 	tb.Helper()
 	client := n.Client()

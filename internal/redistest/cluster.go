@@ -11,17 +11,16 @@ import (
 // Cluster is a running Redis Cluster.
 type Cluster struct {
 	*servers.Cluster
-	// Nodes are the servers as they were started: first the masters in the order
-	// of their slots, then the replicas of the first master, of the second and so
-	// on. After a failover ask Masters and Replicas.
+	// Nodes are the servers as they were started: first the masters in the order of their
+	// slots, then the replicas of the first master, of the second and so on. After a
+	// failover use Masters and Replicas.
 	Nodes []*Node
 }
 
-// StartCluster starts a cluster whose masters share the slots evenly, each with
-// the given number of replicas, and ends it when the test is over. It returns
-// when every node calls the cluster healthy, which takes about two seconds.
-// Further args are passed on to every server, for example
-// "--cluster-node-timeout", "1000".
+// StartCluster starts a cluster whose masters share the slots evenly, each with the given
+// number of replicas, and ends it when the test is over. It returns when every node
+// reports the cluster as healthy, which takes about two seconds. Further args are passed
+// on to every server, for example "--cluster-node-timeout", "1000".
 func StartCluster(tb testing.TB, masters, replicasPer int, args ...string) *Cluster {
 	tb.Helper()
 	cluster, err := servers.StartCluster(lasting(tb), tb.TempDir(), masters, replicasPer, args...)
@@ -61,7 +60,7 @@ func (c *Cluster) Masters(tb testing.TB) []*Node {
 	return c.wrapped(tb)(c.Cluster.Masters(lasting(tb)))
 }
 
-// Replicas returns the nodes that are replicas now and not called failed.
+// Replicas returns the nodes that are replicas now and are not marked as failed.
 func (c *Cluster) Replicas(tb testing.TB) []*Node {
 	tb.Helper()
 	return c.wrapped(tb)(c.Cluster.Replicas(lasting(tb)))
@@ -74,8 +73,8 @@ func (c *Cluster) NodeForSlot(tb testing.TB, slot int) *Node {
 	return c.wrapped(tb)([]*servers.Node{owner}, err)[0]
 }
 
-// wrapped returns a function that turns servers into the nodes they are the
-// servers of, and fails the test on an error.
+// wrapped returns a function that turns servers into their nodes, and fails the test on
+// an error.
 func (c *Cluster) wrapped(tb testing.TB) func([]*servers.Node, error) []*Node {
 	tb.Helper()
 	return func(picked []*servers.Node, err error) []*Node {
@@ -91,9 +90,9 @@ func (c *Cluster) wrapped(tb testing.TB) func([]*servers.Node, error) []*Node {
 	}
 }
 
-// WaitHealthy waits until every node runs, all agree on who is who, all slots
-// are served and every replica is linked. A test calls it after it has
-// restarted or woken nodes.
+// WaitHealthy waits until every node runs, all agree on the roles, all hash slots are
+// served and every replica is linked. A test calls it after it has restarted or woken
+// nodes.
 func (c *Cluster) WaitHealthy(tb testing.TB) {
 	tb.Helper()
 	if err := c.Cluster.AwaitHealthy(lasting(tb)); err != nil {
@@ -101,7 +100,7 @@ func (c *Cluster) WaitHealthy(tb testing.TB) {
 	}
 }
 
-// KeySlot asks the cluster which slot a key belongs to.
+// KeySlot returns the hash slot of a key, as the cluster computes it.
 func (c *Cluster) KeySlot(tb testing.TB, key string) int {
 	tb.Helper()
 	for _, node := range c.Nodes {

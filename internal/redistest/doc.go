@@ -1,12 +1,12 @@
-// Package redistest starts real redis-server processes for tests: one server,
-// a replicated pair or a whole cluster, bound to the loopback interface and
-// gone when the test is over.
+// Package redistest starts real redis-server processes for tests: one server, a
+// replicated pair or a whole cluster, bound to the loopback interface. They end with the
+// test.
 //
 // The binaries come from the folder in LIMITGATE_REDIS_BIN, or from PATH. A
 // test that cannot find them fails; it is never skipped.
 //
-// Starting a cluster takes about two seconds, so tests that leave it as they
-// found it share one per test binary:
+// Starting a cluster takes about two seconds, so tests that do not change it share one
+// per test binary:
 //
 //	func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 //

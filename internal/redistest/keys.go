@@ -22,10 +22,10 @@ func FlushAll(tb testing.TB, masters ...*Node) {
 	}
 }
 
-// AssertAllKeysExpire fails the test, naming the keys, if a key on the given
-// nodes would stay for ever. Replicas are passed over, they hold what their
-// masters hold; there must be a master among the nodes. It returns the number
-// of keys it looked at, so that a test can make sure there were any.
+// AssertAllKeysExpire fails the test, naming the keys, if a key on the given nodes never
+// expires. It skips replicas, which hold the keys of their masters; there must be a
+// master among the nodes. It returns the number of checked keys, so that a test can
+// require some.
 func AssertAllKeysExpire(tb testing.TB, nodes ...*Node) int {
 	tb.Helper()
 	masters, total := 0, 0
@@ -77,7 +77,7 @@ func (n *Node) eternalKeys(ctx context.Context) (checked int, eternal []string, 
 	}
 }
 
-// withoutExpiry asks for the time to live of the keys not seen before.
+// withoutExpiry reads the time to live of the keys not seen before.
 func withoutExpiry(ctx context.Context, client *redis.Client, keys []string, seen map[string]bool) ([]string, error) {
 	pipeline := client.Pipeline()
 	var asked []string
@@ -102,7 +102,7 @@ func withoutExpiry(ctx context.Context, client *redis.Client, keys []string, see
 		if err != nil {
 			return nil, err
 		}
-		// -1 says there is no expiry; -2 that the key has expired by now.
+		// -1 means no expiry; -2 that the key has expired by now.
 		if left == -1 {
 			eternal = append(eternal, fmt.Sprintf("%q", asked[i]))
 		}

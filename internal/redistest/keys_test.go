@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder takes the failures that a test provokes on purpose.
+// recorder records the failures that a test provokes on purpose.
 type recorder struct {
 	testing.TB
 	errors []string

@@ -6,10 +6,9 @@ import (
 	"github.com/limitgate/limitgate/internal/faultnet"
 )
 
-// Behind puts a link in front of every node, links[i] of Nodes[i], and lets the
-// nodes send everybody there: clients, and replicas to their primaries. The nodes
-// still talk about each other directly, so that what a link does is no reason to
-// promote anybody.
+// Behind puts a link in front of every node, links[i] of Nodes[i], and makes the nodes
+// announce the links to clients, and to replicas of their primaries. The cluster bus
+// still connects the nodes directly, so that a fault of a link promotes no replica.
 func (c *Cluster) Behind(tb testing.TB) []*faultnet.Link {
 	tb.Helper()
 	var links []*faultnet.Link

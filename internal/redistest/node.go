@@ -8,9 +8,9 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// Node is a running redis-server. Its methods may be called from any goroutine.
-// Kill, Stop, Cont and Restart panic if the operating system refuses them,
-// which no test can make up for.
+// Node is a running redis-server. Its methods may be called from any goroutine. Kill,
+// Stop, Cont and Restart panic if the operating system refuses them, because no test can
+// handle that.
 type Node struct{ *servers.Node }
 
 // Start starts a single server that keeps nothing on disk, and ends it when the
@@ -34,17 +34,17 @@ func Start(tb testing.TB, args ...string) *Node {
 // gone. Killing a dead server does nothing.
 func (n *Node) Kill() { n.must("kill", n.Node.Kill()) }
 
-// Stop freezes the server with SIGSTOP: connections stay open and new ones are
-// accepted by the kernel, but nothing is answered until Cont.
+// Stop freezes the server with SIGSTOP: connections stay open and new ones are accepted
+// by the kernel, but no command gets a reply until Cont.
 func (n *Node) Stop() { n.must("stop", n.Node.Stop()) }
 
 // Cont wakes a stopped server with SIGCONT.
 func (n *Node) Cont() { n.must("continue", n.Node.Cont()) }
 
-// Restart starts the server again on the same port, with the same arguments and
-// in the same folder, and kills it first if it still runs. It returns when the
-// server accepts connections; a cluster node then still has to find its place,
-// see [Cluster.WaitHealthy].
+// Restart starts the server again on the same port, with the same arguments and in the
+// same folder, and kills it first if it still runs. It returns when the server accepts
+// connections; a cluster node still has to rejoin its cluster then, see
+// [Cluster.WaitHealthy].
 func (n *Node) Restart() { n.must("restart", n.Node.Restart()) }
 
 func (n *Node) must(verb string, err error) {
@@ -53,7 +53,7 @@ func (n *Node) must(verb string, err error) {
 	}
 }
 
-// mustAsk asks a server that is known to answer, and returns its reply as text.
+// mustAsk sends a command to a server that answers, and returns its reply as text.
 func (n *Node) mustAsk(tb testing.TB, words ...any) string {
 	tb.Helper()
 	reply, err := n.Ask(lasting(tb), words...)
@@ -63,8 +63,8 @@ func (n *Node) mustAsk(tb testing.TB, words ...any) string {
 	return reply
 }
 
-// lasting is the test's context without its end, which comes before the test's
-// cleanups: they too may ask servers. Each question has a time limit of its own.
+// lasting returns the test's context without its cancellation, which comes before the
+// test's cleanups: they too may send commands. Each command has a time limit of its own.
 func lasting(tb testing.TB) context.Context {
 	return context.WithoutCancel(tb.Context())
 }

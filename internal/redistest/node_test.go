@@ -69,7 +69,7 @@ func TestStoppedNodeAnswersNothingUntilCont(t *testing.T) {
 	defer func() { _ = connection.Close() }()
 	node.Stop()
 	if node.Answers() {
-		t.Error("a stopped server is said to answer")
+		t.Error("Answers is true for a stopped server")
 	}
 	if _, err := connection.Write([]byte("PING\r\n")); err != nil {
 		t.Fatal(err)

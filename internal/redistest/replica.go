@@ -10,9 +10,9 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// StartReplica starts a server that replicates another single server, and
-// returns when both say that the link is up. It is the pair to test what a
-// store without Cluster mode does when its primary changes.
+// StartReplica starts a server that replicates another single server, and returns when
+// both report that the link is up. Tests use the pair to change the primary of a store
+// without Cluster mode.
 func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
 	tb.Helper()
 	linked := append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(of.Port)}, args...)
@@ -29,7 +29,7 @@ func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
 	return replica
 }
 
-// checkLink returns nil if both ends call the replication link up.
+// checkLink returns nil if both ends report that the replication link is up.
 func checkLink(ctx context.Context, primary, replica *Node) error {
 	if err := replica.CheckLinkUp(ctx); err != nil {
 		return err

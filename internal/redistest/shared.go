@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// Every test binary has at most one server and one cluster to share. They are
-// started by the first test that asks.
+// Every test binary has at most one server and one cluster to share. The first test that
+// needs one starts it.
 var (
 	sharedMutex   sync.Mutex
 	sharedFolder  string // empty unless Main runs
@@ -20,7 +20,7 @@ var (
 	sharedCluster shared[*Cluster]
 )
 
-// shared is a thing that is started once, successfully or not.
+// shared is a server or cluster that is started once, successfully or not.
 type shared[T interface{ Close() error }] struct {
 	started bool
 	value   T
@@ -35,7 +35,7 @@ func (s *shared[T]) get(start func() (T, error)) (T, error) {
 	return s.value, s.err
 }
 
-// close ends the thing if there is one to end.
+// close ends the server or cluster if it was started.
 func (s *shared[T]) close() error {
 	if running := s.started && s.err == nil; running {
 		return s.value.Close()
@@ -62,9 +62,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// SharedNode returns the single server that the tests of this binary share. It
-// is not emptied between tests: use keys of your own. Never kill, stop or
-// reconfigure it.
+// SharedNode returns the single server that the tests of this binary share. Tests share
+// its keys: use keys of your own. Never kill, stop or reconfigure it.
 func SharedNode(tb testing.TB) *Node {
 	tb.Helper()
 	sharedMutex.Lock()
@@ -83,9 +82,9 @@ func SharedNode(tb testing.TB) *Node {
 	return node
 }
 
-// SharedCluster returns the cluster of three masters with a replica each that
-// the tests of this binary share. It is not emptied between tests: use keys of
-// your own. Never kill, stop or reconfigure its nodes.
+// SharedCluster returns the cluster of three masters with a replica each that the tests
+// of this binary share. Tests share its keys: use keys of your own. Never kill, stop or
+// reconfigure its nodes.
 func SharedCluster(tb testing.TB) *Cluster {
 	tb.Helper()
 	sharedMutex.Lock()
@@ -107,7 +106,8 @@ func SharedCluster(tb testing.TB) *Cluster {
 	return cluster
 }
 
-// makeSharedFolder refuses if nobody would end what is started there.
+// makeSharedFolder returns an error without Main, because no code would end the servers
+// in the folder.
 func makeSharedFolder(name string) (string, error) {
 	if sharedFolder == "" {
 		return "", errors.New("share redis servers: the package needs a TestMain that calls redistest.Main")

@@ -6,11 +6,10 @@ import (
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// MoveSlot gives a slot to another master while the cluster goes on serving, as
-// redis-cli --cluster reshard does: the slot is marked as migrating on one side
-// and as importing on the other, its keys go over one by one, and then everybody
-// is told whose it is. Between is called when the marks are set and after each
-// key, for what a test wants to happen meanwhile.
+// MoveSlot moves a hash slot to another master while the cluster goes on serving, as
+// redis-cli --cluster reshard does. It marks the hash slot as migrating on one side and
+// as importing on the other, moves its keys one by one, and then assigns the owner on
+// every master. It calls between when the marks are set and after each key.
 func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 	tb.Helper()
 	from := c.NodeForSlot(tb, slot)
@@ -31,8 +30,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 			between()
 		}
 	}
-	// The new owner first: there must not be a moment at which a third one is
-	// asked and nobody has the slot.
+	// The new owner first: a third node must never see the hash slot without an owner.
 	to.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	from.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "NODE", toID)
 	if err := servers.Await("everybody to know the slot's owner", func() error { return c.CheckOwner(lasting(tb), slot, to.Node) }); err != nil {

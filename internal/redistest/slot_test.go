@@ -24,7 +24,8 @@ func TestMovedSlotTakesItsKeysAlong(t *testing.T) {
 	for _, step := range []struct{ from, to *Node }{{from, to}, {to, from}} {
 		calls := 0
 		cluster.MoveSlot(t, slot, step.to, func() {
-			// What has not gone yet is still served, what has gone is not.
+			// The old owner still serves the keys that have not moved, and not those that
+			// have.
 			got := step.from.CLI(t, "CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(slot))
 			if want := fmt.Sprint(keys - calls); got != want {
 				t.Errorf("after %d keys have gone %s are left, want %s", calls, got, want)

@@ -7,7 +7,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Comparison is what two limits files do to the same traffic.
+// Comparison is the effect of two limits files on the same traffic.
 type Comparison struct {
 	Old *Report `json:"old"`
 	New *Report `json:"new"`
@@ -17,7 +17,7 @@ type Comparison struct {
 	NewlyAdmitted int64 `json:"newly_admitted"`
 }
 
-// both decides by two sets at a time.
+// both decides every request by two sets.
 type both struct {
 	old, new *local
 	outcomes []outcome // of the new one, for the batch decided last

@@ -33,8 +33,7 @@ func newLocal(set *limit.Set, secret []byte) (*local, error) {
 	return l, nil
 }
 
-// newHasher returns a hasher of addresses; without a secret one that nobody else
-// can repeat.
+// newHasher returns a hasher of addresses. Without a secret it uses a random one.
 func newHasher(secret []byte) (*limit.AddrHasher, error) {
 	if secret == nil {
 		secret = limit.RandomSecret()

@@ -10,16 +10,17 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// remote asks a running proxy, over one connection, in the order of the log.
-// Which limits a request meets it works out itself, from the limits file: the
-// replies name only the one that bound.
+// remote sends requests to a running proxy, over one connection, in the order of the log.
+// It resolves the limits of a request itself, from the limits file: the replies name only
+// the binding one.
 type remote struct {
 	client *redis.Client
 	set    *limit.Set
 	addrs  *limit.AddrHasher
 	buffer limit.Buffer
 	speed  float64
-	// begun is when the first request was sent, and first its time in the log.
+	// begun is the time at which the first request was sent, and first its time in the
+	// log.
 	begun, first time.Time
 }
 
@@ -47,7 +48,7 @@ func (r *remote) decide(ctx context.Context, batch []asked) ([]outcome, error) {
 	return out, nil
 }
 
-// due waits until the first request is due, and returns how many are.
+// due waits until the first request is due, and returns the number of due requests.
 func (r *remote) due(ctx context.Context, batch []asked) (int, error) {
 	if r.speed <= 0 {
 		return len(batch), nil
@@ -98,14 +99,14 @@ func (r *remote) send(ctx context.Context, batch []asked) ([]outcome, error) {
 	return out, nil
 }
 
-// counts reports whether a limit counts: policy decides by it only when the
+// counts reports whether a limit counts: policy decides by such a limit only when the
 // store cannot.
 func (r *remote) counts(id string) bool {
 	l := r.set.LimitByID(id)
 	return l != nil && l.Action == limit.ActionLimit
 }
 
-// version asks the proxy which limits it runs.
+// version returns the version of the proxy's limits.
 func (r *remote) version(ctx context.Context) (string, error) {
 	pairs, err := r.client.Do(ctx, "RL.CONFIG", "VERSION").Slice()
 	if err != nil {

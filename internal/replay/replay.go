@@ -1,10 +1,10 @@
-// Package replay sends the requests of an access log through limits and tells
-// what those would have done.
+// Package replay sends the requests of an access log through limits and reports the
+// decisions.
 //
-// It drives the real decision pipeline: the same resolution, algorithms and
-// merging that serve uses, on the log's own clock, or a running proxy. The
-// log's clock never runs backwards: a line stamped earlier than the one before
-// it is decided at the later time, and counted.
+// It drives the real decision pipeline: the same resolution, algorithms and merging that
+// serve uses, on the log's own clock, or a running proxy. The log's clock never runs
+// backwards: a line with an earlier time than the line before is decided at the later
+// time, and counted.
 package replay
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Options say how lines become requests and at which pace.
+// Options configure how lines become requests, and the pace.
 type Options struct {
 	Tenant *accesslog.Template
 	Op     *accesslog.Template
@@ -29,13 +29,13 @@ type Options struct {
 	Sort bool
 	// Frozen makes the clock stand still at the first line.
 	Frozen bool
-	// Speed is how many times faster than the log's clock a proxy is asked; 0
-	// means as fast as it answers.
+	// Speed is the pace of requests to a proxy, as a multiple of the log's; 0 means as
+	// fast as it answers.
 	Speed float64
-	// Secret hashes addresses, so that buckets have the names they have in a
-	// store whose proxies hash with it; nil means a secret that nobody knows.
+	// Secret hashes addresses, so that buckets have the same names as in a store whose
+	// proxies hash with it; nil means a random secret.
 	Secret []byte
-	// Progress is told how far the reading is; it may be nil.
+	// Progress is called with the bytes and lines read so far; it may be nil.
 	Progress func(bytesRead, lines int64)
 }
 
@@ -45,17 +45,17 @@ type asked struct {
 	at  time.Time
 }
 
-// outcome is what became of a request.
+// outcome is the result of a request.
 type outcome struct {
 	allowed bool
 	limitID string
-	// degraded says that the store had no part in it.
+	// degraded means that the store had no part in the decision.
 	degraded bool
-	// applied are the limits that the request met.
+	// applied are the limits that applied to the request.
 	applied []applied
 }
 
-// applied is one limit that a request met.
+// applied is one limit that applied to a request.
 type applied struct {
 	limit     *limit.Limit
 	bucket    string
@@ -68,11 +68,11 @@ type decider interface {
 	decide(ctx context.Context, batch []asked) ([]outcome, error)
 }
 
-// batchSize is how many requests are handed to a decider at a time: enough that
-// a proxy is not waited for after each, and no more than it decides at once.
+// batchSize is the number of requests of a call to a decider: enough to avoid a wait for
+// the proxy after each request, and no more than it decides at once.
 const batchSize = 16
 
-// ErrNothing is returned for a log of which no line could be read.
+// ErrNothing is returned for a log without a readable line.
 var ErrNothing = errors.New("read access log: no line of it is in Common or Combined Log Format")
 
 // source reads a log as requests.
@@ -89,7 +89,7 @@ type source struct {
 	skipped    int64
 }
 
-// unparsedShown bounds the lines that are shown because they did not parse.
+// unparsedShown bounds the unparsed lines in a report.
 const unparsedShown = 5
 
 func newSource(log io.Reader, opts Options) (*source, error) {
@@ -196,7 +196,7 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// run replays the log through d and hands every request with its outcome to each.
+// run replays the log through d and calls each for every request with its outcome.
 func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(*asked, *outcome)) (*source, error) {
 	s, err := newSource(log, opts)
 	if err != nil {

@@ -13,24 +13,24 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Report is what limits did to the requests of a log.
+// Report is the effect of limits on the requests of a log.
 type Report struct {
 	Requests   int64 `json:"requests"`
 	Admitted   int64 `json:"admitted"`
 	Denied     int64 `json:"denied"`
 	OutOfOrder int64 `json:"out_of_order"`
 	Unparsed   int64 `json:"unparsed"`
-	// Degraded were decided without the store, because it was sick or too slow.
+	// Degraded were decided without the store, because it was unavailable or too slow.
 	Degraded int64 `json:"degraded"`
-	// Foreign were denied by limits that the file does not have: the proxy runs
-	// another one.
+	// Foreign were denied by limits that the file does not have: the proxy runs another
+	// file.
 	Foreign int64 `json:"foreign"`
-	// Warnings say why the figures may not mean what they seem to.
+	// Warnings are the reasons why the figures may be misleading.
 	Warnings []string      `json:"warnings,omitempty"`
 	Limits   []LimitReport `json:"limits"`
 	// TopDenied are the buckets that denied most; addresses are hashed.
 	TopDenied []BucketReport `json:"top_denied"`
-	// FirstDenial is when, on the clock of the log, a request was first denied.
+	// FirstDenial is the time of the first denial, on the clock of the log.
 	FirstDenial *time.Time `json:"first_denial,omitempty"`
 	// BusiestSecond is the second with the most requests.
 	BusiestSecond  *time.Time `json:"busiest_second,omitempty"`
@@ -40,20 +40,20 @@ type Report struct {
 	UnparsedSample []string   `json:"unparsed_sample,omitempty"`
 }
 
-// LimitReport is what one limit did.
+// LimitReport is the effect of one limit.
 type LimitReport struct {
 	ID string `json:"id"`
-	// Requests met the limit. Of those, Admitted were admitted, and Denied were
-	// denied and this limit bound the denial.
+	// The limit applied to Requests requests. Of those, Admitted were admitted, and
+	// Denied were denied with this limit as the binding one.
 	Requests int64 `json:"requests"`
 	Admitted int64 `json:"admitted"`
 	Denied   int64 `json:"denied"`
-	// WouldDeny counts what a shadow limit would have denied; null for one
-	// behind a proxy, whose replies do not tell.
+	// WouldDeny counts the requests that a shadow limit would have denied; null behind a
+	// proxy, whose replies do not report them.
 	WouldDeny *int64 `json:"would_deny"`
 }
 
-// BucketReport is what one bucket denied.
+// BucketReport counts the denials of one bucket.
 type BucketReport struct {
 	Bucket string `json:"bucket"`
 	Denied int64  `json:"denied"`
@@ -200,9 +200,8 @@ func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*R
 	return t.finish(s), nil
 }
 
-// Against replays a log through the proxy that client talks to, which should run
-// the limits of set. The client must have one connection, speak RESP2 and send
-// nothing twice.
+// Against replays a log through the proxy of client, which should run the limits of set.
+// The client must have one connection, use RESP2 and never retry.
 func Against(ctx context.Context, client *redis.Client, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
 	d, err := newRemote(client, set, opts)
 	if err != nil {

@@ -47,7 +47,7 @@ func (r *Report) Write(w io.Writer) {
 	_ = tw.Flush()
 }
 
-// writeNotes says what of the table does not add up by itself.
+// writeNotes explains the columns of the table that do not add up.
 func (r *Report) writeNotes(w io.Writer) {
 	rest, hidden := false, false
 	for _, l := range r.Limits {
@@ -58,7 +58,7 @@ func (r *Report) writeNotes(w io.Writer) {
 		fmt.Fprintln(w, "Of the requests that met a limit, the rest were denied by another one.")
 	}
 	if hidden {
-		fmt.Fprintln(w, "?: a proxy does not tell what a shadow limit would have denied; its limitgate_decisions_total{verdict=\"would_deny\"} does.")
+		fmt.Fprintln(w, "?: a proxy does not report the requests that a shadow limit would have denied; its limitgate_decisions_total{verdict=\"would_deny\"} does.")
 	}
 }
 

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestWriteNotes: what the columns of the table do not say is said below it, and
-// only then.
+// TestWriteNotes checks that the notes below the table appear only where its columns do
+// not add up.
 func TestWriteNotes(t *testing.T) {
 	const (
 		rest   = "the rest were denied by another one"
-		hidden = "?: a proxy does not tell"
+		hidden = "?: a proxy does not report"
 	)
 	for _, row := range []struct {
 		limit        LimitReport

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Announce lets every node send clients to another port than its own, ports[i]
-// for Nodes[i], and returns when all nodes know. The cluster bus goes on as it
-// was; replicas follow their primaries through those ports. A node that is
-// started again announces its own port.
+// Announce makes every node send clients to another port than its own, ports[i] for
+// Nodes[i], and returns when all nodes know the ports. The cluster bus does not change;
+// replicas follow their primaries through those ports. A node that is started again
+// announces its own port.
 func (c *Cluster) Announce(ctx context.Context, ports []int) error {
 	for i, node := range c.Nodes {
 		if _, err := node.Ask(ctx, "CONFIG", "SET", "cluster-announce-port", ports[i]); err != nil {
 			return err
 		}
 	}
-	err := Await("everybody to know the announced ports", func() error {
+	err := Await("all nodes to know the announced ports", func() error {
 		for _, node := range c.Nodes {
 			if err := c.checkAnnounced(ctx, node, ports); err != nil {
 				return err

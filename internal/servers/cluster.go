@@ -15,18 +15,18 @@ const slotCount = 16384
 
 // Cluster is a running Redis Cluster.
 type Cluster struct {
-	// Nodes are the servers as they were started: first the masters in the order
-	// of their slots, then the replicas of the first master, of the second and so
-	// on. After a failover ask Masters and Replicas.
+	// Nodes are the servers as they were started: first the masters in the order of their
+	// slots, then the replicas of the first master, of the second and so on. After a
+	// failover use Masters and Replicas.
 	Nodes []*Node
 
 	masters, replicasPer int
 }
 
-// StartCluster starts a cluster whose masters share the slots evenly, each with
-// the given number of replicas, with a folder for each node below folder. It
-// returns when every node calls the cluster healthy, which takes about two
-// seconds. Further args are passed on to every server.
+// StartCluster starts a cluster whose masters share the slots evenly, each with the given
+// number of replicas, with a folder for each node below folder. It returns when every
+// node reports the cluster as healthy, which takes about two seconds. Further args are
+// passed on to every server.
 func StartCluster(ctx context.Context, folder string, masters, replicasPer int, args ...string) (*Cluster, error) {
 	cluster := &Cluster{masters: masters, replicasPer: replicasPer}
 	if err := cluster.start(ctx, folder, args); err != nil {
@@ -53,8 +53,8 @@ func (c *Cluster) start(ctx context.Context, folder string, args []string) error
 	return c.AwaitHealthy(ctx)
 }
 
-// Join starts a master without slots, with its folder below folder, that joins the
-// cluster; it is the last of Nodes then.
+// Join starts a master without hash slots, with its folder below folder, that joins the
+// cluster. It becomes the last of Nodes.
 func (c *Cluster) Join(ctx context.Context, folder string) (*Node, error) {
 	node, err := startNode(folder, clusterPorts, clusterArgs())
 	if err != nil {
@@ -73,9 +73,8 @@ func (c *Cluster) Join(ctx context.Context, folder string) (*Node, error) {
 	return node, c.AwaitHealthy(ctx)
 }
 
-// clusterArgs are the settings of every cluster node. The node timeout is short
-// enough to test a failover, and long enough not to see one by accident on a
-// loaded machine.
+// clusterArgs are the settings of every cluster node. The node timeout is short enough to
+// test a failover, and long enough to avoid an accidental one on a loaded machine.
 func clusterArgs() []string {
 	return []string{
 		"--cluster-enabled", "yes",
@@ -114,7 +113,7 @@ func (c *Cluster) Masters(ctx context.Context) ([]*Node, error) {
 	return c.pick(ctx, func(s seenNode) bool { return s.has("master") && len(s.slots) > 0 })
 }
 
-// Replicas returns the nodes that are replicas now and not called failed.
+// Replicas returns the nodes that are replicas now and are not marked as failed.
 func (c *Cluster) Replicas(ctx context.Context) ([]*Node, error) {
 	return c.pick(ctx, func(s seenNode) bool { return s.has("slave") && !s.has("fail") })
 }
@@ -146,8 +145,8 @@ func (c *Cluster) pick(ctx context.Context, pass func(seenNode) bool) ([]*Node, 
 	return picked, nil
 }
 
-// latestView returns the view of the running node that knows the highest epoch:
-// a node that was away does not know yet who took its place.
+// latestView returns the view of the running node that knows the highest epoch: a node
+// that was away does not know its successor yet.
 func (c *Cluster) latestView(ctx context.Context) ([]seenNode, error) {
 	var (
 		latest *Node
@@ -172,8 +171,8 @@ func (c *Cluster) latestView(ctx context.Context) ([]seenNode, error) {
 	return latest.view(ctx)
 }
 
-// FirstOwner returns the index of the master that a slot was given to when the
-// cluster was started.
+// FirstOwner returns the index of the master that got a hash slot when the cluster was
+// started.
 func (c *Cluster) FirstOwner(slot uint16) int {
 	for i := range c.masters - 1 {
 		if int(slot) < slotCount*(i+1)/c.masters {

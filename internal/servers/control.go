@@ -15,13 +15,13 @@ const (
 	// ControlTimeout bounds one exchange with a server. A server that hangs must
 	// not hang the test that made it hang.
 	ControlTimeout = 5 * time.Second
-	// settleTimeout bounds the wait for replication and for a cluster to agree,
-	// which on a loaded machine takes several times the two seconds it should.
+	// settleTimeout bounds the wait for replication and for agreement in a cluster, which
+	// on a loaded machine takes several times the usual two seconds.
 	settleTimeout = 60 * time.Second
 )
 
-// Client opens a connection for questions about the server. It sends nothing but
-// what it is asked to, and repeats nothing.
+// Client opens a connection for commands about the server. It sends only the caller's
+// commands, and repeats none.
 func (n *Node) Client() *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     n.Addr,
@@ -66,8 +66,7 @@ func (n *Node) Fields(ctx context.Context, words ...any) (map[string]string, err
 	return fields, nil
 }
 
-// Await calls check until it returns nil. When the time is over it returns the
-// last reason why not.
+// Await calls check until it returns nil. After the timeout it returns the last error.
 func Await(what string, check func() error) error {
 	deadline := time.Now().Add(settleTimeout)
 	for {
@@ -82,7 +81,7 @@ func Await(what string, check func() error) error {
 	}
 }
 
-// CheckLinkUp returns nil if the node, a replica, calls its link to its primary
+// CheckLinkUp returns nil if the node, a replica, reports that its link to its primary is
 // up.
 func (n *Node) CheckLinkUp(ctx context.Context) error {
 	fields, err := n.Fields(ctx, "INFO", "replication")

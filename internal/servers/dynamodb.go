@@ -9,12 +9,12 @@ import (
 )
 
 // DynamoDBVariable names the variable with the folder of DynamoDB Local, as
-// scripts/provision.sh leaves it.
+// scripts/provision.sh prepares it.
 const DynamoDBVariable = "LIMITGATE_DYNAMODB"
 
-// DynamoDBLocal is a running DynamoDB Local: AWS's own emulator of DynamoDB and its streams,
-// that keeps all in memory, with tables of its own for each access key. Its methods may be
-// called from any goroutine.
+// DynamoDBLocal is a running DynamoDB Local: AWS's own emulator of DynamoDB and its
+// streams, that keeps all data in memory, with separate tables for each access key. Its
+// methods may be called from any goroutine.
 type DynamoDBLocal struct{ emulator }
 
 // StartDynamoDBLocal starts an emulator with its log in folder. It returns when the emulator
@@ -38,9 +38,9 @@ func StartDynamoDBLocal(folder string) (*DynamoDBLocal, error) {
 	return d, nil
 }
 
-// dynamoDBArgs are for a small heap that is collected by one thread, and for the compiler
-// that is done soon: it shares the machine with what it is for. Loopback starts it on the loopback interface only, which none of its
-// own options does.
+// dynamoDBArgs set a small heap, a collector of one thread and the fast compiler, because
+// the emulator shares the machine with the tests. Loopback starts it on the loopback
+// interface only, for which it has no option.
 func dynamoDBArgs(home string, number int) []string {
 	return []string{
 		"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.library.path=" + filepath.Join(home, "DynamoDBLocal_lib"),

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// emulator is a running emulator of AWS that keeps all in memory. Its methods may be
+// emulator is a running emulator of AWS that keeps all data in memory. Its methods may be
 // called from any goroutine.
 type emulator struct {
 	Addr string // host and port
@@ -16,13 +16,14 @@ type emulator struct {
 	what   program
 	args   []string
 
-	mutex   sync.Mutex // guards what follows
+	mutex   sync.Mutex // guards the fields below
 	process *process
 	runs    int
 }
 
-// launch starts it with its log in folder, on a port of the range. Describe says
-// for a port what to run. It returns when the emulator accepts connections.
+// launch starts the emulator with its log in folder, on a port of the range. Describe
+// returns the program and arguments for a port. It returns when the emulator accepts
+// connections.
 func (e *emulator) launch(folder string, from portRange, describe func(number int) (program, []string)) error {
 	for range portAttempts {
 		claim, err := reservePort(from)
@@ -61,8 +62,8 @@ func (e *emulator) Kill() error {
 	return e.process.kill()
 }
 
-// Restart starts the emulator again on the same port, with nothing in it, and kills it
-// first if it still runs.
+// Restart starts the emulator again on the same port, empty, and kills it first if it
+// still runs.
 func (e *emulator) Restart() error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// form turns nodes that don't know each other into a cluster. It does by hand
-// what redis-cli --cluster create does, which takes a second longer and insists
-// on three masters.
+// form turns nodes that don't know each other into a cluster. It replaces redis-cli
+// --cluster create, which takes a second longer and insists on three masters.
 func (c *Cluster) form(ctx context.Context) error {
-	// A node takes an epoch only as long as it knows nobody, so all of them come
-	// before the first meeting.
+	// A node accepts an epoch only as long as it knows no other node, so all epochs are
+	// set before the first CLUSTER MEET.
 	for i, node := range c.Nodes {
 		if err := c.settle(ctx, i, node); err != nil {
 			return err
@@ -31,8 +30,8 @@ func (c *Cluster) form(ctx context.Context) error {
 	return c.attachReplicas(ctx)
 }
 
-// settle gives a node an epoch of its own, so that no two have to settle theirs
-// later, and a master its slots.
+// settle gives a node an epoch of its own, so that no two nodes have to resolve a
+// conflict later, and a master its hash slots.
 func (c *Cluster) settle(ctx context.Context, i int, node *Node) error {
 	if _, err := node.Ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (c *Cluster) checkAcquainted(ctx context.Context) error {
 	return nil
 }
 
-// attachReplicas tells each replica whom to replicate.
+// attachReplicas assigns each replica its primary.
 func (c *Cluster) attachReplicas(ctx context.Context) error {
 	for i := c.masters; i < len(c.Nodes); i++ {
 		id, err := c.Nodes[c.primaryOf(i)].Ask(ctx, "CLUSTER", "MYID")
@@ -81,8 +80,8 @@ func (c *Cluster) attachReplicas(ctx context.Context) error {
 	return nil
 }
 
-// AwaitHealthy waits until every node runs, all agree on who is who, all slots
-// are served and every replica is linked.
+// AwaitHealthy waits until every node runs, all agree on the roles, all hash slots are
+// served and every replica is linked.
 func (c *Cluster) AwaitHealthy(ctx context.Context) error {
 	return Await("a healthy cluster", func() error {
 		for _, node := range c.Nodes {
@@ -94,8 +93,8 @@ func (c *Cluster) AwaitHealthy(ctx context.Context) error {
 	})
 }
 
-// checkHealthy returns nil if the node serves every slot, sees all nodes up and
-// the right number of them as replicas, and is itself linked if it is one.
+// checkHealthy returns nil if the node serves every hash slot, sees all nodes up and the
+// right number of them as replicas, and is itself linked if it is one.
 func (c *Cluster) checkHealthy(ctx context.Context, node *Node) error {
 	if !node.Answers() {
 		return errors.New(node.Addr + " does not run")
@@ -105,7 +104,7 @@ func (c *Cluster) checkHealthy(ctx context.Context, node *Node) error {
 		return err
 	}
 	if fields["cluster_state"] != "ok" || fields["cluster_slots_ok"] != "16384" {
-		return fmt.Errorf("%s says state %s with %s slots",
+		return fmt.Errorf("%s reports state %s with %s slots",
 			node.Addr, fields["cluster_state"], fields["cluster_slots_ok"])
 	}
 	view, err := node.view(ctx)

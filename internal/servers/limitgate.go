@@ -15,8 +15,8 @@ import (
 
 // Limitgate is a running limitgate.
 type Limitgate struct {
-	Addr  string // where it answers clients
-	Admin string // where it serves metrics
+	Addr  string // for clients
+	Admin string // for metrics
 
 	command *exec.Cmd
 	ended   chan struct{} // closed when the process is gone
@@ -25,7 +25,7 @@ type Limitgate struct {
 	log   bytes.Buffer
 }
 
-// listening is the line by which a limitgate says that it is ready.
+// listening is the log line of a limitgate that is ready.
 var listening = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)`)
 
 // StartLimitgate runs `limitgate serve` with the flags, on free ports of the
@@ -34,8 +34,8 @@ func StartLimitgate(binary string, flags ...string) (*Limitgate, error) {
 	return StartLimitgateWith(nil, binary, flags...)
 }
 
-// StartLimitgateWith is StartLimitgate with NAME=value in the environment besides
-// what this process has there.
+// StartLimitgateWith is StartLimitgate with NAME=value pairs added to the environment of
+// this process.
 func StartLimitgateWith(environment []string, binary string, flags ...string) (*Limitgate, error) {
 	args := append([]string{"serve", "--listen", loopbackAddr(0), "--admin", loopbackAddr(0)}, flags...)
 	p := &Limitgate{command: exec.Command(binary, args...), ended: make(chan struct{})}
@@ -60,14 +60,14 @@ func StartLimitgateWith(environment []string, binary string, flags ...string) (*
 		p.Addr, p.Admin = found[1], found[2]
 		return p, nil
 	case <-p.ended:
-		return nil, fmt.Errorf("start limitgate: it ended at once, its log says:\n%s", p.Log())
+		return nil, fmt.Errorf("start limitgate: it ended at once, its log is:\n%s", p.Log())
 	case <-late.C:
 		_ = p.Close()
-		return nil, fmt.Errorf("start limitgate: it does not listen after %v, its log says:\n%s", startTimeout, p.Log())
+		return nil, fmt.Errorf("start limitgate: it does not listen after %v, its log is:\n%s", startTimeout, p.Log())
 	}
 }
 
-// read keeps the log, tells when limitgate listens, and reaps the process.
+// read stores the log, sends the addresses when limitgate listens, and reaps the process.
 func (p *Limitgate) read(stderr io.Reader, ready chan<- []string) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -78,8 +78,8 @@ func (p *Limitgate) read(stderr io.Reader, ready chan<- []string) {
 			ready <- found
 		}
 	}
-	_ = p.command.Wait() // how it ended is in its log
-	// A reaper that is gone has nothing to forget.
+	_ = p.command.Wait() // its log has the reason
+	// The error is ignored: a dead reaper watches nothing.
 	_ = children.forget(p.PID())
 	close(p.ended)
 }
@@ -87,14 +87,14 @@ func (p *Limitgate) read(stderr io.Reader, ready chan<- []string) {
 // PID is the id of the process.
 func (p *Limitgate) PID() int { return p.command.Process.Pid }
 
-// Log is what limitgate has logged.
+// Log returns the log of limitgate so far.
 func (p *Limitgate) Log() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.log.String()
 }
 
-// Close asks limitgate to end, makes it if it does not, and returns when it is
+// Close sends SIGTERM to limitgate, kills it if it does not end, and returns when it is
 // gone.
 func (p *Limitgate) Close() error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {

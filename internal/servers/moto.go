@@ -10,7 +10,7 @@ import (
 // MotoVariable names the variable with the path of moto_server.
 const MotoVariable = "LIMITGATE_MOTO"
 
-// Moto is a running moto_server: an emulator of AWS that keeps all in memory. Its
+// Moto is a running moto_server: an emulator of AWS that keeps all data in memory. Its
 // methods may be called from any goroutine.
 type Moto struct{ emulator }
 

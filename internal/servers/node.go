@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// portAttempts bounds the retries when a stranger takes a port between its
-// choice and the server's start.
+// portAttempts bounds the retries when another process takes a port between its choice
+// and the server's start.
 const portAttempts = 5
 
 // Node is a running redis-server. Its methods may be called from any goroutine.
@@ -63,9 +63,9 @@ func startNode(folder string, from portRange, args []string) (*Node, error) {
 	return nil, fmt.Errorf("start redis-server %d times: %w", portAttempts, errPortTaken)
 }
 
-// baseArgs are the settings of every server: on the loopback interface only,
-// nothing on disk, and no waiting for more replicas before the first one is
-// served. A later argument wins over an earlier one.
+// baseArgs are the settings of every server: on the loopback interface only, nothing on
+// disk, and no wait for more replicas before the first one is served. A later argument
+// wins over an earlier one.
 func baseArgs(folder string, number int) []string {
 	return []string{
 		"--port", strconv.Itoa(number),
@@ -123,8 +123,8 @@ func (n *Node) Kill() error {
 	return n.process.kill()
 }
 
-// Stop freezes the server with SIGSTOP: connections stay open and new ones are
-// accepted by the kernel, but nothing is answered until Cont.
+// Stop freezes the server with SIGSTOP: connections stay open and new ones are accepted
+// by the kernel, but no command gets a reply until Cont.
 func (n *Node) Stop() error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -140,10 +140,10 @@ func (n *Node) Cont() error {
 	return n.process.signal(syscall.SIGCONT)
 }
 
-// Restart starts the server again on the same port, with the same arguments and
-// in the same folder, and kills it first if it still runs. It returns when the
-// server accepts connections; a cluster node then still has to find its place,
-// see [Cluster.AwaitHealthy].
+// Restart starts the server again on the same port, with the same arguments and in the
+// same folder, and kills it first if it still runs. It returns when the server accepts
+// connections; a cluster node still has to rejoin its cluster then, see
+// [Cluster.AwaitHealthy].
 func (n *Node) Restart() error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/limitgate/limitgate/internal/leftout"
 )
 
-func TestServerThatCannotStartTellsItsLog(t *testing.T) {
+func TestServerThatCannotStartReportsItsLog(t *testing.T) {
 	_, err := startNode(t.TempDir(), singlePorts, []string{"--no-such-setting", "1"})
 	if err == nil || !strings.Contains(err.Error(), "no-such-setting") {
 		t.Errorf("start with a bad setting = %v, want an error that quotes it", err)
 	}
 }
 
-func TestMissingBinaryTellsWhatToDo(t *testing.T) {
+func TestMissingBinaryNamesTheRemedy(t *testing.T) {
 	t.Setenv(BinaryFolderVariable, t.TempDir())
 	_, err := startNode(t.TempDir(), singlePorts, nil)
 	if err == nil || !strings.Contains(err.Error(), "run make test, or set LIMITGATE_REDIS_BIN") {
@@ -42,7 +42,7 @@ func TestPortIsClaimedUntilReleased(t *testing.T) {
 	again.release()
 }
 
-func TestTakenPortIsToldFromOtherTroubles(t *testing.T) {
+func TestTakenPortIsDistinguished(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,8 @@ func TestTakenPortIsToldFromOtherTroubles(t *testing.T) {
 	}
 }
 
-// TestTakenPortOfAnEmulator is told from other troubles, too.
+// TestTakenPortOfAnEmulator checks that a taken port is distinguished from other
+// failures.
 func TestTakenPortOfAnEmulator(t *testing.T) {
 	leftout.WithoutAWS(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// busPortOffset is the distance Redis puts between the client port of a
-// cluster node and the port of its cluster bus.
+// busPortOffset is the distance between the client port of a cluster node and the port of
+// its cluster bus.
 const busPortOffset = 10000
 
 // portRange is a range of ports that servers are started on.
@@ -21,10 +21,10 @@ type portRange struct {
 	withBus      bool
 }
 
-// All ranges, and the bus ports of the cluster's, lie below the ports that
-// Linux (from 32768) and macOS (from 49152) give to outgoing connections, so no
-// client can sit on a port between the moment it is chosen and the moment the
-// server listens, or while a killed server waits to be restarted.
+// All ranges, and the bus ports of the cluster's, lie below the ports that Linux (from
+// 32768) and macOS (from 49152) give to outgoing connections, so no client can occupy a
+// port between its choice and the server's start, or while a killed server waits for its
+// restart.
 var (
 	singlePorts   = portRange{first: 23000, count: 6000}
 	motoPorts     = portRange{first: 29000, count: 500}

@@ -17,14 +17,14 @@ const (
 	pollInterval = 5 * time.Millisecond
 )
 
-// errPortTaken says that a stranger listened on the chosen port first.
+// errPortTaken means that another process listened on the chosen port first.
 var errPortTaken = errors.New("port is taken")
 
 // program is a server that can be started.
 type program struct {
 	name  string
 	path  string
-	ready string // what it says in its log when it serves
+	ready string // its log line when it serves
 }
 
 // process is one run of a program.
@@ -36,8 +36,8 @@ type process struct {
 	ended   bool
 }
 
-// startProcess runs a program in folder and returns when it is ready. Each run
-// writes a log of its own, so that reading it tells of this run only.
+// startProcess runs a program in folder and returns when it is ready. Each run writes a
+// log of its own.
 func startProcess(what program, folder string, run int, args []string) (*process, error) {
 	logPath := filepath.Join(folder, "run-"+strconv.Itoa(run)+".log")
 	log, err := os.Create(logPath)
@@ -48,8 +48,8 @@ func startProcess(what program, folder string, run int, args []string) (*process
 
 	command := exec.Command(what.path, args...)
 	command.Dir = folder
-	// A file, not a pipe: whoever reads this test's output must not have to wait
-	// for the server to close it.
+	// A file, not a pipe: a reader of this test's output must not have to wait for the
+	// server to close it.
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", what.name, err)
@@ -64,9 +64,8 @@ func startProcess(what program, folder string, run int, args []string) (*process
 	return p, nil
 }
 
-// awaitReady waits for the server to say in its own log that it serves. Asking
-// over the port could be answered by a stranger, or be refused for want of a
-// password.
+// awaitReady waits for the server's log line that it serves. On the port another process
+// could answer, or the server could refuse for lack of a password.
 func (p *process) awaitReady() error {
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -81,17 +80,16 @@ func (p *process) awaitReady() error {
 		case bytes.Contains(log, []byte("Address already in use")), bytes.Contains(log, []byte("Failed to bind to")):
 			return errPortTaken
 		case ended:
-			return fmt.Errorf("%s ended at once, its log says:\n%s", p.name, log)
+			return fmt.Errorf("%s ended at once, its log is:\n%s", p.name, log)
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s is not ready after %v, its log says:\n%s", p.name, startTimeout, log)
+			return fmt.Errorf("%s is not ready after %v, its log is:\n%s", p.name, startTimeout, log)
 		}
 		time.Sleep(pollInterval)
 	}
 }
 
-// hasEnded reports whether the server ended by itself. It looks without
-// waiting, so that no goroutine has to wait for each server: tests that look
-// for leaked goroutines would find it.
+// hasEnded reports whether the server ended by itself. It does not wait, so that no
+// goroutine has to wait for each server: tests for leaked goroutines would find it.
 func (p *process) hasEnded() bool {
 	if p.ended {
 		return true
@@ -123,7 +121,7 @@ func (p *process) kill() error {
 
 func (p *process) markEnded() {
 	p.ended = true
-	// A reaper that is gone has nothing to forget.
+	// The error is ignored: a dead reaper watches nothing.
 	_ = children.forget(p.pid)
 	_ = p.command.Process.Release()
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// slotKeys is how many keys of a slot are asked for at once.
+// slotKeys is how many keys of a hash slot one request returns.
 const slotKeys = 1000
 
 // KeysInSlot returns some of the keys that the node holds of a slot.
@@ -20,8 +20,8 @@ func (n *Node) KeysInSlot(ctx context.Context, slot int) ([]string, error) {
 	return keys, nil
 }
 
-// CheckOwner returns nil if every node takes one for the owner of a slot, and
-// nobody thinks that it is on its way.
+// CheckOwner returns nil if every node sees owner as the owner of a hash slot, and none
+// sees the hash slot as migrating.
 func (c *Cluster) CheckOwner(ctx context.Context, slot int, owner *Node) error {
 	for _, node := range c.Nodes {
 		view, err := node.view(ctx)

@@ -10,8 +10,8 @@ import (
 
 // seenNode is one line of CLUSTER NODES: a node as another one sees it.
 type seenNode struct {
-	port      int // that the node listens on, by which it is known
-	announced int // that clients are sent to
+	port      int // that the node listens on; it identifies the node
+	announced int // to which the node sends clients
 	flags     []string
 	link      string
 	slots     []string // ranges as they are printed: "5461-10922" or "7"
@@ -21,7 +21,7 @@ func (s seenNode) has(flag string) bool {
 	return slices.Contains(s.flags, flag)
 }
 
-// up reports whether the node is called neither failing nor unknown.
+// up reports whether the node is marked as neither failing nor unknown.
 func (s seenNode) up() bool {
 	return s.link == "connected" && !s.has("fail") && !s.has("fail?") && !s.has("handshake") && !s.has("noaddr")
 }
@@ -35,8 +35,8 @@ func (s seenNode) owns(slot int) bool {
 		}
 		first, errFirst := strconv.Atoi(low)
 		last, errLast := strconv.Atoi(high)
-		// What is no number is a slot on the move, "[7->-id]", which its owner also
-		// lists plainly.
+		// A text that is no number is a migrating hash slot, "[7->-id]", which its owner
+		// also lists plainly.
 		if errFirst == nil && errLast == nil && first <= slot && slot <= last {
 			return true
 		}

@@ -9,7 +9,7 @@ import (
 // forTests are the variables that tests depend on.
 var forTests = []string{"CGO_ENABLED", "LIMITGATE_REDIS_BIN", "LIMITGATE_MOTO", "LIMITGATE_DYNAMODB", "LIMITGATE_WITHOUT_AWS"}
 
-// again returns the command of a shell that runs again what failed of go test with arguments.
+// again returns the shell command that repeats a failed test of a go test with arguments.
 func again(environ, arguments []string, f failure) string {
 	var words []string
 	for _, name := range forTests {
@@ -38,7 +38,7 @@ func again(environ, arguments []string, f failure) string {
 	return strings.Join(words, " ")
 }
 
-// pattern returns what -run selects one test with.
+// pattern returns the -run pattern of one test.
 func pattern(test string) string {
 	names := strings.Split(test, "/")
 	for i, name := range names {
@@ -49,7 +49,7 @@ func pattern(test string) string {
 
 var plain = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
 
-// quote returns a word as a shell reads it.
+// quote quotes a word for a shell.
 func quote(word string) string {
 	if plain.MatchString(word) {
 		return word

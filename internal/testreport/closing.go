@@ -47,7 +47,7 @@ func merge(folder string) (result, error) {
 	return sum, nil
 }
 
-// form is what is printed in the end.
+// form returns the text of a result.
 func (r result) form() string {
 	var text strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// event is a line of go test -json. Go doc cmd/test2json and go help buildjson have its form.
+// event is a line of go test -json. Go doc cmd/test2json and go help buildjson describe
+// it.
 type event struct {
 	Time        time.Time
 	Action      string
@@ -13,12 +14,12 @@ type event struct {
 	Test        string
 	Elapsed     float64 // seconds
 	Output      string
-	ImportPath  string // of what is built
-	FailedBuild string // the ImportPath of what could not be built
+	ImportPath  string // of the built package
+	FailedBuild string // the ImportPath of a package that failed to build
 }
 
-// parseEvent reads a line. A line that is no event is output of no package: the go command
-// writes it by itself.
+// parseEvent parses a line. A line that is no event is output of the go command itself,
+// of no package.
 func parseEvent(line []byte) event {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil || e.Action == "" {

@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// runPart runs go test with arguments, and keeps its result.
+// runPart runs go test with arguments, and stores its result.
 func runPart(folder, name string, arguments []string) error {
 	log, err := os.Create(filepath.Join(folder, name+".log"))
 	if err != nil {

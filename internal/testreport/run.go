@@ -22,15 +22,15 @@ type part struct {
 	log       io.Writer // gets all output
 	screen    *screen
 
-	mutex sync.Mutex // guards what follows
+	mutex sync.Mutex // guards the fields below
 	tally *tally
 	done  int // packages
 }
 
-// errFailed is the result of a part of which a test failed.
+// errFailed is the error of a part with a failed test.
 var errFailed = errors.New("tests failed")
 
-// run runs go test to its end. Whatever its result, that of its tests is returned, too.
+// run runs go test to its end. It returns the result of the tests even with an error.
 func (p *part) run() (result, error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, p.arguments...)...)
 	command.Env, command.Stderr = p.environ, os.Stderr
@@ -56,7 +56,7 @@ func (p *part) run() (result, error) {
 	return r, readErr
 }
 
-// follow prints what events tell, until there are no more.
+// follow prints the results of events, until there are no more.
 func (p *part) follow(events io.Reader) error {
 	p.tally = newTally(p.all)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -85,7 +85,7 @@ func (p *part) follow(events io.Reader) error {
 	}
 }
 
-// take logs and counts an event, and prints what it ends.
+// take logs and counts an event, and prints the result of a package that it ends.
 func (p *part) take(e event) error {
 	if _, err := io.WriteString(p.log, e.Output); err != nil {
 		return fmt.Errorf("write log: %w", err)
@@ -105,7 +105,7 @@ func (p *part) take(e event) error {
 	return nil
 }
 
-// draw keeps the live line, and clears it in the end.
+// draw refreshes the live line, and clears it in the end.
 func (p *part) draw(stop <-chan struct{}) {
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()

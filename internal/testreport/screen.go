@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// screen is where results are printed. On a terminal its last line tells what runs.
+// screen prints results. On a terminal its last line shows the running tests.
 type screen struct {
 	out      io.Writer
 	terminal bool
 
-	mutex sync.Mutex // guards what follows
-	live  string     // the last line, as it stands there
+	mutex sync.Mutex // guards the fields below
+	live  string     // the last line on the terminal
 }
 
 // isTerminal reports whether a file is a terminal that can clear a line.
@@ -25,7 +25,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
 }
 
-// clearLine moves to the begin of a line and clears it.
+// clearLine moves to the beginning of a line and clears it.
 const clearLine = "\r\033[K"
 
 // print writes lines above the live one.
@@ -38,7 +38,7 @@ func (s *screen) print(text string) {
 	fmt.Fprint(s.out, text)
 }
 
-// show replaces the live line. Nothing is shown where there is no terminal.
+// show replaces the live line. Without a terminal it does nothing.
 func (s *screen) show(line string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -52,7 +52,8 @@ func (s *screen) show(line string) {
 // width bounds the live line, which must not wrap.
 const width = 78
 
-// progress is the live line: what is tested, and the test that runs longest.
+// progress returns the live line: the packages under test, and the test that has run
+// longest.
 func progress(t *tally, done int, now time.Time) string {
 	packages, test, began := t.oldest()
 	if len(packages) == 0 {
@@ -68,7 +69,7 @@ func progress(t *tally, done int, now time.Time) string {
 	return line[:min(len(line), width)]
 }
 
-// form is the line of a package that is over, and of a package that failed its output.
+// form returns the line of a finished package, after the output of a failed one.
 func (r *packageResult) form() string {
 	switch {
 	case r.state == "skip":

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// result is what became of the tests of a part. It is kept for the end.
+// result is the outcome of the tests of a part. The summary needs it.
 type result struct {
 	Passed  int
 	Failed  []failure
@@ -24,7 +24,7 @@ type failure struct {
 type tally struct {
 	all      bool // no test may be left out
 	packages map[string]*packageTests
-	builds   map[string]string // output of the compiler, by what it built
+	builds   map[string]string // output of the compiler, by package
 	result   result
 }
 
@@ -32,10 +32,10 @@ func newTally(all bool) *tally {
 	return &tally{all: all, packages: map[string]*packageTests{}, builds: map[string]string{}, result: result{LeftOut: map[string]int{}}}
 }
 
-// packageTests are the tests of a package that are not over.
+// packageTests are the tests of a package that has not finished.
 type packageTests struct {
 	output strings.Builder // of the package itself
-	order  []string        // the names of all tests, as they began
+	order  []string        // the names of all tests, in the order of their start
 	tests  map[string]*trial
 	passed int
 	left   int // out
@@ -50,7 +50,7 @@ type trial struct {
 	ended  bool
 }
 
-// packageResult is what became of a package.
+// packageResult is the outcome of a package.
 type packageResult struct {
 	name    string
 	state   string // pass, fail or skip, which means that it has no tests
@@ -58,10 +58,10 @@ type packageResult struct {
 	passed  int
 	leftOut int
 	failed  []string // tests
-	output  string   // of what failed
+	output  string   // of failed tests
 }
 
-// add counts an event. It returns the result of a package whose last event it is.
+// add counts an event. It returns the result of the package if the event is its last.
 func (t *tally) add(e event) *packageResult {
 	if e.Package == "" {
 		t.builds[e.ImportPath] += e.Output
@@ -126,7 +126,7 @@ func (p *packageTests) begin(e event) {
 	}
 }
 
-// leftOutFor returns the reason for which a test was left out, from its output.
+// leftOutFor returns the reason why a test was left out, from its output.
 func leftOutFor(output string) string {
 	for line := range strings.Lines(output) {
 		if _, reason, found := strings.Cut(line, ": left out: "); found {
@@ -167,7 +167,7 @@ func (t *tally) end(p *packageTests, e event) *packageResult {
 	return r
 }
 
-// failedBelow reports whether a test of a test is left among those that have not passed.
+// failedBelow reports whether a subtest is among the tests that have not passed.
 func (p *packageTests) failedBelow(parent string) bool {
 	for name := range p.tests {
 		if strings.HasPrefix(name, parent+"/") {
@@ -177,7 +177,7 @@ func (p *packageTests) failedBelow(parent string) bool {
 	return false
 }
 
-// quiet returns output without the lines that go test frames it with.
+// quiet returns output without the framing lines of go test.
 func quiet(output string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(output) {
@@ -198,8 +198,8 @@ func isFrame(line string) bool {
 	return false
 }
 
-// oldest returns the names of the packages that are tested, and the test that runs
-// longest with the time of its begin.
+// oldest returns the names of the packages under test, and the test that has run longest
+// with its start time.
 func (t *tally) oldest() (packages []string, test string, began time.Time) {
 	for _, pkg := range slices.Sorted(maps.Keys(t.packages)) {
 		packages = append(packages, pkg)

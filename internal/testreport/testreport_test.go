@@ -62,7 +62,7 @@ func runModule(t *testing.T, all bool, packages ...string) (r result, printed, l
 
 var seconds = regexp.MustCompile(`\d+\.\d+s`)
 
-// TestPassingTestsPrintNothing: there is one line for each package.
+// TestPassingTestsPrintNothing checks that passing packages print one line each.
 func TestPassingTestsPrintNothing(t *testing.T) {
 	r, printed, logged, err := runModule(t, false, "./good", "./none", "./lacking")
 	if err != nil {
@@ -86,8 +86,8 @@ func TestPassingTestsPrintNothing(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNamed: of each way to fail there is the test and what it printed, and what
-// passed is silent.
+// TestFailuresAreNamed checks that each kind of failure prints the test and its output,
+// and no passing test.
 func TestFailuresAreNamed(t *testing.T) {
 	for _, test := range []struct {
 		pkg    string
@@ -130,7 +130,7 @@ func TestFailuresAreNamed(t *testing.T) {
 	}
 }
 
-// TestAllInsists: where nothing may be left out, what is left out has failed.
+// TestAllInsists checks that with LIMITGATE_ALL a test that is left out has failed.
 func TestAllInsists(t *testing.T) {
 	r, _, _, err := runModule(t, true, "./lacking")
 	if !errors.Is(err, errFailed) || len(r.Failed) != 2 || r.Failed[1].Test != "TestB/sub" || len(r.LeftOut) != 0 {
@@ -138,7 +138,7 @@ func TestAllInsists(t *testing.T) {
 	}
 }
 
-// TestPackagesThatAreNot: go test itself fails, and so does the part.
+// TestPackagesThatAreNot checks that a part fails if go test itself fails.
 func TestPackagesThatAreNot(t *testing.T) {
 	r, printed, _, err := runModule(t, false, "./nowhere")
 	if !errors.Is(err, errFailed) || len(r.Failed) != 1 || r.Passed != 0 {
@@ -146,7 +146,7 @@ func TestPackagesThatAreNot(t *testing.T) {
 	}
 }
 
-// TestAgain: the command runs the failed test, that one alone, in a shell.
+// TestAgain checks that the command runs only the failed test, in a shell.
 func TestAgain(t *testing.T) {
 	t.Setenv("LIMITGATE_REDIS_BIN", "/opt/a folder/it's")
 	r, _, _, err := runModule(t, false, "./good", "./bad")
@@ -166,7 +166,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestClose: the parts of a folder are one result.
+// TestClose checks that the parts of a folder become one result.
 func TestClose(t *testing.T) {
 	folder := t.TempDir()
 	for name, r := range map[string]result{
@@ -186,7 +186,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestLiveLine: it stays below what is printed, and is gone in the end.
+// TestLiveLine checks that the live line stays below the printed lines, and disappears in
+// the end.
 func TestLiveLine(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out, terminal: true}

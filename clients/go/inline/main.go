@@ -73,7 +73,7 @@ func (c *client) Pipeline(commands [][]string) ([]any, error) {
 	return out, nil
 }
 
-// read reads a reply of those kinds that decisions are made of.
+// read reads a reply of the kinds that decisions use.
 func (c *client) read() (any, error) {
 	line, err := c.replies.ReadString('\n')
 	if err != nil {

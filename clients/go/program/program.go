@@ -12,8 +12,8 @@ import (
 	"github.com/limitgate/limitgate/clients/go/steps"
 )
 
-// Command is redis-cli or redis-benchmark, asked to connect to the server. It is
-// looked for in LIMITGATE_REDIS_BIN, if that is set.
+// Command returns redis-cli or redis-benchmark with the options of the server, from
+// LIMITGATE_REDIS_BIN, if that is set.
 func Command(name string, w steps.Wanted, args ...string) *exec.Cmd {
 	host, port, _ := net.SplitHostPort(w.Addr)
 	if w.RESP == "3" {
@@ -22,7 +22,7 @@ func Command(name string, w steps.Wanted, args ...string) *exec.Cmd {
 	return exec.Command(path(name), append([]string{"-h", host, "-p", port}, args...)...)
 }
 
-// Version is the program's own word.
+// Version returns the version that the program prints.
 func Version(name string) string {
 	out, err := exec.Command(path(name), "--version").Output()
 	if err != nil {
@@ -38,8 +38,8 @@ func path(name string) string {
 	return name
 }
 
-// Left fails unless so many units are left to a tenant. RL.PEEK says what would be
-// left after one more check.
+// Left fails unless so many units are left to a tenant. RL.PEEK returns the units that
+// would be left after one more check.
 func Left(w steps.Wanted, tenant string, want int) error {
 	out, err := Command("redis-cli", steps.Wanted{Addr: w.Addr}, "--raw", "RL.PEEK", tenant, "-", "-", "1").Output()
 	if err != nil {

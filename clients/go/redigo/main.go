@@ -13,7 +13,7 @@ func main() { steps.Main(steps.Module("github.com/gomodule/redigo"), open) }
 
 func open(w steps.Wanted) (steps.Client, error) {
 	return client{&redis.Pool{
-		MaxIdle: 3, // none would be kept by default
+		MaxIdle: 3, // the default keeps none
 		Dial:    func() (redis.Conn, error) { return redis.Dial("tcp", w.Addr) },
 	}}, nil
 }

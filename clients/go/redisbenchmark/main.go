@@ -1,5 +1,5 @@
-// Command redisbenchmark runs redis-benchmark, which shows no replies: what it
-// took is looked at afterwards.
+// Command redisbenchmark runs redis-benchmark, which shows no replies: the driver checks
+// afterwards the units that it took.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	})
 }
 
-// take has 40 checks made on two connections.
+// take makes 40 checks on two connections.
 func take(w steps.Wanted, tenant string, options ...string) error {
 	args := append(options, "-n", "40", "-c", "2", "RL.CHECK", tenant, "-", "-", "1")
 	if err := bench(w, args...); err != nil {

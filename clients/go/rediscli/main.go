@@ -54,7 +54,7 @@ type refused string
 
 func (r refused) Error() string { return string(r) }
 
-// Do types a command, and another whose answer shows that the first one's ended.
+// Do types a command, and a second one whose reply marks the end of the first reply.
 func (c *client) Do(args ...string) (any, error) {
 	c.asked++
 	mark := fmt.Sprintf("end-%d", c.asked)

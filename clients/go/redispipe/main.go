@@ -23,8 +23,8 @@ func main() {
 	})
 }
 
-// pipe sends a command so many times, and fails unless each was answered and so
-// many of the answers were errors.
+// pipe sends a command so many times, and fails unless each got a reply and so many of
+// the replies were errors.
 func pipe(w steps.Wanted, times int, command []string, wrong int) error {
 	var input strings.Builder
 	for range times {
@@ -35,7 +35,7 @@ func pipe(w steps.Wanted, times int, command []string, wrong int) error {
 	}
 	cli := program.Command("redis-cli", w, "--pipe")
 	cli.Stdin = strings.NewReader(input.String())
-	out, _ := cli.CombinedOutput() // its status tells whether there were error replies
+	out, _ := cli.CombinedOutput() // its status reports error replies
 	if want := fmt.Sprintf("errors: %d, replies: %d", wrong, times); !strings.Contains(string(out), want) {
 		return fmt.Errorf("redis-cli prints %q, not %q", out, want)
 	}

@@ -1,9 +1,9 @@
-// Package steps is what every Go client is made to do with a running Limitgate.
-// The drivers of the other languages in this folder's neighbours do the same.
+// Package steps has the steps of every Go client with a running Limitgate. The drivers of
+// the other languages, in the neighbouring folders, take the same steps.
 //
-// A driver is called with HOST PORT single|cluster default|2|3. It prints "kill"
-// when its connections are to be killed, waits for a line, and ends with one line
-// of JSON: its client's version, and for each step "ok" or what was wrong.
+// A driver is called with HOST PORT single|cluster default|2|3. It prints "kill" when its
+// connections are to be killed, waits for a line, and ends with one line of JSON: its
+// client's version, and for each step "ok" or the failure.
 package steps
 
 import (
@@ -22,24 +22,23 @@ type Client interface {
 	Do(args ...string) (any, error)
 	// Pipeline sends all commands before it reads the replies.
 	Pipeline(commands [][]string) ([]any, error)
-	// Refused says whether an error is the type that the library has for error
-	// replies.
+	// Refused reports whether an error has the library's type for error replies.
 	Refused(err error) bool
 	Close()
 }
 
-// ErrNotThere is what a client answers that has no such thing.
+// ErrNotThere is the error of a client that lacks a feature.
 var ErrNotThere = errors.New("not in this client")
 
-// Wanted is how the client is to connect.
+// Wanted is the kind of connection of the client.
 type Wanted struct {
 	Addr    string
 	Cluster bool
 	RESP    string   // 2, 3 or default
-	More    []string // what else was said on the command line
+	More    []string // further arguments of the command line
 }
 
-// Main makes a client do everything and prints what became of it.
+// Main runs all steps on a client and prints the results.
 func Main(version string, open func(Wanted) (Client, error)) {
 	wanted := Read()
 	client, err := open(wanted)
@@ -70,13 +69,13 @@ func Read() Wanted {
 	}
 }
 
-// Step is one thing that a client is made to do.
+// Step is one step of a client.
 type Step struct {
 	Name string
 	Run  func() error
 }
 
-// Print takes the steps in their order and prints what became of them.
+// Print takes the steps in their order and prints the results.
 func Print(version string, steps []Step) {
 	saw := map[string]string{}
 	for _, step := range steps {
@@ -117,8 +116,8 @@ func Values(words []string) []any {
 	return out
 }
 
-// The limit of the matrix: 60 a day in a bucket of 60, so that none comes back
-// meanwhile.
+// The limit of the matrix: 60 a day in a bucket of 60, so that no unit returns during a
+// run.
 const (
 	checks = 100
 	burst  = 60
@@ -247,8 +246,8 @@ func dialect(c Client) error {
 	return nil
 }
 
-// reconnect has the connections killed. One call may fail by that, and the next
-// has to be decided.
+// reconnect has the connections killed. One call may fail by that, and the next has to
+// succeed.
 func reconnect(c Client) error {
 	fmt.Println("kill")
 	var answer string
