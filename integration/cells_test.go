@@ -75,7 +75,7 @@ func TestCells(t *testing.T) {
 	parts(t, "nobody", all, 50, 50, 50) // what b had, for what still comes to it
 	enforce(t, "nobody", 100, outside)
 	_ = all[2].stop(syscall.SIGKILL)
-	for id, want := range map[string]string{"c": "it was heard of", "nobody": "there is no such cell"} {
+	for id, want := range map[string]string{"c": "its last heartbeat was", "nobody": "there is no such cell"} {
 		if _, stderr, code := runCommand(t, nil, s.command("cells", "forget", "--cells", "cells", id)); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("forgetting %s: %d, %s", id, code, stderr)
 		}

@@ -58,7 +58,7 @@ func TestConfirm(t *testing.T) {
 	enforce(t, "acme", 100, p)
 	enforce(t, "beta", 1000, p)
 
-	const shown = `written by hand, found at T, and put back as version 2
+	const shown = `written by hand, found at T, and reverted as version 2
 This loosens limits, or may:
   tenant acme, plan free -> gold: tenant 100/s burst 100 -> 1000/s burst 1000
 
@@ -92,15 +92,15 @@ func TestConfirmRefuses(t *testing.T) {
 	s.push(tableLimits(t, "acme: {plan: free}, beta: {plan: gold}"), "ann")
 	s.controlPlane("--audit-bucket", auditBucket)
 	for _, row := range []struct{ body, want string }{
-		{`{"plan":"nope"}`, "with that the limits could not be used: "},
-		{`no JSON`, "with that the limits could not be used: "},
+		{`{"plan":"nope"}`, "the limits would be invalid: "},
+		{`no JSON`, "the limits would be invalid: "},
 	} {
 		s.byHand("acme", row.body)
 		if stdout, stderr, code := s.confirm("y\n", "acme"); code != 1 || !strings.Contains(stderr, row.want) {
 			t.Errorf("%s is confirmed: %d\n%s%s", row.body, code, stdout, stderr)
 		}
 	}
-	if _, stderr, code := s.confirm("y\n", "beta"); code != 1 || !strings.Contains(stderr, "nothing was put back: each change that is written down is somebody's") {
+	if _, stderr, code := s.confirm("y\n", "beta"); code != 1 || !strings.Contains(stderr, "nothing was reverted: each change in the audit has an actor") {
 		t.Errorf("what somebody has signed is confirmed: %d\n%s", code, stderr)
 	}
 	if it, _, err := s.table.Get(t.Context(), "TENANT#acme"); err != nil || it.Actor != "control-plane" || string(it.Body) != `{"plan":"free"}` {

@@ -37,7 +37,7 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	if code != 0 || asJSON != same || strings.Count(asJSON, `"key":"TENANT#acme"`) < 3 {
 		t.Errorf("as JSON the history is\n%sand the audit %d\n%s", asJSON, code, same)
 	}
-	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "nothing is written down about TENANT#nobody in limits-audit") {
+	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "no audit entries of TENANT#nobody in limits-audit") {
 		t.Errorf("the history of nobody: %d\n%s", code, errs)
 	}
 	if err := plane.stop(syscall.SIGTERM); err != nil {

@@ -161,7 +161,7 @@ func TestVetoWithoutRegistry(t *testing.T) {
 	}
 	enforce(t, "beta", 100, p)
 	pause(closeWatch)
-	if n := strings.Count(p.output(), "other proxies still try"); n == 0 || n > closeTries+1 {
+	if n := strings.Count(p.output(), "failed to write the veto"); n == 0 || n > closeTries+1 {
 		t.Errorf("in %s it has logged that %d times", closeWatch, n)
 	}
 	if said := p.get("/readyz"); !strings.Contains(said, "revision 1 was taken back: somebody said RL.CONFIG ABORT") {

@@ -98,7 +98,7 @@ func (s *site) push(file, actor string, flags ...string) {
 	}
 }
 
-var telling = regexp.MustCompile(`msg="telling of changes"`)
+var telling = regexp.MustCompile(`msg="publishing changes"`)
 
 // controlPlane starts one.
 func (s *site) controlPlane(flags ...string) *proxy {
