@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// byHand writes the body of an item, or deletes it if that is empty, as somebody in AWS's
-// console would, and waits until the control plane has put back what was there.
+// byHand writes the body of an item, or deletes the item if body is empty, as a person in
+// AWS's console would, and waits until the control plane has reverted it.
 func (s *site) byHand(tenant, body string) {
 	s.tb.Helper()
 	client, key := dynamodb.NewFromConfig(s.Config), map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "TENANT#" + tenant}}
@@ -44,8 +44,8 @@ func (s *site) confirm(answer, tenant string) (stdout, stderr string, code int) 
 	return runCommand(s.tb, strings.NewReader(answer), s.command("limits", "confirm", "--bucket", auditBucket, "--actor", "bob", tableURL, tenant))
 }
 
-// TestConfirm: what was written or deleted by hand changes no limit until somebody confirms
-// it, and then it does.
+// TestConfirm: a write or deletion by hand changes no limit until it is confirmed; then
+// it does.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -84,7 +84,8 @@ change TENANT#acme, version 2 by control-plane
 	enforce(t, "beta", 100, p)
 }
 
-// TestConfirmRefuses what nobody has written by hand, and what is no limits.
+// TestConfirmRefuses: confirm refuses an item that was not written by hand, and content
+// that is not a limit.
 func TestConfirmRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

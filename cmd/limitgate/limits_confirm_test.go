@@ -64,7 +64,7 @@ func TestConfirmingNothing(t *testing.T) {
 	empty := tenant(2, "", "")
 	empty.Deleted = false
 	for want, after := range map[string]*table.Item{
-		"the content of TENANT#a that was written by hand has no limits":                           empty,
+		"the content of TENANT#a that was written by hand has no limits":                                 empty,
 		"the content of TENANT#a that was written by hand changes no limit: there is nothing to confirm": tenant(1, "", `{"plan":"free"}`),
 	} {
 		e := entriesOf(tenant(2, "ann", `{"plan":"free"}`), after)[0]
