@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// lambdaStale bounds how long a proxy may take to say that it is stale after the latest digest
-// of a function: 90 seconds, and some to find that out.
+// lambdaStale bounds the time until a proxy reports stale limits after the latest digest
+// of a function: 90 seconds, and some to notice.
 const lambdaStale = 95 * time.Second
 
-// TestLongLambdaSilence: with the schedule gone, and a topic that takes nothing, a proxy says that
-// it is stale, and uses what was pushed since within two minutes; with both back it says so no
-// more.
+// TestLongLambdaSilence: without a schedule, and with a topic that refuses all calls, a
+// proxy reports stale limits, and uses limits pushed meanwhile within two minutes. When
+// both are back it no longer reports stale limits.
 func TestLongLambdaSilence(t *testing.T) {
 	s := newLambdaScene(t)
 	s.start(0)

@@ -11,12 +11,12 @@ import (
 
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
-// TestLambdaTellsOfChanges: what is pushed reaches a proxy by way of a function; what is
-// written by hand holds up nothing and is put back, or is a dead letter; whatever is told
-// again changes nothing; and by a schedule proxies are told what the whole table is.
+// TestLambdaTellsOfChanges: a function publishes pushed limits to a proxy. A change by
+// hand delays no other change and is reverted, or becomes a dead letter. Repeated events
+// change nothing. On a schedule the function publishes the digest of the whole table.
 func TestLambdaTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -55,7 +55,7 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 	if after := s.digest(t); after != before {
 		t.Errorf("what was told again has made %+v of %+v", after, before)
 	}
-	// Not while something has just changed.
+	// Not just after a change.
 	eventually(t, "digests are told", func() bool {
 		s.relay.schedule(t)
 		return len(s.digests()) >= 2
@@ -65,7 +65,7 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 			t.Errorf("the digest %+v is told of %+v", d, before)
 		}
 	}
-	// What comes behind them says that the proxy has them all.
+	// A later change reaches the proxy after all of them.
 	s.push(tableLimits(t, own+", last: {plan: gold}"), "bob")
 	enforce(t, "last", 1000, p)
 	if again, _, _ := strings.Cut(agree(t, "acme", p), " source:"); again != said {
@@ -79,9 +79,10 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 	}
 }
 
-// TestLambdaGoesOn: what could not be told is told again from there on, and nothing is lost
-// whatever the topic answers and wherever the function dies. What is given up is said, holds
-// up nothing, and is found by proxies that are told what the table is.
+// TestLambdaGoesOn: changes that could not be published are retried from the first of
+// them, and none is lost for any reply of the topic and for a kill of the function at any
+// point. A change that is given up is reported, delays no other, and proxies find it by
+// the digest of the table.
 func TestLambdaGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -108,7 +109,7 @@ func TestLambdaGoesOn(t *testing.T) {
 		case n == 3: // of the second batch, or within it
 			s.relay.kill()
 			return refused
-		case n == 5: // behind what was published, and before that is said to be done
+		case n == 5: // after publishing, and before the response
 			s.relay.kill()
 			return answerLost
 		}
@@ -126,7 +127,7 @@ func TestLambdaGoesOn(t *testing.T) {
 	s.givesUp(t, p)
 }
 
-// givesUp has the topic not take a change until it is given up.
+// givesUp makes the topic refuse a change until it is given up.
 func (s *lambdaScene) givesUp(t *testing.T, p *proxy) {
 	t.Helper()
 	s.censor.by(func(string, int) ruling { return refused })
@@ -175,8 +176,8 @@ func rateOf(t *testing.T, it tables.Item) (rate int64) {
 	return rate
 }
 
-// TestLambdaAudit: there is exactly one object of each change, although writes fail, or seem
-// to, the function dies, and each event is told three times more.
+// TestLambdaAudit: there is exactly one object of each change, although writes fail or
+// seem to fail, the function is killed, and each event is delivered three more times.
 func TestLambdaAudit(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -211,8 +212,8 @@ func TestLambdaAudit(t *testing.T) {
 	}
 }
 
-// TestLambdaCells: a function says which cells share the limits, measures what they admit,
-// and ends the trial of a revision that was vetoed.
+// TestLambdaCells: a function publishes the cells that share the limits, measures their
+// admissions, and ends the canary of a vetoed revision.
 func TestLambdaCells(t *testing.T) {
 	t.Parallel()
 	gate := newAppConfig(t)

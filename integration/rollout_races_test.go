@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
-// tried returns a site with limits of 100/s, of which 200/s is tried as revision 1.
+// tried returns a site with limits of 100/s, with 200/s as the canary revision 1.
 func tried(t *testing.T) (*site, *appConfig) {
 	t.Helper()
 	s, gate := newSite(t), newAppConfig(t)
@@ -21,7 +21,7 @@ func tried(t *testing.T) (*site, *appConfig) {
 	return s, gate
 }
 
-// item reads an item that must be there.
+// item reads an item that must exist.
 func (s *site) item(key string) tables.Item {
 	s.tb.Helper()
 	it, ok, err := s.table.Get(s.tb.Context(), key)
@@ -31,14 +31,14 @@ func (s *site) item(key string) tables.Item {
 	return it
 }
 
-// asks starts a subcommand of rollout and returns when it asks.
+// asks starts a subcommand of rollout and returns when it asks for confirmation.
 func (s *site) asks(t *testing.T, word string, args ...string) *pusher {
 	t.Helper()
 	return s.asked(t, "ann", append([]string{"rollout", word, "--actor", "ann", "--gate", gateName}, args...)...)
 }
 
-// TestRolloutRaces: of two people who begin or end a trial at the same time one does, and the
-// other one writes nothing.
+// TestRolloutRaces: if two people start or end a canary at the same time, one succeeds,
+// and the other one writes nothing.
 func TestRolloutRaces(t *testing.T) {
 	t.Parallel()
 	s, gate := tried(t)
@@ -69,8 +69,8 @@ func TestRolloutRaces(t *testing.T) {
 	}
 }
 
-// TestPromoteWhatWasTried: what was pushed since a revision was written is not undone in passing,
-// and what is pushed while it is promoted is not mixed with it.
+// TestPromoteWhatWasTried: a promote does not undo limits that were pushed since the
+// revision was written, and does not mix with limits that are pushed during it.
 func TestPromoteWhatWasTried(t *testing.T) {
 	t.Parallel()
 	s, _ := tried(t)
@@ -93,7 +93,7 @@ func TestPromoteWhatWasTried(t *testing.T) {
 
 const vetoed = "it denies too much"
 
-// veto has a revision vetoed, and waits until a control plane has ended its trial.
+// veto writes a veto of a revision, and waits until a control plane has ended its canary.
 func (s *site) veto(t *testing.T, revision int64) {
 	t.Helper()
 	if err := dynamo.NewRegistry(s.Config, "cells").Veto(t.Context(), revision, vetoed); err != nil {
@@ -102,15 +102,15 @@ func (s *site) veto(t *testing.T, revision int64) {
 	eventually(t, "its trial is ended", func() bool { return s.item(tables.RevisionKey(revision)).Deleted })
 }
 
-// closeTries bounds how often a control plane tries to close a gate in closeWatch: each try
-// leaves a version of the configuration behind.
+// closeTries bounds how often a control plane tries to close a gate in closeWatch: each
+// attempt leaves a version of the configuration behind.
 const (
 	closeWatch = 10 * time.Second
 	closeTries = 3
 )
 
-// TestGateThatCannotBeClosed: a control plane that must not deploy tries it less and less often,
-// and closes the gate when it may.
+// TestGateThatCannotBeClosed: a control plane without permission to deploy retries at
+// growing intervals, and closes the gate when it has permission.
 func TestGateThatCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	s, gate := tried(t)
@@ -149,8 +149,8 @@ func TestGateOfAnotherRevision(t *testing.T) {
 	}
 }
 
-// TestVetoWithoutRegistry: a proxy that cannot say that it has taken a revision back says so in
-// its log, and does not fill it.
+// TestVetoWithoutRegistry: a proxy that cannot write its veto of a revision logs that, a
+// bounded number of times.
 func TestVetoWithoutRegistry(t *testing.T) {
 	t.Parallel()
 	s, _ := tried(t)
@@ -169,9 +169,10 @@ func TestVetoWithoutRegistry(t *testing.T) {
 	}
 }
 
-// TestTenantAgainstATrial: a tenant that cannot be used with a revision ends its trial, and
-// proxies say so, until the tenant is gone and they are told to read the table again: then all
-// try it, those that have just started and those that were there.
+// TestTenantAgainstATrial: a tenant that does not compile with a revision ends its
+// canary, and proxies report it, until the tenant is gone and SIGHUP makes them read the
+// table again. Then all proxies have the canary, those that have just started and those
+// that were running.
 func TestTenantAgainstATrial(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStartAfterAVeto: a proxy that starts while no control plane runs does not try what another
-// one has taken back, and has said so.
+// TestStartAfterAVeto: a proxy that starts while no control plane runs does not try a
+// revision that another proxy has vetoed.
 func TestStartAfterAVeto(t *testing.T) {
 	t.Parallel()
 	s, _ := tried(t)
