@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	shardWriters = 4
 )
 
-// hearing reads a letterbox all the time: at the end it would take minutes.
+// hearing reads a letterbox all the time: reading it at the end would take minutes.
 type hearing struct {
 	mu       sync.Mutex // guards messages
 	messages []tables.Message
@@ -48,17 +48,17 @@ func startHearing(t *testing.T, l *letterbox) *hearing {
 	return h
 }
 
-// all returns what was heard so far.
+// all returns the messages so far.
 func (h *hearing) all() []tables.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.messages)
 }
 
-// TestLongTableShards: two control planes share the shards of a stream that split twice while
-// tenants are written, and one of them is killed: all changes are told, those of an item in their
-// order although they are in three generations of shards, digests come from one of them at a time,
-// and a proxy enforces what is there.
+// TestLongTableShards: two control planes share the shards of a stream that splits twice
+// while tenants are written, and one of them is killed. All changes are published, those
+// of an item in order although they are in three generations of shards. Only one of them
+// publishes digests at a time, and a proxy enforces the table.
 func TestLongTableShards(t *testing.T) {
 	s := newSite(t)
 	box := s.letterbox("told")
