@@ -78,7 +78,7 @@ func TestCanaryWhileTheFileChanges(t *testing.T) {
 	replace(t, k.path, limitOf("1000/h"))
 	k.await(t, "the file before", 1000, 1000)
 	if said := k.version(); strings.Contains(said, "on 25 %") {
-		t.Errorf("what is tried when the file is what it was: %s", said)
+		t.Errorf("canary after the file was restored: %s", said)
 	}
 	if err := k.say("PROMOTE"); err == nil || !strings.Contains(err.Error(), "no limits are on trial") {
 		t.Errorf("promoted: %v", err)

@@ -59,7 +59,7 @@ func TestCanary(t *testing.T) {
 	replace(t, path, limitOf("2000/h"))
 	eventually(t, "the trial of 2000/h", func() bool { return limitOfTenant(t, c, in) == 2000 })
 	if n := limitOfTenant(t, c, out); n != 1000 {
-		t.Errorf("who is not on trial has %d", n)
+		t.Errorf("a tenant that is not in the canary has %d", n)
 	}
 	if said := version(); !strings.Contains(said, "on 25 % of the tenants") {
 		t.Errorf("RL.CONFIG VERSION says %s", said)
@@ -78,13 +78,13 @@ func TestCanary(t *testing.T) {
 	replace(t, path, limitOf("10/h"))
 	eventually(t, "the trial of 10/h", func() bool { return limitOfTenant(t, c, in) == 10 })
 	if metrics := p.get("/metrics"); !strings.Contains(metrics, "limitgate_trial_share 0.25\n") {
-		t.Error("the metrics do not tell of the trial")
+		t.Error("the metrics do not show the canary")
 	}
 	ask(t, c, in, 300)
 	eventually(t, "10/h taken back", func() bool { return limitOfTenant(t, c, in) == 2000 })
 	for _, said := range []string{version(), p.get("/readyz"), p.output()} {
 		if !strings.Contains(said, "they deny 9") || !strings.Contains(said, "before would have denied 0.0 %") {
-			t.Errorf("nobody says why: %s", said)
+			t.Errorf("no reason is reported: %s", said)
 		}
 	}
 	if err := c.Do(t.Context(), "RL.CONFIG", "RELOAD").Err(); err != nil {
@@ -94,7 +94,7 @@ func TestCanary(t *testing.T) {
 		t.Errorf("the file that was taken back is tried again: %d", n)
 	}
 	if err := c.Do(t.Context(), "RL.CONFIG", "PROMOTE").Err(); err == nil || !strings.Contains(err.Error(), "no limits are on trial") {
-		t.Errorf("what was taken back is promoted: %v", err)
+		t.Errorf("limits that were taken back are promoted: %v", err)
 	}
 
 	replace(t, path, limitOf("3000/h"))

@@ -69,7 +69,7 @@ func TestCells(t *testing.T) {
 	s.push(tableLimits(t, "acme: {plan: gold, overrides: {tenant: {rate: 2/s}}}"), "ann")
 	parts(t, "acme", all, 1, 1, 1) // each cell admits something
 	if metrics := all[0].get("/metrics"); !strings.Contains(metrics, "limitgate_cell_raised_limits 1\n") {
-		t.Error("nobody says that the cells together admit more than the limit")
+		t.Error("no report that the cells together admit more than the limit")
 	}
 	s.cells("drain", "--cells", "cells", "b")
 	parts(t, "nobody", all, 50, 50, 50) // the part that b had, for requests that still arrive there

@@ -31,7 +31,7 @@ func (s *site) byHand(tenant, body string) {
 		s.tb.Fatal(err)
 	}
 	restored := fmt.Sprintf("version %d by control-plane ", was.Version+1)
-	eventually(s.tb, "what was there is put back, and both are written down, in whatever order", func() bool {
+	eventually(s.tb, "the change is reverted, and both are in the audit, in either order", func() bool {
 		lines, _, _ := s.limits("history", "--bucket", auditBucket, tenant)
 		lines = strings.Join(strings.Fields(lines), " ")
 		return strings.Contains(lines, " by unknown ") && strings.Contains(lines, restored)
@@ -102,7 +102,7 @@ func TestConfirmRefuses(t *testing.T) {
 		}
 	}
 	if _, stderr, code := s.confirm("y\n", "beta"); code != 1 || !strings.Contains(stderr, "nothing was reverted: each change in the audit has an actor") {
-		t.Errorf("what somebody has signed is confirmed: %d\n%s", code, stderr)
+		t.Errorf("a change with an actor is confirmed: %d\n%s", code, stderr)
 	}
 	if it, _, err := s.table.Get(t.Context(), "TENANT#acme"); err != nil || it.Actor != "control-plane" || string(it.Body) != `{"plan":"free"}` {
 		t.Errorf("in the end there is %+v, %v", it, err)

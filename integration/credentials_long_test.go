@@ -89,8 +89,8 @@ func (e *credentialEndpoint) requests() int {
 	return e.asked
 }
 
-// judge refuses calls by their access key as AWS does.
-func (e *credentialEndpoint) judge(r request) refusal {
+// check refuses calls by their access key as AWS does.
+func (e *credentialEndpoint) check(r request) refusal {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	until, known := e.until[r.key]
@@ -156,7 +156,7 @@ func newCredentialScene(t *testing.T) *credentialScene {
 	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
 	people := *s
 	c := &credentialScene{people: &people, endpoint: startCredentials(t), guard: startGuard(s)}
-	c.guard.rule(c.endpoint.judge)
+	c.guard.rule(c.endpoint.check)
 	s.env = append(s.env, c.endpoint.environment()...)
 	c.processes = []*proxy{s.controlPlane(), s.serve(filepath.Join(t.TempDir(), "snapshot")), s.serve(filepath.Join(t.TempDir(), "snapshot"))}
 	people.push(tableLimits(t, "acme: {plan: gold}"), "ann")

@@ -32,13 +32,13 @@ func connectMany(t *testing.T, p *proxy, n int) []net.Conn {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		conns[i] = c
-		mustTell(t, c, "PING\r\n", "+PONG\r\n")
+		mustExchange(t, c, "PING\r\n", "+PONG\r\n")
 	}
 	return conns
 }
 
-// mustTell sends text and reads the reply.
-func mustTell(t *testing.T, c net.Conn, text, answer string) {
+// mustExchange sends text and reads the reply.
+func mustExchange(t *testing.T, c net.Conn, text, answer string) {
 	t.Helper()
 	_ = c.SetDeadline(time.Now().Add(startTimeout))
 	got := make([]byte, len(answer))

@@ -29,7 +29,7 @@ func refusedCommands(t *testing.T, s *site) []refusedCommand {
 		{"pull with a wrong key", unknownKey, nil, []string{"limits", "pull", tableURL}, []string{"scan limits", unknown}},
 		{"push without Scan", accessDenied, []string{"Scan"}, push, []string{"scan limits", denied}},
 		{"push without PutItem", accessDenied, []string{"PutItem"}, push, []string{"0 of 1 items are written", "PutItem", denied}},
-		{"push without a name", accessDenied, []string{"GetCallerIdentity"}, []string{"limits", "push", "--yes", gold, tableURL}, []string{"--actor says it, too", denied}},
+		{"push without a name", accessDenied, []string{"GetCallerIdentity"}, []string{"limits", "push", "--yes", gold, tableURL}, []string{"or set --actor", denied}},
 		{"watch with expired credentials", expiredToken, nil, []string{"limits", "watch", "--updates-topic", s.topic, tableURL}, []string{"create queue", expired}},
 		{"watch without Subscribe", accessDenied, []string{"Subscribe"}, []string{"limits", "watch", "--updates-topic", s.topic, tableURL}, []string{"subscribe queue", denied}},
 		{"cells with a wrong key", unknownKey, nil, []string{"cells", "--cells", "cells", "--table", "limits"}, []string{"cells", unknown}},
@@ -62,7 +62,7 @@ func TestRefusedByAWS(t *testing.T) {
 			}
 		}
 		if strings.Contains(stdout+stderr, "the-secret") {
-			t.Errorf("%s: it says the secret:\n%s%s", c.name, stdout, stderr)
+			t.Errorf("%s: it prints the secret:\n%s%s", c.name, stdout, stderr)
 		}
 	}
 	if left := s.Queues(t); len(left) != 0 {

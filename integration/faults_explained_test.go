@@ -71,7 +71,7 @@ func (o *outcome) explain(t *testing.T, hs *historians) {
 		o.explained.add(all, o.explainOne(t, all))
 	}
 	if o.explained.calls == 0 {
-		t.Error("the store answered nobody whose history is checked")
+		t.Error("the store replied to no checked tenant")
 	}
 	if o.explained.forgot > 0 {
 		o.note("in %d histories the store kept nothing of a check with an ID while slots moved, and charged it again", o.explained.forgot)

@@ -16,8 +16,8 @@ func each(nodes []*redistest.Node, do func(*redistest.Node)) {
 	}
 }
 
-// tell makes nodes execute a command.
-func tell(t *testing.T, nodes []*redistest.Node, words ...string) {
+// execute makes nodes execute a command.
+func execute(t *testing.T, nodes []*redistest.Node, words ...string) {
 	t.Helper()
 	each(nodes, func(n *redistest.Node) { n.CLI(t, words...) })
 }
@@ -48,13 +48,13 @@ var empty = fault{
 
 var failover = fault{
 	name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
-	make: func(t *testing.T, s *scene) { tell(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
+	make: func(t *testing.T, s *scene) { execute(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
 	heal: nothing,
 }
 
 var paused = fault{
 	name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
-	make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
+	make: func(t *testing.T, s *scene) { execute(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
 	heal: nothing,
 }
 
@@ -62,7 +62,7 @@ var flushed = fault{
 	name: "SCRIPT FLUSH ten times", lasts: 100 * time.Millisecond,
 	make: func(t *testing.T, s *scene) {
 		for range 10 {
-			tell(t, s.masters(), "SCRIPT", "FLUSH")
+			execute(t, s.masters(), "SCRIPT", "FLUSH")
 		}
 	},
 	heal: nothing,
@@ -70,8 +70,8 @@ var flushed = fault{
 
 var full = fault{
 	name: "maxmemory reached, noeviction", lasts: time.Second,
-	make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
-	heal: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
+	make: func(t *testing.T, s *scene) { execute(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
+	heal: func(t *testing.T, s *scene) { execute(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
 }
 
 var slow = fault{

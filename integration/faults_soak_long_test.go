@@ -25,9 +25,9 @@ func (s *scene) blips(t *testing.T) []func() {
 	each := func(do func(l *faultnet.Link)) { links(do)(t, s) }
 	return []func(){
 		func() { masters[0].Stop(); pause(blip); masters[0].Cont() },
-		func() { tell(t, masters, "CLIENT", "KILL", "TYPE", "normal") },
+		func() { execute(t, masters, "CLIENT", "KILL", "TYPE", "normal") },
 		func() { s.Nodes[shards].Kill(); pause(blip); s.Nodes[shards].Restart() },
-		func() { tell(t, masters, "SCRIPT", "FLUSH") },
+		func() { execute(t, masters, "SCRIPT", "FLUSH") },
 		func() {
 			each(func(l *faultnet.Link) { l.Reset(0.05) })
 			pause(blip)

@@ -25,7 +25,7 @@ type guard struct {
 	one    sync.Mutex // held by a conditional write, which the emulator does in two steps
 
 	mu     sync.Mutex // guards the fields below
-	judge  func(request) refusal
+	check  func(request) refusal
 	forge  func() (body string, ok bool) // returns messages to be received before those of the queue, unless nil
 	calls  map[string]int                // by operation, since reset
 	denied map[string]int                // the refused ones
@@ -52,7 +52,7 @@ var (
 // startGuard starts a guard before the emulator of a site. The processes of the site use
 // it.
 func startGuard(s *site) *guard {
-	g := &guard{judge: func(request) refusal { return refusal{} }}
+	g := &guard{check: func(request) refusal { return refusal{} }}
 	g.reset()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})
 	proxy.Transport = g
@@ -63,11 +63,11 @@ func startGuard(s *site) *guard {
 	return g
 }
 
-// rule makes judge decide which calls are refused from now on.
-func (g *guard) rule(judge func(request) refusal) {
+// rule makes check decide which calls are refused from now on.
+func (g *guard) rule(check func(request) refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.judge = judge
+	g.check = check
 }
 
 // deny refuses operations, all of them if none is named.
@@ -119,9 +119,9 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (g *guard) note(r request) refusal {
 	g.mu.Lock()
-	judge := g.judge
+	check := g.check
 	g.mu.Unlock()
-	why := judge(r) // judge may wait
+	why := check(r) // check may wait
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[r.operation]++

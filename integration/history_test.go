@@ -38,7 +38,7 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 		t.Errorf("as JSON the history is\n%sand the audit %d\n%s", asJSON, code, same)
 	}
 	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "no audit entries of TENANT#nobody in limits-audit") {
-		t.Errorf("the history of nobody: %d\n%s", code, errs)
+		t.Errorf("the history of a missing tenant: %d\n%s", code, errs)
 	}
 	if err := plane.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("the control plane: %v\n%s", err, plane.output())

@@ -71,7 +71,7 @@ plans: {p: [{id: near, by: [tenant], rate: 1200/h, store: local}]}
 	}
 	metrics := all[0].get("/metrics")
 	if !strings.Contains(metrics, "\nlimitgate_healthy_instances 2\n") || strings.Contains(metrics, "\nlimitgate_instances_source_errors_total 0\n") {
-		t.Errorf("the metrics do not tell:\n%s", metrics)
+		t.Errorf("the metrics lack a count:\n%s", metrics)
 	}
 	node.Restart()
 	eventually(t, "the source works", func() bool { return instancesOf(all[0]).Error == "" })
@@ -96,7 +96,7 @@ func TestInstancesFrom(t *testing.T) {
 			if _, err := check(p.client(), "t", "-", "-"); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "its source has said something", func() bool {
+			eventually(t, "its source has replied", func() bool {
 				st := instancesOf(p)
 				return st.Source == from && (st.Error != "") == fails
 			})

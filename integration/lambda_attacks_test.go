@@ -90,7 +90,7 @@ func TestLambdaForgedAndRestored(t *testing.T) {
 	if _, err := s.changer.raw.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: old}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what was restored is a tombstone again", func() bool {
+	eventually(t, "the restored item is a tombstone again", func() bool {
 		it := s.item("TENANT#gone")
 		return it.Deleted && it.Actor == "control-plane" && it.Version == 3
 	})

@@ -58,7 +58,7 @@ func TestLongLambda(t *testing.T) {
 	s.enforced(t, all...)
 	agreed := time.Since(last)
 	audit.await(s.records())
-	changes, told := s.checkTold(t)
+	changes, published := s.checkPublished(t)
 	entries := readAudit(t, bucket)
 	s.changer.check(t, entries)
 	if letters := s.onward.read(); len(letters) > 0 {
@@ -73,22 +73,22 @@ func TestLongLambda(t *testing.T) {
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "function\tprocesses\tevents\tdone in part\terrors")
 	for name, m := range map[string]*mapping{"relay": s.mapping, "audit": audit} {
-		events, parts, errs := m.toldEvents()
+		events, parts, errs := m.deliveredEvents()
 		fmt.Fprintf(rows, "%s\t%d\t%d\t%d\t%d\n", name, m.started(), len(events), parts, errs)
 		if m.started() < 3 || parts == 0 || errs == 0 {
 			t.Errorf("%s: nothing went wrong", name)
 		}
 	}
 	_ = rows.Flush()
-	t.Logf("%d changes, %d of them by hand, in %s: %d were told in %d messages, and %d objects are of them; %d digests, and %d that were not told; proxies read the table %d times, and agreed %s after the last change\n%s",
-		s.changer.made, s.changer.byHand, lambdaLasts, changes, told, len(entries), digests, failed, repairs, agreed.Round(100*time.Millisecond), text.String())
+	t.Logf("%d changes, %d of them by hand, in %s: %d were published in %d messages, and %d objects are of them; %d digests, and %d that failed; proxies read the table %d times, and agreed %s after the last change\n%s",
+		s.changer.made, s.changer.byHand, lambdaLasts, changes, published, len(entries), digests, failed, repairs, agreed.Round(100*time.Millisecond), text.String())
 }
 
 // disturb changes limits for a while, sometimes kills a function while it processes an
 // event, and makes the relay publish digests of the table.
 func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, failed int) {
 	t.Helper()
-	end, killed, told := time.Now().Add(lambdaLasts), time.Now(), time.Now()
+	end, killed, digested := time.Now().Add(lambdaLasts), time.Now(), time.Now()
 	for n := 0; time.Now().Before(end); {
 		s.changer.change()
 		pause(lambdaPause)
@@ -97,13 +97,13 @@ func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, fail
 			n++
 			killed = time.Now()
 		}
-		if time.Since(told) > lambdaDigest {
+		if time.Since(digested) > lambdaDigest {
 			if _, err := s.relay.invoke(t.Context(), []byte(`{"source":"aws.events"}`)); err != nil {
 				failed++
 			} else {
 				digests++
 			}
-			told = time.Now()
+			digested = time.Now()
 		}
 	}
 	return digests, failed

@@ -94,7 +94,7 @@ func (m *mapping) read(ctx context.Context, iterator *string, done string) strin
 			m.wait(ctx)
 			continue
 		}
-		m.tell(ctx, page.Records, 0)
+		m.deliver(ctx, page.Records, 0)
 		done = sequence(&page.Records[len(page.Records)-1])
 	}
 	return done
@@ -109,12 +109,12 @@ func (m *mapping) wait(ctx context.Context) {
 
 func sequence(r *types.Record) string { return aws.ToString(r.Dynamodb.SequenceNumber) }
 
-// tell delivers records until all are processed or given up, when some were tried
+// deliver delivers records until all are processed or given up, when some were tried
 // already. A batch that is split, by an error or at the position that the function
 // returned, does not use up another attempt, as AWS documents for a bisected batch.
-func (m *mapping) tell(ctx context.Context, records []types.Record, tried int) {
+func (m *mapping) deliver(ctx context.Context, records []types.Record, tried int) {
 	for calls := 1; len(records) > 0 && ctx.Err() == nil; calls++ {
-		done, err := m.tellOnce(ctx, records)
+		done, err := m.deliverOnce(ctx, records)
 		if ctx.Err() != nil {
 			return
 		}
@@ -122,7 +122,7 @@ func (m *mapping) tell(ctx context.Context, records []types.Record, tried int) {
 		half := len(records) / 2
 		switch {
 		case err != nil && half > 0:
-			m.tell(ctx, records[:half], tried)
+			m.deliver(ctx, records[:half], tried)
 			records = records[half:]
 		case done == 0:
 			if tried++; tried > m.retries {
@@ -136,8 +136,8 @@ func (m *mapping) tell(ctx context.Context, records []types.Record, tried int) {
 	}
 }
 
-// tellOnce delivers records once, and returns how many of them are processed.
-func (m *mapping) tellOnce(ctx context.Context, records []types.Record) (done int, err error) {
+// deliverOnce delivers records once, and returns how many of them are processed.
+func (m *mapping) deliverOnce(ctx context.Context, records []types.Record) (done int, err error) {
 	event, err := eventOf(*m.arn, records)
 	if err != nil {
 		m.tb.Error(err)
@@ -231,20 +231,20 @@ type batchInfo struct {
 	StreamArn                       string    `json:"streamArn"`
 }
 
-// toldEvents returns the delivered events, how many of them were processed in part, and
+// deliveredEvents returns the delivered events, how many of them were processed in part, and
 // how many ended with an error.
-func (m *mapping) toldEvents() (events [][]byte, parts, errs int) {
+func (m *mapping) deliveredEvents() (events [][]byte, parts, errs int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.lost) > 0 {
-		m.tb.Errorf("what was given up is nowhere: %s", strings.Join(m.lost, ", "))
+		m.tb.Errorf("records that were given up are lost: %s", strings.Join(m.lost, ", "))
 	}
 	return slices.Clone(m.events), m.parts, m.errs
 }
 
 // eventOf returns the event of records.
 func eventOf(arn string, records []types.Record) ([]byte, error) {
-	told := make([]map[string]any, len(records))
+	encoded := make([]map[string]any, len(records))
 	for i := range records {
 		r := &records[i]
 		change := map[string]any{
@@ -263,15 +263,15 @@ func eventOf(arn string, records []types.Record) ([]byte, error) {
 			}
 			change[name] = written
 		}
-		told[i] = map[string]any{
+		encoded[i] = map[string]any{
 			"eventID": aws.ToString(r.EventID), "eventName": r.EventName, "eventVersion": aws.ToString(r.EventVersion), "eventSource": "aws:dynamodb",
 			"awsRegion": aws.ToString(r.AwsRegion), "dynamodb": change, "eventSourceARN": arn,
 		}
 		if who := r.UserIdentity; who != nil {
-			told[i]["userIdentity"] = map[string]string{"type": aws.ToString(who.Type), "principalId": aws.ToString(who.PrincipalId)}
+			encoded[i]["userIdentity"] = map[string]string{"type": aws.ToString(who.Type), "principalId": aws.ToString(who.PrincipalId)}
 		}
 	}
-	return json.Marshal(map[string]any{"Records": told})
+	return json.Marshal(map[string]any{"Records": encoded})
 }
 
 func imageJSON(image map[string]types.AttributeValue) (map[string]any, error) {

@@ -71,7 +71,7 @@ func (c *censor) by(rule func(operation string, n int) ruling) {
 	clear(c.calls)
 }
 
-func (c *censor) judge(operation string) ruling {
+func (c *censor) check(operation string) ruling {
 	c.mu.Lock()
 	c.calls[operation]++
 	rule, n := c.rule, c.calls[operation]
@@ -103,7 +103,7 @@ func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		operation = r.Method
 	}
-	switch c.judge(operation) {
+	switch c.check(operation) {
 	case refused:
 		w.WriteHeader(http.StatusInternalServerError)
 	case answerLost:

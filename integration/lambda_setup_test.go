@@ -27,13 +27,13 @@ const (
 // before the topic and its queues.
 type lambdaScene struct {
 	*site
-	censor  *censor
-	relay   *function
-	told    *letterbox // gets the messages of the topic
-	dead    *letterbox // gets the dead letters of the function
-	onward  *letterbox // gets the failures of its event source mapping
-	changer *changer
-	mapping *mapping // of the relay; nil until it exists
+	censor    *censor
+	relay     *function
+	published *letterbox // gets the messages of the topic
+	dead      *letterbox // gets the dead letters of the function
+	onward    *letterbox // gets the failures of its event source mapping
+	changer   *changer
+	mapping   *mapping // of the relay; nil until it exists
 }
 
 // newLambdaScene starts a scene without the mapping, with a plan in the table.
@@ -44,8 +44,8 @@ func newLambdaScene(t *testing.T) *lambdaScene {
 	t.Logf("seed %d", seed)
 	s.changer = &changer{site: s.site, random: rand.New(rand.NewPCG(seed, 1)), raw: dynamodb.NewFromConfig(s.Config)}
 	s.censor = startCensor(s.site)
-	s.told, s.dead, s.onward = s.letterbox("told"), s.letterbox("dead"), s.letterbox("onward")
-	s.told.listen()
+	s.published, s.dead, s.onward = s.letterbox("told"), s.letterbox("dead"), s.letterbox("onward")
+	s.published.listen()
 	s.relay = s.site.function("relay", append(s.censor.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_TOPIC="+s.topic, "LIMITGATE_DEAD_LETTERS="+s.dead.url)...)
 	s.push(tableLimits(t, ""), "ann")
 	s.changer.made = 3 // the shared limits and two plans
@@ -83,12 +83,12 @@ func (s *lambdaScene) signed() (all []string) {
 	return all
 }
 
-// toldItems returns how often each item was published, as key and version, and all in the
+// publishedItems returns how often each item was published, as key and version, and all in the
 // order of their first publication.
-func (s *lambdaScene) toldItems() (times map[string]int, order []string) {
+func (s *lambdaScene) publishedItems() (times map[string]int, order []string) {
 	s.tb.Helper()
 	times = map[string]int{}
-	for _, m := range s.told.messages() {
+	for _, m := range s.published.messages() {
 		if m.Item == nil {
 			continue
 		}
@@ -100,13 +100,13 @@ func (s *lambdaScene) toldItems() (times map[string]int, order []string) {
 	return times, order
 }
 
-// checkTold checks that all changes were published in order, and no others. It returns
+// checkPublished checks that all changes were published in order, and no others. It returns
 // how many there were, and how often they were published.
-func (s *lambdaScene) checkTold(t *testing.T) (changes, all int) {
+func (s *lambdaScene) checkPublished(t *testing.T) (changes, all int) {
 	t.Helper()
-	times, order := s.toldItems()
+	times, order := s.publishedItems()
 	if want := s.signed(); !slices.Equal(order, want) {
-		t.Errorf("told %v\nwant %v\n%s", order, want, s.relay.log())
+		t.Errorf("published %v\nwant %v\n%s", order, want, s.relay.log())
 	}
 	for _, n := range times {
 		all += n
@@ -153,7 +153,7 @@ func (s *lambdaScene) digest(t *testing.T) (d tables.Digest) {
 // digests returns the digests that were published so far.
 func (s *lambdaScene) digests() (all []tables.Digest) {
 	s.tb.Helper()
-	for _, m := range s.told.messages() {
+	for _, m := range s.published.messages() {
 		if m.Digest != nil {
 			all = append(all, *m.Digest)
 		}
@@ -218,7 +218,7 @@ func (s *lambdaScene) litter() (keys []string) {
 func (s *lambdaScene) checkLetters(t *testing.T, keys []string) {
 	t.Helper()
 	var letters map[string]letter
-	eventually(t, "what is no item is a dead letter", func() bool {
+	eventually(t, "each invalid item is a dead letter", func() bool {
 		letters = s.deadLetters()
 		return len(letters) >= len(keys)
 	})
@@ -237,12 +237,12 @@ func (s *lambdaScene) checkLetters(t *testing.T, keys []string) {
 // thrice delivers each event of a mapping to its function three more times.
 func (m *mapping) thrice(t *testing.T) {
 	t.Helper()
-	events, _, _ := m.toldEvents()
+	events, _, _ := m.deliveredEvents()
 	for _, event := range events {
 		for range 3 {
 			got, err := m.invoke(t.Context(), event)
 			if err != nil || string(got) != `{"batchItemFailures":[]}` {
-				t.Fatalf("told again, it says %s, %v\n%s", got, err, m.log())
+				t.Fatalf("on a repeated event it returns %s, %v\n%s", got, err, m.log())
 			}
 		}
 	}

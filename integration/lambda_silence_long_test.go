@@ -41,7 +41,7 @@ func TestLongLambdaSilence(t *testing.T) {
 	}
 	await("it says that it is stale", lambdaStale, func() bool { return strings.Contains(version(), "no digest of the limits has come") })
 	if limitOfTenant(t, c, "acme") == 1000 && metric(p.get("/metrics"), "limitgate_config_stale") != 1 {
-		t.Error("the metrics do not say so")
+		t.Error("the metrics do not report it")
 	}
 	await("the change bites", biteTime, func() bool { return limitOfTenant(t, c, "acme") == 700 })
 	if n := metric(p.get("/metrics"), "limitgate_config_repairs_total"); n > 2 {

@@ -45,7 +45,7 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 		return err == nil && other == nil && acme.Actor == "control-plane" && beta.Actor == "control-plane"
 	})
 	s.mapping.await(len(s.streamRecords()))
-	s.checkTold(t)
+	s.checkPublished(t)
 	enforce(t, "acme", 700, p)
 	enforce(t, "beta", 1000, p)
 	said, _, _ := strings.Cut(agree(t, "acme", p), " source:")
@@ -53,23 +53,23 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 	before := s.digest(t)
 	s.mapping.thrice(t)
 	if after := s.digest(t); after != before {
-		t.Errorf("what was told again has made %+v of %+v", after, before)
+		t.Errorf("repeated events changed %+v from %+v", after, before)
 	}
 	// Not just after a change.
-	eventually(t, "digests are told", func() bool {
+	eventually(t, "digests are published", func() bool {
 		s.relay.schedule(t)
 		return len(s.digests()) >= 2
 	})
 	for _, d := range s.digests() {
 		if d != before {
-			t.Errorf("the digest %+v is told of %+v", d, before)
+			t.Errorf("digest %+v of %+v", d, before)
 		}
 	}
 	// A later change reaches the proxy after all of them.
 	s.push(tableLimits(t, own+", last: {plan: gold}"), "bob")
 	enforce(t, "last", 1000, p)
 	if again, _, _ := strings.Cut(agree(t, "acme", p), " source:"); again != said {
-		t.Errorf("what was told again has changed %s to %s", said, again)
+		t.Errorf("repeated events changed %s to %s", said, again)
 	}
 	if n := metric(p.get("/metrics"), "limitgate_config_repairs_total"); n != 0 {
 		t.Errorf("the proxy has read the table %d times, and missed nothing", n)
@@ -95,10 +95,10 @@ func TestLambdaGoesOn(t *testing.T) {
 	})
 	s.start(lambdaRetries)
 	s.mapping.await(s.records())
-	if changes, all := s.checkTold(t); all != changes {
-		t.Errorf("%d changes were told %d times: what was done with is told again", changes, all)
+	if changes, all := s.checkPublished(t); all != changes {
+		t.Errorf("%d changes were published %d times: processed records are repeated", changes, all)
 	}
-	if events, parts, errs := s.mapping.toldEvents(); parts < 3 || errs > 0 {
+	if events, parts, errs := s.mapping.deliveredEvents(); parts < 3 || errs > 0 {
 		t.Errorf("of %d events %d were done in part, and %d came to an error", len(events), parts, errs)
 	}
 	p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
@@ -117,8 +117,8 @@ func TestLambdaGoesOn(t *testing.T) {
 	})
 	s.changes(40)
 	s.mapping.await(s.records())
-	if changes, all := s.checkTold(t); all <= changes {
-		t.Errorf("%d changes were told %d times, although answers were lost", changes, all)
+	if changes, all := s.checkPublished(t); all <= changes {
+		t.Errorf("%d changes were published %d times, although replies were lost", changes, all)
 	}
 	if n := s.relay.started(); n < 3 {
 		t.Errorf("%d processes: not two have died", n)
@@ -156,8 +156,8 @@ func (s *lambdaScene) givesUp(t *testing.T, p *proxy) {
 	s.changer.sign(tables.Item{Key: "TENANT#found"})
 	enforce(t, "found", int64(s.changer.made), p)
 	enforce(t, "lost", 100, p) // as a tenant that is not listed
-	if times, _ := s.toldItems(); times["TENANT#lost 1"] != 0 {
-		t.Error("what was given up was told")
+	if times, _ := s.publishedItems(); times["TENANT#lost 1"] != 0 {
+		t.Error("a change that was given up was published")
 	}
 	for range 2 {
 		s.relay.schedule(t)
@@ -203,7 +203,7 @@ func TestLambdaAudit(t *testing.T) {
 	writes.by(nil)
 	m.thrice(t)
 	s.changer.check(t, readAudit(t, bucket))
-	_, parts, errs := m.toldEvents()
+	_, parts, errs := m.deliveredEvents()
 	if n := f.started(); n != 2 || parts == 0 || errs == 0 {
 		t.Errorf("%d processes, %d events done in part and %d errors: nothing went wrong", n, parts, errs)
 	}
@@ -246,7 +246,7 @@ func TestLambdaCells(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "what cells admit is printed for CloudWatch", func() bool {
+	eventually(t, "the admissions of the cells are printed for CloudWatch", func() bool {
 		return strings.Contains(strings.Join(f.printed(), ""), `"OverAdmissionMax":2.75`)
 	})
 	for _, line := range f.printed() {

@@ -71,7 +71,7 @@ func (o *outcome) check(t *testing.T) {
 		}
 	}
 	if got := o.overshoot(); got > ceiling {
-		t.Errorf("%.2f times of what is allowed was admitted", got)
+		t.Errorf("%.2f times the allowed units were admitted", got)
 	}
 	if t.Failed() {
 		for _, p := range o.scene.proxies {
@@ -82,18 +82,18 @@ func (o *outcome) check(t *testing.T) {
 
 // first describes the first samples for which is returns true.
 func (o *outcome) first(is func(s *sample) bool) string {
-	var told strings.Builder
+	var text strings.Builder
 	for i, n := 0, 0; i < len(o.samples) && n < 10; i++ {
 		s := &o.samples[i]
 		if !is(s) {
 			continue
 		}
 		n++
-		fmt.Fprintf(&told, "\n%.3f s after the fault was made, %.3f s after it was mended: proxy %d, %s of %s on shard %d: allowed %v, source %q, error %q, after %s, of which the machine stood still for %s",
+		fmt.Fprintf(&text, "\n%.3f s after the fault was made, %.3f s after it was mended: proxy %d, %s of %s on shard %d: allowed %v, source %q, error %q, after %s, of which the machine stood still for %s",
 			s.at.Sub(o.made).Seconds(), s.at.Sub(o.healed).Seconds(), s.proxy, s.op, s.tenant, o.scene.FirstOwner(s.slot()),
 			s.allowed, s.source, s.problem, s.took, s.stalled(o.stalls))
 	}
-	return told.String()
+	return text.String()
 }
 
 // between returns the durations of the checks that were made between two instants and

@@ -77,14 +77,14 @@ func TestTrialOverCells(t *testing.T) {
 	if err := all[1].client().Do(t.Context(), "RL.CONFIG", "ABORT").Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b has said so", func() bool {
+	eventually(t, "b has written a veto", func() bool {
 		stdout, _, _ := s.rollout("status", "--cells", "cells", tableURL)
-		return strings.Contains(stdout, "revision 1 was taken back: somebody said RL.CONFIG ABORT")
+		return strings.Contains(stdout, "revision 1 was taken back: aborted by RL.CONFIG ABORT")
 	})
 	_ = all[1].stop(syscall.SIGKILL)
 	enforce(t, "beta", 200, all[0]) // there is no control plane
 	if stdout, stderr, code := s.rollout("promote", "--cells", "cells", tableURL); code != 1 || !strings.Contains(stderr, "revision 1 is not promoted") {
-		t.Errorf("what a cell has taken back is promoted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a revision that a cell has taken back is promoted: %d\n%s%s", code, stdout, stderr)
 	}
 	s.controlPlane(flags...)
 	enforce(t, "beta", 100, all[0])

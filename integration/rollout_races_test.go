@@ -45,7 +45,7 @@ func TestRolloutRaces(t *testing.T) {
 	promotes := s.asks(t, "promote", "--cells", "cells", tableURL)
 	s.rollOut(0, "abort", tableURL)
 	if stdout, stderr, code := promotes.yes(t); code != 1 || !strings.Contains(stderr, "REVISION#1 is version 2 now, by ann") || !strings.Contains(stderr, "nothing is written") {
-		t.Errorf("what was aborted meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a revision that was aborted meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
 	}
 	if stdout, _, code := s.limits("diff", freeAt(t, "100/s"), tableURL); code != 0 {
 		t.Errorf("the table has changed: %s", stdout)
@@ -65,7 +65,7 @@ func TestRolloutRaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stdout, stderr, code := promotes.yes(t); code != 1 || !strings.Contains(stderr, "it was taken back: it denies too much") {
-		t.Errorf("what was vetoed meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a revision that was vetoed meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestPromoteWhatWasTried(t *testing.T) {
 	more := strings.Replace(gold, "plans:", "plans:\n  a: [{id: tenant, by: [tenant], rate: 1/s}]\n  b: [{id: tenant, by: [tenant], rate: 1/s}]\n  c: [{id: tenant, by: [tenant], rate: 1/s}]", 1)
 	s.push(writeLimits(t, more), "bob")
 	if stdout, stderr, code := s.rollout("promote", "--cells", "cells", tableURL); code != 1 || !strings.Contains(stderr, "say --removes 3") {
-		t.Errorf("three plans of somebody else are deleted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("three plans of another person are deleted: %d\n%s%s", code, stdout, stderr)
 	}
 	s.rollOut(0, "promote", "--removes", "3", "--cells", "cells", tableURL)
 }
@@ -164,7 +164,7 @@ func TestVetoWithoutRegistry(t *testing.T) {
 	if n := strings.Count(p.output(), "failed to write the veto"); n == 0 || n > closeTries+1 {
 		t.Errorf("in %s it has logged that %d times", closeWatch, n)
 	}
-	if said := p.get("/readyz"); !strings.Contains(said, "revision 1 was taken back: somebody said RL.CONFIG ABORT") {
+	if said := p.get("/readyz"); !strings.Contains(said, "revision 1 was taken back: aborted by RL.CONFIG ABORT") {
 		t.Errorf("/readyz says %s", said)
 	}
 }
@@ -186,7 +186,7 @@ func TestTenantAgainstATrial(t *testing.T) {
 	against := strings.Replace(readText(t, freeAt(t, "100/s")), "{acme: ", "{odd: {plan: free, overrides: {tenant: {rate: 5/s}}}, acme: ", 1)
 	s.push(writeLimits(t, against), "bob")
 	enforce(t, "odd", 5, p)
-	eventually(t, "it says why it tries nothing", func() bool {
+	eventually(t, "it reports why it has no canary", func() bool {
 		said := p.get("/readyz")
 		return !trial(p) && strings.Contains(said, "try revision 1") && strings.Contains(said, "odd")
 	})
@@ -198,6 +198,6 @@ func TestTenantAgainstATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := p.get("/readyz"); !trial(p) || strings.Contains(said, "limits_error") {
-		t.Errorf("one that was there says %s\n%s\n%s", said, p.output(), plane.output())
+		t.Errorf("the running proxy reports %s\n%s\n%s", said, p.output(), plane.output())
 	}
 }

@@ -17,7 +17,7 @@ func TestStartAfterAVeto(t *testing.T) {
 	if err := p.client().Do(t.Context(), "RL.CONFIG", "ABORT").Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has said so", func() bool {
+	eventually(t, "it has written a veto", func() bool {
 		stdout, _, _ := s.rollout("status", "--cells", "cells", tableURL)
 		return strings.Contains(stdout, "revision 1 was taken back")
 	})

@@ -92,7 +92,7 @@ func TestRollout(t *testing.T) {
 		return !strings.Contains(asText(all[0].client().Do(context.Background(), "RL.CONFIG", "VERSION").Val()), "revision 1")
 	})
 	if stdout, stderr, code := s.limits("diff", rate("200/s"), tableURL); code != 0 {
-		t.Errorf("what was promoted is not in the table: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("the promoted limits are not in the table: %d\n%s%s", code, stdout, stderr)
 	}
 
 	s.rollOut(0, "start", "--percent", "50", rate("10/m"), tableURL)
@@ -104,7 +104,7 @@ func TestRollout(t *testing.T) {
 		t.Errorf("status says %s", said)
 	}
 	if !strings.Contains(plane.output(), "a revision is taken back everywhere") {
-		t.Errorf("the control plane does not tell:\n%s", plane.output())
+		t.Errorf("the control plane does not log it:\n%s", plane.output())
 	}
 
 	s.rollOut(0, "start", "--percent", "50", rate("400/s"), tableURL)
@@ -116,7 +116,7 @@ func TestRollout(t *testing.T) {
 	}
 	enforce(t, in, 200, all...)
 	if _, stderr, code := s.rollout("promote", tableURL); code != 1 || !strings.Contains(stderr, "no revision is there") {
-		t.Errorf("what was aborted is promoted: %d %s", code, stderr)
+		t.Errorf("an aborted revision is promoted: %d %s", code, stderr)
 	}
 }
 

@@ -60,11 +60,11 @@ func TestHotReload(t *testing.T) {
 		t.Errorf("after a bad file the limit is %d, want 7", n)
 	}
 	if ready := p.get("/readyz"); !strings.Contains(ready, "stale") || !strings.Contains(ready, "rate of zero") {
-		t.Errorf("/readyz does not say so: %s", ready)
+		t.Errorf("/readyz does not report it: %s", ready)
 	}
 	version, err := c.Do(ctx, "RL.CONFIG", "VERSION").Result()
 	if err != nil || !strings.Contains(asText(version), "rate of zero") {
-		t.Errorf("RL.CONFIG VERSION does not say so: %v, %v", version, err)
+		t.Errorf("RL.CONFIG VERSION does not report it: %v, %v", version, err)
 	}
 	if err := c.Do(ctx, "RL.CONFIG", "RELOAD").Err(); err == nil || !strings.Contains(err.Error(), "rate of zero") {
 		t.Errorf("RL.CONFIG RELOAD: %v", err)
@@ -132,7 +132,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, p.output())
 	}
 	if !strings.Contains(p.output(), "msg=stopped") {
-		t.Errorf("the log does not say so:\n%s", p.output())
+		t.Errorf("the log lacks it:\n%s", p.output())
 	}
 }
 
@@ -199,7 +199,7 @@ func TestCheckCommand(t *testing.T) {
 	}
 	_, errs, code := run(t, nil, "check", "--addr", "127.0.0.1:1", "t", "-", "-")
 	if code != 1 || !strings.Contains(errs, "is limitgate serve running") {
-		t.Errorf("nobody there: exit %d, %s", code, errs)
+		t.Errorf("no listener: exit %d, %s", code, errs)
 	}
 }
 

@@ -56,8 +56,8 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	willing := serve(t, path, flags...)
 	choosy := serve(t, path, append(flags, "--ready-needs-store")...)
 	for _, p := range []*proxy{willing, choosy} {
-		if log := p.output(); !strings.Contains(log, text) || !strings.Contains(log, "say --instances N") {
-			t.Errorf("it does not say %q, or not what follows:\n%s", text, log)
+		if log := p.output(); !strings.Contains(log, text) || !strings.Contains(log, "set --instances N") {
+			t.Errorf("it does not log %q, or not its consequences:\n%s", text, log)
 		}
 		if v, err := check(p.client(), "t", "-", "192.0.2.1"); err != nil || v.source != "backstop" || !v.allowed {
 			t.Errorf("without a store: %+v, %v", v, err)

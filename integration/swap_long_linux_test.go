@@ -344,10 +344,10 @@ func stallsOfProxy(t *testing.T, s *site, p *proxy) {
 		t.Fatal(err)
 	}
 	defer gen.Close()
-	tell := func(told ...tables.Item) {
+	publish := func(changed ...tables.Item) {
 		var messages []tables.Message
-		for i := range told {
-			messages = append(messages, tables.Message{Item: &told[i], At: time.Now().UTC()})
+		for i := range changed {
+			messages = append(messages, tables.Message{Item: &changed[i], At: time.Now().UTC()})
 		}
 		if _, err := topic.Publish(context.Background(), messages); err != nil {
 			t.Error(err)
@@ -357,20 +357,20 @@ func stallsOfProxy(t *testing.T, s *site, p *proxy) {
 		const batch = 10
 		return func(ctx context.Context) int {
 			return batch * every(ctx, batch*time.Second/changeRate, func(n int) {
-				var told []tables.Item
+				var changed []tables.Item
 				for i := range batch {
-					told = append(told, next(batch*n+i))
+					changed = append(changed, next(batch*n+i))
 				}
-				tell(told...)
+				publish(changed...)
 			})
 		}
 	}
 	old := *items["TENANT#t0000001"]
 	compare(t, []beside{
 		{"nothing", func(ctx context.Context) int { <-ctx.Done(); return 0 }},
-		{"what is old is told", tenants(func(int) tables.Item { return old })},
+		{"old items are published", tenants(func(int) tables.Item { return old })},
 		{"the whole table is swapped", func(ctx context.Context) int {
-			return every(ctx, time.Second/4, func(int) { tell(planOf(items)) })
+			return every(ctx, time.Second/4, func(int) { publish(planOf(items)) })
 		}},
 		{"tenants change, ten at a time", tenants(func(i int) tables.Item { return tenantOf(items, i) })},
 	}, func(d time.Duration, sum *stalls) {

@@ -80,7 +80,7 @@ type answers struct {
 // that no test changes.
 func (a *asking) check(t *testing.T, untouched map[string]int64, stalls []stall) (sum answers) {
 	t.Helper()
-	told := map[string]bool{} // report each kind of failure once for each proxy
+	reported := map[string]bool{} // report each kind of failure once for each proxy
 	for _, of := range a.of {
 		last := of[0].at
 		for i := range of {
@@ -99,8 +99,8 @@ func (a *asking) check(t *testing.T, untouched map[string]int64, stalls []stall)
 			case calm && q.limit != want:
 				why = "a limit that nobody changed"
 			}
-			if kind := fmt.Sprint(why, q.proxy); why != "" && !told[kind] {
-				told[kind] = true
+			if kind := fmt.Sprint(why, q.proxy); why != "" && !reported[kind] {
+				reported[kind] = true
 				t.Errorf("%s, the first one of proxy %d: %s, limit %d of %d, after %s, %s", why, q.proxy, q.tenant, q.limit, want, q.took, q.problem)
 			}
 		}

@@ -60,7 +60,7 @@ func TestLongTableCosts(t *testing.T) {
 // emulator loses some of the messages that arrive while others are deleted.
 func (m *meter) awaitCosts(t *testing.T) (batches int, received, messages []int) {
 	t.Helper()
-	eventually(t, "all is published", func() bool { return m.toldItems() == costBurst })
+	eventually(t, "all is published", func() bool { return m.publishedItems() == costBurst })
 	last, since := 0, time.Now()
 	eventually(t, "all is received", func() bool {
 		batches, received, messages = m.costs()

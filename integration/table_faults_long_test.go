@@ -165,12 +165,12 @@ func killed() tableFault {
 		}
 	}
 	f.make = func(t *testing.T, s *tableScene) {
-		before := []int{meters[0].batchesTold(), meters[1].batchesTold()}
+		before := []int{meters[0].batchesPublished(), meters[1].batchesPublished()}
 		wait := s.burst(t, "burst", 200)
 		teller := -1
-		eventually(t, "one tells the burst", func() bool {
+		eventually(t, "one publishes the burst", func() bool {
 			for i, m := range meters {
-				if m.batchesTold() > before[i]+5 {
+				if m.batchesPublished() > before[i]+5 {
 					teller = i
 				}
 			}
@@ -182,16 +182,16 @@ func killed() tableFault {
 	f.also = func(t *testing.T, s *tableScene, _ *tableOutcome) {
 		missing := 0
 		for _, it := range s.writer.written() {
-			if !meters[0].told(&it) && !meters[1].told(&it) {
+			if !meters[0].wasPublished(&it) && !meters[1].wasPublished(&it) {
 				missing++
 			}
 		}
 		if missing > 0 {
-			t.Errorf("of %d changes %d were never told", len(s.writer.written()), missing)
+			t.Errorf("of %d changes %d were never published", len(s.writer.written()), missing)
 		}
 		for i, m := range meters {
-			if m.batchesTold() == 0 {
-				t.Errorf("control plane %d has told nothing", i)
+			if m.batchesPublished() == 0 {
+				t.Errorf("control plane %d has published nothing", i)
 			}
 		}
 	}

@@ -121,9 +121,9 @@ func (s *tableScene) poisonQueues(t *testing.T) {
 	}
 }
 
-// tellDigests publishes digests of the table to all proxies until the test is over, like
+// publishDigests publishes digests of the table to all proxies until the test is over, like
 // a control plane, but every second.
-func (s *tableScene) tellDigests(t *testing.T) {
+func (s *tableScene) publishDigests(t *testing.T) {
 	topic := dynamo.NewTopic(s.Config, s.topic)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -180,7 +180,7 @@ func TestTableFaults(t *testing.T) {
 	quick.lasts = 2 * time.Second
 	quick.heal = func(t *testing.T, s *tableScene) {
 		s.relay.disturb(0)
-		s.tellDigests(t)
+		s.publishDigests(t)
 	}
 	runTableFaults(t, quick)
 }

@@ -129,15 +129,15 @@ func (w *tenantWriter) takeAcks() []time.Duration {
 	return acks
 }
 
-// burst writes n tenants as fast as possible, each after calling told with the change.
-func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, told func(tenant string, limit int64)) {
+// burst writes n tenants as fast as possible, each after calling announce with the change.
+func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, announce func(tenant string, limit int64)) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
 			for j := i; j < n; j += writers {
 				tenant, limit := fmt.Sprint(prefix, j), w.limit()
-				told(tenant, limit)
+				announce(tenant, limit)
 				if _, err := w.put(t.Context(), tables.PrefixTenant+tenant, tenantBody(limit)); err != nil {
 					t.Error(err)
 				}
@@ -198,7 +198,7 @@ func TestLongPropagation(t *testing.T) {
 	t.Logf("a burst of %d writes: %s from write to enforcement, all are enforced after %s; the write itself: %s",
 		burstSize, quantiles(burst), time.Since(begun).Round(time.Millisecond), quantiles(w.takeAcks()))
 	for i, p := range proxies {
-		t.Logf("proxy %d has read by a scan what it had not been told: %v", i, missed.FindAllString(p.output(), -1))
+		t.Logf("proxy %d has read missed changes by a scan: %v", i, missed.FindAllString(p.output(), -1))
 	}
 	// The list of all limits has those of tenants in the order of their arrival.
 	var said []string

@@ -61,7 +61,7 @@ var poison = tableFault{
 			s.putRaw(t, item)
 		}
 		s.deleteRaw(t, "TENANT#poisoned5")
-		eventually(t, "what nobody signed is written again", func() bool {
+		eventually(t, "changes without an actor are reverted", func() bool {
 			back := 0
 			for _, key := range []string{"TENANT#poisoned3", "TENANT#poisoned4", "TENANT#poisoned5"} {
 				if it, ok, err := s.table.Get(t.Context(), key); err == nil && ok && it.Version == 2 && it.Actor == "control-plane" {
@@ -93,7 +93,7 @@ var poison = tableFault{
 	also: func(t *testing.T, s *tableScene, _ *tableOutcome) {
 		for i, p := range s.proxies {
 			if got := p.client().Do(t.Context(), "RL.CONFIG", "VERSION").String(); strings.Contains(got, "poisoned") || strings.Contains(got, "PLAN#") || strings.Contains(got, "SHARED") {
-				t.Errorf("proxy %d has still something to tell: %s", i, got)
+				t.Errorf("proxy %d still reports an error: %s", i, got)
 			}
 		}
 	},

@@ -32,7 +32,7 @@ func (s *site) records(n int) (records []tables.Record) {
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	eventually(s.tb, fmt.Sprintf("the stream tells %d records", n), func() bool {
+	eventually(s.tb, fmt.Sprintf("the stream has %d records", n), func() bool {
 		var more []tables.Record
 		more, iterator, err = stream.Read(ctx, iterator)
 		if err != nil {
@@ -153,17 +153,17 @@ func checkPusher(t *testing.T, round int, p *pusher, other string, now map[strin
 	t.Helper()
 	if p.cmd.ProcessState.ExitCode() == 0 {
 		if by[p.actor] != pushTenants || by[other] != 0 || p.stderr.String() != "" {
-			t.Errorf("round %d: %s is told that all is written, but %v\n%s", round, p.actor, by, p.stderr.String())
+			t.Errorf("round %d: %s exits with success, but %v\n%s", round, p.actor, by, p.stderr.String())
 		}
 		return
 	}
-	told := lost.FindAllStringSubmatch(p.stderr.String(), -1)
-	if len(told) == 0 || strings.Contains(p.stderr.String(), "cancel") {
-		t.Errorf("round %d: %s is told %q", round, p.actor, p.stderr.String())
+	conflicts := lost.FindAllStringSubmatch(p.stderr.String(), -1)
+	if len(conflicts) == 0 || strings.Contains(p.stderr.String(), "cancel") {
+		t.Errorf("round %d: %s gets %q", round, p.actor, p.stderr.String())
 	}
-	for _, words := range told {
+	for _, words := range conflicts {
 		if it := now[words[1]]; words[3] != other || it.Actor != other || fmt.Sprint(it.Version) != words[2] {
-			t.Errorf("round %d: %s is told %q, but it is version %d by %s", round, p.actor, words[0], it.Version, it.Actor)
+			t.Errorf("round %d: %s gets %q, but it is version %d by %s", round, p.actor, words[0], it.Version, it.Actor)
 		}
 	}
 	if by[other] == 0 {
@@ -181,7 +181,7 @@ func checkVersions(t *testing.T, s *site, newest map[string]int64) {
 	seen := map[string]int64{}
 	for _, r := range s.records(int(total)) {
 		if r.After == nil || r.After.Version != seen[r.After.Key]+1 {
-			t.Fatalf("the stream tells %+v behind version %d", r.After, seen[r.After.Key])
+			t.Fatalf("the stream has %+v behind version %d", r.After, seen[r.After.Key])
 		}
 		seen[r.After.Key]++
 	}

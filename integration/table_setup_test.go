@@ -118,7 +118,7 @@ func (s *tableScene) plane() *proxy {
 	if s.planeEnv != nil {
 		cmd.Env = append(cmd.Env, s.planeEnv()...)
 	}
-	p, _ := launch(s.tb, cmd, telling)
+	p, _ := launch(s.tb, cmd, publishing)
 	return p
 }
 
@@ -167,8 +167,8 @@ func (s *tableScene) expected(ctx context.Context) (map[string]string, error) {
 	return said, nil
 }
 
-// said returns the replies of a proxy for each tenant.
-func (s *tableScene) said(ctx context.Context, p *proxy) (map[string]string, error) {
+// reported returns the replies of a proxy for each tenant.
+func (s *tableScene) reported(ctx context.Context, p *proxy) (map[string]string, error) {
 	c := p.client()
 	defer func() { _ = c.Close() }()
 	pipe := c.Pipeline()
@@ -227,7 +227,7 @@ func (s *tableScene) difference(ctx context.Context, proxies []*proxy) error {
 	}
 	var diffs []error
 	for i, p := range proxies {
-		got, err := s.said(ctx, p)
+		got, err := s.reported(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (s *tableScene) difference(ctx context.Context, proxies []*proxy) error {
 		for _, tenant := range s.tenants {
 			if got[tenant] != want[tenant] {
 				differ++
-				first = fmt.Errorf("proxy %d says of %d tenants what the table does not: of %s %q, not %q", i, differ, tenant, got[tenant], want[tenant])
+				first = fmt.Errorf("proxy %d differs from the table for %d tenants: %s has %q, not %q", i, differ, tenant, got[tenant], want[tenant])
 			}
 		}
 		diffs = append(diffs, first)

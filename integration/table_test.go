@@ -98,13 +98,13 @@ func (s *site) push(file, actor string, flags ...string) {
 	}
 }
 
-var telling = regexp.MustCompile(`msg="publishing changes"`)
+var publishing = regexp.MustCompile(`msg="publishing changes"`)
 
 // controlPlane starts a control plane.
 func (s *site) controlPlane(flags ...string) *proxy {
 	s.tb.Helper()
 	args := []string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}
-	p, _ := launch(s.tb, s.command(append(args, flags...)...), telling)
+	p, _ := launch(s.tb, s.command(append(args, flags...)...), publishing)
 	return p
 }
 
@@ -184,7 +184,7 @@ func TestTableOfLimits(t *testing.T) {
 	}
 	s.push(before, "ann")
 	if stdout, _, code := s.limits("diff", before, tableURL); code != 0 || stdout != "no difference\n" {
-		t.Errorf("diff with what was pushed: %d\n%s", code, stdout)
+		t.Errorf("diff with the pushed file: %d\n%s", code, stdout)
 	}
 	plane := s.controlPlane()
 	var all []*proxy
@@ -211,11 +211,11 @@ func TestTableOfLimits(t *testing.T) {
 	}
 	pulled, _, _ := s.limits("pull", tableURL)
 	if stdout, stderr, code := s.limits("diff", writeLimits(t, pulled), tableURL); code != 0 {
-		t.Errorf("what is pulled differs from the table: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("the pulled limits differ from the table: %d\n%s%s", code, stdout, stderr)
 	}
 	for i, p := range all {
 		if metrics := p.get("/metrics"); strings.Contains(metrics, "\nlimitgate_config_propagation_seconds_count 0\n") {
-			t.Errorf("proxy %d does not tell how long changes were on their way", i)
+			t.Errorf("proxy %d does not measure the propagation of changes", i)
 		}
 		if err := p.stop(syscall.SIGTERM); err != nil {
 			t.Errorf("proxy %d: %v", i, err)
@@ -320,7 +320,7 @@ func TestProxyWithoutItsTable(t *testing.T) {
 	enforce(t, "acme", 1000, again, stays)
 	agree(t, "acme", again, stays)
 	if !strings.Contains(again.output(), "those of the snapshot are used") {
-		t.Errorf("the log does not tell:\n%s", again.output())
+		t.Errorf("the log lacks it:\n%s", again.output())
 	}
 	none := filepath.Join(t.TempDir(), "none")
 	if _, stderr, code := runCommand(t, nil, s.command(s.serveArgs(none)...)); code != 1 || !strings.Contains(stderr, none) {

@@ -80,6 +80,6 @@ func TestThrottledTable(t *testing.T) {
 		t.Errorf("the proxy is %s", ready)
 	}
 	if relay.Throttled.Load() == before {
-		t.Error("what was throttled was only the pushing")
+		t.Error("only the push was throttled")
 	}
 }

@@ -162,7 +162,7 @@ func (m *meter) note(operation string, form url.Values, asked, answered []byte, 
 	_, _ = json.Unmarshal(asked, &in), json.Unmarshal(answered, &out) // not every body is JSON
 	switch operation {
 	case "PublishBatch":
-		m.tell(form)
+		m.recordPublished(form)
 	case "ReceiveMessage":
 		if n := len(out.Messages); n > 0 {
 			m.received[in.QueueURL]++
@@ -185,8 +185,8 @@ func (m *meter) note(operation string, form url.Values, asked, answered []byte, 
 	}
 }
 
-// tell records the published items. The caller holds mu.
-func (m *meter) tell(form url.Values) {
+// recordPublished records the published items. The caller holds mu.
+func (m *meter) recordPublished(form url.Values) {
 	items := false
 	for i := 1; ; i++ {
 		body := form.Get(fmt.Sprintf("PublishBatchRequestEntries.member.%d.Message", i))
@@ -204,15 +204,15 @@ func (m *meter) tell(form url.Values) {
 	}
 }
 
-// told reports whether an item was published.
-func (m *meter) told(it *tables.Item) bool {
+// wasPublished reports whether an item was published.
+func (m *meter) wasPublished(it *tables.Item) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.published[fmt.Sprint(it.Key, it.Version)]
 }
 
-// batchesTold returns how often items were published.
-func (m *meter) batchesTold() int {
+// batchesPublished returns how often items were published.
+func (m *meter) batchesPublished() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.batches
@@ -256,8 +256,8 @@ func (m *meter) reset() {
 	clear(m.messages)
 }
 
-// toldItems returns how many items were published.
-func (m *meter) toldItems() int {
+// publishedItems returns how many items were published.
+func (m *meter) publishedItems() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.published)

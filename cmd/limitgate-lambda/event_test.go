@@ -16,14 +16,14 @@ import (
 
 // recorder is a handler that stores the records it receives, and fails at a chosen one.
 type recorder struct {
-	told  []table.Record
-	ticks int
-	fails int // the record that fails, -1 for none
-	err   error
+	received []table.Record
+	ticks    int
+	fails    int // the record that fails, -1 for none
+	err      error
 }
 
 func (r *recorder) records(_ context.Context, records []table.Record) (int, error) {
-	r.told = append(r.told, records...)
+	r.received = append(r.received, records...)
 	if r.fails >= 0 {
 		return r.fails, r.err
 	}
@@ -116,13 +116,13 @@ func TestRecordsOfAnEvent(t *testing.T) {
 			if got, err := answer(t, r, batch(c.event)); err != nil || got != `{"batchItemFailures":[]}` {
 				t.Errorf("answer %s, %v", got, err)
 			}
-			if r.ticks != 0 || len(r.told) != 1 || !reflect.DeepEqual(r.told[0], c.want) {
-				t.Fatalf("told %+v, %d ticks; want %+v", r.told, r.ticks, c.want)
+			if r.ticks != 0 || len(r.received) != 1 || !reflect.DeepEqual(r.received[0], c.want) {
+				t.Fatalf("received %+v, %d ticks; want %+v", r.received, r.ticks, c.want)
 			}
-			if got := r.told[0].Versioned(); got != c.signed {
+			if got := r.received[0].Versioned(); got != c.signed {
 				t.Errorf("signed %t, want %t", got, c.signed)
 			}
-			if got := r.told[0].Expired(); got != c.nobody {
+			if got := r.received[0].Expired(); got != c.nobody {
 				t.Errorf("expired %t, want %t", got, c.nobody)
 			}
 		})
@@ -142,10 +142,10 @@ func TestAttributesOfOtherTypes(t *testing.T) {
 		t.Fatalf("answer %s, %v", got, err)
 	}
 	want := table.Record{Sequence: "1", After: &table.Item{Key: "TENANT#acme"}}
-	if len(r.told) != 2 || !reflect.DeepEqual(r.told[0], want) || !r.told[1].Versioned() {
-		t.Errorf("told %+v, want %+v and one that is signed", r.told, want)
+	if len(r.received) != 2 || !reflect.DeepEqual(r.received[0], want) || !r.received[1].Versioned() {
+		t.Errorf("received %+v, want %+v and one with an actor", r.received, want)
 	}
-	if r.told[0].After.IsLimits() {
+	if r.received[0].After.IsLimits() {
 		t.Error("it is an item of limits")
 	}
 }
@@ -172,8 +172,8 @@ func TestSchedule(t *testing.T) {
 	}`
 	for _, event := range []string{scheduled, `{}`, `{"Records": []}`, `{"Records": null}`, `null`} {
 		r := &recorder{fails: -1}
-		if got, err := answer(t, r, event); err != nil || got != `{"batchItemFailures":[]}` || r.ticks != 1 || len(r.told) != 0 {
-			t.Errorf("%s: answer %s, %v after %d ticks and %v", event, got, err, r.ticks, r.told)
+		if got, err := answer(t, r, event); err != nil || got != `{"batchItemFailures":[]}` || r.ticks != 1 || len(r.received) != 0 {
+			t.Errorf("%s: answer %s, %v after %d ticks and %v", event, got, err, r.ticks, r.received)
 		}
 	}
 	r := &recorder{fails: -1, err: errors.New("no table")}
@@ -186,8 +186,8 @@ func TestSchedule(t *testing.T) {
 func TestNoEvent(t *testing.T) {
 	for _, event := range []string{``, `[]`, `"Records"`, `{"Records": 7}`, batch(record("INSERT", "1", `"NewImage": {"pk": {"X": "y"}},`)), batch(record("INSERT", "1", `"NewImage": {"pk": {}},`))} {
 		r := &recorder{fails: -1}
-		if got, err := answer(t, r, event); err == nil || r.ticks+len(r.told) > 0 {
-			t.Errorf("%s: answer %s after %d ticks and %v", event, got, r.ticks, r.told)
+		if got, err := answer(t, r, event); err == nil || r.ticks+len(r.received) > 0 {
+			t.Errorf("%s: answer %s after %d ticks and %v", event, got, r.ticks, r.received)
 		}
 	}
 }

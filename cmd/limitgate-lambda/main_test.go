@@ -48,7 +48,7 @@ func TestSettings(t *testing.T) {
 			}
 		case *overseer:
 			if h.rollouts.Close == nil {
-				t.Error("nobody closes the gate")
+				t.Error("no handler closes the gate")
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		err = change(dynamo.NewRegistry(aws, *name), fs.Arg(0), fs.Arg(1))
 	}
 	if errors.Is(err, dynamo.ErrNoCell) {
-		err = fmt.Errorf("%w: it comes with its first proxy, limitgate serve --cell %s", err, fs.Arg(0))
+		err = fmt.Errorf("%w: its first proxy registers it: limitgate serve --cell %s", err, fs.Arg(0))
 	}
 	switch {
 	case errors.Is(err, errNoWeight):

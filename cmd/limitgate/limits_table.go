@@ -160,7 +160,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 func caller(ctx context.Context, config aws.Config) (string, error) {
 	who, err := sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return "", fmt.Errorf("find out who writes (--actor says it, too): %w", err)
+		return "", fmt.Errorf("find out who writes (or set --actor): %w", err)
 	}
 	return aws.ToString(who.Arn), nil
 }

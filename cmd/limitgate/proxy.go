@@ -325,7 +325,7 @@ func (v limitsView) Promote() error {
 
 func (v limitsView) Abort() error {
 	trial := v.source.Status().Trial
-	err := v.source.TakeBack("", "somebody said RL.CONFIG ABORT")
+	err := v.source.TakeBack("", "aborted by RL.CONFIG ABORT")
 	if err == nil {
 		v.log.Warn("canary limits taken back by RL.CONFIG ABORT", "trial", trial)
 	}

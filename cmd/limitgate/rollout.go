@@ -379,6 +379,6 @@ func (r *rolloutArgs) do(ctx context.Context, env *environment, changes []table.
 	if err != nil {
 		return fail(env, fmt.Errorf("%d items are written, but the gate could not be changed: run the same command again, or abort: %w", len(changes), err))
 	}
-	fmt.Fprintf(env.stdout, "%d items written to %s by %s; the gate says %s\n", len(changes), r.name, actor, body)
+	fmt.Fprintf(env.stdout, "%d items written to %s by %s; the gate is now %s\n", len(changes), r.name, actor, body)
 	return exitOK
 }
