@@ -114,8 +114,8 @@ func (s *site) serveOff(offset time.Duration, flags ...string) *proxy {
 
 const clockYear = 365 * 24 * time.Hour
 
-// quiet checks that proxies are ready and not stale for as long as a silence needs to
-// show.
+// quiet checks for d, long enough for a silence to show, that proxies report neither
+// stale limits nor an error.
 func quiet(t *testing.T, d time.Duration, all []*proxy) {
 	t.Helper()
 	for late := time.Now().Add(d); time.Now().Before(late); pause(time.Second) {

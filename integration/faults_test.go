@@ -159,7 +159,7 @@ func normalSince(samples []sample, made time.Time) time.Time {
 	return last
 }
 
-// pause waits: a fault lasts as long as it lasts.
+// pause waits for d, the fixed duration of a fault or of a step in a test.
 func pause(d time.Duration) { <-time.After(d) }
 
 // nothing is the repair of a fault that ends by itself.

@@ -27,7 +27,7 @@ plans:
 `
 	callers      = 4                    // on each proxy
 	callPause    = 4 * time.Millisecond // between two checks of a caller
-	wideTenants  = 200                  // spread over all slots
+	wideTenants  = 200                  // spread over all hash slots
 	tightTenants = 20                   // each gets about twice as many requests as its limit admits, and those of the closed limit too
 )
 

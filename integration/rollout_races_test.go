@@ -170,9 +170,9 @@ func TestVetoWithoutRegistry(t *testing.T) {
 }
 
 // TestTenantAgainstATrial: a tenant that does not compile with a revision ends its
-// canary, and proxies report it, until the tenant is gone and SIGHUP makes them read the
-// table again. Then all proxies have the canary, those that have just started and those
-// that were running.
+// canary, and proxies report it, until the tenant is gone and RL.CONFIG RELOAD
+// makes them read the table again. Then all proxies have the canary, those that have just
+// started and those that were running.
 func TestTenantAgainstATrial(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)

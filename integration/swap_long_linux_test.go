@@ -319,8 +319,8 @@ func TestLongSwap(t *testing.T) {
 			return every(ctx, time.Second/changeRate, func(i int) { c.Apply([]tables.Item{tenantOf(items, i)}) })
 		}},
 	}, func(d time.Duration, s *stalls) { decideFor(t, l, names, d, s) })
-	// A tenant of odd number has the limit of its plan; the last change was that of a
-	// plan.
+	// A tenant with an odd number has the limit of its plan, and the last change was not
+	// its own.
 	rate, err := limit.ParseRate(fmt.Sprintf("%d/s", 1000+items["PLAN#gold"].Version))
 	if err != nil {
 		t.Fatal(err)

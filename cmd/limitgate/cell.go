@@ -123,7 +123,7 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 	it, ok := t.Cells()
 	limits := t.Set()
 	set, err := table.ReadCellSet(it.Body)
-	if !ok || err != nil { // without cells, this proxy enforces the whole limit
+	if !ok || err != nil { // without a valid cell set, this proxy enforces whole limits
 		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: limits.Limits}
 	}
 	m.Version, m.Active = it.Version, len(set.Active())

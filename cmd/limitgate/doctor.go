@@ -107,7 +107,8 @@ func isLimitgate(ctx context.Context, addr string) bool {
 	return err == nil && strings.Contains(info, "limitgate_version:")
 }
 
-// coloured reports whether standard output is a terminal and NO_COLOR is not set.
+// coloured reports whether standard output is a terminal that is not dumb, and NO_COLOR
+// is not set.
 func (env *environment) coloured() bool {
 	out, isFile := env.stdout.(*os.File)
 	return isFile && accesslog.IsTerminal(out) &&

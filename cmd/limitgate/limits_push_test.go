@@ -67,8 +67,8 @@ func TestPushesOverlap(t *testing.T) {
 		}
 	}
 	err = bob.verify(ctx, "bob")
-	if ann != exitOK || err == nil || !strings.Contains(err.Error(), "PLAN#gold is there again") {
-		t.Errorf("ann exits with %d, and bob's push says %v", ann, err)
+	if ann != exitOK || err == nil || !strings.Contains(err.Error(), "PLAN#gold was written again") {
+		t.Errorf("ann exits with %d, and bob's push fails with %v", ann, err)
 	}
 	after, openErr := openTableArgs(ctx, env, "", testTable, 3600e9)
 	if openErr != nil {

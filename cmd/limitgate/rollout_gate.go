@@ -20,8 +20,8 @@ import (
 const (
 	// gateTimeout bounds how long a start waits for AppConfig.
 	gateTimeout = 5 * time.Second
-	// vetoEvery is how often the registry is checked for a veto, and vetoMost bounds the
-	// pause after a veto could not be written to it.
+	// vetoEvery is how often run checks for a veto to be written to the registry, and
+	// vetoMost bounds the pause after a failed write.
 	vetoEvery = time.Second
 	vetoMost  = 30 * time.Second
 )
@@ -35,7 +35,7 @@ type rolloutGate struct {
 
 	mu     sync.Mutex // guards the fields below
 	gate   table.Gate
-	held   int64  // the revision that this proxy has vetoed
+	held   int64  // the revision that this proxy or another one has vetoed
 	why    string // the reason of the veto
 	veto   veto   // a veto that is not in the registry yet
 	broken int64  // the revision that failed to compile: it is not retried until the gate changes
@@ -166,8 +166,8 @@ func (g *rolloutGate) retry() {
 	}
 }
 
-// clearBroken marks a revision that failed to compile for a retry with all parts, and
-// reports whether there is one.
+// clearBroken forgets the revision that failed to compile, so that the next compilation
+// of all parts retries it, and reports whether there was one.
 func (g *rolloutGate) clearBroken() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -219,7 +219,8 @@ func (t *tableSource) TakeBack(version, why string) error {
 	return t.Recompile()
 }
 
-// run looks for vetoes and reports them until ctx ends.
+// run compiles revisions again that did not compile with some of the parts, and writes the
+// veto of this proxy to the registry, until ctx ends.
 func (g *rolloutGate) run(ctx context.Context) error {
 	rest, next := vetoEvery, time.Time{}
 	for pause(ctx, vetoEvery) {
