@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAdminHeld: clients that hold connections to the admin address take no descriptors from
-// those who ask for decisions, and none of them keeps a probe away.
+// TestAdminHeld: clients that hold connections to the admin address take no descriptors
+// from clients that ask for decisions, and do not lock out a probe.
 func TestAdminHeld(t *testing.T) {
 	const clients = 600 // more than there are descriptors
 	script := `ulimit -n 512 && exec "$0" serve --listen 127.0.0.1:0 --admin 127.0.0.1:0`

@@ -1,7 +1,7 @@
 //go:build !race
 
-// The race detector makes pools forget at random, so that what is allocated with
-// it says nothing.
+// The race detector makes pools drop items at random, so allocation counts are
+// meaningless with it.
 
 package integration
 
@@ -28,9 +28,9 @@ import (
 	"github.com/limitgate/limitgate/server"
 )
 
-// TestAllocs counts what a check allocates from socket to socket, with proxy and
-// client in this process: nothing where it is decided here, at most 2 where Redis
-// is asked.
+// TestAllocs counts the allocations of a check from socket to socket, with proxy and
+// client in this process: none where the proxy decides alone, at most 2 where it calls
+// Redis.
 func TestAllocs(t *testing.T) {
 	redis := redistest.SharedNode(t)
 	for _, c := range []struct {
@@ -73,8 +73,8 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// allocations returns how many the whole process makes for one check, to two
-// digits: a timer or a pool now and then is nobody's.
+// allocations returns the allocations of the whole process for one check, to two digits,
+// so that an occasional timer or pool does not count.
 func allocations(conn net.Conn, request, reply []byte, checks int) float64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -86,8 +86,8 @@ func allocations(conn net.Conn, request, reply []byte, checks int) float64 {
 	return float64((after.Mallocs-before.Mallocs)*100/uint64(checks)) / 100
 }
 
-// proxyInProcess returns a connection to a proxy of this process that enforces
-// one limit of tenants, on Redis or in memory.
+// proxyInProcess returns a connection to a proxy in this process that enforces one limit
+// of tenants, on Redis or in memory.
 func proxyInProcess(t *testing.T, limits, redis string, onRedis bool) net.Conn {
 	t.Helper()
 	set, _, err := config.ParseLimits("limits.yaml", []byte("{version: 1, default_plan: p, plans: {p: [{id: tenant, by: [tenant], "+limits+"}]}}"), limit.CompileOptions{})
@@ -128,7 +128,7 @@ func proxyInProcess(t *testing.T, limits, redis string, onRedis bool) net.Conn {
 	return conn
 }
 
-// background runs something until the test ends.
+// background runs a function until the test ends.
 func background(t *testing.T, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

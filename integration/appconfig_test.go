@@ -13,27 +13,27 @@ import (
 	"testing"
 )
 
-// appConfig stands for AWS AppConfig, of which no emulator has deployments and data: it
-// keeps the versions and deployments of one configuration, and hands out the one that was
-// deployed last, once for each session until another one is.
+// appConfig is a fake of AWS AppConfig, because no emulator has deployments and data. It
+// keeps the versions and deployments of one configuration. It returns the latest
+// deployment once to each session until there is another one.
 type appConfig struct {
 	*httptest.Server
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	versions    []string
 	deployments []int // the version of each
 	stopped     []int
-	sessions    map[string]int // deployments that a token has seen
-	running     bool           // the latest deployment is still under way
-	rollingBack bool           // what was stopped is still in the way
+	sessions    map[string]int // number of deployments that the session of a token has received
+	running     bool           // the latest deployment is in progress
+	rollingBack bool           // a stopped deployment is being rolled back
 	fault       http.HandlerFunc
-	faulty      string         // what the fault befalls, "METHOD last-part-of-the-path", or "" for all
+	faulty      string         // the calls with the fault, "METHOD last-part-of-the-path", or "" for all
 	calls       map[string]int // by the same names
-	expired     int            // how often all sessions were ended
-	deny        string         // deployments with this description are refused, unless empty
+	expired     int            // how often all sessions have expired
+	deny        string         // deployments with this description are refused, unless it is empty
 }
 
-// gateName is what the command line calls its configuration.
+// gateName is the name of this configuration on the command line.
 const gateName = "appconfig://app1234/env1234/pro1234"
 
 func newAppConfig(t testing.TB) *appConfig {
@@ -60,7 +60,7 @@ func newAppConfig(t testing.TB) *appConfig {
 	return a
 }
 
-// called counts a call, and returns what befalls it, nil for nothing.
+// called counts a call, and returns the fault that handles it, nil for none.
 func (a *appConfig) called(r *http.Request) http.HandlerFunc {
 	name := r.Method + " " + path.Base(r.URL.Path)
 	a.mu.Lock()
@@ -72,8 +72,8 @@ func (a *appConfig) called(r *http.Request) http.HandlerFunc {
 	return nil
 }
 
-// fail has a fault befall calls of a name, or all for "", and forgets how many there were. A
-// nil fault ends that.
+// fail makes calls of a name, or all for "", return a fault, and resets the counts of
+// calls. A nil fault ends that.
 func (a *appConfig) fail(name string, fault http.HandlerFunc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +81,7 @@ func (a *appConfig) fail(name string, fault http.HandlerFunc) {
 	clear(a.calls)
 }
 
-// count returns how often a call was made since, all for "".
+// count returns how often a call was made since the last reset; "" counts all.
 func (a *appConfig) count(name string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,8 +101,8 @@ func (a *appConfig) put(body string) {
 	a.deployments = append(a.deployments, len(a.versions))
 }
 
-// denies has deployments with a description refused, none if it is empty, and forgets how many
-// calls there were.
+// denies makes deployments with a description fail, none if it is empty, and resets the
+// counts of calls.
 func (a *appConfig) denies(description string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,12 +110,12 @@ func (a *appConfig) denies(description string) {
 	clear(a.calls)
 }
 
-// environment leads a process to it.
+// environment returns the variables that direct a process to it.
 func (a *appConfig) environment() []string {
 	return []string{"AWS_ENDPOINT_URL_APPCONFIG=" + a.URL, "AWS_ENDPOINT_URL_APPCONFIGDATA=" + a.URL}
 }
 
-// live returns what was deployed last.
+// live returns the latest deployed configuration.
 func (a *appConfig) live() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +125,7 @@ func (a *appConfig) live() string {
 	return a.versions[a.deployments[len(a.deployments)-1]-1]
 }
 
-// run has the latest deployment take until somebody stops it.
+// run keeps the latest deployment in progress until it is stopped.
 func (a *appConfig) run() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,7 +179,7 @@ func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
 	case n < 1 || n > len(a.versions):
 		refuse(w, http.StatusBadRequest, "BadRequestException")
 	case a.running && !slices.Contains(a.stopped, len(a.deployments)), a.rollingBack:
-		a.rollingBack = false // which takes a moment
+		a.rollingBack = false // the rollback takes a moment
 		refuse(w, http.StatusConflict, "ConflictException")
 	default:
 		a.deployments = append(a.deployments, n)
@@ -188,7 +188,7 @@ func (a *appConfig) deploy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// describe tells of a deployment. The caller holds mu.
+// describe returns the description of a deployment. The caller holds mu.
 func (a *appConfig) describe(n int) map[string]any {
 	state := "COMPLETE"
 	if a.running && n == len(a.deployments) {
@@ -235,7 +235,8 @@ func (a *appConfig) session(w http.ResponseWriter, _ *http.Request) {
 	answer(w, map[string]any{"InitialConfigurationToken": a.token(0)})
 }
 
-// token returns the token of who has seen some deployments. The caller holds mu.
+// token returns the token of a session that has received some deployments. The caller
+// holds mu.
 func (a *appConfig) token(seen int) string {
 	token := fmt.Sprint("t", a.expired, "-", len(a.sessions))
 	a.sessions[token] = seen
@@ -264,14 +265,14 @@ func answer(w http.ResponseWriter, body map[string]any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// refuse answers an error as AWS does.
+// refuse replies with an error as AWS does.
 func refuse(w http.ResponseWriter, code int, kind string) {
 	w.Header().Set("X-Amzn-ErrorType", kind)
 	w.WriteHeader(code)
 	answer(w, map[string]any{"Message": kind})
 }
 
-// status answers a code with a body.
+// status returns a handler that replies with a code and a body.
 func status(code int, kind, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if kind != "" {
@@ -282,5 +283,5 @@ func status(code int, kind, body string) http.HandlerFunc {
 	}
 }
 
-// html is what another server answers.
+// html is the reply of an unrelated server.
 const html = "<html><body>Sign in</body></html>"

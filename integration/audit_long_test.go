@@ -4,5 +4,5 @@ package integration
 
 import "testing"
 
-// TestLongAudit writes down 1,000 changes while the control plane dies five times.
+// TestLongAudit audits 1,000 changes while the control plane is killed five times.
 func TestLongAudit(t *testing.T) { exactAudit(t, 1000, 5) }

@@ -18,21 +18,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 const (
 	auditBucket = "limits-audit"
-	// auditAhead is how many changes may be written that the audit does not have yet: enough
-	// that whoever goes on after a death has a batch to die in.
+	// auditAhead is how many changes may be written before the audit has them: enough
+	// that the next control plane after a kill has a batch in which it can be killed,
+	// too.
 	auditAhead = 60
-	// auditTenants is how many tenants are changed at a time.
+	// auditTenants is how many tenants are changed at the same time.
 	auditTenants = 20
-	// byHandEvery is which part of the changes nobody signs.
+	// byHandEvery is the share of changes without an actor: one in so many.
 	byHandEvery = 20
 )
 
-// archive makes the bucket of the audit, in which nothing can be deleted.
+// archive creates the bucket of the audit, in which no object can be deleted.
 func (s *site) archive() *s3.Client {
 	s.tb.Helper()
 	client := s3.NewFromConfig(s.Config, func(o *s3.Options) { o.UsePathStyle = true })
@@ -54,15 +55,15 @@ func (s *site) archive() *s3.Client {
 	return client
 }
 
-// changer changes tenants in every way that there is, one change after the other.
+// changer changes tenants in every possible way, one change after the other.
 type changer struct {
 	*site
 	random  *rand.Rand
 	raw     *dynamodb.Client
 	items   []tables.Item // the tenants that may be changed
 	made    int           // changes
-	byHand  int           // of them without a signature
-	tenants int           // that there ever were
+	byHand  int           // of them without an actor
+	tenants int           // that ever existed
 }
 
 // change makes one change.
@@ -78,10 +79,10 @@ func (c *changer) change() {
 	it := c.items[i]
 	switch {
 	case it.Deleted:
-		it.Deleted = false // made again
+		it.Deleted = false // created again
 	case c.made%byHandEvery == 0:
 		c.unsigned(it)
-		c.items = slices.Delete(c.items, i, i+1) // the control plane's from now on
+		c.items = slices.Delete(c.items, i, i+1) // the control plane changes it from now on
 		return
 	case c.random.IntN(4) == 0:
 		it.Deleted = true
@@ -103,7 +104,7 @@ func (c *changer) sign(it tables.Item) tables.Item {
 	return written
 }
 
-// unsigned deletes or changes an item as somebody in AWS's console would.
+// unsigned deletes or changes an item as a person in AWS's console would.
 func (c *changer) unsigned(it tables.Item) {
 	c.tb.Helper()
 	c.byHand++
@@ -122,7 +123,7 @@ func (c *changer) unsigned(it tables.Item) {
 	}
 }
 
-// auditedImage is an item as an object of the audit says it.
+// auditedImage is an item in an object of the audit.
 type auditedImage struct {
 	Key     string          `json:"key"`
 	Body    json.RawMessage `json:"body"`
@@ -222,8 +223,8 @@ func (s *site) streamRecords() (records []types.Record) {
 	return records
 }
 
-// numberedOnce fails the test if two changes of a stream have one sequence number: then the
-// emulator is wrong, and whatever is checked by these numbers is.
+// numberedOnce fails the test if two changes of a stream have the same sequence number:
+// then the emulator is wrong, and so is every check by these numbers.
 func (s *site) numberedOnce(records []types.Record) {
 	s.tb.Helper()
 	keys := map[string]string{}
@@ -236,7 +237,7 @@ func (s *site) numberedOnce(records []types.Record) {
 	}
 }
 
-// imageOf reads an image of the stream, nil for none.
+// imageOf decodes an image of the stream, nil for none.
 func imageOf(tb testing.TB, attributes map[string]types.AttributeValue) *auditedImage {
 	tb.Helper()
 	if attributes == nil {
@@ -278,7 +279,7 @@ func sameImage(a, b *auditedImage) bool {
 	return a.Key == b.Key && string(a.Body) == string(b.Body) && a.Version == b.Version && a.Actor == b.Actor && a.At.Equal(b.At) && a.Deleted == b.Deleted
 }
 
-// checkEntry compares what is written down with a record of the stream.
+// checkEntry compares an audit entry with a record of the stream.
 func checkEntry(t *testing.T, e audited, r types.Record) {
 	t.Helper()
 	before, after := imageOf(t, r.Dynamodb.OldImage), imageOf(t, r.Dynamodb.NewImage)
@@ -300,9 +301,9 @@ func checkEntry(t *testing.T, e audited, r types.Record) {
 	}
 }
 
-// exactAudit makes changes while the control plane, which writes them down, is killed and
-// started again, at random. In the end there is one object for each change, and for each
-// that the control plane made to put back what nobody had signed.
+// exactAudit makes changes while the control plane, which audits them, is killed and
+// restarted at random. At the end there is exactly one object for each change, and for
+// each change by which the control plane reverted one without an actor.
 func exactAudit(t *testing.T, changes, kills int) {
 	begun := time.Now()
 	s := newSerialSite(t)
@@ -340,8 +341,8 @@ func exactAudit(t *testing.T, changes, kills int) {
 		changes, c.byHand, cuts, changes+c.byHand, actors["control-plane"], actors, time.Since(begun).Round(time.Second), seed)
 }
 
-// check compares what is written down with the whole stream, and returns how often whom it
-// names.
+// check compares the audit with the whole stream, and returns how many entries each actor
+// has.
 func (c *changer) check(t *testing.T, entries map[string]audited) (actors map[string]int) {
 	t.Helper()
 	records := c.streamRecords()
@@ -362,7 +363,7 @@ func (c *changer) check(t *testing.T, entries map[string]audited) (actors map[st
 	return actors
 }
 
-// TestAuditIsExact although the control plane dies.
+// TestAuditIsExact: the audit is exact although the control plane is killed.
 func TestAuditIsExact(t *testing.T) {
 	t.Parallel()
 	exactAudit(t, 200, 2)

@@ -50,8 +50,8 @@ func bulk(args ...string) string {
 	return b.String()
 }
 
-// TestBadInputRefused sends what protocol.md lists as refused, and asks on the
-// same connection whether the proxy is still there.
+// TestBadInputRefused sends the inputs that protocol.md lists as refused, and checks on
+// the same connection that the proxy still answers.
 func TestBadInputRefused(t *testing.T) {
 	p := serve(t, "", exact...)
 	c := p.dial()
@@ -151,8 +151,8 @@ func readLine(t *testing.T, c net.Conn) string {
 	}
 }
 
-// TestBadInputHostile sends what no client sends: each gets an error or a
-// closed connection, costs bounded memory, and harms nobody else.
+// TestBadInputHostile sends input that no client sends: each gets an error or a closed
+// connection, costs bounded memory, and does not affect other clients.
 func TestBadInputHostile(t *testing.T) {
 	p := serve(t, "", exact...)
 	victim := p.dial()
@@ -161,7 +161,7 @@ func TestBadInputHostile(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		input io.Reader
-		want  string // the beginning of the answer, "" for a closed connection
+		want  string // the beginning of the reply, "" for a closed connection
 	}{
 		{"a bulk of 2 GiB", strings.NewReader("*1\r\n$2147483648\r\n"), "-ERR Protocol error: invalid bulk length"},
 		{"a bulk of 2^63-1", strings.NewReader("*1\r\n$9223372036854775807\r\n"), "-ERR Protocol error: invalid bulk length"},
@@ -192,8 +192,8 @@ func TestBadInputHostile(t *testing.T) {
 	}
 }
 
-// TestSlowClients: a client that never reads and one that never finishes its
-// command harm nobody, and cost bounded memory.
+// TestSlowClients: a client that never reads and one that never finishes its command do
+// not affect other clients, and cost bounded memory.
 func TestSlowClients(t *testing.T) {
 	p := serve(t, "", exact...)
 	victim := p.dial()

@@ -17,7 +17,7 @@ type canary struct {
 	*proxy
 	path    string
 	c       *redis.Client
-	in, out string // a tenant that is on trial, and one that is not
+	in, out string // a tenant in the canary, and one that is not
 }
 
 func newCanary(t *testing.T) *canary {
@@ -29,17 +29,17 @@ func newCanary(t *testing.T) *canary {
 	return k
 }
 
-// version is what RL.CONFIG VERSION says.
+// version returns the reply of RL.CONFIG VERSION.
 func (k *canary) version() string {
 	return asText(k.c.Do(context.Background(), "RL.CONFIG", "VERSION").Val())
 }
 
-// say has it do something with its limits, and returns its error.
+// say sends RL.CONFIG with a word, and returns the error.
 func (k *canary) say(word string) error {
 	return k.c.Do(context.Background(), "RL.CONFIG", word).Err()
 }
 
-// want checks what both tenants have.
+// want checks the limits of both tenants.
 func (k *canary) want(t *testing.T, when string, in, out int64) {
 	t.Helper()
 	if a, b := limitOfTenant(t, k.c, k.in), limitOfTenant(t, k.c, k.out); a != in || b != out {
@@ -47,16 +47,17 @@ func (k *canary) want(t *testing.T, when string, in, out int64) {
 	}
 }
 
-// await waits until a tenant that is on trial has a limit, and checks what the other one has.
+// await waits until the tenant in the canary has a limit, and checks the limit of the
+// other one.
 func (k *canary) await(t *testing.T, when string, in, out int64) {
 	t.Helper()
 	eventually(t, when, func() bool { return limitOfTenant(t, k.c, k.in) == in })
 	k.want(t, when, in, out)
 }
 
-// TestCanaryWhileTheFileChanges: what is tried is the newest file that can be used, beside what
-// all had; a file that is bad, empty or gone ends no trial and is never promoted, and none is
-// promoted that was not tried.
+// TestCanaryWhileTheFileChanges: the canary is the newest valid file, beside the limits
+// of all tenants. An invalid, empty or missing file ends no canary and is never promoted,
+// and only a file that was the canary is promoted.
 func TestCanaryWhileTheFileChanges(t *testing.T) {
 	k := newCanary(t)
 	replace(t, k.path, limitOf("2000/h"))
@@ -77,7 +78,7 @@ func TestCanaryWhileTheFileChanges(t *testing.T) {
 	replace(t, k.path, limitOf("1000/h"))
 	k.await(t, "the file before", 1000, 1000)
 	if said := k.version(); strings.Contains(said, "on 25 %") {
-		t.Errorf("what is tried when the file is what it was: %s", said)
+		t.Errorf("canary after the file was restored: %s", said)
 	}
 	if err := k.say("PROMOTE"); err == nil || !strings.Contains(err.Error(), "no limits are on trial") {
 		t.Errorf("promoted: %v", err)
@@ -120,10 +121,11 @@ func TestCanaryWhileTheFileChanges(t *testing.T) {
 	k.want(t, "what was taken back comes again", 1000, 1000)
 }
 
-// promotions is how often a file is promoted that changes at the same time.
+// promotions is how often a file is promoted while it changes.
 const promotions = 40
 
-// TestPromoteWhileTheFileChanges: what is promoted has been tried, whatever the file is by then.
+// TestPromoteWhileTheFileChanges: the promoted limits have been the canary, whatever the
+// file contains by then.
 func TestPromoteWhileTheFileChanges(t *testing.T) {
 	k := newCanary(t)
 	all, promoted := int64(1000), 0
@@ -134,7 +136,7 @@ func TestPromoteWhileTheFileChanges(t *testing.T) {
 		replace(t, k.path, limitOf(perHour(after)))
 		tried := []int64{next, after}
 		var err error
-		if n%2 == 0 { // at once; else as soon as the next one is read
+		if n%2 == 0 { // at once; otherwise when the next one is read
 			err = k.say("PROMOTE")
 		} else {
 			eventually(t, "promoted", func() bool { err = k.say("PROMOTE"); return err == nil })

@@ -11,7 +11,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// cohorts returns a tenant that is on trial with a share of them, and one that is not.
+// cohorts returns a tenant that is in a canary of a share of them, and one that is not.
 func cohorts(share int) (in, out string) {
 	for i := 0; in == "" || out == ""; i++ {
 		if name := fmt.Sprint("t", i); limit.InTrial(name, share) {
@@ -23,7 +23,7 @@ func cohorts(share int) (in, out string) {
 	return in, out
 }
 
-// limitOfTenant returns what a proxy says of a tenant's limit.
+// limitOfTenant returns a tenant's limit as a proxy reports it.
 func limitOfTenant(t *testing.T, c *redis.Client, tenant string) int64 {
 	t.Helper()
 	v, err := check(c, tenant, "-", "-")
@@ -33,7 +33,7 @@ func limitOfTenant(t *testing.T, c *redis.Client, tenant string) int64 {
 	return v.limit
 }
 
-// ask has a proxy decide many checks of a tenant.
+// ask sends many checks of a tenant to a proxy.
 func ask(t *testing.T, c *redis.Client, tenant string, n int) {
 	t.Helper()
 	pipe := c.Pipeline()
@@ -45,9 +45,9 @@ func ask(t *testing.T, c *redis.Client, tenant string, n int) {
 	}
 }
 
-// TestCanary: a changed file is tried on a stable part of the tenants, and taken back by
-// itself when it denies more of the same requests than the file before: then it waits for
-// another file. One that is promoted is for all.
+// TestCanary: a changed file is tried on a stable part of the tenants. The proxy takes it
+// back by itself when it denies more of the same requests than the file before, and then
+// waits for another file. A promoted file applies to all tenants.
 func TestCanary(t *testing.T) {
 	const share = 2500
 	path := writeLimits(t, limitOf("1000/h"))
@@ -59,7 +59,7 @@ func TestCanary(t *testing.T) {
 	replace(t, path, limitOf("2000/h"))
 	eventually(t, "the trial of 2000/h", func() bool { return limitOfTenant(t, c, in) == 2000 })
 	if n := limitOfTenant(t, c, out); n != 1000 {
-		t.Errorf("who is not on trial has %d", n)
+		t.Errorf("a tenant that is not in the canary has %d", n)
 	}
 	if said := version(); !strings.Contains(said, "on 25 % of the tenants") {
 		t.Errorf("RL.CONFIG VERSION says %s", said)
@@ -78,13 +78,13 @@ func TestCanary(t *testing.T) {
 	replace(t, path, limitOf("10/h"))
 	eventually(t, "the trial of 10/h", func() bool { return limitOfTenant(t, c, in) == 10 })
 	if metrics := p.get("/metrics"); !strings.Contains(metrics, "limitgate_trial_share 0.25\n") {
-		t.Error("the metrics do not tell of the trial")
+		t.Error("the metrics do not show the canary")
 	}
 	ask(t, c, in, 300)
 	eventually(t, "10/h taken back", func() bool { return limitOfTenant(t, c, in) == 2000 })
 	for _, said := range []string{version(), p.get("/readyz"), p.output()} {
 		if !strings.Contains(said, "the new limits deny 9") || !strings.Contains(said, "the old ones would have denied 0.0 %") {
-			t.Errorf("nobody says why: %s", said)
+			t.Errorf("no reason is reported: %s", said)
 		}
 	}
 	if err := c.Do(t.Context(), "RL.CONFIG", "RELOAD").Err(); err != nil {
@@ -94,7 +94,7 @@ func TestCanary(t *testing.T) {
 		t.Errorf("the file that was taken back is tried again: %d", n)
 	}
 	if err := c.Do(t.Context(), "RL.CONFIG", "PROMOTE").Err(); err == nil || !strings.Contains(err.Error(), "no limits are on trial") {
-		t.Errorf("what was taken back is promoted: %v", err)
+		t.Errorf("limits that were taken back are promoted: %v", err)
 	}
 
 	replace(t, path, limitOf("3000/h"))
@@ -105,6 +105,6 @@ func TestCanary(t *testing.T) {
 	if n := limitOfTenant(t, c, in); n != 2000 || !strings.Contains(version(), "RL.CONFIG ABORT") {
 		t.Errorf("after ABORT it is %d, %s", n, version())
 	}
-	replace(t, path, limitOf("2000/h")) // what it was: nothing waits any more
+	replace(t, path, limitOf("2000/h")) // the original content: no canary is pending any more
 	eventually(t, "the file that was before", func() bool { return !strings.Contains(version(), "RL.CONFIG ABORT") })
 }

@@ -20,9 +20,10 @@ var (
 	urgency = regexp.MustCompile(`(?m)^limitgate_over_admission_level (\d)$`)
 )
 
-// TestLongOverAdmission: three cells that nobody has told of each other admit three times the
-// limit, which their reports show, and is an alarm; once they are told they admit it once.
-// It takes two or three minutes, since what is measured is whole minutes.
+// TestLongOverAdmission: three cells that do not know of each other admit three times the
+// limit, which their reports show and which raises an alarm. When they know of each other
+// they admit it once. The test takes two or three minutes, because it measures whole
+// minutes.
 func TestLongOverAdmission(t *testing.T) {
 	s := newSite(t)
 	s.push(tableLimits(t, ""), "ann")
@@ -62,12 +63,12 @@ func TestLongOverAdmission(t *testing.T) {
 	})
 	after, _ := measured()
 	t.Logf("three cells that do not know of each other admit %.3f times the limit, and %.3f times when they do", before, after)
-	if before < 2.8 || before > 3 || after < .9 { // a bucket that is empty already admits its rate, and no burst
+	if before < 2.8 || before > 3 || after < .9 { // a bucket that is already empty admits its rate and no burst
 		t.Errorf("measured %g, and then %g", before, after)
 	}
 }
 
-// within is eventually for what takes longer.
+// within is like eventually, with a longer deadline.
 func within(t *testing.T, d time.Duration, what string, ok func() bool) {
 	t.Helper()
 	late := time.NewTimer(d)
@@ -83,7 +84,7 @@ func within(t *testing.T, d time.Duration, what string, ok func() bool) {
 	}
 }
 
-// saturate asks a proxy for more than any part of the limit.
+// saturate sends a proxy more checks than any part of the limit admits.
 func saturate(ctx context.Context, t *testing.T, p *proxy) {
 	c := p.client()
 	tick := time.NewTicker(50 * time.Millisecond)

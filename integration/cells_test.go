@@ -10,10 +10,10 @@ import (
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 )
 
-// serving is said by a control plane with an address for health and metrics.
+// serving matches the log line of a control plane with an address for health and metrics.
 var serving = regexp.MustCompile(`msg="serving metrics" addr=(\S+)`)
 
-// cells runs a subcommand of cells to its end.
+// cells runs a subcommand of cells and returns its output.
 func (s *site) cells(args ...string) (stdout string) {
 	s.tb.Helper()
 	stdout, stderr, code := runCommand(s.tb, nil, s.command(append([]string{"cells"}, args...)...))
@@ -37,9 +37,9 @@ func parts(t *testing.T, tenant string, proxies []*proxy, want ...int64) {
 	}
 }
 
-// TestCells: each cell enforces its part of the limits, and the parts add up to the limit,
-// while cells come, go, are drained and get other weights. A proxy outside of all cells
-// enforces all of it.
+// TestCells: each cell enforces its part of the limits, and the parts add up to the
+// limit, while cells join, leave, drain and change their weights. A proxy outside all
+// cells enforces the whole limit.
 func TestCells(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -69,13 +69,13 @@ func TestCells(t *testing.T) {
 	s.push(tableLimits(t, "acme: {plan: gold, overrides: {tenant: {rate: 2/s}}}"), "ann")
 	parts(t, "acme", all, 1, 1, 1) // each cell admits something
 	if metrics := all[0].get("/metrics"); !strings.Contains(metrics, "limitgate_cell_raised_limits 1\n") {
-		t.Error("nobody says that the cells together admit more than the limit")
+		t.Error("no report that the cells together admit more than the limit")
 	}
 	s.cells("drain", "--cells", "cells", "b")
-	parts(t, "nobody", all, 50, 50, 50) // what b had, for what still comes to it
+	parts(t, "nobody", all, 50, 50, 50) // the part that b had, for requests that still arrive there
 	enforce(t, "nobody", 100, outside)
 	_ = all[2].stop(syscall.SIGKILL)
-	for id, want := range map[string]string{"c": "it was heard of", "nobody": "there is no such cell"} {
+	for id, want := range map[string]string{"c": "its last heartbeat was", "nobody": "there is no such cell"} {
 		if _, stderr, code := runCommand(t, nil, s.command("cells", "forget", "--cells", "cells", id)); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("forgetting %s: %d, %s", id, code, stderr)
 		}
@@ -86,7 +86,7 @@ func TestCells(t *testing.T) {
 	parts(t, "nobody", all[:1], 100)
 	s.cells("join", "--cells", "cells", "b")
 	parts(t, "nobody", all[:2], 33, 67)
-	// The cells are no part of the file.
+	// The cells are not part of the file.
 	if pulled, _, _ := s.limits("pull", tableURL); strings.Contains(pulled, "CELLS") {
 		t.Errorf("the cells are pulled:\n%s", pulled)
 	}

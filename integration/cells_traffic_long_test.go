@@ -28,14 +28,15 @@ const (
 	trafficBatch = 20
 )
 
-// traffic asks proxies for more than the limit, each of them, and counts what they admit.
+// traffic sends each proxy more checks than the limit admits, and counts the admitted
+// ones.
 type traffic struct {
 	began   time.Time
-	seconds [400]atomic.Int64 // what was admitted in each second since then
+	seconds [400]atomic.Int64 // admitted units in each second since then
 	calling sync.WaitGroup
 }
 
-// ask asks a proxy until the process ends, or ctx does.
+// ask sends checks to a proxy until the process or ctx ends.
 func (tr *traffic) ask(ctx context.Context, p *proxy) {
 	c := p.client()
 	tr.calling.Go(func() {
@@ -61,7 +62,7 @@ func (tr *traffic) ask(ctx context.Context, p *proxy) {
 	})
 }
 
-// times is what was admitted in the last seconds, as a multiple of the limit.
+// times returns the admissions of the last seconds as a multiple of the limit.
 func (tr *traffic) times(seconds int) float64 {
 	now := int(time.Since(tr.began) / time.Second)
 	sum := int64(0)
@@ -71,10 +72,12 @@ func (tr *traffic) times(seconds int) float64 {
 	return float64(sum) / float64(seconds*trafficLimit)
 }
 
-// trafficWindow is in seconds what is measured at once: a cell whose part grows has saved nothing.
+// trafficWindow is the measured window in seconds: a cell whose part grows has no saved
+// units.
 const trafficWindow = 5
 
-// watch returns the most that any window admits in some seconds, and what the last one does.
+// watch returns the largest admissions of any window within some seconds, and those of
+// the last window.
 func (tr *traffic) watch(t *testing.T, what string, seconds int) (most, last float64) {
 	var said strings.Builder
 	for range seconds {
@@ -87,7 +90,8 @@ func (tr *traffic) watch(t *testing.T, what string, seconds int) (most, last flo
 	return most, last
 }
 
-// blockade stands before the tables, and refuses what is asked of one while it is closed.
+// blockade is a proxy of the tables that refuses the calls of one table while it is
+// closed.
 type blockade struct {
 	closed  atomic.Bool
 	refused atomic.Int64
@@ -108,9 +112,9 @@ func (b *blockade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.next.ServeHTTP(w, r)
 }
 
-// TestLongTableCellsTraffic: what three cells of two proxies each admit of one limit together while
-// each is asked for more than all of it, and the control plane is killed, the registry cannot be
-// reached, weights change, and a cell dies and comes again.
+// TestLongTableCellsTraffic measures the admissions of three cells of two proxies each of
+// one limit. Each proxy gets more requests than the whole limit, while the control plane
+// is killed, the registry cannot be reached, weights change, and a cell dies and returns.
 func TestLongTableCellsTraffic(t *testing.T) {
 	s := newSite(t)
 	b := &blockade{next: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})}
@@ -168,7 +172,7 @@ func TestLongTableCellsTraffic(t *testing.T) {
 	b.closed.Store(false)
 	most, last = tr.watch(t, "it can be reached again", 25)
 	well("it can be reached again", last)
-	if most > 1.67+.1 { // the first that is heard of again has all of it, and the others theirs
+	if most > 1.67+.1 { // the first cell to return has the whole limit, and the others their parts
 		t.Errorf("after the registry was away all cells together admitted %.2f times the limit", most)
 	}
 

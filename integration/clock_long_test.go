@@ -17,10 +17,10 @@ import (
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 )
 
-// clockVariable names the variable with the offset of the clock of a skewed binary.
+// clockVariable is the environment variable with the clock offset of a skewed binary.
 const clockVariable = "TEST_CLOCK_OFFSET"
 
-// clockOffset is what the package time of a skewed binary has beside its own files.
+// clockOffset is an additional file of the package time of a skewed binary.
 const clockOffset = `package time
 
 import "syscall"
@@ -38,15 +38,15 @@ var clockOffset = func() int64 {
 }()
 `
 
-// skewedBinary builds the release with a clock that is off by the value of clockVariable: only
-// the wall clock is, timers and monotonic readings are not. Go reads the clock without the C
-// library, so that nothing can be put between the two at run time.
+// skewedBinary builds the release with a clock that is off by the value of clockVariable.
+// Only the wall clock is off; timers and monotonic readings are not. Go reads the clock
+// without the C library, so it cannot be intercepted at run time.
 var skewedBinary = sync.OnceValues(func() (path string, err error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", err
 	}
-	folder, err := filepath.Abs("../.cache/clock") // one place: what is built with an overlay is kept by its path
+	folder, err := filepath.Abs("../.cache/clock") // a fixed folder: the build cache has overlays by their paths
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ var skewedBinary = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// off returns a command of the site whose clock is off.
+// off returns a command of the site with a skewed clock.
 func (s *site) off(offset time.Duration, args ...string) *exec.Cmd {
 	s.tb.Helper()
 	path, err := skewedBinary()
@@ -97,14 +97,14 @@ func (s *site) off(offset time.Duration, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// planeOff starts a control plane whose clock is off.
+// planeOff starts a control plane with a skewed clock.
 func (s *site) planeOff(offset time.Duration, flags ...string) *proxy {
 	s.tb.Helper()
-	p, _ := launch(s.tb, s.off(offset, append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, flags...)...), telling)
+	p, _ := launch(s.tb, s.off(offset, append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, flags...)...), publishing)
 	return p
 }
 
-// serveOff starts a proxy whose clock is off.
+// serveOff starts a proxy with a skewed clock.
 func (s *site) serveOff(offset time.Duration, flags ...string) *proxy {
 	s.tb.Helper()
 	p, found := launch(s.tb, s.off(offset, append(s.serveArgs(filepath.Join(s.tb.TempDir(), "snapshot")), flags...)...), listening)
@@ -114,7 +114,8 @@ func (s *site) serveOff(offset time.Duration, flags ...string) *proxy {
 
 const clockYear = 365 * 24 * time.Hour
 
-// quiet checks that proxies say that all is well for a while, in which a silence would show.
+// quiet checks for d, long enough for a silence to show, that proxies report neither
+// stale limits nor an error.
 func quiet(t *testing.T, d time.Duration, all []*proxy) {
 	t.Helper()
 	for late := time.Now().Add(d); time.Now().Before(late); pause(time.Second) {
@@ -127,9 +128,10 @@ func quiet(t *testing.T, d time.Duration, all []*proxy) {
 	}
 }
 
-// TestLongTableClockOfProxies: proxies whose clocks are off by minutes or a year enforce what the table
-// has, are told of changes as others are, and none says that it is stale. A control plane with such a
-// clock takes the queues of all of them away, and they make others.
+// TestLongTableClockOfProxies: proxies with clocks that are off by minutes or a year
+// enforce the table, receive changes like others, and none reports stale limits. A
+// control plane with such a clock deletes the queues of all of them, and they create new
+// ones.
 func TestLongTableClockOfProxies(t *testing.T) {
 	s := newSite(t)
 	s.push(tableLimits(t, "acme: {plan: free}, gone: {plan: gold}"), "ann")
@@ -166,9 +168,9 @@ func TestLongTableClockOfProxies(t *testing.T) {
 	change("acme: {plan: gold, overrides: {tenant: {rate: 8/s}}}", 8, 100)
 }
 
-// TestLongTableClockOfPlanes: two control planes whose clocks are off in both directions take the leases
-// of each other, so that each change is told twice, and all is well; one that is a year ahead goes
-// on where they were killed.
+// TestLongTableClockOfPlanes: two control planes with clocks that are off in opposite
+// directions take each other's locks, so that each change is published twice, without
+// harm. One that is a year ahead continues where they were killed.
 func TestLongTableClockOfPlanes(t *testing.T) {
 	s := newSite(t)
 	m := startMeter(s)
@@ -203,8 +205,8 @@ func TestLongTableClockOfPlanes(t *testing.T) {
 	quiet(t, 40*time.Second, all)
 }
 
-// TestLongTableClockOfCells: a control plane whose clock is off takes a new cell in: heartbeats are of
-// the clock of AWS.
+// TestLongTableClockOfCells: a control plane with a skewed clock accepts a new cell,
+// because heartbeats have the time of AWS.
 func TestLongTableClockOfCells(t *testing.T) {
 	for _, offset := range []time.Duration{clockYear, 10 * time.Minute, -10 * time.Minute} {
 		t.Run(offset.String(), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clusterClient returns a client that thinks of what it finds at addr as a cluster.
+// clusterClient returns a client that treats the server at addr as a cluster.
 func clusterClient(tb testing.TB, addr string) *redis.ClusterClient {
 	tb.Helper()
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, MaxRedirects: -1})
@@ -34,7 +34,7 @@ func nodes(tb testing.TB, c *redis.ClusterClient) (addrs []string) {
 	return addrs
 }
 
-// TestClusterClient: a cluster client works unchanged, for tenants of any slot, and
+// TestClusterClient: a cluster client works unchanged, for tenants of any hash slot, and
 // in pipelines.
 func TestClusterClient(t *testing.T) {
 	p := serve(t, writeLimits(t, limitOf("10/h")))
@@ -66,8 +66,8 @@ func TestClusterClient(t *testing.T) {
 	}
 }
 
-// forward accepts connections on an address of its own and passes them on to where
-// to says, as translation of addresses does.
+// forward accepts connections on an address of its own and passes them on to the address
+// that to returns, like network address translation.
 func forward(t *testing.T, to func() string) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,8 +98,8 @@ func forward(t *testing.T, to func() string) (addr string) {
 	return ln.Addr().String()
 }
 
-// TestClusterClientBehindTranslatedAddress: a cluster client goes where it is told,
-// which is an address of this side unless another is announced.
+// TestClusterClientBehindTranslatedAddress: a cluster client connects to the address that
+// it receives, which is an address of this side unless another is announced.
 func TestClusterClientBehindTranslatedAddress(t *testing.T) {
 	limits := writeLimits(t, limitOf("10/h"))
 	var target atomic.Value // the address of a proxy

@@ -24,12 +24,12 @@ import (
 const (
 	coldTenants = 10_000
 	coldStarts  = 3
-	coldGoal    = 5 * time.Second // from exec to ready, beyond the reading of the table
-	memoryGoal  = 1024.0          // bytes of a tenant
+	coldGoal    = 5 * time.Second // from exec to ready, without reading the table
+	memoryGoal  = 1024.0          // bytes for each tenant
 )
 
-// TestLongColdStart measures what a table of many tenants costs: its writing and reading,
-// and a proxy that starts with it, without and with AWS, in time and in memory.
+// TestLongColdStart measures the costs of a table of many tenants: writing and reading
+// it, and the start of a proxy with it, without and with AWS, in time and in memory.
 func TestLongColdStart(t *testing.T) {
 	s := newAtomicSite(t)
 	push, pull := s.pushAndPull(crowdOfTenants(t, coldTenants, "free"))
@@ -62,7 +62,7 @@ func TestLongColdStart(t *testing.T) {
 	for i := range starts {
 		p, starts[i] = s.ready(t, s.serveArgs(snapshot), away...)
 	}
-	enforce(t, "t0009998", 10_000, p) // which no plan changes
+	enforce(t, "t0009998", 10_000, p) // no change of a plan affects it
 	t.Logf("from exec to ready with the snapshot, while AWS refuses connections: %s", rounded(starts))
 }
 
@@ -90,10 +90,10 @@ func rounded(all []time.Duration) (out []time.Duration) {
 	return out
 }
 
-// rawSegments are as many as a proxy reads at the same time.
+// rawSegments is the number of segments that a proxy reads concurrently.
 const rawSegments = 4
 
-// rawScan reads the whole table with the SDK alone.
+// rawScan reads the whole table with only the SDK.
 func (s *site) rawScan(t *testing.T) time.Duration {
 	t.Helper()
 	client, begun := dynamodb.NewFromConfig(s.Config), time.Now()
@@ -125,7 +125,7 @@ func (s *site) rawScan(t *testing.T) time.Duration {
 	return took
 }
 
-// ready starts a proxy, and returns how long it took from exec until it was ready.
+// ready starts a proxy, and returns the time from exec until it was ready.
 func (s *site) ready(t *testing.T, args []string, environment ...string) (p *proxy, took time.Duration) {
 	t.Helper()
 	cmd := s.command(args...)
@@ -144,7 +144,8 @@ func (s *site) ready(t *testing.T, args []string, environment ...string) (p *pro
 	return p, time.Since(begun)
 }
 
-// tenantMemory prints what each tenant takes: what a proxy of many has more than one of ten.
+// tenantMemory prints the memory for each tenant: the difference between a proxy of many
+// tenants and one of ten.
 func tenantMemory(t *testing.T, s *site, many *proxy) {
 	t.Helper()
 	if err := dynamo.NewTable(s.Config, "few").Create(context.Background()); err != nil {
@@ -165,11 +166,11 @@ func tenantMemory(t *testing.T, s *site, many *proxy) {
 	}
 }
 
-// memory returns the bytes that a proxy with pprof keeps after a collection, and those that
-// it has of the machine.
+// memory returns the bytes in the heap of a proxy with pprof after a collection, and its
+// resident size.
 func (p *proxy) memory() (heap, resident float64) {
 	p.tb.Helper()
-	for range 2 { // what has a finalizer goes with the second one
+	for range 2 { // objects with finalizers are freed by the second one
 		p.get("/debug/pprof/heap?gc=1")
 	}
 	metrics := p.get("/metrics")

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// byHand writes the body of an item, or deletes it if that is empty, as somebody in AWS's
-// console would, and waits until the control plane has put back what was there.
+// byHand writes the body of an item, or deletes the item if body is empty, as a person in
+// AWS's console would, and waits until the control plane has reverted it.
 func (s *site) byHand(tenant, body string) {
 	s.tb.Helper()
 	client, key := dynamodb.NewFromConfig(s.Config), map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "TENANT#" + tenant}}
@@ -31,7 +31,7 @@ func (s *site) byHand(tenant, body string) {
 		s.tb.Fatal(err)
 	}
 	restored := fmt.Sprintf("version %d by control-plane ", was.Version+1)
-	eventually(s.tb, "what was there is put back, and both are written down, in whatever order", func() bool {
+	eventually(s.tb, "the change is reverted, and both are in the audit, in either order", func() bool {
 		lines, _, _ := s.limits("history", "--bucket", auditBucket, tenant)
 		lines = strings.Join(strings.Fields(lines), " ")
 		return strings.Contains(lines, " by unknown ") && strings.Contains(lines, restored)
@@ -44,8 +44,8 @@ func (s *site) confirm(answer, tenant string) (stdout, stderr string, code int) 
 	return runCommand(s.tb, strings.NewReader(answer), s.command("limits", "confirm", "--bucket", auditBucket, "--actor", "bob", tableURL, tenant))
 }
 
-// TestConfirm: what was written or deleted by hand changes no limit until somebody confirms
-// it, and then it does.
+// TestConfirm: a write or deletion by hand changes no limit until it is confirmed; then
+// it does.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -58,7 +58,7 @@ func TestConfirm(t *testing.T) {
 	enforce(t, "acme", 100, p)
 	enforce(t, "beta", 1000, p)
 
-	const shown = `written by hand, found at T, and put back as version 2
+	const shown = `written by hand, found at T, and reverted as version 2
 This loosens limits, or may:
   tenant acme, plan free -> gold: tenant 100/s burst 100 -> 1000/s burst 1000
 
@@ -84,7 +84,8 @@ change TENANT#acme, version 2 by control-plane
 	enforce(t, "beta", 100, p)
 }
 
-// TestConfirmRefuses what nobody has written by hand, and what is no limits.
+// TestConfirmRefuses: confirm refuses an item that was not written by hand, and content
+// that is not a limit.
 func TestConfirmRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -92,16 +93,16 @@ func TestConfirmRefuses(t *testing.T) {
 	s.push(tableLimits(t, "acme: {plan: free}, beta: {plan: gold}"), "ann")
 	s.controlPlane("--audit-bucket", auditBucket)
 	for _, row := range []struct{ body, want string }{
-		{`{"plan":"nope"}`, "with that the limits could not be used: "},
-		{`no JSON`, "with that the limits could not be used: "},
+		{`{"plan":"nope"}`, "the limits would be invalid: "},
+		{`no JSON`, "the limits would be invalid: "},
 	} {
 		s.byHand("acme", row.body)
 		if stdout, stderr, code := s.confirm("y\n", "acme"); code != 1 || !strings.Contains(stderr, row.want) {
 			t.Errorf("%s is confirmed: %d\n%s%s", row.body, code, stdout, stderr)
 		}
 	}
-	if _, stderr, code := s.confirm("y\n", "beta"); code != 1 || !strings.Contains(stderr, "nothing was put back: each change that is written down is somebody's") {
-		t.Errorf("what somebody has signed is confirmed: %d\n%s", code, stderr)
+	if _, stderr, code := s.confirm("y\n", "beta"); code != 1 || !strings.Contains(stderr, "nothing was reverted: each change in the audit has an actor") {
+		t.Errorf("a change with an actor is confirmed: %d\n%s", code, stderr)
 	}
 	if it, _, err := s.table.Get(t.Context(), "TENANT#acme"); err != nil || it.Actor != "control-plane" || string(it.Body) != `{"plan":"free"}` {
 		t.Errorf("in the end there is %+v, %v", it, err)

@@ -23,13 +23,13 @@ const (
 	endpointToken    = "t0ken-for-the-endpoint"
 )
 
-// credentialEndpoint hands out credentials as that of a container does, and knows which are
-// valid.
+// credentialEndpoint serves credentials as the endpoint of a container does, and knows
+// which ones are valid.
 type credentialEndpoint struct {
 	server *httptest.Server
 	closed chan struct{}
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	fault func(w http.ResponseWriter) bool
 	until map[string]time.Time // when keys expire
 	asked int
@@ -46,21 +46,22 @@ func startCredentials(t *testing.T) *credentialEndpoint {
 	return e
 }
 
-// environment leads a process to the endpoint.
+// environment returns the variables that direct a process to the endpoint.
 func (e *credentialEndpoint) environment() []string {
 	return []string{
 		"AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_CONTAINER_CREDENTIALS_FULL_URI=" + e.server.URL, "AWS_CONTAINER_AUTHORIZATION_TOKEN=" + endpointToken,
 	}
 }
 
-// breakBy has what is asked answered by fault, if that returns true. Nil mends it.
+// breakBy makes fault answer each request, if fault returns true. Nil restores the
+// endpoint.
 func (e *credentialEndpoint) breakBy(fault func(http.ResponseWriter) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fault = fault
 }
 
-// ServeHTTP hands out credentials.
+// ServeHTTP serves credentials.
 func (e *credentialEndpoint) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	e.mu.Lock()
 	e.asked++
@@ -81,15 +82,15 @@ func (e *credentialEndpoint) hand(w http.ResponseWriter, key string, until time.
 	})
 }
 
-// requests returns how often it was asked.
+// requests returns the number of requests.
 func (e *credentialEndpoint) requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.asked
 }
 
-// judge refuses calls as AWS does by their access key.
-func (e *credentialEndpoint) judge(r request) refusal {
+// check refuses calls by their access key as AWS does.
+func (e *credentialEndpoint) check(r request) refusal {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	until, known := e.until[r.key]
@@ -102,7 +103,7 @@ func (e *credentialEndpoint) judge(r request) refusal {
 	return refusal{}
 }
 
-// credentialFaults are what becomes of credentials.
+// credentialFaults are the faults of credentials.
 func credentialFaults(e *credentialEndpoint) map[string]func(http.ResponseWriter) bool {
 	return map[string]func(http.ResponseWriter) bool{
 		"errors": func(w http.ResponseWriter) bool {
@@ -113,7 +114,7 @@ func credentialFaults(e *credentialEndpoint) map[string]func(http.ResponseWriter
 			<-e.closed
 			return true
 		},
-		"wrong ones": func(http.ResponseWriter) bool { return false }, // which nobody knows
+		"wrong ones": func(http.ResponseWriter) bool { return false }, // which are unknown
 		"rubbish": func(w http.ResponseWriter) bool {
 			fmt.Fprint(w, "<html>login</html>")
 			return true
@@ -122,14 +123,15 @@ func credentialFaults(e *credentialEndpoint) map[string]func(http.ResponseWriter
 }
 
 const (
-	// faultTime is how long credentials are out of order.
+	// faultTime is the duration of a fault.
 	faultTime = 70 * time.Second
-	// mendTime is how long it may take then until everything agrees.
+	// mendTime bounds the time after a fault until all processes agree.
 	mendTime = 2 * time.Minute
 )
 
-// TestLongTableCredentials: while an endpoint has no credentials, or wrong ones, proxies decide as
-// before and say that they are stale; when it has some again all agree by themselves.
+// TestLongTableCredentials: while an endpoint has no credentials, or wrong ones, proxies
+// decide as before and report stale limits. When it has valid ones again, all agree
+// without help.
 func TestLongTableCredentials(t *testing.T) {
 	for name := range credentialFaults(nil) {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +141,8 @@ func TestLongTableCredentials(t *testing.T) {
 	}
 }
 
-// credentialScene is what follows a table on the credentials of an endpoint.
+// credentialScene is a control plane and proxies of a table with the credentials of an
+// endpoint.
 type credentialScene struct {
 	people    *site // have good credentials
 	endpoint  *credentialEndpoint
@@ -153,7 +156,7 @@ func newCredentialScene(t *testing.T) *credentialScene {
 	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
 	people := *s
 	c := &credentialScene{people: &people, endpoint: startCredentials(t), guard: startGuard(s)}
-	c.guard.rule(c.endpoint.judge)
+	c.guard.rule(c.endpoint.check)
 	s.env = append(s.env, c.endpoint.environment()...)
 	c.processes = []*proxy{s.controlPlane(), s.serve(filepath.Join(t.TempDir(), "snapshot")), s.serve(filepath.Join(t.TempDir(), "snapshot"))}
 	people.push(tableLimits(t, "acme: {plan: gold}"), "ann")
@@ -162,7 +165,7 @@ func newCredentialScene(t *testing.T) *credentialScene {
 	return c
 }
 
-// isStale reports whether a proxy says that its limits may be stale.
+// isStale reports whether a proxy reports that its limits may be stale.
 func (p *proxy) isStale() bool {
 	return metric(p.get("/metrics"), "limitgate_config_stale") == 1 && strings.Contains(p.get("/readyz"), `"limits":"stale, `)
 }
@@ -170,7 +173,7 @@ func (p *proxy) isStale() bool {
 // logged counts the lines of a log.
 func (p *proxy) logged() int { return strings.Count(p.output(), "\n") }
 
-// digestTime is how long a digest takes to come at most, with time to spare.
+// digestTime is the longest interval between two digests, with a margin.
 const digestTime = 12 * time.Second
 
 func breakCredentials(t *testing.T, name string) {
@@ -184,7 +187,7 @@ func breakCredentials(t *testing.T, name string) {
 	c.guard.reset()
 	c.endpoint.breakBy(credentialFaults(c.endpoint)[name])
 	begun, asked := time.Now(), c.endpoint.requests()
-	pause(credentialLife) // the last good ones may be kept
+	pause(credentialLife) // the last valid ones may be cached
 	c.people.push(tableLimits(t, "acme: {plan: free}"), "bob")
 	c.watchStale(t, begun)
 	_, during, n := c.decisions.mark()
@@ -198,7 +201,7 @@ func breakCredentials(t *testing.T, name string) {
 		t.Errorf("too many calls in %s: %d of AWS, %d of the endpoint", faultTime, all, endpoint)
 	}
 	for i, p := range c.processes {
-		if n := p.logged() - first[i]; n < 1 && name != "hangs" || n > 10 { // what hangs has not failed yet
+		if n := p.logged() - first[i]; n < 1 && name != "hangs" || n > 10 { // a call that hangs has not failed yet
 			t.Errorf("process %d logs %d lines in %s:\n%s", i, n, faultTime, p.output())
 		}
 	}
@@ -206,13 +209,14 @@ func breakCredentials(t *testing.T, name string) {
 	c.awaitMend(t, time.Now())
 }
 
-// slowDecision is by how much slower a decision may be for the sake of the machine.
+// slowDecision is the allowance for a busy machine in the time of a decision.
 const slowDecision = 20 * time.Millisecond
 
-// staleTime is how long proxies may take to say that they are stale: three digests do not come.
+// staleTime bounds the time until proxies report stale limits: three digests are missing.
 const staleTime = 45 * time.Second
 
-// watchStale checks that proxies say that they are stale in time, and until the fault is over.
+// watchStale checks that proxies report stale limits in time, and until the fault is
+// over.
 func (c *credentialScene) watchStale(t *testing.T, begun time.Time) {
 	t.Helper()
 	said := map[int]bool{}
@@ -232,7 +236,8 @@ func (c *credentialScene) watchStale(t *testing.T, begun time.Time) {
 	}
 }
 
-// awaitMend waits until the proxies use what was pushed during the fault, and are not stale.
+// awaitMend waits until the proxies use the limits that were pushed during the fault, and
+// are not stale.
 func (c *credentialScene) awaitMend(t *testing.T, mended time.Time) {
 	t.Helper()
 	for i, p := range c.processes[1:] {

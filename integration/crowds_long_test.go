@@ -21,7 +21,7 @@ const (
 	idleBudget = 20 // KiB that an idle connection may take
 )
 
-// connectMany opens so many connections to a proxy, each of which has been answered.
+// connectMany opens so many connections to a proxy, each of which has received a reply.
 func connectMany(t *testing.T, p *proxy, n int) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, n)
@@ -32,13 +32,13 @@ func connectMany(t *testing.T, p *proxy, n int) []net.Conn {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		conns[i] = c
-		mustTell(t, c, "PING\r\n", "+PONG\r\n")
+		mustExchange(t, c, "PING\r\n", "+PONG\r\n")
 	}
 	return conns
 }
 
-// mustTell sends text and reads the answer.
-func mustTell(t *testing.T, c net.Conn, text, answer string) {
+// mustExchange sends text and reads the reply.
+func mustExchange(t *testing.T, c net.Conn, text, answer string) {
 	t.Helper()
 	_ = c.SetDeadline(time.Now().Add(startTimeout))
 	got := make([]byte, len(answer))
@@ -50,10 +50,10 @@ func mustTell(t *testing.T, c net.Conn, text, answer string) {
 	}
 }
 
-// TestLongCrowds: beside 10,000 idle connections, 1,000 clients that ask for a lot and
-// read nothing, 1,000 that write a byte a second, and 1,000 new connections a second, a
-// proxy answers everybody else; its memory is bounded, and in the end as many goroutines
-// are there as before.
+// TestLongCrowds: a proxy has 10,000 idle connections, 1,000 clients that request much
+// and read nothing, 1,000 that write a byte a second, and 1,000 new connections a second.
+// It still serves all other clients, its memory is bounded, and at the end it has as many
+// goroutines as before.
 func TestLongCrowds(t *testing.T) {
 	p := serve(t, "", append([]string{"--max-conns", "16000"}, exact...)...)
 	calmDown := p.footprint(t).goroutines
@@ -71,8 +71,8 @@ func TestLongCrowds(t *testing.T) {
 	if asked < churnRate*int(crowdTime.Seconds())/2 {
 		t.Errorf("only %d connections could be made in %s", asked, crowdTime)
 	}
-	// Each of those who read nothing may have 1 MiB of replies waiting, one more that was
-	// begun below it, and the quarter by which a buffer grows.
+	// Each of the clients that do not read may have 1 MiB of pending replies, one more
+	// reply that was begun below that, and the quarter by which a buffer grows.
 	if rss := p.peakRSS() / 1024; rss > 1400 {
 		t.Errorf("%d MiB resident", rss)
 	}
@@ -82,7 +82,8 @@ func TestLongCrowds(t *testing.T) {
 	eventually(t, "as many goroutines as before", func() bool { return p.footprint(t).goroutines <= calmDown })
 }
 
-// slowClients are those that read nothing of much, and those that write slowly.
+// slowClients are the clients that request much and do not read, and those that write
+// slowly.
 func slowClients(t *testing.T, p *proxy) []net.Conn {
 	t.Helper()
 	greedy := strings.Repeat("COMMAND\r\n", 20)
@@ -113,8 +114,8 @@ func slowClients(t *testing.T, p *proxy) []net.Conn {
 	return conns
 }
 
-// churn makes connections at churnRate, asks on each and closes it. It returns how many
-// were answered, and how long the slowest took.
+// churn opens connections at churnRate, sends a request on each and closes it. It returns
+// how many got a reply, and how long the slowest took.
 func churn(t *testing.T, p *proxy) (answered int, worst time.Duration) {
 	t.Helper()
 	var n, slowest atomic.Int64

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// unusableRecords is how many items are written that are none of limits.
+	// unusableRecords is the number of written items that are not limits.
 	unusableRecords = 1000
-	// restoreTime is how long an item that was deleted by hand may be gone behind them: a proxy keeps
-	// its limits for half a minute after it has missed it.
+	// restoreTime bounds how long an item that was deleted by hand may be missing behind
+	// them. A proxy keeps its limits for half a minute after it has missed it.
 	restoreTime = 45 * time.Second
-	// planeMemory is by how much more memory a control plane may take for them.
+	// planeMemory bounds how much more memory a control plane may use for them.
 	planeMemory = 40 << 20
 )
 
-// TestLongTableDeadLetters: records that nothing can be done with hold up no change and no restoring
-// behind them, whatever the queue for them does.
+// TestLongTableDeadLetters: unusable records delay no change and no revert behind them,
+// whatever the state of the dead-letter queue.
 func TestLongTableDeadLetters(t *testing.T) {
 	for name, url := range map[string]func(s *site, g *guard) string{
 		"kept": func(s *site, _ *guard) string {
@@ -86,13 +86,13 @@ func deadLetters(t *testing.T, url func(*site, *guard) string) {
 	if more := plane.resident() - memory; more > planeMemory {
 		t.Errorf("the control plane takes %d MB more", more>>20)
 	}
-	if n := plane.logged() - lines; n > unusableRecords+100 { // one for each, which are all there is without a queue
+	if n := plane.logged() - lines; n > unusableRecords+100 { // one for each, the only trace of them without a queue
 		t.Errorf("it logs %d lines", n)
 	}
 }
 
-// deleteBehind writes items by hand that are none of limits, has something else written, and deletes an
-// item by hand.
+// deleteBehind writes items by hand that are not limits, runs write, and deletes an item
+// by hand.
 func (s *site) deleteBehind(t *testing.T, unusable int, write func()) {
 	t.Helper()
 	client, name := dynamodb.NewFromConfig(s.Config), "limits"

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// decisions asks a proxy again and again for one, from its beginning to its end.
+// decisions repeatedly requests a decision from a proxy, from start to end.
 type decisions struct {
 	stop chan struct{}
 	done sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	took   []time.Duration
 	failed error
 }
@@ -22,7 +22,7 @@ type decisions struct {
 // decideEvery is the time between two decisions of one client.
 const decideEvery = 5 * time.Millisecond
 
-// startDecisions begins them. What they take is of all after mark is called.
+// startDecisions starts the requests. Measurements start when mark is called.
 func startDecisions(t *testing.T, p *proxy, tenant string) *decisions {
 	t.Helper()
 	d := &decisions{stop: make(chan struct{})}
@@ -50,7 +50,7 @@ func startDecisions(t *testing.T, p *proxy, tenant string) *decisions {
 	return d
 }
 
-// mark returns the p50 and p99 of the decisions since the last mark, and how many there were.
+// mark returns the p50 and p99 of the decisions since the last mark, and their number.
 func (d *decisions) mark() (p50, p99 time.Duration, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *decisions) mark() (p50, p99 time.Duration, n int) {
 	return p50, p99, n
 }
 
-// err returns why a decision failed, if one did.
+// err returns the error of the first failed decision, if any.
 func (d *decisions) err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

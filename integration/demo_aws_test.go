@@ -13,7 +13,7 @@ import (
 	"github.com/limitgate/limitgate/internal/leftout"
 )
 
-// freePorts returns ports that nobody listens on at the moment.
+// freePorts returns ports without a listener.
 func freePorts(t *testing.T, n int) (ports []string) {
 	t.Helper()
 	for range n {
@@ -29,7 +29,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 }
 
 // TestDemoAWS runs the commands of docs/limits-as-data.md as `make demo-aws` does, and
-// compares what they print with the page, up to what changes from run to run.
+// compares their output with the page, except for values that differ between runs.
 func TestDemoAWS(t *testing.T) {
 	leftout.WithoutAWS(t)
 	ports := freePorts(t, 3)
@@ -50,7 +50,7 @@ func TestDemoAWS(t *testing.T) {
 	for _, e := range examples(t, "../docs/limits-as-data.md") {
 		for _, line := range e.shows {
 			line = timeOfDay.ReplaceAllString(line, "T")
-			// What follows the first of these is a time or a place.
+			// The text after the first of these is a time or an address.
 			if i := strings.Index(line, "full again"); i >= 0 {
 				line = line[:i]
 			}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestLongTableDenied: while one operation is denied to all, a change bites within two minutes and
-// proxies that do not have it yet soon say that they are stale; afterwards they are not.
+// TestLongTableDenied: while AWS denies one operation to all processes, a change takes
+// effect within two minutes, and proxies that do not have it yet soon report stale
+// limits. Afterwards they do not.
 func TestLongTableDenied(t *testing.T) {
 	for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "PublishBatch", "GetRecords", "UpdateItem", "DescribeStream"} {
 		t.Run(operation, func(t *testing.T) {
@@ -19,7 +20,7 @@ func TestLongTableDenied(t *testing.T) {
 	}
 }
 
-// pollTime is how long a call goes on that waited for messages before it was denied.
+// pollTime is how long a call that waited for messages before the denial continues.
 const pollTime = 21 * time.Second
 
 func denyOperation(t *testing.T, operation string) {

@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// refusedCommand is a command that AWS refuses something.
+// refusedCommand is a command with operations that AWS refuses.
 type refusedCommand struct {
 	name       string
 	why        refusal
-	operations []string // that are refused, empty for all
+	operations []string // the refused operations, empty for all
 	args       []string
 	says       []string
 }
 
-// refusedCommands returns commands of people, a control plane and a proxy without a snapshot.
+// refusedCommands returns commands of people, a control plane, and a proxy without a
+// snapshot.
 func refusedCommands(t *testing.T, s *site) []refusedCommand {
 	gold := tableLimits(t, "acme: {plan: gold}")
 	push := []string{"limits", "push", "--yes", "--actor", "bob", gold, tableURL}
@@ -28,7 +29,7 @@ func refusedCommands(t *testing.T, s *site) []refusedCommand {
 		{"pull with a wrong key", unknownKey, nil, []string{"limits", "pull", tableURL}, []string{"scan limits", unknown}},
 		{"push without Scan", accessDenied, []string{"Scan"}, push, []string{"scan limits", denied}},
 		{"push without PutItem", accessDenied, []string{"PutItem"}, push, []string{"0 of 1 items are written", "PutItem", denied}},
-		{"push without a name", accessDenied, []string{"GetCallerIdentity"}, []string{"limits", "push", "--yes", gold, tableURL}, []string{"--actor says it, too", denied}},
+		{"push without a name", accessDenied, []string{"GetCallerIdentity"}, []string{"limits", "push", "--yes", gold, tableURL}, []string{"or set --actor", denied}},
 		{"watch with expired credentials", expiredToken, nil, []string{"limits", "watch", "--updates-topic", s.topic, tableURL}, []string{"create queue", expired}},
 		{"watch without Subscribe", accessDenied, []string{"Subscribe"}, []string{"limits", "watch", "--updates-topic", s.topic, tableURL}, []string{"subscribe queue", denied}},
 		{"cells with a wrong key", unknownKey, nil, []string{"cells", "--cells", "cells", "--table", "limits"}, []string{"cells", unknown}},
@@ -39,8 +40,9 @@ func refusedCommands(t *testing.T, s *site) []refusedCommand {
 	}
 }
 
-// TestRefusedByAWS: a command that AWS refuses something ends with 1, and says what was refused and
-// what can be done, without a secret; it leaves no queue behind, and the table as it was.
+// TestRefusedByAWS: if AWS refuses an operation, the command ends with 1, and reports the
+// operation and a remedy, without a secret. It leaves no queue behind, and the table
+// unchanged.
 func TestRefusedByAWS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -60,7 +62,7 @@ func TestRefusedByAWS(t *testing.T) {
 			}
 		}
 		if strings.Contains(stdout+stderr, "the-secret") {
-			t.Errorf("%s: it says the secret:\n%s%s", c.name, stdout, stderr)
+			t.Errorf("%s: it prints the secret:\n%s%s", c.name, stdout, stderr)
 		}
 	}
 	if left := s.Queues(t); len(left) != 0 {
@@ -71,9 +73,9 @@ func TestRefusedByAWS(t *testing.T) {
 	}
 }
 
-// TestSnapshotWithoutCredentials: with a snapshot a proxy starts on expired credentials, says that it
-// is stale, and follows the table when they are good; and without one it starts while only queues
-// hang.
+// TestSnapshotWithoutCredentials: with a snapshot a proxy starts on expired credentials,
+// reports stale limits, and follows the table when the credentials are valid. Without one
+// it starts even if only the queues hang.
 func TestSnapshotWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

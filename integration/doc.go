@@ -1,3 +1,3 @@
-// Package integration holds the tests of the whole: the real binary, real
-// Redis servers and clusters, real clients.
+// Package integration holds end-to-end tests, with the real binary, real Redis servers
+// and clusters, and real clients.
 package integration

@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestDoctor: the report is aligned text without colours, or JSON, says the same
-// in both, and leaves no key behind.
+// TestDoctor: the report is aligned text without colours, or JSON with the same content,
+// and leaves no key behind.
 func TestDoctor(t *testing.T) {
 	c := redistest.SharedCluster(t)
 	c.FlushAll(t)
@@ -67,8 +67,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestDoctorExits: 1 when something fails and the usage code when it was not
-// asked right, each with a sentence; never later than it should be.
+// TestDoctorExits: doctor exits with 1 if a check fails, and with the usage code for
+// wrong arguments, each with an error message, and always within its timeout.
 func TestDoctorExits(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.StartReplica(t, master)
@@ -104,8 +104,8 @@ func TestDoctorExits(t *testing.T) {
 	}
 }
 
-// TestDoctorOfLimitgate: the address of a proxy, instead of its store's, is one
-// clear sentence.
+// TestDoctorOfLimitgate: the address of a proxy instead of its store's results in one
+// clear error.
 func TestDoctorOfLimitgate(t *testing.T) {
 	p := serve(t, "", exact...)
 	_, errs, code := run(t, nil, "doctor", "--redis", p.addr)

@@ -24,9 +24,8 @@ plans:
     - {id: roomy, by: [tenant], group: roomy, rate: 1000000/366d, algorithm: fixed_window}
 `
 
-// hammer sends total checks of one unit from 200 goroutines over 4 connections
-// to each proxy, and returns how many were admitted. Every answer must come
-// from the store.
+// hammer sends total checks of one unit from 200 goroutines over 4 connections to each
+// proxy, and returns how many were admitted. Every decision must come from the store.
 func hammer(t *testing.T, proxies []*proxy, tenant, op string, total int) int64 {
 	t.Helper()
 	const goroutines, conns = 200, 4
@@ -62,8 +61,8 @@ func hammer(t *testing.T, proxies []*proxy, tenant, op string, total int) int64 
 	return admitted.Load()
 }
 
-// TestExactlyNCluster: three proxies on a cluster of three masters, one bucket
-// of 1000, for each algorithm.
+// TestExactlyNCluster: three proxies on a cluster of three masters admit exactly 1000
+// from one bucket, for each algorithm.
 func TestExactlyNCluster(t *testing.T) {
 	c := redistest.SharedCluster(t)
 	limits := writeLimits(t, exactLimits)
@@ -76,7 +75,7 @@ func TestExactlyNCluster(t *testing.T) {
 			t.Errorf("%s: admitted %d, want exactly 1000", op, n)
 		}
 	}
-	// All or nothing: the roomy limit was charged for what was admitted.
+	// All or nothing: the loose limit was charged only for admitted checks.
 	client := proxies[0].client()
 	roomy, err := asVerdict(client.Do(context.Background(), "RL.PEEK", "exact", "-", "-", 1))
 	if err != nil || roomy.left != 1_000_000-4000-1 {
@@ -85,7 +84,7 @@ func TestExactlyNCluster(t *testing.T) {
 	redistest.AssertAllKeysExpire(t, c.Masters(t)...)
 }
 
-// TestExactlyNMemory is the same on the memory store of one proxy.
+// TestExactlyNMemory does the same on the memory store of one proxy.
 func TestExactlyNMemory(t *testing.T) {
 	proxies := []*proxy{serve(t, writeLimits(t, exactLimits), exact...)}
 	for _, op := range []string{"bucket", "sliding", "fixed", "calendar"} {
@@ -95,8 +94,8 @@ func TestExactlyNMemory(t *testing.T) {
 	}
 }
 
-// TestRollingUpgrade: two releases that differ in the format they write share a
-// store, and admit exactly N.
+// TestRollingUpgrade: two releases that write different formats share a store, and admit
+// exactly N.
 func TestRollingUpgrade(t *testing.T) {
 	c := redistest.SharedCluster(t)
 	limits := writeLimits(t, exactLimits)
@@ -130,7 +129,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// TestShadowBeside: a shadow limit changes no answer, request by request.
+// TestShadowBeside: a shadow limit changes no reply, request by request.
 func TestShadowBeside(t *testing.T) {
 	base := "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: real, by: [tenant], rate: 20/366d, algorithm: fixed_window}\n"
 	alone := serve(t, writeLimits(t, base), exact...).client()

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// slack is what a tenant may get beyond its burst and its rate: the ends of the
-	// run are seen from outside, not by the store.
+	// slack is how much a tenant may get beyond its burst and its rate: the ends of the
+	// run are measured by the clients, not by the store.
 	slack = 1
-	// patient is a --decision-timeout that no check of a store that is well exceeds.
+	// patient is a --decision-timeout that no check of a healthy store exceeds.
 	patient = 2 * time.Second
-	// slowest is the p99 below which no shard can be said to suffer from another: the
+	// slowest bounds the p99 of a shard that another shard does not slow down: the
 	// machine is busy.
 	slowest = 10 * time.Millisecond
 )
 
-// darkShard is a master that is gone with its replica.
+// darkShard is a fault in which a master and its replica are gone.
 var darkShard = fault{
 	name: "a primary and its replica, dark", lasts: 4 * time.Second, timeout: patient,
 	emptied: func(shard int, _ bool) bool { return shard == 0 },
@@ -47,12 +47,12 @@ var darkShard = fault{
 	},
 }
 
-// unstalled is between, without the time for which the machine stood still.
+// unstalled is like between, without the time during which the machine was stalled.
 func (o *outcome) unstalled(from, to time.Time, pass func(s *sample) bool) []time.Duration {
 	return o.times(from, to, pass, o.stalls)
 }
 
-// checkDark fails the test if the dark shard did not stay dark: then the run shows
+// checkDark fails the test if the dark shard did not stay dark: then the run proves
 // nothing.
 func (o *outcome) checkDark(t *testing.T) {
 	t.Helper()
@@ -65,8 +65,8 @@ func (o *outcome) checkDark(t *testing.T) {
 	}
 }
 
-// checkExact fails the test unless the limits of what passes were kept to the unit,
-// by the store alone.
+// checkExact fails the test unless the limits of the samples that pass were enforced to
+// the unit, and only by the store.
 func (o *outcome) checkExact(t *testing.T, pass func(s *sample) bool) {
 	t.Helper()
 	admitted, all, without := map[string]int{}, 0, 0
@@ -99,7 +99,7 @@ func (o *outcome) checkExact(t *testing.T, pass func(s *sample) bool) {
 
 const stepBack = 10 * time.Second
 
-// clockStep is the store's clock put back, and not put right again.
+// clockStep sets the store's clock back, and does not correct it.
 var clockStep = fault{
 	name: "the store's clock steps back 10 s", clocked: true, timeout: patient,
 	make: func(t *testing.T, s *scene) {
@@ -112,13 +112,13 @@ var clockStep = fault{
 	},
 	heal: nothing,
 	also: func(t *testing.T, o *outcome) {
-		o.checkExact(t, anySample) // nothing is minted
+		o.checkExact(t, anySample) // the step creates no units
 		after := o.end().Sub(o.made).Seconds()
 		asked := o.count(func(s *sample) bool { return s.op == opTight && s.at.After(o.made) })
 		got := o.count(func(s *sample) bool { return s.op == opTight && s.allowed && s.at.After(o.made) })
 		earned := tightTenants * tightRate * after
 		o.note("in the %.1f s after the step tight limits admitted %d of %d and earned %.0f", after, got, asked, earned)
-		if float64(got) < 0.8*min(earned, float64(asked)) { // a slow machine asks for less than they earn
+		if float64(got) < 0.8*min(earned, float64(asked)) { // a slow machine requests less than was earned
 			t.Errorf("tight limits admitted %d of %d after the step and earned %.0f", got, asked, earned)
 		}
 	},

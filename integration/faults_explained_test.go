@@ -16,10 +16,10 @@ import (
 // orderTimeout bounds porcupine's search for an order of one history.
 const orderTimeout = 2 * time.Second
 
-// explained is what the histories of a run come to.
+// explained is the result of checking the histories of a run.
 type explained struct {
 	histories, calls, unanswered, lost int
-	forgot                             int // histories in which the store kept nothing of a check
+	forgot                             int // histories in which the store lost all effects of a check
 }
 
 func (e *explained) cell() string {
@@ -29,9 +29,8 @@ func (e *explained) cell() string {
 	return fmt.Sprintf("%d / %d / %d / %d", e.histories, e.calls, e.unanswered, e.lost)
 }
 
-// happened returns what the fault did to a shard's store, as operations: between its
-// beginning and its end a replica was promoted, everything was lost, or the clock stepped
-// back.
+// happened returns the effects of the fault on a shard's store as operations: between its
+// start and its end a replica was promoted, all data was lost, or the clock stepped back.
 func (o *outcome) happened(shard int, promoted bool) []linear.Operation {
 	happening := linear.Operation{Answer: linear.Answer{Known: true}, Sent: o.made.UnixMicro(), Received: o.closed.UnixMicro()}
 	switch {
@@ -47,7 +46,7 @@ func (o *outcome) happened(shard int, promoted bool) []linear.Operation {
 	return []linear.Operation{happening}
 }
 
-// promotions returns for each shard whether its master is another one now.
+// promotions reports for each shard whether it has another master now.
 func (s *scene) promotions(t *testing.T) (promoted [shards]bool) {
 	t.Helper()
 	masters := s.Masters(t)
@@ -57,7 +56,7 @@ func (s *scene) promotions(t *testing.T) (promoted [shards]bool) {
 	return promoted
 }
 
-// explain fails the test if a history has no order of whole decisions.
+// explain fails the test if a history has no order of atomic decisions.
 func (o *outcome) explain(t *testing.T, hs *historians) {
 	t.Helper()
 	if err := os.RemoveAll(o.historyFolder()); err != nil {
@@ -72,14 +71,14 @@ func (o *outcome) explain(t *testing.T, hs *historians) {
 		o.explained.add(all, o.explainOne(t, all))
 	}
 	if o.explained.calls == 0 {
-		t.Error("the store answered nobody whose history is checked")
+		t.Error("the store replied to no checked tenant")
 	}
 	if o.explained.forgot > 0 {
 		o.note("in %d histories the store kept nothing of a check with an ID while slots moved, and charged it again", o.explained.forgot)
 	}
 }
 
-// explainOne searches an order for a history. One that has none is saved.
+// explainOne searches an order for a history, and saves the history if there is none.
 func (o *outcome) explainOne(t *testing.T, h *linear.History) linear.Result {
 	t.Helper()
 	r := linear.FindOrder(h, orderTimeout)
@@ -104,7 +103,7 @@ func (o *outcome) explainOne(t *testing.T, h *linear.History) linear.Result {
 	return r
 }
 
-// historyFolder is where the histories of a fault are saved that have no order.
+// historyFolder is the folder for the histories of a fault that have no order.
 func (o *outcome) historyFolder() string {
 	return filepath.Join("..", ".cache", "histories", notWord.ReplaceAllString(o.fault.name, "-"))
 }

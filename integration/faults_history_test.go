@@ -16,10 +16,11 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// historyLimits are of the tenants whose histories are checked: limits of all algorithms
-// that one call decides together. The rates are so low that nothing comes back during a
-// test, but for that of the paced one. The closed plan has no bucket with a key of its own:
-// with one, a slot that moves has such a call decided in parts.
+// historyLimits are the limits of the tenants whose histories are checked: limits of all
+// algorithms, which one call decides together. The rates are so low that no units are
+// refilled during a test, except those of the paced limit. The closed plan has no bucket
+// with a key of its own: with one, such a call on a hash slot that moves is decided in
+// parts.
 const historyLimits = `
   history:
     - {id: total, by: [tenant], group: total, rate: 1000/366d, algorithm: fixed_window, on_error: open}
@@ -55,11 +56,11 @@ var (
 
 const (
 	historyPause = 60 * time.Millisecond // between two calls of a client
-	retryWithin  = 8 * time.Second       // the answer of a check with an ID is kept for ten
-	holdMillis   = "600000"              // how long what is held is: longer than any test
+	retryWithin  = 8 * time.Second       // the decision of a check with an ID is recorded for ten
+	holdMillis   = "600000"              // how long reservations and slots are held: longer than any test
 )
 
-// phase is what a run is in.
+// phase is the phase of a run.
 type phase int32
 
 const (
@@ -68,16 +69,16 @@ const (
 	afterFault
 )
 
-// unansweredMost is how many calls of a tenant may have no answer of the store, by the end
-// of each phase. Each can be executed at any later time, or never, so the search for an
-// order takes longer with each.
+// unansweredMost is how many calls of a tenant may lack a reply of the store by the end
+// of each phase. Each of them can be executed at any later time, or never, so each makes
+// the search for an order longer.
 var unansweredMost = [...]int32{beforeFault: 3, whileFault: 8, afterFault: 10}
 
 // callsMost is how many calls of a tenant are made by the end of each phase, so that the
-// search for an order takes no longer where a fault does.
+// search for an order does not take longer for a longer fault.
 var callsMost = [...]int32{beforeFault: 250, whileFault: 700, afterFault: 900}
 
-// historian has clients of one tenant ask, one on each proxy, and notes what they get.
+// historian runs the clients of one tenant, one on each proxy, and records their calls.
 type historian struct {
 	tenant     string
 	plan       linear.Plan
@@ -87,7 +88,7 @@ type historian struct {
 	callers    []*historyCaller
 }
 
-// historians are those of all tenants of a scene whose histories are checked.
+// historians are the historians of all tenants of a scene.
 type historians struct {
 	all   []*historian
 	stop  chan struct{}
@@ -96,7 +97,7 @@ type historians struct {
 }
 
 // historyTenants returns tenants of the two plans: some on each shard, most on the first,
-// which is the one that breaks, and some in the slot that moves.
+// which is the faulty one, and some in the hash slot that moves.
 func historyTenants(owner func(slot uint16) int) (open, closed []string) {
 	wanted := map[int]int{0: 5, 1: 2, 2: 2, shards: 3}
 	for i := 0; len(wanted) > 0; i++ {
@@ -121,7 +122,7 @@ func historyTenants(owner func(slot uint16) int) (open, closed []string) {
 	return open, closed
 }
 
-// historyTenantLimits is the part of the limits file that lists them.
+// historyTenantLimits returns the part of the limits file that lists them.
 func historyTenantLimits(owner func(slot uint16) int) string {
 	open, closed := historyTenants(owner)
 	var b strings.Builder
@@ -154,7 +155,7 @@ func startHistories(s *scene) *historians {
 	return hs
 }
 
-// enter notes that the run is in another phase.
+// enter starts another phase of the run.
 func (hs *historians) enter(p phase) { hs.phase.Store(int32(p)) }
 
 // end stops the clients.
@@ -163,7 +164,7 @@ func (hs *historians) end() {
 	hs.wg.Wait()
 }
 
-// history is what the clients of a tenant saw.
+// history returns the calls of a tenant's clients.
 func (h *historian) history() *linear.History {
 	all := &linear.History{Tenant: h.tenant, Plan: h.plan}
 	for _, c := range h.callers {
@@ -172,13 +173,13 @@ func (h *historian) history() *linear.History {
 	return all
 }
 
-// bold reports whether one more call may be left without an answer.
+// bold reports whether one more call may remain without a reply.
 func (h *historian) bold() bool { return h.unanswered.Load() < unansweredMost[h.phase.Load()] }
 
 // historyCaller is a client of a tenant on one proxy.
 type historyCaller struct {
 	h      *historian
-	n      int // which of the tenant's it is
+	n      int // its index among the tenant's clients
 	redis  *redis.Client
 	random *rand.Rand
 	stop   chan struct{}
@@ -186,7 +187,7 @@ type historyCaller struct {
 	saw    []linear.Operation
 }
 
-// run asks until it is stopped.
+// run makes calls until it is stopped.
 func (c *historyCaller) run() {
 	acts := []func(){c.check, c.check, c.pipeline, c.reserve, c.reserve, c.peek}
 	if c.h.plan.Has("slots") {
@@ -197,7 +198,7 @@ func (c *historyCaller) run() {
 	}
 }
 
-// wait waits for some time until the next call, and reports whether there is to be one.
+// wait waits until the next call, and reports whether there is one.
 func (c *historyCaller) wait() bool {
 	for {
 		select {
@@ -211,7 +212,7 @@ func (c *historyCaller) wait() bool {
 	}
 }
 
-// id returns an id that is new.
+// id returns a new ID.
 func (c *historyCaller) id() string {
 	c.ids++
 	return fmt.Sprintf("%d-%d", c.n, c.ids)
@@ -219,7 +220,7 @@ func (c *historyCaller) id() string {
 
 func (c *historyCaller) op() string { return []string{"call", "paced", "other"}[c.random.IntN(3)] }
 
-// check checks, half of the times with an ID. Some that were admitted are made again.
+// check makes a check, every other time with an ID. It repeats some admitted ones.
 func (c *historyCaller) check() {
 	call := linear.Call{Kind: linear.Check, Op: c.op(), Units: 1 + c.random.Int64N(3)}
 	if c.random.IntN(2) == 0 {
@@ -236,7 +237,7 @@ func (c *historyCaller) peek() {
 	c.ask(linear.Call{Kind: linear.Peek, Op: c.op(), Units: 1 + c.random.Int64N(3)}, false)
 }
 
-// pipeline checks several times at once.
+// pipeline makes several checks at once.
 func (c *historyCaller) pipeline() {
 	if !c.h.bold() {
 		return
@@ -253,7 +254,7 @@ func (c *historyCaller) pipeline() {
 	}
 }
 
-// reserve reserves, and later settles.
+// reserve reserves units, and settles them later.
 func (c *historyCaller) reserve() {
 	call := linear.Call{Kind: linear.Reserve, Op: c.op(), Units: 1 + c.random.Int64N(4), ID: c.id()}
 	settlement := linear.Call{Kind: linear.Commit, Units: c.random.Int64N(call.Units + 3), ID: call.ID}
@@ -263,13 +264,13 @@ func (c *historyCaller) reserve() {
 	c.hold(call, settlement)
 }
 
-// acquire takes a slot, and gives it back later.
+// acquire takes a slot, and releases it later.
 func (c *historyCaller) acquire() {
 	id := c.id()
 	c.hold(linear.Call{Kind: linear.Acquire, Op: "work", ID: id}, linear.Call{Kind: linear.Release, ID: id})
 }
 
-// hold makes a call, and the one that settles it, until that has an answer.
+// hold makes a call, and then the one that settles it, until that has a reply.
 func (c *historyCaller) hold(call, settlement linear.Call) {
 	a, doubtful := c.askUntilAnswered(call)
 	if a.Known && (!a.Allowed || a.Unrecorded) {
@@ -288,8 +289,9 @@ func (c *historyCaller) hold(call, settlement linear.Call) {
 	}
 }
 
-// askUntilAnswered makes a call. One with an ID it makes again until the store answers, as
-// long as that keeps an answer. Doubtful says that the store did not answer every time.
+// askUntilAnswered makes a call. It retries one with an ID until the store replies, for
+// as long as the store keeps the record of a decision. Doubtful reports that the store
+// did not reply every time.
 func (c *historyCaller) askUntilAnswered(call linear.Call) (a linear.Answer, doubtful bool) {
 	began := time.Now()
 	for range 3 {
@@ -304,8 +306,8 @@ func (c *historyCaller) askUntilAnswered(call linear.Call) (a linear.Answer, dou
 	return a, doubtful
 }
 
-// awaitStore peeks until the store answers and another call may be left without an answer,
-// and reports whether it is so before the end.
+// awaitStore peeks until the store replies and another call may remain without a reply.
+// It returns false if the run ends first.
 func (c *historyCaller) awaitStore() bool {
 	if c.h.bold() && c.random.IntN(4) == 0 {
 		return c.wait() // clients are not always that careful
@@ -319,13 +321,14 @@ func (c *historyCaller) awaitStore() bool {
 	return false
 }
 
-// ask makes a call and notes it. Doubtful says of a settlement that the proxy may hold
-// what it settles by itself: then only that it was settled before is of the store.
+// ask makes a call and records it. Doubtful reports for a settlement that the proxy may
+// itself hold the units or slot; then only the outcome "settled before" is known to be
+// the store's.
 func (c *historyCaller) ask(call linear.Call, doubtful bool) linear.Answer {
 	return c.askAll([]linear.Call{call}, doubtful)[0]
 }
 
-// askAll makes calls in one pipeline, and notes them as made at the same time.
+// askAll makes calls in one pipeline, and records them as concurrent.
 func (c *historyCaller) askAll(calls []linear.Call, doubtful bool) (answers []linear.Answer) {
 	pipe := c.redis.Pipeline()
 	var replies []*redis.Cmd
@@ -347,7 +350,7 @@ func (c *historyCaller) askAll(calls []linear.Call, doubtful bool) (answers []li
 	return answers
 }
 
-// words returns the command of a call.
+// words returns the arguments of a call's command.
 func (c *historyCaller) words(call *linear.Call) []any {
 	words := []any{"RL." + call.Kind.String()}
 	switch call.Kind {
@@ -369,7 +372,7 @@ func (c *historyCaller) words(call *linear.Call) []any {
 	return words
 }
 
-// answerOf returns the decision or the outcome in a reply, if it is the store's.
+// answerOf returns the decision or the outcome in a reply, if the store made it.
 func answerOf(call *linear.Call, reply *redis.Cmd, doubtful bool) linear.Answer {
 	if call.Kind >= linear.Commit {
 		outcome, err := reply.Int64()

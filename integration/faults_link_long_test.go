@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/internal/faultnet"
 )
 
-// links makes something of the links of all masters.
+// links applies a function to the links of all masters.
 func links(do func(l *faultnet.Link)) func(*testing.T, *scene) {
 	return func(_ *testing.T, s *scene) {
 		for _, l := range s.links[:shards] {
@@ -18,7 +18,7 @@ func links(do func(l *faultnet.Link)) func(*testing.T, *scene) {
 	}
 }
 
-// late is a network that got slow.
+// late is a network that becomes slow.
 var late = fault{
 	name: "100 ms more for every reply of all masters", lasts: 2 * time.Second, linked: true,
 	make: links(func(l *faultnet.Link) { l.Delay(100 * time.Millisecond) }),
@@ -32,14 +32,14 @@ var torn = fault{
 	heal: links(func(l *faultnet.Link) { l.Reset(0) }),
 }
 
-// swallowed is a master to which and from which nothing gets.
+// swallowed is a master whose network drops all packets in both directions.
 var swallowed = fault{
 	name: "a primary in a black hole", lasts: 2 * time.Second, linked: true,
 	make: func(_ *testing.T, s *scene) { s.links[0].Block() },
 	heal: func(_ *testing.T, s *scene) { s.links[0].Unblock() },
 }
 
-// asleep is a master that is busy with something else.
+// asleep is a master that is blocked by another command.
 var asleep = fault{
 	name: "DEBUG SLEEP of a primary, 500 ms", args: []string{"--enable-debug-command", "yes"},
 	make: func(t *testing.T, s *scene) {

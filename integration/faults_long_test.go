@@ -9,23 +9,23 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// each makes something of every node, or of the masters.
+// each applies a function to nodes.
 func each(nodes []*redistest.Node, do func(*redistest.Node)) {
 	for _, n := range nodes {
 		do(n)
 	}
 }
 
-// tell has nodes execute a command.
-func tell(t *testing.T, nodes []*redistest.Node, words ...string) {
+// execute makes nodes execute a command.
+func execute(t *testing.T, nodes []*redistest.Node, words ...string) {
 	t.Helper()
 	each(nodes, func(n *redistest.Node) { n.CLI(t, words...) })
 }
 
-// masters are the nodes that were started as such.
+// masters returns the nodes that were started as masters.
 func (s *scene) masters() []*redistest.Node { return s.Nodes[:shards] }
 
-// What is done to the nodes, the connections and the scripts of a cluster.
+// The faults of the nodes, the connections and the scripts of a cluster.
 
 var overtaken = fault{
 	name: "a replica promoted, the primary wakes", lasts: 4 * time.Second,
@@ -48,13 +48,13 @@ var empty = fault{
 
 var failover = fault{
 	name: "CLUSTER FAILOVER", lasts: 2 * time.Second,
-	make: func(t *testing.T, s *scene) { tell(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
+	make: func(t *testing.T, s *scene) { execute(t, s.Nodes[3:4], "CLUSTER", "FAILOVER") },
 	heal: nothing,
 }
 
 var paused = fault{
 	name: "CLIENT PAUSE of all masters", lasts: 500 * time.Millisecond,
-	make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
+	make: func(t *testing.T, s *scene) { execute(t, s.masters(), "CLIENT", "PAUSE", "500", "ALL") },
 	heal: nothing,
 }
 
@@ -62,7 +62,7 @@ var flushed = fault{
 	name: "SCRIPT FLUSH ten times", lasts: 100 * time.Millisecond,
 	make: func(t *testing.T, s *scene) {
 		for range 10 {
-			tell(t, s.masters(), "SCRIPT", "FLUSH")
+			execute(t, s.masters(), "SCRIPT", "FLUSH")
 		}
 	},
 	heal: nothing,
@@ -70,8 +70,8 @@ var flushed = fault{
 
 var full = fault{
 	name: "maxmemory reached, noeviction", lasts: time.Second,
-	make: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
-	heal: func(t *testing.T, s *scene) { tell(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
+	make: func(t *testing.T, s *scene) { execute(t, s.masters(), "CONFIG", "SET", "maxmemory", "1") },
+	heal: func(t *testing.T, s *scene) { execute(t, s.masters(), "CONFIG", "SET", "maxmemory", "0") },
 }
 
 var slow = fault{
@@ -87,7 +87,8 @@ var slow = fault{
 	heal: nothing,
 }
 
-// covered is a fault where no slot is served while one is out.
+// covered returns a fault with cluster-require-full-coverage: no hash slot is served
+// while one is not covered.
 func covered(f fault) fault {
 	f.name, f.coverage = f.name+", full coverage", true
 	return f
@@ -96,7 +97,7 @@ func covered(f fault) fault {
 // TestLongFaults is the whole fault suite.
 func TestLongFaults(t *testing.T) {
 	allDark := covered(darkShard)
-	allDark.timeout = 0 // nothing to count exactly
+	allDark.timeout = 0 // no exact counts in it
 	runFaults(t,
 		hang, covered(hang), die, covered(die), overtaken, reset, empty, failover, migration(5), paused, flushed, full, slow,
 		late, torn, swallowed, asleep, darkShard, allDark, clockStep,

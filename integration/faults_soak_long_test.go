@@ -15,19 +15,19 @@ import (
 const (
 	soakFor    = 40 * time.Second
 	soakPause  = 150 * time.Millisecond // between two faults
-	blip       = 200 * time.Millisecond // how long each lasts, too short for a promotion
+	blip       = 200 * time.Millisecond // duration of each, too short for a promotion
 	growthMost = 64 << 20               // of a proxy's memory
 )
 
-// blips are faults that are over as soon as they were there.
+// blips are very short faults.
 func (s *scene) blips(t *testing.T) []func() {
 	masters := s.masters()
 	each := func(do func(l *faultnet.Link)) { links(do)(t, s) }
 	return []func(){
 		func() { masters[0].Stop(); pause(blip); masters[0].Cont() },
-		func() { tell(t, masters, "CLIENT", "KILL", "TYPE", "normal") },
+		func() { execute(t, masters, "CLIENT", "KILL", "TYPE", "normal") },
 		func() { s.Nodes[shards].Kill(); pause(blip); s.Nodes[shards].Restart() },
-		func() { tell(t, masters, "SCRIPT", "FLUSH") },
+		func() { execute(t, masters, "SCRIPT", "FLUSH") },
 		func() {
 			each(func(l *faultnet.Link) { l.Reset(0.05) })
 			pause(blip)
@@ -38,12 +38,12 @@ func (s *scene) blips(t *testing.T) []func() {
 	}
 }
 
-// TestLongFaultsLeaveNothing: after many short faults a proxy has the goroutines it
-// had before, with the same clients, and no more memory than it may have gained.
+// TestLongFaultsLeaveNothing: after many short faults a proxy with the same clients has
+// as many goroutines as before, and its memory has not grown by more than growthMost.
 func TestLongFaultsLeaveNothing(t *testing.T) {
 	o := &outcome{fault: fault{
 		name: "many short faults, one after another", linked: true,
-		// Nobody shall be promoted, on a busy machine neither.
+		// There must be no promotion, not even on a busy machine.
 		args: []string{"--cluster-node-timeout", "10000"},
 	}}
 	s := setScene(t, o.fault)
@@ -82,7 +82,7 @@ func TestLongFaultsLeaveNothing(t *testing.T) {
 	fmt.Printf("\n%s\n\n", table)
 }
 
-// footprint is what a proxy holds.
+// footprint is the goroutines and the memory of a proxy.
 type footprint struct{ goroutines, memory int }
 
 var (
@@ -107,7 +107,7 @@ func (p *proxy) footprint(t *testing.T) footprint {
 	return footprint{read(goroutinesMetric), read(memoryMetric)}
 }
 
-// footprints are those of all proxies.
+// footprints returns those of all proxies.
 func (s *scene) footprints(t *testing.T) []footprint {
 	t.Helper()
 	var all []footprint

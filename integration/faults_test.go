@@ -18,40 +18,40 @@ const (
 	shards       = 3
 	faultTimeout = 5 * time.Millisecond   // the default --decision-timeout
 	storeTimeout = 250 * time.Millisecond // the default --store-io-timeout
-	calm         = 250 * time.Millisecond // how long all must be decided by the store to be normal
-	ceiling      = 3                      // of what may be admitted without the store
+	calm         = 250 * time.Millisecond // how long the store must decide all checks for the state to be normal
+	ceiling      = 3                      // multiple of the limit that may be admitted without the store
 )
 
-// fault breaks something and mends it.
+// fault is a fault of the store, with its repair.
 type fault struct {
 	name string
-	// lasts is how long it is left broken.
+	// lasts is the duration of the fault.
 	lasts time.Duration
 	// coverage is cluster-require-full-coverage.
 	coverage bool
 	// linked puts links in front of the nodes, clocked gives them a clock.
 	linked, clocked bool
-	// args are further settings of the nodes.
+	// args are additional settings of the nodes.
 	args []string
-	// timeout is the proxies' --decision-timeout, if not the default: where counts
-	// must be exact, a slow machine must not turn an exact answer into a degraded one.
+	// timeout is the proxies' --decision-timeout, if it is not the default: where counts
+	// must be exact, a slow machine must not turn an exact decision into a degraded one.
 	timeout time.Duration
-	// moves says that slots move to other masters.
+	// moves reports that hash slots move to other masters.
 	moves bool
-	// emptied reports whether a shard's master comes back with nothing, by whether another
-	// one has taken its place; it may be nil.
+	// emptied reports whether a shard's master returns without data, given whether
+	// another one has replaced it. It may be nil.
 	emptied func(shard int, promoted bool) bool
 	make    func(t *testing.T, s *scene)
 	heal    func(t *testing.T, s *scene)
-	// also is checked beyond what every fault must keep, and may be nil.
+	// also makes checks beyond those of every fault, and may be nil.
 	also func(t *testing.T, o *outcome)
 }
 
 // deadline is the proxies' --decision-timeout.
 func (f *fault) deadline() time.Duration { return cmp.Or(f.timeout, faultTimeout) }
 
-// scene is what a fault is made in: masters, a replica of each, and proxies with
-// their clients.
+// scene is the environment of a fault: masters, a replica of each, and proxies with their
+// clients.
 type scene struct {
 	*redistest.Cluster
 	links   []*faultnet.Link
@@ -60,7 +60,7 @@ type scene struct {
 	clients []*redis.Client
 }
 
-// setScene starts what a fault needs.
+// setScene starts the environment of a fault.
 func setScene(t *testing.T, f fault) *scene {
 	t.Helper()
 	s := &scene{}
@@ -90,7 +90,7 @@ func setScene(t *testing.T, f fault) *scene {
 	return s
 }
 
-// awaitClosed waits until no proxy leaves a master alone any more.
+// awaitClosed waits until the breakers of all proxies are closed for all masters.
 func (s *scene) awaitClosed(t *testing.T) {
 	t.Helper()
 	eventually(t, "every breaker is closed", func() bool {
@@ -102,7 +102,7 @@ func (s *scene) awaitClosed(t *testing.T) {
 	})
 }
 
-// runFault makes a fault under load.
+// runFault injects a fault under load.
 func runFault(t *testing.T, f fault) *outcome {
 	t.Helper()
 	s := setScene(t, f)
@@ -129,8 +129,8 @@ func runFault(t *testing.T, f fault) *outcome {
 }
 
 // normalSince returns the end of the last window since the fault in which more checks
-// were decided without the store than on this machine before: one in a hundred, or
-// twice what it was, if that is more.
+// were decided without the store than before the fault on this machine: the bound is the
+// larger of one in a hundred and twice that share.
 func normalSince(samples []sample, made time.Time) time.Time {
 	all, without := map[int64]int{}, map[int64]int{}
 	before, beforeWithout := 0, 0
@@ -159,30 +159,31 @@ func normalSince(samples []sample, made time.Time) time.Time {
 	return last
 }
 
-// pause waits: a fault lasts as long as it lasts.
+// pause waits for d, the fixed duration of a fault or of a step in a test.
 func pause(d time.Duration) { <-time.After(d) }
 
-// nothing is a heal for what mends itself.
+// nothing is the repair of a fault that ends by itself.
 func nothing(*testing.T, *scene) {}
 
-// hang is a master that hangs and comes back.
+// hang stops a master and resumes it.
 var hang = fault{
 	name: "SIGSTOP a primary, wake it", lasts: 600 * time.Millisecond,
 	make: func(_ *testing.T, s *scene) { s.Nodes[0].Stop() },
 	heal: func(_ *testing.T, s *scene) { s.Nodes[0].Cont() },
 }
 
-// die is a master that is gone: its replica takes over.
+// die kills a master, and its replica takes over.
 var die = fault{
 	name: "kill -9 a primary", lasts: 5 * time.Second,
 	make: func(_ *testing.T, s *scene) { s.Nodes[0].Kill() },
 	heal: nothing,
 }
 
-// movingTenant is in the slot that moves.
+// movingTenant is in the hash slot that moves.
 const movingTenant = "t1"
 
-// migration is what operators do every day: a slot moves there and back, so many times.
+// migration moves a hash slot there and back, so many times, which is routine work of
+// operators.
 func migration(times int) fault {
 	return fault{
 		name: "a slot moves there and back", moves: true,
@@ -199,7 +200,7 @@ func migration(times int) fault {
 			}
 		},
 		heal: nothing,
-		// Limits that fail closed follow the slot.
+		// Limits that fail closed follow the hash slot.
 		timeout: 2 * time.Second,
 		also: func(t *testing.T, o *outcome) {
 			if n := o.count((*sample).failedClosed); n > 0 {
@@ -209,8 +210,8 @@ func migration(times int) fault {
 	}
 }
 
-// reset is a master that is back before its replica has taken its place: with nothing,
-// which the replica then takes over.
+// reset is a master that returns without data before its replica has replaced it; the
+// replica then copies the empty master.
 var reset = fault{
 	name: "kill -9 a primary, back empty at once",
 	make: func(_ *testing.T, s *scene) { s.Nodes[0].Kill() },
@@ -221,10 +222,10 @@ var reset = fault{
 	emptied: func(shard int, promoted bool) bool { return shard == 0 && !promoted },
 }
 
-// TestFaults is the quick part of the fault suite: `make faults` runs all of it.
+// TestFaults is the quick part of the fault suite. `make faults` runs all of it.
 func TestFaults(t *testing.T) { runFaults(t, hang, die, reset, migration(1)) }
 
-// runFaults makes faults one after another, and prints a table of what they came to.
+// runFaults runs faults one after another, and prints a table of their outcomes.
 func runFaults(t *testing.T, faults ...fault) {
 	table := newTable()
 	t.Cleanup(func() { fmt.Printf("\n%s\n", table) })

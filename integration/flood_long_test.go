@@ -31,7 +31,7 @@ func (p *proxy) resident() int {
 // floodMessages is how many messages are sent to the queue of each proxy.
 const floodMessages = 10_000
 
-// floods are bodies of messages that no control plane sent.
+// floods are bodies of messages that no control plane sends.
 var floods = map[string]func(i int) string{
 	"garbage": func(i int) string { return strings.Repeat("no JSON ", 50) + fmt.Sprint(i) },
 	"forged items": func(i int) string {
@@ -49,8 +49,9 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// TestLongTableFlood: ten thousand messages of others before those of a control plane cost no decision
-// anything, and memory and calls in bounds. What is pushed meanwhile bites.
+// TestLongTableFlood: ten thousand foreign messages ahead of those of a control plane
+// delay no decision, and keep memory and calls within bounds. Limits pushed meanwhile
+// take effect.
 func TestLongTableFlood(t *testing.T) {
 	for name, body := range floods {
 		t.Run(name, func(t *testing.T) { floodProxy(t, body) })
@@ -99,7 +100,8 @@ func floodProxy(t *testing.T, body func(i int) string) {
 	if n := p.logged() - linesBefore; n > floodLines {
 		t.Errorf("%d lines of log:\n%.2000s", n, p.output())
 	}
-	// Each message is received and deleted once, ten at a time, and the table read every two seconds at most.
+	// Each message is received and deleted once, ten at a time, and the table is read
+	// every two seconds at most.
 	if rest, scans := all-calls["ReceiveMessage"]-calls["DeleteMessageBatch"], int(time.Since(changed)/time.Second)+5; calls["Scan"] > 8*scans || rest > 40*scans {
 		t.Errorf("too many calls of AWS in %s: %v", time.Since(changed), calls)
 	}
@@ -113,16 +115,17 @@ func floodProxy(t *testing.T, body func(i int) string) {
 }
 
 const (
-	// floodAfter is how long after a flood everything has to be as before: two digests, ten seconds
-	// apart, settling for three and a reading.
+	// floodAfter is the time after a flood until all is as before: two digests, ten
+	// seconds apart, three seconds for settling, and a read.
 	floodAfter = 30 * time.Second
-	// floodMemory is by how much more memory a proxy may take, and floodLines how many lines it may log.
+	// floodMemory bounds the additional memory of a proxy, and floodLines the lines that
+	// it may log.
 	floodMemory = 150 << 20
 	floodLines  = 30
 )
 
-// awaitBite waits until a proxy gives acme a limit, and returns how long that took, and how much memory
-// the proxy had at most.
+// awaitBite waits until a proxy gives acme a limit, and returns how long that took, and
+// the peak memory of the proxy.
 func (s *site) awaitBite(t *testing.T, p *proxy, limit int64) (took time.Duration, most int) {
 	t.Helper()
 	c, begun := p.client(), time.Now()

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// gateWatch is how long a proxy is watched whose gate is out of order: longer than the
-	// pause after an error, so that what it asks in vain is counted.
+	// gateWatch is how long a proxy with a faulty gate is watched: longer than the pause
+	// after an error, so that its failed calls are counted.
 	gateWatch = 20 * time.Second
-	// gateCalls bounds what a proxy asks in that time: two requests, three times each, on
-	// both sides of a pause.
+	// gateCalls bounds the calls of a proxy in that time: two requests, three attempts
+	// each, before and after a pause.
 	gateCalls = 2*2*3 + 1
-	// gateOpen is the gate that has the revision of the scene tried on all tenants.
+	// gateOpen is a gate that makes the scene's revision the canary of all tenants.
 	gateOpen = `{"revision":1,"percent":100,"threshold":100}`
 )
 
-// silent answers nothing.
+// silent does not reply.
 func silent(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+	_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not noticed
 	<-r.Context().Done()
 }
 
-// gateFault is what befalls a gate that has a revision tried.
+// gateFault is a fault of a gate with a canary.
 type gateFault struct {
 	befall func(a *appConfig)
-	limit  int64  // what is enforced then: 200 by the revision, 100 without it
-	says   string // what /readyz says then, "" for nothing
+	limit  int64  // the enforced limit during it: 200 by the revision, 100 without it
+	says   string // the text in /readyz during it, "" for none
 }
 
 var gateFaults = map[string]gateFault{
 	"cut in half":      {func(a *appConfig) { a.put(gateOpen[:20]) }, 200, "read gate: unexpected end of JSON input"},
-	"nothing":          {func(a *appConfig) { a.put("") }, 200, ""}, // AppConfig says so of what has not changed
+	"nothing":          {func(a *appConfig) { a.put("") }, 200, ""}, // the reply of AppConfig if nothing has changed
 	"null":             {func(a *appConfig) { a.put("null") }, 200, "read gate"},
 	"limits":           {func(a *appConfig) { a.put(`{"version":1,"plans":{"free":[]}}`) }, 200, "read gate"},
 	"a list":           {func(a *appConfig) { a.put(`[1]`) }, 200, "read gate"},
@@ -60,7 +60,7 @@ var gateFaults = map[string]gateFault{
 	}, 200, "poll AppConfig"},
 }
 
-// gated is a proxy with a gate of its own, which a fault befalls.
+// gated is a proxy with a faulty gate of its own.
 type gated struct {
 	*proxy
 	name   string
@@ -85,9 +85,9 @@ func (s *site) gated() (all []*gated) {
 	return all
 }
 
-// TestLongTableGate: whatever AppConfig answers, proxies go on by what the gate said last or by
-// what it says, say what is wrong with it, and ask no more than they may. When it answers again
-// they do what it says.
+// TestLongTableGate: whatever AppConfig replies, proxies apply the last valid state of
+// the gate or the new one, report the fault, and make no more calls than allowed. When it
+// replies again they apply its state.
 func TestLongTableGate(t *testing.T) {
 	s := newSite(t)
 	s.push(freeAt(t, "100/s"), "ann")
@@ -130,13 +130,13 @@ func TestLongTableGate(t *testing.T) {
 	}
 }
 
-// suffer waits until a proxy does and says what its gate's fault makes it.
+// suffer waits until a proxy shows the effects of its gate's fault.
 func (g *gated) suffer(t *testing.T) {
 	t.Helper()
 	late := time.Now().Add(startTimeout)
 	for {
 		said := g.get("/readyz")
-		if strings.Contains(said+g.output(), g.fault.says) { // it may be over
+		if strings.Contains(said+g.output(), g.fault.says) { // the fault may be over
 			break
 		}
 		if time.Now().After(late) {
@@ -147,12 +147,13 @@ func (g *gated) suffer(t *testing.T) {
 	}
 }
 
-// gateSilence bounds how long a proxy takes to say that AppConfig does not answer.
+// gateSilence bounds the time until a proxy reports that AppConfig does not reply.
 const gateSilence = 40 * time.Second
 
-// TestLongTableGateSilent: while AppConfig takes requests and answers none a proxy goes on by what
-// the gate said last, and says that it does not know it; one that starts meanwhile does start, and
-// tries nothing. Both follow the gate when it answers.
+// TestLongTableGateSilent: while AppConfig accepts requests and does not reply, a proxy
+// applies the last state of the gate, and reports that the current one is unknown. One
+// that starts meanwhile does start, without a canary. Both follow the gate when it
+// replies.
 func TestLongTableGateSilent(t *testing.T) {
 	s := newSite(t)
 	s.push(freeAt(t, "100/s"), "ann")
@@ -192,14 +193,14 @@ func TestLongTableGateSilent(t *testing.T) {
 	enforce(t, "beta", 100, before, meanwhile)
 }
 
-// failing reports whether a fault befalls calls.
+// failing reports whether calls return a fault.
 func (a *appConfig) failing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.fault != nil
 }
 
-// expire ends all sessions.
+// expire expires all sessions.
 func (a *appConfig) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -2,7 +2,7 @@ package integration
 
 import (
 	"bytes"
-	"crypto/md5" // which SQS has of each message
+	"crypto/md5" // the checksum of messages in SQS
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,24 +18,24 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// guard stands before an emulator, which checks no credentials and refuses nothing, and
-// refuses calls in the words of AWS.
+// guard is a proxy of an emulator. The emulator checks no credentials and refuses no
+// call; the guard refuses calls with the errors of AWS.
 type guard struct {
 	server *httptest.Server
-	one    sync.Mutex // is held by a call that writes on a condition, which the emulator does in two steps
+	one    sync.Mutex // held by a conditional write, which the emulator does in two steps
 
-	mu     sync.Mutex // guards what follows
-	judge  func(request) refusal
-	forge  func() (body string, ok bool) // messages that are received before those of the queue, unless nil
+	mu     sync.Mutex // guards the fields below
+	check  func(request) refusal
+	forge  func() (body string, ok bool) // returns messages to be received before those of the queue, unless nil
 	calls  map[string]int                // by operation, since reset
-	denied map[string]int                // those that were refused
-	keys   map[string]bool               // the access keys that came
+	denied map[string]int                // the refused ones
+	keys   map[string]bool               // the access keys of all calls
 }
 
 // request is one call of AWS.
 type request struct{ operation, key string }
 
-// refusal is why a call is refused, and empty for one that is not.
+// refusal is the error of a refused call; it is empty for an accepted one.
 type refusal struct{ code, message string }
 
 // The refusals of AWS. Services that answer in XML have other codes.
@@ -49,27 +49,28 @@ var (
 	}
 )
 
-// startGuard starts one before the emulator of a site. The processes of the site pass it.
+// startGuard starts a guard before the emulator of a site. The processes of the site use
+// it.
 func startGuard(s *site) *guard {
-	g := &guard{judge: func(request) refusal { return refusal{} }}
+	g := &guard{check: func(request) refusal { return refusal{} }}
 	g.reset()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})
 	proxy.Transport = g
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // of clients that ended before their answer
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of clients that ended before their replies
 	g.server = httptest.NewServer(proxy)
 	s.tb.Cleanup(g.server.Close)
 	s.env = append(s.env, awstest.Endpoint(g.server.URL)...)
 	return g
 }
 
-// rule has calls refused as judge says from now on.
-func (g *guard) rule(judge func(request) refusal) {
+// rule makes check decide which calls are refused from now on.
+func (g *guard) rule(check func(request) refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.judge = judge
+	g.check = check
 }
 
-// deny has operations refused, all of them if none is named.
+// deny refuses operations, all of them if none is named.
 func (g *guard) deny(why refusal, operations ...string) {
 	g.rule(func(r request) refusal {
 		if len(operations) == 0 || slices.Contains(operations, r.operation) {
@@ -79,7 +80,7 @@ func (g *guard) deny(why refusal, operations ...string) {
 	})
 }
 
-// reset forgets the calls so far.
+// reset resets the counts of calls.
 func (g *guard) reset() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,9 +119,9 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (g *guard) note(r request) refusal {
 	g.mu.Lock()
-	judge := g.judge
+	check := g.check
 	g.mu.Unlock()
-	why := judge(r) // which may wait
+	why := check(r) // check may wait
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[r.operation]++
@@ -131,7 +132,7 @@ func (g *guard) note(r request) refusal {
 	return why
 }
 
-// response returns what AWS answers.
+// response returns the reply of AWS.
 func (why refusal) response(r *http.Request, isJSON bool) *http.Response {
 	status, kind := http.StatusBadRequest, "application/x-amz-json-1.0"
 	body, _ := json.Marshal(map[string]string{"__type": "com.amazon.coral.service#" + why.code, "message": why.message})
@@ -146,10 +147,11 @@ func response(r *http.Request, status int, kind string, body []byte) *http.Respo
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}
 }
 
-// forgedHandle is the handle of forged messages, of which the emulator knows nothing.
+// forgedHandle is the receipt handle of forged messages, which the emulator does not
+// know.
 const forgedHandle = "forged"
 
-// forged answers a call that is about forged messages, and returns nil for others.
+// forged replies to a call about forged messages, and returns nil for others.
 func (g *guard) forged(operation string, asked []byte) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()

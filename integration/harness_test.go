@@ -27,9 +27,9 @@ import (
 // format, and the control plane for AWS Lambda.
 var binaries struct{ release, next, lambda string }
 
-// roles are what a process of this binary does instead of the tests: a test starts one
-// for work that needs a process of its own. The value of roleVariable in the environment
-// names the role, and what the role returns is the exit code.
+// roles are functions that a process of this binary runs instead of the tests. A test
+// starts such a process for work that needs one. The value of roleVariable in the
+// environment names the role, and the function returns the exit code.
 var roles = map[string]func() int{}
 
 const roleVariable = "LIMITGATE_TEST_ROLE"
@@ -56,7 +56,8 @@ func testMain(m *testing.M) int {
 	return redistest.Main(m)
 }
 
-// build builds the programs, all at once: most of it is linking, which takes one processor.
+// build builds the programs concurrently: linking takes most of the time and uses one
+// processor.
 func build() error {
 	programs := []struct{ path, tags, from string }{
 		{binaries.release, "", "../cmd/limitgate"},
@@ -77,7 +78,7 @@ func build() error {
 	return errors.Join(errs...)
 }
 
-// startTimeout bounds waiting for a process to say that it listens.
+// startTimeout bounds the wait until a process logs that it listens.
 const startTimeout = 20 * time.Second
 
 // proxy is a running limitgate.
@@ -86,7 +87,7 @@ type proxy struct {
 	cmd   *exec.Cmd
 	addr  string
 	admin string
-	exit  chan error // gets the process's end
+	exit  chan error // receives the error of the process's end
 
 	mu  sync.Mutex // guards log
 	log bytes.Buffer
@@ -100,8 +101,8 @@ func serve(tb testing.TB, limits string, flags ...string) *proxy {
 	return serveBinary(tb, binaries.release, limits, flags...)
 }
 
-// exact are the flags of tests that count: a slow machine must not turn an
-// exact answer into a degraded one.
+// exact are the flags of tests that count: a slow machine must not turn an exact decision
+// into a degraded one.
 var exact = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s", "--retry-jitter", "0"}
 
 func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
@@ -115,7 +116,7 @@ func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
 	return p
 }
 
-// launch starts a limitgate, and waits until its log says that it is ready.
+// launch starts a limitgate, and waits until its log matches ready.
 func launch(tb testing.TB, cmd *exec.Cmd, ready *regexp.Regexp) (p *proxy, said []string) {
 	tb.Helper()
 	p = &proxy{tb: tb, cmd: cmd, exit: make(chan error, 1)}
@@ -140,7 +141,7 @@ func launch(tb testing.TB, cmd *exec.Cmd, ready *regexp.Regexp) (p *proxy, said 
 	return p, said
 }
 
-// read collects the log, says when the process is ready, and reaps it.
+// read collects the log, reports when the process is ready, and waits for its end.
 func (p *proxy) read(stderr io.Reader, ready *regexp.Regexp, said chan<- []string) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -160,7 +161,7 @@ func (p *proxy) output() string {
 	return p.log.String()
 }
 
-// stop sends a signal and returns how the process ended.
+// stop sends a signal and returns the process's error.
 func (p *proxy) stop(sig syscall.Signal) error {
 	_ = p.cmd.Process.Signal(sig)
 	select {
@@ -173,7 +174,7 @@ func (p *proxy) stop(sig syscall.Signal) error {
 	}
 }
 
-// client returns a client of the proxy that sends nothing twice.
+// client returns a client of the proxy that never retries.
 func (p *proxy) client() *redis.Client {
 	c := redis.NewClient(&redis.Options{
 		Addr: p.addr, MaxRetries: -1, ReadTimeout: time.Minute, WriteTimeout: time.Minute, DialTimeout: 10 * time.Second,
@@ -182,7 +183,7 @@ func (p *proxy) client() *redis.Client {
 	return c
 }
 
-// get asks the admin listener.
+// get sends a request to the admin listener.
 func (p *proxy) get(path string) string {
 	p.tb.Helper()
 	resp, err := http.Get("http://" + p.admin + path)
@@ -197,8 +198,8 @@ func (p *proxy) get(path string) string {
 	return string(body)
 }
 
-// eventually asks until ok, or fails with what. What a proxy or its store has
-// become tells nobody, so it has to be asked.
+// eventually calls ok until it returns true, or fails the test with what. It polls
+// because a proxy and its store do not notify a test of their state.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	late := time.NewTimer(startTimeout)
@@ -253,7 +254,7 @@ func writeLimits(tb testing.TB, yaml string) string {
 	return path
 }
 
-// run runs the binary to its end.
+// run runs the binary and returns its output.
 func run(tb testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	tb.Helper()
 	return runCommand(tb, stdin, exec.Command(binaries.release, args...))

@@ -11,7 +11,7 @@ import (
 
 var timeOfDay = regexp.MustCompile(`(?m)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-// TestHistory: what was changed is said in a line for each change, the newest last.
+// TestHistory: each change is printed as one line, the newest last.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -27,7 +27,7 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	var got, errs string
 	eventually(t, "the history is there", func() bool {
 		got, errs, _ = s.limits("history", "--bucket", auditBucket, "acme")
-		return strings.Count(got, "\n") > 2 // one may be there before an older
+		return strings.Count(got, "\n") > 2 // an entry may appear before an older one
 	})
 	if got = timeOfDay.ReplaceAllString(got, "T"); got != want || errs != "" {
 		t.Errorf("got\n%s%swant\n%s", got, errs, want)
@@ -37,15 +37,15 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	if code != 0 || asJSON != same || strings.Count(asJSON, `"key":"TENANT#acme"`) < 3 {
 		t.Errorf("as JSON the history is\n%sand the audit %d\n%s", asJSON, code, same)
 	}
-	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "nothing is written down about TENANT#nobody in limits-audit") {
-		t.Errorf("the history of nobody: %d\n%s", code, errs)
+	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "no audit entries of TENANT#nobody in limits-audit") {
+		t.Errorf("the history of a missing tenant: %d\n%s", code, errs)
 	}
 	if err := plane.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("the control plane: %v\n%s", err, plane.output())
 	}
 }
 
-// watching is what limits watch prints, once it watches.
+// watching is a running limits watch and its output.
 type watching struct {
 	*exec.Cmd
 	stdout, stderr watched
@@ -64,8 +64,8 @@ func (s *site) watch(flags ...string) *watching {
 	return w
 }
 
-// TestWatch: changes are printed when they are made, with what was before, to people and to
-// machines, and whoever watched leaves no queue behind, however it ends.
+// TestWatch: changes are printed when they are made, with the previous content, as text
+// and as JSON. A watch leaves no queue behind, however it ends.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -110,8 +110,8 @@ delete TENANT#acme, version 2 by bob
 	}
 }
 
-// TestWatchIntoAPipe: whoever reads only the beginning of what is printed ends it, and it
-// cleans up.
+// TestWatchIntoAPipe: when the reader of a pipe has read the first lines and exits, the
+// watch ends and cleans up.
 func TestWatchIntoAPipe(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -130,7 +130,7 @@ func TestWatchIntoAPipe(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 	}
-	_ = pipe.Close() // it is head's alone
+	_ = pipe.Close() // only head uses it
 	eventually(t, "it watches", func() bool { return strings.Contains(w.stderr.String(), "watching") })
 	s.push(tableLimits(t, "acme: {plan: gold}"), "bob")
 	if err := head.Wait(); err != nil {

@@ -11,18 +11,20 @@ import (
 )
 
 const (
-	// recovery is how long a proxy may need to see that the hostile clients are gone.
+	// recovery is the time that a proxy may need to notice that the hostile clients are
+	// gone.
 	recovery = 2 * time.Second
-	// spareDescriptors are those that a proxy may have more than before: of newcomers
-	// that have just left, and of its own.
+	// spareDescriptors is how many more descriptors than before a proxy may have: those
+	// of newcomers that have just left, and its own.
 	spareDescriptors = 20
-	// storeRest is how many commands a second a store gets at most from a proxy that has
-	// no clients.
+	// storeRest bounds the commands a second that a store gets from a proxy without
+	// clients.
 	storeRest = 200
 )
 
-// aftermath lists what is not as it was before, some time after the hostile clients have
-// left: newcomers that are not served, connections that are kept, work for no client.
+// aftermath lists the differences to the state before, some time after the hostile
+// clients have left: newcomers that are not served, connections that are still open, work
+// without a client.
 func aftermath(t *testing.T, p *proxy, store *redistest.Node, b *bystander, open int) []string {
 	t.Helper()
 	var left []string
@@ -40,7 +42,7 @@ func aftermath(t *testing.T, p *proxy, store *redistest.Node, b *bystander, open
 	return left
 }
 
-// atRest returns nil if a store has little to do for half a second.
+// atRest returns nil if a store has little load for half a second.
 func atRest(t *testing.T, store *redistest.Node) error {
 	t.Helper()
 	before := commandsOf(t, store)
@@ -51,7 +53,7 @@ func atRest(t *testing.T, store *redistest.Node) error {
 	return nil
 }
 
-// repeatedly asks until it is answered without an error, or the time is over.
+// repeatedly calls ask until it returns no error, or the time is over.
 func repeatedly(limit time.Duration, ask func() error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -73,7 +75,7 @@ func (p *proxy) hasClosed(before int) error {
 	return nil
 }
 
-// descriptors is how many descriptors the proxy has open, 0 if it is gone.
+// descriptors returns how many descriptors the proxy has open, 0 if it is gone.
 func (p *proxy) descriptors() int {
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
 	if err != nil {
@@ -82,7 +84,7 @@ func (p *proxy) descriptors() int {
 	return len(open)
 }
 
-// commandsOf is how many commands a server has executed.
+// commandsOf returns how many commands a server has executed.
 func commandsOf(t *testing.T, node *redistest.Node) int {
 	t.Helper()
 	fields, err := node.Fields(t.Context(), "INFO", "stats")

@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	// The buffers of an attacker's socket are small, so that the proxy has to hold what
-	// is not read, and not the kernel on the attacker's side.
+	// The buffers of an attacker's socket are small, so that the proxy has to hold the
+	// unread replies, and not the kernel on the attacker's side.
 	attackerReceives = 4 << 10
 	attackerSends    = 64 << 10
-	// attackerSegment is the payload of a packet on Ethernet. For the long segments of the
-	// loopback interface the kernel would take 2.6 MB of the proxy's replies at once.
+	// attackerSegment is the payload of a packet on Ethernet. With the long segments of
+	// the loopback interface the kernel would take 2.6 MB of the proxy's replies at once.
 	attackerSegment = 1460
-	// attackerBudget is how many bytes an attacker sends in all.
+	// attackerBudget bounds the bytes that an attacker sends in total.
 	attackerBudget = 1 << 20
-	// busyPause is when an attacker tries again whose socket takes nothing.
+	// busyPause is the pause of an attacker after its socket was full.
 	busyPause = 50 * time.Millisecond
 )
 
 // attacker is one hostile client.
 type attacker struct {
 	*behaviour
-	payload []byte // its text, shared by those who behave alike
+	payload []byte // its text, shared by attackers of the same behaviour
 	to      *unix.SockaddrInet4
 	fd      int // -1 without a connection
-	at      int // how much of text is sent
+	at      int // how much of text has been sent
 	rounds  int // how often text was sent on this connection
 	sent    int // bytes, on all connections
 	next    time.Time
-	gone    bool // it has half-closed, or has nothing more to send
+	gone    bool // it has half-closed, or has no more text
 }
 
-// scratch takes what attackers read. One thread moves all of them.
+// scratch is the buffer of all reads. One thread runs all attackers.
 var scratch [16 << 10]byte
 
-// turn is one step of an attacker. Nothing in it waits.
+// turn runs one step of an attacker. It never blocks.
 func (a *attacker) turn(now time.Time, done *toll) {
 	a.next = now.Add(a.every)
 	if a.fd < 0 {
@@ -67,7 +67,7 @@ func (a *attacker) turn(now time.Time, done *toll) {
 	}
 }
 
-// connect begins a connection. On the loopback interface it is mostly made at once.
+// connect starts to connect. On the loopback interface that mostly succeeds at once.
 func (a *attacker) connect() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *attacker) connect() error {
 	return nil
 }
 
-// read takes some replies, and reports whether the connection is still there.
+// read reads some replies, and reports whether the connection is still open.
 func (a *attacker) read() bool {
 	for left := a.reads; left > 0; {
 		n, err := unix.Read(a.fd, scratch[:min(left, len(scratch))])
@@ -102,7 +102,7 @@ func (a *attacker) read() bool {
 	return true
 }
 
-// write sends what is left of text, or the next piece of it.
+// write sends the rest of text, or its next piece.
 func (a *attacker) write(done *toll) error {
 	rest := a.payload[a.at:]
 	if a.piece > 0 {
@@ -128,7 +128,7 @@ func (a *attacker) write(done *toll) error {
 	return nil
 }
 
-// finish does what comes after text: leave, send it again, or stay.
+// finish leaves, sends text again, or stays, after text has been sent.
 func (a *attacker) finish() {
 	a.rounds++
 	switch {
@@ -147,7 +147,7 @@ func (a *attacker) finish() {
 	}
 }
 
-// closed gives up a connection that the proxy has ended, or one that was not made.
+// closed handles a connection that the proxy has closed, or that could not be opened.
 func (a *attacker) closed(done *toll) {
 	done.Closed++
 	a.disconnect()
@@ -161,7 +161,7 @@ func (a *attacker) disconnect() {
 	}
 }
 
-// socketAddr is the address of a listener on the loopback interface.
+// socketAddr returns the address of a listener on the loopback interface.
 func socketAddr(text string) (*unix.SockaddrInet4, error) {
 	addr, err := netip.ParseAddrPort(text)
 	if err != nil {

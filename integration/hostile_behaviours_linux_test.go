@@ -6,37 +6,38 @@ import (
 	"time"
 )
 
-// leaving is how an attacker ends a connection on which it has sent its text.
+// leaving is the way in which an attacker ends a connection after its text.
 type leaving int
 
 const (
 	staying leaving = iota
-	byClose         // with what is not read lost
+	byClose         // unread replies are lost
 	byHalf          // it sends FIN and stays
 	byReset         // it sends RST
 )
 
-// behaviour is what a hostile client does: on a connection it sends text, some times, and
-// leaves or stays. A client that has left, or was closed, connects again.
+// behaviour is the behaviour of a hostile client: on a connection it sends text some
+// times, and leaves or stays. A client that has left, or whose connection was closed,
+// connects again.
 type behaviour struct {
 	name   string
 	text   string
-	piece  int           // bytes of text sent at a turn, 0 for as many as the socket takes
+	piece  int           // bytes of text sent in a turn, 0 for as many as the socket takes
 	times  int           // how often text is sent on a connection, 0 for once
-	every  time.Duration // from one turn to the next
-	reads  int           // bytes of replies read at a turn, 0 for a client that reads nothing
+	every  time.Duration // interval between turns
+	reads  int           // bytes of replies read in a turn, 0 for a client that does not read
 	leaves leaving
 	admin  bool // it connects to the admin listener
 }
 
-// always is more often than a client gets turns.
+// always is more often than any client gets turns.
 const always = 1 << 20
 
 // repeated is a command n times, as a pipeline.
 func repeated(n int, words ...string) string { return strings.Repeat(bulk(words...), n) }
 
 // Replies that are not read. Each text is sent again every second, so that a proxy that
-// goes on reading goes on collecting.
+// keeps reading keeps buffering.
 var unreadBehaviours = []behaviour{
 	{name: "unread ECHO of 60 KB", text: repeated(4, "ECHO", strings.Repeat("e", 60_000)), times: always, every: time.Second},
 	{name: "unread COMMAND DOCS", text: repeated(190, "COMMAND", "DOCS"), times: always, every: time.Second},
@@ -58,7 +59,7 @@ var unreadBehaviours = []behaviour{
 	},
 }
 
-// What is no command, or not the whole of one.
+// Invalid and incomplete commands.
 var malformedBehaviours = []behaviour{
 	{name: "a protocol error and staying", text: "*abc\r\n", every: time.Second},
 	{name: "errors and reading nothing", text: strings.Repeat("e", 100) + "\r\n*abc\r\n", times: always, every: 200 * time.Millisecond},
@@ -71,10 +72,10 @@ var malformedBehaviours = []behaviour{
 	{name: "HTTP", text: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", times: always, every: 200 * time.Millisecond},
 }
 
-// words is a word of n bytes, framed.
+// words returns a bulk string of n bytes.
 func words(n int) string { return fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("w", n)) }
 
-// Clients that are gone before their answers.
+// Clients that leave before their replies.
 var leavingBehaviours = []behaviour{
 	{name: "RL.RESET and close", text: repeated(64, "RL.RESET", "nobody"), every: 3 * time.Second, leaves: byClose},
 	{name: "RL.RESET and half-close", text: repeated(64, "RL.RESET", "nobody"), every: time.Second, leaves: byHalf},
@@ -88,7 +89,7 @@ var leavingBehaviours = []behaviour{
 	{name: "RST in the midst", text: repeated(64, "RL.CHECK", "hostile", "op", "-") + "*3\r\n$8\r\nRL.CHE", every: time.Second, leaves: byReset},
 }
 
-// Connections that are kept and not used.
+// Idle connections.
 var idleBehaviours = []behaviour{
 	{name: "silence", every: time.Second},
 	{name: "silence after 1,000 checks", text: repeated(1_000, "RL.CHECK", "hostile", "op", "-"), every: 100 * time.Millisecond, reads: 1 << 20},
@@ -112,7 +113,7 @@ var adminBehaviours = []behaviour{
 	},
 }
 
-// behaviourNamed looks a behaviour up.
+// behaviourNamed returns the behaviour of a name.
 func behaviourNamed(name string) (*behaviour, error) {
 	for _, kind := range [][]behaviour{
 		unreadBehaviours, malformedBehaviours, leavingBehaviours, idleBehaviours, adminBehaviours,

@@ -15,22 +15,22 @@ import (
 const (
 	bystanderPace = 4 * time.Millisecond // between two checks
 	newcomerPace  = time.Second          // between two new connections
-	// bystanderPatience is after which an answer is an error. It is far beyond every goal,
-	// so that a late answer is measured.
+	// bystanderPatience is the deadline of a reply. It is far beyond every goal, so that
+	// a late reply is measured.
 	bystanderPatience = 10 * time.Second
 )
 
-// experience is how a bystander was served.
+// experience is the service that a bystander got.
 type experience struct {
 	answers  []sample
-	errors   int // answers that were none, or wrong
-	refused  int // connections that were refused in a full proxy
+	errors   int // missing or wrong replies
+	refused  int // connections that a full proxy refused
 	degraded int // decisions made without the store
 	first    error
 }
 
-// quantile is the time within which this share of the answers had come, less the time
-// during which the machine stood still.
+// quantile returns the time within which this share of the replies arrived, less the time
+// during which the machine was stalled.
 func (e *experience) quantile(share float64, stalls []stall) time.Duration {
 	if len(e.answers) == 0 {
 		return 0
@@ -51,8 +51,9 @@ func (e *experience) fail(err error) {
 	}
 }
 
-// bystander is a well-behaved client beside hostile ones: it checks on one connection at
-// a steady pace, and as a newcomer makes a connection and sends PING every second.
+// bystander is a well-behaved client beside hostile ones: it sends checks on one
+// connection at a steady pace, and as a newcomer opens a connection and sends PING every
+// second.
 type bystander struct {
 	addr string
 	full bool // newcomers may be refused
@@ -63,7 +64,7 @@ type bystander struct {
 	checks, newcomers experience
 }
 
-// startBystander connects, and begins to ask.
+// startBystander connects, and starts the requests.
 func startBystander(addr string, full bool) (*bystander, error) {
 	b := &bystander{addr: addr, full: full, stop: make(chan struct{})}
 	conn, err := b.dial()
@@ -75,7 +76,7 @@ func startBystander(addr string, full bool) (*bystander, error) {
 	return b, nil
 }
 
-// end lets the last answers come.
+// end stops the requests and waits for the last replies.
 func (b *bystander) end() {
 	close(b.stop)
 	b.wg.Wait()
@@ -85,9 +86,9 @@ func (b *bystander) dial() (net.Conn, error) {
 	return net.DialTimeout("tcp", b.addr, bystanderPatience)
 }
 
-// check asks at its pace until it is stopped. A check that is due while the one before
-// is not answered yet counts from when it was due: otherwise a proxy that stands still
-// for a second would delay one check only.
+// check sends checks at its pace until it is stopped. The time of a check that is due
+// before the previous reply counts from when it was due; otherwise a proxy that stalls
+// for a second would delay only one check.
 func (b *bystander) check(conn net.Conn) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -128,11 +129,11 @@ func (b *bystander) check(conn net.Conn) {
 	}
 }
 
-// behind reports that the last answer came after the next check was due. A timer that
-// fired late is no fault of the proxy.
+// behind reports that the last reply came after the next check was due. The proxy is not
+// to blame for a timer that fired late.
 func (*bystander) behind(due, now time.Time) bool { return now.Sub(due) > bystanderPace }
 
-// decide makes a check, which must be admitted, and returns where it was decided.
+// decide makes a check, which must be admitted, and returns the source of the decision.
 func decide(conn net.Conn, replies *bufio.Reader, text []byte) (source string, err error) {
 	_ = conn.SetDeadline(time.Now().Add(bystanderPatience))
 	if _, err := conn.Write(text); err != nil {
@@ -155,7 +156,7 @@ func decide(conn net.Conn, replies *bufio.Reader, text []byte) (source string, e
 	return lines[9], nil
 }
 
-// arrive makes connections at their pace until it is stopped.
+// arrive opens connections at its pace until it is stopped.
 func (b *bystander) arrive() {
 	tick := time.NewTicker(newcomerPace)
 	defer tick.Stop()
@@ -177,7 +178,7 @@ func (b *bystander) arrive() {
 	}
 }
 
-// ping makes a connection, sends PING and reads the answer.
+// ping opens a connection, sends PING and reads the reply.
 func (b *bystander) ping() error {
 	conn, err := b.dial()
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// makeControlGroup makes a control group of version 2 with the limits of tasks and
-// memory, until the test is over. It returns nil where none can be made.
+// makeControlGroup creates a control group of version 2 with the limits of tasks and
+// memory, until the test is over. It returns nil if that fails.
 func makeControlGroup(tb testing.TB) *os.File {
 	tb.Helper()
 	own := ownControlGroup()
 	if own == "" {
 		return nil
 	}
-	// A group that has processes hands no controllers on, but mostly its parent does.
+	// A group with processes does not delegate controllers, but its parent mostly does.
 	for _, parent := range []string{own, filepath.Dir(own)} {
 		group, err := makeControlGroupIn(parent)
 		if err != nil {
@@ -37,7 +37,8 @@ func makeControlGroup(tb testing.TB) *os.File {
 	return nil
 }
 
-// makeControlGroupIn makes the group in a parent that hands on the controllers it needs.
+// makeControlGroupIn creates the group in a parent that delegates the controllers it
+// needs.
 func makeControlGroupIn(parent string) (*os.File, error) {
 	text, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
 	if err != nil {
@@ -56,7 +57,7 @@ func makeControlGroupIn(parent string) (*os.File, error) {
 			return nil, errors.Join(fmt.Errorf("set limit: %w", err), os.Remove(path))
 		}
 	}
-	// Swapping would hide what does not fit. Not every kernel has the file.
+	// Swap would hide an excess of memory. Not every kernel has the file.
 	_ = os.WriteFile(filepath.Join(path, "memory.swap.max"), []byte("0"), 0)
 	group, err := os.Open(path)
 	if err != nil {
@@ -65,8 +66,7 @@ func makeControlGroupIn(parent string) (*os.File, error) {
 	return group, nil
 }
 
-// ownControlGroup is the folder of the control group of version 2 that this process is
-// in, or empty.
+// ownControlGroup returns the folder of this process's control group of version 2, or "".
 func ownControlGroup() string {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {

@@ -16,46 +16,47 @@ import (
 )
 
 const (
-	// crowdTick is how often a crowd looks for the clients whose turn has come.
+	// crowdTick is how often a crowd looks for clients whose turn is due.
 	crowdTick = 2 * time.Millisecond
-	// crowdArrival is over which part of its time a crowd comes.
+	// crowdArrival is the share of its time, one part in so many, during which a crowd
+	// connects.
 	crowdArrival = 3
-	// crowdNice is how much a crowd stands back for the process under test. Clients of a
-	// real proxy have processors of their own.
+	// crowdNice is the niceness of a crowd, which yields to the process under test.
+	// Clients of a real proxy have processors of their own.
 	crowdNice = 10
 )
 
-// The role of a process that is a crowd of hostile clients.
+// crowdRole is the role of a process that runs a crowd of hostile clients.
 const crowdRole = "crowd"
 
 func init() { roles[crowdRole] = beCrowd }
 
-// party is how many clients of a crowd behave in a way.
+// party is a number of clients of a crowd with the same behaviour.
 type party struct {
 	Behaviour string
 	Clients   int
 }
 
-// order is what a crowd is asked to do.
+// order is the task of a crowd.
 type order struct {
 	Addr, Admin string
 	Parties     []party
 	Time        time.Duration
 }
 
-// toll is what a crowd has done.
+// toll is the result of a crowd.
 type toll struct {
 	Connected int // connections that were begun
-	Closed    int // those that the proxy ended, as far as a client noticed
+	Closed    int // those that the proxy closed, as far as a client noticed
 	Sent      int // bytes
 	CPU       time.Duration
 }
 
-// crowd is a process of hostile clients. It is not this one, so that its work does not
-// delay what is measured here.
+// crowd is a process of hostile clients. It is a separate process, so that its work does
+// not delay the measurements in this one.
 type crowd struct {
 	cmd    *exec.Cmd
-	input  io.Closer // the crowd ends when it is closed
+	input  io.Closer // closing it ends the crowd
 	output bytes.Buffer
 	errors bytes.Buffer
 }
@@ -84,7 +85,7 @@ func startCrowd(tb testing.TB, o order) *crowd {
 	return c
 }
 
-// end waits until the crowd is gone, and returns what it has done.
+// end waits until the crowd has ended, and returns its result.
 func (c *crowd) end(tb testing.TB) toll {
 	tb.Helper()
 	late := time.AfterFunc(startTimeout, func() { _ = c.input.Close() })
@@ -99,8 +100,8 @@ func (c *crowd) end(tb testing.TB) toll {
 	return done
 }
 
-// beCrowd is the role of a process that is a crowd. Its input begins with an order, and
-// ends when nobody waits for the crowd any more.
+// beCrowd is the role of a process that runs a crowd. Its input starts with an order, and
+// ends when the test no longer waits for the crowd.
 func beCrowd() int {
 	var o order
 	input := bufio.NewReader(os.Stdin)
@@ -128,8 +129,8 @@ func beCrowd() int {
 	return 0
 }
 
-// act gives every client its turns until the time of the order is over. All clients
-// are moved by one thread: none of what they do blocks.
+// act runs the turns of every client until the time of the order is over. One thread runs
+// all clients, because none of their steps blocks.
 func act(o order, abandoned <-chan struct{}) (toll, error) {
 	runtime.LockOSThread()
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, crowdNice); err != nil {
@@ -162,8 +163,8 @@ func act(o order, abandoned <-chan struct{}) (toll, error) {
 	return done, err
 }
 
-// clients makes the clients of an order. Those of each party come evenly, and the parties
-// at the same time.
+// clients returns the clients of an order. Those of each party arrive evenly, and all
+// parties arrive at the same time.
 func (o *order) clients(now time.Time) ([]*attacker, error) {
 	var all []*attacker
 	for _, party := range o.Parties {
@@ -188,7 +189,7 @@ func (o *order) clients(now time.Time) ([]*attacker, error) {
 	return all, nil
 }
 
-// ownCPU is the time that this process had processors.
+// ownCPU returns the CPU time of this process.
 func ownCPU() (time.Duration, error) {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {

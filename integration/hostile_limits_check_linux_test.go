@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestConfinedProcessHasLimits: without them the rows of hostile clients would pass for
-// want of a limit.
+// TestConfinedProcessHasLimits: without the limits the rows of hostile clients would pass
+// wrongly.
 func TestConfinedProcessHasLimits(t *testing.T) {
 	by := confine(t)
 	p := serveConfined(t, by, 512, writeLimits(t, hostileLimits))

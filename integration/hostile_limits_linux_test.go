@@ -21,19 +21,19 @@ const (
 	limitedProcs    = 2 // GOMAXPROCS, so that threads are comparable between machines
 )
 
-// The role of a process that takes limits on and becomes another program.
+// limitedRole is the role of a process that takes on limits and executes another program.
 const limitedRole = "limited"
 
 func init() { roles[limitedRole] = becomeLimited }
 
-// confinement is how the limits of a process are enforced. Without a control group a
-// resident size above memoryLimit is found afterwards, by the test.
+// confinement describes how the limits of a process are enforced. Without a control group
+// the test finds a resident size above memoryLimit afterwards.
 type confinement struct {
 	group *os.File // a control group of version 2, or nil
 	uid   int      // the user, 0 for the one of this process
 }
 
-// confine returns the strictest confinement that this process may make.
+// confine returns the strictest confinement that this process may create.
 func confine(tb testing.TB) confinement {
 	tb.Helper()
 	if group := makeControlGroup(tb); group != nil {
@@ -42,8 +42,8 @@ func confine(tb testing.TB) confinement {
 	if os.Getuid() != 0 {
 		return confinement{}
 	}
-	// RLIMIT_NPROC does not bind root, and counts all tasks of a user. These are users
-	// that nothing else has, of the range that systemd takes its dynamic ones from.
+	// RLIMIT_NPROC does not bind root, and counts all tasks of a user. These user IDs are
+	// otherwise unused; systemd takes its dynamic ones from their range.
 	return confinement{uid: 61_184 + os.Getpid()%4_000}
 }
 
@@ -80,7 +80,8 @@ func serveConfined(tb testing.TB, by confinement, descriptors int, limits string
 	return p
 }
 
-// plainEnvironment is the environment without what changes the memory of a Go program.
+// plainEnvironment returns the environment without the variables that affect the memory
+// of a Go program.
 func plainEnvironment() []string {
 	var plain []string
 	for _, setting := range os.Environ() {
@@ -92,7 +93,7 @@ func plainEnvironment() []string {
 	return plain
 }
 
-// letOthersRead opens the temporary folders around files to other users.
+// letOthersRead makes the temporary folders around files readable for other users.
 func letOthersRead(tb testing.TB, paths ...string) {
 	tb.Helper()
 	const enter = 0o055
@@ -110,8 +111,9 @@ func letOthersRead(tb testing.TB, paths ...string) {
 	}
 }
 
-// becomeLimited is the role of a process that was started for another program. Its
-// arguments are the descriptors, the user, and the program with its own arguments.
+// becomeLimited is the role of a process that takes on limits and executes another
+// program. Its arguments are the descriptors, the user, and the program with its
+// arguments.
 func becomeLimited() int {
 	err := takeLimits(os.Args[1], os.Args[2])
 	if err == nil {
@@ -122,8 +124,7 @@ func becomeLimited() int {
 	return 1
 }
 
-// takeLimits sets the limits of this process and makes it one of the user, if the user
-// is not 0.
+// takeLimits sets the limits of this process, and its user unless that is 0.
 func takeLimits(descriptors, user string) error {
 	files, err := strconv.ParseUint(descriptors, 10, 32)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// threadGoal is how many threads there may be at most: half of taskLimit, because a
-	// process that uses all of its limit has nothing left for the next surprise.
+	// threadGoal bounds the threads: half of taskLimit, because a process at its limit
+	// has no reserve.
 	threadGoal = taskLimit / 2
-	// answerGoal is what the quick rows ask for on any machine, however busy it is.
+	// answerGoal is the goal of the quick rows on any machine, however busy it is.
 	answerGoal = 2 * time.Second
 )
 
@@ -37,19 +37,19 @@ shared:
   - {id: ip, by: [ip], rate: 1000000000/s, on_error: open}
 `
 
-// hostileRow is clients that behave badly, beside a bystander.
+// hostileRow is a group of hostile clients beside a bystander.
 type hostileRow struct {
 	name        string   // the behaviour if it is empty
-	behaviours  []string // those of the clients, in equal parts
-	clients     int      // 0 for as many as the others
+	behaviours  []string // of the clients, in equal parts
+	clients     int      // 0 for the default
 	descriptors int      // 0 for descriptorLimit
 	redis       bool     // the store is a Redis with many keys
-	// room is how many connections --max-conns leaves beside those of the clients. 0 leaves
-	// the default. Where it is negative, newcomers are refused, and only those who have a
-	// connection are served.
+	// room is how many connections --max-conns allows beside those of the clients. 0
+	// keeps the default. If it is negative, newcomers are refused, and only existing
+	// connections are served.
 	room  int
-	full  bool          // newcomers may be refused for want of descriptors
-	lasts time.Duration // 0 for as long as the others
+	full  bool          // newcomers may be refused because there are no descriptors
+	lasts time.Duration // 0 for the default
 }
 
 func (r *hostileRow) String() string {
@@ -59,7 +59,7 @@ func (r *hostileRow) String() string {
 	return strings.Join(r.behaviours, ", ")
 }
 
-// hostileOutcome is what a row came to.
+// hostileOutcome is the result of a row.
 type hostileOutcome struct {
 	row       hostileRow
 	clients   int
@@ -67,13 +67,13 @@ type hostileOutcome struct {
 	stalls    []stall // of the machine
 	usage     usage
 	done      toll
-	machine   time.Duration // CPU time of everything
+	machine   time.Duration // CPU time of all processes
 	died      error
-	after     []string // what was not as before when the hostile clients were gone
+	after     []string // differences to the state before, after the hostile clients have left
 	logged    int      // bytes
 }
 
-// runHostileRow starts limitgate, and the clients for a time.
+// runHostileRow starts limitgate, and the clients for some time.
 func runHostileRow(t *testing.T, by confinement, r hostileRow, clients int, lasts time.Duration) *hostileOutcome {
 	t.Helper()
 	o := &hostileOutcome{row: r, clients: cmp.Or(r.clients, clients)}
@@ -121,7 +121,7 @@ func (r *hostileRow) serve(t *testing.T, by confinement, clients int) (p *proxy,
 	return serveConfined(t, by, cmp.Or(r.descriptors, descriptorLimit), writeLimits(t, hostileLimits), flags...), node
 }
 
-// parties shares clients among the behaviours of the row.
+// parties divides clients among the behaviours of the row.
 func (r *hostileRow) parties(clients int) []party {
 	var all []party
 	for i, name := range r.behaviours {
@@ -131,15 +131,14 @@ func (r *hostileRow) parties(clients int) []party {
 	return all
 }
 
-// quietGC keeps this process from collecting garbage until the function that it returns
-// is called.
+// quietGC stops garbage collection in this process until the returned function is called.
 func quietGC() func() {
 	runtime.GC()
 	before := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// reason is the line of a log that says why a Go program ended.
+// reason returns the line of a log with the reason for which a Go program ended.
 func reason(log string) string {
 	for line := range strings.Lines(log) {
 		for _, sign := range []string{"fatal error:", "panic:", "runtime: failed", "runtime/cgo:"} {
@@ -151,7 +150,7 @@ func reason(log string) string {
 	return "its log does not say why"
 }
 
-// broken lists what must hold on every machine and does not.
+// broken lists the violated conditions among those that must hold on every machine.
 func (o *hostileOutcome) broken() []string {
 	var broken []string
 	add := func(is bool, format string, args ...any) {
@@ -169,8 +168,8 @@ func (o *hostileOutcome) broken() []string {
 	return append(broken, o.after...)
 }
 
-// TestHostile is the part of the hostile clients that takes half a minute. It asks for
-// no latency that a busy machine does not have.
+// TestHostile is the part of the hostile clients that takes half a minute. It has no
+// latency goal that a busy machine misses.
 func TestHostile(t *testing.T) {
 	by := confine(t)
 	for _, r := range []hostileRow{
@@ -178,7 +177,7 @@ func TestHostile(t *testing.T) {
 		{behaviours: []string{"unread COMMAND DOCS"}, clients: 100},
 		{behaviours: []string{"a protocol error and staying"}, clients: 300},
 		{behaviours: []string{"RL.RESET and close"}, clients: 100, redis: true, room: 50},
-		// A newcomer that is refused all the time has to be seen to wait for answerGoal.
+		// A newcomer that is always refused must be seen to wait for answerGoal.
 		{behaviours: []string{"admin: idle keep-alive"}, clients: 600, descriptors: 512, lasts: 5 * time.Second},
 		{name: "several", behaviours: []string{
 			"half a command and silence", "a byte at a time", "RST in the midst", "silence in MULTI of 1,000", "half-close with unread replies",

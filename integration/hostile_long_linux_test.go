@@ -13,14 +13,14 @@ import (
 
 const (
 	hostileTime = 6 * time.Second // of each row
-	// The goals of a machine that does nothing else.
+	// The goals for an otherwise idle machine.
 	checkGoal    = 50 * time.Millisecond // of 99 in 100 checks
-	newcomerGoal = time.Second           // a SYN that was dropped comes again after that
+	newcomerGoal = time.Second           // a dropped SYN is sent again after that
 )
 
 var hostileClients = flag.Int("hostile-clients", 1_000, "how many hostile clients a row of TestLongHostile has")
 
-// alone makes a row of each behaviour.
+// alone returns a row for each behaviour.
 func alone(behaviours []behaviour) []hostileRow {
 	var rows []hostileRow
 	for _, b := range behaviours {
@@ -66,7 +66,7 @@ func hostileRows() []hostileRow {
 }
 
 // TestLongHostile: beside hostile clients of every kind, a process with few tasks,
-// descriptors and little memory serves a client that behaves.
+// descriptors and little memory serves a well-behaved client.
 func TestLongHostile(t *testing.T) {
 	by := confine(t)
 	var text strings.Builder
@@ -92,7 +92,7 @@ func TestLongHostile(t *testing.T) {
 	}
 }
 
-// slow lists the goals of time that are missed.
+// slow lists the missed latency goals.
 func (o *hostileOutcome) slow() []string {
 	var slow []string
 	if p99 := o.bystander.checks.quantile(0.99, nil); p99 > checkGoal {
@@ -104,7 +104,7 @@ func (o *hostileOutcome) slow() []string {
 	return slow
 }
 
-// line is the row's line of the table.
+// line returns the row's line of the table.
 func (o *hostileOutcome) line(broken []string) string {
 	verdict := "ok"
 	if len(broken) > 0 {

@@ -12,21 +12,21 @@ import (
 
 const (
 	watchPace = 20 * time.Millisecond
-	// watchMost is the resident size at which a process is ended for the machine's sake.
+	// watchMost is the resident size at which a process is killed to protect the machine.
 	watchMost = 2 << 30
 	// clockTick is the unit of CPU times in /proc.
 	clockTick = time.Second / 100
 )
 
-// usage is what a process has used.
+// usage is the resources that a process has used.
 type usage struct {
 	peak    int // bytes resident
-	threads int // at the most
+	threads int // maximum
 	cpu     time.Duration
-	ended   bool // for its size
+	ended   bool // killed because of its size
 }
 
-// usageWatch looks at a process until it is stopped. What it saw last stays when the
+// usageWatch samples a process until it is stopped. The last sample remains when the
 // process dies.
 type usageWatch struct {
 	stop chan struct{}
@@ -58,7 +58,7 @@ func (w *usageWatch) end() usage {
 	return w.seen
 }
 
-// look reads what the process uses now.
+// look samples the current usage of the process.
 func (w *usageWatch) look(p *proxy) {
 	pid := p.cmd.Process.Pid
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -76,7 +76,7 @@ func (w *usageWatch) look(p *proxy) {
 	}
 }
 
-// statusField returns a number of /proc/PID/status, 0 if it is not there.
+// statusField returns a number of /proc/PID/status, 0 if it is missing.
 func statusField(status []byte, name string) int {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
@@ -87,8 +87,8 @@ func statusField(status []byte, name string) int {
 	return 0
 }
 
-// statCPU returns the CPU time in /proc/PID/stat. The command in parentheses may hold
-// anything; user and system time are the 12th and 13th field behind it.
+// statCPU returns the CPU time in /proc/PID/stat. The command in parentheses may contain
+// any character; user and system time are the 12th and 13th field after it.
 func statCPU(stat []byte) time.Duration {
 	_, rest, _ := bytes.Cut(stat, []byte(") "))
 	fields := bytes.Fields(rest)
@@ -100,7 +100,7 @@ func statCPU(stat []byte) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-// machineCPU is the time that all processors of the machine worked.
+// machineCPU returns the time during which the processors of the machine worked.
 func machineCPU() time.Duration {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -109,7 +109,7 @@ func machineCPU() time.Duration {
 	line, _, _ := bytes.Cut(stat, []byte("\n"))
 	busy := 0
 	for i, field := range bytes.Fields(line)[1:] {
-		if n, _ := strconv.Atoi(string(field)); i != 3 && i != 4 && i < 8 { // idle, waiting; guests are in user
+		if n, _ := strconv.Atoi(string(field)); i != 3 && i != 4 && i < 8 { // idle and iowait are left out; guest is part of user
 			busy += n
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// instancesStatus is what a proxy says of how many share the limits.
+// instancesStatus is how many instances share the limits, as a proxy reports it.
 type instancesStatus struct {
 	Instances int    `json:"instances"`
 	Source    string `json:"instances_source"`
@@ -34,9 +34,9 @@ func eachCounts(t *testing.T, n int, all ...*proxy) {
 	}
 }
 
-// TestInstances: proxies of one store count each other, with nothing said. One that
-// ends says so before it is gone, one that is killed is missed after a while, and
-// when the store is away the last count stays.
+// TestInstances: proxies of one store count each other without any setting. A proxy that
+// stops reports that before it ends, one that is killed expires after a while, and while
+// the store is away the last count stays.
 func TestInstances(t *testing.T) {
 	t.Parallel()
 	node := redistest.Start(t)
@@ -57,7 +57,7 @@ plans: {p: [{id: near, by: [tenant], rate: 1200/h, store: local}]}
 	if err := all[3].stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if n := node.CLI(t, "HLEN", "lg:instances"); n != "4" { // three, and when was swept
+	if n := node.CLI(t, "HLEN", "lg:instances"); n != "4" { // three, and the time of the last sweep
 		t.Errorf("%s entries after one has ended: %s", n, node.CLI(t, "HGETALL", "lg:instances"))
 	}
 	eachCounts(t, 3, all[:3]...)
@@ -71,7 +71,7 @@ plans: {p: [{id: near, by: [tenant], rate: 1200/h, store: local}]}
 	}
 	metrics := all[0].get("/metrics")
 	if !strings.Contains(metrics, "\nlimitgate_healthy_instances 2\n") || strings.Contains(metrics, "\nlimitgate_instances_source_errors_total 0\n") {
-		t.Errorf("the metrics do not tell:\n%s", metrics)
+		t.Errorf("the metrics lack a count:\n%s", metrics)
 	}
 	node.Restart()
 	eventually(t, "the source works", func() bool { return instancesOf(all[0]).Error == "" })
@@ -83,8 +83,8 @@ plans: {p: [{id: near, by: [tenant], rate: 1200/h, store: local}]}
 	}
 }
 
-// TestInstancesFrom: a proxy says where it learns how many there are, and serves
-// also when nobody tells.
+// TestInstancesFrom: a proxy reports the source of its number of instances, and also
+// serves when that source does not answer.
 func TestInstancesFrom(t *testing.T) {
 	t.Parallel()
 	for from, fails := range map[string]bool{
@@ -96,7 +96,7 @@ func TestInstancesFrom(t *testing.T) {
 			if _, err := check(p.client(), "t", "-", "-"); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "its source has said something", func() bool {
+			eventually(t, "its source has replied", func() bool {
 				st := instancesOf(p)
 				return st.Source == from && (st.Error != "") == fails
 			})

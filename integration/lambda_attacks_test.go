@@ -14,10 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
-// digestsUntil has the relay tell what the table is, as its schedule does, until ok.
+// digestsUntil makes the relay publish digests of the table, as its schedule does, until
+// ok.
 func (s *lambdaScene) digestsUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
@@ -34,9 +35,9 @@ func has(t *testing.T, p *proxy, tenant string, limit int64) bool {
 	return limitOfTenant(t, c, tenant) == limit
 }
 
-// TestLambdaTableMadeAgain: of a table that was deleted and made again with the same versions,
-// whose stream no function is told of, proxies learn by the schedule alone; and with the mapping
-// made again by messages.
+// TestLambdaTableMadeAgain: a table is deleted and created again with the same versions,
+// and no function receives its stream. Proxies learn of it only by the schedule; with a
+// new mapping they learn of changes by messages.
 func TestLambdaTableMadeAgain(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -60,8 +61,9 @@ func TestLambdaTableMadeAgain(t *testing.T) {
 	agree(t, "acme", p, s.serve(filepath.Join(t.TempDir(), "snapshot")))
 }
 
-// TestLambdaForgedAndRestored: a tenant that only a message names, and an older version that
-// somebody has restored, change nothing in the end, with nobody but functions to say so.
+// TestLambdaForgedAndRestored: a tenant that exists only in a message, and an older
+// version that was restored, change nothing in the end. Only functions publish to the
+// proxies.
 func TestLambdaForgedAndRestored(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -88,7 +90,7 @@ func TestLambdaForgedAndRestored(t *testing.T) {
 	if _, err := s.changer.raw.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: old}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what was restored is a tombstone again", func() bool {
+	eventually(t, "the restored item is a tombstone again", func() bool {
 		it := s.item("TENANT#gone")
 		return it.Deleted && it.Actor == "control-plane" && it.Version == 3
 	})
@@ -112,7 +114,7 @@ func (s *lambdaScene) rawItem(key string) map[string]types.AttributeValue {
 	return got.Item
 }
 
-// checkEachVersion checks that the stream has each version of an item once, but for what was
+// checkEachVersion checks that the stream has each version of an item once, except those
 // written by hand.
 func (s *lambdaScene) checkEachVersion(t *testing.T) {
 	t.Helper()
@@ -124,11 +126,11 @@ func (s *lambdaScene) checkEachVersion(t *testing.T) {
 	}
 }
 
-// byBoth is how many tenants are changed by hand while two programs put that back.
+// byBoth is how many tenants are changed by hand while two programs revert such changes.
 const byBoth = 12
 
-// TestLambdaBesideControlPlane: a function and a control plane that follow one table put back
-// once what was changed by hand, and their digests, at two intervals, agree.
+// TestLambdaBesideControlPlane: a function and a control plane that follow one table
+// revert each change by hand once, and their digests, published at two intervals, agree.
 func TestLambdaBesideControlPlane(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -141,7 +143,7 @@ func TestLambdaBesideControlPlane(t *testing.T) {
 	s.push(tableLimits(t, strings.TrimSuffix(tenants.String(), ", ")), "ann")
 	p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
 	for i := range byBoth {
-		s.changer.byHand = i // in turns one is changed, and one deleted
+		s.changer.byHand = i // alternates between a change and a deletion
 		s.changer.unsigned(tables.Item{Key: fmt.Sprint("TENANT#t", i)})
 	}
 	restored := func() (n int) {

@@ -15,13 +15,13 @@ import (
 const (
 	lambdaLasts  = 40 * time.Second
 	lambdaPause  = 25 * time.Millisecond // between two changes
-	lambdaKills  = 4 * time.Second       // between two deaths of a function
-	lambdaAgain  = 10                    // how often what fails is told again: so many failures in a row do not come
+	lambdaKills  = 4 * time.Second       // between two kills of a function
+	lambdaAgain  = 10                    // retries of a failed event: there are fewer consecutive failures
 	lambdaDigest = 3 * time.Second       // between two digests
 )
 
-// unreliable rules on a tenth of the calls that they are not done, on a twentieth that they
-// only seem so, and on a tenth of the batches that half of them is refused.
+// unreliable rules that a tenth of the calls are refused, that for a twentieth only the
+// reply is lost, and that for a tenth of the batches one half is refused.
 func unreliable(operation string, _ int) ruling {
 	switch x := rand.Float64(); {
 	case x < 0.10:
@@ -34,9 +34,9 @@ func unreliable(operation string, _ int) ruling {
 	return letThrough
 }
 
-// TestLongLambda changes limits all the time while calls of the functions fail, and they die
-// again and again. In the end each change was told, in its order, there is exactly one object
-// of it, and proxies have what the table says.
+// TestLongLambda changes limits all the time while calls of the functions fail, and while
+// the functions are killed. In the end each change was published, in order, there is
+// exactly one audit object for it, and proxies enforce the table.
 func TestLongLambda(t *testing.T) {
 	s := newLambdaScene(t)
 	bucket := s.archive()
@@ -58,7 +58,7 @@ func TestLongLambda(t *testing.T) {
 	s.enforced(t, all...)
 	agreed := time.Since(last)
 	audit.await(s.records())
-	changes, told := s.checkTold(t)
+	changes, published := s.checkPublished(t)
 	entries := readAudit(t, bucket)
 	s.changer.check(t, entries)
 	if letters := s.onward.read(); len(letters) > 0 {
@@ -73,22 +73,22 @@ func TestLongLambda(t *testing.T) {
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "function\tprocesses\tevents\tdone in part\terrors")
 	for name, m := range map[string]*mapping{"relay": s.mapping, "audit": audit} {
-		events, parts, errs := m.toldEvents()
+		events, parts, errs := m.deliveredEvents()
 		fmt.Fprintf(rows, "%s\t%d\t%d\t%d\t%d\n", name, m.started(), len(events), parts, errs)
 		if m.started() < 3 || parts == 0 || errs == 0 {
 			t.Errorf("%s: nothing went wrong", name)
 		}
 	}
 	_ = rows.Flush()
-	t.Logf("%d changes, %d of them by hand, in %s: %d were told in %d messages, and %d objects are of them; %d digests, and %d that were not told; proxies read the table %d times, and agreed %s after the last change\n%s",
-		s.changer.made, s.changer.byHand, lambdaLasts, changes, told, len(entries), digests, failed, repairs, agreed.Round(100*time.Millisecond), text.String())
+	t.Logf("%d changes, %d of them by hand, in %s: %d were published in %d messages, and %d objects are of them; %d digests, and %d that failed; proxies read the table %d times, and agreed %s after the last change\n%s",
+		s.changer.made, s.changer.byHand, lambdaLasts, changes, published, len(entries), digests, failed, repairs, agreed.Round(100*time.Millisecond), text.String())
 }
 
-// disturb changes limits for a while, kills a function now and then while it is told of an
-// event, and has the relay tell what the table is.
+// disturb changes limits for a while, sometimes kills a function while it processes an
+// event, and makes the relay publish digests of the table.
 func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, failed int) {
 	t.Helper()
-	end, killed, told := time.Now().Add(lambdaLasts), time.Now(), time.Now()
+	end, killed, digested := time.Now().Add(lambdaLasts), time.Now(), time.Now()
 	for n := 0; time.Now().Before(end); {
 		s.changer.change()
 		pause(lambdaPause)
@@ -97,19 +97,19 @@ func (s *lambdaScene) disturb(t *testing.T, victims ...*function) (digests, fail
 			n++
 			killed = time.Now()
 		}
-		if time.Since(told) > lambdaDigest {
+		if time.Since(digested) > lambdaDigest {
 			if _, err := s.relay.invoke(t.Context(), []byte(`{"source":"aws.events"}`)); err != nil {
 				failed++
 			} else {
 				digests++
 			}
-			told = time.Now()
+			digested = time.Now()
 		}
 	}
 	return digests, failed
 }
 
-// isBusy reports whether it is told of an event.
+// isBusy reports whether the function is processing an event.
 func (f *function) isBusy() bool {
 	if !f.one.TryLock() {
 		return true

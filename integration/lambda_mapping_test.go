@@ -17,12 +17,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// mappingPause is how long a stream is left alone in which there was nothing new, and a
-// function that has failed.
+// mappingPause is the pause before reading a stream again that had no new records, and
+// before invoking a function again that has failed.
 const mappingPause = 20 * time.Millisecond
 
-// mapping is an event source mapping of AWS Lambda from the stream of a table to a function,
-// with ReportBatchItemFailures and BisectBatchOnFunctionError.
+// mapping is an event source mapping of AWS Lambda from the stream of a table to a
+// function, with ReportBatchItemFailures and BisectBatchOnFunctionError.
 type mapping struct {
 	*function
 	stream  *dynamodbstreams.Client
@@ -33,15 +33,15 @@ type mapping struct {
 	retries int    // MaximumRetryAttempts
 	onward  string // the URL of the queue that is its on-failure destination
 
-	mu     sync.Mutex // guards what follows
-	events [][]byte   // all that were told
-	parts  int        // of them that were done in part
-	errs   int        // of them that came to an error
-	done   int        // records that are done with or given up
-	lost   []string   // what could not be put into the queue
+	mu     sync.Mutex // guards the fields below
+	events [][]byte   // all events that were delivered
+	parts  int        // of them those that were processed in part
+	errs   int        // of them those that ended with an error
+	done   int        // records that are processed or given up
+	lost   []string   // messages that could not be sent to the queue
 }
 
-// mapStream starts to tell a function of the changes of a table.
+// mapStream starts to deliver the changes of a table to a function.
 func (s *site) mapStream(f *function, table string, batch int32, retries int, onward string) *mapping {
 	s.tb.Helper()
 	m := &mapping{function: f, stream: dynamodbstreams.NewFromConfig(s.Config), queues: sqs.NewFromConfig(s.Config), batch: batch, retries: retries, onward: onward}
@@ -66,8 +66,8 @@ func (s *site) mapStream(f *function, table string, batch int32, retries int, on
 	return m
 }
 
-// run reads the stream until ctx ends. Where that fails it begins behind what it was done
-// with.
+// run reads the stream until ctx ends. After a failure it continues behind the last
+// processed record.
 func (m *mapping) run(ctx context.Context) {
 	done := ""
 	for ctx.Err() == nil {
@@ -82,7 +82,7 @@ func (m *mapping) run(ctx context.Context) {
 	}
 }
 
-// read tells of what comes behind an iterator, and returns the last that it was done with.
+// read delivers the records behind an iterator, and returns the last processed one.
 func (m *mapping) read(ctx context.Context, iterator *string, done string) string {
 	for ctx.Err() == nil && iterator != nil {
 		page, err := m.stream.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: &m.batch})
@@ -94,7 +94,7 @@ func (m *mapping) read(ctx context.Context, iterator *string, done string) strin
 			m.wait(ctx)
 			continue
 		}
-		m.tell(ctx, page.Records, 0)
+		m.deliver(ctx, page.Records, 0)
 		done = sequence(&page.Records[len(page.Records)-1])
 	}
 	return done
@@ -109,12 +109,12 @@ func (m *mapping) wait(ctx context.Context) {
 
 func sequence(r *types.Record) string { return aws.ToString(r.Dynamodb.SequenceNumber) }
 
-// tell tells of records until all are done with or given up, when some were tried already.
-// What is cut in two by an error, or where the function says that it got to, is not one
-// attempt more: as AWS says of a batch that is bisected.
-func (m *mapping) tell(ctx context.Context, records []types.Record, tried int) {
+// deliver delivers records until all are processed or given up, when some were tried
+// already. A batch that is split, by an error or at the position that the function
+// returned, does not use up another attempt, as AWS documents for a bisected batch.
+func (m *mapping) deliver(ctx context.Context, records []types.Record, tried int) {
 	for calls := 1; len(records) > 0 && ctx.Err() == nil; calls++ {
-		done, err := m.tellOnce(ctx, records)
+		done, err := m.deliverOnce(ctx, records)
 		if ctx.Err() != nil {
 			return
 		}
@@ -122,7 +122,7 @@ func (m *mapping) tell(ctx context.Context, records []types.Record, tried int) {
 		half := len(records) / 2
 		switch {
 		case err != nil && half > 0:
-			m.tell(ctx, records[:half], tried)
+			m.deliver(ctx, records[:half], tried)
 			records = records[half:]
 		case done == 0:
 			if tried++; tried > m.retries {
@@ -136,8 +136,8 @@ func (m *mapping) tell(ctx context.Context, records []types.Record, tried int) {
 	}
 }
 
-// tellOnce tells of records, and returns how many of them are done with.
-func (m *mapping) tellOnce(ctx context.Context, records []types.Record) (done int, err error) {
+// deliverOnce delivers records once, and returns how many of them are processed.
+func (m *mapping) deliverOnce(ctx context.Context, records []types.Record) (done int, err error) {
 	event, err := eventOf(*m.arn, records)
 	if err != nil {
 		m.tb.Error(err)
@@ -160,8 +160,8 @@ func (m *mapping) tellOnce(ctx context.Context, records []types.Record) (done in
 	return done, err
 }
 
-// doneWith returns how many records a response says are done with, up to the first one that
-// has failed.
+// doneWith returns how many records are processed according to a response: those before
+// the first failure.
 func doneWith(body []byte, records []types.Record) (int, error) {
 	var response *struct {
 		BatchItemFailures []struct{ ItemIdentifier string }
@@ -183,7 +183,8 @@ func doneWith(body []byte, records []types.Record) (int, error) {
 	return done, nil
 }
 
-// giveUp puts where records are into the on-failure destination, and goes on behind them.
+// giveUp sends the position of records to the on-failure destination, and continues
+// behind them.
 func (m *mapping) giveUp(ctx context.Context, records []types.Record, calls int) {
 	first, last := &records[0], &records[len(records)-1]
 	body, err := json.Marshal(map[string]any{
@@ -209,7 +210,7 @@ func (m *mapping) giveUp(ctx context.Context, records []types.Record, calls int)
 	}
 }
 
-// await waits until n records are done with or given up.
+// await waits until n records are processed or given up.
 func (m *mapping) await(n int) {
 	m.tb.Helper()
 	eventually(m.tb, fmt.Sprintf("%d changes are done with", n), func() bool {
@@ -219,7 +220,7 @@ func (m *mapping) await(n int) {
 	})
 }
 
-// batchInfo says where records are that were given up.
+// batchInfo is the position of records that were given up.
 type batchInfo struct {
 	ShardID                         string    `json:"shardId"`
 	StartSequenceNumber             string    `json:"startSequenceNumber"`
@@ -230,20 +231,20 @@ type batchInfo struct {
 	StreamArn                       string    `json:"streamArn"`
 }
 
-// toldEvents returns the events that were told, how many of them were done in part, and how
-// many came to an error.
-func (m *mapping) toldEvents() (events [][]byte, parts, errs int) {
+// deliveredEvents returns the delivered events, how many of them were processed in part, and
+// how many ended with an error.
+func (m *mapping) deliveredEvents() (events [][]byte, parts, errs int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.lost) > 0 {
-		m.tb.Errorf("what was given up is nowhere: %s", strings.Join(m.lost, ", "))
+		m.tb.Errorf("records that were given up are lost: %s", strings.Join(m.lost, ", "))
 	}
 	return slices.Clone(m.events), m.parts, m.errs
 }
 
-// eventOf returns the event that tells of records.
+// eventOf returns the event of records.
 func eventOf(arn string, records []types.Record) ([]byte, error) {
-	told := make([]map[string]any, len(records))
+	encoded := make([]map[string]any, len(records))
 	for i := range records {
 		r := &records[i]
 		change := map[string]any{
@@ -262,15 +263,15 @@ func eventOf(arn string, records []types.Record) ([]byte, error) {
 			}
 			change[name] = written
 		}
-		told[i] = map[string]any{
+		encoded[i] = map[string]any{
 			"eventID": aws.ToString(r.EventID), "eventName": r.EventName, "eventVersion": aws.ToString(r.EventVersion), "eventSource": "aws:dynamodb",
 			"awsRegion": aws.ToString(r.AwsRegion), "dynamodb": change, "eventSourceARN": arn,
 		}
 		if who := r.UserIdentity; who != nil {
-			told[i]["userIdentity"] = map[string]string{"type": aws.ToString(who.Type), "principalId": aws.ToString(who.PrincipalId)}
+			encoded[i]["userIdentity"] = map[string]string{"type": aws.ToString(who.Type), "principalId": aws.ToString(who.PrincipalId)}
 		}
 	}
-	return json.Marshal(map[string]any{"Records": told})
+	return json.Marshal(map[string]any{"Records": encoded})
 }
 
 func imageJSON(image map[string]types.AttributeValue) (map[string]any, error) {
@@ -284,7 +285,7 @@ func imageJSON(image map[string]types.AttributeValue) (map[string]any, error) {
 	return written, errors.Join(errs...)
 }
 
-// attributeJSON writes an attribute as events have it.
+// attributeJSON encodes an attribute as events have it.
 func attributeJSON(value types.AttributeValue) (map[string]any, error) {
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:

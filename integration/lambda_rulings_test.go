@@ -18,32 +18,32 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// ruling is what a censor has done with a call.
+// ruling is the decision of a censor about a call.
 type ruling int
 
 const (
 	letThrough ruling = iota
-	refused           // it is not done
-	answerLost        // it is done, and its answer is an error
-	halved            // of a batch to publish the latter half is refused
+	refused           // it is not executed
+	answerLost        // it is executed, and the reply is an error
+	halved            // the latter half of a batch to publish is refused
 )
 
-// censor stands before the emulator, and rules on each call.
+// censor is a proxy of the emulator that rules on each call.
 type censor struct {
 	server *httptest.Server
 	others *httputil.ReverseProxy
 	tables *httputil.ReverseProxy
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	rule  func(operation string, n int) ruling
-	calls map[string]int // by their operation
+	calls map[string]int // by operation
 }
 
-// startCensor starts one that lets all pass.
+// startCensor starts a censor that passes all calls.
 func startCensor(s *site) *censor {
 	c := &censor{calls: map[string]int{}, others: passOn(s.Addr), tables: passOn(s.TablesAddr())}
 	c.server = httptest.NewServer(c)
@@ -54,14 +54,16 @@ func startCensor(s *site) *censor {
 // passOn passes calls on to an address.
 func passOn(addr string) *httputil.ReverseProxy {
 	p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
-	p.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	p.ErrorLog = log.New(io.Discard, "", 0) // of clients that ended before their replies
 	return p
 }
 
-// environment leads a process to the censor, if it comes behind that of the site.
+// environment returns the variables that direct a process to the censor, if they come
+// after those of the site.
 func (c *censor) environment() []string { return awstest.Endpoint(c.server.URL) }
 
-// by has calls ruled on: by their operation, of which this is the nth since.
+// by makes rule decide about calls, given the operation and how many calls of it there
+// have been since.
 func (c *censor) by(rule func(operation string, n int) ruling) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +71,7 @@ func (c *censor) by(rule func(operation string, n int) ruling) {
 	clear(c.calls)
 }
 
-func (c *censor) judge(operation string) ruling {
+func (c *censor) check(operation string) ruling {
 	c.mu.Lock()
 	c.calls[operation]++
 	rule, n := c.rule, c.calls[operation]
@@ -80,8 +82,8 @@ func (c *censor) judge(operation string) ruling {
 	return rule(operation, n)
 }
 
-// ServeHTTP answers a call or passes it on. Its operation is Action of a form, or else
-// what the header or the method says.
+// ServeHTTP replies to a call or passes it on. Its operation is Action in a form;
+// otherwise the header or the method names it.
 func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -101,7 +103,7 @@ func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		operation = r.Method
 	}
-	switch c.judge(operation) {
+	switch c.check(operation) {
 	case refused:
 		w.WriteHeader(http.StatusInternalServerError)
 	case answerLost:
@@ -114,7 +116,7 @@ func (c *censor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// halve publishes the first half of a batch, or the only message, and refuses the rest.
+// halve publishes the first half of a batch, or its only message, and refuses the rest.
 func (c *censor) halve(w http.ResponseWriter, r *http.Request, form url.Values) {
 	const prefix = "PublishBatchRequestEntries.member."
 	var ids []string
@@ -143,7 +145,7 @@ func (c *censor) halve(w http.ResponseWriter, r *http.Request, form url.Values) 
 	_, _ = io.WriteString(w, answer+"</Failed></PublishBatchResult></PublishBatchResponse>")
 }
 
-// letterbox is a queue that a test reads. It keeps what it has read.
+// letterbox is a queue that a test reads. It keeps all messages that it has read.
 type letterbox struct {
 	site   *site
 	client *sqs.Client
@@ -162,7 +164,7 @@ func (s *site) letterbox(name string) *letterbox {
 	return l
 }
 
-// listen has it get what the topic tells.
+// listen subscribes it to the topic.
 func (l *letterbox) listen() {
 	l.site.tb.Helper()
 	ctx := l.site.tb.Context()
@@ -178,7 +180,7 @@ func (l *letterbox) listen() {
 	}
 }
 
-// read returns all that has come so far.
+// read returns all messages so far.
 func (l *letterbox) read() []string {
 	l.site.tb.Helper()
 	ctx := l.site.tb.Context()
@@ -199,7 +201,7 @@ func (l *letterbox) read() []string {
 	}
 }
 
-// messages returns what the topic has told so far.
+// messages returns the messages of the topic so far.
 func (l *letterbox) messages() []tables.Message {
 	l.site.tb.Helper()
 	bodies := l.read()

@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// functionTimeout is what a function has for an event, before it is killed.
+	// functionTimeout is the time that a function has for an event, before it is killed.
 	functionTimeout = 20 * time.Second
 	runtimePath     = "/2018-06-01/runtime/"
 )
 
-// errExited is what an invocation comes to whose process ends.
+// errExited is the result of an invocation whose process ends.
 var errExited = errors.New("Runtime.ExitError")
 
-// function is a function of AWS Lambda that runs the real binary: one process of it at a
-// time, which is told of one event at a time, and is started again when it has ended.
+// function is a function of AWS Lambda that runs the real binary. It has one process at a
+// time, which processes one event at a time, and is restarted when it ends.
 type function struct {
 	tb      testing.TB
 	command func() *exec.Cmd
 	pending chan *invocation
 	over    chan struct{}
 
-	one sync.Mutex // is held by an invocation
+	one sync.Mutex // held by an invocation
 
-	mu     sync.Mutex // guards what follows
-	cmd    *exec.Cmd  // nil before the first, and between two
-	killed bool       // it
+	mu     sync.Mutex // guards the fields below
+	cmd    *exec.Cmd  // nil before the first process, and between two
+	killed bool       // cmd was killed
 	starts int
 	out    bytes.Buffer
 	err    bytes.Buffer
 }
 
-// invocation is an event and what it comes to.
+// invocation is an event and its result.
 type invocation struct {
 	id       string
 	event    []byte
@@ -53,13 +53,14 @@ type invocation struct {
 	done     chan outcomeOf
 }
 
-// outcomeOf is what a function answers to an event.
+// outcomeOf is the result of an event.
 type outcomeOf struct {
 	response []byte
 	err      error
 }
 
-// function starts a function in a role, with NAME=value beside what leads to this AWS.
+// function starts a function in a role, with NAME=value in addition to the variables that
+// direct it to this AWS.
 func (s *site) function(role string, env ...string) *function {
 	s.tb.Helper()
 	f := &function{tb: s.tb, pending: make(chan *invocation), over: make(chan struct{})}
@@ -78,7 +79,7 @@ func (s *site) function(role string, env ...string) *function {
 	return f
 }
 
-// run starts process after process until the test is over.
+// run starts one process after the other until the test is over.
 func (f *function) run() {
 	for {
 		select {
@@ -95,7 +96,7 @@ func (f *function) run() {
 	}
 }
 
-// kill ends the process, if there is one.
+// kill kills the process, if there is one.
 func (f *function) kill() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +106,7 @@ func (f *function) kill() {
 	}
 }
 
-// invoke tells of an event, as AWS does that waits for the answer.
+// invoke sends an event and waits for the reply, as AWS does in a synchronous invocation.
 func (f *function) invoke(ctx context.Context, event []byte) ([]byte, error) {
 	f.one.Lock()
 	defer f.one.Unlock()
@@ -130,7 +131,7 @@ func (f *function) invoke(ctx context.Context, event []byte) ([]byte, error) {
 	}
 }
 
-// log returns what its processes have written for people.
+// log returns the logs of its processes.
 func (f *function) log() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,14 +146,14 @@ func (f *function) printed() []string {
 	return slices.Collect(strings.Lines(f.out.String()))
 }
 
-// started returns how many processes there were.
+// started returns how many processes were started.
 func (f *function) started() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.starts
 }
 
-// locked is a writer into a buffer that others read.
+// locked is a writer into a buffer that is read concurrently.
 type locked struct {
 	mu *sync.Mutex
 	to *bytes.Buffer
@@ -164,13 +165,13 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// sandbox is where one process of a function runs, with the runtime API that it talks to.
+// sandbox runs one process of a function, with its runtime API.
 type sandbox struct {
 	*function
 	server *httptest.Server
-	gone   chan struct{} // is closed when the process has ended
+	gone   chan struct{} // closed when the process has ended
 
-	at      sync.Mutex // guards what follows
+	at      sync.Mutex // guards the fields below
 	current *invocation
 }
 
@@ -187,7 +188,7 @@ func (b *sandbox) serve() {
 	b.server = httptest.NewServer(mux)
 }
 
-// live runs a process to its end. It returns an error if nobody ended it.
+// live runs a process to its end. It returns an error unless the process was killed.
 func (b *sandbox) live() error {
 	cmd := b.command()
 	cmd.Env = append(cmd.Env, "AWS_LAMBDA_RUNTIME_API="+b.server.Listener.Addr().String())
@@ -198,7 +199,7 @@ func (b *sandbox) live() error {
 	}
 	killed := b.ended()
 	close(b.gone)
-	b.server.Close() // from here on nobody takes an event
+	b.server.Close() // no event is taken from here on
 	if b.current != nil {
 		b.current.done <- outcomeOf{err: errExited}
 	}
@@ -208,12 +209,12 @@ func (b *sandbox) live() error {
 	return fmt.Errorf("exit: %w", err)
 }
 
-// start starts a process, so that kill finds it.
+// start starts a process, and makes it known to kill.
 func (f *function) start(cmd *exec.Cmd) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case <-f.over: // nobody would end it
+	case <-f.over: // nothing would end it
 		f.killed = true
 		return errExited
 	default:
@@ -226,7 +227,7 @@ func (f *function) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// ended notes that there is no process, and reports whether it was killed.
+// ended records that there is no process, and reports whether it was killed.
 func (f *function) ended() (killed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -234,7 +235,7 @@ func (f *function) ended() (killed bool) {
 	return f.killed
 }
 
-// next gives the process an event, when there is one.
+// next returns an event to the process, when there is one.
 func (b *sandbox) next(w http.ResponseWriter, r *http.Request) {
 	select {
 	case i := <-b.pending:
@@ -252,7 +253,7 @@ func (b *sandbox) next(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// end notes what an event came to.
+// end records the result of an event.
 func (b *sandbox) end(w http.ResponseWriter, r *http.Request, outcome func(body []byte) outcomeOf) {
 	body, err := io.ReadAll(r.Body)
 	b.at.Lock()
@@ -266,7 +267,7 @@ func (b *sandbox) end(w http.ResponseWriter, r *http.Request, outcome func(body 
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// schedule has a function do what it does now and then, and fails the test if it cannot.
+// schedule invokes a function as its schedule does, and fails the test on an error.
 func (f *function) schedule(t *testing.T) {
 	t.Helper()
 	event := map[string]any{

@@ -13,30 +13,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 const (
-	// lambdaBatch is how many records a function is told of at most, and lambdaRetries how
-	// often what it cannot do is told again.
+	// lambdaBatch is the largest number of records in an event, and lambdaRetries how
+	// often a failed one is retried.
 	lambdaBatch   = 25
 	lambdaRetries = 3
 )
 
-// lambdaScene is a site whose proxies are told of changes by a function, with a censor
+// lambdaScene is a site whose proxies receive changes from a function, with a censor
 // before the topic and its queues.
 type lambdaScene struct {
 	*site
-	censor  *censor
-	relay   *function
-	told    *letterbox // by the topic
-	dead    *letterbox // by the function
-	onward  *letterbox // by its event source mapping
-	changer *changer
-	mapping *mapping // of the relay; nil until it is mapped
+	censor    *censor
+	relay     *function
+	published *letterbox // gets the messages of the topic
+	dead      *letterbox // gets the dead letters of the function
+	onward    *letterbox // gets the failures of its event source mapping
+	changer   *changer
+	mapping   *mapping // of the relay; nil until it exists
 }
 
-// newLambdaScene starts one without the mapping, with a plan in the table.
+// newLambdaScene starts a scene without the mapping, with a plan in the table.
 func newLambdaScene(t *testing.T) *lambdaScene {
 	t.Helper()
 	s := &lambdaScene{site: newSerialSite(t)}
@@ -44,8 +44,8 @@ func newLambdaScene(t *testing.T) *lambdaScene {
 	t.Logf("seed %d", seed)
 	s.changer = &changer{site: s.site, random: rand.New(rand.NewPCG(seed, 1)), raw: dynamodb.NewFromConfig(s.Config)}
 	s.censor = startCensor(s.site)
-	s.told, s.dead, s.onward = s.letterbox("told"), s.letterbox("dead"), s.letterbox("onward")
-	s.told.listen()
+	s.published, s.dead, s.onward = s.letterbox("told"), s.letterbox("dead"), s.letterbox("onward")
+	s.published.listen()
 	s.relay = s.site.function("relay", append(s.censor.environment(), "LIMITGATE_TABLE=limits", "LIMITGATE_TOPIC="+s.topic, "LIMITGATE_DEAD_LETTERS="+s.dead.url)...)
 	s.push(tableLimits(t, ""), "ann")
 	s.changer.made = 3 // the shared limits and two plans
@@ -58,7 +58,7 @@ func (s *lambdaScene) start(retries int) {
 	s.mapping = s.mapStream(s.relay, "limits", lambdaBatch, retries, s.onward.url)
 }
 
-// changes makes n changes while the function is busy, so that they are told together.
+// changes makes n changes while the function is busy, so that they arrive in one event.
 func (s *lambdaScene) changes(n int) {
 	s.relay.one.Lock()
 	defer s.relay.one.Unlock()
@@ -67,11 +67,11 @@ func (s *lambdaScene) changes(n int) {
 	}
 }
 
-// records is how many the stream has when what was written by hand is put back.
+// records returns how many records the stream has when the changes by hand are reverted.
 func (s *lambdaScene) records() int { return s.changer.made + s.changer.byHand }
 
-// signed returns the changes of the stream of which proxies are to be told, as key and
-// version, in their order.
+// signed returns the changes of the stream that proxies must receive, as key and version,
+// in order.
 func (s *lambdaScene) signed() (all []string) {
 	s.tb.Helper()
 	for _, r := range s.streamRecords() {
@@ -83,12 +83,12 @@ func (s *lambdaScene) signed() (all []string) {
 	return all
 }
 
-// toldItems returns how often each item was told, as key and version, and all in the order
-// in which they were told first.
-func (s *lambdaScene) toldItems() (times map[string]int, order []string) {
+// publishedItems returns how often each item was published, as key and version, and all in the
+// order of their first publication.
+func (s *lambdaScene) publishedItems() (times map[string]int, order []string) {
 	s.tb.Helper()
 	times = map[string]int{}
-	for _, m := range s.told.messages() {
+	for _, m := range s.published.messages() {
 		if m.Item == nil {
 			continue
 		}
@@ -100,13 +100,13 @@ func (s *lambdaScene) toldItems() (times map[string]int, order []string) {
 	return times, order
 }
 
-// checkTold checks that all changes were told in their order, and nothing else was. It
-// returns how many there were, and how often they were told.
-func (s *lambdaScene) checkTold(t *testing.T) (changes, all int) {
+// checkPublished checks that all changes were published in order, and no others. It returns
+// how many there were, and how often they were published.
+func (s *lambdaScene) checkPublished(t *testing.T) (changes, all int) {
 	t.Helper()
-	times, order := s.toldItems()
+	times, order := s.publishedItems()
 	if want := s.signed(); !slices.Equal(order, want) {
-		t.Errorf("told %v\nwant %v\n%s", order, want, s.relay.log())
+		t.Errorf("published %v\nwant %v\n%s", order, want, s.relay.log())
 	}
 	for _, n := range times {
 		all += n
@@ -116,7 +116,7 @@ func (s *lambdaScene) checkTold(t *testing.T) (changes, all int) {
 
 var tenantRate = regexp.MustCompile(`"(\d+)/s"`)
 
-// enforced waits until proxies enforce what the table says of all tenants.
+// enforced waits until proxies enforce the table's limits of all tenants.
 func (s *lambdaScene) enforced(t *testing.T, proxies ...*proxy) {
 	t.Helper()
 	items, err := s.table.Scan(t.Context())
@@ -127,7 +127,7 @@ func (s *lambdaScene) enforced(t *testing.T, proxies ...*proxy) {
 		if !tables.IsTenant(it.Key) {
 			continue
 		}
-		want := int64(100) // that of the default plan
+		want := int64(100) // the limit of the default plan
 		if found := tenantRate.FindSubmatch(it.Body); found != nil && !it.Deleted {
 			_, _ = fmt.Sscan(string(found[1]), &want)
 		}
@@ -135,7 +135,7 @@ func (s *lambdaScene) enforced(t *testing.T, proxies ...*proxy) {
 	}
 }
 
-// digest returns what the table is.
+// digest returns the digest of the table.
 func (s *lambdaScene) digest(t *testing.T) (d tables.Digest) {
 	t.Helper()
 	items, err := s.table.Scan(t.Context())
@@ -150,10 +150,10 @@ func (s *lambdaScene) digest(t *testing.T) (d tables.Digest) {
 	return d
 }
 
-// digests returns those that were told so far.
+// digests returns the digests that were published so far.
 func (s *lambdaScene) digests() (all []tables.Digest) {
 	s.tb.Helper()
-	for _, m := range s.told.messages() {
+	for _, m := range s.published.messages() {
 		if m.Digest != nil {
 			all = append(all, *m.Digest)
 		}
@@ -161,13 +161,14 @@ func (s *lambdaScene) digests() (all []tables.Digest) {
 	return all
 }
 
-// letter is what the function says of what it can do nothing with.
+// letter is a dead letter of the function about an unusable item.
 type letter struct {
 	Key, Sequence, Why string
 	After              *auditedImage
 }
 
-// deadLetters returns those that came so far, by the sequence numbers of their changes.
+// deadLetters returns those that arrived so far, by the sequence numbers of their
+// changes.
 func (s *lambdaScene) deadLetters() map[string]letter {
 	s.tb.Helper()
 	all := map[string]letter{}
@@ -181,7 +182,7 @@ func (s *lambdaScene) deadLetters() map[string]letter {
 	return all
 }
 
-// noItems is what somebody writes into the table by hand that is no item.
+// noItems returns invalid items that a person might write into the table by hand.
 func noItems() []map[string]types.AttributeValue {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	count := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
@@ -199,7 +200,7 @@ func noItems() []map[string]types.AttributeValue {
 	}
 }
 
-// litter writes that, and returns the keys.
+// litter writes those items, and returns their keys.
 func (s *lambdaScene) litter() (keys []string) {
 	s.tb.Helper()
 	for _, item := range noItems() {
@@ -212,11 +213,12 @@ func (s *lambdaScene) litter() (keys []string) {
 	return keys
 }
 
-// checkLetters waits for a letter of each of those keys, with the reason, and of no other.
+// checkLetters waits for a letter about each of those keys, with the reason, and checks
+// that there is no other.
 func (s *lambdaScene) checkLetters(t *testing.T, keys []string) {
 	t.Helper()
 	var letters map[string]letter
-	eventually(t, "what is no item is a dead letter", func() bool {
+	eventually(t, "each invalid item is a dead letter", func() bool {
 		letters = s.deadLetters()
 		return len(letters) >= len(keys)
 	})
@@ -232,15 +234,15 @@ func (s *lambdaScene) checkLetters(t *testing.T, keys []string) {
 	}
 }
 
-// thrice has a function be told of each event that its mapping told three times more.
+// thrice delivers each event of a mapping to its function three more times.
 func (m *mapping) thrice(t *testing.T) {
 	t.Helper()
-	events, _, _ := m.toldEvents()
+	events, _, _ := m.deliveredEvents()
 	for _, event := range events {
 		for range 3 {
 			got, err := m.invoke(t.Context(), event)
 			if err != nil || string(got) != `{"batchItemFailures":[]}` {
-				t.Fatalf("told again, it says %s, %v\n%s", got, err, m.log())
+				t.Fatalf("on a repeated event it returns %s, %v\n%s", got, err, m.log())
 			}
 		}
 	}

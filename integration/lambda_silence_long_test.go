@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// lambdaStale bounds how long a proxy may take to say that it is stale after the latest digest
-// of a function: 90 seconds, and some to find that out.
+// lambdaStale bounds the time until a proxy reports stale limits after the latest digest
+// of a function: 90 seconds, and some to notice.
 const lambdaStale = 95 * time.Second
 
-// TestLongLambdaSilence: with the schedule gone, and a topic that takes nothing, a proxy says that
-// it is stale, and uses what was pushed since within two minutes; with both back it says so no
-// more.
+// TestLongLambdaSilence: without a schedule, and with a topic that refuses all calls, a
+// proxy reports stale limits, and uses limits pushed meanwhile within two minutes. When
+// both are back it no longer reports stale limits.
 func TestLongLambdaSilence(t *testing.T) {
 	s := newLambdaScene(t)
 	s.start(0)
@@ -41,7 +41,7 @@ func TestLongLambdaSilence(t *testing.T) {
 	}
 	await("it says that it is stale", lambdaStale, func() bool { return strings.Contains(version(), "no digest of the limits has come") })
 	if limitOfTenant(t, c, "acme") == 1000 && metric(p.get("/metrics"), "limitgate_config_stale") != 1 {
-		t.Error("the metrics do not say so")
+		t.Error("the metrics do not report it")
 	}
 	await("the change bites", biteTime, func() bool { return limitOfTenant(t, c, "acme") == 700 })
 	if n := metric(p.get("/metrics"), "limitgate_config_repairs_total"); n > 2 {

@@ -11,12 +11,12 @@ import (
 
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
-// TestLambdaTellsOfChanges: what is pushed reaches a proxy by way of a function; what is
-// written by hand holds up nothing and is put back, or is a dead letter; whatever is told
-// again changes nothing; and by a schedule proxies are told what the whole table is.
+// TestLambdaTellsOfChanges: a function publishes pushed limits to a proxy. A change by
+// hand delays no other change and is reverted, or becomes a dead letter. Repeated events
+// change nothing. On a schedule the function publishes the digest of the whole table.
 func TestLambdaTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -45,7 +45,7 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 		return err == nil && other == nil && acme.Actor == "control-plane" && beta.Actor == "control-plane"
 	})
 	s.mapping.await(len(s.streamRecords()))
-	s.checkTold(t)
+	s.checkPublished(t)
 	enforce(t, "acme", 700, p)
 	enforce(t, "beta", 1000, p)
 	said, _, _ := strings.Cut(agree(t, "acme", p), " source:")
@@ -53,23 +53,23 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 	before := s.digest(t)
 	s.mapping.thrice(t)
 	if after := s.digest(t); after != before {
-		t.Errorf("what was told again has made %+v of %+v", after, before)
+		t.Errorf("repeated events changed %+v from %+v", after, before)
 	}
-	// Not while something has just changed.
-	eventually(t, "digests are told", func() bool {
+	// Not just after a change.
+	eventually(t, "digests are published", func() bool {
 		s.relay.schedule(t)
 		return len(s.digests()) >= 2
 	})
 	for _, d := range s.digests() {
 		if d != before {
-			t.Errorf("the digest %+v is told of %+v", d, before)
+			t.Errorf("digest %+v of %+v", d, before)
 		}
 	}
-	// What comes behind them says that the proxy has them all.
+	// A later change reaches the proxy after all of them.
 	s.push(tableLimits(t, own+", last: {plan: gold}"), "bob")
 	enforce(t, "last", 1000, p)
 	if again, _, _ := strings.Cut(agree(t, "acme", p), " source:"); again != said {
-		t.Errorf("what was told again has changed %s to %s", said, again)
+		t.Errorf("repeated events changed %s to %s", said, again)
 	}
 	if n := metric(p.get("/metrics"), "limitgate_config_repairs_total"); n != 0 {
 		t.Errorf("the proxy has read the table %d times, and missed nothing", n)
@@ -79,9 +79,10 @@ func TestLambdaTellsOfChanges(t *testing.T) {
 	}
 }
 
-// TestLambdaGoesOn: what could not be told is told again from there on, and nothing is lost
-// whatever the topic answers and wherever the function dies. What is given up is said, holds
-// up nothing, and is found by proxies that are told what the table is.
+// TestLambdaGoesOn: changes that could not be published are retried from the first of
+// them, and none is lost for any reply of the topic and for a kill of the function at any
+// point. A change that is given up is reported, delays no other, and proxies find it by
+// the digest of the table.
 func TestLambdaGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -94,10 +95,10 @@ func TestLambdaGoesOn(t *testing.T) {
 	})
 	s.start(lambdaRetries)
 	s.mapping.await(s.records())
-	if changes, all := s.checkTold(t); all != changes {
-		t.Errorf("%d changes were told %d times: what was done with is told again", changes, all)
+	if changes, all := s.checkPublished(t); all != changes {
+		t.Errorf("%d changes were published %d times: processed records are repeated", changes, all)
 	}
-	if events, parts, errs := s.mapping.toldEvents(); parts < 3 || errs > 0 {
+	if events, parts, errs := s.mapping.deliveredEvents(); parts < 3 || errs > 0 {
 		t.Errorf("of %d events %d were done in part, and %d came to an error", len(events), parts, errs)
 	}
 	p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
@@ -108,7 +109,7 @@ func TestLambdaGoesOn(t *testing.T) {
 		case n == 3: // of the second batch, or within it
 			s.relay.kill()
 			return refused
-		case n == 5: // behind what was published, and before that is said to be done
+		case n == 5: // after publishing, and before the response
 			s.relay.kill()
 			return answerLost
 		}
@@ -116,8 +117,8 @@ func TestLambdaGoesOn(t *testing.T) {
 	})
 	s.changes(40)
 	s.mapping.await(s.records())
-	if changes, all := s.checkTold(t); all <= changes {
-		t.Errorf("%d changes were told %d times, although answers were lost", changes, all)
+	if changes, all := s.checkPublished(t); all <= changes {
+		t.Errorf("%d changes were published %d times, although replies were lost", changes, all)
 	}
 	if n := s.relay.started(); n < 3 {
 		t.Errorf("%d processes: not two have died", n)
@@ -126,7 +127,7 @@ func TestLambdaGoesOn(t *testing.T) {
 	s.givesUp(t, p)
 }
 
-// givesUp has the topic not take a change until it is given up.
+// givesUp makes the topic refuse a change until it is given up.
 func (s *lambdaScene) givesUp(t *testing.T, p *proxy) {
 	t.Helper()
 	s.censor.by(func(string, int) ruling { return refused })
@@ -155,8 +156,8 @@ func (s *lambdaScene) givesUp(t *testing.T, p *proxy) {
 	s.changer.sign(tables.Item{Key: "TENANT#found"})
 	enforce(t, "found", int64(s.changer.made), p)
 	enforce(t, "lost", 100, p) // as a tenant that is not listed
-	if times, _ := s.toldItems(); times["TENANT#lost 1"] != 0 {
-		t.Error("what was given up was told")
+	if times, _ := s.publishedItems(); times["TENANT#lost 1"] != 0 {
+		t.Error("a change that was given up was published")
 	}
 	for range 2 {
 		s.relay.schedule(t)
@@ -175,8 +176,8 @@ func rateOf(t *testing.T, it tables.Item) (rate int64) {
 	return rate
 }
 
-// TestLambdaAudit: there is exactly one object of each change, although writes fail, or seem
-// to, the function dies, and each event is told three times more.
+// TestLambdaAudit: there is exactly one object of each change, although writes fail or
+// seem to fail, the function is killed, and each event is delivered three more times.
 func TestLambdaAudit(t *testing.T) {
 	t.Parallel()
 	s := newLambdaScene(t)
@@ -202,7 +203,7 @@ func TestLambdaAudit(t *testing.T) {
 	writes.by(nil)
 	m.thrice(t)
 	s.changer.check(t, readAudit(t, bucket))
-	_, parts, errs := m.toldEvents()
+	_, parts, errs := m.deliveredEvents()
 	if n := f.started(); n != 2 || parts == 0 || errs == 0 {
 		t.Errorf("%d processes, %d events done in part and %d errors: nothing went wrong", n, parts, errs)
 	}
@@ -211,8 +212,8 @@ func TestLambdaAudit(t *testing.T) {
 	}
 }
 
-// TestLambdaCells: a function says which cells share the limits, measures what they admit,
-// and ends the trial of a revision that was vetoed.
+// TestLambdaCells: a function publishes the cells that share the limits, measures their
+// admissions, and ends the canary of a vetoed revision.
 func TestLambdaCells(t *testing.T) {
 	t.Parallel()
 	gate := newAppConfig(t)
@@ -245,7 +246,7 @@ func TestLambdaCells(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "what cells admit is printed for CloudWatch", func() bool {
+	eventually(t, "the admissions of the cells are printed for CloudWatch", func() bool {
 		return strings.Contains(strings.Join(f.printed(), ""), `"OverAdmissionMax":2.75`)
 	})
 	for _, line := range f.printed() {

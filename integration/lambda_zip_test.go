@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestLambdaArchive: what is deployed is the program under the name that AWS starts, may be
-// executed, and is the same whenever it is packed.
+// TestLambdaArchive: the archive to deploy contains the program under the name that AWS
+// starts, with permission to execute it, and is reproducible.
 func TestLambdaArchive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

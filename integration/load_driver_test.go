@@ -12,8 +12,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// faultLimits are two limits that never deny rightly, one of which fails closed, and
-// one that is asked for more than it gives.
+// faultLimits are two limits that are never reached, one of which fails closed, and a
+// limit that gets more requests than it admits.
 const (
 	tightRate   = 20 // units a second, and the burst
 	faultLimits = `
@@ -27,18 +27,18 @@ plans:
 `
 	callers      = 4                    // on each proxy
 	callPause    = 4 * time.Millisecond // between two checks of a caller
-	wideTenants  = 200                  // spread over all slots
-	tightTenants = 20                   // each asked for about twice of what it has, and closed too
+	wideTenants  = 200                  // spread over all hash slots
+	tightTenants = 20                   // each gets about twice as many requests as its limit admits, and those of the closed limit too
 )
 
-// The operations, by the limit that they fall under.
+// The operations, by their limits.
 const (
 	opWide   = "wide"
 	opClosed = "closed"
 	opTight  = "tight"
 )
 
-// sample is what one check got.
+// sample is the result of one check.
 type sample struct {
 	at              time.Time
 	took            time.Duration
@@ -48,14 +48,14 @@ type sample struct {
 	source, problem string
 }
 
-// end is when the reply had come.
+// end returns when the reply arrived.
 func (s *sample) end() time.Time { return s.at.Add(s.took) }
 
-// slot is where the sample's bucket lives.
+// slot returns the hash slot of the sample's bucket.
 func (s *sample) slot() uint16 { return limit.HashSlot([]byte(s.tenant)) }
 
-// wrong reports a denial that no fault excuses: of a limit that has plenty, other
-// than one of a closed limit for want of the store.
+// wrong reports a denial that no fault excuses: by a limit that is not reached, except by
+// a closed limit without the store.
 func (s *sample) wrong() bool {
 	return s.problem == "" && !s.allowed && s.op != opTight && !s.failedClosed()
 }
@@ -76,7 +76,7 @@ func connect(proxies []*proxy) []*redis.Client {
 	return clients
 }
 
-// barrage asks proxies until it is stopped.
+// barrage sends checks to proxies until it is stopped.
 type barrage struct {
 	stop    chan struct{}
 	wg      sync.WaitGroup
@@ -121,7 +121,7 @@ func (b *barrage) call(c *redis.Client, proxy int, random *rand.Rand) {
 	}
 }
 
-// end stops the callers and returns what they got, by time.
+// end stops the callers and returns their samples, by time.
 func (b *barrage) end() []sample {
 	close(b.stop)
 	b.wg.Wait()
@@ -129,5 +129,5 @@ func (b *barrage) end() []sample {
 	return b.samples
 }
 
-// degraded reports a decision that was made for want of the store.
+// degraded reports a decision that was made without the store.
 func (s *sample) degraded() bool { return s.source == "backstop" || s.failedClosed() }

@@ -9,9 +9,9 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestMetricsPage: docs/metrics.md lists the metrics of a proxy in memory, of one on a Redis,
-// of one in a cell while limits are tried, and of a control plane, with their types, and no
-// others.
+// TestMetricsPage: docs/metrics.md lists the metrics of a proxy in memory, of one on a
+// Redis, of one in a cell during a canary, and of a control plane, with their types, and
+// no others.
 func TestMetricsPage(t *testing.T) {
 	content, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// stuck is how much later than the decision timeout no reply may come, whatever the
-// fault, unless the machine stood still.
+// stuck bounds how much later than the decision timeout a reply may arrive during any
+// fault, unless the machine was stalled.
 const stuck = 100 * time.Millisecond
 
-// outcome is what a run with a fault came to.
+// outcome is the result of a run with a fault.
 type outcome struct {
 	fault            fault
 	scene            *scene
 	samples          []sample
 	stalls           []stall
-	made, healed, ok time.Time // ok is since when all is normal
-	closed           time.Time // when no proxy left a master alone any more
+	made, healed, ok time.Time // ok is when the state became normal again
+	closed           time.Time // when the breakers of all proxies were closed
 	explained        explained
-	notes            []string // for below the table
+	notes            []string // printed below the table
 }
 
 // note adds a line below the table.
@@ -35,7 +35,7 @@ func (o *outcome) begin() time.Time { return o.samples[0].at }
 
 func (o *outcome) end() time.Time { return o.samples[len(o.samples)-1].at }
 
-// seconds is how long the load lasted.
+// seconds returns the duration of the load.
 func (o *outcome) seconds() float64 { return o.end().Sub(o.begin()).Seconds() }
 
 // count counts samples.
@@ -49,13 +49,13 @@ func (o *outcome) count(is func(s *sample) bool) int {
 	return n
 }
 
-// overshoot is what tight limits admitted, as a multiple of what they allow.
+// overshoot returns the admissions of the tight limits, as a multiple of their allowance.
 func (o *outcome) overshoot() float64 {
 	admitted := o.count(func(s *sample) bool { return s.op == opTight && s.allowed })
 	return float64(admitted) / (tightTenants * tightRate * (1 + o.seconds()))
 }
 
-// check fails the test where a promise is broken.
+// check fails the test if a guarantee is violated.
 func (o *outcome) check(t *testing.T) {
 	t.Helper()
 	late := o.fault.deadline() + stuck
@@ -71,7 +71,7 @@ func (o *outcome) check(t *testing.T) {
 		}
 	}
 	if got := o.overshoot(); got > ceiling {
-		t.Errorf("%.2f times of what is allowed was admitted", got)
+		t.Errorf("%.2f times the allowed units were admitted", got)
 	}
 	if t.Failed() {
 		for _, p := range o.scene.proxies {
@@ -80,23 +80,23 @@ func (o *outcome) check(t *testing.T) {
 	}
 }
 
-// first tells of the first samples that are something.
+// first describes the first samples for which is returns true.
 func (o *outcome) first(is func(s *sample) bool) string {
-	var told strings.Builder
+	var text strings.Builder
 	for i, n := 0, 0; i < len(o.samples) && n < 10; i++ {
 		s := &o.samples[i]
 		if !is(s) {
 			continue
 		}
 		n++
-		fmt.Fprintf(&told, "\n%.3f s after the fault was made, %.3f s after it was mended: proxy %d, %s of %s on shard %d: allowed %v, source %q, error %q, after %s, of which the machine stood still for %s",
+		fmt.Fprintf(&text, "\n%.3f s after the fault was made, %.3f s after it was mended: proxy %d, %s of %s on shard %d: allowed %v, source %q, error %q, after %s, of which the machine stood still for %s",
 			s.at.Sub(o.made).Seconds(), s.at.Sub(o.healed).Seconds(), s.proxy, s.op, s.tenant, o.scene.FirstOwner(s.slot()),
 			s.allowed, s.source, s.problem, s.took, s.stalled(o.stalls))
 	}
-	return told.String()
+	return text.String()
 }
 
-// between returns how long the checks took that were made between two instants, and
+// between returns the durations of the checks that were made between two instants and
 // that pass, in ascending order.
 func (o *outcome) between(from, to time.Time, pass func(s *sample) bool) []time.Duration {
 	return o.times(from, to, pass, nil)
@@ -123,7 +123,7 @@ func at(took []time.Duration, q float64) time.Duration {
 	return took[int(q*float64(len(took)-1))]
 }
 
-// milliseconds writes quantiles of ascending durations, "-" if there are none.
+// milliseconds formats quantiles of ascending durations, "-" if there are none.
 func milliseconds(took []time.Duration, quantiles ...float64) string {
 	if len(took) == 0 {
 		return "-"
@@ -135,8 +135,8 @@ func milliseconds(took []time.Duration, quantiles ...float64) string {
 	return strings.Join(words, " / ")
 }
 
-// longestStall is how long the machine stood still at a stretch, so that nobody takes
-// its time for ours.
+// longestStall returns the longest stall of the machine, so that its time is not
+// attributed to the proxy.
 func (o *outcome) longestStall() time.Duration {
 	var longest time.Duration
 	for _, s := range o.stalls {
@@ -145,7 +145,7 @@ func (o *outcome) longestStall() time.Duration {
 	return longest
 }
 
-// cells are the row of a run.
+// cells returns the row of a run.
 func (o *outcome) cells() []string {
 	number := func(is func(s *sample) bool) string { return fmt.Sprint(o.count(is)) }
 	return []string{
@@ -165,11 +165,11 @@ func (o *outcome) cells() []string {
 	}
 }
 
-// longestName is the width of the first column, also of lines that are printed before
-// a longer name comes.
+// longestName is the width of the first column, also for lines that are printed before a
+// longer name is known.
 const longestName = 46
 
-// table is what all runs came to, in Markdown.
+// table is the results of all runs, in Markdown.
 type table struct {
 	titles []string
 	rows   [][]string
@@ -191,7 +191,7 @@ func (b *table) add(o *outcome) string {
 	return b.line(o.cells(), b.widths())
 }
 
-// widths are those of the columns.
+// widths returns the widths of the columns.
 func (b *table) widths() []int {
 	widths := make([]int, len(b.titles))
 	for _, row := range append([][]string{b.titles}, b.rows...) {
@@ -215,7 +215,7 @@ func (*table) line(cells []string, widths []int) string {
 	return line.String()
 }
 
-// String is the table with its notes.
+// String returns the table with its notes.
 func (b *table) String() string {
 	widths := b.widths()
 	lines := []string{b.line(b.titles, widths)}

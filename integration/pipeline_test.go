@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// asked is a command of a pipeline, and whether the reply is the right one.
+// asked is a command of a pipeline, with a check of its reply.
 type asked struct {
 	words []any
 	right func(reply any, err error) bool
@@ -24,7 +24,7 @@ func isDecision(elements int) func(any, error) bool {
 	}
 }
 
-// isError reports whether a reply is the error.
+// isError reports whether a reply is an error with a text.
 func isError(text string) func(any, error) bool {
 	return func(_ any, err error) bool {
 		var refused redis.Error
@@ -32,7 +32,7 @@ func isError(text string) func(any, error) bool {
 	}
 }
 
-// mixed returns the i-th command of a pipeline in which all kinds follow each other.
+// mixed returns the i-th command of a pipeline of mixed commands.
 func mixed(i int) asked {
 	tenant := fmt.Sprint("t", i%7)
 	switch i % 10 {
@@ -58,8 +58,8 @@ func mixed(i int) asked {
 	}
 }
 
-// TestMixedPipeline: of a pipeline of 10,000 commands, with errors among them, every
-// one is answered, in their order, and each limit gives what it holds.
+// TestMixedPipeline: each command of a pipeline of 10,000, with errors among them, gets a
+// reply, in order, and each limit admits as many units as it has.
 func TestMixedPipeline(t *testing.T) {
 	const commands = 10_000
 	limits := writeLimits(t, limitOf("3000/366d"))

@@ -13,7 +13,7 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// manyTenants are limits with two plans and n tenants on gold.
+// manyTenants returns limits with two plans and n tenants on gold.
 func manyTenants(t *testing.T, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -22,8 +22,8 @@ func manyTenants(t *testing.T, n int) string {
 	return tableLimits(t, strings.TrimSuffix(b.String(), ", "))
 }
 
-// TestPushOfACutFile: a file that was cut, or is empty, writes nothing, unless the number of what
-// it removes is named.
+// TestPushOfACutFile: the push of a truncated or empty file writes nothing, unless
+// --removes names the number of removed items.
 func TestPushOfACutFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -57,8 +57,9 @@ func TestPushOfACutFile(t *testing.T) {
 	}
 }
 
-// TestPushesThatNeedEachOther: a plan that is removed while another person is asked about a tenant
-// on it is not needed by anything in the end: that person writes nothing.
+// TestPushesThatNeedEachOther: a plan is removed while another person's push of a tenant
+// on it waits for confirmation. That push then writes nothing, so nothing needs the plan
+// in the end.
 func TestPushesThatNeedEachOther(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -85,8 +86,8 @@ func TestPushesThatNeedEachOther(t *testing.T) {
 	}
 }
 
-// TestInterruptedPush: a push that is interrupted says how many items are written, and the same
-// command writes the others.
+// TestInterruptedPush: an interrupted push prints how many items are written, and the
+// same command writes the others.
 func TestInterruptedPush(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// example is a command of a document and the beginnings of the lines it shows.
+// example is a command of a document and the first words of the lines that it prints.
 type example struct {
 	command string
 	shows   []string
 }
 
-// examples returns the commands in the console blocks of a document. A line of
-// three dots stands for what is left out.
+// examples returns the commands in the console blocks of a document. A line of three dots
+// stands for omitted lines.
 func examples(tb testing.TB, path string) []example {
 	tb.Helper()
 	content, err := os.ReadFile(path)
@@ -41,8 +41,8 @@ func examples(tb testing.TB, path string) []example {
 	return out
 }
 
-// standIn is what a machine without curl has in its place: it can do what the README asks
-// of curl.
+// standIn replaces curl on a machine without it. It supports the uses of curl in the
+// README.
 const standIn = `#!/usr/bin/env bash
 set -euo pipefail
 [ $# = 2 ] && [ "$1" = -s ]
@@ -52,7 +52,7 @@ printf 'GET /%s HTTP/1.0\r\n\r\n' "${url#*/}" >&3
 sed '1,/^\r*$/d' <&3
 `
 
-// ensureCurl puts the stand-in into a folder if there is no curl.
+// ensureCurl writes the replacement into a folder if there is no curl.
 func ensureCurl(tb testing.TB, folder string) {
 	tb.Helper()
 	if _, err := exec.LookPath("curl"); err == nil {
@@ -63,12 +63,13 @@ func ensureCurl(tb testing.TB, folder string) {
 	}
 }
 
-// documents are those whose commands are run, and the fewest that each has.
+// documents are the documents whose commands are run, with the smallest number of
+// commands in each.
 var documents = map[string]int{"README.md": 9, "docs/commands.md": 6, "docs/operations.md": 8}
 
-// TestReadme runs every command in the documents' console blocks in a shell,
-// against a fresh proxy and a cluster, and compares what they print: the first
-// word of each line, because clocks move and versions change.
+// TestReadme runs every command in the documents' console blocks in a shell, with a fresh
+// proxy and a cluster, and compares their output. It compares only the first word of each
+// line, because times and versions change.
 func TestReadme(t *testing.T) {
 	p := serve(t, "../examples/limits.yaml", "--retry-jitter", "0", "--decision-timeout", "5s")
 	bin := t.TempDir()
@@ -118,7 +119,7 @@ func firstWord(line string) string {
 	return word
 }
 
-// TestReadmeRedis runs what the README says of production, on a cluster.
+// TestReadmeRedis runs the README's commands for production, on a cluster.
 func TestReadmeRedis(t *testing.T) {
 	content, err := os.ReadFile("../README.md")
 	if err != nil {

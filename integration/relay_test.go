@@ -18,45 +18,47 @@ import (
 
 const (
 	relayQueue = "relay"
-	relayBatch = 10 // the most that SQS takes at once
-	relayMost  = 20 // batches that go on together
-	// relayPause lets messages come together: an emulator has no time for each by itself.
+	relayBatch = 10 // maximum of an SQS batch
+	relayMost  = 20 // batches that are sent together
+	// relayPause lets messages accumulate: an emulator is too slow for single ones.
 	relayPause = 50 * time.Millisecond
-	// relayLate is how long a message is held back at least, and at most twice that: until
-	// the item has another version.
+	// relayLate is the smallest delay of a delayed message, and half of the largest: by
+	// then the item has another version.
 	relayLate = 2 * time.Second
 )
 
-// relay stands between the topic and the queues of proxies: what the topic tells it hands
-// on to each queue, and loses, doubles and holds back some of it when it is told to.
+// relay stands between the topic and the queues of proxies. It forwards the topic's
+// messages to each queue, and loses, duplicates and delays a share of them if disturb has
+// set one.
 type relay struct {
 	queues *sqs.Client
 	topics *sns.Client
 	topic  string
 	own    string // the URL of the queue that it reads
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	outlets []*outlet
-	share   float64 // of the messages that are lost, as many that are doubled, and held back
+	share   float64 // of the messages that are lost, of those that are duplicated, and of those that are delayed
 	lost    int
 	doubled int
 	late    int
 }
 
-// outlet is the way to one proxy. Only the relay's goroutine uses what is not its URL.
+// outlet is the queue of one proxy. Only the relay's goroutine uses the fields other than
+// the URL.
 type outlet struct {
 	name, url string
 	random    *rand.Rand
-	held      []held // what comes later than what came after it
+	held      []held // messages to be sent after later ones
 }
 
-// held is a message that is held back.
+// held is a delayed message.
 type held struct {
 	body string
 	due  time.Time
 }
 
-// startRelay starts one that is subscribed to the topic of a site.
+// startRelay starts a relay that is subscribed to the topic of a site.
 func startRelay(s *site) *relay {
 	s.tb.Helper()
 	r := &relay{queues: sqs.NewFromConfig(s.Config), topics: sns.NewFromConfig(s.Config), topic: s.topic}
@@ -71,8 +73,8 @@ func startRelay(s *site) *relay {
 	return r
 }
 
-// furnish makes the queues, again after they have gone with their emulator: their URLs
-// stay as they were.
+// furnish creates the queues, also after they were lost with their emulator. Their URLs
+// stay the same.
 func (r *relay) furnish(tb testing.TB) {
 	tb.Helper()
 	r.own = r.create(tb, relayQueue)
@@ -102,7 +104,7 @@ func (r *relay) create(tb testing.TB, name string) (url string) {
 	return *made.QueueUrl
 }
 
-// add makes the queue of one more proxy, and returns its URL.
+// add creates the queue of one more proxy, and returns its URL.
 func (r *relay) add(tb testing.TB) string {
 	tb.Helper()
 	n := len(r.all())
@@ -120,14 +122,15 @@ func (r *relay) all() []*outlet {
 	return r.outlets[:len(r.outlets):len(r.outlets)]
 }
 
-// disturb has a share of the messages lost, as many doubled, and as many held back.
+// disturb sets the share of the messages that are lost, as well as duplicated, and
+// delayed.
 func (r *relay) disturb(share float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.share = share
 }
 
-// run hands on until ctx ends. While there is no AWS it asks again and again.
+// run forwards messages until ctx ends. While AWS is away it retries.
 func (r *relay) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var bodies []string
@@ -140,7 +143,7 @@ func (r *relay) run(ctx context.Context) {
 		}
 		var wg sync.WaitGroup
 		for _, o := range r.all() {
-			wg.Go(func() { _ = r.send(ctx, o.url, r.choose(o, bodies)) }) // what fails is lost
+			wg.Go(func() { _ = r.send(ctx, o.url, r.choose(o, bodies)) }) // failures are lost messages
 		}
 		wg.Wait()
 		select {
@@ -150,7 +153,7 @@ func (r *relay) run(ctx context.Context) {
 	}
 }
 
-// receive takes messages off the relay's own queue.
+// receive takes messages from the relay's own queue.
 func (r *relay) receive(ctx context.Context, wait int32) (bodies []string, err error) {
 	got, err := r.queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &r.own, MaxNumberOfMessages: relayBatch, WaitTimeSeconds: wait})
 	if err != nil || len(got.Messages) == 0 {
@@ -165,8 +168,8 @@ func (r *relay) receive(ctx context.Context, wait int32) (bodies []string, err e
 	return bodies, err
 }
 
-// choose returns what goes on now: of the messages that came and of those that were held
-// back until now.
+// choose returns the messages to send now: some of the new ones, and those whose delay is
+// over.
 func (r *relay) choose(o *outlet, bodies []string) (now []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +198,7 @@ func (r *relay) choose(o *outlet, bodies []string) (now []string) {
 	return now
 }
 
-// send puts messages into a queue.
+// send sends messages to a queue.
 func (r *relay) send(ctx context.Context, url string, bodies []string) error {
 	for len(bodies) > 0 {
 		n := min(len(bodies), relayBatch)
@@ -211,7 +214,7 @@ func (r *relay) send(ctx context.Context, url string, bodies []string) error {
 	return nil
 }
 
-// done tells what was done to messages.
+// done summarizes the lost, duplicated and delayed messages.
 func (r *relay) done() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

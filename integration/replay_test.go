@@ -14,9 +14,8 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// accessLog writes a log of n lines: few addresses ask for much, many for a
-// little, and the seconds of neighbouring lines are shuffled as in logs that
-// several processes write.
+// accessLog writes a log of n lines: few addresses make many requests, many make few, and
+// the seconds of neighbouring lines are shuffled as in logs of several processes.
 func accessLog(tb testing.TB, n int) string {
 	tb.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -64,9 +63,9 @@ func replay(tb testing.TB, args ...string) replayReport {
 	return r
 }
 
-// TestReplayEqual: budgets that hardly refill give equal counts, per limit and
-// to the unit, in memory on a frozen clock and through a proxy on a cluster of
-// six nodes, as fast as it answers over one connection.
+// TestReplayEqual: budgets that hardly refill give equal counts for each limit, to the
+// unit, in memory on a frozen clock and through a proxy on a cluster of six nodes, as
+// fast as it replies on one connection.
 func TestReplayEqual(t *testing.T) {
 	const budget = "../examples/replay-budget.yaml"
 	c := redistest.SharedCluster(t)
@@ -89,7 +88,7 @@ func TestReplayEqual(t *testing.T) {
 	redistest.AssertAllKeysExpire(t, c.Masters(t)...)
 }
 
-// TestReplayCompare: a comparison says what a stricter file would change.
+// TestReplayCompare: a comparison reports the changes that a stricter file would make.
 func TestReplayCompare(t *testing.T) {
 	log := accessLog(t, 500)
 	loose := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 400/366d}]}}")

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// maxResident returns the most memory that a command had, in KiB.
+// maxResident returns the largest resident size of a command, in KiB.
 func maxResident(cmd *exec.Cmd) int64 {
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		return usage.Maxrss

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 const (
-	// errorMost bounds what a command says of a gate that is out of order, in bytes.
+	// errorMost bounds the error output of a command about a faulty gate, in bytes.
 	errorMost = 1 << 10
-	// hopeless bounds how long one asks for it.
+	// hopeless bounds the duration of such a command.
 	hopeless = 20 * time.Second
 )
 
-// TestRolloutWithoutGate: where AppConfig does not answer, or not as it should, rollout says so in
-// a sentence, and writes nothing into the table; what a gate says is printed as text.
+// TestRolloutWithoutGate: if AppConfig does not reply, or replies wrongly, rollout prints
+// an error, and writes nothing into the table. It prints the content of a gate as text.
 func TestRolloutWithoutGate(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)
@@ -51,9 +51,9 @@ func TestRolloutWithoutGate(t *testing.T) {
 	}
 }
 
-// TestTrialOverCells: each cell tries its part of a revision, the others get the part of one that
-// is drained, and what one cell takes back is taken back in all, although the control plane was
-// killed meanwhile.
+// TestTrialOverCells: each cell enforces its part of a canary revision, and the others
+// get the part of a drained cell. A revision that one cell takes back is taken back in
+// all, although the control plane was killed meanwhile.
 func TestTrialOverCells(t *testing.T) {
 	t.Parallel()
 	s, gate := tried(t)
@@ -77,14 +77,14 @@ func TestTrialOverCells(t *testing.T) {
 	if err := all[1].client().Do(t.Context(), "RL.CONFIG", "ABORT").Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b has said so", func() bool {
+	eventually(t, "b has written a veto", func() bool {
 		stdout, _, _ := s.rollout("status", "--cells", "cells", tableURL)
-		return strings.Contains(stdout, "revision 1 was taken back: somebody said RL.CONFIG ABORT")
+		return strings.Contains(stdout, "revision 1 was taken back: aborted by RL.CONFIG ABORT")
 	})
 	_ = all[1].stop(syscall.SIGKILL)
 	enforce(t, "beta", 200, all[0]) // there is no control plane
 	if stdout, stderr, code := s.rollout("promote", "--cells", "cells", tableURL); code != 1 || !strings.Contains(stderr, "revision 1 is not promoted") {
-		t.Errorf("what a cell has taken back is promoted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a revision that a cell has taken back is promoted: %d\n%s%s", code, stdout, stderr)
 	}
 	s.controlPlane(flags...)
 	enforce(t, "beta", 100, all[0])

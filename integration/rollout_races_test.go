@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
-// tried returns a site with limits of 100/s, of which 200/s is tried as revision 1.
+// tried returns a site with limits of 100/s, with 200/s as the canary revision 1.
 func tried(t *testing.T) (*site, *appConfig) {
 	t.Helper()
 	s, gate := newSite(t), newAppConfig(t)
@@ -21,7 +21,7 @@ func tried(t *testing.T) (*site, *appConfig) {
 	return s, gate
 }
 
-// item reads an item that must be there.
+// item reads an item that must exist.
 func (s *site) item(key string) tables.Item {
 	s.tb.Helper()
 	it, ok, err := s.table.Get(s.tb.Context(), key)
@@ -31,21 +31,21 @@ func (s *site) item(key string) tables.Item {
 	return it
 }
 
-// asks starts a subcommand of rollout and returns when it asks.
+// asks starts a subcommand of rollout and returns when it asks for confirmation.
 func (s *site) asks(t *testing.T, word string, args ...string) *pusher {
 	t.Helper()
 	return s.asked(t, "ann", append([]string{"rollout", word, "--actor", "ann", "--gate", gateName}, args...)...)
 }
 
-// TestRolloutRaces: of two people who begin or end a trial at the same time one does, and the
-// other one writes nothing.
+// TestRolloutRaces: if two people start or end a canary at the same time, one succeeds,
+// and the other one writes nothing.
 func TestRolloutRaces(t *testing.T) {
 	t.Parallel()
 	s, gate := tried(t)
 	promotes := s.asks(t, "promote", "--cells", "cells", tableURL)
 	s.rollOut(0, "abort", tableURL)
 	if stdout, stderr, code := promotes.yes(t); code != 1 || !strings.Contains(stderr, "REVISION#1 is version 2 now, by ann") || !strings.Contains(stderr, "nothing is written") {
-		t.Errorf("what was aborted meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a revision that was aborted meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
 	}
 	if stdout, _, code := s.limits("diff", freeAt(t, "100/s"), tableURL); code != 0 {
 		t.Errorf("the table has changed: %s", stdout)
@@ -65,12 +65,12 @@ func TestRolloutRaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stdout, stderr, code := promotes.yes(t); code != 1 || !strings.Contains(stderr, "it was taken back: it denies too much") {
-		t.Errorf("what was vetoed meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("a revision that was vetoed meanwhile is promoted: %d\n%s%s", code, stdout, stderr)
 	}
 }
 
-// TestPromoteWhatWasTried: what was pushed since a revision was written is not undone in passing,
-// and what is pushed while it is promoted is not mixed with it.
+// TestPromoteWhatWasTried: a promote does not undo limits that were pushed since the
+// revision was written, and does not mix with limits that are pushed during it.
 func TestPromoteWhatWasTried(t *testing.T) {
 	t.Parallel()
 	s, _ := tried(t)
@@ -86,14 +86,14 @@ func TestPromoteWhatWasTried(t *testing.T) {
 	more := strings.Replace(gold, "plans:", "plans:\n  a: [{id: tenant, by: [tenant], rate: 1/s}]\n  b: [{id: tenant, by: [tenant], rate: 1/s}]\n  c: [{id: tenant, by: [tenant], rate: 1/s}]", 1)
 	s.push(writeLimits(t, more), "bob")
 	if stdout, stderr, code := s.rollout("promote", "--cells", "cells", tableURL); code != 1 || !strings.Contains(stderr, "say --removes 3") {
-		t.Errorf("three plans of somebody else are deleted: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("three plans of another person are deleted: %d\n%s%s", code, stdout, stderr)
 	}
 	s.rollOut(0, "promote", "--removes", "3", "--cells", "cells", tableURL)
 }
 
 const vetoed = "it denies too much"
 
-// veto has a revision vetoed, and waits until a control plane has ended its trial.
+// veto writes a veto of a revision, and waits until a control plane has ended its canary.
 func (s *site) veto(t *testing.T, revision int64) {
 	t.Helper()
 	if err := dynamo.NewRegistry(s.Config, "cells").Veto(t.Context(), revision, vetoed); err != nil {
@@ -102,15 +102,15 @@ func (s *site) veto(t *testing.T, revision int64) {
 	eventually(t, "its trial is ended", func() bool { return s.item(tables.RevisionKey(revision)).Deleted })
 }
 
-// closeTries bounds how often a control plane tries to close a gate in closeWatch: each try
-// leaves a version of the configuration behind.
+// closeTries bounds how often a control plane tries to close a gate in closeWatch: each
+// attempt leaves a version of the configuration behind.
 const (
 	closeWatch = 10 * time.Second
 	closeTries = 3
 )
 
-// TestGateThatCannotBeClosed: a control plane that must not deploy tries it less and less often,
-// and closes the gate when it may.
+// TestGateThatCannotBeClosed: a control plane without permission to deploy retries at
+// growing intervals, and closes the gate when it has permission.
 func TestGateThatCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	s, gate := tried(t)
@@ -149,8 +149,8 @@ func TestGateOfAnotherRevision(t *testing.T) {
 	}
 }
 
-// TestVetoWithoutRegistry: a proxy that cannot say that it has taken a revision back says so in
-// its log, and does not fill it.
+// TestVetoWithoutRegistry: a proxy that cannot write its veto of a revision logs that, a
+// bounded number of times.
 func TestVetoWithoutRegistry(t *testing.T) {
 	t.Parallel()
 	s, _ := tried(t)
@@ -161,17 +161,18 @@ func TestVetoWithoutRegistry(t *testing.T) {
 	}
 	enforce(t, "beta", 100, p)
 	pause(closeWatch)
-	if n := strings.Count(p.output(), "other proxies still try"); n == 0 || n > closeTries+1 {
+	if n := strings.Count(p.output(), "failed to write the veto"); n == 0 || n > closeTries+1 {
 		t.Errorf("in %s it has logged that %d times", closeWatch, n)
 	}
-	if said := p.get("/readyz"); !strings.Contains(said, "revision 1 was taken back: somebody said RL.CONFIG ABORT") {
+	if said := p.get("/readyz"); !strings.Contains(said, "revision 1 was taken back: aborted by RL.CONFIG ABORT") {
 		t.Errorf("/readyz says %s", said)
 	}
 }
 
-// TestTenantAgainstATrial: a tenant that cannot be used with a revision ends its trial, and
-// proxies say so, until the tenant is gone and they are told to read the table again: then all
-// try it, those that have just started and those that were there.
+// TestTenantAgainstATrial: a tenant that does not compile with a revision ends its
+// canary, and proxies report it, until the tenant is gone and RL.CONFIG RELOAD
+// makes them read the table again. Then all proxies have the canary, those that have just
+// started and those that were running.
 func TestTenantAgainstATrial(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)
@@ -185,7 +186,7 @@ func TestTenantAgainstATrial(t *testing.T) {
 	against := strings.Replace(readText(t, freeAt(t, "100/s")), "{acme: ", "{odd: {plan: free, overrides: {tenant: {rate: 5/s}}}, acme: ", 1)
 	s.push(writeLimits(t, against), "bob")
 	enforce(t, "odd", 5, p)
-	eventually(t, "it says why it tries nothing", func() bool {
+	eventually(t, "it reports why it has no canary", func() bool {
 		said := p.get("/readyz")
 		return !trial(p) && strings.Contains(said, "try revision 1") && strings.Contains(said, "odd")
 	})
@@ -197,6 +198,6 @@ func TestTenantAgainstATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := p.get("/readyz"); !trial(p) || strings.Contains(said, "limits_error") {
-		t.Errorf("one that was there says %s\n%s\n%s", said, p.output(), plane.output())
+		t.Errorf("the running proxy reports %s\n%s\n%s", said, p.output(), plane.output())
 	}
 }

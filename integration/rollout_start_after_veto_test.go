@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStartAfterAVeto: a proxy that starts while no control plane runs does not try what another
-// one has taken back, and has said so.
+// TestStartAfterAVeto: a proxy that starts while no control plane runs does not try a
+// revision that another proxy has vetoed.
 func TestStartAfterAVeto(t *testing.T) {
 	t.Parallel()
 	s, _ := tried(t)
@@ -17,7 +17,7 @@ func TestStartAfterAVeto(t *testing.T) {
 	if err := p.client().Do(t.Context(), "RL.CONFIG", "ABORT").Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has said so", func() bool {
+	eventually(t, "it has written a veto", func() bool {
 		stdout, _, _ := s.rollout("status", "--cells", "cells", tableURL)
 		return strings.Contains(stdout, "revision 1 was taken back")
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 )
 
-// rollout runs a subcommand of rollout to its end.
+// rollout runs a subcommand of rollout and returns its output.
 func (s *site) rollout(word string, args ...string) (stdout, stderr string, code int) {
 	s.tb.Helper()
 	if word != "status" {
@@ -19,7 +19,7 @@ func (s *site) rollout(word string, args ...string) (stdout, stderr string, code
 	return runCommand(s.tb, nil, s.command(append([]string{"rollout", word, "--gate", gateName}, args...)...))
 }
 
-// rollOut demands that it exits with a code.
+// rollOut runs a subcommand of rollout and requires an exit code.
 func (s *site) rollOut(want int, word string, args ...string) (stdout string) {
 	s.tb.Helper()
 	stdout, stderr, code := s.rollout(word, args...)
@@ -29,7 +29,8 @@ func (s *site) rollOut(want int, word string, args ...string) (stdout string) {
 	return stdout
 }
 
-// freeAt are the limits of tableLimits with acme on the plan gold, and free at a rate.
+// freeAt returns the limits of tableLimits with acme on the plan gold, and free at a
+// rate.
 func freeAt(tb testing.TB, rate string) string {
 	tb.Helper()
 	return writeLimits(tb, `
@@ -52,9 +53,9 @@ func readText(tb testing.TB, path string) string {
 	return string(text)
 }
 
-// TestRollout: a revision of the plans is tried on a stable part of the tenants, by all
-// proxies; one that is promoted is for all; one that denies more of the same requests is
-// taken back everywhere, although only one proxy has found it out.
+// TestRollout: all proxies try a revision of the plans on a stable part of the tenants. A
+// promoted one applies to all tenants. One that denies more of the same requests is taken
+// back everywhere, although only one proxy has noticed it.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)
@@ -77,7 +78,7 @@ func TestRollout(t *testing.T) {
 	if said := s.rollOut(2, "status", tableURL); !strings.Contains(said, `"revision":1,"percent":50`) || !strings.Contains(said, "revision 1, by ann") {
 		t.Errorf("status says %s", said)
 	}
-	s.rollOut(0, "start", "--percent", "100", rate("200/s"), tableURL) // the same one
+	s.rollOut(0, "start", "--percent", "100", rate("200/s"), tableURL) // the same rate again
 	enforce(t, out, 200, all...)
 	if stdout, stderr, code := s.rollout("start", rate("300/s"), tableURL); code != 1 || !strings.Contains(stderr, "REVISION#1 is there: promote or abort it first") {
 		t.Errorf("another one is started beside it: %d\n%s%s", code, stdout, stderr)
@@ -91,7 +92,7 @@ func TestRollout(t *testing.T) {
 		return !strings.Contains(asText(all[0].client().Do(context.Background(), "RL.CONFIG", "VERSION").Val()), "revision 1")
 	})
 	if stdout, stderr, code := s.limits("diff", rate("200/s"), tableURL); code != 0 {
-		t.Errorf("what was promoted is not in the table: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("the promoted limits are not in the table: %d\n%s%s", code, stdout, stderr)
 	}
 
 	s.rollOut(0, "start", "--percent", "50", rate("10/m"), tableURL)
@@ -103,24 +104,24 @@ func TestRollout(t *testing.T) {
 		t.Errorf("status says %s", said)
 	}
 	if !strings.Contains(plane.output(), "ended vetoed revision") {
-		t.Errorf("the control plane does not tell:\n%s", plane.output())
+		t.Errorf("the control plane does not log it:\n%s", plane.output())
 	}
 
 	s.rollOut(0, "start", "--percent", "50", rate("400/s"), tableURL)
 	enforce(t, in, 400, all...)
-	gate.run() // and is in the way
+	gate.run() // a deployment in progress blocks others
 	s.rollOut(0, "abort", tableURL)
 	if n := gate.stops(); n != 1 {
 		t.Errorf("%d deployments were stopped", n)
 	}
 	enforce(t, in, 200, all...)
 	if _, stderr, code := s.rollout("promote", tableURL); code != 1 || !strings.Contains(stderr, "no revision is there") {
-		t.Errorf("what was aborted is promoted: %d %s", code, stderr)
+		t.Errorf("an aborted revision is promoted: %d %s", code, stderr)
 	}
 }
 
-// TestPromoteAfterAVeto: a revision that a proxy has found to deny too much is not promoted, also
-// while no control plane runs to end its trial, unless that is said.
+// TestPromoteAfterAVeto: a revision that a proxy has vetoed is not promoted without
+// --despite-veto, even while no control plane runs to end its canary.
 func TestPromoteAfterAVeto(t *testing.T) {
 	t.Parallel()
 	s, gate := newSite(t), newAppConfig(t)

@@ -33,9 +33,9 @@ const oneLimit = "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant]
 
 func limitOf(rate string) string { return strings.Replace(oneLimit, "RATE", rate, 1) }
 
-// TestHotReload: a changed file is used at once; a bad one keeps the last good
-// one and says so in the log, in /readyz and in RL.CONFIG VERSION; SIGHUP and
-// RL.CONFIG RELOAD load it again.
+// TestHotReload: a changed file is used at once. With an invalid one the proxy keeps the
+// last good one and reports that in the log, in /readyz and in RL.CONFIG VERSION. SIGHUP
+// and RL.CONFIG RELOAD load it again.
 func TestHotReload(t *testing.T) {
 	path := writeLimits(t, limitOf("1/h"))
 	p := serve(t, path, exact...)
@@ -60,11 +60,11 @@ func TestHotReload(t *testing.T) {
 		t.Errorf("after a bad file the limit is %d, want 7", n)
 	}
 	if ready := p.get("/readyz"); !strings.Contains(ready, "stale") || !strings.Contains(ready, "rate of zero") {
-		t.Errorf("/readyz does not say so: %s", ready)
+		t.Errorf("/readyz does not report it: %s", ready)
 	}
 	version, err := c.Do(ctx, "RL.CONFIG", "VERSION").Result()
 	if err != nil || !strings.Contains(asText(version), "rate of zero") {
-		t.Errorf("RL.CONFIG VERSION does not say so: %v, %v", version, err)
+		t.Errorf("RL.CONFIG VERSION does not report it: %v, %v", version, err)
 	}
 	if err := c.Do(ctx, "RL.CONFIG", "RELOAD").Err(); err == nil || !strings.Contains(err.Error(), "rate of zero") {
 		t.Errorf("RL.CONFIG RELOAD: %v", err)
@@ -73,7 +73,8 @@ func TestHotReload(t *testing.T) {
 		t.Error("limitgate_config_stale is not 1")
 	}
 
-	// In place, and loaded by signal whether or not the folder's watch saw it.
+	// In place, and loaded by the signal whether or not the folder's watch has noticed
+	// it.
 	if err := os.WriteFile(path, []byte(limitOf("9/h")), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestHotReload(t *testing.T) {
 	}
 }
 
-// replace puts a file in place of another one, as editors do.
+// replace replaces a file by renaming another one, as editors do.
 func replace(t *testing.T, path, content string) {
 	t.Helper()
 	fresh := filepath.Join(filepath.Dir(path), ".fresh")
@@ -131,12 +132,12 @@ func TestDrain(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, p.output())
 	}
 	if !strings.Contains(p.output(), "msg=stopped") {
-		t.Errorf("the log does not say so:\n%s", p.output())
+		t.Errorf("the log lacks it:\n%s", p.output())
 	}
 }
 
-// TestStoreKilled: while the store is away every check gets a decision whose
-// source says who made it; afterwards the store decides again.
+// TestStoreKilled: while the store is away every check gets a decision whose source names
+// the component that made it. Afterwards the store decides again.
 func TestStoreKilled(t *testing.T) {
 	node := redistest.Start(t)
 	limits := writeLimits(t, `
@@ -175,7 +176,7 @@ plans:
 	}
 }
 
-// TestCheckCommand: limitgate check speaks to people, to machines, and by its
+// TestCheckCommand: limitgate check prints text or JSON, and reports the decision by its
 // exit code.
 func TestCheckCommand(t *testing.T) {
 	p := serve(t, writeLimits(t, limitOf("1/h")), exact...)
@@ -198,11 +199,11 @@ func TestCheckCommand(t *testing.T) {
 	}
 	_, errs, code := run(t, nil, "check", "--addr", "127.0.0.1:1", "t", "-", "-")
 	if code != 1 || !strings.Contains(errs, "is limitgate serve running") {
-		t.Errorf("nobody there: exit %d, %s", code, errs)
+		t.Errorf("no listener: exit %d, %s", code, errs)
 	}
 }
 
-// TestRedisCLI: redis-cli talks to the proxy in both protocols.
+// TestRedisCLI: redis-cli works with the proxy in both protocols.
 func TestRedisCLI(t *testing.T) {
 	p := serve(t, writeLimits(t, limitOf("100/h")), exact...)
 	host, port, _ := strings.Cut(p.addr, ":")
@@ -252,8 +253,8 @@ func TestGoRedisDefaults(t *testing.T) {
 	}
 }
 
-// TestBreakerIsTold: a store that hangs is told of by RL.CONFIG SHARDS, /readyz and
-// the metrics; limits that fail closed say when it will be asked again.
+// TestBreakerIsTold: RL.CONFIG SHARDS, /readyz and the metrics report a store that hangs.
+// The replies of limits that fail closed contain the time until it is called again.
 func TestBreakerIsTold(t *testing.T) {
 	node := redistest.Start(t)
 	limits := writeLimits(t, `
@@ -303,8 +304,9 @@ plans:
 	node.Cont()
 }
 
-// TestForbidden: a proxy whose user may no longer do what it needs decides on, by its
-// share, and says on /readyz that it is not ready: only an operator mends that.
+// TestForbidden: a proxy whose user has lost permissions on the store continues to
+// decide, by its share, and reports on /readyz that it is not ready: only an operator can
+// correct that.
 func TestForbidden(t *testing.T) {
 	node := redistest.Start(t)
 	p := serve(t, writeLimits(t, limitOf("100/s")), "--redis", node.Addr)

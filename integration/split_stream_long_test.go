@@ -22,33 +22,33 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// splitStream stands before an emulator whose stream has one shard, and shows its records in
-// several: a shard that is split is closed, and has two children, which have the records that
-// follow, each those of its keys. DescribeStream answers with one shard at a time.
+// splitStream is a proxy of an emulator whose stream has one shard, and presents its
+// records in several shards. A shard that is split is closed, and has two children, each
+// with the later records of its keys. DescribeStream returns one shard at a time.
 type splitStream struct {
 	server *httptest.Server
 	next   http.Handler
 	addr   string     // of the emulator
-	one    sync.Mutex // is held by a call that writes on a condition: an emulator does that in two steps
+	one    sync.Mutex // held by a conditional write, which an emulator does in two steps
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	shards []*splitShard
-	read   map[string]int // calls of GetRecords, by shard
+	read   map[string]int // calls of GetRecords by shard
 }
 
-// splitShard is one of its shards. The one that a key is in is found from the first on, by a bit
-// of the key's hash for each generation.
+// splitShard is one of its shards. The shard of a key is found from the first one on, by
+// a bit of the key's hash for each generation.
 type splitShard struct {
 	id, parent string
 	children   []*splitShard
 	records    []json.RawMessage
 }
 
-// startSplitStream starts one before the emulator of a site, with one shard.
+// startSplitStream starts a splitStream with one shard before the emulator of a site.
 func startSplitStream(t *testing.T, s *site) *splitStream {
 	t.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of clients that ended before their replies
 	x := &splitStream{next: proxy, addr: s.Addr, read: map[string]int{}, shards: []*splitShard{{id: "shardId-00000000000000000000-0"}}}
 	x.server = httptest.NewServer(x)
 	t.Cleanup(x.server.Close)
@@ -62,10 +62,11 @@ func startSplitStream(t *testing.T, s *site) *splitStream {
 	return x
 }
 
-// environment leads a process to it, if it comes behind that of the site.
+// environment returns the variables that direct a process to it, if they come after those
+// of the site.
 func (x *splitStream) environment() []string { return awstest.Endpoint(x.server.URL) }
 
-// ask asks the emulator itself.
+// ask calls the emulator directly.
 func (x *splitStream) ask(service, operation string, in map[string]any) (out map[string]json.RawMessage, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -92,7 +93,7 @@ func (x *splitStream) ask(service, operation string, in map[string]any) (out map
 
 const streamsService = "DynamoDBStreams_20120810"
 
-// collect reads the emulator's one shard until it is stopped.
+// collect reads the emulator's only shard until it is stopped.
 func (x *splitStream) collect(t *testing.T, stop chan struct{}) {
 	var described struct {
 		LatestStreamArn string
@@ -135,7 +136,7 @@ func (x *splitStream) collect(t *testing.T, stop chan struct{}) {
 	t.Errorf("the stream of the emulator cannot be read: %v", err)
 }
 
-// recordHead is what of a record says where it belongs.
+// recordHead is the part of a record that determines its shard.
 type recordHead struct {
 	Dynamodb struct {
 		Keys           map[string]struct{ S string }
@@ -174,7 +175,7 @@ func (x *splitStream) split(n int) {
 	}
 }
 
-// sizes says how many records each shard has, and how often it was read.
+// sizes returns how many records each shard has, and how often it was read.
 func (x *splitStream) sizes() (said string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -184,7 +185,7 @@ func (x *splitStream) sizes() (said string) {
 	return said
 }
 
-// ServeHTTP answers what is asked of the stream, and passes on all else.
+// ServeHTTP replies to the calls of the stream, and passes on all others.
 func (x *splitStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	operation, ok := strings.CutPrefix(r.Header.Get("X-Amz-Target"), streamsService+".")
 	asked, err := io.ReadAll(r.Body)
@@ -224,7 +225,7 @@ func (x *splitStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// describe answers with the shard behind another one. The caller holds mu.
+// describe returns the shard behind another one. The caller holds mu.
 func (x *splitStream) describe(arn, after string) any {
 	i := 0
 	for after != "" && x.shards[i].id != after {
@@ -257,7 +258,7 @@ func (x *splitStream) shard(id string) *splitShard {
 	return &splitShard{}
 }
 
-// behind returns where the records behind one begin.
+// behind returns the index of the first record behind a sequence number.
 func (sh *splitShard) behind(sequence string) int {
 	for i, r := range sh.records {
 		if headOf(r).Dynamodb.SequenceNumber == sequence {
@@ -267,7 +268,7 @@ func (sh *splitShard) behind(sequence string) int {
 	return 0
 }
 
-// records answers with those from an iterator on. The caller holds mu.
+// records returns the records from an iterator on. The caller holds mu.
 func (x *splitStream) records(iterator string, most int) any {
 	id, number, _ := strings.Cut(iterator, "|")
 	at, _ := strconv.Atoi(number)

@@ -2,8 +2,8 @@ package integration
 
 import "golang.org/x/sys/unix"
 
-// stayOn keeps the calling thread on a processor. Where it is not allowed to be, it
-// stays where it is.
+// stayOn binds the calling thread to a processor. If the system does not permit that, it
+// does nothing.
 func stayOn(cpu int) {
 	var only unix.CPUSet
 	only.Set(cpu)

@@ -2,5 +2,5 @@
 
 package integration
 
-// stayOn does nothing: threads go where they like here.
+// stayOn does nothing: this system has no thread affinity.
 func stayOn(int) {}

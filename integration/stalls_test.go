@@ -9,16 +9,16 @@ import (
 )
 
 // stall is a time during which the machine did not run this process on one of its
-// processors: what waits for that one waits as long.
+// processors, so that all work waiting for that processor was delayed.
 type stall struct{ from, to time.Time }
 
 const (
 	stallTick = 2 * time.Millisecond
-	stallOver = 5 * time.Millisecond // what is shorter is no stall
+	stallOver = 5 * time.Millisecond // shorter ones do not count
 )
 
-// watchStalls looks for stalls on every processor, until the function that it returns
-// is called, which returns them without overlaps, by time.
+// watchStalls looks for stalls on every processor, until the returned function is called.
+// That returns them by time without overlaps.
 func watchStalls(t *testing.T) func() []stall {
 	t.Helper()
 	stop := make(chan struct{})
@@ -44,8 +44,8 @@ func watchStalls(t *testing.T) func() []stall {
 	return end
 }
 
-// watchProcessor returns the stalls of one processor. Its thread is not given back:
-// it cannot be used for anything else.
+// watchProcessor returns the stalls of one processor. It does not unlock its thread,
+// because the thread cannot be used for anything else.
 func watchProcessor(cpu int, stop <-chan struct{}) []stall {
 	runtime.LockOSThread()
 	stayOn(cpu)
@@ -66,7 +66,7 @@ func watchProcessor(cpu int, stop <-chan struct{}) []stall {
 	}
 }
 
-// merged returns the times in which there was a stall.
+// merged returns the union of stalls.
 func merged(stalls []stall) []stall {
 	slices.SortFunc(stalls, func(x, y stall) int { return x.from.Compare(y.from) })
 	var apart []stall
@@ -80,7 +80,7 @@ func merged(stalls []stall) []stall {
 	return apart
 }
 
-// stalled returns how much of the sample's time were stalls.
+// stalled returns how much of the sample's time was stalled.
 func (s *sample) stalled(stalls []stall) time.Duration {
 	var sum time.Duration
 	for _, x := range stalls {

@@ -20,9 +20,9 @@ func (p *proxy) ready() (int, string) {
 	return resp.StatusCode, p.get("/readyz")
 }
 
-// TestStartWithoutStore: a proxy whose Redis is down or hangs starts, says what is wrong in
-// the words of doctor, decides by the backstop, and by the store once that is there, for
-// addresses too. Two that started so count what they share, and count each other.
+// TestStartWithoutStore: a proxy whose Redis is down or hangs starts, logs the fault in
+// the words of doctor, and uses the backstop until the store is there, for addresses too.
+// Two proxies that started so then share the counts of the store, and count each other.
 func TestStartWithoutStore(t *testing.T) {
 	faults := []struct {
 		name          string
@@ -42,7 +42,7 @@ func TestStartWithoutStore(t *testing.T) {
 	}
 }
 
-// startWithout starts two proxies while their store is broken, and mends it.
+// startWithout starts two proxies while their store is broken, and repairs it.
 func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, mend func(*redistest.Node)) {
 	t.Helper()
 	var addrs []string
@@ -56,8 +56,8 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	willing := serve(t, path, flags...)
 	choosy := serve(t, path, append(flags, "--ready-needs-store")...)
 	for _, p := range []*proxy{willing, choosy} {
-		if log := p.output(); !strings.Contains(log, text) || !strings.Contains(log, "say --instances N") {
-			t.Errorf("it does not say %q, or not what follows:\n%s", text, log)
+		if log := p.output(); !strings.Contains(log, text) || !strings.Contains(log, "set --instances N") {
+			t.Errorf("it does not log %q, or not its consequences:\n%s", text, log)
 		}
 		if v, err := check(p.client(), "t", "-", "192.0.2.1"); err != nil || v.source != "backstop" || !v.allowed {
 			t.Errorf("without a store: %+v, %v", v, err)
@@ -90,7 +90,7 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	}
 }
 
-// askFor asks for a request of one address and of one of two tenants.
+// askFor sends a check of one address and of one of two tenants.
 func askFor(t *testing.T, p *proxy, tenant int) verdict {
 	t.Helper()
 	v, err := check(p.client(), fmt.Sprint("tenant", tenant), "-", "192.0.2.2")

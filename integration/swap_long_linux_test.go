@@ -24,7 +24,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 	"github.com/limitgate/limitgate/internal/load"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -38,22 +38,23 @@ const (
 	swapTime   = 4 * time.Second // of each case in each round
 	swapRate   = 2_000           // requests a second to the proxy
 	stallGoal  = time.Millisecond
-	// proxyGC is what `serve` sets, and proxyPause what it rests for while it compiles.
+	// proxyGC is the GC percentage that `serve` sets, and proxyPause the pause of its
+	// compilations.
 	proxyGC    = 400
 	proxyPause = time.Millisecond
 )
 
-// beside is what happens while decisions are measured. It returns how often it did.
+// beside is the activity while decisions are measured. It returns how often it occurred.
 type beside struct {
 	name string
 	run  func(ctx context.Context) int
 }
 
-// stalls are how long decisions took.
+// stalls are the times of decisions.
 type stalls struct {
-	events   int // that happened beside
+	events   int // how often the activity occurred
 	all      *hdrhistogram.Histogram
-	own      *hdrhistogram.Histogram // without the time that others had the processors, if that is known
+	own      *hdrhistogram.Histogram // without the time during which other processes had the processors, if that is known
 	duration time.Duration
 }
 
@@ -70,7 +71,7 @@ func (s *stalls) String() string {
 	return fmt.Sprintf("%s  (%.1f a second)", text, float64(s.events)/s.duration.Seconds())
 }
 
-// tail prints the rare long ones.
+// tail formats the rare long times.
 func tail(h *hdrhistogram.Histogram) string {
 	var b strings.Builder
 	for _, q := range []float64{50, 99, 99.9, 99.99} {
@@ -115,8 +116,8 @@ func compare(t *testing.T, cases []beside, measure func(time.Duration, *stalls))
 	}
 }
 
-// runQueues tell how long the threads of this process have waited for a processor while
-// they could run: what other processes had of the machine.
+// runQueues measure how long the threads of this process were runnable and waited for a
+// processor: the time that other processes used.
 type runQueues []*os.File
 
 func openRunQueues(t *testing.T) (all runQueues) {
@@ -128,7 +129,7 @@ func openRunQueues(t *testing.T) (all runQueues) {
 	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
-			continue // the thread is gone
+			continue // the thread has ended
 		}
 		all = append(all, file)
 	}
@@ -141,11 +142,11 @@ func (q runQueues) close() {
 	}
 }
 
-// waited returns the sum.
+// waited returns the sum over the threads.
 func (q runQueues) waited() (sum time.Duration) {
 	var line [64]byte
 	for _, file := range q {
-		n, _ := file.ReadAt(line[:], 0) // nothing of a thread that is gone
+		n, _ := file.ReadAt(line[:], 0) // nothing for a thread that has ended
 		if fields := bytes.Fields(line[:n]); len(fields) == 3 {
 			ns, _ := strconv.ParseInt(string(fields[1]), 10, 64)
 			sum += time.Duration(ns)
@@ -154,8 +155,9 @@ func (q runQueues) waited() (sum time.Duration) {
 	return sum
 }
 
-// decideFor makes decisions one after the other, on whichever thread Go has for them: a
-// proxy's are bound to none either, and one that is can wait for its own.
+// decideFor makes decisions one after the other, on any thread that Go uses. A proxy's
+// decisions are not bound to a thread either, and a bound goroutine may have to wait for
+// its thread.
 func decideFor(t *testing.T, l *limiter.Limiter, names []string, d time.Duration, s *stalls) {
 	t.Helper()
 	queues := openRunQueues(t)
@@ -184,7 +186,7 @@ func decideFor(t *testing.T, l *limiter.Limiter, names []string, d time.Duration
 	}
 }
 
-// crowdItems are the items of a table of many tenants.
+// crowdItems returns the items of a table of many tenants.
 func crowdItems(t *testing.T, n int) map[string]*tables.Item {
 	t.Helper()
 	content, err := os.ReadFile(crowdOfTenants(t, n, "free"))
@@ -202,7 +204,7 @@ func crowdItems(t *testing.T, n int) map[string]*tables.Item {
 	return items
 }
 
-// planOf returns the next version of a plan, with a limit by which it is known.
+// planOf returns the next version of a plan, with a limit that identifies it.
 func planOf(items map[string]*tables.Item) tables.Item {
 	it := items["PLAN#gold"]
 	it.Version++
@@ -218,7 +220,7 @@ func tenantOf(items map[string]*tables.Item, i int) tables.Item {
 	return *it
 }
 
-// every calls do so often until ctx ends, and returns how often it did.
+// every calls do at an interval until ctx ends, and returns how often it did.
 func every(ctx context.Context, pause time.Duration, do func(i int)) (n int) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -233,14 +235,15 @@ func every(ctx context.Context, pause time.Duration, do func(i int)) (n int) {
 	}
 }
 
-// compileTable makes limits of the parts of a table, as a proxy does that decides meanwhile.
+// compileTable compiles the parts of a table, as a proxy does that decides at the same
+// time.
 func compileTable(parts map[string]json.RawMessage) (*limit.Set, error) {
 	set, _, err := config.CompileParts("crowd", parts, limit.CompileOptions{Pause: func() { time.Sleep(proxyPause) }})
 	return set, err
 }
 
-// followInMemory returns a limiter that decides in memory by the limits of a catalog, which
-// has the items.
+// followInMemory returns a catalog with items, and a limiter that decides in memory by
+// its limits.
 func followInMemory(t *testing.T, items map[string]*tables.Item) (*catalog.Catalog, *limiter.Limiter) {
 	t.Helper()
 	var all []tables.Item
@@ -263,7 +266,7 @@ func followInMemory(t *testing.T, items map[string]*tables.Item) (*catalog.Catal
 	return c, l
 }
 
-// compileOnce prints what it takes to compile a table.
+// compileOnce prints the cost of compiling a table.
 func compileOnce(t *testing.T, parts map[string]json.RawMessage) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -282,8 +285,8 @@ func compileOnce(t *testing.T, parts map[string]json.RawMessage) {
 		coldTenants, ms(took), (after.TotalAlloc-before.TotalAlloc)>>20, ms(time.Since(begun)))
 }
 
-// TestLongSwap measures what changes of limits cost decisions, in memory: one goroutine makes
-// one after the other while another one does what is named.
+// TestLongSwap measures how much changes of limits delay decisions, in memory: one
+// goroutine makes decisions one after the other while another one runs an activity.
 func TestLongSwap(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(proxyGC))
 	items := crowdItems(t, coldTenants)
@@ -317,7 +320,8 @@ func TestLongSwap(t *testing.T) {
 			return every(ctx, time.Second/changeRate, func(i int) { c.Apply([]tables.Item{tenantOf(items, i)}) })
 		}},
 	}, func(d time.Duration, s *stalls) { decideFor(t, l, names, d, s) })
-	// An odd tenant has what its plan has, and the last change was none of its own.
+	// A tenant with an odd number has the limit of its plan, and the last change was not
+	// its own.
 	rate, err := bucket.ParseRate(fmt.Sprintf("%d/s", 1000+items["PLAN#gold"].Version))
 	if err != nil {
 		t.Fatal(err)
@@ -328,8 +332,8 @@ func TestLongSwap(t *testing.T) {
 	}
 }
 
-// stallsOfProxy measures the same at a proxy, by requests at a steady pace. What happens
-// beside is told by messages; those that are old cost the same and change nothing.
+// stallsOfProxy measures the same at a proxy, by requests at a steady pace. Messages
+// cause the activity; messages of old versions cost the same and change nothing.
 func stallsOfProxy(t *testing.T, s *site, p *proxy) {
 	t.Helper()
 	items, topic := crowdItems(t, coldTenants), dynamo.NewTopic(s.Config, s.topic)
@@ -341,10 +345,10 @@ func stallsOfProxy(t *testing.T, s *site, p *proxy) {
 		t.Fatal(err)
 	}
 	defer gen.Close()
-	tell := func(told ...tables.Item) {
+	publish := func(changed ...tables.Item) {
 		var messages []tables.Message
-		for i := range told {
-			messages = append(messages, tables.Message{Item: &told[i], At: time.Now().UTC()})
+		for i := range changed {
+			messages = append(messages, tables.Message{Item: &changed[i], At: time.Now().UTC()})
 		}
 		if _, err := topic.Publish(context.Background(), messages); err != nil {
 			t.Error(err)
@@ -354,20 +358,20 @@ func stallsOfProxy(t *testing.T, s *site, p *proxy) {
 		const batch = 10
 		return func(ctx context.Context) int {
 			return batch * every(ctx, batch*time.Second/changeRate, func(n int) {
-				var told []tables.Item
+				var changed []tables.Item
 				for i := range batch {
-					told = append(told, next(batch*n+i))
+					changed = append(changed, next(batch*n+i))
 				}
-				tell(told...)
+				publish(changed...)
 			})
 		}
 	}
 	old := *items["TENANT#t0000001"]
 	compare(t, []beside{
 		{"nothing", func(ctx context.Context) int { <-ctx.Done(); return 0 }},
-		{"what is old is told", tenants(func(int) tables.Item { return old })},
+		{"old items are published", tenants(func(int) tables.Item { return old })},
 		{"the whole table is swapped", func(ctx context.Context) int {
-			return every(ctx, time.Second/4, func(int) { tell(planOf(items)) })
+			return every(ctx, time.Second/4, func(int) { publish(planOf(items)) })
 		}},
 		{"tenants change, ten at a time", tenants(func(i int) tables.Item { return tenantOf(items, i) })},
 	}, func(d time.Duration, sum *stalls) {

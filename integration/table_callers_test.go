@@ -10,24 +10,25 @@ import (
 
 const (
 	askEvery = 5 * time.Millisecond
-	// answerWithin is how late no answer may come, unless the machine stood still.
+	// answerWithin bounds the delay of a reply, unless the machine was stalled.
 	answerWithin = 250 * time.Millisecond
 )
 
-// question is what one RL.CHECK got.
+// question is the result of one RL.CHECK.
 type question struct {
 	sample
 	limit int64
 }
 
-// asking asks proxies for decisions, each on a connection of its own, until it is stopped.
+// asking requests decisions from proxies, from each on a connection of its own, until it
+// is stopped.
 type asking struct {
 	stop chan struct{}
 	wg   sync.WaitGroup
-	of   [][]question // by proxy
+	of   [][]question // the results by proxy
 }
 
-// startAsking begins it: every other question is of a tenant that nobody changes.
+// startAsking starts it. Every other question is about a tenant that no test changes.
 func (s *tableScene) startAsking() *asking {
 	a := &asking{stop: make(chan struct{}), of: make([][]question, len(s.proxies))}
 	var untouched []string
@@ -69,17 +70,17 @@ func (a *asking) end() {
 	a.wg.Wait()
 }
 
-// answers is what decisions came to.
+// answers is the result of all questions.
 type answers struct {
 	n          int
 	worst, gap time.Duration // the longest answer, and the longest time without one
 }
 
-// check fails the test where a decision was not made in time, or with a limit of a tenant
-// that nobody changed which is not its own.
+// check fails the test if a decision was late, or was made with a wrong limit of a tenant
+// that no test changes.
 func (a *asking) check(t *testing.T, untouched map[string]int64, stalls []stall) (sum answers) {
 	t.Helper()
-	told := map[string]bool{} // what fails is told once for each kind and proxy
+	reported := map[string]bool{} // report each kind of failure once for each proxy
 	for _, of := range a.of {
 		last := of[0].at
 		for i := range of {
@@ -98,8 +99,8 @@ func (a *asking) check(t *testing.T, untouched map[string]int64, stalls []stall)
 			case calm && q.limit != want:
 				why = "a limit that nobody changed"
 			}
-			if kind := fmt.Sprint(why, q.proxy); why != "" && !told[kind] {
-				told[kind] = true
+			if kind := fmt.Sprint(why, q.proxy); why != "" && !reported[kind] {
+				reported[kind] = true
 				t.Errorf("%s, the first one of proxy %d: %s, limit %d of %d, after %s, %s", why, q.proxy, q.tenant, q.limit, want, q.took, q.problem)
 			}
 		}

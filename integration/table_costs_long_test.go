@@ -14,11 +14,11 @@ import (
 
 const (
 	costBurst = 300
-	costQuiet = 2 * time.Second // without a message all have come that come
+	costQuiet = 2 * time.Second // after so long without a message no more arrive
 )
 
-// TestLongTableCosts counts what a burst of writes costs: calls that publish, for all
-// proxies together, and calls that receive, for each.
+// TestLongTableCosts counts the calls for a burst of writes: those that publish, for all
+// proxies together, and those that receive, for each.
 func TestLongTableCosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -41,7 +41,7 @@ func TestLongTableCosts(t *testing.T) {
 		batches, received, messages := m.awaitCosts(t)
 		t.Logf("%s of %d writes: %d calls that publish items, and for each proxy %v that receive %v messages", what, costBurst, batches, received, messages)
 		for _, n := range received {
-			if n > 2*most { // an emulator gives what is there
+			if n > 2*most { // an emulator returns the messages that it has
 				t.Errorf("%s: a proxy has received in %d calls", what, n)
 			}
 		}
@@ -49,18 +49,18 @@ func TestLongTableCosts(t *testing.T) {
 	}
 	nothing := func() {}
 	burst("a burst", "live", nothing, nothing)
-	// What was written while nobody read the stream is there at once.
+	// Records that were written while the stream was not read arrive at once.
 	stop, cont := func() { signal(t, plane, syscall.SIGSTOP) }, func() { signal(t, plane, syscall.SIGCONT) }
 	if got := burst("a burst at once", "held", stop, cont); got > most {
 		t.Errorf("%d writes cost %d calls that publish, more than %d", costBurst, got, most)
 	}
 }
 
-// awaitCosts waits until all of a burst was published, and as much as comes was received:
-// of messages that come while others are deleted an emulator loses some.
+// awaitCosts waits until all of a burst was published, and no more messages arrive. An
+// emulator loses some of the messages that arrive while others are deleted.
 func (m *meter) awaitCosts(t *testing.T) (batches int, received, messages []int) {
 	t.Helper()
-	eventually(t, "all is published", func() bool { return m.toldItems() == costBurst })
+	eventually(t, "all is published", func() bool { return m.publishedItems() == costBurst })
 	last, since := 0, time.Now()
 	eventually(t, "all is received", func() bool {
 		batches, received, messages = m.costs()
@@ -83,9 +83,9 @@ func signal(t *testing.T, p *proxy, sig syscall.Signal) {
 	}
 }
 
-// TestLongTableReaders: with two control planes that write down changes, of which one is
-// killed, a shard never has more than the two readers at a time that it may have: one that
-// tells and one that writes down.
+// TestLongTableReaders: with two control planes that audit changes, one of which is
+// killed, a shard never has more than the two concurrent readers that are allowed: one
+// that publishes and one that audits.
 func TestLongTableReaders(t *testing.T) {
 	t.Parallel()
 	s := newTableScene(t, 0, nil)
@@ -104,7 +104,7 @@ func TestLongTableReaders(t *testing.T) {
 	pause(5 * time.Second)
 	before, _ := m.readers()
 	_ = s.planes[0].stop(syscall.SIGKILL)
-	_ = s.planes[1].stop(syscall.SIGTERM) // one of the two has a lease that it gives back
+	_ = s.planes[1].stop(syscall.SIGTERM) // one of the two holds a lock that it releases
 	s.planes = []*proxy{s.plane(), s.plane()}
 	eventually(t, "others read", func() bool {
 		now, _ := m.readers()

@@ -11,13 +11,13 @@ import (
 
 const (
 	crowdTenants  = 10_000
-	crowdSeconds  = 60             // a command takes some seconds on a machine that does nothing else
+	crowdSeconds  = 60             // a command takes some seconds on an idle machine
 	crowdResident = 256 << 10      // KiB
-	pipeEnds      = 128 + 13       // what a shell says of SIGPIPE
+	pipeEnds      = 128 + 13       // the exit code of a shell for SIGPIPE
 	crowdStdout   = 4 * 1024 * 512 // bytes
 )
 
-// ran is what a command did.
+// ran is the result of a command.
 type ran struct {
 	stdout, stderr string
 	code           int
@@ -41,9 +41,9 @@ func (s *site) ran(cmd *exec.Cmd, stdin string) (r ran) {
 	return r
 }
 
-// TestLongTableCrowd: the command line with a table of 10,000 tenants. A pipe that is closed ends it
-// without a word, a push before anything is written; a tenth of the tenants is not removed without
-// naming the number; and the question says of what many changes are.
+// TestLongTableCrowd: the command line with a table of 10,000 tenants. A closed pipe ends
+// a command silently, and a push before it writes anything. A tenth of the tenants is not
+// removed without --removes. The question summarizes many changes.
 func TestLongTableCrowd(t *testing.T) {
 	s := newAtomicSite(t)
 	file, fewer := crowdOfTenants(t, crowdTenants, "free"), crowdOfTenants(t, crowdTenants-1000, "free")

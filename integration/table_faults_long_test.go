@@ -16,8 +16,8 @@ import (
 
 const awayTime = 30 * time.Second
 
-// hangs is an AWS that takes connections and answers nothing, and what was asked then it
-// never answers.
+// hangs is a fault in which AWS accepts connections and never replies, not even later to
+// calls made during the fault.
 func hangs() tableFault {
 	var m *meter
 	return tableFault{
@@ -45,7 +45,7 @@ func (s *tableScene) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// rawItems reads the items as they are, whatever they are.
+// rawItems reads all items with their raw attributes.
 func (s *tableScene) rawItems(t *testing.T) (items []map[string]types.AttributeValue) {
 	t.Helper()
 	name := "limits"
@@ -91,8 +91,8 @@ func (s *tableScene) deleteRaw(t *testing.T, key string) {
 	}
 }
 
-// restored is an AWS that is killed, and comes back with its table as it was: with another
-// stream, queues without a message, and no leases.
+// restored is a fault in which AWS is killed, and returns with its table restored: with
+// another stream, queues without messages, and no locks.
 func restored() tableFault {
 	var (
 		backup []map[string]types.AttributeValue
@@ -105,7 +105,7 @@ func restored() tableFault {
 			s.planeEnv = m.environment
 		},
 		make: func(t *testing.T, s *tableScene) {
-			s.writing.mu.Lock() // what is written behind the backup would be lost
+			s.writing.mu.Lock() // writes after the backup would be lost
 			defer s.writing.mu.Unlock()
 			backup = s.rawItems(t)
 			m.forget(s.stream(t))
@@ -128,7 +128,8 @@ func restored() tableFault {
 	}
 }
 
-// burst writes n more tenants in the background, and returns what waits for the end of it.
+// burst writes n more tenants in the background, and returns a function that waits for
+// its end.
 func (s *tableScene) burst(t *testing.T, prefix string, n int) (wait func()) {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -138,8 +139,8 @@ func (s *tableScene) burst(t *testing.T, prefix string, n int) (wait func()) {
 	return wg.Wait
 }
 
-// latecomers are proxies that start in the middle of a burst, with a queue that was made
-// for them and with one of their own.
+// latecomers are proxies that start in the middle of a burst, one with a queue that was
+// created for it and one that creates its own.
 var latecomers = tableFault{
 	name: "two proxies start in a burst",
 	make: func(t *testing.T, s *tableScene) {
@@ -150,7 +151,8 @@ var latecomers = tableFault{
 	heal: func(*testing.T, *tableScene) {},
 }
 
-// killed are two control planes, of which the one that tells is killed in a burst.
+// killed is a fault with two control planes, of which the publishing one is killed in a
+// burst.
 func killed() tableFault {
 	var meters []*meter
 	f := tableFault{name: "one of two control planes killed in a burst", planes: 2, heal: func(*testing.T, *tableScene) {}}
@@ -163,12 +165,12 @@ func killed() tableFault {
 		}
 	}
 	f.make = func(t *testing.T, s *tableScene) {
-		before := []int{meters[0].batchesTold(), meters[1].batchesTold()}
+		before := []int{meters[0].batchesPublished(), meters[1].batchesPublished()}
 		wait := s.burst(t, "burst", 200)
 		teller := -1
-		eventually(t, "one tells the burst", func() bool {
+		eventually(t, "one publishes the burst", func() bool {
 			for i, m := range meters {
-				if m.batchesTold() > before[i]+5 {
+				if m.batchesPublished() > before[i]+5 {
 					teller = i
 				}
 			}
@@ -180,16 +182,16 @@ func killed() tableFault {
 	f.also = func(t *testing.T, s *tableScene, _ *tableOutcome) {
 		missing := 0
 		for _, it := range s.writer.written() {
-			if !meters[0].told(&it) && !meters[1].told(&it) {
+			if !meters[0].wasPublished(&it) && !meters[1].wasPublished(&it) {
 				missing++
 			}
 		}
 		if missing > 0 {
-			t.Errorf("of %d changes %d were never told", len(s.writer.written()), missing)
+			t.Errorf("of %d changes %d were never published", len(s.writer.written()), missing)
 		}
 		for i, m := range meters {
-			if m.batchesTold() == 0 {
-				t.Errorf("control plane %d has told nothing", i)
+			if m.batchesPublished() == 0 {
+				t.Errorf("control plane %d has published nothing", i)
 			}
 		}
 	}

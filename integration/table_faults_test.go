@@ -10,40 +10,42 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
-// tableFault breaks something of what carries limits to proxies, and mends it.
+// tableFault is a fault of a component that carries limits to proxies, with its repair.
 type tableFault struct {
 	name   string
 	planes int // control planes, at least one
-	// lasts is how long it is left broken.
+	// lasts is the duration of the fault.
 	lasts time.Duration
-	// beside says that it may run beside others, behind the rest: it mostly waits.
+	// beside reports that it may run concurrently with others, behind the rest: it mostly
+	// waits.
 	beside bool
 	// furnish adds to the scene before its control planes start, and may be nil.
 	furnish func(t *testing.T, s *tableScene)
 	make    func(t *testing.T, s *tableScene)
 	heal    func(t *testing.T, s *tableScene)
-	// also is checked beyond what every fault must keep, when all agree, and may be nil.
+	// also makes checks beyond those of every fault, when all proxies agree. It may be
+	// nil.
 	also func(t *testing.T, s *tableScene, o *tableOutcome)
 }
 
-// tableOutcome is what a run with a fault came to.
+// tableOutcome is the result of a run with a fault.
 type tableOutcome struct {
 	fault   tableFault
 	changes int
-	refused int // writes for which there was no AWS
+	refused int // writes that failed because AWS was away
 	answers answers
 	healed  time.Time
-	agreed  time.Duration // since the last change, or since all was mended
+	agreed  time.Duration // since the last change or since the repair
 	learned learned
 }
 
-// settleTime is how long things change before a fault and after it.
+// settleTime is how long limits change before a fault and after it.
 const settleTime = 2 * time.Second
 
-// runTableFault makes a fault while limits change and decisions are asked for.
+// runTableFault injects a fault while limits change and decisions are requested.
 func runTableFault(t *testing.T, f tableFault) *tableOutcome {
 	t.Helper()
 	s := newTableScene(t, max(f.planes, 1), f.furnish)
@@ -71,7 +73,7 @@ func runTableFault(t *testing.T, f tableFault) *tableOutcome {
 	return o
 }
 
-// runTableFaults makes faults, and prints a table of what they came to.
+// runTableFaults runs faults, and prints a table of their outcomes.
 func runTableFaults(t *testing.T, faults ...tableFault) {
 	var (
 		mu   sync.Mutex // guards rows
@@ -98,7 +100,7 @@ func runTableFaults(t *testing.T, faults ...tableFault) {
 	}
 }
 
-// garbage is what is put into the queues of proxies as if it were messages.
+// garbage is sent to the queues of proxies like messages.
 var garbage = []string{
 	"no JSON", "null", "[]", "7", `"item"`, "{}", `{"item":null,"digest":null}`, `{"item":[]}`,
 	`{"item":{"key":7}}`, `{"item":{"key":"TENANT#calm0","version":"7","body":{}}}`,
@@ -107,11 +109,11 @@ var garbage = []string{
 	`{"digest":{"count":-1,"sum":0}}`, `{"digest":{"sum":-1}}`, strings.Repeat("x", 200_000),
 }
 
-// poisonQueues puts garbage into the queue of every proxy.
+// poisonQueues sends garbage to the queue of every proxy.
 func (s *tableScene) poisonQueues(t *testing.T) {
 	t.Helper()
 	for _, o := range s.relay.all() {
-		for _, body := range garbage { // one by one: SQS bounds the size of a batch
+		for _, body := range garbage { // one at a time: SQS bounds the size of a batch
 			if err := s.relay.send(t.Context(), o.url, []string{body}); err != nil {
 				t.Error(err)
 			}
@@ -119,9 +121,9 @@ func (s *tableScene) poisonQueues(t *testing.T) {
 	}
 }
 
-// tellDigests tells all proxies what the table is until the test is over, as a control
-// plane does, but every second.
-func (s *tableScene) tellDigests(t *testing.T) {
+// publishDigests publishes digests of the table to all proxies until the test is over, like
+// a control plane, but every second.
+func (s *tableScene) publishDigests(t *testing.T) {
 	topic := dynamo.NewTopic(s.Config, s.topic)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -153,8 +155,8 @@ func (s *tableScene) tellDigests(t *testing.T) {
 	})
 }
 
-// disturbed is a fifth of the messages lost, a fifth doubled and a fifth late, and garbage
-// among them.
+// disturbed is a fault in which a fifth of the messages is lost, a fifth duplicated and a
+// fifth delayed, with garbage among them.
 var disturbed = tableFault{
 	name: "messages lost, doubled, late, garbage", lasts: 15 * time.Second,
 	make: func(t *testing.T, s *tableScene) {
@@ -163,22 +165,22 @@ var disturbed = tableFault{
 	},
 	heal: func(_ *testing.T, s *tableScene) { s.relay.disturb(0) },
 	also: func(t *testing.T, s *tableScene, o *tableOutcome) {
-		// The table may be read, or not: a later change makes up for a lost one of the same item.
+		// The table need not be read: a later change of an item makes up for a lost one.
 		if strings.HasPrefix(s.relay.done(), "0 lost") || o.learned.old == 0 || o.learned.bad < len(garbage)/2*len(s.proxies) {
 			t.Errorf("nothing of it happened: %+v", o.learned)
 		}
 	},
 }
 
-// TestTableFaults is the quick part of the suite of limits as data: `make faults-aws` runs
-// all of it. It does not wait for the digests of the control plane, which come when nothing
-// changes.
+// TestTableFaults is the quick part of the suite of limits as data. `make faults-aws`
+// runs all of it. It does not wait for the digests of the control plane, which come when
+// nothing changes.
 func TestTableFaults(t *testing.T) {
 	quick := disturbed
 	quick.lasts = 2 * time.Second
 	quick.heal = func(t *testing.T, s *tableScene) {
 		s.relay.disturb(0)
-		s.tellDigests(t)
+		s.publishDigests(t)
 	}
 	runTableFaults(t, quick)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 const (
@@ -23,26 +23,26 @@ const (
 	changeTenants = 200
 	burstSize     = 1_000
 	burstWriters  = 8
-	burstLate     = 2 * time.Minute // an emulator is slow when many messages wait
+	burstLate     = 2 * time.Minute // an emulator is slow when it has many waiting messages
 
 	lookEvery = 10 * time.Millisecond
-	lookAt    = 50 // the oldest changes: to ask for all of a burst would take the machine
+	lookAt    = 50 // the oldest changes: polling all of a burst would occupy the machine
 )
 
-// missed is how a proxy says that it read the table again.
+// missed matches the log line of a proxy that has read the table again.
 var missed = regexp.MustCompile(`were missed, and read again" items=\d+`)
 
-// change is a write of a tenant: a limit that no other write has, so that whoever enforces
-// it, or a later one, has it.
+// change is a write of a tenant with a limit of its own. A proxy that enforces it, or a
+// later one, has the change.
 type change struct {
 	tenant string
 	limit  int64
 	sent   time.Time
 }
 
-// looker asks a proxy for tenants until it enforces what was written.
+// looker polls the limits of tenants at a proxy until it enforces the written ones.
 type looker struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []change
 	took    []time.Duration
 }
@@ -60,7 +60,7 @@ func (l *looker) left() int {
 	return len(l.waiting)
 }
 
-// look asks a proxy until ctx ends.
+// look polls a proxy until ctx ends.
 func (l *looker) look(ctx context.Context, t *testing.T, p *proxy) {
 	c := p.client()
 	tick := time.NewTicker(lookEvery)
@@ -108,7 +108,8 @@ func (l *looker) look(ctx context.Context, t *testing.T, p *proxy) {
 	}
 }
 
-// write writes a tenant, after it has told the lookers. One goroutine may write a tenant.
+// write writes a tenant, after passing the change to the lookers. Only one goroutine may
+// write a tenant.
 func (w *tenantWriter) write(t *testing.T, tenant string, lookers ...*looker) {
 	c := change{tenant, w.limit(), time.Now()}
 	for _, l := range lookers {
@@ -119,7 +120,7 @@ func (w *tenantWriter) write(t *testing.T, tenant string, lookers ...*looker) {
 	}
 }
 
-// takeAcks returns how long the writes took since it was last asked.
+// takeAcks returns the durations of the writes since the last call.
 func (w *tenantWriter) takeAcks() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,16 +129,15 @@ func (w *tenantWriter) takeAcks() []time.Duration {
 	return acks
 }
 
-// burst writes n tenants as fast as it goes, each once told has been called with what is
-// written.
-func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, told func(tenant string, limit int64)) {
+// burst writes n tenants as fast as possible, each after calling announce with the change.
+func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, announce func(tenant string, limit int64)) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
 			for j := i; j < n; j += writers {
 				tenant, limit := fmt.Sprint(prefix, j), w.limit()
-				told(tenant, limit)
+				announce(tenant, limit)
 				if _, err := w.put(t.Context(), tables.PrefixTenant+tenant, tenantBody(limit)); err != nil {
 					t.Error(err)
 				}
@@ -147,18 +147,19 @@ func (w *tenantWriter) burst(t *testing.T, prefix string, n, writers int, told f
 	wg.Wait()
 }
 
-// quantiles prints what people look at.
+// quantiles formats quantiles of durations.
 func quantiles(d []time.Duration) string {
 	slices.Sort(d)
 	at := func(q float64) time.Duration { return d[min(len(d)-1, int(q*float64(len(d))))].Round(time.Millisecond) }
 	return fmt.Sprintf("p50 %s, p99 %s, worst %s", at(.5), at(.99), d[len(d)-1].Round(time.Millisecond))
 }
 
-// TestLongPropagation measures how long a write of a tenant is on its way until three
-// proxies enforce it: 50 a second, and 1,000 at once. What the emulator does by itself is
-// measured beside it, and why no figure is a failure: it needs a processor for 50 changes a
-// second, the time of a request grows with the messages that wait, and of messages that
-// come while others are deleted it loses some. Those have to be enforced, too, in the end.
+// TestLongPropagation measures the time from a write of a tenant until three proxies
+// enforce it: at 50 a second, and 1,000 at once. It also measures the emulator alone,
+// which is why no figure fails the test: the emulator needs a processor for 50 changes a
+// second, the time of a request grows with the number of waiting messages, and it loses
+// some messages that arrive while others are deleted. Those changes must be enforced in
+// the end, too.
 func TestLongPropagation(t *testing.T) {
 	s := newSite(t)
 	s.push(tableLimits(t, ""), "ann")
@@ -197,9 +198,9 @@ func TestLongPropagation(t *testing.T) {
 	t.Logf("a burst of %d writes: %s from write to enforcement, all are enforced after %s; the write itself: %s",
 		burstSize, quantiles(burst), time.Since(begun).Round(time.Millisecond), quantiles(w.takeAcks()))
 	for i, p := range proxies {
-		t.Logf("proxy %d has read by a scan what it had not been told: %v", i, missed.FindAllString(p.output(), -1))
+		t.Logf("proxy %d has read missed changes by a scan: %v", i, missed.FindAllString(p.output(), -1))
 	}
-	// In the list of all limits those of tenants are in the order in which they came.
+	// The list of all limits has those of tenants in the order of their arrival.
 	var said []string
 	for _, p := range proxies {
 		said = append(said, fmt.Sprint(p.client().Do(t.Context(), "RL.LIMITS", "burst1").Val()))
@@ -209,7 +210,7 @@ func TestLongPropagation(t *testing.T) {
 	}
 }
 
-// writeMany writes many tenants as fast as it goes.
+// writeMany writes many tenants as fast as possible.
 func writeMany(t *testing.T, w *tenantWriter, prefix string, lookers ...*looker) {
 	t.Helper()
 	w.burst(t, prefix, burstSize, burstWriters, func(tenant string, limit int64) {
@@ -220,7 +221,7 @@ func writeMany(t *testing.T, w *tenantWriter, prefix string, lookers ...*looker)
 }
 
 // measure runs writes with a looker for each proxy, and returns how long each change took
-// to each proxy when all have been enforced.
+// to reach each proxy, when all are enforced.
 func measure(t *testing.T, proxies []*proxy, write func([]*looker)) (took []time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -233,7 +234,7 @@ func measure(t *testing.T, proxies []*proxy, write func([]*looker)) (took []time
 		wg.Go(func() { lookers[i].look(ctx, t, p) })
 	}
 	write(lookers)
-	// What the emulator loses is found missing by the second digest that differs.
+	// Messages that the emulator loses are detected by the second digest that differs.
 	late := time.Now().Add(burstLate)
 	for i, l := range lookers {
 		for l.left() > 0 && time.Now().Before(late) {
@@ -247,8 +248,8 @@ func measure(t *testing.T, proxies []*proxy, write func([]*looker)) (took []time
 	return took
 }
 
-// emulatorAlone measures what an emulator does with nobody else asking it: writes, and
-// messages to three queues.
+// emulatorAlone measures an emulator without other clients: writes, and messages to three
+// queues.
 func emulatorAlone(t *testing.T) {
 	t.Helper()
 	s := newSite(t)
@@ -272,8 +273,8 @@ func emulatorAlone(t *testing.T) {
 	}
 }
 
-// fanOut publishes messages and then receives them, one after the other: those that come
-// while others are deleted may be lost in the emulator.
+// fanOut publishes messages and then receives them, one after the other: the emulator may
+// lose messages that arrive while others are deleted.
 func fanOut(t *testing.T, topic *dynamo.Topic, queues []*dynamo.Queue, n int) (publishing, receiving time.Duration) {
 	t.Helper()
 	messages := make([]tables.Message, n)

@@ -21,7 +21,7 @@ import (
 
 func word(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// handMade is an item of version 2, as somebody writes it by hand.
+// handMade is an item of version 2, as a person writes it by hand.
 func handMade(key, body string, others ...any) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{
 		"pk": word(key), "version": &types.AttributeValueMemberN{Value: "2"}, "updated_by": word("somebody"), "updated_at": word(time.Now().UTC().Format(time.RFC3339Nano)),
@@ -40,8 +40,8 @@ func handMade(key, body string, others ...any) map[string]types.AttributeValue {
 	return item
 }
 
-// poison is what somebody writes into the table by hand. What cannot be used changes
-// nothing, and what nobody signed is written again as it was.
+// poison is a fault of invalid items that are written into the table by hand. Invalid
+// ones change nothing, and changes without an actor are reverted.
 var poison = tableFault{
 	name: "items written by hand", lasts: 5 * time.Second,
 	make: func(t *testing.T, s *tableScene) {
@@ -61,7 +61,7 @@ var poison = tableFault{
 			s.putRaw(t, item)
 		}
 		s.deleteRaw(t, "TENANT#poisoned5")
-		eventually(t, "what nobody signed is written again", func() bool {
+		eventually(t, "changes without an actor are reverted", func() bool {
 			back := 0
 			for _, key := range []string{"TENANT#poisoned3", "TENANT#poisoned4", "TENANT#poisoned5"} {
 				if it, ok, err := s.table.Get(t.Context(), key); err == nil && ok && it.Version == 2 && it.Actor == "control-plane" {
@@ -70,7 +70,7 @@ var poison = tableFault{
 			}
 			return back == 3
 		})
-		// Who starts now knows from its snapshot what was good.
+		// A proxy that starts now has the last good items only from its snapshot.
 		late := s.follow(snapshot, queue)
 		c := late.client()
 		for tenant, limit := range s.untouched {
@@ -93,20 +93,22 @@ var poison = tableFault{
 	also: func(t *testing.T, s *tableScene, _ *tableOutcome) {
 		for i, p := range s.proxies {
 			if got := p.client().Do(t.Context(), "RL.CONFIG", "VERSION").String(); strings.Contains(got, "poisoned") || strings.Contains(got, "PLAN#") || strings.Contains(got, "SHARED") {
-				t.Errorf("proxy %d has still something to tell: %s", i, got)
+				t.Errorf("proxy %d still reports an error: %s", i, got)
 			}
 		}
 	},
 }
 
-// forget has the next write of an item ask for its version: somebody else writes it.
+// forget makes the next write of an item read its version first, because another program
+// writes it.
 func (w *tenantWriter) forget(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.was[key] = -1
 }
 
-// keepGood notes what items are in truth, and that they have another version soon.
+// keepGood records the valid content of items, and that they will soon have another
+// version.
 func (s *tableScene) keepGood(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
@@ -121,11 +123,11 @@ func (s *tableScene) keepGood(t *testing.T, keys ...string) {
 
 const (
 	killings    = 20
-	killedUntil = 800 * time.Millisecond // after its start a proxy has written its snapshot by then
+	killedUntil = 800 * time.Millisecond // by then a proxy has written its snapshot after its start
 )
 
-// halfWritten are snapshots that were not written to their end, by hand and by proxies that
-// are killed while they write: what is there is whole, or refused.
+// halfWritten is a fault of incomplete snapshots, made by hand and by killing proxies
+// while they write: a snapshot is complete, or it is refused.
 var halfWritten = tableFault{
 	name: "half-written snapshots", heal: func(*testing.T, *tableScene) {},
 	make: func(t *testing.T, s *tableScene) {
@@ -146,11 +148,11 @@ var halfWritten = tableFault{
 	},
 }
 
-// refuse starts a proxy on a damaged snapshot where no AWS is.
+// refuse starts a proxy on a damaged snapshot without AWS, which must fail.
 func (s *tableScene) refuse(t *testing.T, snapshot, queue string) {
 	t.Helper()
 	away := s.command(s.followArgs(snapshot, queue)...)
-	away.Env = append(away.Env, awstest.Endpoint("http://127.0.0.1:1")...) // nobody listens there
+	away.Env = append(away.Env, awstest.Endpoint("http://127.0.0.1:1")...) // without a listener
 	begun := time.Now()
 	_, stderr, code := runCommand(t, nil, away)
 	if code != 1 || !strings.Contains(stderr, "the snapshot is damaged") || !strings.Contains(stderr, snapshot) {
@@ -159,8 +161,8 @@ func (s *tableScene) refuse(t *testing.T, snapshot, queue string) {
 	t.Logf("without AWS and with a damaged snapshot it ends after %s", time.Since(begun).Round(time.Millisecond))
 }
 
-// killWhileWriting kills a proxy again and again, half of the times while it writes its
-// snapshot, and checks that this is whole each time.
+// killWhileWriting kills a proxy repeatedly, every other time while it writes its
+// snapshot, and checks that the snapshot is complete each time.
 func (s *tableScene) killWhileWriting(t *testing.T, snapshot, queue string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(2, 3))
@@ -191,7 +193,7 @@ func (s *tableScene) killWhileWriting(t *testing.T, snapshot, queue string) {
 	}
 }
 
-// unfinished counts the files that are written beside a snapshot before they become one.
+// unfinished counts the temporary files beside a snapshot.
 func unfinished(t *testing.T, snapshot string) int {
 	t.Helper()
 	found, err := filepath.Glob(snapshot + ".*")

@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// records reads the stream of a site from its beginning until it has told n records.
+// records reads the stream of a site from its beginning until it has n records.
 func (s *site) records(n int) (records []tables.Record) {
 	s.tb.Helper()
 	ctx := s.tb.Context()
@@ -32,7 +32,7 @@ func (s *site) records(n int) (records []tables.Record) {
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	eventually(s.tb, fmt.Sprintf("the stream tells %d records", n), func() bool {
+	eventually(s.tb, fmt.Sprintf("the stream has %d records", n), func() bool {
 		var more []tables.Record
 		more, iterator, err = stream.Read(ctx, iterator)
 		if err != nil {
@@ -44,7 +44,7 @@ func (s *site) records(n int) (records []tables.Record) {
 	return records
 }
 
-// pusher is a command that asks whether to write.
+// pusher is a command that asks for confirmation.
 type pusher struct {
 	cmd            *exec.Cmd
 	actor          string
@@ -52,13 +52,13 @@ type pusher struct {
 	stdout, stderr watched
 }
 
-// ask starts a push and returns when it asks.
+// ask starts a push and returns when it asks for confirmation.
 func (s *site) ask(t *testing.T, actor, file string) *pusher {
 	t.Helper()
 	return s.asked(t, actor, "limits", "push", "--actor", actor, file, tableURL)
 }
 
-// asked starts a command and returns when it asks.
+// asked starts a command and returns when it asks for confirmation.
 func (s *site) asked(t *testing.T, actor string, args ...string) *pusher {
 	t.Helper()
 	p := &pusher{cmd: s.command(args...), actor: actor}
@@ -75,7 +75,7 @@ func (s *site) asked(t *testing.T, actor string, args ...string) *pusher {
 	return p
 }
 
-// yes answers, and returns how the command ended.
+// yes confirms, and returns the output and exit code of the command.
 func (p *pusher) yes(t *testing.T) (stdout, stderr string, code int) {
 	t.Helper()
 	if _, err := io.WriteString(p.answer, "y\n"); err != nil {
@@ -90,7 +90,7 @@ const (
 	pushTenants = 20
 )
 
-// operatorLimits are limits that nobody else pushes in that round.
+// operatorLimits are limits that no other operator pushes in that round.
 func operatorLimits(t *testing.T, round, operator int) string {
 	var b strings.Builder
 	for i := range pushTenants {
@@ -99,8 +99,9 @@ func operatorLimits(t *testing.T, round, operator int) string {
 	return tableLimits(t, strings.TrimSuffix(b.String(), ", "))
 }
 
-// TestTwoOperatorsPushAtOnce: on what both have read, all of it new, in many rounds. Each
-// item has one winner and its next version, and who has not won is told who has.
+// TestTwoOperatorsPushAtOnce: two operators push on the same state, all new items, in
+// many rounds. Each item has one winner and its next version, and the loser's error names
+// the winner.
 func TestTwoOperatorsPushAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newAtomicSite(t)
@@ -146,22 +147,23 @@ func TestTwoOperatorsPushAtOnce(t *testing.T) {
 
 var lost = regexp.MustCompile(`(\S+) is version (\d+) now, by (\S+) at`)
 
-// checkPusher checks what an operator was told: all is written, or who was faster where.
+// checkPusher checks the output of an operator's push: all is written, or the winner of
+// each conflict.
 func checkPusher(t *testing.T, round int, p *pusher, other string, now map[string]tables.Item, by map[string]int) {
 	t.Helper()
 	if p.cmd.ProcessState.ExitCode() == 0 {
 		if by[p.actor] != pushTenants || by[other] != 0 || p.stderr.String() != "" {
-			t.Errorf("round %d: %s is told that all is written, but %v\n%s", round, p.actor, by, p.stderr.String())
+			t.Errorf("round %d: %s exits with success, but %v\n%s", round, p.actor, by, p.stderr.String())
 		}
 		return
 	}
-	told := lost.FindAllStringSubmatch(p.stderr.String(), -1)
-	if len(told) == 0 || strings.Contains(p.stderr.String(), "cancel") {
-		t.Errorf("round %d: %s is told %q", round, p.actor, p.stderr.String())
+	conflicts := lost.FindAllStringSubmatch(p.stderr.String(), -1)
+	if len(conflicts) == 0 || strings.Contains(p.stderr.String(), "cancel") {
+		t.Errorf("round %d: %s gets %q", round, p.actor, p.stderr.String())
 	}
-	for _, words := range told {
+	for _, words := range conflicts {
 		if it := now[words[1]]; words[3] != other || it.Actor != other || fmt.Sprint(it.Version) != words[2] {
-			t.Errorf("round %d: %s is told %q, but it is version %d by %s", round, p.actor, words[0], it.Version, it.Actor)
+			t.Errorf("round %d: %s gets %q, but it is version %d by %s", round, p.actor, words[0], it.Version, it.Actor)
 		}
 	}
 	if by[other] == 0 {
@@ -169,7 +171,7 @@ func checkPusher(t *testing.T, round int, p *pusher, other string, now map[strin
 	}
 }
 
-// checkVersions checks that the stream tells each version of each item once.
+// checkVersions checks that the stream has each version of each item once.
 func checkVersions(t *testing.T, s *site, newest map[string]int64) {
 	t.Helper()
 	total := int64(0)
@@ -179,14 +181,14 @@ func checkVersions(t *testing.T, s *site, newest map[string]int64) {
 	seen := map[string]int64{}
 	for _, r := range s.records(int(total)) {
 		if r.After == nil || r.After.Version != seen[r.After.Key]+1 {
-			t.Fatalf("the stream tells %+v behind version %d", r.After, seen[r.After.Key])
+			t.Fatalf("the stream has %+v behind version %d", r.After, seen[r.After.Key])
 		}
 		seen[r.After.Key]++
 	}
 }
 
-// TestPushInItsOrder: what others need is written before them, and deleted after them, also
-// while half of the writes have to be made again.
+// TestPushInItsOrder: items that others need are written before them, and deleted after
+// them, also while half of the writes are retried.
 func TestPushInItsOrder(t *testing.T) {
 	t.Parallel()
 	s := newAtomicSite(t)
@@ -206,7 +208,7 @@ func TestPushInItsOrder(t *testing.T) {
 		return writeLimits(t, b.String())
 	}
 	throttled.push(many(0), "ann")
-	throttled.push(many(n), "ann", "--removes", fmt.Sprint(2*n)) // all of it is new, and the old is deleted
+	throttled.push(many(n), "ann", "--removes", fmt.Sprint(2*n)) // all new, and the old ones are deleted
 	turn := func(r tables.Record) string {
 		kind, _, _ := strings.Cut(r.After.Key, "#")
 		if r.After.Deleted {

@@ -19,9 +19,10 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// The tenants of a scene. Those that move are written all the time, and the plan of the
-// gold ones is. Nobody writes the calm ones, which have a limit of their own, or that of a
-// plan that nobody writes; what is poisoned is written by hand, with what cannot be used.
+// The tenants of a scene. The moving ones are written all the time, as is the plan of the
+// gold ones. The calm ones are not written; they have a limit of their own, or that of a
+// plan that is not written either. The poisoned ones are written by hand, with invalid
+// content.
 const (
 	movingTenants   = 40
 	goldTenants     = 10
@@ -29,7 +30,8 @@ const (
 	poisonedTenants = 6
 )
 
-// tableScene is a table with all that follows it, and a relay before the proxies.
+// tableScene is a table with its proxies and control planes, and a relay before the
+// proxies.
 type tableScene struct {
 	*site
 	redis   *redistest.Node
@@ -38,19 +40,19 @@ type tableScene struct {
 	proxies []*proxy
 	writer  *tenantWriter
 	tenants []string
-	writing *writing // while a fault is made
-	// planeFlags are of control planes, beside what all need, and planeEnv makes what each
-	// of them has in its environment.
+	writing *writing // while a fault is active
+	// planeFlags are additional flags of control planes, and planeEnv returns additional
+	// environment variables for each of them.
 	planeFlags []string
 	planeEnv   func() []string
 	// untouched are the limits of tenants that must not change.
 	untouched map[string]int64
-	// good is what an item is in truth that was written by hand.
+	// good is the valid content of items that were written by hand.
 	good map[string]json.RawMessage
 }
 
-// newTableScene starts one, with a number of control planes. Furnish may add what they are
-// to have, and be nil.
+// newTableScene starts a scene with a number of control planes. Furnish may add to the
+// scene before they start, and may be nil.
 func newTableScene(t *testing.T, planes int, furnish func(t *testing.T, s *tableScene)) *tableScene {
 	t.Helper()
 	s := &tableScene{site: newSite(t), redis: redistest.Start(t), untouched: map[string]int64{}, good: map[string]json.RawMessage{}}
@@ -76,7 +78,7 @@ func newTableScene(t *testing.T, planes int, furnish func(t *testing.T, s *table
 	return s
 }
 
-// limitsFile has all tenants of the scene.
+// limitsFile returns a file with all tenants of the scene.
 func (s *tableScene) limitsFile() string {
 	var tenants strings.Builder
 	add := func(prefix string, n int, entry func(i int) (body string, limit int64)) {
@@ -116,11 +118,11 @@ func (s *tableScene) plane() *proxy {
 	if s.planeEnv != nil {
 		cmd.Env = append(cmd.Env, s.planeEnv()...)
 	}
-	p, _ := launch(s.tb, cmd, telling)
+	p, _ := launch(s.tb, cmd, publishing)
 	return p
 }
 
-// followArgs are the arguments of a proxy with a queue that the relay fills.
+// followArgs returns the arguments of a proxy with a queue that the relay fills.
 func (s *tableScene) followArgs(snapshot, queue string) []string {
 	return append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", tableURL, "--updates-queue", queue,
@@ -136,7 +138,8 @@ func (s *tableScene) follow(snapshot, queue string) *proxy {
 	return p
 }
 
-// expected is what RL.LIMITS has to say of each tenant, made of the items of the table.
+// expected returns the expected replies of RL.LIMITS for each tenant, computed from the
+// items of the table.
 func (s *tableScene) expected(ctx context.Context) (map[string]string, error) {
 	items, err := s.table.Scan(ctx)
 	if err != nil {
@@ -164,8 +167,8 @@ func (s *tableScene) expected(ctx context.Context) (map[string]string, error) {
 	return said, nil
 }
 
-// said is what a proxy says of each tenant.
-func (s *tableScene) said(ctx context.Context, p *proxy) (map[string]string, error) {
+// reported returns the replies of a proxy for each tenant.
+func (s *tableScene) reported(ctx context.Context, p *proxy) (map[string]string, error) {
 	c := p.client()
 	defer func() { _ = c.Close() }()
 	pipe := c.Pipeline()
@@ -191,12 +194,12 @@ func (s *tableScene) said(ctx context.Context, p *proxy) (map[string]string, err
 	return said, nil
 }
 
-// agreeWithin bounds how long proxies may differ from the table: a lease of ten seconds,
-// two digests ten seconds apart, and a minute if messages go on all the time.
+// agreeWithin bounds how long proxies may differ from the table: a lock of ten seconds,
+// two digests ten seconds apart, and a minute if messages arrive all the time.
 const agreeWithin = 60 * time.Second
 
-// awaitAgreement waits until all proxies say of all tenants what the table says, and
-// returns when that was.
+// awaitAgreement waits until the replies of all proxies for all tenants agree with the
+// table, and returns when that was.
 func (s *tableScene) awaitAgreement(t *testing.T, proxies ...*proxy) time.Time {
 	t.Helper()
 	late := time.Now().Add(agreeWithin)
@@ -216,7 +219,7 @@ func (s *tableScene) awaitAgreement(t *testing.T, proxies ...*proxy) time.Time {
 	}
 }
 
-// difference says where a proxy differs from the table.
+// difference returns an error if a proxy differs from the table.
 func (s *tableScene) difference(ctx context.Context, proxies []*proxy) error {
 	want, err := s.expected(ctx)
 	if err != nil {
@@ -224,7 +227,7 @@ func (s *tableScene) difference(ctx context.Context, proxies []*proxy) error {
 	}
 	var diffs []error
 	for i, p := range proxies {
-		got, err := s.said(ctx, p)
+		got, err := s.reported(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -233,7 +236,7 @@ func (s *tableScene) difference(ctx context.Context, proxies []*proxy) error {
 		for _, tenant := range s.tenants {
 			if got[tenant] != want[tenant] {
 				differ++
-				first = fmt.Errorf("proxy %d says of %d tenants what the table does not: of %s %q, not %q", i, differ, tenant, got[tenant], want[tenant])
+				first = fmt.Errorf("proxy %d differs from the table for %d tenants: %s has %q, not %q", i, differ, tenant, got[tenant], want[tenant])
 			}
 		}
 		diffs = append(diffs, first)
@@ -243,10 +246,10 @@ func (s *tableScene) difference(ctx context.Context, proxies []*proxy) error {
 
 var readAgain = regexp.MustCompile(`were missed, and read again" items=(\d+)`)
 
-// learned is how proxies learned of changes.
+// learned counts how proxies received changes.
 type learned struct{ byMessage, old, bad, scans, byScan int }
 
-// learned sums up what the proxies tell of that.
+// learned returns the sum over the metrics of the proxies.
 func (s *tableScene) learned() (sum learned) {
 	for _, p := range s.proxies {
 		metrics := p.get("/metrics")
@@ -262,7 +265,7 @@ func (s *tableScene) learned() (sum learned) {
 	return sum
 }
 
-// metric reads one that has no labels.
+// metric returns the value of a metric without labels.
 func metric(metrics, name string) int {
 	for line := range strings.Lines(metrics) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
@@ -273,12 +276,12 @@ func metric(metrics, name string) int {
 	return 0
 }
 
-// writing writes moving tenants, some tens a second, and now and then the gold plan, until
-// it is stopped. While there is no AWS it goes on trying.
+// writing writes moving tenants, some tens a second, and sometimes the gold plan, until
+// it is stopped. While AWS is away it retries.
 type writing struct {
 	stop   chan struct{}
 	done   chan struct{}
-	mu     sync.Mutex // is held while something is written, and guards what follows
+	mu     sync.Mutex // held during a write, and guards the fields below
 	failed int
 	last   time.Time
 }
@@ -288,7 +291,7 @@ const (
 	writeTimeout = 2 * time.Second
 )
 
-// startWriting begins it.
+// startWriting starts it.
 func (s *tableScene) startWriting(ctx context.Context) *writing {
 	w := &writing{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
@@ -320,8 +323,8 @@ func (w *writing) write(ctx context.Context, s *tableScene, n int) {
 	w.last = time.Now()
 }
 
-// nextWrite returns what is written as the nth: mostly a tenant, sometimes a tombstone of
-// one, sometimes a plan.
+// nextWrite returns the nth write: mostly a tenant, sometimes a tombstone of one,
+// sometimes a plan.
 func (s *tableScene) nextWrite(n int) (key, body string) {
 	limit := s.writer.limit()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	shardWriters = 4
 )
 
-// hearing reads a letterbox all the time: at the end it would take minutes.
+// hearing reads a letterbox all the time: reading it at the end would take minutes.
 type hearing struct {
 	mu       sync.Mutex // guards messages
 	messages []tables.Message
@@ -48,22 +48,22 @@ func startHearing(t *testing.T, l *letterbox) *hearing {
 	return h
 }
 
-// all returns what was heard so far.
+// all returns the messages so far.
 func (h *hearing) all() []tables.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.messages)
 }
 
-// TestLongTableShards: two control planes share the shards of a stream that split twice while
-// tenants are written, and one of them is killed: all changes are told, those of an item in their
-// order although they are in three generations of shards, digests come from one of them at a time,
-// and a proxy enforces what is there.
+// TestLongTableShards: two control planes share the shards of a stream that splits twice
+// while tenants are written, and one of them is killed. All changes are published, those
+// of an item in order although they are in three generations of shards. Only one of them
+// publishes digests at a time, and a proxy enforces the table.
 func TestLongTableShards(t *testing.T) {
 	s := newSite(t)
 	box := s.letterbox("told")
 	box.listen()
-	told := startHearing(t, box)
+	hearing := startHearing(t, box)
 	stream := startSplitStream(t, s)
 	s.env = stream.environment()
 	s.push(tableLimits(t, ""), "ann")
@@ -104,7 +104,7 @@ func TestLongTableShards(t *testing.T) {
 	complete := func() bool {
 		clear(seen)
 		doubled = 0
-		for _, m := range told.all() {
+		for _, m := range hearing.all() {
 			if m.Item == nil {
 				continue
 			}
@@ -114,7 +114,7 @@ func TestLongTableShards(t *testing.T) {
 			case m.Item.Version <= before:
 				doubled++
 			default:
-				t.Fatalf("version %d of %s is told behind version %d\n%s", m.Item.Version, m.Item.Key, before, stream.sizes())
+				t.Fatalf("version %d of %s is published after version %d\n%s", m.Item.Version, m.Item.Key, before, stream.sizes())
 			}
 		}
 		for key, version := range want {
@@ -125,8 +125,8 @@ func TestLongTableShards(t *testing.T) {
 		return true
 	}
 	began := time.Now()
-	within(t, time.Minute, "all changes are told", complete)
-	t.Logf("%d changes in %d tenants are told %s after the last, %d more than once\n%s", len(w.written()), len(want), time.Since(began).Round(time.Second), doubled, stream.sizes())
+	within(t, time.Minute, "all changes are published", complete)
+	t.Logf("%d changes in %d tenants are published %s after the last, %d more than once\n%s", len(w.written()), len(want), time.Since(began).Round(time.Second), doubled, stream.sizes())
 	for i := range shardTenants {
 		items, _, err := s.table.Get(t.Context(), fmt.Sprint("TENANT#t", i))
 		if err != nil {
@@ -139,7 +139,7 @@ func TestLongTableShards(t *testing.T) {
 		enforce(t, fmt.Sprint("t", i), limit, follower)
 	}
 	digests := func() (n int) {
-		for _, m := range told.all() {
+		for _, m := range hearing.all() {
 			if m.Digest != nil {
 				n++
 			}

@@ -13,12 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 )
 
-// biteTime is how long a change may take that is written while no control plane runs.
+// biteTime bounds the time until a change takes effect that is written while no control
+// plane runs.
 const biteTime = 2 * time.Minute
 
-// TestLongTableSilence: with the last control plane killed a proxy says that it is stale, and uses
-// what was pushed since within two minutes; when one runs again it says so no more. The same with
-// the subscription of the proxy deleted.
+// TestLongTableSilence: with the last control plane killed, a proxy reports stale limits,
+// and uses limits pushed meanwhile within two minutes. When a control plane runs again it
+// no longer reports stale limits. The same holds if the subscription of the proxy is
+// deleted.
 func TestLongTableSilence(t *testing.T) {
 	for name, silence := range map[string]func(t *testing.T, s *site, plane *proxy){
 		"no control plane": func(_ *testing.T, _ *site, plane *proxy) { _ = plane.stop(syscall.SIGKILL) },
@@ -31,7 +33,7 @@ func TestLongTableSilence(t *testing.T) {
 			plane := s.controlPlane()
 			p := s.serve(filepath.Join(t.TempDir(), "snapshot"))
 			enforce(t, "acme", 100, p)
-			pause(2 * time.Second) // a digest has come
+			pause(2 * time.Second) // a digest has arrived
 			silence(t, s, plane)
 			s.push(tableLimits(t, "acme: {plan: gold}"), "bob")
 			began := time.Now()

@@ -17,16 +17,16 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// tableURL is what the command line calls the table of a site.
+// tableURL is the name of a site's table on the command line.
 const tableURL = "dynamodb://limits"
 
-// site is an AWS with a table of limits and a topic, and what runs beside it.
+// site is an AWS with a table of limits and a topic, and the processes that use it.
 type site struct {
 	*awstest.AWS
 	tb    testing.TB
 	topic string
 	table *dynamo.Table
-	env   []string // of its processes, beside what leads them to the emulator
+	env   []string // of its processes, in addition to the variables that direct them to the emulator
 }
 
 func newSite(tb testing.TB) *site {
@@ -34,16 +34,16 @@ func newSite(tb testing.TB) *site {
 	return newSiteOn(tb, awstest.Start(tb))
 }
 
-// newAtomicSite is newSite with a table for what is done at the same time.
+// newAtomicSite is newSite with a table for concurrent writes.
 func newAtomicSite(tb testing.TB) *site {
 	tb.Helper()
 	return newSiteOn(tb, awstest.StartAtomic(tb))
 }
 
-// newSerialSite is newSite with tables that take one request at a time. The emulator numbers
-// a change of a stream by how many there are, and looks at that and adds the change in two
-// steps: two writes at the same time could get one sequence number, which no shard of
-// DynamoDB gives twice.
+// newSerialSite is newSite with tables that handle one request at a time. The emulator
+// numbers a change of a stream by the number of changes, and reads that number and adds
+// the change in two steps: two concurrent writes could get the same sequence number,
+// which no shard of DynamoDB assigns twice.
 func newSerialSite(tb testing.TB) *site {
 	tb.Helper()
 	return newSiteOn(tb, awstest.Start(tb).Through(tb, &awstest.Relay{OneByOne: true}))
@@ -65,7 +65,7 @@ func (s *site) behind(relay *awstest.Relay) *site {
 	return &b
 }
 
-// furnish makes what is gone with an emulator.
+// furnish creates the resources that are lost with an emulator.
 func (s *site) furnish() {
 	s.tb.Helper()
 	s.topic, s.table = s.Topic(s.tb, "limits"), dynamo.NewTable(s.Config, "limits")
@@ -76,14 +76,14 @@ func (s *site) furnish() {
 	}
 }
 
-// command returns a limitgate that finds this AWS.
+// command returns a limitgate command that uses this AWS.
 func (s *site) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binaries.release, args...)
 	cmd.Env = slices.Concat(cmd.Environ(), s.Environment(), s.env)
 	return cmd
 }
 
-// limits runs a subcommand of limits to its end.
+// limits runs a subcommand of limits and returns its output.
 func (s *site) limits(args ...string) (stdout, stderr string, code int) {
 	s.tb.Helper()
 	return runCommand(s.tb, nil, s.command(append([]string{"limits"}, args...)...))
@@ -98,13 +98,13 @@ func (s *site) push(file, actor string, flags ...string) {
 	}
 }
 
-var telling = regexp.MustCompile(`msg="telling of changes"`)
+var publishing = regexp.MustCompile(`msg="publishing changes"`)
 
-// controlPlane starts one.
+// controlPlane starts a control plane.
 func (s *site) controlPlane(flags ...string) *proxy {
 	s.tb.Helper()
 	args := []string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}
-	p, _ := launch(s.tb, s.command(append(args, flags...)...), telling)
+	p, _ := launch(s.tb, s.command(append(args, flags...)...), publishing)
 	return p
 }
 
@@ -123,7 +123,7 @@ func (s *site) serveArgs(snapshot string) []string {
 	}
 }
 
-// tableLimits are limits with the plans free, of 100, and gold, of 1000, and tenants.
+// tableLimits returns limits with the plans free, of 100, and gold, of 1000, and tenants.
 func tableLimits(tb testing.TB, tenants string) string {
 	tb.Helper()
 	return writeLimits(tb, `
@@ -152,7 +152,7 @@ func enforce(t *testing.T, tenant string, limit int64, proxies ...*proxy) {
 	}
 }
 
-// agree checks that all proxies say the same of their limits, and returns it.
+// agree checks that all proxies return the same limits, and returns them.
 func agree(t *testing.T, tenant string, proxies ...*proxy) string {
 	t.Helper()
 	var said []string
@@ -173,9 +173,8 @@ func agree(t *testing.T, tenant string, proxies ...*proxy) string {
 	return said[1]
 }
 
-// TestTableOfLimits: what is pushed into a table is enforced by all proxies that follow it,
-// what is changed or deleted there as well, without a restart; and a proxy that ends leaves
-// no queue behind.
+// TestTableOfLimits: all proxies that follow a table enforce limits that are pushed into
+// it, changed or deleted, without a restart. A proxy that stops leaves no queue behind.
 func TestTableOfLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -185,7 +184,7 @@ func TestTableOfLimits(t *testing.T) {
 	}
 	s.push(before, "ann")
 	if stdout, _, code := s.limits("diff", before, tableURL); code != 0 || stdout != "no difference\n" {
-		t.Errorf("diff with what was pushed: %d\n%s", code, stdout)
+		t.Errorf("diff with the pushed file: %d\n%s", code, stdout)
 	}
 	plane := s.controlPlane()
 	var all []*proxy
@@ -212,11 +211,11 @@ func TestTableOfLimits(t *testing.T) {
 	}
 	pulled, _, _ := s.limits("pull", tableURL)
 	if stdout, stderr, code := s.limits("diff", writeLimits(t, pulled), tableURL); code != 0 {
-		t.Errorf("what is pulled differs from the table: %d\n%s%s", code, stdout, stderr)
+		t.Errorf("the pulled limits differ from the table: %d\n%s%s", code, stdout, stderr)
 	}
 	for i, p := range all {
 		if metrics := p.get("/metrics"); strings.Contains(metrics, "\nlimitgate_config_propagation_seconds_count 0\n") {
-			t.Errorf("proxy %d does not tell how long changes were on their way", i)
+			t.Errorf("proxy %d does not measure the propagation of changes", i)
 		}
 		if err := p.stop(syscall.SIGTERM); err != nil {
 			t.Errorf("proxy %d: %v", i, err)
@@ -237,7 +236,7 @@ func TestTableOfLimits(t *testing.T) {
 	}
 }
 
-// watched is an output that tells when something was written.
+// watched is an output that signals each write.
 type watched struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -255,8 +254,8 @@ func (w *watched) String() string {
 	return w.buf.String()
 }
 
-// TestPushOnWhatWasRead: of two people who push on what both have read the second one
-// writes nothing over the first one's, and is told who has changed what.
+// TestPushOnWhatWasRead: if two people push on the same state, the second one does not
+// overwrite the first one's changes, and the error names the first one and the item.
 func TestPushOnWhatWasRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -299,8 +298,9 @@ func TestPushOnWhatWasRead(t *testing.T) {
 }
 
 // TestProxyWithoutItsTable: while AWS is away a proxy starts with the limits of its
-// snapshot, others go on with what they have, and one that has none says why it can't
-// start. When AWS is back all of them follow again, with a queue each.
+// snapshot, running ones continue with their limits, and one without a snapshot fails to
+// start with the reason. When AWS is back all of them follow the table again, with a
+// queue each.
 func TestProxyWithoutItsTable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -320,7 +320,7 @@ func TestProxyWithoutItsTable(t *testing.T) {
 	enforce(t, "acme", 1000, again, stays)
 	agree(t, "acme", again, stays)
 	if !strings.Contains(again.output(), "failed to read limits, using snapshot") {
-		t.Errorf("the log does not tell:\n%s", again.output())
+		t.Errorf("the log lacks it:\n%s", again.output())
 	}
 	none := filepath.Join(t.TempDir(), "none")
 	if _, stderr, code := runCommand(t, nil, s.command(s.serveArgs(none)...)); code != 1 || !strings.Contains(stderr, none) {
@@ -330,7 +330,7 @@ func TestProxyWithoutItsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.furnish()
-	// Its stream is another one now.
+	// The table has another stream now.
 	if err := plane.stop(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}

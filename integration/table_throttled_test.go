@@ -11,11 +11,11 @@ import (
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// tableThrottle is the share of requests to a table that are refused for being too many.
+// tableThrottle is the share of requests to a table that are throttled.
 const tableThrottle = .3
 
-// crowdOfTenants are limits of many tenants beside acme, of which each second overrides its
-// plan.
+// crowdOfTenants returns limits of many tenants and acme. Every second tenant overrides
+// its plan.
 func crowdOfTenants(tb testing.TB, n int, acme string) string {
 	tb.Helper()
 	var b strings.Builder
@@ -30,11 +30,11 @@ func crowdOfTenants(tb testing.TB, n int, acme string) string {
 	return tableLimits(tb, b.String())
 }
 
-// throttling is what AWS, its SDK and a program that gives up call it.
+// throttling matches the words for it of AWS, of its SDK and of a program that gives up.
 var throttling = regexp.MustCompile(`(?i)throttl|throughput|rate of requests|attempts`)
 
-// pushAndPull pushes a file into a table that is empty, pulls it back, and looks for a
-// difference of either. It returns how long the pushing and the pulling took.
+// pushAndPull pushes a file into an empty table, pulls it back, and compares both with
+// the table. It returns how long the push and the pull took.
 func (s *site) pushAndPull(file string) (push, pull time.Duration) {
 	s.tb.Helper()
 	begun := time.Now()
@@ -53,8 +53,8 @@ func (s *site) pushAndPull(file string) (push, pull time.Duration) {
 	return push, pull
 }
 
-// TestThrottledTable: a table that refuses every third request is slow to work with, and
-// nobody is told: neither who pushes, pulls and compares, nor a proxy and a control plane.
+// TestThrottledTable: a table that throttles every third request is slow, but causes no
+// error: neither of a push, a pull or a diff, nor of a proxy or a control plane.
 func TestThrottledTable(t *testing.T) {
 	t.Parallel()
 	s := newAtomicSite(t)
@@ -80,6 +80,6 @@ func TestThrottledTable(t *testing.T) {
 		t.Errorf("the proxy is %s", ready)
 	}
 	if relay.Throttled.Load() == before {
-		t.Error("what was throttled was only the pushing")
+		t.Error("only the push was throttled")
 	}
 }

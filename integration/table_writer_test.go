@@ -9,24 +9,24 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 )
 
 // tenantWriter writes tenants, each change with a limit of its own.
 type tenantWriter struct {
 	table *dynamo.Table
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	next  int64
 	was   map[string]int64 // versions by key
-	acks  []time.Duration  // how long the writes took
-	made  []tables.Item    // what was written
+	acks  []time.Duration  // durations of the writes
+	made  []tables.Item    // all written items
 }
 
 func newTenantWriter(table *dynamo.Table) *tenantWriter {
 	return &tenantWriter{table: table, was: map[string]int64{}}
 }
 
-// limit returns one that no other write has.
+// limit returns a limit that no other write has.
 func (w *tenantWriter) limit() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,14 +34,14 @@ func (w *tenantWriter) limit() int64 {
 	return 1000 + w.next
 }
 
-// tenantBody is a tenant with a limit of its own.
+// tenantBody returns a tenant with a limit of its own.
 func tenantBody(limit int64) string {
 	return fmt.Sprintf(`{"plan":"free","overrides":{"tenant":{"rate":"%d/s"}}}`, limit)
 }
 
-// put writes an item as its next version, as a tombstone if the body is empty. What became
-// of a write that failed nobody knows, so the next one asks. One goroutine may write an
-// item.
+// put writes an item as its next version, as a tombstone if the body is empty. The result
+// of a write that failed is unknown, so the next one reads the version first. Only one
+// goroutine may write an item.
 func (w *tenantWriter) put(ctx context.Context, key, body string) (tables.Item, error) {
 	w.mu.Lock()
 	was := w.was[key]
@@ -68,7 +68,7 @@ func (w *tenantWriter) put(ctx context.Context, key, body string) (tables.Item, 
 	return written, nil
 }
 
-// written returns all that was written.
+// written returns all written items.
 func (w *tenantWriter) written() []tables.Item {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal returns both ends of a terminal: what is written to the one that programs
-// get is read from the other.
+// openTerminal returns both ends of a terminal: output to the programs' end is read from
+// the other one.
 func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -32,8 +32,8 @@ func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// TestProgressOfPush: who pushes at a terminal sees how far it is, and a log has nothing
-// of that.
+// TestProgressOfPush: a push at a terminal shows its progress, and one into a log does
+// not.
 func TestProgressOfPush(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -45,7 +45,7 @@ func TestProgressOfPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = theirs.Close()
-	shown, _ := io.ReadAll(ours) // which ends with an error when the other end is closed
+	shown, _ := io.ReadAll(ours) // ends with an error when the other end is closed
 	const items = tenants + 4
 	for _, part := range []string{fmt.Sprintf("1 of %d items", items), fmt.Sprintf("[########################################] %d of %d items\r\n", items, items)} {
 		if !bytes.Contains(shown, []byte(part)) {

@@ -17,8 +17,8 @@ const (
 	throttledCalls = 25
 )
 
-// TestLongTableThrottled: while AWS refuses many calls for being too many, the calls stay few, and a
-// proxy that does not have a change says soon that it is stale; afterwards all agree.
+// TestLongTableThrottled: while AWS throttles many calls, their number stays low, and a
+// proxy that lacks a change soon reports stale limits. Afterwards all agree.
 func TestLongTableThrottled(t *testing.T) {
 	for _, share := range []float64{.3, .95} {
 		t.Run(fmt.Sprint(share), func(t *testing.T) {
@@ -42,7 +42,8 @@ func throttleAll(t *testing.T, share float64) {
 	_, before, _ := d.mark()
 	g.reset()
 	g.rule(func(r request) refusal {
-		// The emulator publishes nothing to a topic while the queue of one of its subscriptions is gone.
+		// The emulator publishes nothing to a topic while the queue of one of its
+		// subscriptions is missing.
 		if r.operation != "Unsubscribe" && rand.Float64() < share {
 			return tooMuch[rand.IntN(len(tooMuch))]
 		}
@@ -78,8 +79,8 @@ func throttleAll(t *testing.T, share float64) {
 	}
 }
 
-// watchChange watches for a round what proxies make of a change of acme's limit: one that does not have
-// it says within staleTime that it is stale.
+// watchChange watches for a round how proxies handle a change of acme's limit: one that
+// lacks it reports stale limits within staleTime.
 func watchChange(t *testing.T, all []*proxy, limit int64) {
 	t.Helper()
 	changed := time.Now()

@@ -8,8 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestFailover: a primary dies, its replica takes over, and the proxy finds it
-// by itself; every check meanwhile gets a decision.
+// TestFailover: a primary dies, its replica takes over, and the proxy finds it without
+// help. Every check meanwhile gets a decision.
 func TestFailover(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 1, "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no")
 	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 1000000/366d, algorithm: fixed_window}]}}")
@@ -41,8 +41,8 @@ func TestFailover(t *testing.T) {
 	t.Logf("%d checks were decided by the backstop", degraded)
 }
 
-// TestDemoted: a master that becomes a replica is not decided on any more, and
-// is again when it is a master again.
+// TestDemoted: the proxy stops using a master that becomes a replica, and uses it again
+// when it is a master again.
 func TestDemoted(t *testing.T) {
 	master, other := redistest.Start(t), redistest.Start(t)
 	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 3/366d}]}}")
@@ -58,7 +58,7 @@ func TestDemoted(t *testing.T) {
 	if s := source(); s != "store" {
 		t.Fatalf("before: decided by %s", s)
 	}
-	// Denials write nothing: a replica could go on answering them.
+	// Denials write nothing, so a replica could still reply to them.
 	for range 3 {
 		source()
 	}

@@ -18,27 +18,27 @@ import (
 	"sync"
 	"time"
 
-	tables "github.com/limitgate/limitgate/controlplane/table" // there is a function of that name
+	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
-// meter stands before an emulator, and notes what it is asked and by whom a shard is read.
+// meter is a proxy of an emulator that records the calls, and the readers of each shard.
 type meter struct {
 	server *httptest.Server
-	// one is held by a call that writes on a condition: of two at the same time an emulator
-	// may do both.
+	// one is held by a conditional write: an emulator may execute both of two concurrent
+	// ones.
 	one sync.Mutex
 
-	mu        sync.Mutex          // guards what follows
-	published map[string]bool     // items that were told, as key and version
-	batches   int                 // calls that told items
-	received  map[string]int      // calls that got messages of a queue, by its URL
+	mu        sync.Mutex          // guards the fields below
+	published map[string]bool     // published items, as key and version
+	batches   int                 // calls that published items
+	received  map[string]int      // calls that received messages of a queue, by its URL
 	messages  map[string]int      // those messages
-	readings  []*reading          // in the order in which they began
-	at        map[string]*reading // by the iterator that comes next
-	gone      string              // the ARN of a stream that is not there any more
-	muted     time.Time           // when the emulator hung
-	unmuted   time.Time           // until when: nothing that was asked before is answered
+	readings  []*reading          // in the order of their start
+	at        map[string]*reading // by the next iterator
+	gone      string              // the ARN of a stream that no longer exists
+	muted     time.Time           // start of the time in which the emulator does not reply
+	unmuted   time.Time           // its end: calls from before it get no reply
 }
 
 // reading is one reader of a shard, from its first call to its last one.
@@ -48,23 +48,24 @@ type reading struct {
 	calls       int
 }
 
-// startMeter starts one before the emulator of a site.
+// startMeter starts a meter before the emulator of a site.
 func startMeter(s *site) *meter {
 	m := &meter{
 		published: map[string]bool{}, received: map[string]int{}, messages: map[string]int{}, at: map[string]*reading{},
 	}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr})
 	proxy.Transport = m
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // of those who ended before their answer
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of clients that ended before their replies
 	m.server = httptest.NewServer(proxy)
 	s.tb.Cleanup(m.server.Close)
 	return m
 }
 
-// environment leads a process to the meter, if it comes behind that of the site.
+// environment returns the variables that direct a process to the meter, if they come
+// after those of the site.
 func (m *meter) environment() []string { return awstest.Endpoint(m.server.URL) }
 
-// RoundTrip notes a call and its answer.
+// RoundTrip records a call and its reply.
 func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -97,7 +98,7 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// pass hands a call to the emulator, and reads its answer.
+// pass passes a call to the emulator, and reads its reply.
 func (m *meter) pass(r *http.Request, asked []byte) (resp *http.Response, answered []byte, err error) {
 	if bytes.Contains(asked, []byte(`"ConditionExpression"`)) {
 		m.one.Lock()
@@ -113,8 +114,8 @@ func (m *meter) pass(r *http.Request, asked []byte) (resp *http.Response, answer
 	return resp, answered, err
 }
 
-// forget has the emulator not know a stream any more, or whatever names it: one stream is
-// like another to it.
+// forget makes the emulator forget a stream and everything that names it, because for the
+// emulator one stream is like another.
 func (m *meter) forget(arn string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,8 +128,8 @@ func (m *meter) isGone(asked []byte) bool {
 	return m.gone != "" && bytes.Contains(asked, []byte(m.gone))
 }
 
-// mute has nothing answered that is asked from now on, or was not answered before, until
-// unmute is called; and of that nothing after it.
+// mute suppresses the replies to later and to pending calls until unmute is called. Calls
+// from before unmute get no reply afterwards either.
 func (m *meter) mute() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,7 +142,7 @@ func (m *meter) unmute() {
 	m.unmuted = time.Now()
 }
 
-// isMuted reports whether what was asked at an instant is not answered now.
+// isMuted reports whether a call that began at an instant gets no reply now.
 func (m *meter) isMuted(begun time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,10 +159,10 @@ func (m *meter) note(operation string, form url.Values, asked, answered []byte, 
 		NextShardIterator string
 		Messages          []struct{}
 	}
-	_, _ = json.Unmarshal(asked, &in), json.Unmarshal(answered, &out) // not all is JSON
+	_, _ = json.Unmarshal(asked, &in), json.Unmarshal(answered, &out) // not every body is JSON
 	switch operation {
 	case "PublishBatch":
-		m.tell(form)
+		m.recordPublished(form)
 	case "ReceiveMessage":
 		if n := len(out.Messages); n > 0 {
 			m.received[in.QueueURL]++
@@ -184,8 +185,8 @@ func (m *meter) note(operation string, form url.Values, asked, answered []byte, 
 	}
 }
 
-// tell notes which items are told. The caller holds mu.
-func (m *meter) tell(form url.Values) {
+// recordPublished records the published items. The caller holds mu.
+func (m *meter) recordPublished(form url.Values) {
 	items := false
 	for i := 1; ; i++ {
 		body := form.Get(fmt.Sprintf("PublishBatchRequestEntries.member.%d.Message", i))
@@ -203,21 +204,21 @@ func (m *meter) tell(form url.Values) {
 	}
 }
 
-// told reports whether an item was told.
-func (m *meter) told(it *tables.Item) bool {
+// wasPublished reports whether an item was published.
+func (m *meter) wasPublished(it *tables.Item) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.published[fmt.Sprint(it.Key, it.Version)]
 }
 
-// batchesTold is how often items were published.
-func (m *meter) batchesTold() int {
+// batchesPublished returns how often items were published.
+func (m *meter) batchesPublished() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.batches
 }
 
-// readers returns how many readers there were, and how many at the same time.
+// readers returns how many readers there were, and how many of them at the same time.
 func (m *meter) readers() (all, most int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +234,7 @@ func (m *meter) readers() (all, most int) {
 	return len(m.readings), most
 }
 
-// described tells of all readers.
+// described describes all readers.
 func (m *meter) described() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,7 +246,7 @@ func (m *meter) described() string {
 	return text.String()
 }
 
-// reset forgets what messages cost.
+// reset resets the counts of messages.
 func (m *meter) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,15 +256,15 @@ func (m *meter) reset() {
 	clear(m.messages)
 }
 
-// toldItems returns how many items were told.
-func (m *meter) toldItems() int {
+// publishedItems returns how many items were published.
+func (m *meter) publishedItems() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.published)
 }
 
-// costs returns how often items were published, how often messages were received from each
-// queue, and how many.
+// costs returns how often items were published, how often messages were received from
+// each queue, and how many.
 func (m *meter) costs() (batches int, received, messages []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,5 +1,5 @@
-// Command limitgate-bench measures Limitgate beside yardsticks that anyone can
-// install, and says which of its goals are met.
+// Command limitgate-bench measures Limitgate beside yardsticks that anyone can install,
+// and reports which of its goals are met.
 package main
 
 import (
@@ -48,8 +48,8 @@ Flags:
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	// The first signal ends the servers; with the handler gone the second one ends
-	// this program at once.
+	// The first signal stops the servers. The handler is then gone, so a second signal
+	// ends this program at once.
 	context.AfterFunc(ctx, stop)
 	if len(os.Args) == 2 && os.Args[1] == bench.LibraryCommand {
 		os.Exit(failure(bench.ServeLibrary(ctx, os.Stdin, os.Stdout)))
@@ -57,7 +57,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// failure says what went wrong, if anything, and returns the exit code.
+// failure prints err, if it is not nil, and returns the exit code.
 func failure(err error) int {
 	if err == nil {
 		return exitOK
@@ -66,7 +66,7 @@ func failure(err error) int {
 	return exitFailed
 }
 
-// arguments are what the command line says.
+// arguments are the parsed command line.
 type arguments struct {
 	options          bench.Options
 	from, json, docs string
@@ -87,7 +87,7 @@ func parse(args []string) (*arguments, error) {
 	fs.StringVar(&a.options.Profiles, "profiles", "", "`folder` for a CPU profile of the proxy in each case that compares")
 	fs.BoolVar(&a.list, "list", false, "name the cases and end")
 	err := fs.Parse(args)
-	for err == nil && fs.NArg() > 0 { // flags may stand behind cases
+	for err == nil && fs.NArg() > 0 { // flags may follow cases
 		a.options.Only = append(a.options.Only, fs.Arg(0))
 		err = fs.Parse(fs.Args()[1:])
 	}
@@ -99,7 +99,7 @@ func parse(args []string) (*arguments, error) {
 	return a, err
 }
 
-// run is the program without the process around it.
+// run is the program without its process.
 func run(ctx context.Context, args []string) int {
 	a, err := parse(args)
 	switch {
@@ -128,7 +128,7 @@ func run(ctx context.Context, args []string) int {
 	return failure(err)
 }
 
-// aside marks a case that runs only when it is named.
+// aside returns a mark for a case that runs only if it is named.
 func aside(c bench.Case) string {
 	if c.Aside {
 		return " (only when named)"
@@ -136,7 +136,7 @@ func aside(c bench.Case) string {
 	return ""
 }
 
-// report reads the report, or makes it.
+// report reads the report from a file, or runs the benchmark.
 func (a *arguments) report(ctx context.Context) (*bench.Report, error) {
 	if a.from != "" {
 		file, err := os.Open(a.from)
@@ -157,7 +157,7 @@ func (a *arguments) report(ctx context.Context) (*bench.Report, error) {
 	return bench.Run(ctx, a.options)
 }
 
-// writeFile writes a file, if it has a name, as a whole or not at all.
+// writeFile writes a file completely or not at all. It does nothing if name is empty.
 func writeFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil

@@ -13,9 +13,10 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// handle has a handler do what an event is for: one with records is of a stream, any other
-// of a schedule. Of records it returns the first one that is not done with, from which the
-// event source mapping goes on; an error would have it tell all of them again.
+// handle passes an event to a handler: an event with records comes from a stream, any
+// other from a schedule. For records the response names the first one that the handler
+// did not process; the event source mapping continues from there. On an error AWS would
+// send all records again.
 func handle(ctx context.Context, h handler, body json.RawMessage, log *slog.Logger) (response events.DynamoDBEventResponse, err error) {
 	var event events.DynamoDBEvent
 	if err := json.Unmarshal(body, &event); err != nil {
@@ -28,13 +29,13 @@ func handle(ctx context.Context, h handler, body json.RawMessage, log *slog.Logg
 	records := recordsOf(&event)
 	done, err := h.records(ctx, records)
 	if err != nil {
-		log.Error("changes are told again from here on", "sequence", records[done].Sequence, "done", done, "of", len(records), "error", err)
+		log.Error("failed to process changes, AWS sends them again from here on", "sequence", records[done].Sequence, "done", done, "of", len(records), "error", err)
 		response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: records[done].Sequence})
 	}
 	return response, nil
 }
 
-// recordsOf returns the changes that an event tells of.
+// recordsOf returns the changes in an event.
 func recordsOf(event *events.DynamoDBEvent) []table.Record {
 	records := make([]table.Record, len(event.Records))
 	for i := range event.Records {
@@ -44,7 +45,7 @@ func recordsOf(event *events.DynamoDBEvent) []table.Record {
 	return records
 }
 
-// itemOf reads an image, nil where there is none.
+// itemOf decodes an image. It returns nil for an empty one.
 func itemOf(image map[string]events.DynamoDBAttributeValue) *table.Item {
 	if len(image) == 0 {
 		return nil

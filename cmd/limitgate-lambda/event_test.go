@@ -14,16 +14,16 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// recorder is a handler that keeps what it is told, and fails where it is to.
+// recorder is a handler that stores the records it receives, and fails at a chosen one.
 type recorder struct {
-	told  []table.Record
-	ticks int
-	fails int // the record that fails, -1 for none
-	err   error
+	received []table.Record
+	ticks    int
+	fails    int // the record that fails, -1 for none
+	err      error
 }
 
 func (r *recorder) records(_ context.Context, records []table.Record) (int, error) {
-	r.told = append(r.told, records...)
+	r.received = append(r.received, records...)
 	if r.fails >= 0 {
 		return r.fails, r.err
 	}
@@ -35,7 +35,7 @@ func (r *recorder) tick(context.Context) error {
 	return r.err
 }
 
-// answer has a handler do what an event is for, and returns the response as AWS gets it.
+// answer passes an event to a handler, and returns the response that AWS gets.
 func answer(t *testing.T, r *recorder, event string) (response string, err error) {
 	t.Helper()
 	got, err := handle(t.Context(), r, json.RawMessage(event), slog.New(slog.DiscardHandler))
@@ -49,7 +49,7 @@ func answer(t *testing.T, r *recorder, event string) (response string, err error
 	return string(body), nil
 }
 
-// record is a record as an event has it, with what is its own in it.
+// record returns a record of an event.
 func record(name, sequence, images string) string {
 	return fmt.Sprintf(`{
 		"eventID": "f07f8ca4b0b26cb9c4e5e77e69f274ee", "eventName": %q, "eventVersion": "1.1", "eventSource": "aws:dynamodb", "awsRegion": "eu-central-1",
@@ -61,10 +61,10 @@ func record(name, sequence, images string) string {
 	}`, name, images, sequence)
 }
 
-// batch is an event of records.
+// batch returns an event of records.
 func batch(records ...string) string { return `{"Records": [` + strings.Join(records, ",") + `]}` }
 
-// The images of an item: two versions, and its tombstone.
+// The images of an item: two versions and its tombstone.
 const (
 	first    = `{"pk": {"S": "TENANT#acme"}, "version": {"N": "1"}, "updated_by": {"S": "ann"}, "updated_at": {"S": "2026-01-02T03:04:05.000000678Z"}, "body": {"S": "{\"plan\":\"free\"}"}}`
 	second   = `{"pk": {"S": "TENANT#acme"}, "version": {"N": "2"}, "updated_by": {"S": "bob"}, "updated_at": {"S": "2026-01-02T03:04:06Z"}, "body": {"S": "{\"plan\":\"gold\"}"}}`
@@ -72,7 +72,7 @@ const (
 	inserted = `"NewImage": ` + first + `,`
 )
 
-// itemOfVersion is one of those, as it is read.
+// itemOfVersion returns one of these as it is decoded.
 func itemOfVersion(version int64) *table.Item {
 	it := table.Item{Key: "TENANT#acme", Version: version, Actor: "bob", At: time.Date(2026, 1, 2, 3, 4, 4+int(version), 0, time.UTC)}
 	switch version {
@@ -93,7 +93,7 @@ func TestRecordsOfAnEvent(t *testing.T) {
 	for _, c := range []struct {
 		name, event    string
 		want           table.Record
-		signed, nobody bool // nobody needs to know of it
+		signed, nobody bool // the record needs no handling
 	}{
 		{"made", record("INSERT", "1405400000000002063282832", inserted), table.Record{Sequence: "1405400000000002063282832", After: itemOfVersion(1)}, true, false},
 		{
@@ -116,21 +116,21 @@ func TestRecordsOfAnEvent(t *testing.T) {
 			if got, err := answer(t, r, batch(c.event)); err != nil || got != `{"batchItemFailures":[]}` {
 				t.Errorf("answer %s, %v", got, err)
 			}
-			if r.ticks != 0 || len(r.told) != 1 || !reflect.DeepEqual(r.told[0], c.want) {
-				t.Fatalf("told %+v, %d ticks; want %+v", r.told, r.ticks, c.want)
+			if r.ticks != 0 || len(r.received) != 1 || !reflect.DeepEqual(r.received[0], c.want) {
+				t.Fatalf("received %+v, %d ticks; want %+v", r.received, r.ticks, c.want)
 			}
-			if got := r.told[0].Versioned(); got != c.signed {
+			if got := r.received[0].Versioned(); got != c.signed {
 				t.Errorf("signed %t, want %t", got, c.signed)
 			}
-			if got := r.told[0].Expired(); got != c.nobody {
+			if got := r.received[0].Expired(); got != c.nobody {
 				t.Errorf("expired %t, want %t", got, c.nobody)
 			}
 		})
 	}
 }
 
-// TestAttributesOfOtherTypes: what somebody writes by hand is read, whatever types it has,
-// and is no item of limits.
+// TestAttributesOfOtherTypes: an item written by hand with attributes of other types is
+// decoded, and is not an item of limits.
 func TestAttributesOfOtherTypes(t *testing.T) {
 	image := `"NewImage": {
 		"pk": {"S": "TENANT#acme"}, "version": {"S": "2"}, "updated_by": {"SS": ["ann", "bob"]}, "updated_at": {"NULL": true}, "body": {"B": "AAEqQQ=="},
@@ -142,16 +142,16 @@ func TestAttributesOfOtherTypes(t *testing.T) {
 		t.Fatalf("answer %s, %v", got, err)
 	}
 	want := table.Record{Sequence: "1", After: &table.Item{Key: "TENANT#acme"}}
-	if len(r.told) != 2 || !reflect.DeepEqual(r.told[0], want) || !r.told[1].Versioned() {
-		t.Errorf("told %+v, want %+v and one that is signed", r.told, want)
+	if len(r.received) != 2 || !reflect.DeepEqual(r.received[0], want) || !r.received[1].Versioned() {
+		t.Errorf("received %+v, want %+v and one with an actor", r.received, want)
 	}
-	if r.told[0].After.IsLimits() {
+	if r.received[0].After.IsLimits() {
 		t.Error("it is an item of limits")
 	}
 }
 
-// TestFirstFailure: AWS goes on from the first record that is not done with, so nothing
-// after it may be missing from what it tells again.
+// TestFirstFailure: AWS continues from the first record that is not processed, so it
+// sends all records after that one again.
 func TestFirstFailure(t *testing.T) {
 	event := batch(record("INSERT", "101", inserted), record("INSERT", "99", inserted), record("INSERT", "103", inserted))
 	for done, sequence := range []string{"101", "99", "103"} {
@@ -163,8 +163,8 @@ func TestFirstFailure(t *testing.T) {
 	}
 }
 
-// TestSchedule: an event without records is of a schedule, and what fails is told to AWS,
-// which sends it again.
+// TestSchedule: an event without records comes from a schedule. A failure is returned to
+// AWS, which sends the event again.
 func TestSchedule(t *testing.T) {
 	scheduled := `{
 		"version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa", "detail-type": "Scheduled Event", "source": "aws.events", "account": "123456789012",
@@ -172,8 +172,8 @@ func TestSchedule(t *testing.T) {
 	}`
 	for _, event := range []string{scheduled, `{}`, `{"Records": []}`, `{"Records": null}`, `null`} {
 		r := &recorder{fails: -1}
-		if got, err := answer(t, r, event); err != nil || got != `{"batchItemFailures":[]}` || r.ticks != 1 || len(r.told) != 0 {
-			t.Errorf("%s: answer %s, %v after %d ticks and %v", event, got, err, r.ticks, r.told)
+		if got, err := answer(t, r, event); err != nil || got != `{"batchItemFailures":[]}` || r.ticks != 1 || len(r.received) != 0 {
+			t.Errorf("%s: answer %s, %v after %d ticks and %v", event, got, err, r.ticks, r.received)
 		}
 	}
 	r := &recorder{fails: -1, err: errors.New("no table")}
@@ -182,12 +182,12 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestNoEvent: what is no event is an error, and nothing is done.
+// TestNoEvent: an invalid event is an error, and no record is processed.
 func TestNoEvent(t *testing.T) {
 	for _, event := range []string{``, `[]`, `"Records"`, `{"Records": 7}`, batch(record("INSERT", "1", `"NewImage": {"pk": {"X": "y"}},`)), batch(record("INSERT", "1", `"NewImage": {"pk": {}},`))} {
 		r := &recorder{fails: -1}
-		if got, err := answer(t, r, event); err == nil || r.ticks+len(r.told) > 0 {
-			t.Errorf("%s: answer %s after %d ticks and %v", event, got, r.ticks, r.told)
+		if got, err := answer(t, r, event); err == nil || r.ticks+len(r.received) > 0 {
+			t.Errorf("%s: answer %s after %d ticks and %v", event, got, r.ticks, r.received)
 		}
 	}
 }

@@ -1,13 +1,14 @@
-// Command limitgate-lambda is the control plane for AWS Lambda: what limitgate controlplane
-// does, told of changes by an event source mapping instead of reading streams itself. What
-// one function does is said by LIMITGATE_ROLE:
+// Command limitgate-lambda is the control plane for AWS Lambda. It does what limitgate
+// controlplane does, but receives changes from an event source mapping instead of reading
+// streams itself. LIMITGATE_ROLE selects the work of a function:
 //
-//	relay   tells proxies of changes; of the stream of limits, and of a schedule
-//	audit   writes each change down; of the stream of limits
-//	cells   says which cells share the limits, what they admit, and which revisions are
-//	        taken back; of the stream of cells, and of a schedule
+//	relay   publishes changes to proxies; triggered by the stream of limits and a schedule
+//	audit   writes an audit record for each change; triggered by the stream of limits
+//	cells   publishes which cells share the limits, their admissions, and vetoed revisions;
+//	        triggered by the stream of cells and a schedule
 //
-// The other variables are in settings. It exits with 1 and a sentence when one is missing.
+// The settings type lists the other variables. If one is missing, the command prints an
+// error and exits with 1.
 package main
 
 import (
@@ -32,18 +33,18 @@ import (
 	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
-// settings are what a function is told by its environment.
+// settings are the values of the environment variables.
 type settings struct {
 	role        string // LIMITGATE_ROLE
-	table       string // LIMITGATE_TABLE, the DynamoDB table of limits: of relay and cells
-	topic       string // LIMITGATE_TOPIC, the ARN of the topic: of relay
-	deadLetters string // LIMITGATE_DEAD_LETTERS, the URL of a queue: of relay, may be empty
-	bucket      string // LIMITGATE_AUDIT_BUCKET: of audit
-	cells       string // LIMITGATE_CELLS_TABLE: of cells
-	gate        string // LIMITGATE_ROLLOUT_GATE, see limitgate rollout: of cells, may be empty
+	table       string // LIMITGATE_TABLE, the DynamoDB table of limits: for relay and cells
+	topic       string // LIMITGATE_TOPIC, the ARN of the topic: for relay
+	deadLetters string // LIMITGATE_DEAD_LETTERS, the URL of a queue: for relay, may be empty
+	bucket      string // LIMITGATE_AUDIT_BUCKET: for audit
+	cells       string // LIMITGATE_CELLS_TABLE: for cells
+	gate        string // LIMITGATE_ROLLOUT_GATE, see limitgate rollout: for cells, may be empty
 }
 
-// handler does what a function is for. Done is how many of the records are done with.
+// handler is the work of one role. Done is the number of records that are processed.
 type handler interface {
 	records(ctx context.Context, records []table.Record) (done int, err error)
 	tick(ctx context.Context) error
@@ -68,7 +69,7 @@ func readSettings(getenv func(string) string) settings {
 	}
 }
 
-// newHandler builds what the settings ask for.
+// newHandler builds the handler of the role in the settings.
 func newHandler(ctx context.Context, s settings, log *slog.Logger) (handler, error) {
 	config, err := awsclient.Load(ctx)
 	if err != nil {
@@ -85,15 +86,15 @@ func newHandler(ctx context.Context, s settings, log *slog.Logger) (handler, err
 	return nil, fmt.Errorf("LIMITGATE_ROLE is %q: say relay, with LIMITGATE_TABLE and LIMITGATE_TOPIC; audit, with LIMITGATE_AUDIT_BUCKET; or cells, with LIMITGATE_TABLE and LIMITGATE_CELLS_TABLE", s.role)
 }
 
-// relay tells proxies of changes.
+// relay publishes changes to proxies.
 type relay struct {
 	handler *controlplane.Handler
 	digests *controlplane.Digests
 	sweeper *dynamo.Sweeper
-	swept   time.Time // when queues of dead proxies were looked for last
+	swept   time.Time // last sweep for queues of dead proxies
 }
 
-// digestEvery is how often the schedule has a digest published.
+// digestEvery is the interval at which the schedule publishes a digest.
 const digestEvery = time.Minute
 
 func newRelay(config aws.Config, s settings, log *slog.Logger) *relay {
@@ -109,7 +110,7 @@ func (r *relay) records(ctx context.Context, records []table.Record) (int, error
 	return r.handler.Handle(ctx, records)
 }
 
-// tick publishes a digest, and now and then deletes the queues that dead proxies left behind.
+// tick publishes a digest, and from time to time deletes the queues of dead proxies.
 func (r *relay) tick(ctx context.Context) error {
 	return errors.Join(r.digests.Update(ctx, digestEvery), r.sweep(ctx, time.Now()))
 }
@@ -125,17 +126,17 @@ func (r *relay) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// auditor writes changes down.
+// auditor writes an audit record for each change.
 type auditor struct{ writer *audit.Writer }
 
 func (a *auditor) records(ctx context.Context, records []table.Record) (int, error) {
 	return a.writer.Write(ctx, records)
 }
 
-// tick has nothing to do.
+// tick does nothing.
 func (*auditor) tick(context.Context) error { return nil }
 
-// overseer looks after cells and rollouts.
+// overseer watches cells and rollouts.
 type overseer struct {
 	cells     *controlplane.Cells
 	rollouts  *controlplane.Rollouts
@@ -160,7 +161,7 @@ func newOverseer(config aws.Config, s settings, log *slog.Logger) (*overseer, er
 	return o, nil
 }
 
-// records looks at the whole registry, whatever has changed in it.
+// records reads the whole registry, whichever records have changed.
 func (o *overseer) records(ctx context.Context, records []table.Record) (int, error) {
 	if err := o.tick(ctx); err != nil {
 		return 0, err

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// region leads the program to no real AWS, and to no settings of whoever runs the test.
+// region keeps the program from the real AWS and from the settings of the user who runs
+// the test.
 func region(t *testing.T, name string) {
 	t.Helper()
 	for variable, value := range map[string]string{
@@ -19,13 +20,13 @@ func region(t *testing.T, name string) {
 	}
 }
 
-// settle builds what an environment asks for.
+// settle builds the handler of an environment.
 func settle(t *testing.T, environment map[string]string) (handler, error) {
 	t.Helper()
 	return newHandler(t.Context(), readSettings(func(name string) string { return environment[name] }), slog.New(slog.DiscardHandler))
 }
 
-// TestSettings: each role gets what it is for.
+// TestSettings: each role gets its handler.
 func TestSettings(t *testing.T) {
 	region(t, "eu-central-1")
 	all := map[string]string{
@@ -47,11 +48,11 @@ func TestSettings(t *testing.T) {
 			}
 		case *overseer:
 			if h.rollouts.Close == nil {
-				t.Error("nobody closes the gate")
+				t.Error("no handler closes the gate")
 			}
 		}
 	}
-	// What may be left out.
+	// The optional settings are missing.
 	for _, environment := range []map[string]string{
 		{"LIMITGATE_ROLE": "relay", "LIMITGATE_TABLE": "limits", "LIMITGATE_TOPIC": "arn"},
 		{"LIMITGATE_ROLE": "cells", "LIMITGATE_TABLE": "limits", "LIMITGATE_CELLS_TABLE": "cells"},
@@ -62,7 +63,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestMistakesInSettings: what is missing is said in a sentence.
+// TestMistakesInSettings: a missing setting is an error that names it.
 func TestMistakesInSettings(t *testing.T) {
 	region(t, "eu-central-1")
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane"
 )
 
-// namespace is where CloudWatch has the metrics.
+// namespace is the CloudWatch namespace of the metrics.
 const namespace = "Limitgate"
 
 // metric is a metric as CloudWatch's embedded metric format declares it:
@@ -19,7 +19,8 @@ type metric struct {
 	Unit string
 }
 
-// printMetrics prints what cells admitted as a line from which CloudWatch makes metrics.
+// printMetrics prints the admissions of the cells as one line, from which CloudWatch
+// makes metrics.
 func printMetrics(o controlplane.OverAdmission) {
 	line, err := metricsLine(o, time.Now())
 	if err == nil {
@@ -27,7 +28,7 @@ func printMetrics(o controlplane.OverAdmission) {
 	}
 }
 
-// metricsLine returns it.
+// metricsLine returns the line that printMetrics prints.
 func metricsLine(o controlplane.OverAdmission, now time.Time) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"_aws": map[string]any{

@@ -12,7 +12,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane"
 )
 
-// document is what the specification lets a document of the format have, beside targets.
+// document is a document of the format with the members that the specification allows,
+// beside targets.
 type document struct {
 	AWS *struct {
 		Timestamp         *int64
@@ -30,8 +31,8 @@ type document struct {
 // units are those of CloudWatch, as the specification's schema has them.
 var units = regexp.MustCompile(`^((Seconds|Microseconds|Milliseconds|Percent|None)|(Count|(Kilo|Mega|Giga|Tera)?(B|b)(ytes|its))(/Second)?)$`)
 
-// TestMetricsLine holds a line to each MUST of the specification of the embedded metric
-// format, whatever was measured.
+// TestMetricsLine checks a line against each MUST of the specification of the embedded
+// metric format, for any measurement.
 func TestMetricsLine(t *testing.T) {
 	now := time.UnixMilli(1_559_748_430_481).Add(999 * time.Microsecond)
 	for _, o := range []controlplane.OverAdmission{
@@ -57,11 +58,11 @@ func TestMetricsLine(t *testing.T) {
 	}
 }
 
-// checkDocument checks what the specification says in general.
+// checkDocument checks the general rules of the specification.
 func checkDocument(t *testing.T, line []byte, now time.Time) {
 	t.Helper()
 	var root map[string]json.RawMessage
-	if err := json.Unmarshal(line, &root); err != nil { // nothing before it or behind it either
+	if err := json.Unmarshal(line, &root); err != nil { // nothing comes before or after it
 		t.Fatalf("%s is no object: %v", line, err)
 	}
 	var d document

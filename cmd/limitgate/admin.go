@@ -15,10 +15,10 @@ import (
 	"github.com/limitgate/limitgate/metrics"
 )
 
-// adminTimeout bounds reading a request and pinging the store for an answer.
+// adminTimeout bounds reading a request and pinging the store for a reply.
 const adminTimeout = 2 * time.Second
 
-// runAdmin serves /healthz, /readyz, /metrics and, if asked for, pprof.
+// runAdmin serves /healthz, /readyz, /metrics and, if enabled, pprof.
 func (p *proxy) runAdmin(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -34,7 +34,7 @@ func (p *proxy) runAdmin(ctx context.Context) error {
 	return serveAdmin(ctx, p.admin, mux, p.settings.ShutdownTimeout)
 }
 
-// readiness is the answer of /readyz.
+// readiness is the reply body of /readyz.
 type readiness struct {
 	Ready  bool    `json:"ready"`
 	Limits string  `json:"limits"`
@@ -49,7 +49,7 @@ type readiness struct {
 	InstancesError  string `json:"instances_error,omitempty"`
 }
 
-// shard is a master of the store in it.
+// shard describes one master of the store in a readiness.
 type shard struct {
 	Addr      string `json:"addr"`
 	Breaker   string `json:"breaker"`
@@ -57,10 +57,11 @@ type shard struct {
 	NextProbe int64  `json:"next_probe_ms,omitempty"`
 }
 
-// readyz answers 200 while the proxy decides, which it does with stale limits
-// and a sick store too; it says so. While it drains it answers 503, and while the
-// store forbids commands that it needs: only an operator can mend that. Before it has reached
-// its store a setting decides.
+// readyz replies 200 while the proxy decides. The proxy also decides with stale limits
+// and with a failing store; the reply reports both. It replies 503 while the proxy
+// drains, and while the store forbids commands that the proxy needs, which only an
+// operator can correct. Before the proxy has first reached its store, a setting selects
+// the reply.
 func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
 	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.storeKind()}
@@ -92,7 +93,7 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 	_ = json.NewEncoder(w).Encode(a)
 }
 
-// registerMetrics registers what is read from the parts when it is scraped.
+// registerMetrics registers the metrics that are read from the components at each scrape.
 func (p *proxy) registerMetrics() {
 	r := p.metrics
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

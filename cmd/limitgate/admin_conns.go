@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// adminConns bounds the connections of a server. At the bound a new connection ends the one
-// that has waited longest for a request or, where all are at work, that has worked longest:
-// clients that hold connections must not keep a probe away, which is answered within
-// milliseconds.
+// adminConns bounds the connections of a server. At the bound, a new connection closes
+// the one that has waited longest for a request; if all are active, it closes the one
+// that has been active longest. Clients that hold connections must not lock out a probe,
+// which is answered within milliseconds.
 type adminConns struct {
 	most int
 
@@ -18,7 +18,7 @@ type adminConns struct {
 	all map[net.Conn]adminConn
 }
 
-// adminConn is the state of a connection.
+// adminConn is the state of one connection.
 type adminConn struct {
 	state http.ConnState
 	since time.Time
@@ -28,8 +28,8 @@ func newAdminConns(most int) *adminConns {
 	return &adminConns{most: most, all: map[net.Conn]adminConn{}}
 }
 
-// changed is the ConnState of a server, which calls it for a new connection before it accepts
-// the next one.
+// changed is the ConnState hook of a server. The server calls it for a new connection
+// before it accepts the next one.
 func (c *adminConns) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,13 +39,13 @@ func (c *adminConns) changed(conn net.Conn, state http.ConnState) {
 		return
 	case state == http.StateNew:
 		c.makeRoom()
-	case !known: // it has been ended
+	case !known: // already closed
 		return
 	}
 	c.all[conn] = adminConn{state, time.Now()}
 }
 
-// makeRoom ends a connection if there are as many as there may be. The caller holds mu.
+// makeRoom closes a connection if the bound is reached. The caller holds mu.
 func (c *adminConns) makeRoom() {
 	if len(c.all) < c.most {
 		return
@@ -60,7 +60,7 @@ func (c *adminConns) makeRoom() {
 	_ = victim.Close()
 }
 
-// before reports whether a connection is ended before another one.
+// before reports whether a is closed before b.
 func (a adminConn) before(b adminConn) bool {
 	if working := a.state == http.StateActive; working != (b.state == http.StateActive) {
 		return !working

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// adminBounds bound what clients of an admin address may take.
+// adminBounds bound the resources of an admin address that clients can use.
 type adminBounds struct {
-	// conns is how many connections there may be: probes and scrapers need a few, and
-	// the descriptors of the process are for clients.
+	// conns is the maximum number of connections. Probes and scrapers need a few; the
+	// descriptors of the process are for clients.
 	conns int
-	// read is how long a request may take to arrive, write how long a reply may take
-	// from then on, and idle how long a connection may wait for the next request.
+	// read bounds the time in which a request arrives, write the time from then on in
+	// which the reply is written, and idle the time that a connection waits for the next
+	// request.
 	read, write, idle time.Duration
 }
 
@@ -24,7 +25,7 @@ var defaultAdminBounds = adminBounds{conns: 64, read: adminTimeout, write: 10 * 
 // maxAdminHeader bounds the headers of a request, in bytes.
 const maxAdminHeader = 16 << 10
 
-// serveAdmin serves what handler does until ctx ends, and drains then for at most grace.
+// serveAdmin serves handler until ctx ends, and then drains for at most grace.
 func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
 	s := newAdminServer(handler, defaultAdminBounds)
 	done := make(chan struct{})
@@ -43,7 +44,7 @@ func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler
 	return nil
 }
 
-// newAdminServer returns a server that keeps to bounds.
+// newAdminServer returns a server that enforces bounds.
 func newAdminServer(handler http.Handler, bounds adminBounds) *http.Server {
 	conns := newAdminConns(bounds.conns)
 	return &http.Server{
@@ -52,7 +53,7 @@ func newAdminServer(handler http.Handler, bounds adminBounds) *http.Server {
 	}
 }
 
-// withoutBody refuses requests with a body: nothing here takes one.
+// withoutBody refuses requests with a body, because no handler reads one.
 func withoutBody(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -64,8 +65,9 @@ func withoutBody(handler http.Handler) http.Handler {
 	})
 }
 
-// takingLong lets a handler work for longer than a request may take to arrive: the end of
-// that time would end the request's context. Profiles extend the time to write by themselves.
+// takingLong lets a handler run for longer than the read timeout of a request, the end of
+// which would cancel the request's context. The profile handlers extend the write timeout
+// themselves.
 func takingLong(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// adminPatience is how long a test waits for what must happen.
+// adminPatience is the deadline of a wait in these tests.
 const adminPatience = 20 * time.Second
 
-// startAdmin serves an admin address with bounds, and returns it. Large gets what became of a
-// reply that is larger than what the kernels hold.
+// startAdmin serves an admin address with bounds, and returns it. Large receives the
+// result of a reply that is larger than the kernel's socket buffers.
 func startAdmin(t *testing.T, bounds adminBounds, large chan<- error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,8 @@ func startAdmin(t *testing.T, bounds adminBounds, large chan<- error) string {
 	return l.Addr().String()
 }
 
-// adminClient is a connection that has sent a text, and read the reply to a whole request.
+// adminClient returns a connection that has sent a text, and has read the reply if the
+// text is a whole request.
 func adminClient(t *testing.T, addr, send string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -70,14 +71,14 @@ func adminClient(t *testing.T, addr, send string) net.Conn {
 
 const probe = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// ended reports whether a connection has been ended by the server, within some time.
+// ended reports whether the server has closed a connection within some time.
 func ended(c net.Conn, within time.Duration) bool {
 	_ = c.SetReadDeadline(time.Now().Add(within))
 	_, err := io.Copy(io.Discard, c)
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestAdminTimeouts: no way of being slow holds a connection.
+// TestAdminTimeouts: each kind of slow client loses its connection.
 func TestAdminTimeouts(t *testing.T) {
 	const short = 300 * time.Millisecond
 	large := make(chan error, 1)
@@ -108,8 +109,8 @@ func TestAdminTimeouts(t *testing.T) {
 	})
 }
 
-// TestAdminBound: however many clients hold connections, and whatever they do on them, there
-// are no more than the bound, and a probe is answered.
+// TestAdminBound: for any number of clients that hold connections and for any use of
+// them, the number of connections stays within the bound, and a probe is answered.
 func TestAdminBound(t *testing.T) {
 	const most, clients = 8, 40
 	for name, send := range map[string]string{
@@ -135,7 +136,7 @@ func TestAdminBound(t *testing.T) {
 	}
 }
 
-// TestAdminEndsIdleFirst: at the bound a connection that waits is ended before one at work.
+// TestAdminEndsIdleFirst: at the bound an idle connection is closed before an active one.
 func TestAdminEndsIdleFirst(t *testing.T) {
 	c := newAdminConns(2)
 	var conns [3]net.Conn
@@ -148,7 +149,7 @@ func TestAdminEndsIdleFirst(t *testing.T) {
 	c.changed(conns[0], http.StateActive)
 	c.changed(conns[1], http.StateNew)
 	c.changed(conns[2], http.StateNew)
-	c.changed(conns[1], http.StateIdle) // it has been ended already
+	c.changed(conns[1], http.StateIdle) // it is closed already
 	c.changed(conns[1], http.StateClosed)
 	if _, there := c.all[conns[0]]; !there || len(c.all) != 2 {
 		t.Errorf("the one at work has been ended: %v", c.all)
@@ -158,7 +159,7 @@ func TestAdminEndsIdleFirst(t *testing.T) {
 	}
 }
 
-// TestAdminProfile: a profile may take longer than a request and a reply may.
+// TestAdminProfile: a profile may take longer than the read and write timeouts.
 func TestAdminProfile(t *testing.T) {
 	addr := startAdmin(t, adminBounds{conns: 8, read: 100 * time.Millisecond, write: 500 * time.Millisecond, idle: time.Minute}, nil)
 	began := time.Now()

@@ -30,7 +30,7 @@ func runAudit(ctx context.Context, env *environment, args []string) int {
 	})
 }
 
-// showHistory reads what is written down about an item, and prints it, also as JSON.
+// showHistory reads the audit entries of an item and prints them, as JSON if requested.
 func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args []string, show func([]audit.Entry)) int {
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket")
 	asJSON := fs.Bool("json", false, "print each change as a line of JSON")
@@ -55,7 +55,8 @@ func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args [
 	return exitOK
 }
 
-// keyOfArg returns the key that people mean: a tenant's, unless it is written as one.
+// keyOfArg returns the key of an argument: the argument itself if it is a key, otherwise
+// the key of the tenant of that name.
 func keyOfArg(arg string) string {
 	if table.IsKey(arg) {
 		return arg
@@ -70,7 +71,7 @@ func history(ctx context.Context, bucket, key string) ([]audit.Entry, error) {
 	}
 	entries, err := audit.History(ctx, audit.NewBucket(aws, bucket), key)
 	if err == nil && len(entries) == 0 {
-		err = fmt.Errorf("nothing is written down about %s in %s", key, bucket)
+		err = fmt.Errorf("no audit entries of %s in %s", key, bucket)
 	}
 	return entries, err
 }
@@ -80,7 +81,7 @@ func printEntry(w io.Writer, e *audit.Entry, colour bool) {
 	printChanges(w, []table.Change{changeOf(e)}, colour)
 }
 
-// changeOf returns the change that an entry tells of.
+// changeOf returns the change that an entry records.
 func changeOf(e *audit.Entry) table.Change {
 	c := table.Change{Key: e.Key, Before: e.Before}
 	if e.Before != nil && e.Before.Deleted {
@@ -121,8 +122,9 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
 }
 
-// rollbackOf returns what makes an item what it was at a version: at the latest of that
-// number, since an item whose tombstone is gone begins with the first one again.
+// rollbackOf returns the change that restores an item to a version. If several entries
+// have that version, it takes the latest: after the tombstone of an item expires, the
+// item starts again with version 1.
 func rollbackOf(entries []audit.Entry, items map[string]table.Item, key string, version int64) (c table.Change, err error) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
@@ -138,5 +140,5 @@ func rollbackOf(entries []audit.Entry, items map[string]table.Item, key string, 
 		}
 		return c, nil
 	}
-	return c, fmt.Errorf("nothing is written down of version %d of %s", version, key)
+	return c, fmt.Errorf("no audit entry of version %d of %s", version, key)
 }

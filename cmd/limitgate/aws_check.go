@@ -58,7 +58,7 @@ func runAWSCheck(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// printResult prints what a check has found, in a line.
+// printResult prints the result of a check on one line.
 func printResult(env *environment, r awscheck.Result) {
 	word, colour := "held", "32"
 	switch {

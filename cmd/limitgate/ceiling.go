@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// ceilingFlags are what a command has to know of a proxy to advise on --backstop-total-rate.
+// ceilingFlags describe a proxy to a command that advises on --backstop-total-rate.
 type ceilingFlags struct{ totalRate, instances int }
 
 func (f *ceilingFlags) define(fs *flag.FlagSet) {
@@ -17,7 +17,7 @@ func (f *ceilingFlags) define(fs *flag.FlagSet) {
 	fs.IntVar(&f.instances, "instances", 0, "how many proxies share the limits, to say which `number` would fit")
 }
 
-// check returns an error for numbers that cannot be.
+// check returns an error for negative numbers.
 func (f *ceilingFlags) check() error {
 	if f.totalRate < 0 || f.instances < 0 {
 		return fmt.Errorf("--backstop-total-rate and --instances must not be below zero")
@@ -27,8 +27,8 @@ func (f *ceilingFlags) check() error {
 
 const ceilingOff = "--backstop-total-rate is off: while the store is away nothing bounds what all tenants together are admitted"
 
-// ceilingAdvice asks for --backstop-total-rate, and names the number that would fit for each
-// of so many proxies, or of an unknown number if that is 0.
+// ceilingAdvice returns a sentence that recommends --backstop-total-rate with the value
+// that fits for each of so many proxies; 0 means that their number is unknown.
 func ceilingAdvice(fits limit.TotalRate, proxies int) string {
 	const less = "less, if what stands behind bears less"
 	n := int64(proxies)
@@ -44,8 +44,8 @@ func ceilingAdvice(fits limit.TotalRate, proxies int) string {
 	}
 }
 
-// find adds to a report of doctor that serve is given no ceiling, with the number that would
-// fit the limits file at path, unless that is empty.
+// find adds a finding to a doctor report if serve has no backstop ceiling, with the value
+// that fits the limits file at path, unless path is empty.
 func (f *ceilingFlags) find(env *environment, r *cluster.Report, path string) error {
 	if f.totalRate > 0 {
 		return nil
@@ -63,7 +63,8 @@ func (f *ceilingFlags) find(env *environment, r *cluster.Report, path string) er
 	return nil
 }
 
-// adviseCeiling logs that there is none, once it is known how many proxies there are.
+// adviseCeiling logs that the backstop has no ceiling, once the number of proxies is
+// known.
 func (p *proxy) adviseCeiling(ctx context.Context) error {
 	if p.settings.BackstopTotalRate > 0 {
 		return nil

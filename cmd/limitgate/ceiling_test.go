@@ -20,8 +20,8 @@ func writeCeilingLimits(t *testing.T) string {
 	return path
 }
 
-// TestLintAsksForCeiling: lint --strict names the setting and the number that would fit, until
-// it is told that there is one.
+// TestLintAsksForCeiling: lint --strict names the setting and the value that fits, unless
+// --backstop-total-rate is passed.
 func TestLintAsksForCeiling(t *testing.T) {
 	path := writeCeilingLimits(t)
 	for flags, want := range map[string]string{
@@ -44,7 +44,8 @@ func TestLintAsksForCeiling(t *testing.T) {
 	}
 }
 
-// TestDoctorAsksForCeiling: doctor has a note on it, with the number if it is given the limits.
+// TestDoctorAsksForCeiling: doctor has a note on it, with the value if the limits are
+// passed.
 func TestDoctorAsksForCeiling(t *testing.T) {
 	env := &environment{}
 	for _, c := range []struct {

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// beatEvery is how often a proxy says that its cell is there.
+	// beatEvery is the heartbeat interval of a proxy's cell.
 	beatEvery = 10 * time.Second
-	// addWithin spreads the proxies of a cell that add up what they admitted, and
-	// reportAfter is when one of them tells the sum: when all will have added theirs.
+	// addWithin spreads out the proxies of a cell that add up their admissions. After
+	// reportAfter all of them have added theirs, and one of them reports the sum.
 	addWithin   = 3 * time.Second
 	reportAfter = 6 * time.Second
 )
 
-// cell is the cell that a proxy is in.
+// cell is the cell of this proxy.
 type cell struct {
 	id       string
 	weight   int64
 	registry *dynamo.Registry
 	admitted *admission.Counter
-	store    *cluster.Store // of the cell; nil where this proxy is all of it
+	store    *cluster.Store // of the cell; nil if this proxy is the whole cell
 	log      *slog.Logger
 }
 
@@ -42,21 +42,21 @@ func newCell(s *config.Settings, registry *dynamo.Registry, log *slog.Logger) *c
 	return &cell{id: s.Cell, weight: int64(s.CellWeight), registry: registry, admitted: admission.New(), log: log}
 }
 
-// run says that the cell is there, and what it admits, until ctx ends.
+// run sends heartbeats and usage reports of the cell until ctx ends.
 func (c *cell) run(ctx context.Context) error { return runAll(ctx, c.beat, c.report) }
 
-// beat says that the cell is there.
+// beat sends heartbeats of the cell until ctx ends.
 func (c *cell) beat(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := c.registry.Beat(ctx, c.id, c.weight, time.Now()); err != nil && ctx.Err() == nil {
-			c.log.Warn("the cell could not say that it is there, and keeps its part of the limits", "cell", c.id, "error", err)
+			c.log.Warn("failed to send the heartbeat of the cell, keeping its part of the limits", "cell", c.id, "error", err)
 		}
 		pause(ctx, beatEvery/2+rand.N(beatEvery/2))
 	}
 	return nil
 }
 
-// report tells at the end of each window what the cell admitted in it.
+// report reports the admissions of the cell at the end of each window.
 func (c *cell) report(ctx context.Context) error {
 	for counted := int64(-1); ; {
 		now := time.Now()
@@ -66,17 +66,17 @@ func (c *cell) report(ctx context.Context) error {
 		}
 		shares, whole := c.admitted.Rotate(), counted == window-1
 		counted = window
-		if !whole { // not counted from its beginning, or together with the one before
+		if !whole { // counted only in part, or together with the previous window
 			continue
 		}
 		if err := c.tell(ctx, window, shares); err != nil && ctx.Err() == nil {
-			c.log.Warn("what the cell admitted is not told", "cell", c.id, "error", err)
+			c.log.Warn("failed to report the admissions of the cell", "cell", c.id, "error", err)
 		}
 	}
 }
 
-// tell adds what this proxy admitted in a window to what the others of its cell did, and
-// reports the sum if it is the first to do so.
+// tell adds this proxy's admissions in a window to those of its cell, and reports the sum
+// if it is the first proxy to do so.
 func (c *cell) tell(ctx context.Context, window int64, shares map[string]float64) error {
 	if c.store != nil {
 		spread := rand.N(addWithin)
@@ -94,7 +94,7 @@ func (c *cell) tell(ctx context.Context, window int64, shares map[string]float64
 	return c.registry.Report(ctx, table.Report{Cell: c.id, Window: window, Shares: shares})
 }
 
-// pause waits, and reports whether ctx has not ended.
+// pause waits for d, and returns false if ctx ends.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -104,7 +104,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// decisionObserver has decisions counted by the metrics, and by the cell.
+// decisionObserver passes decisions to the metrics and to the cell.
 type decisionObserver struct {
 	*metrics.Decisions
 	admitted *admission.Counter
@@ -118,12 +118,12 @@ func (o *decisionObserver) Observe(set *limit.Set, d *limit.Decision, items []li
 	}
 }
 
-// cellMetrics are what the limits in use say of the cells, as they are scraped.
+// cellMetrics returns the metrics of the cells in the current limits, at each scrape.
 func (t *tableSource) cellMetrics() (m metrics.Cells) {
 	it, ok := t.Cells()
 	limits := t.Set()
 	set, err := table.ReadCellSet(it.Body)
-	if !ok || err != nil { // all of each limit, then
+	if !ok || err != nil { // without a valid cell set, this proxy enforces whole limits
 		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: limits.Limits}
 	}
 	m.Version, m.Active = it.Version, len(set.Active())

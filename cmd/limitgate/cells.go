@@ -36,7 +36,7 @@ seconds.
 
 All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong.`
 
-// errNoWeight is of an argument that should be the weight of a cell.
+// errNoWeight is returned for an argument that is not the weight of a cell.
 var errNoWeight = errors.New("no weight")
 
 func runCells(ctx context.Context, env *environment, args []string) int {
@@ -61,7 +61,7 @@ func runCells(ctx context.Context, env *environment, args []string) int {
 	return runCellsList(ctx, env, args)
 }
 
-// runCell changes one cell. Of weight alone there is another argument.
+// runCell changes one cell. Only weight takes another argument.
 func runCell(ctx context.Context, env *environment, word string, args []string, change func(r *dynamo.Registry, id, argument string) error) int {
 	fs := newFlags(env, "cells "+word, cellsAbout, "limitgate cells drain --cells cells eu-central-1")
 	name := fs.String("cells", "", "`name` of the DynamoDB table in which cells are registered")
@@ -85,7 +85,7 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		err = change(dynamo.NewRegistry(aws, *name), fs.Arg(0), fs.Arg(1))
 	}
 	if errors.Is(err, dynamo.ErrNoCell) {
-		err = fmt.Errorf("%w: it comes with its first proxy, limitgate serve --cell %s", err, fs.Arg(0))
+		err = fmt.Errorf("%w: its first proxy registers it: limitgate serve --cell %s", err, fs.Arg(0))
 	}
 	switch {
 	case errors.Is(err, errNoWeight):
@@ -97,7 +97,7 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 	return exitOK
 }
 
-// forgetCell forgets a cell that has gone.
+// forgetCell removes a cell that is gone from the registry.
 func forgetCell(ctx context.Context, r *dynamo.Registry, id string, now time.Time) error {
 	cells, err := r.Cells(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func forgetCell(ctx context.Context, r *dynamo.Registry, id string, now time.Tim
 		return fmt.Errorf("forget cell %s: %w", id, dynamo.ErrNoCell)
 	}
 	if age := now.Sub(cells[i].Beat); age.Abs() < controlplane.CellGone {
-		return fmt.Errorf("forget cell %s: it was heard of %s ago: drain it and end its proxies first, or it comes back with the weight of their flags", id, age.Round(time.Second))
+		return fmt.Errorf("forget cell %s: its last heartbeat was %s ago: drain it and stop its proxies first, or it returns with the weight of their flags", id, age.Round(time.Second))
 	}
 	return r.Forget(ctx, id)
 }
@@ -146,7 +146,7 @@ func runCellsList(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// printCells prints a line for each cell that is registered.
+// printCells prints a line for each registered cell.
 func printCells(w io.Writer, cells []table.RegisteredCell, set *table.CellSet, version int64, now time.Time) {
 	active := set.Active()
 	total := int64(0)

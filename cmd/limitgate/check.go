@@ -80,7 +80,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// newClient returns a client of a limitgate that never sends anything twice.
+// newClient returns a client of a limitgate that never retries.
 func newClient(addr string, timeout time.Duration) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1,
@@ -90,7 +90,7 @@ func newClient(addr string, timeout time.Duration) *redis.Client {
 	})
 }
 
-// explainDial adds to an error what to do when it is that nobody listens.
+// explainDial adds advice to an error of a refused connection.
 func explainDial(addr string, err error) error {
 	var network *net.OpError
 	if !errors.As(err, &network) || network.Op != "dial" {
@@ -101,7 +101,7 @@ func explainDial(addr string, err error) error {
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")
 
-// askDecision reads a decision.
+// askDecision reads a decision from a reply.
 func askDecision(cmd *redis.Cmd) (decision, error) {
 	fields, err := cmd.Slice()
 	if err != nil {

@@ -96,10 +96,10 @@ type plane struct {
 
 	metrics *prometheus.Registry
 	parts   []func(context.Context) error
-	release []func(context.Context) error // of leases, when all parts have ended
+	release []func(context.Context) error // release the locks, when all parts have ended
 }
 
-// newPlane builds what the options ask for.
+// newPlane builds a control plane from its flags.
 func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, err error) {
 	p = &plane{options: o, log: log, metrics: prometheus.NewRegistry()}
 	if p.aws, err = awsclient.Load(ctx); err != nil {
@@ -130,7 +130,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 			return nil, err
 		}
 	}
-	log.Info("telling of changes", "table", o.table, "topic", o.topic, "audit", o.bucket, "cells", o.cells)
+	log.Info("publishing changes", "table", o.table, "topic", o.topic, "audit", o.bucket, "cells", o.cells)
 	return p, nil
 }
 
@@ -150,8 +150,8 @@ func (p *plane) addDigests() {
 	p.parts, p.release = append(p.parts, digests.Run), append(p.release, release)
 }
 
-// alone returns what takes or prolongs the lease of a use that one control plane has at a time,
-// and what releases it.
+// alone returns two functions: one takes or renews the lock of a use that only one
+// control plane has at a time, the other releases it.
 func (p *plane) alone(use string) (take func(context.Context) (bool, error), release func(context.Context) error) {
 	const one = "all"
 	leases := dynamo.NewShardLocks(p.aws, p.options.leases, use)
@@ -168,10 +168,10 @@ func (p *plane) addSweeper() {
 		for pause(ctx, dynamo.SweepEvery/2+rand.N(dynamo.SweepEvery/2)) {
 			swept, err := sweeper.Sweep(ctx, time.Now())
 			if err != nil && ctx.Err() == nil {
-				p.log.Error("queues of dead proxies are left", "error", err)
+				p.log.Error("failed to delete queues of dead proxies", "error", err)
 			}
 			if swept > 0 {
-				p.log.Info("queues of dead proxies are taken away", "queues", swept)
+				p.log.Info("deleted queues of dead proxies", "queues", swept)
 			}
 		}
 		return nil
@@ -227,7 +227,8 @@ func (p *plane) addRollouts() error {
 	return nil
 }
 
-// run runs all parts until ctx ends, and gives what is leased to whoever comes next.
+// run runs all parts until ctx ends, and then releases the locks for the next control
+// plane.
 func (p *plane) run(ctx context.Context) error {
 	errs := []error{runAll(ctx, p.parts...)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsTimeout)

@@ -7,24 +7,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownDescriptors is how many descriptors a proxy needs beside those of its clients: 64 for
-// the admin address, five for each of a dozen masters, and some for files and listeners.
+// ownDescriptors is the number of descriptors that a proxy needs beside those of its
+// clients: 64 for the admin address, five for each of a dozen masters, and some for files
+// and listeners.
 const ownDescriptors = 160
 
-// boundConns returns how many clients may be connected at once where a process may have so
-// many descriptors: a client for which there is none would wait in the backlog, and is
-// refused in a sentence instead.
+// boundConns returns how many clients may be connected at once in a process with so many
+// descriptors. A client beyond that would wait in the backlog; it is refused with an
+// error reply instead.
 func boundConns(maxConns int, descriptors uint64) int {
 	room := max(descriptors/2, descriptors-min(descriptors, ownDescriptors))
 	return max(1, min(maxConns, int(min(room, math.MaxInt32))))
 }
 
-// boundConnsByLimit returns max_conns, or fewer where this process may not have as many
-// descriptors.
+// boundConnsByLimit returns max_conns, or less if the descriptor limit of this process is
+// too low for it.
 func boundConnsByLimit(maxConns int, log *slog.Logger) int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return maxConns // there is no such limit here
+		return maxConns // this system has no such limit
 	}
 	bound := boundConns(maxConns, limit.Cur)
 	if bound < maxConns {

@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// TestBoundConns: a proxy keeps descriptors for itself, and half of few.
+// TestBoundConns: a proxy keeps descriptors for itself, and half of them if there are
+// few.
 func TestBoundConns(t *testing.T) {
 	for _, tc := range []struct {
 		maxConns    int

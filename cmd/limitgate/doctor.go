@@ -82,7 +82,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	return printReport(env, report, *asJSON)
 }
 
-// printReport prints a report, and returns how the program exits.
+// printReport prints a report, and returns the exit code.
 func printReport(env *environment, report *cluster.Report, asJSON bool) int {
 	var err error
 	if asJSON {
@@ -107,8 +107,8 @@ func isLimitgate(ctx context.Context, addr string) bool {
 	return err == nil && strings.Contains(info, "limitgate_version:")
 }
 
-// coloured reports whether standard output is a terminal whose user has not
-// asked for no colours.
+// coloured reports whether standard output is a terminal that is not dumb, and NO_COLOR
+// is not set.
 func (env *environment) coloured() bool {
 	out, isFile := env.stdout.(*os.File)
 	return isFile && accesslog.IsTerminal(out) &&

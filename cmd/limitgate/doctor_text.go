@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// textWidth is where lines of the report are broken.
+	// textWidth is the width at which lines of the report are wrapped.
 	textWidth = 100
-	// The widths of what stands before the text of a finding.
+	// The widths of the columns before the text of a finding.
 	severityWidth, checkWidth = 6, 13
 )
 
-// colours are the terminal's for each severity.
+// colours are the terminal colour codes of each severity.
 var colours = [...]string{cluster.SeverityOK: "32", cluster.SeverityNote: "36", cluster.SeverityWarn: "33", cluster.SeverityFail: "31"}
 
 // writeReport prints a report for people.
@@ -48,7 +48,7 @@ func writeReport(w io.Writer, r *cluster.Report, coloured bool) error {
 	return err
 }
 
-// describeStore says in a few words what the store is.
+// describeStore describes the store in a few words.
 func describeStore(r *cluster.Report) string {
 	var kind string
 	switch r.Kind {
@@ -73,7 +73,7 @@ func describeStore(r *cluster.Report) string {
 	return kind
 }
 
-// writeMasters prints what was measured at each master.
+// writeMasters prints the measurements of each master.
 func writeMasters(w io.Writer, r *cluster.Report) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MASTER\tSLOTS\tREPLICAS\tROUND TRIP min/median/p99\tDECISION alone/batched\tCLOCK")
@@ -93,7 +93,7 @@ func writeMasters(w io.Writer, r *cluster.Report) {
 	_ = tw.Flush()
 }
 
-// shortSlots leaves out all but the first of many ranges.
+// shortSlots omits all but the first of many ranges.
 func shortSlots(text string) string {
 	const most = 3
 	switch ranges := strings.Fields(text); {
@@ -106,7 +106,7 @@ func shortSlots(text string) string {
 	}
 }
 
-// signed writes a difference with its sign.
+// signed formats a difference with its sign.
 func signed(d time.Duration) string {
 	if d > 0 {
 		return "+" + d.String()
@@ -114,7 +114,7 @@ func signed(d time.Duration) string {
 	return d.String()
 }
 
-// short rounds a duration to what is worth reading of it.
+// short rounds a duration to its significant digits.
 func short(d time.Duration) time.Duration {
 	switch {
 	case d < 100*time.Microsecond:
@@ -126,7 +126,8 @@ func short(d time.Duration) time.Duration {
 	}
 }
 
-// findingText says what was found, and where unless that is everywhere.
+// findingText returns the text of a finding, with its nodes unless it applies to all of
+// them.
 func findingText(r *cluster.Report, f *cluster.Finding) string {
 	if len(f.Nodes) == 0 || len(f.Nodes) == len(r.Masters) && f.Check != "address" {
 		return f.Text

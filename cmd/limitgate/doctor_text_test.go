@@ -8,8 +8,7 @@ import (
 	"github.com/limitgate/limitgate/cluster"
 )
 
-// TestWriteReport holds the text for people to the character, with colours and
-// without.
+// TestWriteReport compares the report text exactly, with colours and without.
 func TestWriteReport(t *testing.T) {
 	master := func(addr, slots string) cluster.MasterReport {
 		return cluster.MasterReport{
@@ -58,7 +57,7 @@ limitgate cannot use this store, or not well (fail 1, warn 1, note 1)
 	}
 }
 
-// TestNoStore: without a store there is nothing but what became of the addresses.
+// TestNoStore: without a store the report has only the results of the addresses.
 func TestNoStore(t *testing.T) {
 	var b strings.Builder
 	r := &cluster.Report{Verdict: cluster.SeverityFail, Findings: []cluster.Finding{{Severity: cluster.SeverityFail, Check: "address", Nodes: []string{"a:1"}, Text: "nobody listens there"}}}

@@ -6,7 +6,7 @@ import (
 )
 
 // newCount returns the count of the proxies that share the limits. The store must be
-// there.
+// open.
 func (p *proxy) newCount() *instances.Count {
 	from := p.settings.Instances
 	opts := instances.Options{Name: from.String(), Ceiling: p.settings.BackstopCeiling, Log: p.log}

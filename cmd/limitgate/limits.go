@@ -212,8 +212,8 @@ func localLimiter(set *limit.Set, secret []byte) (*limiter.Limiter, error) {
 	}, set), nil
 }
 
-// printExplanation prints what became of each limit. MadeUp says that the secret
-// that addresses are hashed with is of this run alone.
+// printExplanation prints the verdict of each limit. MadeUp reports that the secret that
+// hashes addresses was generated for this run.
 func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation, madeUp bool) {
 	set, d := x.Set, &x.Decision
 	plan := set.Plan(req.Tenant)
@@ -250,7 +250,7 @@ func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation, ma
 	_ = tw.Flush()
 }
 
-// keyOf returns the key, and the field in it, where the store keeps the bucket.
+// keyOf returns the key, and the field in it, under which the store keeps the bucket.
 func keyOf(e *limiter.Explained, madeUp bool) string {
 	switch {
 	case e.Item == nil:

@@ -42,19 +42,19 @@ func runConfirm(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	fmt.Fprintf(env.stdout, "written by hand, found at %s, and put back as version %d\n", e.At.Format(time.RFC3339), t.items[key].Version)
+	fmt.Fprintf(env.stdout, "written by hand, found at %s, and reverted as version %d\n", e.At.Format(time.RFC3339), t.items[key].Version)
 	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
 }
 
-// putBack returns the latest change of an item that nobody had signed, where the control
-// plane has put back what was there before, and nobody has changed it since.
+// putBack returns the latest change of an item that was made without an actor, if the
+// control plane has reverted it and the item has not changed since.
 func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 	last := len(entries) - 1
 	for last >= 0 && !isByHand(&entries[last]) {
 		last--
 	}
 	if last < 0 {
-		return nil, fmt.Errorf("nothing was put back: each change that is written down is somebody's")
+		return nil, fmt.Errorf("nothing was reverted: each change in the audit has an actor")
 	}
 	e := &entries[last]
 	changed := func(version int64, actor string, at time.Time) error {
@@ -65,43 +65,43 @@ func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 		switch later.Actor {
 		case controlplane.Actor:
 			restored = later.Version
-		case audit.Unknown: // and changed nothing
+		case audit.Unknown: // the write changed nothing
 		default:
 			return nil, changed(later.Version, later.Actor, later.At)
 		}
 	}
 	switch {
 	case e.Before == nil || e.Before.Deleted:
-		return nil, fmt.Errorf("%s was not there before it was written by hand, so that nothing was put back", e.Key)
+		return nil, fmt.Errorf("%s did not exist before it was written by hand, so nothing was reverted", e.Key)
 	case restored == 0 || now.Version < restored || now.Version == restored && now.Actor != controlplane.Actor:
-		return nil, fmt.Errorf("%s was written by hand, and is not put back yet: try again when the control plane has done that", e.Key)
-	case now.Version > restored: // the audit comes behind
+		return nil, fmt.Errorf("%s was written by hand, and is not reverted yet: try again when the control plane has done that", e.Key)
+	case now.Version > restored: // the audit is behind the table
 		return nil, changed(now.Version, now.Actor, now.At)
 	}
 	return e, nil
 }
 
-// isByHand reports whether an entry is of a change that nobody signed.
+// isByHand reports whether an entry records a change without an actor.
 func isByHand(e *audit.Entry) bool {
 	return e.Actor == audit.Unknown && (e.Before == nil || e.After == nil || !changesNothing(e.Before, e.After))
 }
 
-// confirming returns what makes an item what was written by hand.
+// confirming returns the change that writes the reverted content of an item again.
 func (t *tableArgs) confirming(e *audit.Entry) (c table.Change, err error) {
 	now := t.items[e.Key]
 	c = table.Change{Key: e.Key, Before: &now}
 	if e.After != nil && !e.After.Deleted {
 		if c.After = e.After.Body; len(c.After) == 0 {
-			return c, fmt.Errorf("what was written by hand of %s has no limits in it", e.Key)
+			return c, fmt.Errorf("the content of %s that was written by hand has no limits", e.Key)
 		}
 	}
 	if len(table.Differences(now.Body, c.After)) == 0 {
-		return c, fmt.Errorf("what was written by hand of %s changes no limit: there is nothing to confirm", e.Key)
+		return c, fmt.Errorf("the content of %s that was written by hand changes no limit: there is nothing to confirm", e.Key)
 	}
 	return c, t.usable(c)
 }
 
-// usable reports whether limits that can be used can still be used after a change.
+// usable returns an error if limits that compile do not compile after a change.
 func (t *tableArgs) usable(c table.Change) error {
 	parts := t.live()
 	compile := func() error {
@@ -113,12 +113,12 @@ func (t *tableArgs) usable(c table.Change) error {
 		delete(parts, c.Key)
 	}
 	if err := compile(); err != nil && before == nil {
-		return fmt.Errorf("with that the limits could not be used: %w", err)
+		return fmt.Errorf("the limits would be invalid: %w", err)
 	}
 	return nil
 }
 
-// live returns the bodies of the table's items.
+// live returns the bodies of the table's items that are not deleted.
 func (t *tableArgs) live() map[string]json.RawMessage {
 	parts := map[string]json.RawMessage{}
 	for key, it := range t.items {
@@ -129,7 +129,7 @@ func (t *tableArgs) live() map[string]json.RawMessage {
 	return parts
 }
 
-// changesNothing reports whether a write changed neither limits nor their version.
+// changesNothing reports whether a write changed neither the limits nor their version.
 func changesNothing(before, after *table.Item) bool {
 	return after.Deleted == before.Deleted && string(after.Body) == string(before.Body) && after.Version == before.Version
 }

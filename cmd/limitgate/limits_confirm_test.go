@@ -8,7 +8,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// TestPutBack: only what was put back can be confirmed, and not over the change of a person.
+// TestPutBack: only a reverted change can be confirmed, and not over a later change by a
+// person.
 func TestPutBack(t *testing.T) {
 	v1 := tenant(1, "ann", `{"plan":"free"}`)
 	edited, again, bare := tenant(1, "ann", `{"plan":"gold"}`), tenant(2, "ann", `{"plan":"silver"}`), tenant(0, "", `{}`)
@@ -16,23 +17,23 @@ func TestPutBack(t *testing.T) {
 	bob3, gone := tenant(3, "bob", `{"plan":"silver"}`), tenant(2, "ann", "")
 	for what, row := range map[string]struct {
 		history []*table.Item
-		now     *table.Item // nil for the end of the history
-		want    string      // the body, - for none, or else the sentence
+		now     *table.Item // nil for the last of the history
+		want    string      // the body, - for none, or the error
 	}{
 		"an edit":                  {[]*table.Item{nil, v1, edited, back2}, nil, `{"plan":"gold"}`},
 		"a deletion":               {[]*table.Item{nil, v1, nil, back2}, nil, "-"},
 		"the latest of two":        {[]*table.Item{nil, v1, edited, back2, again, back3}, nil, `{"plan":"silver"}`},
 		"two at once":              {[]*table.Item{nil, v1, edited, tenant(1, "ann", `{"plan":"silver"}`), back2}, nil, `{"plan":"silver"}`},
 		"a write of nothing since": {[]*table.Item{nil, v1, edited, back2, back2}, nil, `{"plan":"gold"}`},
-		"a write of nothing":       {[]*table.Item{nil, v1, v1}, nil, "nothing was put back: each change that is written down is somebody's"},
-		"signed":                   {[]*table.Item{nil, v1, gone}, nil, "nothing was put back: each change that is written down is somebody's"},
+		"a write of nothing":       {[]*table.Item{nil, v1, v1}, nil, "nothing was reverted: each change in the audit has an actor"},
+		"signed":                   {[]*table.Item{nil, v1, gone}, nil, "nothing was reverted: each change in the audit has an actor"},
 		"a person since":           {[]*table.Item{nil, v1, edited, back2, bob3}, nil, "TENANT#a was changed since it was written by hand: version 3 by bob at 2026-01-02T03:04:03Z"},
 		"a person just now":        {[]*table.Item{nil, v1, edited, back2}, bob3, "TENANT#a was changed since it was written by hand: version 3 by bob at 2026-01-02T03:04:03Z"},
-		"not yet":                  {[]*table.Item{nil, v1, edited}, nil, "TENANT#a was written by hand, and is not put back yet"},
-		"not yet again":            {[]*table.Item{nil, v1, edited, back2, again}, nil, "TENANT#a was written by hand, and is not put back yet"},
-		"deleted just now":         {[]*table.Item{nil, v1, edited, back2}, &table.Item{}, "TENANT#a was written by hand, and is not put back yet"},
-		"made by hand":             {[]*table.Item{nil, bare}, nil, "TENANT#a was not there before it was written by hand, so that nothing was put back"},
-		"made again by hand":       {[]*table.Item{nil, v1, gone, bare}, nil, "TENANT#a was not there before it was written by hand, so that nothing was put back"},
+		"not yet":                  {[]*table.Item{nil, v1, edited}, nil, "TENANT#a was written by hand, and is not reverted yet"},
+		"not yet again":            {[]*table.Item{nil, v1, edited, back2, again}, nil, "TENANT#a was written by hand, and is not reverted yet"},
+		"deleted just now":         {[]*table.Item{nil, v1, edited, back2}, &table.Item{}, "TENANT#a was written by hand, and is not reverted yet"},
+		"made by hand":             {[]*table.Item{nil, bare}, nil, "TENANT#a did not exist before it was written by hand, so nothing was reverted"},
+		"made again by hand":       {[]*table.Item{nil, v1, gone, bare}, nil, "TENANT#a did not exist before it was written by hand, so nothing was reverted"},
 	} {
 		now := row.now
 		if now == nil {
@@ -55,16 +56,16 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// TestConfirmingNothing: what has no limits in it is not taken for a deletion, and what
-// changes none is not written.
+// TestConfirmingNothing: content without limits is not taken for a deletion, and content
+// that changes no limit is not written.
 func TestConfirmingNothing(t *testing.T) {
 	now := tenant(3, controlplane.Actor, `{"plan":"free"}`)
 	args := &tableArgs{name: "it", items: map[string]table.Item{now.Key: *now}}
 	empty := tenant(2, "", "")
 	empty.Deleted = false
 	for want, after := range map[string]*table.Item{
-		"what was written by hand of TENANT#a has no limits in it":                           empty,
-		"what was written by hand of TENANT#a changes no limit: there is nothing to confirm": tenant(1, "", `{"plan":"free"}`),
+		"the content of TENANT#a that was written by hand has no limits":                                 empty,
+		"the content of TENANT#a that was written by hand changes no limit: there is nothing to confirm": tenant(1, "", `{"plan":"free"}`),
 	} {
 		e := entriesOf(tenant(2, "ann", `{"plan":"free"}`), after)[0]
 		if c, err := args.confirming(&e); err == nil || err.Error() != want {

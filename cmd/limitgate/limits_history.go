@@ -12,7 +12,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// maxDifferences bounds what a line of a history says of a change.
+// maxDifferences bounds the differences that a line of a history shows.
 const maxDifferences = 4
 
 func runHistory(ctx context.Context, env *environment, args []string) int {
@@ -31,7 +31,7 @@ func printHistory(w io.Writer, entries []audit.Entry) {
 	_ = tw.Flush()
 }
 
-// shortDiff says what a change does in a few words.
+// shortDiff summarizes a change in a few words.
 func shortDiff(c *table.Change) string {
 	var before []byte
 	if c.Before != nil {

@@ -16,7 +16,7 @@ func tenant(version int64, actor, body string) *table.Item {
 	return &table.Item{Key: "TENANT#a", Version: version, Actor: actor, At: at, Body: json.RawMessage(body), Deleted: body == ""}
 }
 
-// entriesOf returns what the audit has of changes from each item to the next one.
+// entriesOf returns the audit entries of the changes from each item to the next one.
 func entriesOf(items ...*table.Item) (entries []audit.Entry) {
 	for i := 1; i < len(items); i++ {
 		if e, ok := audit.NewEntry(&table.Record{Sequence: "1", Before: items[i-1], After: items[i]}, time.Date(2026, 1, 2, 4, 0, i, 0, time.UTC)); ok {
@@ -26,7 +26,7 @@ func entriesOf(items ...*table.Item) (entries []audit.Entry) {
 	return entries
 }
 
-// TestPrintHistory: each change is one line, whatever is in it.
+// TestPrintHistory: each change is one line, whatever its content.
 func TestPrintHistory(t *testing.T) {
 	const want = `2026-01-02T03:04:01Z  version 1  by ann          add     +burst: 2000, +plan: free
 2026-01-02T03:04:02Z  version 2  by "bob\nbert"  change  burst: 2000 -> 20
@@ -43,8 +43,8 @@ func TestPrintHistory(t *testing.T) {
 	}
 }
 
-// TestRollbackOf: of two versions with one number, since the item was forgotten in between,
-// it is the latest; what nobody signed is none.
+// TestRollbackOf: of two versions with one number, because the item was forgotten in
+// between, the latest is taken; a version without an actor is not taken.
 func TestRollbackOf(t *testing.T) {
 	entries := entriesOf(nil, tenant(1, "ann", `"old"`), tenant(2, "ann", ""))
 	entries = append(entries, entriesOf(nil, tenant(1, "bob", `"new"`), tenant(1, "cy", `"by hand"`), tenant(2, "bob", `"newer"`))...)
@@ -60,8 +60,8 @@ func TestRollbackOf(t *testing.T) {
 	}
 }
 
-// TestPrintChanges: numbers and words are printed as they are written, and a list of which
-// only the order differs is said to.
+// TestPrintChanges: numbers and words are printed as they are written, and a list that
+// differs only in its order is reported as such.
 func TestPrintChanges(t *testing.T) {
 	const want = `change TENANT#a, version 1 by ann
   - {burst: 9007199254740992, plan: "null", rate: 1e3}

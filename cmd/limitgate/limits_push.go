@@ -25,7 +25,8 @@ import (
 // pushWriters is how many items are written at the same time.
 const pushWriters = 8
 
-// mostUnsummed is how many changes are not summed up before the question: they fit a screen.
+// mostUnsummed is the largest number of changes that needs no summary before the
+// question: that many fit a screen.
 const mostUnsummed = 8
 
 // pushOptions are the flags of a command that writes.
@@ -62,7 +63,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	return t.apply(ctx, env, changes, o)
 }
 
-// apply shows changes, asks unless o.yes is set, and writes them.
+// apply shows changes, asks for confirmation unless o.yes is set, and writes them.
 func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table.Change, o pushOptions) (code int) {
 	t.show(env, changes)
 	if len(changes) == 0 {
@@ -89,7 +90,8 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 	return exitOK
 }
 
-// confirmed asks whether to write. Of many changes it sums up what has left the screen.
+// confirmed asks whether to write. Before the question it summarizes many changes, whose
+// first lines have left the screen.
 func (t *tableArgs) confirmed(env *environment, changes []table.Change) bool {
 	if len(changes) > mostUnsummed {
 		kinds := map[string]int{}
@@ -109,8 +111,8 @@ func asked(env *environment, question string) bool {
 	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// show prints changes, behind the limits that they loosen, and says what stays although the file
-// differs.
+// show prints changes after the limits that they loosen, and names the items that stay
+// although the file differs.
 func (t *tableArgs) show(env *environment, changes []table.Change) {
 	if shared, ok := t.parts[table.KeyShared]; ok && !slices.Contains(t.complete, config.PartShared) {
 		if it := t.items[table.KeyShared]; it.IsLimits() && !it.Deleted && !table.Equal(it.Body, shared) {
@@ -121,8 +123,8 @@ func (t *tableArgs) show(env *environment, changes []table.Change) {
 	printChanges(env.stdout, changes, env.coloured())
 }
 
-// loosened returns what changes loosen, a line each; none where the limits before or after cannot
-// be used.
+// loosened returns a line for each limit that changes loosen; none if the limits before
+// or after do not compile.
 func (t *tableArgs) loosened(changes []table.Change) []string {
 	before, _, err := config.CompileParts(t.name, t.live(), t.opts)
 	if err != nil {
@@ -152,10 +154,10 @@ func (t *tableArgs) after(changes []table.Change) map[string]json.RawMessage {
 	return parts
 }
 
-// push writes changes: those of a kind at the same time, each on the version that was shown, and
-// a kind is done before the next begins, which may need it. Before that it reads the table
-// again, and after that once more: writers of other items may have made one of these useless.
-// An interrupt ends it between two items.
+// push writes changes. It writes those of one kind concurrently, each on the version that
+// was shown, and finishes a kind before it starts the next, which may need it. It reads
+// the table again before and after that, because other writers may have made these items
+// unusable. An interrupt stops it between two items.
 func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.Change, actor string) error {
 	if len(changes) == 0 {
 		return nil
@@ -185,9 +187,9 @@ func (t *tableArgs) push(ctx context.Context, env *environment, changes []table.
 	return nil
 }
 
-// recheck reads the table again, and returns an error if an item that is to be changed is not
-// the one that was shown, or if limits that can be used could not be with the changes. Usable
-// reports whether they can be.
+// recheck reads the table again. It returns an error if an item to be changed is not the
+// one that was shown, or if limits that compile would not compile with the changes.
+// Usable reports whether they compile.
 func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable bool, err error) {
 	items, err := t.read(ctx)
 	if err != nil {
@@ -206,30 +208,30 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 	t.items = items
 	broken := t.compiles(t.after(changes))
 	if broken != nil && t.compiles(t.live()) == nil {
-		return false, fmt.Errorf("nothing is written: with that the limits of the table could not be used: %w", broken)
+		return false, fmt.Errorf("nothing is written: the limits of the table would be invalid: %w", broken)
 	}
-	return broken == nil, nil // limits that are broken already are mended step by step
+	return broken == nil, nil // limits that do not compile may be corrected step by step
 }
 
-// compiles returns why limits of parts cannot be used, or nil.
+// compiles returns the error of compiling parts, or nil.
 func (t *tableArgs) compiles(parts map[string]json.RawMessage) error {
 	_, _, err := config.CompileParts(t.name, parts, t.opts)
 	return err
 }
 
-// conflict returns an ErrConflict with the version and the actor that an item has now.
+// conflict returns an ErrConflict with the current version and actor of an item.
 func conflict(now table.Item, key string) error {
 	return fmt.Errorf("%w: %s is version %d now, by %s at %s", dynamo.ErrConflict, table.Printable(key), now.Version, table.Printable(now.Actor), now.At.Format(time.RFC3339))
 }
 
-// verify reads the table, and returns an error if its limits cannot be used any more: items that
-// need each other were written at the same time. Where plans that were there before are missing,
-// it writes them again.
+// verify reads the table, and returns an error if its limits no longer compile, because
+// items that need each other were written concurrently. If plans that existed before are
+// missing, it writes them again.
 func (t *tableArgs) verify(ctx context.Context, actor string) error {
 	before := t.items
 	items, err := t.read(ctx)
 	if err != nil {
-		return fmt.Errorf("all is written, and was not verified: %w", err)
+		return fmt.Errorf("all items are written, but could not be verified: %w", err)
 	}
 	t.items = items
 	broken := t.compiles(t.live())
@@ -244,7 +246,7 @@ func (t *tableArgs) verify(ctx context.Context, actor string) error {
 		}
 	}
 	if len(missing) == 0 || t.compiles(parts) != nil {
-		return fmt.Errorf("all is written, but other items were at the same time, and the limits cannot be used as they are now: %w", broken)
+		return fmt.Errorf("all items are written, but others were written at the same time, and the limits are invalid now: %w", broken)
 	}
 	var restored []string
 	for _, c := range missing {
@@ -253,22 +255,22 @@ func (t *tableArgs) verify(ctx context.Context, actor string) error {
 		}
 		restored = append(restored, table.Printable(c.Key))
 	}
-	return fmt.Errorf("other items were written at the same time, so that %s is there again: %w", strings.Join(restored, ", "), broken)
+	return fmt.Errorf("other items were written at the same time, so %s was written again: %w", strings.Join(restored, ", "), broken)
 }
 
 // itemWriter writes items.
 type itemWriter struct {
 	*tableArgs
 	actor    string
-	stopped  context.Context // ends when no other item is to be begun
+	stopped  context.Context // ends when no more items are to be written
 	progress *itemProgress
 }
 
-// errInterrupted is returned for a push that a signal has ended.
+// errInterrupted is returned for a push that a signal stopped.
 var errInterrupted = errors.New("interrupted; the same command writes the others")
 
-// turn writes changes at the same time. After a failure it begins no other one, and waits for
-// those that are on their way: what became of them is known then.
+// turn writes changes concurrently. After a failure it starts no more writes, and waits
+// for those in progress, so that their outcome is known.
 func (w *itemWriter) turn(ctx context.Context, changes []table.Change) error {
 	work := make(chan table.Change)
 	errs := make([]error, pushWriters)
@@ -300,10 +302,11 @@ func (w *itemWriter) turn(ctx context.Context, changes []table.Change) error {
 	if interrupted {
 		errs = append(errs, errInterrupted)
 	}
-	return cmp.Or(errs...) // the others say the same of other items
+	return cmp.Or(errs...) // the other errors report the same for other items
 }
 
-// write writes one change. The error of a conflict names the actor of the version that is there.
+// write writes one change. The error of a conflict names the actor of the current
+// version.
 func (t *tableArgs) write(ctx context.Context, c table.Change, actor string) error {
 	it := table.Item{Key: c.Key, Version: t.items[c.Key].Version, InvalidVersion: t.items[c.Key].InvalidVersion, Actor: actor, At: time.Now().UTC(), Body: c.After, Deleted: c.After == nil}
 	_, err := t.table.Put(ctx, it)

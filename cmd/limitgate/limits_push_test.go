@@ -14,7 +14,7 @@ import (
 
 const testTable = "dynamodb://limits"
 
-// pushed returns an emulator with a table, into which a file is pushed.
+// pushed returns an emulator with a table to which a file was pushed.
 func pushed(t *testing.T, content string) *environment {
 	t.Helper()
 	a := awstest.Start(t)
@@ -43,8 +43,9 @@ func writeLimits(t *testing.T, content string) string {
 
 const freePlan = "version: 1\ndefault_plan: free\nplans:\n  free: [{id: tenant, by: [tenant], rate: 100/s}]\n"
 
-// TestPushesOverlap: ann deletes a plan between bob's second reading and his writing of a tenant on
-// it, and all is well in her last reading. In bob's it is not, and he writes the plan again.
+// TestPushesOverlap: ann deletes a plan between bob's second read and his write of a
+// tenant on it. The limits compile in her last read. They do not in bob's, and he writes
+// the plan again.
 func TestPushesOverlap(t *testing.T) {
 	const gold = "  gold: [{id: tenant, by: [tenant], rate: 1000/s}]\n"
 	env := pushed(t, freePlan+gold+"tenants: {acme: {plan: free}, beta: {plan: free}}\n")
@@ -66,8 +67,8 @@ func TestPushesOverlap(t *testing.T) {
 		}
 	}
 	err = bob.verify(ctx, "bob")
-	if ann != exitOK || err == nil || !strings.Contains(err.Error(), "PLAN#gold is there again") {
-		t.Errorf("ann exits with %d, and bob's push says %v", ann, err)
+	if ann != exitOK || err == nil || !strings.Contains(err.Error(), "PLAN#gold was written again") {
+		t.Errorf("ann exits with %d, and bob's push fails with %v", ann, err)
 	}
 	after, openErr := openTableArgs(ctx, env, "", testTable, 3600e9)
 	if openErr != nil {

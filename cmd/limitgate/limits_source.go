@@ -20,29 +20,29 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// limitsSource is where the limits come from.
+// limitsSource supplies the limits.
 type limitsSource interface {
 	Set() *limit.Set
 	OnChange(apply func(*limit.Set))
 	Reload() error
 	Status() config.LimitsStatus
-	// Threshold is by how much of all requests, 0 to 1, limits that are tried may deny
-	// more than those before.
+	// Threshold is the share of all requests, 0 to 1, that canary limits may deny beyond
+	// the denials of the current limits.
 	Threshold() float64
-	// TakeBack ends the trial of limits of a version, or of any if that is empty.
+	// TakeBack ends the canary of limits of a version, or of any if version is empty.
 	TakeBack(version, why string) error
-	// Promote has limits that are tried decide for all tenants.
+	// Promote applies canary limits to all tenants.
 	Promote() error
 }
 
-// awsTimeout bounds what is asked of AWS at the start, at the end and by people.
+// awsTimeout bounds calls of AWS at start, at shutdown and on behalf of people.
 const awsTimeout = 30 * time.Second
 
-// snapshotAfter is how long a start waits for AWS where there may be a snapshot: whoever
-// follows the table has the rest soon.
+// snapshotAfter is how long a start waits for AWS if there may be a snapshot. The proxy
+// follows the table afterwards and soon has the rest.
 const snapshotAfter = 10 * time.Second
 
-// tableSource are limits in a DynamoDB table.
+// tableSource supplies the limits of a DynamoDB table.
 type tableSource struct {
 	*catalog.Catalog
 	name        string
@@ -50,23 +50,23 @@ type tableSource struct {
 	rolloutGate *rolloutGate
 	follower    *catalog.Syncer
 	lookup      *catalog.TenantFetcher
-	close       func(context.Context) error // of what tells of changes
+	close       func(context.Context) error // closes the subscription to changes
 	log         *slog.Logger
-	started     atomic.Bool // decisions are made
+	started     atomic.Bool // set once decisions are made
 }
 
-// compilePause is how long a compilation rests, again and again, while decisions are made:
-// they then find a processor within tenths of a millisecond, and not only when the system
-// or Go's scheduler takes one away from it.
+// compilePause is how long a compilation repeatedly pauses while decisions are made. The
+// decisions then get a processor within tenths of a millisecond, instead of waiting for
+// the system or Go's scheduler to preempt the compilation.
 const compilePause = time.Millisecond
 
-// compileOptions are what limits are checked against by the settings.
+// compileOptions returns the options of the settings that limits are checked against.
 func compileOptions(s *config.Settings) limit.CompileOptions {
 	return limit.CompileOptions{IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
 }
 
 // compile compiles parts of a table, or all of them, as the cell of the settings enforces
-// them, with what the gate has tried.
+// them, with the canary revision of the gate.
 func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessage, all bool) (*limit.Set, error) {
 	opts := compileOptions(s)
 	if t.started.Load() {
@@ -83,11 +83,11 @@ func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessa
 	return t.rolloutGate.try(set, all, func(g table.Gate) (*limit.Set, error) { return config.TryRevision(s.Limits, parts, set, g, opts) }), nil
 }
 
-// openTable subscribes to the changes of a table and then loads it, so that no change is
-// missed between the two.
+// openTable subscribes to the changes of a table and then loads it, so that it misses no
+// change between the two.
 func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay func(time.Duration)) (*tableSource, error) {
 	if (s.UpdatesTopic == "") == (s.UpdatesQueue == "") {
-		return nil, errors.New("limits of a table need to be told of changes: say --updates-topic ARN, or --updates-queue URL of a queue made for this proxy alone")
+		return nil, errors.New("limits of a table need a subscription to changes: set --updates-topic ARN, or --updates-queue URL of a queue made for this proxy alone")
 	}
 	wait := awsTimeout
 	if s.LimitsSnapshot != "" {
@@ -111,10 +111,10 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 		updates, t.close = queue, queue.Close
 	} else {
 		topic := dynamo.NewSubscription(aws, s.UpdatesTopic)
-		opening, cancel := context.WithTimeout(ctx, wait/2) // the rest is for the table
+		opening, cancel := context.WithTimeout(ctx, wait/2) // the rest is for loading the table
 		defer cancel()
 		if err := topic.Open(opening); err != nil {
-			log.Warn("changes of the limits are not told yet", "error", err)
+			log.Warn("failed to subscribe to changes of the limits, retrying", "error", err)
 		}
 		updates, t.close = topic, topic.Close
 	}
@@ -133,11 +133,11 @@ func (t *tableSource) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
 	defer cancel()
 	if err := t.close(ctx); err != nil {
-		t.log.Warn("the queue of this proxy stays behind", "error", err)
+		t.log.Warn("failed to delete the update queue of this proxy", "error", err)
 	}
 }
 
-// Reload reads the whole table again, and tries a revision again that could not be tried.
+// Reload reads the whole table again, and retries a revision that failed to compile.
 func (t *tableSource) Reload() error {
 	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func (t *tableSource) Status() config.LimitsStatus {
 	return st
 }
 
-// run follows the table until ctx ends; SIGHUP reads it anew.
+// run follows the table until ctx ends. SIGHUP makes it read the table again.
 func (t *tableSource) run(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -182,7 +182,7 @@ func (t *tableSource) run(ctx context.Context) error {
 				return nil
 			case <-hup:
 				if err := t.Reload(); err != nil {
-					t.log.Error("the limits were not read again", "error", err)
+					t.log.Error("failed to read the limits again", "error", err)
 				}
 			}
 		}

@@ -23,27 +23,29 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// tableArgs are what limits diff, push and pull work on.
+// tableArgs are the inputs of limits diff, push and pull.
 type tableArgs struct {
 	aws   aws.Config
 	table *dynamo.Table
 	name  string
 	items map[string]table.Item
 	parts map[string]json.RawMessage // of the file
-	// complete lists the kinds of parts of which the file has all that there are to be.
+	// complete lists the kinds of parts that the file defines completely.
 	complete []string
 	opts     limit.CompileOptions
-	// whole has a push refuse to write if any plan or shared limit is not the one that was shown.
+	// whole makes a push refuse to write if any plan or shared limit differs from the one
+	// that was shown.
 	whole bool
 }
 
-// ipMaxTTLFlag adds what limits of addresses are checked against: what proxies have.
+// ipMaxTTLFlag adds the flag that limits by address are checked against, which must match
+// the setting of the proxies.
 func ipMaxTTLFlag(fs *flag.FlagSet) *time.Duration {
 	return fs.Duration("privacy-ip-max-ttl", time.Hour, "the longest a hashed address may be kept, as proxies have it")
 }
 
-// openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is for
-// limits that are compiled.
+// openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is an
+// option of the compilation.
 func openTableArgs(ctx context.Context, env *environment, file, name string, ipMaxTTL time.Duration) (t *tableArgs, err error) {
 	t = &tableArgs{name: name, opts: limit.CompileOptions{IPMaxTTL: ipMaxTTL.Microseconds()}}
 	if file != "" {
@@ -82,7 +84,8 @@ func (t *tableArgs) read(ctx context.Context) (map[string]table.Item, error) {
 	return byKey, nil
 }
 
-// changes returns what makes the table the file, as far as the file is complete.
+// changes returns the changes that make the table equal the file, as far as the file is
+// complete.
 func (t *tableArgs) changes() []table.Change {
 	kind := func(key string) string {
 		switch {
@@ -153,18 +156,18 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// caller returns the name that AWS has for who asks.
+// caller returns the name that AWS has for the caller of its API.
 func caller(ctx context.Context, config aws.Config) (string, error) {
 	who, err := sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return "", fmt.Errorf("find out who writes (--actor says it, too): %w", err)
+		return "", fmt.Errorf("find out who writes (or set --actor): %w", err)
 	}
 	return aws.ToString(who.Arn), nil
 }
 
 // itemProgress shows on a terminal how many items are written.
 type itemProgress struct {
-	w     io.Writer // nil where nobody looks
+	w     io.Writer // nil if the output is no terminal
 	total int
 	mu    sync.Mutex // guards done
 	done  int
@@ -198,7 +201,7 @@ func (p *itemProgress) finish() {
 // mostLoosened bounds the loosened limits that are printed.
 const mostLoosened = 20
 
-// printLoosened prints which limits changes loosen.
+// printLoosened prints the limits that changes loosen.
 func printLoosened(w io.Writer, lines []string, colour bool) {
 	if len(lines) == 0 {
 		return
@@ -218,7 +221,7 @@ func printLoosened(w io.Writer, lines []string, colour bool) {
 	fmt.Fprintln(w)
 }
 
-// printChanges prints what becomes of each item, line by line.
+// printChanges prints each change line by line.
 func printChanges(w io.Writer, changes []table.Change, colour bool) {
 	paint := func(code, text string) string {
 		if !colour {
@@ -258,7 +261,7 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 	}
 }
 
-// without returns the lines of a that b does not have.
+// without returns the lines of a that are not in b.
 func without(a, b []string) (rest []string) {
 	there := map[string]bool{}
 	for _, line := range b {

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// watchPause is how long nothing is asked after an error.
+	// watchPause is the pause after an error.
 	watchPause = time.Second
-	// watchDiffers is after how many digests in a row that differ the table is read again:
-	// what the first one misses may be on its way.
+	// watchDiffers is the number of consecutive digests that must differ before the table
+	// is read again: the changes that the first one lacks may still arrive.
 	watchDiffers = 2
 )
 
-// watchEnds are the signals that end watching: the last one comes when nobody reads what is
-// printed, and would else leave the queue behind.
+// watchEnds are the signals that end watching. SIGPIPE arrives when the reader of the
+// output is gone, and would otherwise leave the queue behind.
 var watchEnds = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
 
 func runWatch(ctx context.Context, env *environment, args []string) int {
@@ -61,7 +61,7 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 	}
 	subscription := dynamo.NewSubscription(aws, *topic)
 	w.updates = subscription
-	// Half a subscription would stay behind.
+	// An interrupted subscription would leave its queue or subscription behind.
 	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsTimeout)
 	defer cancel()
 	if err := subscription.Open(opening); err != nil {
@@ -76,16 +76,16 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 	return code
 }
 
-// watcher prints what becomes of the items of a table.
+// watcher prints the changes of the items of a table.
 type watcher struct {
 	table     catalog.Scanner
 	updates   catalog.Updates
 	print     func(*audit.Entry)
 	stderr    io.Writer
 	known     map[string]table.Item
-	missed    bool   // whether the table has to be read again
-	differing int    // digests in a row that differed
-	said      string // the latest error
+	missed    bool   // the table has to be read again
+	differing int    // consecutive digests that differed
+	said      string // the last error that was printed
 }
 
 // watch reads the table and prints changes until ctx ends.
@@ -116,7 +116,7 @@ func (w *watcher) watch(ctx context.Context, env *environment, name string) int 
 	return exitOK
 }
 
-// next waits for messages and prints what is new in them.
+// next waits for messages and prints the changes in them.
 func (w *watcher) next(ctx context.Context) error {
 	if w.missed || w.differing >= watchDiffers {
 		items, err := w.table.Scan(ctx)
@@ -137,12 +137,12 @@ func (w *watcher) next(ctx context.Context) error {
 			w.differing++
 		}
 	}
-	if errors.Is(err, table.ErrMissed) { // the queue is a new one
+	if errors.Is(err, table.ErrMissed) { // the queue was replaced by a new one
 		w.missed = true
 		return nil
 	}
 	if err == nil && bad > 0 {
-		err = fmt.Errorf("%d messages cannot be read", bad)
+		err = fmt.Errorf("%d messages are invalid", bad)
 	}
 	if err == nil {
 		w.said = ""
@@ -150,7 +150,7 @@ func (w *watcher) next(ctx context.Context) error {
 	return err
 }
 
-// take prints the items that are newer than what is known.
+// take prints the items that are newer than the known ones.
 func (w *watcher) take(items []table.Item) {
 	for i := range items {
 		it := &items[i]
@@ -174,10 +174,10 @@ func (w *watcher) digest() (d table.Digest) {
 	return d
 }
 
-// complain says what goes wrong, once.
+// complain prints an error, unless it was the last one printed.
 func (w *watcher) complain(err error) {
 	if err.Error() != w.said {
-		fmt.Fprintf(w.stderr, "limitgate: %s; it is tried again\n", err)
+		fmt.Fprintf(w.stderr, "limitgate: %s; retrying\n", err)
 	}
 	w.said = err.Error()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// script is a table as it is at first and later, and messages about it that were received
-// one after the other; then it ends the watching.
+// script is a table with its first and later content, and the messages about it that are
+// received in order; after them it ends the watch.
 type script struct {
 	items, later []table.Item
 	scans        int
@@ -42,8 +42,8 @@ func (s *script) Receive(ctx context.Context) ([]table.Message, int, error) {
 	return next.messages, 0, next.err
 }
 
-// TestWatchDecidesByVersion: what is told again, too late or of something else is not
-// printed, and what was missed is found by the digests, or when the queue was lost.
+// TestWatchDecidesByVersion: repeated, late and foreign messages are not printed. Missed
+// changes are found by the digests, or when the queue is lost.
 func TestWatchDecidesByVersion(t *testing.T) {
 	v1, v2, v3, v4 := *tenant(1, "ann", `{}`), *tenant(2, "bob", `{"plan":"gold"}`), *tenant(3, "ann", ""), *tenant(4, "ann", `{}`)
 	of := func(items ...table.Item) (r received) {
@@ -61,7 +61,7 @@ func TestWatchDecidesByVersion(t *testing.T) {
 	}
 	for what, row := range map[string]struct {
 		received []received
-		table    []table.Item // in the end
+		table    []table.Item // at the end
 		want     string
 		scans    int
 	}{
@@ -87,7 +87,7 @@ func TestWatchDecidesByVersion(t *testing.T) {
 			if got := strings.Join(printed, " "); code != exitOK || got != row.want || s.scans != row.scans {
 				t.Errorf("exit %d, printed %q after %d scans, want %q after %d", code, got, s.scans, row.want, row.scans)
 			}
-			if said := stderr.String(); !strings.HasPrefix(said, "limitgate: watching it, 1 items\n") || strings.Contains(said, "it is down; it is tried again") != (what == "an error") {
+			if said := stderr.String(); !strings.HasPrefix(said, "limitgate: watching it, 1 items\n") || strings.Contains(said, "it is down; retrying") != (what == "an error") {
 				t.Errorf("it says %q", said)
 			}
 		})

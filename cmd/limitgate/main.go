@@ -1,6 +1,6 @@
-// Command limitgate is the rate limiter: `limitgate serve` answers RL.CHECK to
-// any Redis client, the other subcommands help people to use it. This is the
-// only place where the parts are wired together.
+// Command limitgate is the rate limiter. `limitgate serve` answers RL.CHECK to any Redis
+// client; the other subcommands help people to use it. Only this package wires the
+// components together.
 package main
 
 import (
@@ -26,19 +26,19 @@ var version = "dev"
 // Exit codes.
 const (
 	exitOK     = 0  // done; of check: admitted
-	exitError  = 1  // something went wrong, the sentence is on stderr
+	exitError  = 1  // a failure, printed on stderr
 	exitDenied = 2  // of check: denied
 	exitUsage  = 64 // the arguments are wrong
 )
 
-// subcommand is a word behind limitgate.
+// subcommand is a command of limitgate.
 type subcommand struct {
 	name    string
 	summary string
 	run     func(ctx context.Context, env *environment, args []string) int
 }
 
-// environment is what a subcommand may touch of the world.
+// environment is the part of the process environment that a subcommand uses.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -61,8 +61,8 @@ func subcommands() []subcommand {
 	}
 }
 
-// quietRedis keeps the Redis client from writing to stderr in a form of its own:
-// what matters of it is in this program's errors and log.
+// quietRedis keeps the Redis client from writing to stderr in its own format. This
+// program's errors and log report what matters.
 type quietRedis struct{}
 
 func (quietRedis) Printf(context.Context, string, ...any) {}
@@ -73,7 +73,7 @@ func main() {
 	os.Exit(run(context.Background(), env, os.Args[1:]))
 }
 
-// run is the program without the process around it.
+// run is the program without its process.
 func run(ctx context.Context, env *environment, args []string) int {
 	if len(args) == 0 {
 		usage(env.stderr)
@@ -139,8 +139,8 @@ func runVersion(_ context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// newFlags returns a flag set with a help text: what the command does, its
-// usage and an example, then the flags.
+// newFlags returns a flag set with a help text: a description of the command, its usage
+// and an example, then the flags.
 func newFlags(env *environment, name, about string, examples ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors and help are printed by parseFlags
@@ -156,7 +156,7 @@ func newFlags(env *environment, name, about string, examples ...string) *flag.Fl
 	return fs
 }
 
-// printFlag prints a flag as serve's help does.
+// printFlag prints a flag in the format of serve's help.
 func printFlag(w io.Writer, f *flag.Flag) {
 	argument, help := flag.UnquoteUsage(f)
 	if argument != "" {
@@ -169,9 +169,9 @@ func printFlag(w io.Writer, f *flag.Flag) {
 	fmt.Fprintln(w)
 }
 
-// parseFlags parses args; done says that the command ends with the code.
+// parseFlags parses args. Done reports that the command ends with the code.
 func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
-	// The flag package prints its own errors and usage: keep it from that.
+	// The flag package prints its own errors and usage. Suppress them.
 	help := fs.Usage
 	fs.Usage = func() {}
 	switch err := fs.Parse(args); {
@@ -185,7 +185,7 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 	return 0, false
 }
 
-// fail prints an error and returns the exit code for it.
+// fail prints an error and returns its exit code.
 func fail(env *environment, err error) int {
 	fmt.Fprintf(env.stderr, "limitgate: %s\n", err)
 	if advice := awsclient.Advice(err); advice != "" {

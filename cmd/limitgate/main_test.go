@@ -16,8 +16,8 @@ func command(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// TestHelp: help with a command prints what the command's own --help does, and
-// that says what the command exits with.
+// TestHelp: help with a command prints the same as the command's own --help, which lists
+// the exit codes.
 func TestHelp(t *testing.T) {
 	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits history", "limits watch", "limits rollback", "limits confirm", "audit", "controlplane", "replay"} {
 		args := strings.Fields(words)
@@ -37,7 +37,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestBadArguments: they end a command with 64, and a sentence that begins with the
+// TestBadArguments: bad arguments end a command with 64 and an error that begins with the
 // command's name.
 func TestBadArguments(t *testing.T) {
 	const sample = "../../examples/limits.yaml"
@@ -60,9 +60,9 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestExplainPlaces: lint and explain show no key for a limit that is kept in the
-// proxy, and explain shows leases, and keys with hashed addresses as a store has
-// them if it is given the secret.
+// TestExplainPlaces: lint and explain show no key for a limit that is kept in the proxy.
+// Explain shows leases, and with the secret it shows keys with hashed addresses as a
+// store has them.
 func TestExplainPlaces(t *testing.T) {
 	folder := t.TempDir()
 	limits, secret := filepath.Join(folder, "limits.yaml"), filepath.Join(folder, "secret")

@@ -33,7 +33,7 @@ type proxy struct {
 
 	limits       limitsSource
 	memory       *memory.Store  // nil with a Redis
-	cluster      *cluster.Store // nil without
+	cluster      *cluster.Store // nil without a Redis
 	count        *instances.Count
 	backstop     *backstop.Backstop
 	rolloutWatch *rolloutWatch
@@ -45,7 +45,7 @@ type proxy struct {
 	front, admin net.Listener
 }
 
-// newProxy builds a proxy from the bottom up. It listens when it returns.
+// newProxy builds a proxy from the bottom up. It is listening when newProxy returns.
 func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *proxy, err error) {
 	p = &proxy{env: env, settings: s, log: newLog(env, s), metrics: prometheus.NewRegistry()}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
@@ -54,7 +54,7 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 	}
 	limits := p.limits
 	defer func() {
-		if t, ok := limits.(*tableSource); ok && err != nil { // nobody will run it
+		if t, ok := limits.(*tableSource); ok && err != nil { // run is not called for it
 			t.end()
 		}
 	}()
@@ -83,8 +83,8 @@ func newProxy(ctx context.Context, env *environment, s *config.Settings) (p *pro
 		Instances:   p.count.Healthy,
 		Trial:       p.rolloutWatch.comparison.Observe,
 		Unlisted:    p.unlisted(),
-		// What is decided in this process costs no more than a lookup of what was
-		// refused.
+		// A decision in this process costs as little as a lookup in the deny cache, so a
+		// memory store has none.
 		DenyCacheSize: p.denyCacheSize(),
 		DenyTTL:       s.DenyCacheMaxTTL,
 	}, p.limits.Set())
@@ -113,8 +113,8 @@ func (p *proxy) openLimits(ctx context.Context) (limitsSource, error) {
 	return openLimits(p.settings, p.log)
 }
 
-// unlisted returns what is told of tenants that the limits do not list, nil for limits of a
-// file: that lists all there are.
+// unlisted returns the function that receives tenants that the limits do not list. It is
+// nil for a limits file, which lists all tenants.
 func (p *proxy) unlisted() func(tenant string) {
 	if t, ok := p.limits.(*tableSource); ok {
 		return t.lookup.Request
@@ -122,7 +122,7 @@ func (p *proxy) unlisted() func(tenant string) {
 	return nil
 }
 
-// observer returns what counts decisions.
+// observer returns the observer that counts decisions.
 func (p *proxy) observer() limiter.Observer {
 	o := &decisionObserver{Decisions: metrics.NewDecisions(p.metrics)}
 	if c := p.cell(); c != nil {
@@ -131,7 +131,7 @@ func (p *proxy) observer() limiter.Observer {
 	return o
 }
 
-// cell returns the cell that this proxy is in, or nil.
+// cell returns the cell of this proxy, or nil.
 func (p *proxy) cell() *cell {
 	if t, ok := p.limits.(*tableSource); ok {
 		return t.cell
@@ -150,9 +150,9 @@ func (p *proxy) denyCacheSize() int {
 	return p.settings.DenyCacheSize
 }
 
-// run serves until ctx ends, and drains then: what serves ends before the limiter
-// hands back what it holds, then this proxy counts no more, and then the store's
-// connections end.
+// run serves until ctx ends, and then drains. The servers stop first; then the limiter
+// returns its leased units and slots; then the proxy stops counting as an instance; then
+// the connections to the store are closed.
 func (p *proxy) run(ctx context.Context) error {
 	without := !p.reached()
 	if without {
@@ -190,9 +190,9 @@ func (p *proxy) run(ctx context.Context) error {
 	return err
 }
 
-// runStages runs all stages at the same time. When ctx ends the first one is told
-// to end, and each other one when the one before it has. When one fails, so do
-// those before it.
+// runStages runs all stages concurrently. When ctx ends, it cancels the first stage, and
+// each other one when the stage before it has ended. When one fails, the stages before it
+// are cancelled as well.
 func runStages(ctx context.Context, stages ...func(context.Context) error) error {
 	if len(stages) == 1 {
 		return stages[0](ctx)
@@ -213,8 +213,7 @@ func runStages(ctx context.Context, stages ...func(context.Context) error) error
 	return errors.Join(err, failed)
 }
 
-// runAll runs the parts until all have ended. When one fails the others are
-// told to end.
+// runAll runs the parts until all have ended. When one fails, it cancels the others.
 func runAll(ctx context.Context, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -231,7 +230,7 @@ func runAll(ctx context.Context, parts ...func(context.Context) error) error {
 	return errors.Join(errs...)
 }
 
-// overflowPause is how often an overflow of the memory store is logged.
+// overflowPause is the interval at which an overflow of the memory store is logged.
 const overflowPause = time.Minute
 
 // watchOverflow logs when the memory store is full of live buckets.
@@ -264,7 +263,7 @@ func (p *proxy) watchLimits(ctx context.Context) error {
 		return nil
 	}
 	w := config.NewWatcher(p.settings.Limits, p.reloadLimits)
-	w.Trigger() // for a change since the file was first read
+	w.Trigger() // in case the file has changed since it was first read
 	return runAll(ctx, w.Run, func(ctx context.Context) error {
 		for {
 			select {
@@ -280,7 +279,7 @@ func (p *proxy) watchLimits(ctx context.Context) error {
 func (p *proxy) reloadLimits() {
 	before := p.limits.Status()
 	if err := p.limits.Reload(); err != nil {
-		p.log.Error("the limits were not reloaded, the last good ones stay", "version", p.limits.Status().Version, "error", err)
+		p.log.Error("failed to reload the limits, keeping the last good ones", "version", p.limits.Status().Version, "error", err)
 		return
 	}
 	if st := p.limits.Status(); st.Version != before.Version || st.Trial != before.Trial || before.Error != "" {
@@ -288,7 +287,7 @@ func (p *proxy) reloadLimits() {
 	}
 }
 
-// printBanner says where the proxy listens and what to type next.
+// printBanner prints the address of the proxy and a first command to type.
 func (p *proxy) printBanner() {
 	st := p.limits.Status()
 	admin := "off"
@@ -307,7 +306,7 @@ or without redis-cli:
 `, version, p.front.Addr(), p.storeKind(), host, port, os.Args[0], p.front.Addr())
 }
 
-// limitsView shows the limits source to the commands.
+// limitsView exposes the limits source to the commands.
 type limitsView struct {
 	source limitsSource
 	log    *slog.Logger
@@ -319,16 +318,16 @@ func (v limitsView) Promote() error {
 	trial := v.source.Status().Trial
 	err := v.source.Promote()
 	if err == nil {
-		v.log.Warn("limits that were tried are for all tenants, as RL.CONFIG PROMOTE said", "trial", trial)
+		v.log.Warn("canary limits promoted to all tenants by RL.CONFIG PROMOTE", "trial", trial)
 	}
 	return err
 }
 
 func (v limitsView) Abort() error {
 	trial := v.source.Status().Trial
-	err := v.source.TakeBack("", "somebody said RL.CONFIG ABORT")
+	err := v.source.TakeBack("", "aborted by RL.CONFIG ABORT")
 	if err == nil {
-		v.log.Warn("limits that were tried are taken back, as RL.CONFIG ABORT said", "trial", trial)
+		v.log.Warn("canary limits taken back by RL.CONFIG ABORT", "trial", trial)
 	}
 	return err
 }

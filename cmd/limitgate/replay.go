@@ -40,7 +40,7 @@ the report has ? there, and null with --json.
 It exits with 0 when the log was replayed, 1 when something went wrong and 64
 when the arguments are wrong.`
 
-// replayTimeout bounds waiting for the replies to one pipeline.
+// replayTimeout bounds the wait for the replies to one pipeline.
 const replayTimeout = 30 * time.Second
 
 // replayFlags are the flags of replay.
@@ -59,7 +59,7 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	rest := fs.Args()
-	// Flags may stand behind the log, as in: replay - --sort.
+	// Flags may follow the log, as in: replay - --sort.
 	if len(rest) > 1 {
 		if code, done = parseFlags(env, fs, rest[1:]); done {
 			return code
@@ -97,7 +97,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 }
 
-// dimFlags collects --dim.
+// dimFlags collects the values of --dim.
 type dimFlags map[string]*accesslog.Template
 
 func (d *dimFlags) String() string { return "" }
@@ -210,7 +210,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// openLog opens the log, and returns its size in bytes where that is known.
+// openLog opens the log, and returns its size in bytes if that is known.
 func openLog(env *environment, path string) (io.ReadCloser, int64, error) {
 	if path == "-" {
 		return io.NopCloser(env.stdin), 0, nil

@@ -43,7 +43,7 @@ promote and abort ask first, unless --yes is given.
 All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong;
 status exits with 2 while a revision is tried.`
 
-// rolloutArgs are the arguments of all four.
+// rolloutArgs are the arguments of all four subcommands.
 type rolloutArgs struct {
 	gate, strategy, actor, cells string
 	percent, threshold           float64
@@ -53,7 +53,7 @@ type rolloutArgs struct {
 
 	*tableArgs
 	deployments *appconfig.Deployments
-	state       string // of the gate, for people
+	state       string // of the gate, to be printed
 }
 
 func runRollout(ctx context.Context, env *environment, args []string) int {
@@ -96,7 +96,7 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 
 func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	fs.StringVar(&r.gate, "gate", "", "the `configuration` in AWS AppConfig that is the gate")
-	if r.ttl = new(time.Duration); word == "start" || word == "promote" { // which check a revision
+	if r.ttl = new(time.Duration); word == "start" || word == "promote" { // these two check a revision
 		r.ttl = ipMaxTTLFlag(fs)
 	}
 	if word == "status" || word == "promote" {
@@ -121,7 +121,7 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 	}
 }
 
-// percentInto reads a number with or without a percent sign.
+// percentInto returns a parser for a number with or without a percent sign.
 func percentInto(to *float64) func(string) error {
 	return func(text string) (err error) {
 		*to, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
@@ -129,7 +129,7 @@ func percentInto(to *float64) func(string) error {
 	}
 }
 
-// open reads the table, and the file if there is one.
+// open reads the table, and the file if a path is given.
 func (r *rolloutArgs) open(ctx context.Context, env *environment, gate appconfig.Name, file, name string) (err error) {
 	if r.tableArgs, err = openTableArgs(ctx, env, file, name, *r.ttl); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (r *rolloutArgs) open(ctx context.Context, env *environment, gate appconfig
 	return err
 }
 
-// revision returns the revision that is there, nil for none, and the number of the latest one
-// that ever was.
+// revision returns the current revision, nil if there is none, and the number of the
+// latest revision that ever existed.
 func (r *rolloutArgs) revision() (it *table.Item, latest int64) {
 	live := int64(0)
 	for key, item := range r.items {
@@ -190,7 +190,8 @@ func rolloutStart(ctx context.Context, env *environment, r *rolloutArgs) int {
 	return r.do(ctx, env, changes, &gate)
 }
 
-// removesMore reports, and says, whether a revision would remove more than was said to be meant.
+// removesMore reports, and prints, whether a revision would remove more than --removes
+// allows.
 func (r *rolloutArgs) removesMore(env *environment, would []table.Change) bool {
 	removed := table.RemovalOf(r.items, would)
 	if !removed.IsLarge() || removed.Count() <= r.removes {
@@ -200,7 +201,7 @@ func (r *rolloutArgs) removesMore(env *environment, would []table.Change) bool {
 	return true
 }
 
-// check refuses a revision that could not be tried.
+// check refuses a revision that proxies could not compile.
 func (r *rolloutArgs) check(body json.RawMessage, gate table.Gate) error {
 	text, err := json.Marshal(gate)
 	if err != nil {
@@ -224,13 +225,14 @@ func (r *rolloutArgs) check(body json.RawMessage, gate table.Gate) error {
 	return err
 }
 
-// compared returns what a revision changes in the table's plans and shared limits.
+// compared returns the changes that a revision makes to the table's plans and shared
+// limits.
 func (r *rolloutArgs) compared(body json.RawMessage) []table.Change {
 	parts, err := table.ReadRevision(body)
 	if err != nil {
 		return nil
 	}
-	for key, it := range r.items { // the tenants stay
+	for key, it := range r.items { // a revision does not change tenants
 		if table.IsTenant(key) && !it.Deleted {
 			parts[key] = it.Body
 		}
@@ -258,8 +260,8 @@ func rolloutStatus(ctx context.Context, env *environment, r *rolloutArgs) int {
 	return exitDenied
 }
 
-// veto returns why a proxy has found a revision to deny too much, "" where none has or no table
-// of cells is named.
+// veto returns the reason for which a proxy has vetoed a revision. It returns "" if there
+// is no veto or no table of cells is named.
 func (r *rolloutArgs) veto(ctx context.Context, revision int64) (why string, err error) {
 	if r.cells == "" {
 		return "", nil
@@ -268,8 +270,7 @@ func (r *rolloutArgs) veto(ctx context.Context, revision int64) (why string, err
 	return vetoes[revision], err
 }
 
-// refuseVetoed returns an error for a revision that a proxy has found to deny too much, unless
-// that was said to be right.
+// refuseVetoed returns an error for a vetoed revision, unless --despite-veto is set.
 func (r *rolloutArgs) refuseVetoed(ctx context.Context, revision int64) error {
 	if r.despiteVeto {
 		return nil
@@ -281,7 +282,7 @@ func (r *rolloutArgs) refuseVetoed(ctx context.Context, revision int64) error {
 	return err
 }
 
-// errNoRevision is returned to who ends the trial of nothing.
+// errNoRevision is returned for a promote or abort without a revision.
 var errNoRevision = errors.New("no revision is there: limitgate rollout start writes one")
 
 func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
@@ -306,11 +307,11 @@ func rolloutPromote(ctx context.Context, env *environment, r *rolloutArgs) int {
 	if r.removesMore(env, changes) || !r.sure(env) {
 		return exitError
 	}
-	r.whole = true                                      // what was tried is all of the plans and shared limits
-	if err := r.refuseVetoed(ctx, number); err != nil { // it may have come meanwhile
+	r.whole = true                                      // the canary was for all plans and shared limits
+	if err := r.refuseVetoed(ctx, number); err != nil { // a veto may have arrived meanwhile
 		return fail(env, err)
 	}
-	// The revision goes last: until then those who have it keep it.
+	// The revision is deleted last. Until then proxies that have it keep it.
 	return r.do(ctx, env, append(changes, table.Change{Key: it.Key, Before: it}), &table.Gate{})
 }
 
@@ -326,11 +327,11 @@ func rolloutAbort(ctx context.Context, env *environment, r *rolloutArgs) int {
 	return r.do(ctx, env, []table.Change{{Key: it.Key, Before: it}}, &table.Gate{})
 }
 
-// stateMost bounds what is printed of a gate, in bytes: it has three numbers, and somebody may have
-// deployed something else.
+// stateMost bounds the printed state of a gate, in bytes. The state has three numbers,
+// but AppConfig may hold anything that was deployed.
 const stateMost = 500
 
-// printableState returns the beginning of the state of the gate.
+// printableState returns the beginning of the gate's state.
 func (r *rolloutArgs) printableState() string {
 	if len(r.state) <= stateMost {
 		return table.Printable(r.state)
@@ -338,7 +339,7 @@ func (r *rolloutArgs) printableState() string {
 	return table.Printable(strings.ToValidUTF8(r.state[:stateMost], "")) + " and so on"
 }
 
-// closeGate closes a gate that still names a revision that is gone.
+// closeGate closes a gate that still names a deleted revision.
 func (r *rolloutArgs) closeGate(ctx context.Context, env *environment) int {
 	if r.state == "" || strings.Contains(r.state, `"revision":0,`) {
 		return fail(env, errNoRevision)
@@ -350,7 +351,7 @@ func (r *rolloutArgs) closeGate(ctx context.Context, env *environment) int {
 	return r.do(ctx, env, nil, &table.Gate{})
 }
 
-// sure asks, unless --yes is given.
+// sure asks for confirmation, unless --yes is given.
 func (r *rolloutArgs) sure(env *environment) bool {
 	if r.yes || asked(env, "Do it?") {
 		return true
@@ -376,8 +377,8 @@ func (r *rolloutArgs) do(ctx context.Context, env *environment, changes []table.
 		err = r.deployments.Deploy(ctx, body, r.strategy, "limitgate rollout, by "+actor)
 	}
 	if err != nil {
-		return fail(env, fmt.Errorf("%d items are written, and the gate is not told: do the same again, or abort: %w", len(changes), err))
+		return fail(env, fmt.Errorf("%d items are written, but the gate could not be changed: run the same command again, or abort: %w", len(changes), err))
 	}
-	fmt.Fprintf(env.stdout, "%d items written to %s by %s; the gate says %s\n", len(changes), r.name, actor, body)
+	fmt.Fprintf(env.stdout, "%d items written to %s by %s; the gate is now %s\n", len(changes), r.name, actor, body)
 	return exitOK
 }

@@ -20,38 +20,38 @@ import (
 const (
 	// gateTimeout bounds how long a start waits for AppConfig.
 	gateTimeout = 5 * time.Second
-	// vetoEvery is how often it is looked whether a revision was taken back, and vetoMost bounds
-	// the pause after the control plane could not be told of one.
+	// vetoEvery is how often run checks for a veto to be written to the registry, and
+	// vetoMost bounds the pause after a failed write.
 	vetoEvery = time.Second
 	vetoMost  = 30 * time.Second
 )
 
-// rolloutGate says which revision of a table's limits this proxy tries.
+// rolloutGate selects the revision of a table's limits that this proxy has as its canary.
 type rolloutGate struct {
 	source   *tableSource
-	poller   *appconfig.Poller // nil without a gate: then nothing is tried
-	registry *dynamo.Registry  // where a revision is vetoed
+	poller   *appconfig.Poller // nil without a gate: then there is no canary
+	registry *dynamo.Registry  // stores vetoes
 	log      *slog.Logger
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	gate   table.Gate
-	held   int64  // the revision that was taken back here
-	why    string // it was
-	veto   veto   // that the registry does not know of yet
-	broken int64  // the revision that could not be compiled: it is not tried until the gate changes
-	failed error  // why
-	missed bool   // a revision could not be tried beside some of the parts: beside all it may be
-	unread error  // why the gate is not known
+	held   int64  // the revision that this proxy or another one has vetoed
+	why    string // the reason of the veto
+	veto   veto   // a veto that is not in the registry yet
+	broken int64  // the revision that failed to compile: it is not retried until the gate changes
+	failed error  // the error of the compilation
+	missed bool   // a revision did not compile with some of the parts; it may with all of them
+	unread error  // the error of the last read of the gate
 }
 
-// veto says that a revision must not be tried, and why.
+// veto is a revision that must not be tried, and the reason.
 type veto struct {
 	revision int64
 	why      string
 }
 
-// openRolloutGate asks for the gate of the settings. Where nobody answers nothing is tried, until
-// somebody does.
+// openRolloutGate reads the gate of the settings. If AppConfig does not answer, there is
+// no canary until it does.
 func openRolloutGate(ctx context.Context, config aws.Config, s *config.Settings, t *tableSource, log *slog.Logger) (*rolloutGate, error) {
 	g := &rolloutGate{source: t, log: log}
 	if s.RolloutGate == "" {
@@ -70,22 +70,22 @@ func openRolloutGate(ctx context.Context, config aws.Config, s *config.Settings,
 	return g, nil
 }
 
-// lookForVeto has a revision not be tried that another proxy has taken back: the gate may name it
-// for as long as no control plane runs.
+// lookForVeto stops the canary of a revision that another proxy has vetoed. While no
+// control plane runs, the gate may still name it.
 func (g *rolloutGate) lookForVeto(ctx context.Context) {
 	if g.gate.Revision == 0 {
 		return
 	}
 	why, vetoed, err := g.registry.VetoOf(ctx, g.gate.Revision)
 	if err != nil {
-		g.log.Warn("cannot look for a veto of the revision that the gate names", "revision", g.gate.Revision, "error", err)
+		g.log.Warn("failed to look for a veto of the revision that the gate names", "revision", g.gate.Revision, "error", err)
 	}
 	if vetoed {
 		g.held, g.why = g.gate.Revision, why
 	}
 }
 
-// apply takes what the gate says now.
+// apply applies a new state of the gate.
 func (g *rolloutGate) apply(body []byte) {
 	said, err := table.ReadGate(body)
 	if err != nil {
@@ -98,33 +98,34 @@ func (g *rolloutGate) apply(body []byte) {
 	if changed {
 		g.broken, g.failed = 0, nil
 	}
-	if said.Revision != g.held { // its number may come again
+	if said.Revision != g.held { // its number may be used again
 		g.held, g.why = 0, ""
 	}
 	g.mu.Unlock()
-	if !changed || g.source.Catalog == nil { // of a start
+	if !changed || g.source.Catalog == nil { // at start there is no catalog yet
 		return
 	}
-	g.log.Info("the gate of the limits has changed", "revision", said.Revision, "percent", said.Percent)
+	g.log.Info("gate of the limits changed", "revision", said.Revision, "percent", said.Percent)
 	if err := g.source.Recompile(); err != nil {
 		g.fail(err)
 	}
 }
 
-// fail notes why the gate is not known.
+// fail records the error of reading the gate.
 func (g *rolloutGate) fail(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unread == nil || g.unread.Error() != err.Error() {
-		g.log.Error("the gate of the limits is not known, what it said last stays", "error", err)
+		g.log.Error("failed to read the gate of the limits, keeping its last state", "error", err)
 	}
 	g.unread = err
 }
 
-// try returns what a set becomes by the gate. A revision that cannot be tried beside all the
-// parts of a table leaves it as it is, and is not tried again until the gate changes: else
-// each change of a tenant would find that out anew. What fails beside some of them may lack
-// another, and is tried beside all soon.
+// try returns the set with the canary revision of the gate. If a revision does not
+// compile with all the parts of a table, try returns set, and does not retry until the
+// gate changes; otherwise each change of a tenant would repeat the failure. A revision
+// that does not compile with some of the parts may lack another one, and is soon retried
+// with all of them.
 func (g *rolloutGate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
 	said := g.gate
@@ -133,7 +134,7 @@ func (g *rolloutGate) try(set *limit.Set, all bool, try func(table.Gate) (*limit
 	if off {
 		return set
 	}
-	set, err := try(said) // which takes a while
+	set, err := try(said) // this takes a while
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if all {
@@ -146,12 +147,12 @@ func (g *rolloutGate) try(set *limit.Set, all bool, try func(table.Gate) (*limit
 		g.missed = true
 		return set
 	}
-	g.log.Error("a revision of the limits cannot be tried", "revision", said.Revision, "error", err)
+	g.log.Error("failed to compile a canary revision of the limits", "revision", said.Revision, "error", err)
 	g.broken, g.failed = said.Revision, err
 	return set
 }
 
-// retry has a revision tried beside all parts that could not be beside some.
+// retry compiles all parts again if a revision did not compile with some of them.
 func (g *rolloutGate) retry() {
 	g.mu.Lock()
 	missed := g.missed
@@ -161,12 +162,12 @@ func (g *rolloutGate) retry() {
 		return
 	}
 	if err := g.source.Recompile(); err != nil {
-		g.log.Error("the limits could not be compiled anew", "error", err)
+		g.log.Error("failed to compile the limits again", "error", err)
 	}
 }
 
-// clearBroken has a revision that could not be tried be tried again when all is compiled, and reports
-// whether there is one.
+// clearBroken forgets the revision that failed to compile, so that the next compilation
+// of all parts retries it, and reports whether there was one.
 func (g *rolloutGate) clearBroken() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -175,7 +176,7 @@ func (g *rolloutGate) clearBroken() bool {
 	return broken
 }
 
-// describe tells what is tried, and what is wrong with it.
+// describe returns the current canary and its error.
 func (g *rolloutGate) describe(set *limit.Set) (trial, failed string) {
 	if next, share := set.Trial(); next != nil {
 		trial = fmt.Sprintf("%s, on %s", next.Version, limit.DescribeShare(share))
@@ -193,15 +194,16 @@ func (g *rolloutGate) describe(set *limit.Set) (trial, failed string) {
 	return trial, failed
 }
 
-// Threshold is by how much of all requests a revision may deny more.
+// Threshold is the share of all requests that a revision may deny beyond the current
+// limits.
 func (t *tableSource) Threshold() float64 {
 	t.rolloutGate.mu.Lock()
 	defer t.rolloutGate.mu.Unlock()
 	return t.rolloutGate.gate.Threshold / 100
 }
 
-// TakeBack ends the trial of a revision here. Run asks the control plane to end it
-// everywhere.
+// TakeBack ends the canary of a revision in this proxy. Run writes a veto, so that the
+// control plane ends it everywhere.
 func (t *tableSource) TakeBack(version, why string) error {
 	next, _ := t.Set().Trial()
 	if next == nil || version != "" && version != next.Version {
@@ -217,7 +219,8 @@ func (t *tableSource) TakeBack(version, why string) error {
 	return t.Recompile()
 }
 
-// run looks after what is tried until ctx ends.
+// run compiles revisions again that did not compile with some of the parts, and writes the
+// veto of this proxy to the registry, until ctx ends.
 func (g *rolloutGate) run(ctx context.Context) error {
 	rest, next := vetoEvery, time.Time{}
 	for pause(ctx, vetoEvery) {
@@ -234,8 +237,8 @@ func (g *rolloutGate) run(ctx context.Context) error {
 	return nil
 }
 
-// reportVeto tells the control plane of a revision that was taken back, unless it knows. It reports
-// whether it does.
+// reportVeto writes the veto of this proxy to the registry, unless it is there already.
+// It returns whether the registry has it.
 func (g *rolloutGate) reportVeto(ctx context.Context) (known bool) {
 	g.mu.Lock()
 	untold := g.veto
@@ -245,7 +248,7 @@ func (g *rolloutGate) reportVeto(ctx context.Context) (known bool) {
 	}
 	if err := g.registry.Veto(ctx, untold.revision, untold.why); err != nil {
 		if ctx.Err() == nil {
-			g.log.Error("other proxies still try what was taken back here", "revision", untold.revision, "error", err)
+			g.log.Error("failed to write the veto, other proxies still try the revision", "revision", untold.revision, "error", err)
 		}
 		return false
 	}
@@ -257,7 +260,7 @@ func (g *rolloutGate) reportVeto(ctx context.Context) (known bool) {
 	return true
 }
 
-// Promote is for people with rights on the table.
+// Promote returns an error: promoting a revision takes write access to the table.
 func (t *tableSource) Promote() error {
 	return errors.New("the limits are in a table: say limitgate rollout promote")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// gated returns limits of items in memory, with a gate that says what body does.
+// gated returns limits of items in memory, with a gate whose state is body.
 func gated(t *testing.T, body string, items ...table.Item) *tableSource {
 	t.Helper()
 	s, log := &config.Settings{Limits: "dynamodb://limits"}, slog.New(slog.DiscardHandler)
@@ -35,7 +35,8 @@ func gateItem(key, body string) table.Item {
 	return table.Item{Key: key, Version: 1, Body: json.RawMessage(body), Actor: "ann", At: time.Now().UTC()}
 }
 
-// gateItems are those of a table whose first revision has a condition on one tenant.
+// gateItems returns the items of a table whose first revision has a condition on one
+// tenant.
 func gateItems(more ...table.Item) []table.Item {
 	const revision = `{"SHARED": {"version": 1, "default_plan": "free"}, "PLAN#free": [{"id": "tenant", "by": ["tenant"], "rate": "10/s"}],
 		"PLAN#pro": [{"id": "tenant", "by": ["tenant"], "rate": "100/s"}, {"id": "big", "by": ["tenant"], "when": {"tenant": "acme"}, "rate": "50/s"}]}`
@@ -57,8 +58,8 @@ func wantTrial(t *testing.T, src *tableSource, trial, failed string) {
 
 const onTrial = "revision 1, on 100 % of the tenants"
 
-// TestRevisionBesideABadTenant: a start with a tenant that cannot be used compiles the others
-// in parts, and a revision that needs all of them is tried all the same.
+// TestRevisionBesideABadTenant: at start, an unusable tenant makes the others compile in
+// parts; a revision that needs all of them is tried nevertheless.
 func TestRevisionBesideABadTenant(t *testing.T) {
 	src := gated(t, gateOpen, gateItems(gateItem("TENANT#lost", `{"plan": "none"}`))...)
 	src.rolloutGate.retry()
@@ -69,8 +70,8 @@ func TestRevisionBesideABadTenant(t *testing.T) {
 	}
 }
 
-// TestTenantBeforeItsRevision: a tenant that changes just after the gate did does not end the
-// trial.
+// TestTenantBeforeItsRevision: a tenant that changes just after the gate does not end the
+// canary.
 func TestTenantBeforeItsRevision(t *testing.T) {
 	src := gated(t, `{"revision":0}`, gateItems()...)
 	src.rolloutGate.mu.Lock()
@@ -83,8 +84,8 @@ func TestTenantBeforeItsRevision(t *testing.T) {
 	wantTrial(t, src, onTrial, "")
 }
 
-// TestRevisionThatCannotBeTried: it is said, and limits stay as they are until the gate
-// changes.
+// TestRevisionThatCannotBeTried: the status reports it, and the limits do not change
+// until the gate changes.
 func TestRevisionThatCannotBeTried(t *testing.T) {
 	src := gated(t, gateOpen, gateItems(gateItem("TENANT#beta", `{"plan": "pro", "overrides": {"tenant": {"rate": "5/s"}}}`))...)
 	wantTrial(t, src, onTrial, "")
@@ -96,8 +97,8 @@ func TestRevisionThatCannotBeTried(t *testing.T) {
 	wantTrial(t, src, onTrial, "")
 }
 
-// TestTakenBack: a revision that was taken back is not tried again while the gate names it,
-// and another one of its number is, later.
+// TestTakenBack: a vetoed revision is not tried again while the gate names it. A later
+// revision with the same number is tried.
 func TestTakenBack(t *testing.T) {
 	src := gated(t, gateOpen, gateItems()...)
 	if err := src.TakeBack("revision 9", "no"); err == nil {
@@ -111,16 +112,16 @@ func TestTakenBack(t *testing.T) {
 	wantTrial(t, src, "", "revision 1 was taken back: it denies")
 	src.rolloutGate.apply([]byte(`{"revision":0}`))
 	wantTrial(t, src, "", "")
-	src.rolloutGate.apply([]byte(gateOpen)) // which nobody else knows to be bad yet
+	src.rolloutGate.apply([]byte(gateOpen)) // the registry has no veto yet
 	wantTrial(t, src, "", "")
 	src.rolloutGate.apply([]byte(`{"revision":0}`))
-	src.rolloutGate.veto = veto{} // the registry knows
+	src.rolloutGate.veto = veto{} // the registry has the veto
 	src.rolloutGate.apply([]byte(gateOpen))
 	wantTrial(t, src, onTrial, "")
 }
 
-// TestTakenBackMeanwhile: a revision is taken back also while other items of those that came
-// with it are still compiled.
+// TestTakenBackMeanwhile: a revision is taken back even while other items that arrived
+// with it are being compiled.
 func TestTakenBackMeanwhile(t *testing.T) {
 	src := gated(t, gateOpen, gateItems()[:4]...)
 	var taken error

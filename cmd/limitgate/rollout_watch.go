@@ -10,13 +10,13 @@ import (
 	"github.com/limitgate/limitgate/metrics"
 )
 
-// rolloutWatch watches limits that are tried on some of the tenants.
+// rolloutWatch watches the canary limits of some of the tenants.
 type rolloutWatch struct {
 	comparison *rollout.Comparison
-	worse      chan rollout.Stats // of size 1: one version is told once
+	worse      chan rollout.Stats // of size 1: each version is sent once
 }
 
-// newRolloutWatch returns what watches the limits of this proxy.
+// newRolloutWatch returns the watch of this proxy's limits.
 func (p *proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
 	t := &rolloutWatch{worse: make(chan rollout.Stats, 1)}
 	t.comparison = rollout.New(rollout.Options{Addrs: addrs, Instances: p.count.Healthy, Worse: func(f rollout.Stats) {
@@ -34,7 +34,7 @@ func (p *proxy) setLimits(set *limit.Set) {
 	p.limiter.SetLimits(set)
 }
 
-// watchRollout takes limits back that deny too much, until ctx ends.
+// watchRollout ends the canary of limits that deny too much, until ctx ends.
 func (p *proxy) watchRollout(ctx context.Context) error {
 	for {
 		select {
@@ -42,17 +42,17 @@ func (p *proxy) watchRollout(ctx context.Context) error {
 			return nil
 		case f := <-p.rolloutWatch.worse:
 			if err := p.limits.TakeBack(f.Version, f.String()); err != nil {
-				if !errors.Is(err, config.ErrNoTrial) { // else they are not tried any more
-					p.log.Error("limits that deny too much are still tried", "version", f.Version, "why", f.String(), "error", err)
+				if !errors.Is(err, config.ErrNoTrial) { // otherwise the canary has already ended
+					p.log.Error("failed to take back canary limits that deny too much", "version", f.Version, "why", f.String(), "error", err)
 				}
 				continue
 			}
-			p.log.Error("limits that were tried are taken back", "version", f.Version, "why", f.String())
+			p.log.Error("canary limits taken back", "version", f.Version, "why", f.String())
 		}
 	}
 }
 
-// rolloutMetrics are what there is to tell of a trial, as it is scraped.
+// rolloutMetrics returns the metrics of the canary, at each scrape.
 func (p *proxy) rolloutMetrics() metrics.Trial {
 	f := p.rolloutWatch.comparison.Figures()
 	m := metrics.Trial{Version: f.Version, Requests: f.Requests, DeniedNow: f.DeniedNow, DeniedBefore: f.DeniedBefore}

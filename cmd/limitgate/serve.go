@@ -17,8 +17,8 @@ import (
 	"github.com/limitgate/limitgate/examples"
 )
 
-// gcPercent trades memory for speed: the live heap of a proxy is small, its
-// garbage is not. GOGC in the environment wins.
+// gcPercent trades memory for speed: the live heap of a proxy is small, its garbage is
+// not. GOGC in the environment takes precedence.
 const gcPercent = 400
 
 func runServe(ctx context.Context, env *environment, args []string) int {
@@ -49,7 +49,8 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	// The first signal drains; with the handler gone the second one ends it.
+	// The first signal drains. The handler is then gone, so a second signal ends the
+	// process.
 	context.AfterFunc(ctx, stop)
 	if err := p.run(ctx); err != nil {
 		return fail(env, err)
@@ -76,14 +77,14 @@ func openLimits(s *config.Settings, log *slog.Logger) (*config.LimitsSource, err
 		if w.Redis && len(s.Redis) == 0 {
 			continue
 		}
-		log.Warn("the limits file may not mean what it says", "line", w.Line, "field", w.Field, "text", w.Text)
+		log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
 	}
 	source.Canary(s.LimitsCanary, s.CanaryThreshold)
 	return source, nil
 }
 
-// listen opens both listeners before anything else is started, so that a port
-// in use ends the program with a sentence.
+// listen opens both listeners before anything else starts, so that a port in use ends the
+// program with a clear error.
 func listen(s *config.Settings) (front, admin net.Listener, err error) {
 	if front, err = net.Listen("tcp", s.Listen); err != nil {
 		return nil, nil, fmt.Errorf("listen for clients: %w", err)

@@ -12,7 +12,7 @@ import (
 // Sessions answer checks without waiting for the store.
 var _ server.AsyncSession = (*commands.Session)(nil)
 
-// serverOptions says how clients' connections are treated.
+// serverOptions returns the options for clients' connections.
 func serverOptions(s *config.Settings) server.Options {
 	return server.Options{
 		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, MaxAge: s.MaxConnAge, KeepAlive: s.TCPKeepalive,
@@ -20,7 +20,7 @@ func serverOptions(s *config.Settings) server.Options {
 	}
 }
 
-// redisSettings are the same as Redis names them, for CONFIG GET.
+// redisSettings returns the same options under their Redis names, for CONFIG GET.
 func redisSettings(s *config.Settings) map[string]string {
 	seconds := func(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
 	return map[string]string{

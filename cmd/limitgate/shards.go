@@ -16,7 +16,7 @@ func newOutages(r prometheus.Registerer) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "limitgate_shard_outage_seconds",
 		Help: "How long masters of the store were out, from the first failed call to the first that succeeded.",
-		// From a hiccup to an hour.
+		// From a tenth of a second to an hour.
 		Buckets: prometheus.ExponentialBucketsRange(0.1, 3600, 15),
 	})
 	r.MustRegister(h)
@@ -25,7 +25,7 @@ func newOutages(r prometheus.Registerer) prometheus.Histogram {
 
 // storeMetrics reads the store for metrics.
 func (p *proxy) storeMetrics() metrics.Store {
-	shards := p.cluster.Shards() // before the sums, which are not smaller then
+	shards := p.cluster.Shards() // before the sums, which are then not smaller
 	st := p.cluster.Stats()
 	all := metrics.Store{
 		Errors: map[string]int64{}, Redirects: map[string]int64{},
@@ -36,7 +36,7 @@ func (p *proxy) storeMetrics() metrics.Store {
 		all.Redirects[k.String()] = st.Redirects[k]
 	}
 	for _, k := range cluster.Kinds() {
-		if k != cluster.KindOverload { // which no node is to blame for
+		if k != cluster.KindOverload { // an overload is not the fault of a node
 			all.Errors[k.String()] = st.Trouble[k]
 		}
 	}

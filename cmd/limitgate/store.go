@@ -11,17 +11,18 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// openTimeout bounds finding the store at the start.
+// openTimeout bounds connecting to the store at the start.
 const openTimeout = 10 * time.Second
 
-// agreement is the secret that a proxy proposes to the others of its store, and what is called
-// with the one that they agree on. The zero agreement is about none.
+// agreement is the secret that a proxy proposes to the others of its store, and the
+// function that receives the agreed one. The zero agreement proposes nothing.
 type agreement struct {
 	secret []byte
 	adopt  func(secret []byte)
 }
 
-// openStore opens the store of the settings. A Redis that cannot be reached is gone without.
+// openStore opens the store of the settings. If a Redis cannot be reached, the proxy
+// starts without it.
 func (p *proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, error) {
 	s := p.settings
 	if len(s.Redis) == 0 {
@@ -52,8 +53,8 @@ func (p *proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 	return p.cluster, nil
 }
 
-// addrHasher returns the hasher of addresses, with the secret of the file or one of this
-// process alone, and how another one is agreed on through the store.
+// addrHasher returns the hasher of addresses, with the secret of the file or one that
+// this process generates, and the agreement on a common secret through the store.
 func (p *proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	s := p.settings
 	if s.PrivacyIPSecretFile != "" {
@@ -86,8 +87,8 @@ func (p *proxy) reached() bool {
 	}
 }
 
-// watchStore logs that the store has been reached that this proxy started without, and what
-// operators should know of it.
+// watchStore logs the first contact with a store that this proxy started without, and its
+// configuration warnings.
 func (p *proxy) watchStore(ctx context.Context, without bool) error {
 	select {
 	case <-ctx.Done():
@@ -95,7 +96,7 @@ func (p *proxy) watchStore(ctx context.Context, without bool) error {
 	case <-p.cluster.Reached():
 	}
 	if without {
-		p.log.Info("the store has been reached, and decides from now on", "store", p.storeKind())
+		p.log.Info("store reached, no longer using the backstop", "store", p.storeKind())
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -105,15 +106,15 @@ func (p *proxy) watchStore(ctx context.Context, without bool) error {
 	return nil
 }
 
-// warnWithout logs that this proxy starts without its store, and what follows from that.
+// warnWithout logs that this proxy starts without its store, and the consequences.
 func (p *proxy) warnWithout(ctx context.Context) {
-	p.log.Error("the store cannot be reached: this proxy starts without it, and decides by the backstop until it can", "error", p.cluster.Ping(ctx))
+	p.log.Error("starting without the store, which cannot be reached: using the backstop until it can", "error", p.cluster.Ping(ctx))
 	if p.settings.Instances.Source == config.InstancesHeartbeat {
-		p.log.Warn("nothing says how many proxies there are while the store is away, so that this one admits whole limits: say --instances N or dns:NAME")
+		p.log.Warn("the number of proxies is unknown without the store, so this proxy admits whole limits: set --instances N or dns:NAME")
 	}
 }
 
-// storeKind names the kind of store, as far as it is known.
+// storeKind returns the kind of store, as far as it is known.
 func (p *proxy) storeKind() string {
 	switch {
 	case p.cluster == nil:
