@@ -91,9 +91,9 @@ func TestRecordsOfAnEvent(t *testing.T) {
 	expired := strings.Replace(record("REMOVE", "1405400000000002063282835", `"OldImage": `+tomb+`,`),
 		`"eventVersion"`, `"userIdentity": {"type": "Service", "principalId": "dynamodb.amazonaws.com"}, "eventVersion"`, 1)
 	for _, c := range []struct {
-		name, event    string
-		want           table.Record
-		signed, nobody bool // the record needs no handling
+		name, event     string
+		want            table.Record
+		signed, expired bool // an expired record needs no handling
 	}{
 		{"made", record("INSERT", "1405400000000002063282832", inserted), table.Record{Sequence: "1405400000000002063282832", After: itemOfVersion(1)}, true, false},
 		{
@@ -122,8 +122,8 @@ func TestRecordsOfAnEvent(t *testing.T) {
 			if got := r.received[0].Versioned(); got != c.signed {
 				t.Errorf("signed %t, want %t", got, c.signed)
 			}
-			if got := r.received[0].Expired(); got != c.nobody {
-				t.Errorf("expired %t, want %t", got, c.nobody)
+			if got := r.received[0].Expired(); got != c.expired {
+				t.Errorf("expired %t, want %t", got, c.expired)
 			}
 		})
 	}
