@@ -77,7 +77,7 @@ func (p *pipeline) readReplies(b *batch, in *respReader) error {
 	var last error
 	failed := 0
 	b.inTime = 0
-	tell := func(err error, items []limit.Item) {
+	fail := func(err error, items []limit.Item) {
 		kind := kindOf(err)
 		if !kind.ofBucket() {
 			last = err
@@ -89,6 +89,25 @@ func (p *pipeline) readReplies(b *batch, in *respReader) error {
 		}
 		p.onFailure(err, items)
 	}
+	if err := b.readCommandReplies(in, fail); err != nil {
+		return err
+	}
+	if b.missing != nil {
+		b.resends++
+		p.onScriptLoad()
+		b.resend = appendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
+		for _, i := range b.missing {
+			b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
+		}
+	}
+	p.report(last)
+	p.record(breaker.Outcome{OK: b.inTime, Failed: failed, Err: last})
+	return nil
+}
+
+// readCommandReplies reads the replies to the commands that were sent, and notes in b.missing
+// those that failed with NOSCRIPT. It calls fail with each call that stays undecided.
+func (b *batch) readCommandReplies(in *respReader, fail func(error, []limit.Item)) error {
 	if len(b.missing) > 0 { // the reply to SCRIPT LOAD
 		if _, err := in.strings(); err != nil {
 			return err
@@ -113,21 +132,11 @@ func (p *pipeline) readReplies(b *batch, in *respReader) error {
 			b.missing = append(b.missing, i)
 			_, err = in.line()
 		} else {
-			err = b.readReply(&b.commands[i], in, tell)
+			err = b.readReply(&b.commands[i], in, fail)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if b.missing != nil {
-		b.resends++
-		p.onScriptLoad()
-		b.resend = appendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
-		for _, i := range b.missing {
-			b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
-		}
-	}
-	p.report(last)
-	p.record(breaker.Outcome{OK: b.inTime, Failed: failed, Err: last})
 	return nil
 }
