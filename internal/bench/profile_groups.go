@@ -36,14 +36,14 @@ var groups = []group{
 	}, false},
 	{"taking the profile", []string{"runtime/pprof.", "compress/", "net/http"}, false},
 	{"parsing requests", []string{
-		"server.(*frame)", "server.(*input)", "server.(*batch)", "server.parse", "commands.(*Session).parse", "commands.parse",
+		"server.(*commandParser)", "server.(*readBuffer)", "server.(*batch)", "server.parse", "commands.(*Session).parse", "commands.parse",
 	}, false},
 	{"connections and loops (server)", []string{"server."}, false},
 	{"resolving limits", []string{"limit.(*Set)", "limit.(*Buffer)", "limiter.(*Batch).resolve"}, false},
-	{"deciding (limit, memory)", []string{"limit.", "memory.", "backstop."}, false},
+	{"deciding (limit, memory)", []string{"limit.", "limit/bucket.", "memory.", "backstop."}, false},
 	{"stages of a decision (limiter)", []string{"limiter."}, false},
-	{"lanes (cluster)", []string{"cluster.", "github.com/redis/go-redis/"}, false},
-	{"writing replies", []string{"commands.(*reply)", "commands.(*Session).replies", "commands.(*Session).writeDecisions"}, false},
+	{"pipelines (cluster)", []string{"cluster.", "github.com/redis/go-redis/"}, false},
+	{"writing replies", []string{"github.com/tidwall/redcon.", "commands.(*reply)", "commands.(*Session).replies", "commands.(*Session).writeDecisions"}, false},
 	{"other commands", []string{"commands."}, false},
 	{"counting (metrics)", []string{"metrics.", "github.com/prometheus/"}, false},
 }
@@ -100,7 +100,7 @@ func classify(stack []string) string {
 func sideOf(stack []string) string {
 	for _, function := range stack {
 		switch {
-		case strings.HasPrefix(function, "server.(*loop).post"), strings.HasPrefix(function, "server.(*loop).ready"):
+		case strings.HasPrefix(function, "server.(*eventLoop).post"), strings.HasPrefix(function, "server.(*eventLoop).ready"):
 			return forLoops
 		case strings.HasPrefix(function, "server."):
 			return forClients

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +16,16 @@ import (
 func TestStacksBelongToTheirInnermostGroup(t *testing.T) {
 	for _, test := range []struct{ stack, want string }{
 		{"internal/runtime/syscall/linux.Syscall6 golang.org/x/sys/unix.write server.(*polled).reply", "kernel write, clients"},
-		{"internal/runtime/syscall/linux.Syscall6 golang.org/x/sys/unix.write server.(*loop).post cluster.(*lane).run", "kernel write, waking loops"},
-		{"internal/runtime/syscall/linux.Syscall6 syscall.read internal/poll.(*FD).Read cluster.(*lane).read", "kernel read, store"},
+		{"internal/runtime/syscall/linux.Syscall6 golang.org/x/sys/unix.write server.(*eventLoop).post cluster.(*pipeline).run", "kernel write, waking loops"},
+		{"internal/runtime/syscall/linux.Syscall6 syscall.read internal/poll.(*FD).Read cluster.(*pipeline).read", "kernel read, store"},
 		{"syscall.write os.(*File).Write log/slog.Info", "kernel write"},
 		{"internal/runtime/syscall/linux.Syscall6 internal/runtime/syscall/linux.EpollWait runtime.netpoll runtime.schedule", "kernel epoll"},
-		{"runtime.futex runtime.notewakeup runtime.wakep cluster.(*lane).run", "kernel futex"},
-		{"runtime.memmove server.(*frame).advance server.(*loop).run", "parsing requests"},
-		{"runtime.nextFreeFast runtime.mallocgc limiter.(*Limiter).Begin", "garbage and allocation"},
-		{"memeqbody memory.(*shard).named limiter.(*Limiter).Begin", "deciding (limit, memory)"},
+		{"runtime.futex runtime.notewakeup runtime.wakep cluster.(*pipeline).run", "kernel futex"},
+		{"runtime.memmove server.(*commandParser).advance server.(*eventLoop).run", "parsing requests"},
+		{"runtime.nextFreeFast runtime.mallocgc limiter.(*Limiter).Start", "garbage and allocation"},
+		{"memeqbody memory.(*shard).named limiter.(*Limiter).Start", "deciding (limit, memory)"},
 		{"limit.(*Buffer).bind limit.(*Set).Resolve limiter.(*Batch).resolve", "resolving limits"},
-		{"limit.Decide memory.(*shard).take", "deciding (limit, memory)"},
+		{"limit/bucket.Decide memory.(*shard).take", "deciding (limit, memory)"},
 		{"internal/strconv.AppendInt commands.(*reply).number commands.(*Session).Begin", "writing replies"},
 		{"commands.(*Session).note", "other commands"},
 		{"runtime.schedule runtime.mcall", "scheduler"},
@@ -66,7 +67,7 @@ func twoStacks(t *testing.T) []byte {
 		p.Sample = append(p.Sample, &profile.Sample{Location: []*profile.Location{l}, Value: []int64{n, n * 1e7}})
 	}
 	sample(1, function(modulePath+"memory.(*shard).named"))
-	sample(3, function(modulePath+"limit.(*Buffer).bind"), function(modulePath+"limiter.(*Limiter).Begin"))
+	sample(3, function(modulePath+"limit.(*Buffer).bind"), function(modulePath+"limiter.(*Limiter).Start"))
 	var text bytes.Buffer
 	if err := p.Write(&text); err != nil {
 		t.Fatal(err)
@@ -146,5 +147,37 @@ func TestScriptsAreTimedForEachDecision(t *testing.T) {
 	}
 	if none := new(sample); none.scriptMicros() != absent || none.batch() != absent {
 		t.Error("there are scripts without a store")
+	}
+}
+
+// ownType is a type of Limitgate's in a prefix of a group.
+var ownType = regexp.MustCompile(`^([a-z/]+)\.\(\*(\w+)\)`)
+
+// TestGroupsNameTypes: every type that a group names is there. A type that got another name would
+// move its functions to another group silently.
+func TestGroupsNameTypes(t *testing.T) {
+	found := 0
+	for _, g := range groups {
+		for _, prefix := range g.prefixes {
+			m := ownType.FindStringSubmatch(prefix)
+			if m == nil || m[1] == "runtime" {
+				continue
+			}
+			found++
+			files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(m[1]), "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			declared := slices.ContainsFunc(files, func(file string) bool {
+				source, err := os.ReadFile(file)
+				return err == nil && strings.Contains(string(source), "\ntype "+m[2]+" ")
+			})
+			if !declared {
+				t.Errorf("group %s names %s, and there is no such type", g.name, prefix)
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("%d types are looked for", found)
 	}
 }
