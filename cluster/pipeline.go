@@ -279,7 +279,7 @@ func (p *pipeline) fail(b *batch, why error, sent bool) {
 }
 
 // Run_ keeps a connection open and reads its replies until ctx ends.
-func (p *pipeline) Run_(ctx context.Context) {
+func (p *pipeline) run(ctx context.Context) {
 	for pause := time.Duration(0); ctx.Err() == nil; wait(ctx, pause/2+rand.N(pause/2+1)) {
 		pause = min(max(2*pause, minBackoff), maxBackoff)
 		if err := p.connect(ctx); err != nil {

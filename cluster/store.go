@@ -127,7 +127,7 @@ func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology)
 		if old == nil || old.nodes[addr] != n {
 			lane, stop := context.WithCancel(ctx)
 			n.stop = stop
-			wg.Go(func() { n.pipeline.Run_(lane) })
+			wg.Go(func() { n.pipeline.run(lane) })
 			wg.Go(func() { s.refundLate(lane, n) })
 		}
 	}
