@@ -30,7 +30,7 @@ type node struct {
 	changes  [3]atomic.Int64 // by the new state
 	failures [numKinds]atomic.Int64
 	log      *slog.Logger
-	// stop ends Run_ of the pipeline; only Store.Run uses it.
+	// stop ends run of the pipeline; only Store.Run uses it.
 	stop context.CancelFunc
 	// sick is set while the last log line reports the node as failing.
 	sick     atomic.Bool

@@ -49,7 +49,7 @@ var (
 // demands, without a timer. An idle pipeline sends a call at once, or at Flush all calls
 // that were started together.
 //
-// One goroutine, in Run_, reads the replies and answers the calls. A batch is encoded and
+// One goroutine, in run, reads the replies and answers the calls. A batch is encoded and
 // sent by the goroutine that finds that it can be sent: a caller's, or the reader.
 type pipeline struct {
 	script       script
@@ -278,7 +278,7 @@ func (p *pipeline) fail(b *batch, why error, sent bool) {
 	}
 }
 
-// Run_ keeps a connection open and reads its replies until ctx ends.
+// run keeps a connection open and reads its replies until ctx ends.
 func (p *pipeline) run(ctx context.Context) {
 	for pause := time.Duration(0); ctx.Err() == nil; wait(ctx, pause/2+rand.N(pause/2+1)) {
 		pause = min(max(2*pause, minBackoff), maxBackoff)
@@ -327,7 +327,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect opens the connection, unless there is one. Run_ calls it, and so does
+// connect opens the connection, unless there is one. run calls it, and so does
 // topology.connect once before that.
 func (p *pipeline) connect(ctx context.Context) error {
 	if p.conn != nil {
