@@ -145,9 +145,9 @@ func (p *pipeline) refuse(nr *nodeRequest, why error) {
 // trySend sends all batches that can be sent now. Only one goroutine sends at a time; the
 // others rely on it to send their calls too.
 func (p *pipeline) trySend() {
-	p.unsent.Store(false) // before reading the queue
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.unsent.Store(false) // before reading the queue
 	for !p.sending && p.canSend() {
 		p.sending = true
 		var sent bool

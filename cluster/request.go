@@ -135,12 +135,15 @@ func (req *request) onNodeDone() {
 }
 
 // finishForRetry is finish for Start: it marks the items of the calls to retry, and reports
-// whether there are any.
+// whether there are any. Take retries them from their first route, and counts redirects.
 func (req *request) finishForRetry() (retry bool) {
-	items := req.items
+	items, s := req.items, req.store
 	again, _ := req.finish(false)
 	for _, r := range again {
 		items[r.call.First].Retry = true
+		if kindOf(r.err).needsReload() {
+			s.requestReload()
+		}
 	}
 	return len(again) > 0
 }
@@ -153,7 +156,7 @@ func (req *request) finish(late bool) (again []retry, refunds int) {
 	// done was not called: such a request is not reused.
 	reusable := req.called.Swap(true)
 	if reusable && late {
-		<-req.answered // does not block
+		<-req.answered // wake was called, or is about to be
 	}
 	for i, nr := range req.used {
 		if !nr.abandon() {

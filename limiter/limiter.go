@@ -117,8 +117,9 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 // concurrent use.
 func (l *Limiter) Flush() { l.opts.Store.Flush() }
 
-// Finish ends what Start began, whether or not the store has answered. Done is not called
-// after it. Finish never waits. It returns false if the decisions need another call to
+// Finish ends what Start began, whether or not the store has answered. A call of done that
+// is under way may still arrive after it: its token tells which Start it belongs to. Finish
+// never waits. It returns false if the decisions need another call to
 // the store, which FinishBlocking makes.
 func (l *Limiter) Finish(b *Batch) (decided bool) {
 	if b.finish == nil {

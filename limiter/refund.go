@@ -16,10 +16,6 @@ import (
 // held for that time.
 func (l *Limiter) refundDenied(at limit.DecisionTime, b *Batch) {
 	b.redecide = b.redecide[:0]
-	if !b.anyGrantDenied() {
-		b.pending = b.pending[:0]
-		return
-	}
 	late := !l.opts.Now().Before(at.Deadline())
 	held := map[string]bucketUse{}
 	var refunds []limit.Item

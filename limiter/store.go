@@ -20,7 +20,7 @@ type Store interface {
 	// done with the token when all calls are decided, once and on any goroutine, or
 	// never. The caller must call end after that or at the deadline. End stops the
 	// waiting and reports whether Take must be called again for the calls with
-	// Item.Retry. Done is not called after end.
+	// Item.Retry. A call of done that is under way may still arrive after end.
 	Start(at limit.DecisionTime, items []limit.Item, calls []limit.Call, done func(token uint64), token uint64) (end func() bool)
 	// Flush sends the calls that Start delayed, those of all callers.
 	Flush()
