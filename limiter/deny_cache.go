@@ -12,6 +12,11 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
+// longName is the length in bytes from which a bucket's name is not stored: such a bucket
+// is neither leased nor are its denials cached. This bounds the leases and the cache in
+// bytes.
+const longName = 512
+
 // DefaultDenyTTL is the default of Options.DenyTTL. It bounds how long the cache ignores
 // units that another proxy returned.
 const DefaultDenyTTL = time.Second

@@ -5,7 +5,7 @@ import "github.com/limitgate/limitgate/limit"
 // useBackstop has the backstop decide or peek the calls that the store left undecided;
 // answer is Backstop.Decide or Backstop.Peek. Denials by limits that fail closed get a
 // wait until the store is called again.
-func (l *Limiter) useBackstop(b *Batch, at limit.DecisionTime, answer func(Backstop, limit.DecisionTime, *limit.Request, []limit.Item, []limit.Call)) {
+func (l *Limiter) useBackstop(b *Batch, answer func(Backstop, limit.DecisionTime, *limit.Request, []limit.Item, []limit.Call)) {
 	for _, i := range b.pending {
 		if b.Decisions[i].Source == limit.SourceCache {
 			continue
@@ -19,7 +19,7 @@ func (l *Limiter) useBackstop(b *Batch, at limit.DecisionTime, answer func(Backs
 		if len(b.undecided) == 0 {
 			continue
 		}
-		answer(l.opts.Backstop, at, &b.Requests[i], b.buf.Items, b.undecided)
+		answer(l.opts.Backstop, b.at, &b.Requests[i], b.buf.Items, b.undecided)
 		for _, c := range b.undecided {
 			l.deferRetry(b.buf.Items[c.First:c.Last])
 		}

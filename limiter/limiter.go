@@ -97,7 +97,7 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 	b.denyFromCache(l.deny, l.leases, l.instant(b.at.Start), true)
 
 	// 3. Take units that this proxy holds on lease.
-	calls := l.callsForStore(b.at, b, true)
+	calls := l.callsForStore(b, true)
 
 	// 4. Call the store for the rest: one call per tenant, all hash slots at once.
 	if len(calls) > 0 {
@@ -118,9 +118,9 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 func (l *Limiter) Flush() { l.opts.Store.Flush() }
 
 // Finish ends what Start began, whether or not the store has answered. A call of done that
-// is under way may still arrive after it: its token tells which Start it belongs to. Finish
-// never waits. It returns false if the decisions need another call to
-// the store, which FinishBlocking makes.
+// is under way may still arrive after it, with the token of its Start. Finish never waits.
+// It returns false if the decisions need another call to the store, which FinishBlocking
+// makes.
 func (l *Limiter) Finish(b *Batch) (decided bool) {
 	if b.finish == nil {
 		return false // Start has the answers, and conclude returned false
@@ -142,12 +142,12 @@ func (l *Limiter) FinishBlocking(b *Batch) {
 	for {
 		// Refund the units that other hash slots granted to denied requests. Later
 		// requests that were denied because of those units are decided again.
-		l.refundDenied(b.at, b)
+		l.refundDenied(b)
 		if len(b.pending) == 0 {
 			l.report(b)
 			return
 		}
-		l.opts.Store.Take(b.at, b.buf.Items, l.callsForStore(b.at, b, true))
+		l.opts.Store.Take(b.at, b.buf.Items, l.callsForStore(b, true))
 		if l.conclude(b) {
 			return
 		}
@@ -158,10 +158,10 @@ func (l *Limiter) FinishBlocking(b *Batch) {
 // be refunded first.
 func (l *Limiter) conclude(b *Batch) (decided bool) {
 	b.answered = true
-	l.cacheResults(b, b.calls, b.at)
+	l.cacheResults(b)
 
 	// 5. The backstop decides the calls that the store has not decided.
-	l.useBackstop(b, b.at, Backstop.Decide)
+	l.useBackstop(b, Backstop.Decide)
 
 	// 6. The strictest verdict wins.
 	b.merge()
@@ -178,7 +178,7 @@ func (l *Limiter) conclude(b *Batch) (decided bool) {
 // callsForStore decides the pending requests' calls that need no store, and returns the
 // others. Requests that the deny cache denied have no calls. It takes units only if take
 // is set.
-func (l *Limiter) callsForStore(at limit.DecisionTime, b *Batch, take bool) []limit.Call {
+func (l *Limiter) callsForStore(b *Batch, take bool) []limit.Call {
 	b.calls = b.calls[:0]
 	for _, i := range b.pending {
 		if b.Decisions[i].Source == limit.SourceCache {
@@ -190,8 +190,8 @@ func (l *Limiter) callsForStore(at limit.DecisionTime, b *Batch, take bool) []li
 			case c.RecordKey != nil && take: // only the store has the record of an earlier answer
 				b.calls = append(b.calls, c)
 			case c.Local || l.useLocalShare(items):
-				l.opts.Backstop.Share(at, items, take)
-			case !take || !l.leases.take(items, l.instant(at.Start)):
+				l.opts.Backstop.Share(b.at, items, take)
+			case !take || !l.leases.take(items, l.instant(b.at.Start)):
 				b.calls = append(b.calls, c)
 			}
 		}
@@ -212,11 +212,11 @@ func (l *Limiter) useLocalShare(items []limit.Item) bool {
 
 // cacheResults caches the store's denials, drops cached state of buckets from which the
 // store took units, and adds leased units that it granted.
-func (l *Limiter) cacheResults(b *Batch, calls []limit.Call, at limit.DecisionTime) {
-	received := int64(0)
+func (l *Limiter) cacheResults(b *Batch) {
+	sent, received := l.instant(b.at.Start), int64(0)
 	// Units that the store took matter only if a denial is cached.
-	caching := l.deny != nil && l.deny.latest.Load() > l.instant(at.Start)
-	for _, c := range calls {
+	caching := l.deny != nil && l.deny.latest.Load() > sent
+	for _, c := range b.calls {
 		items := b.buf.Items[c.First:c.Last]
 		caching = caching || l.deny != nil && refuses(items)
 		leased := items[0].Limit.Lease.On
@@ -227,10 +227,10 @@ func (l *Limiter) cacheResults(b *Batch, calls []limit.Call, at limit.DecisionTi
 			received = l.instant(l.opts.Now())
 		}
 		if caching {
-			l.deny.learn(items, l.instant(at.Start), received)
+			l.deny.learn(items, sent, received)
 		}
 		if leased {
-			l.leases.put(items, l.instant(at.Start), received)
+			l.leases.put(items, sent, received)
 		}
 	}
 }

@@ -6,18 +6,13 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// longName is the length in bytes from which a bucket's name is not stored: such a bucket
-// is neither leased nor are its denials cached. This bounds the leases and the cache in
-// bytes.
-const longName = 512
-
 // Options configure a Limiter.
 type Options struct {
 	Store    Store
 	Backstop Backstop // may be nil for a store that decides everything
 	Observer Observer // may be nil
 	Addrs    *limit.AddrHasher
-	// Timeout bounds the whole decision, from the call of Decide.
+	// Timeout bounds the whole decision, from the call of Decide or Start.
 	Timeout time.Duration
 	// RetryJitter is the largest jitter on a retry_after, counted in whole
 	// milliseconds; 0 means none.

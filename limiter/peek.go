@@ -7,12 +7,12 @@ func (l *Limiter) Peek(b *Batch) { l.peek(b, l.set.Load(), l.deny) }
 
 // peek peeks with set, and looks in deny first, unless it is nil.
 func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
-	at := l.moment()
-	b.resolve(set, l.opts.Addrs, at.Now)
-	b.denyFromCache(deny, l.leases, l.instant(at.Start), false)
-	calls := l.callsForStore(at, b, false)
-	l.opts.Store.Peek(at, b.buf.Items, calls)
-	l.useBackstop(b, at, Backstop.Peek)
+	b.at = l.moment()
+	b.resolve(set, l.opts.Addrs, b.at.Now)
+	b.denyFromCache(deny, l.leases, l.instant(b.at.Start), false)
+	calls := l.callsForStore(b, false)
+	l.opts.Store.Peek(b.at, b.buf.Items, calls)
+	l.useBackstop(b, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
 		if b.Requests[i].Inline == nil {

@@ -14,9 +14,9 @@ import (
 // behind it that shares a bucket with it. The first pending request is always final, so
 // this ends. Only the reported remaining units of a bucket may be too low, by the units
 // held for that time.
-func (l *Limiter) refundDenied(at limit.DecisionTime, b *Batch) {
+func (l *Limiter) refundDenied(b *Batch) {
 	b.redecide = b.redecide[:0]
-	late := !l.opts.Now().Before(at.Deadline())
+	late := !l.opts.Now().Before(b.at.Deadline())
 	held := map[string]bucketUse{}
 	var refunds []limit.Item
 	for _, i := range b.pending {
@@ -35,7 +35,7 @@ func (l *Limiter) refundDenied(at limit.DecisionTime, b *Batch) {
 			reopen(items, held)
 		}
 	}
-	l.refund(at, refunds)
+	l.refund(b.at, refunds)
 	b.pending, b.redecide = b.redecide, b.pending
 }
 
