@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -47,21 +46,21 @@ type Cells struct {
 	HoldsLock func(ctx context.Context) (bool, error)
 	Log       *slog.Logger
 
-	heard map[string]heartbeat // cells with a recent heartbeat, by their ids
-	blind bool                 // all cells seem gone
-	// looked is when the registry was last read, and missed reports that a reading
+	heard   map[string]heartbeat // cells with a recent heartbeat, by their ids
+	allGone bool                 // no registered cell had a recent heartbeat
+	// lastRead is when the registry was last read, and readFailed reports that a reading
 	// failed since.
-	looked time.Time
-	missed bool
-	skewed failures // heartbeats by wrong clocks
+	lastRead    time.Time
+	readFailed  bool
+	wrongClocks failures // heartbeats by wrong clocks
 }
 
 // Run updates the cells until ctx ends.
 func (c *Cells) Run(ctx context.Context) error {
 	var failed failures
 	for ctx.Err() == nil {
-		alone, err := c.HoldsLock(ctx)
-		if err == nil && alone {
+		holds, err := c.HoldsLock(ctx)
+		if err == nil && holds {
 			err = c.Update(ctx, time.Now())
 		}
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
@@ -77,7 +76,7 @@ func (c *Cells) Run(ctx context.Context) error {
 func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	known, err := c.Registry.Cells(ctx)
 	if err != nil {
-		c.missed = true
+		c.readFailed = true
 		return fmt.Errorf("update cells: %w", err)
 	}
 	it, _, err := c.Items.Get(ctx, table.KeyCells)
@@ -85,9 +84,9 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("update cells: %w", err)
 	}
 	before, err := table.ReadCellSet(it.Body)
-	c.smooth(known, before, now)
+	c.keepRecent(known, before, now)
 	next := Members(known, now)
-	if c.noteBlind(known, now); len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
+	if c.noteAllGone(known, now); len(next.Active()) == 0 && len(it.Body) > 0 || len(next.Cells) == 0 {
 		return nil
 	}
 	if err == nil && !it.Deleted && slices.Equal(before.Cells, next.Cells) {
@@ -110,15 +109,15 @@ func (c *Cells) Update(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// noteBlind logs once when no cell has a recent heartbeat. New cells and other weights
+// noteAllGone logs once when no cell has a recent heartbeat. New cells and other weights
 // change nothing then; if cells run, the clock of this control plane is wrong.
-func (c *Cells) noteBlind(known []table.RegisteredCell, now time.Time) {
-	blind := len(known) > 0 && allGone(known, now)
-	if blind && !c.blind {
+func (c *Cells) noteAllGone(known []table.RegisteredCell, now time.Time) {
+	gone := len(known) > 0 && allGone(known, now)
+	if gone && !c.allGone {
 		latest := slices.MaxFunc(known, func(a, b table.RegisteredCell) int { return a.Beat.Compare(b.Beat) })
 		c.Log.Error("all cells seem gone, keeping them: is the clock of this control plane right?", "latest_heartbeat", latest.Beat, "clock", now)
 	}
-	c.blind = blind
+	c.allGone = gone
 }
 
 // heartbeat is the latest recent heartbeat of a cell.
@@ -129,28 +128,28 @@ type heartbeat struct {
 	assumed bool
 }
 
-// smooth keeps the latest recent heartbeat of a cell for CellGone, although a proxy of
+// keepRecent keeps the latest recent heartbeat of a cell for CellGone, although a proxy of
 // the cell with a wrong clock overwrites it. When the registry was unreachable, for the
 // cells or for this control plane, the cells that were active before get a heartbeat of
 // now: the first cell that writes again must not get the shares of all others.
-func (c *Cells) smooth(known []table.RegisteredCell, before table.CellSet, now time.Time) {
+func (c *Cells) keepRecent(known []table.RegisteredCell, before table.CellSet, now time.Time) {
 	active := map[string]bool{}
-	if (c.blind || c.missed && now.Sub(c.looked) > CellGone/2) && !allGone(known, now) {
+	if (c.allGone || c.readFailed && now.Sub(c.lastRead) > CellGone/2) && !allGone(known, now) {
 		for _, cell := range before.Active() {
 			active[cell.ID] = true
 		}
 	}
-	c.looked, c.missed = now, false
+	c.lastRead, c.readFailed = now, false
 	heard := map[string]heartbeat{}
 	for i := range known {
 		cell := &known[i]
 		switch age, last := now.Sub(cell.Beat), c.heard[cell.ID]; {
-		case age > -CellAhead && age < CellGone:
+		case recent(age):
 			heard[cell.ID] = heartbeat{at: now.Add(-max(age, 0))}
 		case active[cell.ID]:
 			heard[cell.ID], cell.Beat = heartbeat{now, true}, now
 		case !last.at.IsZero() && now.Sub(last.at) < CellGone:
-			if !last.assumed && c.skewed.due(errClock) > 0 {
+			if !last.assumed && c.wrongClocks.count() > 0 {
 				c.Log.Warn("clock of proxy in cell is wrong", "cell", cell.ID, "by", -age.Round(time.Second))
 			}
 			heard[cell.ID], cell.Beat = last, last.at
@@ -159,14 +158,14 @@ func (c *Cells) smooth(known []table.RegisteredCell, before table.CellSet, now t
 	c.heard = heard
 }
 
-// errClock is the failure of a heartbeat by a wrong clock.
-var errClock = errors.New("heartbeat by a wrong clock")
+// recent reports whether a cell whose latest heartbeat has the given age is active. The age
+// is negative if the clock of the cell is ahead.
+func recent(age time.Duration) bool { return age >= -CellAhead && age < CellGone }
 
 // allGone reports whether no cell has a recent heartbeat.
 func allGone(known []table.RegisteredCell, now time.Time) bool {
 	return !slices.ContainsFunc(known, func(cell table.RegisteredCell) bool {
-		age := now.Sub(cell.Beat)
-		return age < CellGone && age >= -CellAhead
+		return recent(now.Sub(cell.Beat))
 	})
 }
 
@@ -194,7 +193,7 @@ func Members(known []table.RegisteredCell, now time.Time) (set table.CellSet) {
 			c.Weight = defaultWeight
 		}
 		if age := now.Sub(c.Beat); c.ID != "" && age < cellForgotten {
-			c.Gone = age >= CellGone || age < -CellAhead
+			c.Gone = !recent(age)
 			set.Cells = append(set.Cells, c.Cell)
 		}
 	}

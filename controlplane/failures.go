@@ -19,6 +19,11 @@ func (f *failures) due(err error) int {
 	if err == nil {
 		return 0
 	}
+	return f.count()
+}
+
+// count counts a failure, and returns what due returns.
+func (f *failures) count() int {
 	f.since++
 	now := time.Now()
 	if !f.logged.IsZero() && now.Sub(f.logged) < failureEvery {

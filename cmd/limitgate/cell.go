@@ -69,15 +69,15 @@ func (c *cell) report(ctx context.Context) error {
 		if !whole { // counted only in part, or together with the previous window
 			continue
 		}
-		if err := c.tell(ctx, window, shares); err != nil && ctx.Err() == nil {
+		if err := c.reportWindow(ctx, window, shares); err != nil && ctx.Err() == nil {
 			c.log.Warn("failed to report the admissions of the cell", "cell", c.id, "error", err)
 		}
 	}
 }
 
-// tell adds this proxy's admissions in a window to those of its cell, and reports the sum
+// reportWindow adds this proxy's admissions in a window to those of its cell, and reports the sum
 // if it is the first proxy to do so.
-func (c *cell) tell(ctx context.Context, window int64, shares map[string]float64) error {
+func (c *cell) reportWindow(ctx context.Context, window int64, shares map[string]float64) error {
 	if c.store != nil {
 		spread := rand.N(addWithin)
 		pause(ctx, spread)

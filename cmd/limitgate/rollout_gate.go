@@ -35,9 +35,9 @@ type rolloutGate struct {
 
 	mu     sync.Mutex // guards the fields below
 	gate   table.Gate
-	held   int64  // the revision that this proxy or another one has vetoed
+	vetoed int64  // the revision that this proxy or another one has vetoed
 	why    string // the reason of the veto
-	veto   veto   // a veto that is not in the registry yet
+	unsent veto   // a veto that is not in the registry yet
 	broken int64  // the revision that failed to compile: it is not retried until the gate changes
 	failed error  // the error of the compilation
 	missed bool   // a revision did not compile with some of the parts; it may with all of them
@@ -71,7 +71,7 @@ func openRolloutGate(ctx context.Context, config aws.Config, s *config.Settings,
 }
 
 // lookForVeto stops the canary of a revision that another proxy has vetoed. While no
-// control plane runs, the gate may still name it.
+// control plane runs, the gate may still name it. It needs no lock: nothing else uses g yet.
 func (g *rolloutGate) lookForVeto(ctx context.Context) {
 	if g.gate.Revision == 0 {
 		return
@@ -81,31 +81,31 @@ func (g *rolloutGate) lookForVeto(ctx context.Context) {
 		g.log.Warn("failed to look for a veto of the revision that the gate names", "revision", g.gate.Revision, "error", err)
 	}
 	if vetoed {
-		g.held, g.why = g.gate.Revision, why
+		g.vetoed, g.why = g.gate.Revision, why
 	}
 }
 
 // apply applies a new state of the gate.
 func (g *rolloutGate) apply(body []byte) {
-	said, err := table.ReadGate(body)
+	gate, err := table.ReadGate(body)
 	if err != nil {
 		g.fail(err)
 		return
 	}
 	g.mu.Lock()
-	changed := said != g.gate
-	g.gate, g.unread = said, nil
+	changed := gate != g.gate
+	g.gate, g.unread = gate, nil
 	if changed {
 		g.broken, g.failed = 0, nil
 	}
-	if said.Revision != g.held { // its number may be used again
-		g.held, g.why = 0, ""
+	if gate.Revision != g.vetoed { // its number may be used again
+		g.vetoed, g.why = 0, ""
 	}
 	g.mu.Unlock()
 	if !changed || g.source.Catalog == nil { // at start there is no catalog yet
 		return
 	}
-	g.log.Info("gate of the limits changed", "revision", said.Revision, "percent", said.Percent)
+	g.log.Info("gate of the limits changed", "revision", gate.Revision, "percent", gate.Percent)
 	if err := g.source.Recompile(); err != nil {
 		g.fail(err)
 	}
@@ -128,13 +128,13 @@ func (g *rolloutGate) fail(err error) {
 // with all of them.
 func (g *rolloutGate) try(set *limit.Set, all bool, try func(table.Gate) (*limit.Set, error)) *limit.Set {
 	g.mu.Lock()
-	said := g.gate
-	off := said.Revision == 0 || said.Revision == g.held || said.Revision == g.veto.revision || said.Revision == g.broken
+	gate := g.gate
+	off := gate.Revision == 0 || gate.Revision == g.vetoed || gate.Revision == g.unsent.revision || gate.Revision == g.broken
 	g.mu.Unlock()
 	if off {
 		return set
 	}
-	set, err := try(said) // this takes a while
+	set, err := try(gate) // this takes a while
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if all {
@@ -147,8 +147,8 @@ func (g *rolloutGate) try(set *limit.Set, all bool, try func(table.Gate) (*limit
 		g.missed = true
 		return set
 	}
-	g.log.Error("failed to compile a canary revision of the limits", "revision", said.Revision, "error", err)
-	g.broken, g.failed = said.Revision, err
+	g.log.Error("failed to compile a canary revision of the limits", "revision", gate.Revision, "error", err)
+	g.broken, g.failed = gate.Revision, err
 	return set
 }
 
@@ -184,8 +184,8 @@ func (g *rolloutGate) describe(set *limit.Set) (trial, failed string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.held != 0 && g.held == g.gate.Revision:
-		failed = fmt.Sprintf("%s was taken back: %s", config.RevisionName(g.held), g.why)
+	case g.vetoed != 0 && g.vetoed == g.gate.Revision:
+		failed = fmt.Sprintf("%s was taken back: %s", config.RevisionName(g.vetoed), g.why)
 	case g.failed != nil:
 		failed = g.failed.Error()
 	case g.unread != nil:
@@ -214,7 +214,7 @@ func (t *tableSource) TakeBack(version, why string) error {
 		return config.ErrNoTrial
 	}
 	t.rolloutGate.mu.Lock()
-	t.rolloutGate.held, t.rolloutGate.why, t.rolloutGate.veto = revision, why, veto{revision, why}
+	t.rolloutGate.vetoed, t.rolloutGate.why, t.rolloutGate.unsent = revision, why, veto{revision, why}
 	t.rolloutGate.mu.Unlock()
 	return t.Recompile()
 }
@@ -241,21 +241,21 @@ func (g *rolloutGate) run(ctx context.Context) error {
 // It returns whether the registry has it.
 func (g *rolloutGate) reportVeto(ctx context.Context) (known bool) {
 	g.mu.Lock()
-	untold := g.veto
+	unsent := g.unsent
 	g.mu.Unlock()
-	if untold.revision == 0 {
+	if unsent.revision == 0 {
 		return true
 	}
-	if err := g.registry.Veto(ctx, untold.revision, untold.why); err != nil {
+	if err := g.registry.Veto(ctx, unsent.revision, unsent.why); err != nil {
 		if ctx.Err() == nil {
-			g.log.Error("failed to write the veto, other proxies still try the revision", "revision", untold.revision, "error", err)
+			g.log.Error("failed to write the veto, other proxies still try the revision", "revision", unsent.revision, "error", err)
 		}
 		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.veto == untold {
-		g.veto = veto{}
+	if g.unsent == unsent {
+		g.unsent = veto{}
 	}
 	return true
 }

@@ -115,7 +115,7 @@ func TestTakenBack(t *testing.T) {
 	src.rolloutGate.apply([]byte(gateOpen)) // the registry has no veto yet
 	wantTrial(t, src, "", "")
 	src.rolloutGate.apply([]byte(`{"revision":0}`))
-	src.rolloutGate.veto = veto{} // the registry has the veto
+	src.rolloutGate.unsent = veto{} // the registry has the veto
 	src.rolloutGate.apply([]byte(gateOpen))
 	wantTrial(t, src, onTrial, "")
 }

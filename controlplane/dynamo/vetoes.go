@@ -16,13 +16,17 @@ const (
 	attrWhy    = "why"
 )
 
+// vetoKey returns the key of the veto of a revision.
+func vetoKey(revision int64) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
+}
+
 // Veto records that a revision of limits must not be tried any more, and why, for
 // people. One of several vetoes stays.
 func (r *Registry) Veto(ctx context.Context, revision int64, why string) error {
-	_, err := r.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &r.name, Item: map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10)), attrWhy: text(why)},
-	})
-	if err != nil {
+	item := vetoKey(revision)
+	item[attrWhy] = text(why)
+	if _, err := r.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.name, Item: item}); err != nil {
 		return fmt.Errorf("veto revision %d: %w", revision, err)
 	}
 	return nil
@@ -42,22 +46,20 @@ func (r *Registry) Vetoes(ctx context.Context) (map[int64]string, error) {
 
 // VetoOf returns why a revision was vetoed, if it was.
 func (r *Registry) VetoOf(ctx context.Context, revision int64) (why string, vetoed bool, err error) {
-	key := map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
-	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.name, Key: key, ConsistentRead: aws.Bool(true)})
+	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.name, Key: vetoKey(revision), ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return "", false, fmt.Errorf("read veto of revision %d: %w", revision, err)
 	}
-	said, vetoed := out.Item[attrWhy].(*types.AttributeValueMemberS)
+	reason, vetoed := out.Item[attrWhy].(*types.AttributeValueMemberS)
 	if vetoed {
-		why = said.Value
+		why = reason.Value
 	}
 	return why, vetoed, nil
 }
 
 // ForgetVeto deletes the veto of a revision.
 func (r *Registry) ForgetVeto(ctx context.Context, revision int64) error {
-	key := map[string]types.AttributeValue{attrKey: text(prefixVeto + strconv.FormatInt(revision, 10))}
-	if _, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: key}); err != nil {
+	if _, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: vetoKey(revision)}); err != nil {
 		return fmt.Errorf("forget veto of revision %d: %w", revision, err)
 	}
 	return nil
