@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
-
-// errReply is returned for a reply that the script never sends.
-var errReply = errors.New("decode reply: unexpected reply")
 
 // errState is the error of an undecided call: the script replied numbers that are no state
 // of the call's limits.
@@ -23,44 +21,26 @@ var errClock = errors.New("decide call: the store's clock jumps")
 // calendar boundaries that were sent.
 const clockText = "LGCLOCK"
 
-// replyError is an error reply of the store.
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
-
-// RedisError makes replyError a redis.Error, like the errors of go-redis.
-func (replyError) RedisError() {}
-
-// refusal returns the error reply in err, if there is one.
-func refusal(err error) (replyError, bool) {
-	if err == nil {
-		return "", false // the common case: skips the allocation of the variable below
-	}
-	var refused replyError
-	ok := errors.As(err, &refused)
-	return refused, ok
-}
-
 // readReply reads the reply to a command and answers its calls. It returns an error if the
 // connection fails or the reply is malformed: nothing more can be read then. A call that
 // the store refused is answered by reporting a failure.
-func (b *batch) readReply(c *command, in *respReader, tell func(error, []limit.Item)) error {
-	n, err := in.array()
-	if refused, ok := refusal(err); ok {
+func (b *batch) readReply(c *command, in *resp.Reader, tell func(error, []limit.Item)) error {
+	n, err := in.Array()
+	if refused, ok := resp.AsError(err); ok {
 		b.failCommand(c, refused, false, tell)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	now, err := in.integer()
+	now, err := in.Integer()
 	if err != nil {
 		return err
 	}
 	n--
 	b.replayed = false
 	if c.once != nil && b.runs[c.first].op == opTake {
-		again, err := in.integer()
+		again, err := in.Integer()
 		if err != nil {
 			return err
 		}
@@ -77,19 +57,19 @@ func (b *batch) readReply(c *command, in *respReader, tell func(error, []limit.I
 		}
 	}
 	if n != 0 {
-		return fmt.Errorf("%w: %d elements too many", errReply, n)
+		return fmt.Errorf("%w: %d elements too many", resp.ErrReply, n)
 	}
 	return nil
 }
 
 // readGroupReply reads the elements of a reply that belong to a group, and returns their
 // number. left is the number of elements that remain in the reply.
-func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *respReader, tell func(error, []limit.Item)) (used int, err error) {
+func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *resp.Reader, tell func(error, []limit.Item)) (used int, err error) {
 	if left <= 0 {
-		return 0, fmt.Errorf("%w: too few elements", errReply)
+		return 0, fmt.Errorf("%w: too few elements", resp.ErrReply)
 	}
-	first, err := in.integer()
-	refused, ok := refusal(err)
+	first, err := in.Integer()
+	refused, ok := resp.AsError(err)
 	switch {
 	case ok && refused == clockText:
 		b.inTime++
@@ -101,7 +81,7 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 		return 1, nil
 	case ok && r.op == opSettle && b.readSettlementText(g, refused, tell):
 		return 1, nil
-	case ok && (refused != errNumber || r.op > opPeek):
+	case ok && (refused != resp.ErrNumber || r.op > opPeek):
 		b.fail(g, refused, false, tell)
 		return 1, nil
 	case err != nil && !ok:
@@ -111,7 +91,7 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 		return 1, nil
 	case r.op == opSettle:
 		if !b.readSettlement(g, first) {
-			return 0, errReply
+			return 0, resp.ErrReply
 		}
 		return 1, nil
 	}
@@ -130,21 +110,21 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 // readStates reads the states of a group's buckets into b.states and returns the number of
 // elements that it used. The first number has been read already, unless odd is the error in
 // its place. impossible is the reason why the states cannot decide the call.
-func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, left int, in *respReader) (used int, impossible, err error) {
+func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, left int, in *resp.Reader) (used int, impossible, err error) {
 	b.states, impossible = b.states[:0], odd
 	for i := range g.items {
 		p := &g.items[i].Limit.Params
 		numbers := [6]int64{first}
 		n := stateNumbers(p)
 		if used += n; used > left {
-			return 0, nil, fmt.Errorf("%w: too few elements", errReply)
+			return 0, nil, fmt.Errorf("%w: too few elements", resp.ErrReply)
 		}
 		for j := range n {
 			if i+j == 0 {
 				continue // already read
 			}
-			numbers[j], err = in.integer()
-			if refused, ok := refusal(err); ok {
+			numbers[j], err = in.Integer()
+			if refused, ok := resp.AsError(err); ok {
 				impossible = refused
 			} else if err != nil {
 				return 0, nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -39,7 +40,7 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	l := &nodeConn{Conn: conn, in: newRESPReader(conn)}
+	l := &nodeConn{Conn: conn, in: resp.NewReader(conn)}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
 	if err := d.handshake(l); err != nil {
@@ -52,19 +53,19 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 
 // handshake sends ROLE, loads the script and probes.
 func (d *dialer) handshake(conn *nodeConn) error {
-	out := appendCommand(nil, "ROLE")
-	out = appendCommand(out, "SCRIPT", "LOAD", d.script.text)
+	out := resp.AppendCommand(nil, "ROLE")
+	out = resp.AppendCommand(out, "SCRIPT", "LOAD", d.script.text)
 	if _, err := conn.Write(out); err != nil {
 		return err
 	}
-	role, err := conn.in.strings()
+	role, err := conn.in.Strings()
 	if err != nil {
 		return err
 	}
 	if len(role) == 0 || role[0] != "master" {
 		return fmt.Errorf("%s: %w, its role is %s", d.addr, ErrNotMaster, strings.Join(role[:min(1, len(role))], ""))
 	}
-	if _, err := conn.in.strings(); err != nil {
+	if _, err := conn.in.Strings(); err != nil {
 		return err
 	}
 	conn.opts.separate = d.opts.SeparateChecks
@@ -74,7 +75,7 @@ func (d *dialer) handshake(conn *nodeConn) error {
 	}
 	if !d.opts.DeclaredKeys {
 		err := d.probe(conn)
-		_, refused := refusal(err)
+		_, refused := resp.AsError(err)
 		if k := kindOf(err); err != nil && (!refused || k != KindOther && k != KindAuth) {
 			return err // the error is not about undeclared keys
 		}
@@ -144,13 +145,4 @@ func (d *dialer) try(conn *nodeConn, b *batch) error {
 		}
 	}
 	return refused
-}
-
-// appendCommand appends a command.
-func appendCommand(b []byte, words ...string) []byte {
-	b = appendArray(b, len(words))
-	for _, w := range words {
-		b = appendBulk(b, w)
-	}
-	return b
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -50,7 +51,7 @@ type differential struct {
 	t      *testing.T
 	client *redis.Client
 	conn   net.Conn
-	in     *respReader
+	in     *resp.Reader
 	script script
 	random *rand.Rand
 
@@ -87,7 +88,7 @@ func (d *differential) connect(addr string) {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { _ = d.conn.Close() })
-	d.in = newRESPReader(d.conn)
+	d.in = resp.NewReader(d.conn)
 }
 
 // history drives one tenant through a few dozen decisions.
@@ -189,7 +190,7 @@ func (d *differential) jump(set *limit.Set) int64 {
 
 func (d *differential) setClock(now int64) {
 	d.now = now
-	d.out = appendCommand(d.out, clockArgs(now)...)
+	d.out = resp.AppendCommand(d.out, clockArgs(now)...)
 	d.asked = append(d.asked, question{})
 }
 
@@ -291,7 +292,7 @@ func (d *differential) compare() {
 	for i := range d.asked {
 		q := &d.asked[i]
 		if q.batch == nil {
-			if _, err := d.in.strings(); err != nil {
+			if _, err := d.in.Strings(); err != nil {
 				d.t.Fatal(err)
 			}
 			continue

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/resp"
 )
 
 // contactAll contacts every address concurrently. It fetches the topology from those that
@@ -85,12 +87,12 @@ func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) erro
 	// The other half of the time is for finding out why there is no answer.
 	_ = conn.SetDeadline(time.Now().Add(timeout / 2))
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	in := newRESPReader(conn)
-	if _, err := conn.Write(appendCommand(appendCommand(nil, "PING"), "ROLE")); err != nil {
+	in := resp.NewReader(conn)
+	if _, err := conn.Write(resp.AppendCommand(resp.AppendCommand(nil, "PING"), "ROLE")); err != nil {
 		return err
 	}
-	err = in.await()
-	answer := in.buf[in.r:in.w]
+	err = in.Await()
+	answer := in.Buffered()
 	if err == nil && (answer[0] == '+' || answer[0] == '-') {
 		return a.readAnswers(in)
 	}
@@ -109,13 +111,13 @@ func (a *AddressReport) contact(ctx context.Context, timeout time.Duration) erro
 
 // readAnswers reads the replies to PING and ROLE. Either command may be forbidden to the
 // user.
-func (a *AddressReport) readAnswers(in *respReader) error {
-	_, pinged := in.strings()
+func (a *AddressReport) readAnswers(in *resp.Reader) error {
+	_, pinged := in.Strings()
 	if pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
 		return configError("it wants a password, which limitgate cannot give yet: let its default user do without one (NOAUTH)")
 	}
-	role, err := in.strings()
-	if _, refused := refusal(err); err != nil && !refused {
+	role, err := in.Strings()
+	if _, refused := resp.AsError(err); err != nil && !refused {
 		return errors.Join(pinged, err)
 	}
 	if len(role) == 0 {
@@ -143,7 +145,7 @@ func speaksTLS(ctx context.Context, addr string) bool {
 // explain describes an error for an operator who configures the address of a store.
 func explain(err error) string {
 	var name *net.DNSError
-	refused, replied := refusal(err)
+	refused, replied := resp.AsError(err)
 	switch {
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"

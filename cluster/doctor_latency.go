@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -33,7 +34,7 @@ func (s *nodeInspection) measure(ctx context.Context, until time.Time) {
 	}
 	for _, step := range steps {
 		err := step()
-		if _, refused := refusal(err); err != nil && !refused {
+		if _, refused := resp.AsError(err); err != nil && !refused {
 			s.disconnect(err)
 			return
 		}
@@ -48,8 +49,8 @@ func (s *nodeInspection) exchange(out []byte, n int, each func(i int, words []st
 	}
 	var first error
 	for i := range n {
-		words, err := s.conn.in.strings()
-		if _, refused := refusal(err); err != nil && !refused {
+		words, err := s.conn.in.Strings()
+		if _, refused := resp.AsError(err); err != nil && !refused {
 			return err
 		}
 		if err == nil {
@@ -70,7 +71,7 @@ func (s *nodeInspection) readClock(ctx context.Context) error {
 			return nil
 		}
 		sent := time.Now()
-		err := s.exchange(appendCommand(nil, "TIME"), 1, func(_ int, words []string) error {
+		err := s.exchange(resp.AppendCommand(nil, "TIME"), 1, func(_ int, words []string) error {
 			now, err := parseTime(words)
 			if within := time.Since(sent) / 2; err == nil && (i == 0 || within < c.Within) {
 				c.Offset, c.Within = now.Sub(sent.Add(within)), within
@@ -87,12 +88,12 @@ func (s *nodeInspection) readClock(ctx context.Context) error {
 // parseTime parses a reply to TIME.
 func parseTime(words []string) (time.Time, error) {
 	if len(words) != 2 {
-		return time.Time{}, errReply
+		return time.Time{}, resp.ErrReply
 	}
-	s, ok := parseNumber([]byte(words[0]))
-	us, ok2 := parseNumber([]byte(words[1]))
+	s, ok := resp.ParseNumber([]byte(words[0]))
+	us, ok2 := resp.ParseNumber([]byte(words[1]))
 	if !ok || !ok2 {
-		return time.Time{}, errReply
+		return time.Time{}, resp.ErrReply
 	}
 	return time.Unix(s, us*1000), nil
 }
@@ -102,7 +103,7 @@ func (s *nodeInspection) ping(ctx context.Context, until time.Time) error {
 	var times []time.Duration
 	for len(times) < pings && (len(times) == 0 || time.Now().Before(until)) && s.ready(ctx) {
 		sent := time.Now()
-		err := s.exchange(appendCommand(nil, "PING"), 1, func(int, []string) error {
+		err := s.exchange(resp.AppendCommand(nil, "PING"), 1, func(int, []string) error {
 			times = append(times, time.Since(sent))
 			return nil
 		})
@@ -135,7 +136,7 @@ func (s *nodeInspection) decide(ctx context.Context, until time.Time) error {
 		if err == nil {
 			many, err = s.clockFlight(batch, 1)
 		}
-		if refused, ok := refusal(err); ok {
+		if refused, ok := resp.AsError(err); ok {
 			s.report.Probes.Batch = Outcome(refused)
 		}
 		if err != nil {
@@ -160,11 +161,11 @@ func (s *nodeInspection) decide(ctx context.Context, until time.Time) error {
 // it, by the master's clock: commands of other connections rarely run between commands of
 // one connection that arrive together.
 func (s *nodeInspection) clockFlight(b *batch, times int) (time.Duration, error) {
-	out := appendCommand(nil, "TIME")
+	out := resp.AppendCommand(nil, "TIME")
 	for range times {
 		out = append(out, b.out...)
 	}
-	out = appendCommand(out, "TIME")
+	out = resp.AppendCommand(out, "TIME")
 	n := len(b.commands)*times + 2
 	var begin, end time.Time
 	err := s.exchange(out, n, func(i int, words []string) (err error) {
@@ -175,8 +176,8 @@ func (s *nodeInspection) clockFlight(b *batch, times int) (time.Duration, error)
 			end, err = parseTime(words)
 		default:
 			for _, word := range words {
-				if _, ok := parseNumber([]byte(word)); !ok {
-					return fmt.Errorf("decide probe: %w", replyError(word))
+				if _, ok := resp.ParseNumber([]byte(word)); !ok {
+					return fmt.Errorf("decide probe: %w", resp.Error(word))
 				}
 			}
 		}

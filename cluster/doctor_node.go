@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -169,7 +170,7 @@ func (s *nodeInspection) try(ctx context.Context, what *Outcome, probe func() er
 		return false
 	}
 	err := probe()
-	if _, refused := refusal(err); err == nil || refused {
+	if _, refused := resp.AsError(err); err == nil || refused {
 		*what = outcome(err)
 		return true
 	}
@@ -201,15 +202,15 @@ func (s *nodeInspection) disconnect(err error) {
 // keepSecret runs on a key the commands for agreeing on a secret.
 func (s *nodeInspection) keepSecret(key string) error {
 	const ttl = "5000" // ms
-	out := appendCommand(nil, "SET", key, "probe", "NX", "PX", ttl)
-	return s.exchange(appendCommand(out, "GETEX", key, "PX", ttl), 2, func(int, []string) error { return nil })
+	out := resp.AppendCommand(nil, "SET", key, "probe", "NX", "PX", ttl)
+	return s.exchange(resp.AppendCommand(out, "GETEX", key, "PX", ttl), 2, func(int, []string) error { return nil })
 }
 
 // beat runs on a key the commands of a proxy's heartbeat.
 func (s *nodeInspection) beat(key string) error {
-	out := appendCommand(nil, "SCRIPT", "LOAD", beatScript.text)
-	out = appendCommand(out, append([]string{"EVALSHA", beatScript.sha, "1", key}, beatArgs("probe")...)...)
-	out = appendCommand(out, "HDEL", key, "probe")
+	out := resp.AppendCommand(nil, "SCRIPT", "LOAD", beatScript.text)
+	out = resp.AppendCommand(out, append([]string{"EVALSHA", beatScript.sha, "1", key}, beatArgs("probe")...)...)
+	out = resp.AppendCommand(out, "HDEL", key, "probe")
 	return s.exchange(out, 3, func(int, []string) error { return nil })
 }
 

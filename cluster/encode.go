@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -34,7 +35,7 @@ func (b *batch) encodeCommand(c *command, sha string) {
 		return
 	}
 	if c.once != nil {
-		b.body = appendBulk(b.body, c.once)
+		b.body = resp.AppendBulk(b.body, c.once)
 		keys++
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
@@ -52,7 +53,7 @@ func (b *batch) encodeCommand(c *command, sha string) {
 	}
 	b.encodeCall(c, sha, numkeys, keys+args)
 	if !declared {
-		b.out = appendNumber(b.out, int64(keys))
+		b.out = resp.AppendNumber(b.out, int64(keys))
 	}
 	b.out = append(b.out, b.body...)
 }
@@ -60,12 +61,12 @@ func (b *batch) encodeCommand(c *command, sha string) {
 // encodeCall writes the start of a command, whose keys and arguments number words.
 func (b *batch) encodeCall(c *command, sha string, numkeys, words int) {
 	if c.route.asking {
-		b.out = appendCommand(b.out, "ASKING")
+		b.out = resp.AppendCommand(b.out, "ASKING")
 	}
-	b.out = appendArray(b.out, 3+words)
-	b.out = appendBulk(b.out, "EVALSHA")
-	b.out = appendBulk(b.out, sha)
-	b.out = appendNumber(b.out, int64(numkeys))
+	b.out = resp.AppendArray(b.out, 3+words)
+	b.out = resp.AppendBulk(b.out, "EVALSHA")
+	b.out = resp.AppendBulk(b.out, sha)
+	b.out = resp.AppendNumber(b.out, int64(numkeys))
 }
 
 // encodeKeys writes the keys of a call and returns their number.
@@ -74,13 +75,13 @@ func (b *batch) encodeKeys(items []limit.Item) int {
 	for i := range items {
 		if it := &items[i]; it.KeyLen < len(it.Name) && !hash {
 			hash = true
-			b.body = appendBulk(b.body, it.Name[:it.KeyLen])
+			b.body = resp.AppendBulk(b.body, it.Name[:it.KeyLen])
 			n++
 		}
 	}
 	for i := range items {
 		if it := &items[i]; it.KeyLen == len(it.Name) {
-			b.body = appendBulk(b.body, it.Name)
+			b.body = resp.AppendBulk(b.body, it.Name)
 			n++
 		}
 	}
@@ -103,17 +104,17 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 	case r.several:
 		word = opNames[r.op][1]
 	}
-	b.body = appendBulk(b.body, word)
-	b.body = appendNumber(b.body, int64(len(r.shape)))
-	b.body = appendNumber(b.body, int64(r.groups))
+	b.body = resp.AppendBulk(b.body, word)
+	b.body = resp.AppendNumber(b.body, int64(len(r.shape)))
+	b.body = resp.AppendNumber(b.body, int64(r.groups))
 	n := 3
 	for i := range r.shape {
 		it := &r.shape[i]
 		var text [128]byte // the longest is 2 + 5 doubles + 3 numbers of 20 digits
-		b.body = appendBulk(b.body, appendLimit(text[:0], it))
+		b.body = resp.AppendBulk(b.body, appendLimit(text[:0], it))
 		n++
 		if it.Limit.FixedField() {
-			b.body = appendBulk(b.body, it.Name[it.KeyLen:])
+			b.body = resp.AppendBulk(b.body, it.Name[it.KeyLen:])
 			n++
 		}
 	}
@@ -129,12 +130,12 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 func (b *batch) encodeGroup(r *callRun, g *coalescedCall) int {
 	n := 0
 	if r.several {
-		b.body = appendNumber(b.body, g.n)
+		b.body = resp.AppendNumber(b.body, g.n)
 		n++
 	}
 	for i := range g.items {
 		if it := &g.items[i]; it.KeyLen < len(it.Name) && !it.Limit.FixedField() {
-			b.body = appendBulk(b.body, it.Name[it.KeyLen:])
+			b.body = resp.AppendBulk(b.body, it.Name[it.KeyLen:])
 			n++
 		}
 	}
@@ -142,7 +143,7 @@ func (b *batch) encodeGroup(r *callRun, g *coalescedCall) int {
 		return n
 	}
 	for i := range g.items {
-		b.body = appendNumber(b.body, g.items[i].Window)
+		b.body = resp.AppendNumber(b.body, g.items[i].Window)
 		n++
 	}
 	return n
@@ -183,21 +184,4 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 // double.
 func appendDouble(b []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
-}
-
-func appendArray(b []byte, n int) []byte {
-	b = strconv.AppendInt(append(b, '*'), int64(n), 10)
-	return append(b, '\r', '\n')
-}
-
-func appendBulk[S string | []byte](b []byte, s S) []byte {
-	b = strconv.AppendInt(append(b, '$'), int64(len(s)), 10)
-	b = append(b, '\r', '\n')
-	b = append(b, s...)
-	return append(b, '\r', '\n')
-}
-
-func appendNumber(b []byte, n int64) []byte {
-	var digits [20]byte
-	return appendBulk(b, strconv.AppendInt(digits[:0], n, 10))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/resp"
 )
 
 // TestKindOfNoConnection checks that a call without a connection counts as a network
@@ -21,8 +22,8 @@ func TestKindOfNoConnection(t *testing.T) {
 	}{
 		{io.EOF, KindNetwork},
 		{context.DeadlineExceeded, KindNetwork},
-		{fmt.Errorf("handshake: %w", replyError("NOAUTH Authentication required.")), KindAuth},
-		{fmt.Errorf("handshake: %w", replyError("LOADING Redis is loading the dataset in memory")), KindLoading},
+		{fmt.Errorf("handshake: %w", resp.Error("NOAUTH Authentication required.")), KindAuth},
+		{fmt.Errorf("handshake: %w", resp.Error("LOADING Redis is loading the dataset in memory")), KindLoading},
 		{fmt.Errorf("handshake: %w, its role is slave", ErrNotMaster), KindRole},
 	} {
 		if got := kindOf(&downError{c.cause}); got != c.want {

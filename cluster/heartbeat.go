@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/resp"
 )
 
 const (
@@ -109,7 +111,7 @@ func (h *Heartbeat) beat(ctx context.Context) (n int, gone bool, err error) {
 		return 0, false, err
 	}
 	if len(reply) != 2 || reply[0] < 1 || reply[0] > maxInstances+1 {
-		return 0, false, fmt.Errorf("%w: %v to a beat", errReply, reply)
+		return 0, false, fmt.Errorf("%w: %v to a beat", resp.ErrReply, reply)
 	}
 	return int(reply[0]), reply[1] == 1, nil
 }

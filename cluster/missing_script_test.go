@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -36,7 +37,7 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 			conn, err := dial(ctx)
 			if err == nil {
 				conn.Conn = wrap(conn.Conn)
-				conn.in.conn = conn.Conn
+				conn.in = resp.NewReader(conn.Conn)
 			}
 			return conn, err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -87,7 +88,7 @@ type pipeline struct {
 // nodeConn is a connection to a node, with the options for combining calls on it.
 type nodeConn struct {
 	net.Conn
-	in   *respReader
+	in   *resp.Reader
 	opts batchOptions
 }
 
@@ -337,7 +338,7 @@ func (p *pipeline) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn.in.onTimeout, conn.in.beforeRead = p.onReadTimeout, p.notifyAnswered
+	conn.in.OnTimeout, conn.in.BeforeRead = p.onReadTimeout, p.notifyAnswered
 	_ = conn.SetReadDeadline(time.Now().Add(p.ioTimeout))
 	p.mu.Lock()
 	p.conn = conn

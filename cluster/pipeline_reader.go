@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -31,13 +32,13 @@ func (p *pipeline) read() (settled int, err error) {
 	in := p.conn.in
 	defer p.notifyAnswered()
 	for ; ; settled++ {
-		if err := in.await(); err != nil {
+		if err := in.Await(); err != nil {
 			return settled, err
 		}
 		p.mu.Lock()
 		if len(p.inFlight) == 0 {
 			p.mu.Unlock()
-			return settled, errReply
+			return settled, resp.ErrReply
 		}
 		b := p.inFlight[0]
 		p.mu.Unlock()
@@ -71,7 +72,7 @@ const maxResends = 8
 
 // readReplies reads the replies to a batch. Commands that failed with NOSCRIPT did not run:
 // they are sent once more, after the script.
-func (p *pipeline) readReplies(b *batch, in *respReader) error {
+func (p *pipeline) readReplies(b *batch, in *resp.Reader) error {
 	b.notify = p.notifyLater
 	defer func() { b.notify = (*nodeRequest).notifyDone }()
 	var last error
@@ -95,7 +96,7 @@ func (p *pipeline) readReplies(b *batch, in *respReader) error {
 	if b.missing != nil {
 		b.resends++
 		p.onScriptLoad()
-		b.resend = appendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
+		b.resend = resp.AppendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
 		for _, i := range b.missing {
 			b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
 		}
@@ -107,9 +108,9 @@ func (p *pipeline) readReplies(b *batch, in *respReader) error {
 
 // readCommandReplies reads the replies to the commands that were sent, and notes in b.missing
 // those that failed with NOSCRIPT. It calls fail with each call that stays undecided.
-func (b *batch) readCommandReplies(in *respReader, fail func(error, []limit.Item)) error {
+func (b *batch) readCommandReplies(in *resp.Reader, fail func(error, []limit.Item)) error {
 	if len(b.missing) > 0 { // the reply to SCRIPT LOAD
-		if _, err := in.strings(); err != nil {
+		if _, err := in.Strings(); err != nil {
 			return err
 		}
 	}
@@ -120,17 +121,17 @@ func (b *batch) readCommandReplies(in *respReader, fail func(error, []limit.Item
 			continue
 		}
 		if b.commands[i].route.asking {
-			if _, err := in.line(); err != nil {
+			if _, err := in.Line(); err != nil {
 				return err
 			}
 		}
-		none, err := in.startsWith("-NOSCRIPT")
+		none, err := in.StartsWith("-NOSCRIPT")
 		if err != nil {
 			return err
 		}
 		if none && b.resends < maxResends {
 			b.missing = append(b.missing, i)
-			_, err = in.line()
+			_, err = in.Line()
 		} else {
 			err = b.readReply(&b.commands[i], in, fail)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -75,7 +76,7 @@ func (via route) next(why error) (route, bool) {
 
 // redirect returns the address in an error, if it is a redirect.
 func redirect(why error) (addr string, ok bool) {
-	reply, _ := refusal(why)
+	reply, _ := resp.AsError(why)
 	words := strings.Fields(string(reply))
 	if len(words) != 3 {
 		return "", false // a sentence from inside a script

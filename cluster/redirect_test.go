@@ -11,6 +11,7 @@ import (
 
 	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -20,9 +21,9 @@ import (
 // that a call with keys on two nodes is split, and that no route goes on for ever.
 func TestWays(t *testing.T) {
 	const here, there = "127.0.0.1:7000", "127.0.0.1:7001"
-	moved, ask := replyError("MOVED 1 "+here), replyError("ASK 1 "+there)
-	tryAgain := replyError("TRYAGAIN Multiple keys request during rehashing of slot")
-	inScript := replyError("ERR Script attempted to access a non local key in a cluster node script: x, on @user_script:1.")
+	moved, ask := resp.Error("MOVED 1 "+here), resp.Error("ASK 1 "+there)
+	tryAgain := resp.Error("TRYAGAIN Multiple keys request during rehashing of slot")
+	inScript := resp.Error("ERR Script attempted to access a non local key in a cluster node script: x, on @user_script:1.")
 	for _, c := range []struct {
 		from route
 		why  error
@@ -43,8 +44,8 @@ func TestWays(t *testing.T) {
 		{route{declared: true, splitKey: true}, tryAgain, route{}, false},
 		{route{declared: true, splitKey: true}, ask, route{declared: true, splitKey: true, to: there, asking: true}, true},
 		{route{declared: true, splitKey: true, to: there, asking: true}, ask, route{}, false},
-		{route{}, replyError("CLUSTERDOWN The cluster is down"), route{}, false},
-		{route{}, replyError("READONLY You can't write against a read only replica."), route{}, false},
+		{route{}, resp.Error("CLUSTERDOWN The cluster is down"), route{}, false},
+		{route{}, resp.Error("READONLY You can't write against a read only replica."), route{}, false},
 		{route{}, errors.New("read: connection reset"), route{}, false},
 		{route{clockRetry: true}, ask, route{clockRetry: true, declared: true, to: there, asking: true}, true},
 	} {

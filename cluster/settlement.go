@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -25,12 +26,12 @@ const (
 
 // errUndeclared is the error of a settlement that was not applied although its keys were
 // declared: the record has been replaced by another one.
-var errUndeclared = fmt.Errorf("%w: other keys than before", errReply)
+var errUndeclared = fmt.Errorf("%w: other keys than before", resp.ErrReply)
 
 // encodeHold writes the record TTL of a call and, for a reservation or slot, how the record
 // is held: see main.lua. It returns the number of arguments.
 func (b *batch) encodeHold(c *command, r *callRun) int {
-	b.body = appendNumber(b.body, c.keep.Milliseconds())
+	b.body = resp.AppendNumber(b.body, c.keep.Milliseconds())
 	if c.hold == limit.HoldNone {
 		return 1
 	}
@@ -41,7 +42,7 @@ func (b *batch) encodeHold(c *command, r *callRun) int {
 			follows[i] = '1'
 		}
 	}
-	b.body = appendBulk(b.body, follows)
+	b.body = resp.AppendBulk(b.body, follows)
 	return 2
 }
 
@@ -50,17 +51,17 @@ func (b *batch) encodeSettlement(c *command, sha string) {
 	s := c.settlement
 	const args = 6
 	b.encodeCall(c, sha, 1+len(s.keys), 1+len(s.keys)+args)
-	b.out = appendBulk(b.out, c.once)
+	b.out = resp.AppendBulk(b.out, c.once)
 	for _, key := range s.keys {
-		b.out = appendBulk(b.out, key)
+		b.out = resp.AppendBulk(b.out, key)
 	}
 	free := int64(0)
 	if c.free {
 		free = 1
 	}
-	b.out = appendBulk(b.out, s.Change.String())
+	b.out = resp.AppendBulk(b.out, s.Change.String())
 	for _, n := range [...]int64{0, 1, s.Units, s.For.Milliseconds(), free} {
-		b.out = appendNumber(b.out, n)
+		b.out = resp.AppendNumber(b.out, n)
 	}
 }
 
@@ -81,7 +82,7 @@ func (b *batch) readSettlement(g *coalescedCall, outcome int64) (ok bool) {
 
 // readSettlementText stores the script's text reply to a settlement, and reports whether it
 // is one.
-func (b *batch) readSettlementText(g *coalescedCall, text replyError, tell func(error, []limit.Item)) bool {
+func (b *batch) readSettlementText(g *coalescedCall, text resp.Error, tell func(error, []limit.Item)) bool {
 	back, done := strings.CutPrefix(string(text), doneText)
 	names, late := strings.Split(back, "\n"), false
 	if !done && !strings.HasPrefix(string(text), undeclaredText) {
@@ -106,7 +107,7 @@ func (b *batch) readSettlementText(g *coalescedCall, text replyError, tell func(
 
 // retryWithKeys adds a settlement to the retries with the keys that the script replied. It
 // reports false if keys were declared before. The caller holds nr.mu.
-func (nr *nodeRequest) retryWithKeys(c limit.Call, text replyError) bool {
+func (nr *nodeRequest) retryWithKeys(c limit.Call, text resp.Error) bool {
 	if len(nr.settlement.keys) > 0 {
 		return false
 	}

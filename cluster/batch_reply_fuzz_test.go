@@ -3,113 +3,19 @@ package cluster
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"math/rand/v2"
-	"net"
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
-// bytesConn is a connection that delivers some bytes in pieces and then io.EOF.
-type bytesConn struct {
-	net.Conn
-	rest   []byte
-	pieces *rand.Rand
-}
-
-func (c *bytesConn) Read(b []byte) (int, error) {
-	if len(c.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := min(len(b), len(c.rest), 1+c.pieces.IntN(40))
-	copy(b, c.rest[:n])
-	c.rest = c.rest[n:]
-	return n, nil
-}
-
-func repliesOf(b []byte, seed uint64) *respReader {
-	return newRESPReader(&bytesConn{rest: b, pieces: rand.New(rand.NewPCG(seed, 3))})
-}
-
-// someReplies are the seeds of the fuzzers.
-var someReplies = []string{
-	"*2\r\n:1700000000000000\r\n:5\r\n",
-	"*4\r\n:1700000000000000\r\n:5000000\r\n$7\r\nLGCLOCK\r\n$8\r\nnot here\r\n",
-	"*9\r\n:1700000000000000\r\n:1\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n",
-	"*0\r\n", "*-1\r\n", "-NOSCRIPT No matching script.\r\n", "-ERR x\r\n", "+OK\r\n", "$-1\r\n", ":-1\r\n",
-	"*3\r\n$6\r\nmaster\r\n:0\r\n*1\r\n*3\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n$1\r\n0\r\n",
-	"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$5\r\nab", "*1048577\r\n", ":999999999999999999\r\n", "\r\n", "\n",
-}
-
-// FuzzReplies reads arbitrary bytes with every method of respReader that a pipeline uses.
-// The result does not depend on the pieces, the buffer does not grow, and a complete reply
-// is read without waiting for more bytes.
-func FuzzReplies(f *testing.F) {
-	for i, text := range someReplies {
-		f.Add([]byte(text), uint64(i))
-	}
-	read := []func(*respReader) (any, error){
-		func(in *respReader) (any, error) { return in.strings() },
-		func(in *respReader) (any, error) { return in.array() },
-		func(in *respReader) (any, error) { return in.integer() },
-		func(in *respReader) (any, error) { return in.startsWith("-NOSCRIPT") },
-		func(in *respReader) (any, error) {
-			line, err := in.line()
-			return string(line), err
-		},
-	}
-	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
-		one, other := repliesOf(b, seed), repliesOf(b, seed+1)
-		which := rand.New(rand.NewPCG(seed, 4))
-		for range len(b) + 1 {
-			i := which.IntN(len(read))
-			got, err := read[i](one)
-			again, errAgain := read[i](other)
-			if !sameReply(got, again) || !sameFailure(err, errAgain) {
-				t.Fatalf("reading %d: %v, %v in some pieces, %v, %v in others", i, got, err, again, errAgain)
-			}
-			if words, ok := got.([]string); ok && len(words) > maxReplyWords {
-				t.Fatalf("%d words", len(words))
-			}
-			if len(one.buf) > 2*maxReplyBulk {
-				t.Fatalf("the buffer has grown to %d bytes", len(one.buf))
-			}
-			var refused replyError
-			if err != nil && !errors.As(err, &refused) {
-				return // a pipeline hangs up
-			}
-		}
-	})
-}
-
-func sameReply(a, b any) bool {
-	wordsA, isWords := a.([]string)
-	if !isWords {
-		return a == b
-	}
-	wordsB := b.([]string)
-	if len(wordsA) != len(wordsB) {
-		return false
-	}
-	for i := range wordsA {
-		if wordsA[i] != wordsB[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func sameFailure(a, b error) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return a.Error() == b.Error()
+func repliesOf(b []byte, seed uint64) *resp.Reader {
+	return resp.NewReader(redistest.NewPieces(b, seed))
 }
 
 // numberReply turns arbitrary bytes into a well-formed reply to a batch, with a number or
@@ -146,7 +52,7 @@ func numberReply(bt *batch, b []byte) []byte {
 				n += numbers
 			}
 		}
-		out = append(appendArray(out, n), body...)
+		out = append(resp.AppendArray(out, n), body...)
 	}
 	return out
 }
@@ -154,7 +60,7 @@ func numberReply(bt *batch, b []byte) []byte {
 // FuzzSettle answers batches of all kinds of calls with arbitrary bytes, or with a reply of
 // arbitrary numbers. Every call is answered once in any case, and no verdict is impossible.
 func FuzzSettle(f *testing.F) {
-	for i, text := range someReplies {
+	for i, text := range redistest.Replies {
 		f.Add([]byte(text), uint8(i), uint64(i))
 		f.Add(bytes.Repeat([]byte(text), 20), uint8(16*i), uint64(2*i+1))
 	}

@@ -1,79 +1,15 @@
 package cluster
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
-
-// TestReplyInPieces reads replies of every length from pieces of any size, including
-// replies that do not fit into the initial buffer.
-func TestReplyInPieces(t *testing.T) {
-	for _, n := range []int{0, 1, 1000, replyBuffer - 20, replyBuffer, maxReplyBulk} {
-		word := bytes.Repeat([]byte("x"), n)
-		b := appendBulk(appendArray(nil, 1), word)
-		in := repliesOf(append(b, ":7\r\n"...), uint64(n))
-		if size, err := in.array(); size != 1 || err != nil {
-			t.Fatalf("%d, %v", size, err)
-		}
-		var text replyError
-		if _, err := in.integer(); !errors.As(err, &text) || string(text) != string(word) {
-			t.Fatalf("a text of %d bytes: %v", n, err)
-		}
-		if v, err := in.integer(); v != 7 || err != nil {
-			t.Errorf("behind %d bytes: %d, %v", n, v, err)
-		}
-	}
-}
-
-// TestReplyTooLarge checks that a reply of an announced length beyond the bounds fails at
-// once, not after reading the rest or running out of memory.
-func TestReplyTooLarge(t *testing.T) {
-	words := func(in *respReader) error {
-		_, err := in.strings()
-		return err
-	}
-	array := func(in *respReader) error {
-		_, err := in.array()
-		return err
-	}
-	integer := func(in *respReader) error {
-		_, err := in.integer()
-		return err
-	}
-	const rest = 1 << 20
-	for name, tc := range map[string]struct {
-		read func(*respReader) error
-		text string
-		more string
-	}{
-		"deep arrays":   {words, "", "*1\r\n"},
-		"wide arrays":   {words, "*4000\r\n*4000\r\n", ":1\r\n"},
-		"a wide array":  {words, "*4097\r\n", "*0\r\n"},
-		"a large word":  {words, "$4097\r\n", "x"},
-		"a long array":  {array, "*1048577\r\n", ":1\r\n"},
-		"a long text":   {integer, "$2097153\r\n", "x"},
-		"a longer text": {integer, "$999999999999999999\r\n", "x"},
-		"a long line":   {integer, ":", "1"},
-		"a long error":  {array, "-", "x"},
-	} {
-		in := repliesOf([]byte(tc.text+strings.Repeat(tc.more, rest)), 1)
-		if err := tc.read(in); !errors.Is(err, errReply) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if read := len(tc.text) + rest*len(tc.more) - len(in.conn.(*bytesConn).rest); read > 2*maxReplyBulk {
-			t.Errorf("%s: %d bytes were read", name, read)
-		}
-		if len(in.buf) > 2*maxReplyBulk {
-			t.Errorf("%s: a buffer of %d bytes", name, len(in.buf))
-		}
-	}
-}
 
 // batchOf returns a batch of one call with one bucket.
 func batchOf(t *testing.T, s spec) (*batch, *nodeRequest) {
@@ -95,10 +31,10 @@ func batchOf(t *testing.T, s spec) (*batch, *nodeRequest) {
 func TestReplyOfAnotherLength(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 1: false, 2: true, 3: false, 1000: false} {
 		bt, nr := batchOf(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/d", Burst: "10"})
-		b := fmt.Appendf(appendArray(nil, n), ":%d\r\n", time.Now().UnixMicro())
+		b := fmt.Appendf(resp.AppendArray(nil, n), ":%d\r\n", time.Now().UnixMicro())
 		b = append(b, strings.Repeat(":1\r\n", max(1, n-1))...)
 		err := bt.readReply(&bt.commands[0], repliesOf(b, 1), func(error, []limit.Item) { t.Error("a failure was reported") })
-		if want && (err != nil || nr.items[0].Source != limit.SourceStore) || !want && !errors.Is(err, errReply) {
+		if want && (err != nil || nr.items[0].Source != limit.SourceStore) || !want && !errors.Is(err, resp.ErrReply) {
 			t.Errorf("%d numbers for a time and a level: %v", n, err)
 		}
 	}
@@ -132,7 +68,7 @@ func TestImpossibleNumbers(t *testing.T) {
 		{"fixed_window", "", now, []int64{start, start + day, 1, 0, 1, start + 1}, true},
 	} {
 		bt, nr := batchOf(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/d", Algorithm: tc.algorithm, Burst: tc.burst})
-		reply := fmt.Appendf(appendArray(nil, 1+len(tc.numbers)), ":%d\r\n", tc.now)
+		reply := fmt.Appendf(resp.AppendArray(nil, 1+len(tc.numbers)), ":%d\r\n", tc.now)
 		for _, n := range tc.numbers {
 			reply = fmt.Appendf(reply, ":%d\r\n", n)
 		}

@@ -1,10 +1,10 @@
-package cluster
+package resp
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"os"
 )
 
@@ -26,24 +26,25 @@ const (
 	maxReplyDepth = 3
 )
 
-// respReader reads the RESP2 replies of a node. It is not safe for concurrent use.
-type respReader struct {
-	conn net.Conn
-	buf  []byte
-	r, w int
-	// beforeRead, unless nil, is called before a read, which may block.
-	beforeRead func()
-	// onTimeout is called when a read times out. If it is nil or returns nil, the reader
+// Reader reads the RESP2 replies of a node. It is not safe for concurrent use.
+type Reader struct {
+	source io.Reader
+	buf    []byte
+	r, w   int
+	// BeforeRead, unless nil, is called before a read, which may block.
+	BeforeRead func()
+	// OnTimeout is called when a read times out. If it is nil or returns nil, the reader
 	// goes on waiting.
-	onTimeout func() error
+	OnTimeout func() error
 }
 
-func newRESPReader(conn net.Conn) *respReader {
-	return &respReader{conn: conn, buf: make([]byte, replyBuffer)}
+// NewReader returns a reader of replies from source.
+func NewReader(source io.Reader) *Reader {
+	return &Reader{source: source, buf: make([]byte, replyBuffer)}
 }
 
 // fill reads more bytes into the buffer.
-func (in *respReader) fill() error {
+func (in *Reader) fill() error {
 	switch {
 	case in.r == in.w:
 		in.r, in.w = 0, 0
@@ -57,17 +58,17 @@ func (in *respReader) fill() error {
 		in.w = copy(in.buf, in.buf[in.r:in.w])
 		in.r = 0
 	}
-	if in.beforeRead != nil {
-		in.beforeRead()
+	if in.BeforeRead != nil {
+		in.BeforeRead()
 	}
 	for {
-		n, err := in.conn.Read(in.buf[in.w:])
+		n, err := in.source.Read(in.buf[in.w:])
 		in.w += n
 		switch {
 		case n > 0:
 			return nil
-		case errors.Is(err, os.ErrDeadlineExceeded) && in.onTimeout != nil:
-			err = in.onTimeout()
+		case errors.Is(err, os.ErrDeadlineExceeded) && in.OnTimeout != nil:
+			err = in.OnTimeout()
 		}
 		if err != nil {
 			return err
@@ -75,22 +76,26 @@ func (in *respReader) fill() error {
 	}
 }
 
-// await waits for the first byte of a reply.
-func (in *respReader) await() error {
+// Await waits for the first byte of a reply.
+func (in *Reader) Await() error {
 	if in.r < in.w {
 		return nil
 	}
 	return in.fill()
 }
 
-// line returns the next line without its end. It is valid until the next read.
-func (in *respReader) line() ([]byte, error) {
+// Buffered returns the bytes that were received and not read yet. They are valid until the
+// next read.
+func (in *Reader) Buffered() []byte { return in.buf[in.r:in.w] }
+
+// Line returns the next line without its end. It is valid until the next read.
+func (in *Reader) Line() ([]byte, error) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(in.buf[in.r+from:in.w], '\n'); i >= 0 {
 			line := in.buf[in.r : in.r+from+i]
 			in.r += from + i + 1
 			if len(line) < 2 || line[len(line)-1] != '\r' {
-				return nil, errReply
+				return nil, ErrReply
 			}
 			return line[:len(line)-1], nil
 		}
@@ -99,7 +104,7 @@ func (in *respReader) line() ([]byte, error) {
 			if in.buf[in.r] == '-' {
 				return in.longError()
 			}
-			return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxReplyLine)
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrReply, maxReplyLine)
 		}
 		if err := in.fill(); err != nil {
 			return nil, err
@@ -109,7 +114,7 @@ func (in *respReader) line() ([]byte, error) {
 
 // longError returns the beginning of an error's line and drops the rest: it may contain
 // long names.
-func (in *respReader) longError() ([]byte, error) {
+func (in *Reader) longError() ([]byte, error) {
 	line := bytes.Clone(in.buf[in.r : in.r+maxReplyLine])
 	for dropped := 0; dropped <= maxErrorLine; {
 		if i := bytes.IndexByte(in.buf[in.r:in.w], '\n'); i >= 0 {
@@ -122,45 +127,41 @@ func (in *respReader) longError() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%w: a line of more than %d bytes", errReply, maxErrorLine)
+	return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrReply, maxErrorLine)
 }
 
-// array reads the length of an array. An error reply in its place is returned as a
-// replyError.
-func (in *respReader) array() (int, error) {
-	line, err := in.line()
+// Array reads the length of an array. An error reply in its place is returned as an
+// Error.
+func (in *Reader) Array() (int, error) {
+	line, err := in.Line()
 	if err != nil {
 		return 0, err
 	}
 	switch line[0] {
 	case '*':
-		n, ok := parseNumber(line[1:])
+		n, ok := ParseNumber(line[1:])
 		if !ok || n < 0 || n > 1<<20 {
-			return 0, errReply
+			return 0, ErrReply
 		}
 		return int(n), nil
 	case '-':
-		return 0, replyError(line[1:])
+		return 0, Error(line[1:])
 	default:
-		return 0, errReply
+		return 0, ErrReply
 	}
 }
 
-// errNumber is returned for a number that no decision contains. Reading goes on after it,
-// because it does not concern other calls.
-const errNumber = replyError("LGFORMAT a number that the script does not reply")
-
-// integer reads an integer. A text reply in its place is returned as a replyError.
-func (in *respReader) integer() (int64, error) {
-	line, err := in.line()
+// Integer reads an integer. A text reply in its place is returned as an Error.
+func (in *Reader) Integer() (int64, error) {
+	line, err := in.Line()
 	if err != nil {
 		return 0, err
 	}
 	switch line[0] {
 	case ':':
-		n, ok := parseNumber(line[1:])
+		n, ok := ParseNumber(line[1:])
 		if !ok {
-			return 0, errNumber
+			return 0, ErrNumber
 		}
 		return n, nil
 	case '$', '-':
@@ -168,14 +169,14 @@ func (in *respReader) integer() (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return 0, replyError(text)
+		return 0, Error(text)
 	default:
-		return 0, errReply
+		return 0, ErrReply
 	}
 }
 
 // text reads a string, or an error in its place. line is its first line.
-func (in *respReader) text(line []byte) (string, error) {
+func (in *Reader) text(line []byte) (string, error) {
 	switch line[0] {
 	case '+':
 		return string(line[1:]), nil
@@ -183,11 +184,11 @@ func (in *respReader) text(line []byte) (string, error) {
 		return string(line[1:]), nil
 	case '$':
 	default:
-		return "", errReply
+		return "", ErrReply
 	}
-	n, ok := parseNumber(line[1:])
+	n, ok := ParseNumber(line[1:])
 	if !ok || n < 0 || n > maxReplyBulk {
-		return "", errReply
+		return "", ErrReply
 	}
 	need := int(n) + 2
 	for in.w-in.r < need {
@@ -200,8 +201,8 @@ func (in *respReader) text(line []byte) (string, error) {
 	return s, nil
 }
 
-// parseNumber reads a decimal number of up to 18 digits.
-func parseNumber(b []byte) (int64, bool) {
+// ParseNumber parses a decimal number of up to 18 digits.
+func ParseNumber(b []byte) (int64, bool) {
 	negative := len(b) > 0 && b[0] == '-'
 	if negative {
 		b = b[1:]
@@ -222,9 +223,9 @@ func parseNumber(b []byte) (int64, bool) {
 	return n, true
 }
 
-// startsWith reports whether the next reply begins with prefix, which is shorter than any
+// StartsWith reports whether the next reply begins with prefix, which is shorter than any
 // reply.
-func (in *respReader) startsWith(prefix string) (bool, error) {
+func (in *Reader) StartsWith(prefix string) (bool, error) {
 	for in.w-in.r < 4 {
 		if err := in.fill(); err != nil {
 			return false, err
@@ -244,28 +245,28 @@ func (in *respReader) startsWith(prefix string) (bool, error) {
 	return string(in.buf[in.r:in.r+len(prefix)]) == prefix, nil
 }
 
-// strings reads a reply of any shape that the package requests. It returns its strings and
-// numbers in order. An error reply is returned as a replyError.
-func (in *respReader) strings() ([]string, error) { return in.appendStrings(nil, maxReplyDepth) }
+// Strings reads a reply of nested arrays, strings and numbers. It returns its strings and
+// numbers in order. An error reply is returned as an Error.
+func (in *Reader) Strings() ([]string, error) { return in.appendStrings(nil, maxReplyDepth) }
 
-// appendStrings is strings for a reply with arrays nested up to depth.
-func (in *respReader) appendStrings(words []string, depth int) ([]string, error) {
-	line, err := in.line()
+// appendStrings is Strings for a reply with arrays nested up to depth.
+func (in *Reader) appendStrings(words []string, depth int) ([]string, error) {
+	line, err := in.Line()
 	if err != nil {
 		return nil, err
 	}
 	if len(words) == maxReplyWords {
-		return nil, errReply
+		return nil, ErrReply
 	}
 	switch line[0] {
 	case '-':
-		return nil, replyError(line[1:])
+		return nil, Error(line[1:])
 	case ':':
 		return append(words, string(line[1:])), nil
 	case '*':
-		n, ok := parseNumber(line[1:])
+		n, ok := ParseNumber(line[1:])
 		if !ok || depth == 0 || n > maxReplyWords {
-			return nil, errReply
+			return nil, ErrReply
 		}
 		for range n {
 			if words, err = in.appendStrings(words, depth-1); err != nil {
@@ -279,7 +280,7 @@ func (in *respReader) appendStrings(words []string, depth int) ([]string, error)
 		}
 		word, err := in.text(line)
 		if err == nil && len(word) > maxReplyLine {
-			err = errReply
+			err = ErrReply
 		}
 		return append(words, word), err
 	}
