@@ -16,7 +16,7 @@ func TestResets(t *testing.T) {
 	resets := func() int64 { return a.Stats().Resets + b.Stats().Resets }
 	reloads := func(n int64) {
 		wasA, wasB := a.Stats().Reloads, b.Stats().Reloads
-		eventually(t, 10*time.Second, "topologies to be asked for", func() bool {
+		redistest.Eventually(t, 10*time.Second, "topologies to be asked for", func() bool {
 			return a.Stats().Reloads >= wasA+n && b.Stats().Reloads >= wasB+n
 		})
 	}
@@ -28,10 +28,10 @@ func TestResets(t *testing.T) {
 		t.Fatalf("%d masters count as reset, but the store lost nothing", n)
 	}
 	c.Nodes[1].CLI(t, "FLUSHALL")
-	eventually(t, 10*time.Second, "the reset", func() bool { return resets() == 1 })
+	redistest.Eventually(t, 10*time.Second, "the reset", func() bool { return resets() == 1 })
 	c.Nodes[2].Kill()
 	c.Nodes[2].Restart() // it keeps nothing on disk
-	eventually(t, 20*time.Second, "the second reset", func() bool { return resets() == 2 })
+	redistest.Eventually(t, 20*time.Second, "the second reset", func() bool { return resets() == 2 })
 	reloads(3)
 	if n := resets(); n != 2 {
 		t.Errorf("%d masters were reset, want 2", n)

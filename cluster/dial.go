@@ -90,7 +90,7 @@ func (d *dialer) handshake(conn *nodeConn) error {
 // declared keys refuses the whole call.
 func (d *dialer) probe(conn *nodeConn) error {
 	err := d.try(conn, d.probeBatch(opPeek, batchOptions{acrossSlots: true},
-		[]limit.Item{probeItem("lg:probe:{1}", "")}, []limit.Item{probeItem("lg:probe:{2}", "")}))
+		[]limit.Item{ProbeItem("lg:probe:{1}", "")}, []limit.Item{ProbeItem("lg:probe:{2}", "")}))
 	if k := kindOf(err); k == KindMoved || k == KindClusterDown {
 		return nil // the script ran up to its first access to the key
 	}
@@ -101,12 +101,9 @@ func (d *dialer) probe(conn *nodeConn) error {
 // after a write.
 var probeLimit = &limit.Limit{Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
 
-// probeLogLimit is a limit that keeps its units in a sorted set, for a second.
-var probeLogLimit = &limit.Limit{Params: bucket.Params{Algorithm: bucket.AlgorithmSlidingLog, Count: 10, Period: 1_000_000, Capacity: 10}}
-
-// probeItem returns an item for one unit of a bucket: the field of the hash at key, or key
+// ProbeItem returns an item for one unit of a bucket: the field of the hash at key, or key
 // itself if field is empty.
-func probeItem(key, field string) limit.Item {
+func ProbeItem(key, field string) limit.Item {
 	return limit.Item{Limit: probeLimit, Cost: 1, Name: []byte(key + field), KeyLen: len(key), TagLen: len(key)}
 }
 

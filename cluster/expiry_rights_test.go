@@ -15,7 +15,7 @@ import (
 func TestNoKeyWithoutExpiry(t *testing.T) {
 	node := redistest.Start(t)
 	s := open(t, node.Addr)
-	admin := restrict(t, node, strings.Fields(strings.Replace(Rights, "+pexpireat", "", 1))...)
+	admin := redistest.Restrict(t, node, strings.Fields(strings.Replace(Rights, "+pexpireat", "", 1))...)
 	one := compile(t, spec{ID: "a", By: []string{"tenant"}, Rate: "100/s"})
 	two := compile(t, spec{ID: "a", By: []string{"tenant"}, Rate: "100/s"}, spec{ID: "b", By: []string{"tenant"}, Rate: "100/s"})
 	for i, set := range []*limit.Set{one, two} {

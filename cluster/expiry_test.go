@@ -281,22 +281,6 @@ func hostileNames(n int) []string {
 	return names
 }
 
-// TestAdvice checks the warning for a store that evicts keys, and that there is none for a
-// store that does not.
-func TestAdvice(t *testing.T) {
-	node := redistest.Start(t)
-	s, c := open(t, node.Addr), client(t, node.Addr)
-	if advice := s.ConfigWarnings(t.Context()); len(advice) != 0 {
-		t.Errorf("advice for a store that keeps everything: %v", advice)
-	}
-	if err := c.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if advice := s.ConfigWarnings(t.Context()); len(advice) != 1 || !strings.Contains(advice[0], "allkeys-lru") {
-		t.Errorf("advice for a store that evicts: %v", advice)
-	}
-}
-
 // agreeSecret makes a store agree on a secret as Open does, and returns the secret.
 func agreeSecret(tb testing.TB, s *Store, proposal []byte) ([]byte, error) {
 	tb.Helper()

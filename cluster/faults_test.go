@@ -73,7 +73,7 @@ func connectionsKilled(t *testing.T, c *redistest.Cluster, opts Options, kills i
 		}
 		ld.advance(8 * loadPipeline)
 	}
-	eventually(t, 10*time.Second, "the breakers to close", func() bool { return !s.anyOpen() })
+	redistest.Eventually(t, 10*time.Second, "the breakers to close", func() bool { return !s.anyOpen() })
 	excess, slowest := ld.balance(), ld.slowest()
 	st := s.Stats()
 	t.Logf("%d checks, %d undecided: %d units lost, at most %d counted; the slowest pipeline took %s",

@@ -94,23 +94,6 @@ func storeTime(tb testing.TB, c *redis.Client) time.Time {
 	return now
 }
 
-// eventually polls ok, and fails if it is not true within some time. The store sends no
-// notifications.
-func eventually(tb testing.TB, within time.Duration, what string, ok func() bool) {
-	tb.Helper()
-	late := time.NewTimer(within)
-	defer late.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late.C:
-			tb.Fatalf("%s: not within %s", what, within)
-		}
-	}
-}
-
 // spec is one limit of a test plan.
 type spec = storetest.Spec
 

@@ -41,7 +41,7 @@ func TestHeartbeats(t *testing.T) {
 			beats(t, 2, all[:2]...)
 			beats(t, 3, all[2], all[0], all[1])
 			died := time.Now() // the third one stops beating
-			eventually(t, 3*instanceTTL, "the dead one is gone", func() bool {
+			redistest.Eventually(t, 3*instanceTTL, "the dead one is gone", func() bool {
 				all[1].mustCount(t)
 				return all[0].mustCount(t) == 2
 			})
@@ -77,7 +77,7 @@ func TestHeartbeatKeyExpires(t *testing.T) {
 			t.Errorf("the key lives for %s", ttl)
 		}
 	}
-	eventually(t, 3*instanceTTL, "the key is gone", func() bool { return c.Exists(t.Context(), instancesKey).Val() == 0 })
+	redistest.Eventually(t, 3*instanceTTL, "the key is gone", func() bool { return c.Exists(t.Context(), instancesKey).Val() == 0 })
 }
 
 // TestHeartbeatWithoutTheRightToArm checks that a user without the right to set an expiry
@@ -86,7 +86,7 @@ func TestHeartbeatWithoutTheRightToArm(t *testing.T) {
 	t.Parallel()
 	node := redistest.Start(t)
 	h := open(t, node.Addr).NewHeartbeat()
-	admin := restrict(t, node, strings.Fields(strings.Replace(Rights, "+pexpireat", "", 1))...)
+	admin := redistest.Restrict(t, node, strings.Fields(strings.Replace(Rights, "+pexpireat", "", 1))...)
 	if _, err := h.Beat(t.Context()); kindOf(err) != KindAuth {
 		t.Errorf("a beat gives %v", err)
 	}
@@ -107,7 +107,7 @@ func TestHeartbeatAfterAnOutage(t *testing.T) {
 				t.Error("a dead store answered")
 			}
 			n.Restart()
-			eventually(t, 10*time.Second, "the store answers", func() bool { return h.store.Ping(t.Context()) == nil })
+			redistest.Eventually(t, 10*time.Second, "the store answers", func() bool { return h.store.Ping(t.Context()) == nil })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestHeartbeatAfterAnOutage(t *testing.T) {
 			lose(t, node, all[0])
 			beats(t, 3, all[0]) // the only one to return
 			back := time.Now()
-			eventually(t, 3*instanceTTL, "a smaller count is believed", func() bool { return all[0].mustCount(t) == 1 })
+			redistest.Eventually(t, 3*instanceTTL, "a smaller count is believed", func() bool { return all[0].mustCount(t) == 1 })
 			if after := time.Since(back); after < instanceTTL-time.Second {
 				t.Errorf("the others were given up after %s", after)
 			}
@@ -191,7 +191,7 @@ func TestHeartbeatFollowsItsKey(t *testing.T) {
 	h := open(t, c.Addrs()...).NewHeartbeat()
 	beats(t, 1, h)
 	c.NodeForSlot(t, int(limit.HashSlot([]byte(instancesKey)))).Kill()
-	eventually(t, 30*time.Second, "a replica takes the beats", func() bool {
+	redistest.Eventually(t, 30*time.Second, "a replica takes the beats", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		n, err := h.Beat(ctx)
@@ -221,7 +221,7 @@ func TestCountIsRemembered(t *testing.T) {
 	beats(t, 2, hb, ha)
 	for _, s := range []*Store{a, b} {
 		was := s.Stats().Reloads
-		eventually(t, 10*time.Second, "the marks to be prolonged", func() bool { return s.Stats().Reloads >= was+3 })
+		redistest.Eventually(t, 10*time.Second, "the marks to be prolonged", func() bool { return s.Stats().Reloads >= was+3 })
 	}
 	c.NodeForSlot(t, int(limit.HashSlot([]byte(instancesKey)))).Kill()
 	fresh := openWithOptions(t, opts, c.Addrs()...).NewHeartbeat()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
@@ -178,7 +179,7 @@ func (ld *load) slowest() time.Duration {
 func (ld *load) advance(n int64) {
 	ld.t.Helper()
 	was := ld.checks.Load()
-	eventually(ld.t, 30*time.Second, fmt.Sprint(n, " more checks"), func() bool { return ld.checks.Load()-was >= n })
+	redistest.Eventually(ld.t, 30*time.Second, fmt.Sprint(n, " more checks"), func() bool { return ld.checks.Load()-was >= n })
 }
 
 // stop stops the load.
@@ -213,7 +214,7 @@ func (ld *load) balance() (excess int64) {
 func (ld *load) peek(req limit.Request) []limit.Item {
 	ld.t.Helper()
 	var b limit.Buffer
-	eventually(ld.t, 30*time.Second, "the store tells what is left", func() bool {
+	redistest.Eventually(ld.t, 30*time.Second, "the store tells what is left", func() bool {
 		b.Reset()
 		ld.limiter.Limits().Resolve(&req, testAddrs, time.Now().UnixMicro(), &b)
 		ld.store.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)

@@ -22,7 +22,7 @@ func TestLongExpiry(t *testing.T) {
 		t.Fatalf("the bucket is not full to begin with: %+v", it.Verdict)
 	}
 	empty := storeTime(t, c)
-	eventually(t, 90*time.Second, "61 s on the store's clock", func() bool {
+	redistest.Eventually(t, 90*time.Second, "61 s on the store's clock", func() bool {
 		return storeTime(t, c).Sub(empty) >= 61*time.Second
 	})
 	req.Cost = 1

@@ -45,7 +45,7 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 	}
 	running(t, s)
 	for _, n := range s.top.Load().nodes {
-		eventually(t, 10*time.Second, "a connection", func() bool {
+		redistest.Eventually(t, 10*time.Second, "a connection", func() bool {
 			n.pipeline.mu.Lock()
 			defer n.pipeline.mu.Unlock()
 			return n.pipeline.conn != nil

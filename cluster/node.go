@@ -57,11 +57,16 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 	}
 }
 
-// newNode returns a node. Each of its connections begins with a check of the role.
-func (s *Store) newNode(addr string, cluster bool) *node {
+// newClient returns a client. Each of its connections begins with a check of the role.
+func (s *Store) newClient(addr string) *redis.Client {
 	opts := s.opts.clientOptions(addr)
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.countRole(assertMaster(ctx, c, addr)) }
-	n := &node{addr: addr, client: redis.NewClient(opts), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds)}
+	return redis.NewClient(opts)
+}
+
+// newNode returns a node. Each of its connections begins with a check of the role.
+func (s *Store) newNode(addr string, cluster bool) *node {
+	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds)}
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,

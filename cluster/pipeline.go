@@ -92,8 +92,8 @@ type nodeConn struct {
 	opts batchOptions
 }
 
-// hangUp closes the connection. The reader notices that.
-func (conn *nodeConn) hangUp() { _ = conn.Close() }
+// close closes the connection. The reader notices that.
+func (conn *nodeConn) close() { _ = conn.Close() }
 
 // enqueue adds a node request to the queue, to be sent now or at the next trySend. Every
 // enqueued request is answered.
@@ -235,7 +235,7 @@ func (p *pipeline) send(b *batch, out []byte) (done bool) {
 			return false
 		}
 		if err != nil {
-			conn.hangUp() // the reader notices, and fails the batch
+			conn.close() // the reader notices, and fails the batch
 		}
 		p.release(b)
 		return true
@@ -252,7 +252,7 @@ func (p *pipeline) send(b *batch, out []byte) (done bool) {
 func (p *pipeline) sendRest(conn *nodeConn, b *batch, rest []byte) {
 	_ = conn.SetWriteDeadline(time.Now().Add(p.ioTimeout))
 	if _, err := conn.Write(rest); err != nil {
-		conn.hangUp()
+		conn.close()
 	}
 	p.mu.Lock()
 	p.release(b)
@@ -288,7 +288,7 @@ func (p *pipeline) run(ctx context.Context) {
 			p.report(err)
 			continue
 		}
-		stop := context.AfterFunc(ctx, p.conn.hangUp)
+		stop := context.AfterFunc(ctx, p.conn.close)
 		since := time.Now()
 		settled, err := p.read()
 		stop()
@@ -315,7 +315,7 @@ func (p *pipeline) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn != nil {
-		p.conn.hangUp()
+		p.conn.close()
 	}
 }
 

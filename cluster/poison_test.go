@@ -232,7 +232,7 @@ func (w *ward) healthy() {
 		w.seen = shard
 	}
 	if w.harmful[w.now] { // do not blame the next plant for this one
-		eventually(w.t, poisonPatience, "the store answers again", w.store.Answers)
+		redistest.Eventually(w.t, poisonPatience, "the store answers again", w.store.Answers)
 	}
 }
 

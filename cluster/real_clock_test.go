@@ -29,13 +29,13 @@ func TestRealClock(t *testing.T) {
 			whole := limit.Request{Tenant: name, Op: "op", Cost: set.Limits[0].Params.Capacity}
 			var due time.Time
 			// A window may end between the charge and its refund.
-			eventually(t, 10*time.Second, "the whole capacity", func() bool {
+			redistest.Eventually(t, 10*time.Second, "the whole capacity", func() bool {
 				before := storeTime(t, c)
 				items := take(t, s, set, whole)
 				due = before.Add(time.Duration(items[0].Reset-1) * time.Millisecond)
 				return items[0].Allowed
 			})
-			eventually(t, time.Until(due)+5*time.Second, "the whole capacity again", func() bool {
+			redistest.Eventually(t, time.Until(due)+5*time.Second, "the whole capacity again", func() bool {
 				var b limit.Buffer
 				set.Resolve(&whole, testAddrs, time.Now().UnixMicro(), &b)
 				s.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)

@@ -146,9 +146,9 @@ func TestNewMasterIsMet(t *testing.T) {
 		return b.Items[0].Source == limit.SourceStore
 	}
 	c.MoveSlot(t, slot, newcomer, func() {
-		eventually(t, 10*time.Second, "the new master to be met", decided)
+		redistest.Eventually(t, 10*time.Second, "the new master to be met", decided)
 	})
-	eventually(t, 10*time.Second, "the slot to be served", decided)
+	redistest.Eventually(t, 10*time.Second, "the slot to be served", decided)
 }
 
 // movingTenant returns a tenant and its slot, and a master that does not have it.
@@ -280,7 +280,7 @@ func TestPartThatCannotBeAsked(t *testing.T) {
 		to.Cont()
 	})
 	var items []limit.Item
-	eventually(t, 10*time.Second, "the store to decide", func() bool {
+	redistest.Eventually(t, 10*time.Second, "the store to decide", func() bool {
 		items = ask(5 * time.Second)
 		return items[0].Source == limit.SourceStore
 	})

@@ -17,7 +17,7 @@ func TestLateRefund(t *testing.T) {
 	items := take(t, s, set, req)
 	s.Refund(limit.DecisionTime{Start: time.Now().Add(-time.Hour)}, items)
 	clear(items[0].Name) // the caller reuses its memory
-	eventually(t, 10*time.Second, "5 left, as if the cost were taken once", func() bool {
+	redistest.Eventually(t, 10*time.Second, "5 left, as if the cost were taken once", func() bool {
 		var b limit.Buffer
 		set.Resolve(&req, testAddrs, 0, &b)
 		s.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)

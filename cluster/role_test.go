@@ -26,12 +26,12 @@ func TestRoleAfterChange(t *testing.T) {
 	}
 	master.CLI(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port))
 	s.assertMasters(t.Context(), top, top)
-	eventually(t, 5*time.Second, "the connection to end", func() bool { return !linked() })
+	redistest.Eventually(t, 5*time.Second, "the connection to end", func() bool { return !linked() })
 	refused := s.Stats().RoleErrors
-	eventually(t, 5*time.Second, "connections to be refused", func() bool { return s.Stats().RoleErrors > refused+1 })
+	redistest.Eventually(t, 5*time.Second, "connections to be refused", func() bool { return s.Stats().RoleErrors > refused+1 })
 	if linked() {
 		t.Error("there is a connection to a replica")
 	}
 	master.CLI(t, "REPLICAOF", "NO", "ONE")
-	eventually(t, 5*time.Second, "a connection", linked)
+	redistest.Eventually(t, 5*time.Second, "a connection", linked)
 }

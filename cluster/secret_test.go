@@ -90,7 +90,7 @@ func TestSecretAgreedLate(t *testing.T) {
 		second := openLate(t, node.Addr, "b", 8*time.Second) // waits for ten
 		node.Restart()
 		// At this point the second proxy sees the empty store before the first one does.
-		eventually(t, 10*time.Second, "a look at the empty store", func() bool {
+		redistest.Eventually(t, 10*time.Second, "a look at the empty store", func() bool {
 			return errors.Is(second.store.Ping(t.Context()), errNoSecret)
 		})
 		running(t, first)

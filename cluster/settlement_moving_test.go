@@ -113,7 +113,7 @@ func TestRevokeMoved(t *testing.T) {
 		}
 		peek := limit.Buffer{}
 		set.Resolve(&limit.Request{Tenant: mover, Cost: 1}, testAddrs, time.Now().UnixMicro(), &peek)
-		eventually(t, 5*time.Second, "where the slot is, is learnt", func() bool {
+		redistest.Eventually(t, 5*time.Second, "where the slot is, is learnt", func() bool {
 			s.Peek(soon(), peek.Items, peek.Calls)
 			return peek.Items[0].Source == limit.SourceStore
 		})
@@ -142,7 +142,7 @@ func TestLateSlot(t *testing.T) {
 	release := func(id string, kept bool) limit.Outcome {
 		return l.Settle(&limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: id, Change: limit.ChangeRelease}, kept)
 	}
-	eventually(t, 5*time.Second, "the store decides", func() bool {
+	redistest.Eventually(t, 5*time.Second, "the store decides", func() bool {
 		d, kept := acquire("warm")
 		release("warm", kept)
 		return d.Source == limit.SourceStore
@@ -158,7 +158,7 @@ func TestLateSlot(t *testing.T) {
 			t.Fatalf("while the store stands still: %+v", d)
 		}
 		before := late
-		eventually(t, 5*time.Second, "the store is asked again", func() bool {
+		redistest.Eventually(t, 5*time.Second, "the store is asked again", func() bool {
 			d, kept := acquire("probe")
 			if late == before && held() > 1 {
 				late++
@@ -171,7 +171,7 @@ func TestLateSlot(t *testing.T) {
 		if got := release(id, kept); got != limit.OutcomeDone {
 			t.Errorf("release: %d", got)
 		}
-		eventually(t, 5*time.Second, "no slot is lost", func() bool {
+		redistest.Eventually(t, 5*time.Second, "no slot is lost", func() bool {
 			release("probe", true)
 			return held() == 0
 		})

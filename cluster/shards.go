@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -66,4 +67,20 @@ func (s *Store) Pause(it *limit.Item) time.Duration {
 		return 0
 	}
 	return max(0, time.Until(n.breaker.Status().Probe))
+}
+
+// NodeInfo is a node's reply to INFO.
+type NodeInfo struct {
+	Text string
+	Err  error
+}
+
+// Info returns a section of INFO of each known node, by address.
+func (s *Store) Info(ctx context.Context, section string) map[string]NodeInfo {
+	infos := map[string]NodeInfo{}
+	for addr, n := range s.top.Load().nodes {
+		text, err := n.client.Info(ctx, section).Result()
+		infos[addr] = NodeInfo{text, err}
+	}
+	return infos
 }

@@ -9,13 +9,16 @@ import (
 	"time"
 )
 
+// contactTimeout bounds the examination of an address that did not answer.
+const contactTimeout = 2 * time.Second
+
 // topologyError is the reason why the topology could not be fetched from a node.
 type topologyError struct {
 	addr string
 	err  error
 }
 
-func (e topologyError) Error() string { return e.addr + ": " + explain(e.err) }
+func (e topologyError) Error() string { return e.addr + ": " + Explain(e.err) }
 
 func (e topologyError) Unwrap() error { return e.err }
 
@@ -63,9 +66,9 @@ func (s *Store) startWithout(ctx context.Context, err error) (*topology, error) 
 	return &topology{nodes: map[string]*node{}}, nil
 }
 
-// examineAddresses returns the problem at each address, as Inspect finds it.
+// examineAddresses returns the problem at each address, as package doctor reports it.
 func (s *Store) examineAddresses(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*inspectTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*contactTimeout)
 	defer cancel()
 	all := make(topologyErrors, len(s.opts.Addrs))
 	var wg sync.WaitGroup
@@ -78,15 +81,15 @@ func (s *Store) examineAddresses(ctx context.Context) error {
 
 // examineAddress returns the problem at an address.
 func (s *Store) examineAddress(ctx context.Context, addr string) error {
-	in := &inspection{opts: InspectOptions{Options: s.opts}, store: s}
-	a := AddressReport{Addr: addr}
-	if err := a.contact(ctx, inspectTimeout); err != nil {
+	c, err := contact(ctx, addr, contactTimeout)
+	if err != nil {
 		return err
 	}
-	if err := in.learnFrom(ctx, &a); err != nil {
+	t, err := s.fetchFrom(ctx, addr, c, nil)
+	if err != nil {
 		return err
 	}
-	in.top.abandon(nil)
+	t.abandon(nil)
 	return errAnswersNow
 }
 

@@ -59,7 +59,7 @@ func TestStartWithoutMistakes(t *testing.T) {
 		"nobody":              {[]string{"127.0.0.1:1"}, "127.0.0.1:1: nobody listens there", false},
 		"no name":             {[]string{"nowhere.invalid:6379"}, "its name is not known", false},
 		"hung":                {[]string{hung.Addr}, "it takes connections and does not answer", false},
-		"a closing server":    {[]string{listen(t, func(net.Conn) {})}, "ends connections without an answer", false},
+		"a closing server":    {[]string{redistest.Listen(t, func(net.Conn) {})}, "ends connections without an answer", false},
 		"no slots":            {[]string{redistest.Start(t, "--cluster-enabled", "yes").Addr}, "run redis-cli --cluster create first", false},
 		"two that are down":   {[]string{"127.0.0.1:1", hung.Addr}, "127.0.0.1:1: nobody listens there: start Redis, or correct the address; " + hung.Addr + ": it takes", false},
 		"a replica":           {[]string{replica.Addr}, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr, true},
@@ -120,7 +120,7 @@ func TestEmptyTopology(t *testing.T) {
 	}
 	node.Restart()
 	<-s.Reached()
-	eventually(t, 10*time.Second, "a decision", func() bool {
+	redistest.Eventually(t, 10*time.Second, "a decision", func() bool {
 		items, calls := someCall("t")
 		s.Take(patient(), items, calls)
 		return items[0].Source == limit.SourceStore && items[0].Allowed
@@ -142,7 +142,7 @@ func patient() limit.DecisionTime {
 // someCall returns a call for a unit of a tenant's bucket.
 func someCall(tenant string) ([]limit.Item, []limit.Call) {
 	key := limit.TenantKey(tenant)
-	return []limit.Item{probeItem(key, ":x")}, []limit.Call{{First: 0, Last: 1}}
+	return []limit.Item{ProbeItem(key, ":x")}, []limit.Call{{First: 0, Last: 1}}
 }
 
 // undecided calls every method that decides on a store without masters.
@@ -190,7 +190,7 @@ func notKnown(t *testing.T, s *Store) {
 	if s.Saturated(&items[0]) || s.Pause(&items[0]) != 0 || s.Locate(&items[0]) != "" {
 		t.Errorf("saturated %v, pause %s, at %q", s.Saturated(&items[0]), s.Pause(&items[0]), s.Locate(&items[0]))
 	}
-	if s.IsCluster() || s.Answers() || s.Ping(t.Context()) == nil || len(s.Shards()) != 0 || len(s.ConfigWarnings(t.Context())) != 0 {
+	if s.IsCluster() || s.Answers() || s.Ping(t.Context()) == nil || len(s.Shards()) != 0 || len(s.Info(t.Context(), "memory")) != 0 {
 		t.Errorf("it is well: %v", s.Shards())
 	}
 	if err := s.AddAdmitted(t.Context(), 1, map[string]float64{"a": 1}); err == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 var (
@@ -36,7 +37,7 @@ func TestLongOverAdmission(t *testing.T) {
 		callers.Go(func() { saturate(ctx, t, p) })
 	}
 	registry := dynamo.NewRegistry(s.Config, "cells")
-	within(t, 150*time.Second, "all cells have reported", func() bool {
+	redistest.Eventually(t, 150*time.Second, "all cells have reported", func() bool {
 		reports, err := registry.Reports(t.Context())
 		return err == nil && len(reports) == 3
 	})
@@ -52,12 +53,12 @@ func TestLongOverAdmission(t *testing.T) {
 		}
 		return times, level
 	}
-	within(t, 30*time.Second, "the over-admission is an alarm", func() bool {
+	redistest.Eventually(t, 30*time.Second, "the over-admission is an alarm", func() bool {
 		_, level := measured()
 		return level == "1"
 	})
 	before, _ := measured()
-	within(t, 150*time.Second, "they admit no more than the limit", func() bool {
+	redistest.Eventually(t, 150*time.Second, "they admit no more than the limit", func() bool {
 		times, level := measured()
 		return level == "0" && times < 1.01
 	})
@@ -65,22 +66,6 @@ func TestLongOverAdmission(t *testing.T) {
 	t.Logf("three cells that do not know of each other admit %.3f times the limit, and %.3f times when they do", before, after)
 	if before < 2.8 || before > 3 || after < .9 { // a bucket that is already empty admits its rate and no burst
 		t.Errorf("measured %g, and then %g", before, after)
-	}
-}
-
-// within is like eventually, with a longer deadline.
-func within(t *testing.T, d time.Duration, what string, ok func() bool) {
-	t.Helper()
-	late := time.NewTimer(d)
-	defer late.Stop()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late.C:
-			t.Fatalf("%s: not within %s", what, d)
-		}
 	}
 }
 

@@ -202,17 +202,7 @@ func (p *proxy) get(path string) string {
 // because a proxy and its store do not notify a test of their state.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	late := time.NewTimer(startTimeout)
-	defer late.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late.C:
-			tb.Fatalf("%s: not within %s", what, startTimeout)
-		}
-	}
+	redistest.Eventually(tb, startTimeout, what, ok)
 }
 
 // verdict is a reply of RL.CHECK.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 const (
@@ -125,7 +126,7 @@ func TestLongTableShards(t *testing.T) {
 		return true
 	}
 	began := time.Now()
-	within(t, time.Minute, "all changes are published", complete)
+	redistest.Eventually(t, time.Minute, "all changes are published", complete)
 	t.Logf("%d changes in %d tenants are published %s after the last, %d more than once\n%s", len(w.written()), len(want), time.Since(began).Round(time.Second), doubled, stream.sizes())
 	for i := range shardTenants {
 		items, _, err := s.table.Get(t.Context(), fmt.Sprint("TENANT#t", i))

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 // testTimeout is the time limit of a test's waits. Tests never sleep for it.
@@ -345,11 +346,7 @@ func receive[T any](t testing.TB, ch <-chan T) T {
 // await polls until the condition holds, for conditions without a notification.
 func await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(testTimeout); !condition(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
+	redistest.Eventually(t, testTimeout, what, condition)
 }
 
 func shorten(b []byte) string {

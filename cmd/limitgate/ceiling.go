@@ -5,7 +5,7 @@ import (
 	"flag"
 	"fmt"
 
-	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -46,7 +46,7 @@ func ceilingAdvice(fits limit.TotalRate, proxies int) string {
 
 // find adds a finding to a doctor report if serve has no backstop ceiling, with the value
 // that fits the limits file at path, unless path is empty.
-func (f *ceilingFlags) find(env *environment, r *cluster.Report, path string) error {
+func (f *ceilingFlags) find(env *environment, r *doctor.Report, path string) error {
 	if f.totalRate > 0 {
 		return nil
 	}
@@ -58,8 +58,8 @@ func (f *ceilingFlags) find(env *environment, r *cluster.Report, path string) er
 		}
 		text = ceilingAdvice(set.TotalRate(), f.instances)
 	}
-	r.Findings = append(r.Findings, cluster.Finding{Severity: cluster.SeverityNote, Check: "backstop", Text: text})
-	r.Verdict = max(r.Verdict, cluster.SeverityNote)
+	r.Findings = append(r.Findings, doctor.Finding{Severity: doctor.SeverityNote, Check: "backstop", Text: text})
+	r.Verdict = max(r.Verdict, doctor.SeverityNote)
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/cluster/doctor"
 )
 
 const ceilingLimits = "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 500/s, on_error: open}]}, tenants: {t: {plan: p}, u: {plan: p}}}"
@@ -57,7 +57,7 @@ func TestDoctorAsksForCeiling(t *testing.T) {
 		{ceilingFlags{instances: 2}, writeCeilingLimits(t), "; 500 would fit, that is 1000 divided by 2 proxies"},
 		{ceilingFlags{totalRate: 1}, "", ""},
 	} {
-		var r cluster.Report
+		var r doctor.Report
 		if err := c.flags.find(env, &r, c.path); err != nil {
 			t.Fatal(err)
 		}
@@ -67,11 +67,11 @@ func TestDoctorAsksForCeiling(t *testing.T) {
 			}
 			continue
 		}
-		if len(r.Findings) != 1 || r.Findings[0].Severity != cluster.SeverityNote || !strings.Contains(r.Findings[0].Text, c.want) || r.Verdict != cluster.SeverityNote {
+		if len(r.Findings) != 1 || r.Findings[0].Severity != doctor.SeverityNote || !strings.Contains(r.Findings[0].Text, c.want) || r.Verdict != doctor.SeverityNote {
 			t.Errorf("found %+v, want %q", r.Findings, c.want)
 		}
 	}
-	var r cluster.Report
+	var r doctor.Report
 	if err := (&ceilingFlags{}).find(env, &r, filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there is no error")
 	}

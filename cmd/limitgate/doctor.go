@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/accesslog"
 )
@@ -63,8 +64,8 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	report, err := cluster.Inspect(ctx, cluster.InspectOptions{
-		Options: cluster.Options{Addrs: addrs, DeclaredKeys: *declared}, DecisionTimeout: *decision,
+	report, err := doctor.Inspect(ctx, doctor.Options{
+		Store: cluster.Options{Addrs: addrs, DeclaredKeys: *declared}, DecisionTimeout: *decision,
 	})
 	if err != nil {
 		return fail(env, err)
@@ -72,7 +73,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	if err := ceiling.find(env, report, *limits); err != nil {
 		return fail(env, err)
 	}
-	if report.Verdict == cluster.SeverityFail {
+	if report.Verdict == doctor.SeverityFail {
 		for _, addr := range addrs {
 			if isLimitgate(ctx, addr) {
 				return fail(env, fmt.Errorf("doctor: %s is a limitgate, not a Redis: name the nodes that its own --redis names", addr))
@@ -83,7 +84,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 }
 
 // printReport prints a report, and returns the exit code.
-func printReport(env *environment, report *cluster.Report, asJSON bool) int {
+func printReport(env *environment, report *doctor.Report, asJSON bool) int {
 	var err error
 	if asJSON {
 		err = writeJSON(env.stdout, report)
@@ -93,7 +94,7 @@ func printReport(env *environment, report *cluster.Report, asJSON bool) int {
 	if err != nil {
 		return fail(env, fmt.Errorf("print report: %w", err))
 	}
-	if report.Verdict == cluster.SeverityFail {
+	if report.Verdict == doctor.SeverityFail {
 		return exitError
 	}
 	return exitOK

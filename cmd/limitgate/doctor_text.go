@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/cluster/doctor"
 )
 
 const (
@@ -19,10 +19,10 @@ const (
 )
 
 // colours are the terminal colour codes of each severity.
-var colours = [...]string{cluster.SeverityOK: "32", cluster.SeverityNote: "36", cluster.SeverityWarn: "33", cluster.SeverityFail: "31"}
+var colours = [...]string{doctor.SeverityOK: "32", doctor.SeverityNote: "36", doctor.SeverityWarn: "33", doctor.SeverityFail: "31"}
 
 // writeReport prints a report for people.
-func writeReport(w io.Writer, r *cluster.Report, coloured bool) error {
+func writeReport(w io.Writer, r *doctor.Report, coloured bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "store  %s\n", describeStore(r))
 	if len(r.Masters) > 0 {
@@ -40,16 +40,16 @@ func writeReport(w io.Writer, r *cluster.Report, coloured bool) error {
 		fmt.Fprintf(&b, "%s%-*s%s\n", word, checkWidth, f.Check, wrap(findingText(r, &f), severityWidth+checkWidth))
 	}
 	verdict := "limitgate can use this store"
-	if r.Verdict == cluster.SeverityFail {
+	if r.Verdict == doctor.SeverityFail {
 		verdict = "limitgate cannot use this store, or not well"
 	}
-	fmt.Fprintf(&b, "\n%s (fail %d, warn %d, note %d)\n", verdict, count[cluster.SeverityFail], count[cluster.SeverityWarn], count[cluster.SeverityNote])
+	fmt.Fprintf(&b, "\n%s (fail %d, warn %d, note %d)\n", verdict, count[doctor.SeverityFail], count[doctor.SeverityWarn], count[doctor.SeverityNote])
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // describeStore describes the store in a few words.
-func describeStore(r *cluster.Report) string {
+func describeStore(r *doctor.Report) string {
 	var kind string
 	switch r.Kind {
 	case "cluster":
@@ -74,7 +74,7 @@ func describeStore(r *cluster.Report) string {
 }
 
 // writeMasters prints the measurements of each master.
-func writeMasters(w io.Writer, r *cluster.Report) {
+func writeMasters(w io.Writer, r *doctor.Report) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "MASTER\tSLOTS\tREPLICAS\tROUND TRIP min/median/p99\tDECISION alone/batched\tCLOCK")
 	for _, m := range r.Masters {
@@ -128,7 +128,7 @@ func short(d time.Duration) time.Duration {
 
 // findingText returns the text of a finding, with its nodes unless it applies to all of
 // them.
-func findingText(r *cluster.Report, f *cluster.Finding) string {
+func findingText(r *doctor.Report, f *doctor.Finding) string {
 	if len(f.Nodes) == 0 || len(f.Nodes) == len(r.Masters) && f.Check != "address" {
 		return f.Text
 	}

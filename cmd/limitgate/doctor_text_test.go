@@ -6,26 +6,27 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/cluster/doctor"
 )
 
 // TestWriteReport compares the report text exactly, with colours and without.
 func TestWriteReport(t *testing.T) {
-	master := func(addr, slots string) cluster.MasterReport {
-		return cluster.MasterReport{
+	master := func(addr, slots string) doctor.MasterReport {
+		return doctor.MasterReport{
 			Addr: addr, Slots: slots, Replicas: []string{"r:1"}, Server: "Valkey", Version: "8.1.1",
-			RoundTrip: cluster.RoundTrip{Exchanges: 100, Min: 18_249, Median: 1_234_567, P99: 999_499},
-			Decision:  cluster.Decision{Calls: 1600, Alone: 17_250, Batched: 2_949, BatchSize: 64},
-			Clock:     cluster.Clock{Offset: -1500 * time.Microsecond, Within: time.Microsecond},
+			RoundTrip: doctor.RoundTrip{Exchanges: 100, Min: 18_249, Median: 1_234_567, P99: 999_499},
+			Decision:  doctor.Decision{Calls: 1600, Alone: 17_250, Batched: 2_949, BatchSize: 64},
+			Clock:     doctor.Clock{Offset: -1500 * time.Microsecond, Within: time.Microsecond},
 		}
 	}
-	r := &cluster.Report{
-		Verdict: cluster.SeverityFail, Kind: "cluster", Mode: cluster.ModePerSlot,
-		Masters: []cluster.MasterReport{master("10.0.0.1:6379", "0-100 200 300-400 500-16383"), {Addr: "10.0.0.2:6379", Slots: "101-199"}},
-		Findings: []cluster.Finding{
-			{Severity: cluster.SeverityOK, Check: "mode", Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379"}, Text: "all of them"},
-			{Severity: cluster.SeverityNote, Check: "tls", Text: "the store"},
-			{Severity: cluster.SeverityWarn, Check: "memory", Nodes: []string{"10.0.0.1:6379"}, Text: "one of them " + strings.Repeat("and so on ", 12)},
-			{Severity: cluster.SeverityFail, Check: "address", Nodes: []string{"a:1", "b:1"}, Text: "addresses"},
+	r := &doctor.Report{
+		Verdict: doctor.SeverityFail, Kind: "cluster", Mode: cluster.ModePerSlot,
+		Masters: []doctor.MasterReport{master("10.0.0.1:6379", "0-100 200 300-400 500-16383"), {Addr: "10.0.0.2:6379", Slots: "101-199"}},
+		Findings: []doctor.Finding{
+			{Severity: doctor.SeverityOK, Check: "mode", Nodes: []string{"10.0.0.1:6379", "10.0.0.2:6379"}, Text: "all of them"},
+			{Severity: doctor.SeverityNote, Check: "tls", Text: "the store"},
+			{Severity: doctor.SeverityWarn, Check: "memory", Nodes: []string{"10.0.0.1:6379"}, Text: "one of them " + strings.Repeat("and so on ", 12)},
+			{Severity: doctor.SeverityFail, Check: "address", Nodes: []string{"a:1", "b:1"}, Text: "addresses"},
 		},
 	}
 	const want = `store  cluster of 2 masters, Valkey 8.1.1
@@ -60,7 +61,7 @@ limitgate cannot use this store, or not well (fail 1, warn 1, note 1)
 // TestNoStore: without a store the report has only the results of the addresses.
 func TestNoStore(t *testing.T) {
 	var b strings.Builder
-	r := &cluster.Report{Verdict: cluster.SeverityFail, Findings: []cluster.Finding{{Severity: cluster.SeverityFail, Check: "address", Nodes: []string{"a:1"}, Text: "nobody listens there"}}}
+	r := &doctor.Report{Verdict: doctor.SeverityFail, Findings: []doctor.Finding{{Severity: doctor.SeverityFail, Check: "address", Nodes: []string{"a:1"}, Text: "nobody listens there"}}}
 	if err := writeReport(&b, r, false); err != nil {
 		t.Fatal(err)
 	}

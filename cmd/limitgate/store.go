@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -100,7 +101,7 @@ func (p *proxy) watchStore(ctx context.Context, without bool) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	for _, sentence := range p.cluster.ConfigWarnings(asking) {
+	for _, sentence := range doctor.ConfigWarnings(asking, p.cluster) {
 		p.log.Warn("the store may forget", "advice", sentence)
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 // xds is an xDS server whose endpoints survive restarts.
@@ -131,18 +133,7 @@ func counting(t *testing.T, source Source) *Count {
 // eventually polls ok until it returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	const within = 20 * time.Second
-	late := time.NewTimer(within)
-	defer late.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late.C:
-			t.Fatalf("%s: not within %s", what, within)
-		}
-	}
+	redistest.Eventually(t, 20*time.Second, what, ok)
 }
 
 // TestEDS checks that the endpoints of the cluster count that are or may be healthy, that

@@ -55,7 +55,19 @@ var table = map[string]row{
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit", "limit/bucket", "internal/breaker"},
+		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/resp"},
+		settled: true,
+	},
+	"cluster/doctor": {
+		reason:  "examines a store over the connections that a store opens",
+		imports: []string{"cluster", "limit", "limit/bucket", "internal/resp"},
+	},
+	"internal/resp": {
+		reason:  "bytes of one protocol, without their meaning",
+		settled: true,
+	},
+	"internal/run": {
+		reason:  "runs functions, whatever they do",
 		settled: true,
 	},
 	"backstop": {

@@ -1,4 +1,4 @@
-package cluster
+package doctor
 
 import (
 	"context"
@@ -10,20 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Rights are the ACL rules of a user with exactly the rights that limitgate needs.
-const Rights = "~lg:* +info +role +ping +time +cluster|slots +cluster|info +asking +script|load +evalsha" +
-	" +get +set +getex +strlen +exists +del +unlink +hget +hmget +hgetall +hset +hdel +hkeys +hlen +pttl +pexpireat +scan" +
-	" +zadd +zcard +zcount +zrangebyscore +zrem +zremrangebyscore +zrevrange +zrevrangebyscore +zscore"
-
-const (
-	// maxClockOffset is the largest difference of the clocks that is not reported.
-	maxClockOffset = time.Second
-	// noEviction is the maxmemory-policy that never evicts keys.
-	noEviction = "noeviction"
-)
+// maxClockOffset is the largest difference of the clocks that is not reported.
+const maxClockOffset = time.Second
 
 // oldest is the first release of Redis that has the commands of the script.
 var oldest = [2]int{6, 2}
@@ -32,14 +24,14 @@ var oldest = [2]int{6, 2}
 func (in *inspection) check(ctx context.Context) {
 	r := in.report
 	r.checkAddresses()
-	if in.top != nil {
-		r.checkStore(in.top)
+	if in.layout != nil {
+		r.checkStore(in.layout)
 		r.checkProbes()
-		r.checkSpeed(in.opts.DecisionTimeout)
+		r.checkSpeed(in.decisionTimeout)
 		r.checkDurability()
 	}
 	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return lacksRights(f.Text) }) {
-		r.find(SeverityNote, "rights", "all that a user needs is "+Rights)
+		r.find(SeverityNote, "rights", "all that a user needs is "+cluster.Rights)
 	}
 	switch err := ctx.Err(); {
 	case errors.Is(err, context.Canceled):
@@ -99,17 +91,17 @@ func (r *Report) checkAddresses() {
 	}
 }
 
-func (r *Report) checkStore(t *topology) {
+func (r *Report) checkStore(l *cluster.Layout) {
 	unserved := 0
-	for _, n := range t.slots {
-		if n == nil {
+	for _, owner := range l.Owners {
+		if owner < 0 {
 			unserved++
 		}
 	}
 	switch {
 	case unserved > 0:
 		r.find(SeverityFail, "store", fmt.Sprintf("%d of %d slots have no master, and the backstop decides for their tenants: give the slots to a master", unserved, limit.NumHashSlots))
-	case t.cluster:
+	case l.Cluster:
 		r.find(SeverityOK, "store", fmt.Sprintf("a cluster of %d masters, which have all slots", len(r.Masters)))
 	default:
 		r.find(SeverityOK, "store", "a single Redis")
@@ -120,8 +112,8 @@ func (r *Report) checkStore(t *topology) {
 		}
 	}
 	r.each("master", func(m *MasterReport) (Severity, string) {
-		if m.Connect > DefaultDialTimeout {
-			return SeverityWarn, fmt.Sprintf("connecting takes longer than the %s after which a proxy gives up: look for load or a slow network", DefaultDialTimeout)
+		if m.Connect > cluster.DefaultDialTimeout {
+			return SeverityWarn, fmt.Sprintf("connecting takes longer than the %s after which a proxy gives up: look for load or a slow network", cluster.DefaultDialTimeout)
 		}
 		return SeverityOK, "ROLE reports that it is a master"
 	})
@@ -225,7 +217,7 @@ func checkScript(m *MasterReport) (Severity, string) {
 
 func checkMode(m *MasterReport) (Severity, string) {
 	switch {
-	case m.Mode != ModePerSlot:
+	case m.Mode != cluster.ModePerSlot:
 		return SeverityOK, m.Mode.String()
 	case m.Probes.Shard == "" || m.Probes.Shard == Done:
 		return SeverityOK, m.Mode.String()

@@ -1,4 +1,4 @@
-package cluster
+package doctor
 
 import (
 	"bytes"
@@ -7,11 +7,11 @@ import (
 	"net"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
@@ -35,13 +35,13 @@ func TestInspectUnusable(t *testing.T) {
 		"hung":             {hung.Addr, "does not answer"},
 		"a web server":     {strings.TrimPrefix(web.URL, "http://"), `it is no Redis: it answers "HTTP/1.1 400 Bad Request"`},
 		"TLS":              {strings.TrimPrefix(tls.URL, "https://"), "it speaks TLS"},
-		"a silent server":  {listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "does not answer"},
-		"a closing server": {listen(t, func(net.Conn) {}), "ends connections without an answer"},
-		"another protocol": {listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-test\r\n")); _, _ = io.Copy(io.Discard, c) }), `it answers "SSH-2.0-test"`},
-		"an endless line":  {listen(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("+"), 1<<20)) }), "unexpected reply"},
+		"a silent server":  {redistest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "does not answer"},
+		"a closing server": {redistest.Listen(t, func(net.Conn) {}), "ends connections without an answer"},
+		"another protocol": {redistest.Listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-test\r\n")); _, _ = io.Copy(io.Discard, c) }), `it answers "SSH-2.0-test"`},
+		"an endless line":  {redistest.Listen(t, func(c net.Conn) { _, _ = c.Write(bytes.Repeat([]byte("+"), 1<<20)) }), "unexpected reply"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: []string{row.addr}, DialTimeout: time.Second}})
+			r, err := Inspect(t.Context(), Options{Store: cluster.Options{Addrs: []string{row.addr}, DialTimeout: time.Second}})
 			if err != nil || r.Verdict != SeverityFail || r.Kind != "" || len(r.Findings) != 1 {
 				t.Errorf("got %s, %v", r.text(), err)
 			}
@@ -61,43 +61,13 @@ func TestInspectUnusable(t *testing.T) {
 	})
 }
 
-// listen returns the address of a server that runs serve on each connection.
-func listen(tb testing.TB, serve func(net.Conn)) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	done := make(chan struct{})
-	var conns sync.WaitGroup
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			conns.Go(func() {
-				serve(c)
-				_ = c.Close()
-			})
-		}
-	}()
-	tb.Cleanup(func() {
-		_ = l.Close()
-		<-done
-		conns.Wait()
-	})
-	return l.Addr().String()
-}
-
 // relay returns an address that forwards everything to a server. It calls do before it
 // forwards command for the nth time.
 func relay(tb testing.TB, to, command string, nth int, do func()) string {
 	tb.Helper()
 	word := []byte("\r\n" + command + "\r\n")
 	var seen atomic.Int64
-	return listen(tb, func(client net.Conn) {
+	return redistest.Listen(tb, func(client net.Conn) {
 		server, err := net.Dial("tcp", to)
 		if err != nil {
 			tb.Error(err)

@@ -1,8 +1,10 @@
-package cluster
+package doctor
 
 import (
 	"slices"
 	"time"
+
+	"github.com/limitgate/limitgate/cluster"
 )
 
 // Report is the result of Inspect.
@@ -12,7 +14,7 @@ type Report struct {
 	// Kind is "cluster" or "redis"; empty if neither was found.
 	Kind string `json:"kind,omitempty"`
 	// Mode is how batches are sent to most of the masters.
-	Mode      Mode            `json:"mode,omitempty"`
+	Mode      cluster.Mode    `json:"mode,omitempty"`
 	Addresses []AddressReport `json:"addresses"`
 	Masters   []MasterReport  `json:"masters"`
 	Findings  []Finding       `json:"findings"`
@@ -36,12 +38,12 @@ type AddressReport struct {
 type MasterReport struct {
 	Addr string `json:"addr"`
 	// Error is the reason why the master could not be examined, or only partly.
-	Error    string   `json:"error,omitempty"`
-	Slots    string   `json:"slots,omitempty"` // of a cluster: "0-5460 7000"
-	Replicas []string `json:"replicas"`
-	Server   string   `json:"server,omitempty"` // Redis or Valkey
-	Version  string   `json:"version,omitempty"`
-	Mode     Mode     `json:"mode,omitempty"`
+	Error    string       `json:"error,omitempty"`
+	Slots    string       `json:"slots,omitempty"` // of a cluster: "0-5460 7000"
+	Replicas []string     `json:"replicas"`
+	Server   string       `json:"server,omitempty"` // Redis or Valkey
+	Version  string       `json:"version,omitempty"`
+	Mode     cluster.Mode `json:"mode,omitempty"`
 	// Connect is the time for connecting, loading the script and probing.
 	Connect time.Duration `json:"connect_ns"`
 	Clock   Clock         `json:"clock"`
@@ -127,47 +129,6 @@ type Decision struct {
 	Alone     time.Duration `json:"alone_ns"`
 	Batched   time.Duration `json:"batched_ns"`
 	BatchSize int           `json:"batch_size"`
-}
-
-// Mode is how batches of checks are sent to a master.
-type Mode string
-
-// The modes. All of them make the same decisions.
-const (
-	// ModeSingle is one script call for a batch, which declares its keys: for a Redis
-	// without cluster mode.
-	ModeSingle Mode = "single"
-	// ModeShardWide is one script call for a batch, which does not declare its keys,
-	// because they are in many slots of a cluster.
-	ModeShardWide Mode = "shard-wide"
-	// ModePerSlot is a script call for each slot in a batch.
-	ModePerSlot Mode = "per-slot"
-)
-
-// String describes the mode.
-func (m Mode) String() string {
-	switch m {
-	case ModeSingle:
-		return "single: one script call decides a batch"
-	case ModeShardWide:
-		return "shard-wide: one script call decides a batch for all slots of a master"
-	case ModePerSlot:
-		return "per-slot: a batch takes a script call for each slot in it"
-	default:
-		return "none"
-	}
-}
-
-// mode returns the mode of a connection with these options.
-func (o batchOptions) mode() Mode {
-	switch {
-	case !o.acrossSlots:
-		return ModePerSlot
-	case o.declared:
-		return ModeSingle
-	default:
-		return ModeShardWide
-	}
 }
 
 // Finding is the assessment of one property of the store.

@@ -1,27 +1,31 @@
-package cluster
+package doctor
 
 import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/limitgate/limitgate/cluster"
 )
 
 // ConfigWarnings returns a sentence for each setting of the store that would make it lose
 // buckets. Operators should read them at startup.
-func (s *Store) ConfigWarnings(ctx context.Context) []string {
+func ConfigWarnings(ctx context.Context, s *cluster.Store) []string {
 	var out []string
-	for addr, n := range s.top.Load().nodes {
-		info, err := n.client.Info(ctx, "memory").Result()
-		if err != nil {
-			out = append(out, fmt.Sprintf("%s does not report its memory policy: %s", addr, err))
+	for addr, info := range s.Info(ctx, "memory") {
+		if info.Err != nil {
+			out = append(out, fmt.Sprintf("%s does not report its memory policy: %s", addr, info.Err))
 			continue
 		}
-		if policy := infoField(info, "maxmemory_policy"); policy != noEviction && policy != "" {
+		if policy := infoField(info.Text, "maxmemory_policy"); policy != noEviction && policy != "" {
 			out = append(out, addr+" "+evicts(policy))
 		}
 	}
 	return out
 }
+
+// noEviction is the maxmemory-policy that never evicts keys.
+const noEviction = "noeviction"
 
 // evicts describes the effect of a maxmemory-policy other than noeviction.
 func evicts(policy string) string {

@@ -1,4 +1,4 @@
-package cluster
+package doctor
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limitgate/limitgate/cluster"
 )
 
 // healthy returns a report of a single healthy master.
 func healthy() *Report {
 	return &Report{Kind: "cluster", Masters: []MasterReport{{
-		Addr: "127.0.0.1:6379", Server: "Redis", Version: "7.2.4", compatible: "7.2.4", Mode: ModeShardWide,
+		Addr: "127.0.0.1:6379", Server: "Redis", Version: "7.2.4", compatible: "7.2.4", Mode: cluster.ModeShardWide,
 		Connect: time.Millisecond, Clock: Clock{Offset: 900 * time.Millisecond, Within: time.Millisecond},
 		RoundTrip: RoundTrip{pings, 100 * time.Microsecond, 200 * time.Microsecond, 300 * time.Microsecond},
 		Decision:  Decision{1600, 17 * time.Microsecond, 3 * time.Microsecond, 64},
@@ -24,11 +26,7 @@ func healthy() *Report {
 func checked(change func(*MasterReport)) *Report {
 	r := healthy()
 	change(&r.Masters[0])
-	top := &topology{cluster: true}
-	for i := range top.slots {
-		top.slots[i] = &node{}
-	}
-	in := inspection{report: r, top: top, opts: InspectOptions{DecisionTimeout: 5 * time.Millisecond}}
+	in := inspection{report: r, layout: &cluster.Layout{Cluster: true}, decisionTimeout: 5 * time.Millisecond}
 	in.check(context.Background())
 	return r
 }

@@ -1,18 +1,14 @@
-package cluster
+package doctor
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/storetest"
 )
@@ -22,7 +18,7 @@ func inspect(tb testing.TB, addrs ...string) *Report {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	r, err := Inspect(ctx, InspectOptions{Options: Options{Addrs: addrs, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}, DecisionTimeout: time.Second})
+	r, err := Inspect(ctx, Options{Store: cluster.Options{Addrs: addrs, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}, DecisionTimeout: time.Second})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -61,10 +57,37 @@ func noProbeKeys(tb testing.TB, nodes ...*redistest.Node) {
 	}
 }
 
+// openStore opens and runs a store that agrees on a secret.
+func openStore(tb testing.TB, addr string) *cluster.Store {
+	tb.Helper()
+	adopted := 0
+	s, err := cluster.Open(tb.Context(), cluster.Options{
+		Addrs: []string{addr}, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second,
+		Secret: []byte(strings.Repeat("secret ", 8)), Adopt: func([]byte) { adopted++ },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if adopted != 1 {
+		tb.Errorf("%d secrets were adopted", adopted)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	tb.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			tb.Error(err)
+		}
+		_ = s.Close()
+	})
+	return s
+}
+
 func TestInspectSingle(t *testing.T) {
 	node := redistest.Start(t)
 	r := inspect(t, node.Addr)
-	if r.Verdict != SeverityWarn || r.Kind != "redis" || r.Mode != ModeSingle || len(r.Masters) != 1 {
+	if r.Verdict != SeverityWarn || r.Kind != "redis" || r.Mode != cluster.ModeSingle || len(r.Masters) != 1 {
 		t.Fatalf("got %s", r.text())
 	}
 	r.expect(t, SeverityNote, "tls", "not encrypted")
@@ -85,7 +108,7 @@ func TestInspectCluster(t *testing.T) {
 	}
 	for _, addrs := range [][]string{c.Addrs(), {c.Nodes[4].Addr}} {
 		r := inspect(t, addrs...)
-		if r.Verdict != SeverityWarn || r.Kind != "cluster" || r.Mode != ModeShardWide || len(r.Masters) != 3 {
+		if r.Verdict != SeverityWarn || r.Kind != "cluster" || r.Mode != cluster.ModeShardWide || len(r.Masters) != 3 {
 			t.Fatalf("got %s", r.text())
 		}
 		all := Probes{Done, Done, Done, Done, Done, Done, Done, Done, Done}
@@ -109,63 +132,17 @@ func TestInspectCluster(t *testing.T) {
 		r.expect(t, SeverityNote, "coverage", "CONFIG GET cluster-require-full-coverage")
 	}
 	noProbeKeys(t, c.Masters(t)...)
-	for addr, n := range open(t, c.Addrs()...).top.Load().nodes {
-		n.pipeline.mu.Lock()
-		if m := n.pipeline.conn.opts.mode(); m != ModeShardWide {
-			t.Errorf("a store uses mode %s on %s", m, addr)
-		}
-		n.pipeline.mu.Unlock()
-	}
 }
 
 // TestInspectDeclaredKeys checks the inspection of a store with DeclaredKeys.
 func TestInspectDeclaredKeys(t *testing.T) {
 	c := redistest.SharedCluster(t)
-	r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: c.Addrs(), DeclaredKeys: true}, DecisionTimeout: time.Second})
-	if err != nil || r.Mode != ModePerSlot || r.Masters[0].Probes.Shard != "" || r.Masters[0].Probes.Batch != Done {
+	r, err := Inspect(t.Context(), Options{Store: cluster.Options{Addrs: c.Addrs(), DeclaredKeys: true}, DecisionTimeout: time.Second})
+	if err != nil || r.Mode != cluster.ModePerSlot || r.Masters[0].Probes.Shard != "" || r.Masters[0].Probes.Batch != Done {
 		t.Errorf("got %s, %v", r.text(), err)
 	}
 	r.expect(t, SeverityOK, "mode", "per-slot")
 	noProbeKeys(t, c.Masters(t)...)
-}
-
-// restrict reduces the default user to the given rights, and returns a client of a user
-// with all rights.
-func restrict(tb testing.TB, n *redistest.Node, rights ...string) *redis.Client {
-	tb.Helper()
-	n.CLI(tb, "ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
-	if got := n.CLI(tb, append([]string{"ACL", "SETUSER", "default", "reset", "on", "nopass"}, rights...)...); got != "OK" {
-		tb.Fatalf("restrict user: %s", got)
-	}
-	admin := redis.NewClient(&redis.Options{Addr: n.Addr, Username: "admin", Password: "admin", MaxRetries: -1})
-	tb.Cleanup(func() { _ = admin.Close() })
-	if err := errors.Join(admin.ConfigResetStat(tb.Context()).Err(), admin.ACLLogReset(tb.Context()).Err()); err != nil {
-		tb.Fatal(err)
-	}
-	return admin
-}
-
-// noRefusals fails if since restrict a command was refused for lack of rights, or a command
-// for administrators was sent, except by the test itself.
-func noRefusals(tb testing.TB, admin *redis.Client) {
-	tb.Helper()
-	refused, err := admin.ACLLog(tb.Context(), 10).Result()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, r := range refused {
-		tb.Errorf("refused %s: %s in %s", r.Reason, r.Object, r.Context)
-	}
-	stats, err := admin.Info(tb.Context(), "commandstats").Result()
-	if err != nil || !strings.Contains(stats, "cmdstat_evalsha") {
-		tb.Fatalf("%v: %s", err, stats)
-	}
-	for line := range strings.Lines(stats) {
-		name, _, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
-		if strings.HasPrefix(name, "debug") || strings.HasPrefix(name, "config") && name != "config|resetstat" {
-			tb.Errorf("sent %s", line)
-		}
-	}
 }
 
 // TestInspectWithTheRightsItNames checks that the rights in a report are enough for an
@@ -176,20 +153,17 @@ func TestInspectWithTheRightsItNames(t *testing.T) {
 		"single": redistest.Start(t), "cluster": redistest.StartCluster(t, 1, 0).Nodes[0],
 	} {
 		t.Run(name, func(t *testing.T) {
-			admin := restrict(t, node, strings.Fields(Rights)...)
+			admin := redistest.Restrict(t, node, strings.Fields(cluster.Rights)...)
 			r := inspect(t, node.Addr)
 			if r.Verdict != SeverityWarn || r.Masters[0].Decision.Calls == 0 || r.Masters[0].Probes.Remove != Done {
 				t.Errorf("got %s", r.text())
 			}
-			noRefusals(t, admin)
+			redistest.NoRefusals(t, admin)
 			if n, err := admin.DBSize(t.Context()).Result(); err != nil || n != 0 {
 				t.Errorf("%d keys are left behind, %v", n, err)
 			}
-			s := open(t, node.Addr)
+			s := openStore(t, node.Addr)
 			storetest.Run(t, s)
-			if _, err := agreeSecret(t, s, []byte(strings.Repeat("secret ", 8))); err != nil {
-				t.Error(err)
-			}
 			h := s.NewHeartbeat()
 			if n, err := h.Beat(t.Context()); n != 1 || err != nil {
 				t.Errorf("%d instances, %v", n, err)
@@ -200,30 +174,8 @@ func TestInspectWithTheRightsItNames(t *testing.T) {
 			if err := s.Ping(t.Context()); err != nil {
 				t.Error(err)
 			}
-			noRefusals(t, admin)
+			redistest.NoRefusals(t, admin)
 		})
-	}
-}
-
-// TestRightsNameTheScriptsCommands fails if a script uses a command that is not in Rights,
-// even if the script works without it.
-func TestRightsNameTheScriptsCommands(t *testing.T) {
-	known, err := client(t, redistest.SharedNode(t).Addr).Command(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := 0
-	for _, word := range regexp.MustCompile(`'[A-Z]+'`).FindAllString(joined(preludeLua)+heartbeatLua, -1) {
-		command := strings.ToLower(strings.Trim(word, "'"))
-		if known[command] == nil {
-			continue
-		}
-		if used++; !slices.Contains(strings.Fields(Rights), "+"+command) {
-			t.Errorf("a script uses %s, which is not among the rights", word)
-		}
-	}
-	if used < 8 {
-		t.Errorf("found %d commands", used)
 	}
 }
 
@@ -256,12 +208,12 @@ func TestInspectRefusals(t *testing.T) {
 	} {
 		t.Run(row.without, func(t *testing.T) {
 			var rights []string
-			for _, right := range strings.Fields(Rights) {
+			for _, right := range strings.Fields(cluster.Rights) {
 				if right != row.without {
 					rights = append(rights, right)
 				}
 			}
-			admin := restrict(t, node, rights...)
+			admin := redistest.Restrict(t, node, rights...)
 			r := inspect(t, node.Addr)
 			r.expect(t, row.severity, row.check, row.text)
 			if (row.severity == SeverityFail) != (r.Verdict == SeverityFail) {
@@ -271,7 +223,7 @@ func TestInspectRefusals(t *testing.T) {
 				r.expect(t, SeverityNote, "rights", "+evalsha")
 			}
 			// Keys that could not be removed expire.
-			eventually(t, 20*time.Second, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
+			redistest.Eventually(t, 20*time.Second, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
 			if err := admin.Do(t.Context(), "ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -285,20 +237,13 @@ func TestInspectRefusedMode(t *testing.T) {
 	node := redistest.StartCluster(t, 1, 0).Nodes[0]
 	// The connection's probe of undeclared keys is refused because of its keys; those of an
 	// inspection have a dot in their tags.
-	restrict(t, node, append([]string{"~lg:probe:{*.*}*"}, strings.Fields(Rights)[1:]...)...)
+	redistest.Restrict(t, node, append([]string{"~lg:probe:{*.*}*"}, strings.Fields(cluster.Rights)[1:]...)...)
 	r := inspect(t, node.Addr)
-	if m := r.Masters[0]; r.Mode != ModePerSlot || m.Probes.Shard == Done || m.Probes.Batch != Done {
+	if m := r.Masters[0]; r.Mode != cluster.ModePerSlot || m.Probes.Shard == Done || m.Probes.Batch != Done {
 		t.Errorf("got %s", r.text())
 	}
 	r.expect(t, SeverityNote, "mode", "because scripts may not use keys that they do not declare (ERR ")
 	r.expect(t, SeverityNote, "rights", "~lg:*")
-	for addr, n := range open(t, node.Addr).top.Load().nodes {
-		n.pipeline.mu.Lock()
-		if m := n.pipeline.conn.opts.mode(); m != ModePerSlot {
-			t.Errorf("a store uses mode %s on %s", m, addr)
-		}
-		n.pipeline.mu.Unlock()
-	}
 }
 
 // TestInspectSettings checks that settings which make a store lose data or refuse calls are
@@ -330,7 +275,7 @@ func TestInspectCoverage(t *testing.T) {
 			node := redistest.StartCluster(t, 1, 0, "--cluster-require-full-coverage", setting).Nodes[0]
 			node.CLI(t, "CLUSTER", "DELSLOTS", "7")
 			state := map[string]string{"yes": "cluster_state:fail", "no": "cluster_state:ok"}[setting]
-			eventually(t, 20*time.Second, state, func() bool { return strings.Contains(node.CLI(t, "CLUSTER", "INFO"), state) })
+			redistest.Eventually(t, 20*time.Second, state, func() bool { return strings.Contains(node.CLI(t, "CLUSTER", "INFO"), state) })
 			r := inspect(t, node.Addr)
 			r.expect(t, want, "coverage", "slots are missing")
 			r.expect(t, SeverityFail, "store", "1 of 16384 slots have no master")
@@ -348,13 +293,13 @@ func TestInspectLostMasters(t *testing.T) {
 	c.Nodes[0].Kill()
 	c.Nodes[1].Stop()
 	began := time.Now()
-	r, err := Inspect(t.Context(), InspectOptions{Options: Options{Addrs: c.Addrs(), DialTimeout: time.Second, IOTimeout: 5 * time.Second}})
+	r, err := Inspect(t.Context(), Options{Store: cluster.Options{Addrs: c.Addrs(), DialTimeout: time.Second, IOTimeout: 5 * time.Second}})
 	if err != nil || r.Verdict != SeverityFail || len(r.Masters) != 3 {
 		t.Fatalf("got %s, %v", r.text(), err)
 	}
 	r.expect(t, SeverityFail, "master", "nobody listens there")
 	r.expect(t, SeverityFail, "master", "it does not answer in time")
-	if r.Masters[2].Decision.Calls == 0 || r.Mode != ModeShardWide {
+	if r.Masters[2].Decision.Calls == 0 || r.Mode != cluster.ModeShardWide {
 		t.Errorf("the third is not examined: %s", r.text())
 	}
 	t.Logf("it took %s", time.Since(began))
@@ -372,7 +317,7 @@ func TestInspectInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			addr := relay(t, node.Addr, row.command, row.times, cancel)
-			r, err := Inspect(ctx, InspectOptions{Options: Options{Addrs: []string{addr}, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}})
+			r, err := Inspect(ctx, Options{Store: cluster.Options{Addrs: []string{addr}, DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,7 +329,7 @@ func TestInspectInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	r, err := Inspect(ctx, InspectOptions{Options: Options{Addrs: []string{node.Addr}}})
+	r, err := Inspect(ctx, Options{Store: cluster.Options{Addrs: []string{node.Addr}}})
 	if err != nil || r.Verdict != SeverityFail {
 		t.Errorf("got %s, %v", r.text(), err)
 	}
@@ -392,7 +337,7 @@ func TestInspectInterrupted(t *testing.T) {
 }
 
 func TestInspectRefusesNoAddress(t *testing.T) {
-	if _, err := Inspect(t.Context(), InspectOptions{}); err == nil {
+	if _, err := Inspect(t.Context(), Options{}); err == nil {
 		t.Error("no address is accepted")
 	}
 }
