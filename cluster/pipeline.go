@@ -13,6 +13,7 @@ import (
 
 	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/resp"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -281,7 +282,7 @@ func (p *pipeline) fail(b *batch, why error, sent bool) {
 
 // run keeps a connection open and reads its replies until ctx ends.
 func (p *pipeline) run(ctx context.Context) {
-	for pause := time.Duration(0); ctx.Err() == nil; wait(ctx, pause/2+rand.N(pause/2+1)) {
+	for pause := time.Duration(0); ctx.Err() == nil; run.Sleep(ctx, pause/2+rand.N(pause/2+1)) {
 		pause = min(max(2*pause, minBackoff), maxBackoff)
 		if err := p.connect(ctx); err != nil {
 			p.setConnErr(err)
@@ -316,15 +317,6 @@ func (p *pipeline) drop() {
 	defer p.mu.Unlock()
 	if p.conn != nil {
 		p.conn.close()
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -66,7 +67,7 @@ func (s *Store) agreeLate(ctx context.Context, t *topology) error {
 	s.adopt(secret)
 	// A decision in progress whose addresses were hashed with the previous secret must not
 	// reach the store. None lasts longer than IOTimeout.
-	wait(ctx, s.opts.IOTimeout)
+	run.Sleep(ctx, s.opts.IOTimeout)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -115,7 +116,7 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		s.reloadTopology(ctx, &wg)
 		s.keepSecret(ctx)
-		wait(ctx, s.pauseOfReloads())
+		run.Sleep(ctx, s.pauseOfReloads())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 const (
@@ -78,7 +79,7 @@ func (a *Admission) Run(ctx context.Context) error {
 		if err := a.Update(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			a.Log.Error("failed to read admission reports of cells", "error", err)
 		}
-		wait(ctx, admissionEvery)
+		run.Sleep(ctx, admissionEvery)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -66,7 +67,7 @@ func (c *Cells) Run(ctx context.Context) error {
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
 			c.Log.Error("failed to update cells, retrying", "error", err, "failures", n)
 		}
-		wait(ctx, cellsEvery)
+		run.Sleep(ctx, cellsEvery)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 // Scanner reads a whole table.
@@ -49,7 +50,7 @@ func (d *Digests) Run(ctx context.Context) error {
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
 			d.Log.Error("failed to publish digest, retrying", "error", err, "failures", n)
 		}
-		wait(ctx, leadEvery-time.Since(began))
+		run.Sleep(ctx, leadEvery-time.Since(began))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 // Stream reads the changes of a table.
@@ -44,7 +45,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			if n := failed.due(err); n > 0 {
 				r.Log.Error("failed to relay changes, retrying", "error", err, "failures", n)
 			}
-			wait(ctx, retryPause)
+			run.Sleep(ctx, retryPause)
 		}
 	}
 	return nil
@@ -72,11 +73,4 @@ func (r *Relay) relay(ctx context.Context) error {
 	}
 	r.handled = nil
 	return r.Stream.Done(ctx)
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

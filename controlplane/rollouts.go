@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 const (
@@ -49,7 +50,7 @@ func (r *Rollouts) Run(ctx context.Context) error {
 		if n := failed.due(err); n > 0 && ctx.Err() == nil {
 			r.Log.Error("failed to end vetoed revisions, retrying", "error", err, "failures", n)
 		}
-		wait(ctx, rolloutsEvery)
+		run.Sleep(ctx, rolloutsEvery)
 	}
 	return nil
 }

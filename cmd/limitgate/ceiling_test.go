@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/cluster/doctor"
 )
 
@@ -33,7 +34,7 @@ func TestLintAsksForCeiling(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		code := runLint(t.Context(), &environment{stdout: &out, stderr: &errs}, append(strings.Fields(flags), path))
-		asked := strings.Contains(out.String(), ceilingOff)
+		asked := strings.Contains(out.String(), backstop.CeilingOff)
 		if code != exitOK || asked != (want != "") || !strings.Contains(out.String(), want) {
 			t.Errorf("lint %s: exit %d\n%s%s", flags, code, out.String(), errs.String())
 		}

@@ -23,7 +23,9 @@ import (
 	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/internal/adminserver"
 	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/metrics"
 )
 
@@ -165,7 +167,7 @@ func (p *plane) alone(use string) (take func(context.Context) (bool, error), rel
 func (p *plane) addSweeper() {
 	sweeper := dynamo.NewSweeper(p.aws, p.options.topic)
 	p.parts = append(p.parts, func(ctx context.Context) error {
-		for pause(ctx, dynamo.SweepEvery/2+rand.N(dynamo.SweepEvery/2)) {
+		for run.Sleep(ctx, dynamo.SweepEvery/2+rand.N(dynamo.SweepEvery/2)) {
 			swept, err := sweeper.Sweep(ctx, time.Now())
 			if err != nil && ctx.Err() == nil {
 				p.log.Error("failed to delete queues of dead proxies", "error", err)
@@ -199,6 +201,9 @@ func (p *plane) addAdmission() {
 	p.parts = append(p.parts, a.Run)
 }
 
+// adminGrace is how long requests in progress may take when the control plane ends.
+const adminGrace = 2 * time.Second
+
 // addAdmin serves health and metrics.
 func (p *plane) addAdmin() error {
 	listener, err := net.Listen("tcp", p.options.admin)
@@ -210,7 +215,7 @@ func (p *plane) addAdmin() error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 	p.log.Info("serving metrics", "addr", listener.Addr().String())
-	p.parts = append(p.parts, func(ctx context.Context) error { return serveAdmin(ctx, listener, mux, adminTimeout) })
+	p.parts = append(p.parts, func(ctx context.Context) error { return adminserver.Serve(ctx, listener, mux, adminGrace) })
 	return nil
 }
 
@@ -230,8 +235,8 @@ func (p *plane) addRollouts() error {
 // run runs all parts until ctx ends, and then releases the locks for the next control
 // plane.
 func (p *plane) run(ctx context.Context) error {
-	errs := []error{runAll(ctx, p.parts...)}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsTimeout)
+	errs := []error{run.All(ctx, p.parts...)}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsclient.Timeout)
 	defer cancel()
 	for _, release := range p.release {
 		errs = append(errs, release(ctx))

@@ -122,7 +122,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		return exitError
 	}
 	if *strict && ceiling.totalRate == 0 {
-		fmt.Fprintf(env.stdout, "%s: %s (warning)\n", fs.Arg(0), ceilingAdvice(set.TotalRate(), ceiling.instances))
+		fmt.Fprintf(env.stdout, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
 	}
 	printExpectations(env.stdout, set)
 	return exitOK

@@ -62,13 +62,13 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 	subscription := dynamo.NewSubscription(aws, *topic)
 	w.updates = subscription
 	// An interrupted subscription would leave its queue or subscription behind.
-	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsTimeout)
+	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsclient.Timeout)
 	defer cancel()
 	if err := subscription.Open(opening); err != nil {
 		return fail(env, err)
 	}
 	code := w.watch(ctx, env, fs.Arg(0))
-	closing, cancel := context.WithTimeout(context.Background(), awsTimeout)
+	closing, cancel := context.WithTimeout(context.Background(), awsclient.Timeout)
 	defer cancel()
 	if err := subscription.Close(closing); err != nil {
 		return fail(env, err)

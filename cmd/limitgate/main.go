@@ -1,6 +1,5 @@
 // Command limitgate is the rate limiter. `limitgate serve` answers RL.CHECK to any Redis
-// client; the other subcommands help people to use it. Only this package wires the
-// components together.
+// client; the other subcommands help people to use it.
 package main
 
 import (
@@ -70,11 +69,11 @@ func (quietRedis) Printf(context.Context, string, ...any) {}
 func main() {
 	redis.SetLogger(quietRedis{})
 	env := &environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
-	os.Exit(run(context.Background(), env, os.Args[1:]))
+	os.Exit(execute(context.Background(), env, os.Args[1:]))
 }
 
-// run is the program without its process.
-func run(ctx context.Context, env *environment, args []string) int {
+// execute is the program without its process.
+func execute(ctx context.Context, env *environment, args []string) int {
 	if len(args) == 0 {
 		usage(env.stderr)
 		return exitUsage

@@ -12,7 +12,7 @@ import (
 func command(args ...string) (stdout, stderr string, code int) {
 	var out, errs strings.Builder
 	env := &environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	code = run(context.Background(), env, args)
+	code = execute(context.Background(), env, args)
 	return out.String(), errs.String(), code
 }
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/examples"
+	"github.com/limitgate/limitgate/internal/proxy"
 )
 
 // gcPercent trades memory for speed: the live heap of a proxy is small, its garbage is
@@ -45,14 +45,18 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	p, err := newProxy(ctx, env, settings)
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: newLog(env, settings), Version: version, Reload: hup})
 	if err != nil {
 		return fail(env, err)
 	}
+	printBanner(env, p)
 	// The first signal drains. The handler is then gone, so a second signal ends the
 	// process.
 	context.AfterFunc(ctx, stop)
-	if err := p.run(ctx); err != nil {
+	if err := p.Run(ctx); err != nil {
 		return fail(env, err)
 	}
 	return exitOK
@@ -67,34 +71,15 @@ func newLog(env *environment, s *config.Settings) *slog.Logger {
 	return slog.New(slog.NewTextHandler(env.stderr, opts))
 }
 
-// openLimits loads the limits file of the settings, or the sample.
-func openLimits(s *config.Settings, log *slog.Logger) (*config.LimitsSource, error) {
-	source, warnings, err := config.OpenLimits(s.Limits, examples.Limits, compileOptions(s))
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range warnings {
-		if w.Redis && len(s.Redis) == 0 {
-			continue
-		}
-		log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
-	}
-	source.Canary(s.LimitsCanary, s.CanaryThreshold)
-	return source, nil
-}
+// printBanner prints the address of the proxy and a first command to type.
+func printBanner(env *environment, p *proxy.Proxy) {
+	host, port, _ := net.SplitHostPort(p.Addr().String())
+	fmt.Fprintf(env.stdout, `limitgate %s listens on %s, store %s. Ask it:
 
-// listen opens both listeners before anything else starts, so that a port in use ends the
-// program with a clear error.
-func listen(s *config.Settings) (front, admin net.Listener, err error) {
-	if front, err = net.Listen("tcp", s.Listen); err != nil {
-		return nil, nil, fmt.Errorf("listen for clients: %w", err)
-	}
-	if s.Admin == "" {
-		return front, nil, nil
-	}
-	if admin, err = net.Listen("tcp", s.Admin); err != nil {
-		_ = front.Close()
-		return nil, nil, fmt.Errorf("listen for admin: %w", err)
-	}
-	return front, admin, nil
+  redis-cli -h %s -p %s RL.CHECK acme "POST /v1/payments" 203.0.113.7 1
+
+or without redis-cli:
+
+  %s check --addr %s acme "POST /v1/payments" 203.0.113.7 1
+`, version, p.Addr(), p.StoreKind(), host, port, os.Args[0], p.Addr())
 }

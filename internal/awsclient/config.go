@@ -18,6 +18,9 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
+// Timeout bounds the calls of AWS at start, at shutdown and on behalf of people.
+const Timeout = 30 * time.Second
+
 // awsCall bounds one request, response included. It is longer than SQS holds a request
 // for messages. Without it a connection that is lost silently would block for ever.
 const awsCall = 25 * time.Second

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 const (
@@ -71,7 +73,7 @@ func (e eds) Run(ctx context.Context, tell func(int, error)) {
 		default:
 			tell(0, err)
 		}
-		if !pause(ctx, wait/2+rand.N(wait/2)) {
+		if !run.Sleep(ctx, wait/2+rand.N(wait/2)) {
 			return
 		}
 	}
@@ -156,7 +158,7 @@ func (w *watch) take(ctx context.Context, response *discovery.DiscoveryResponse)
 	switch {
 	case err != nil:
 		w.tell(0, err)
-		if !pause(ctx, refusalPause) {
+		if !run.Sleep(ctx, refusalPause) {
 			return fmt.Errorf("reject endpoints: %w", ctx.Err())
 		}
 	case found:

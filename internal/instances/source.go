@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 const (
@@ -69,20 +71,8 @@ func poll(ctx context.Context, every time.Duration, ask func(context.Context) (i
 			return
 		}
 		tell(n, err)
-		if !pause(ctx, every-rand.N(every/spread)) {
+		if !run.Sleep(ctx, every-rand.N(every/spread)) {
 			return
 		}
-	}
-}
-
-// pause waits for d, and returns false if ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

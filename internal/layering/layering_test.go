@@ -55,7 +55,7 @@ var table = map[string]row{
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/resp"},
+		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/resp", "internal/run"},
 		settled: true,
 	},
 	"cluster/doctor": {
@@ -64,6 +64,10 @@ var table = map[string]row{
 	},
 	"internal/resp": {
 		reason:  "bytes of one protocol, without their meaning",
+		settled: true,
+	},
+	"internal/adminserver": {
+		reason:  "serves any handler over bounded connections",
 		settled: true,
 	},
 	"internal/run": {
@@ -77,6 +81,7 @@ var table = map[string]row{
 	},
 	"internal/instances": {
 		reason:  "counts proxies, by a store or servers that it knows as interfaces and protocols",
+		imports: []string{"internal/run"},
 		settled: true,
 	},
 	"server": {
@@ -144,7 +149,7 @@ var table = map[string]row{
 	},
 	"controlplane": {
 		reason:  "carries changes on, between interfaces to their source and their receivers",
-		imports: []string{"limit", "controlplane/table"},
+		imports: []string{"limit", "controlplane/table", "internal/run"},
 		settled: true,
 	},
 	"controlplane/awscheck": {
@@ -156,6 +161,10 @@ var table = map[string]row{
 	},
 	"cmd/limitgate-lambda": {
 		reason:     "wires the control plane for AWS Lambda",
+		everything: true,
+	},
+	"internal/proxy": {
+		reason:     "assembles a proxy of all its parts",
 		everything: true,
 	},
 	"cmd/limitgate": {

@@ -1,4 +1,4 @@
-package main
+package adminserver
 
 import (
 	"net"
@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// adminConns bounds the connections of a server. At the bound, a new connection closes
+// conns bounds the connections of a server. At the bound, a new connection closes
 // the one that has waited longest for a request; if all are active, it closes the one
 // that has been active longest. Clients that hold connections must not lock out a probe,
 // which is answered within milliseconds.
-type adminConns struct {
+type conns struct {
 	most int
 
 	mu  sync.Mutex // guards all
-	all map[net.Conn]adminConn
+	all map[net.Conn]activity
 }
 
-// adminConn is the state of one connection.
-type adminConn struct {
+// activity is the state of one connection.
+type activity struct {
 	state http.ConnState
 	since time.Time
 }
 
-func newAdminConns(most int) *adminConns {
-	return &adminConns{most: most, all: map[net.Conn]adminConn{}}
+func newConns(most int) *conns {
+	return &conns{most: most, all: map[net.Conn]activity{}}
 }
 
 // changed is the ConnState hook of a server. The server calls it for a new connection
 // before it accepts the next one.
-func (c *adminConns) changed(conn net.Conn, state http.ConnState) {
+func (c *conns) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch _, known := c.all[conn]; {
@@ -42,11 +42,11 @@ func (c *adminConns) changed(conn net.Conn, state http.ConnState) {
 	case !known: // already closed
 		return
 	}
-	c.all[conn] = adminConn{state, time.Now()}
+	c.all[conn] = activity{state, time.Now()}
 }
 
 // makeRoom closes a connection if the bound is reached. The caller holds mu.
-func (c *adminConns) makeRoom() {
+func (c *conns) makeRoom() {
 	if len(c.all) < c.most {
 		return
 	}
@@ -61,7 +61,7 @@ func (c *adminConns) makeRoom() {
 }
 
 // before reports whether a is closed before b.
-func (a adminConn) before(b adminConn) bool {
+func (a activity) before(b activity) bool {
 	if working := a.state == http.StateActive; working != (b.state == http.StateActive) {
 		return !working
 	}

@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"github.com/limitgate/limitgate/config"
@@ -7,7 +7,7 @@ import (
 
 // newCount returns the count of the proxies that share the limits. The store must be
 // open.
-func (p *proxy) newCount() *instances.Count {
+func (p *Proxy) newCount() *instances.Count {
 	from := p.settings.Instances
 	opts := instances.Options{Name: from.String(), Ceiling: p.settings.BackstopCeiling, Log: p.log}
 	if p.cluster != nil {

@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 )
@@ -43,7 +44,7 @@ func newCell(s *config.Settings, registry *dynamo.Registry, log *slog.Logger) *c
 }
 
 // run sends heartbeats and usage reports of the cell until ctx ends.
-func (c *cell) run(ctx context.Context) error { return runAll(ctx, c.beat, c.report) }
+func (c *cell) run(ctx context.Context) error { return run.All(ctx, c.beat, c.report) }
 
 // beat sends heartbeats of the cell until ctx ends.
 func (c *cell) beat(ctx context.Context) error {
@@ -51,7 +52,7 @@ func (c *cell) beat(ctx context.Context) error {
 		if err := c.registry.Beat(ctx, c.id, c.weight, time.Now()); err != nil && ctx.Err() == nil {
 			c.log.Warn("failed to send the heartbeat of the cell, keeping its part of the limits", "cell", c.id, "error", err)
 		}
-		pause(ctx, beatEvery/2+rand.N(beatEvery/2))
+		run.Sleep(ctx, beatEvery/2+rand.N(beatEvery/2))
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func (c *cell) report(ctx context.Context) error {
 	for counted := int64(-1); ; {
 		now := time.Now()
 		window := table.WindowAt(now, admission.Window)
-		if !pause(ctx, table.WindowEnd(window, admission.Window).Sub(now)) {
+		if !run.Sleep(ctx, table.WindowEnd(window, admission.Window).Sub(now)) {
 			return nil
 		}
 		shares, whole := c.admitted.Rotate(), counted == window-1
@@ -80,11 +81,11 @@ func (c *cell) report(ctx context.Context) error {
 func (c *cell) reportWindow(ctx context.Context, window int64, shares map[string]float64) error {
 	if c.store != nil {
 		spread := rand.N(addWithin)
-		pause(ctx, spread)
+		run.Sleep(ctx, spread)
 		if err := c.store.AddAdmitted(ctx, window, shares); err != nil {
 			return err
 		}
-		pause(ctx, reportAfter-spread)
+		run.Sleep(ctx, reportAfter-spread)
 		var first bool
 		var err error
 		if shares, first, err = c.store.Admitted(ctx, window, admission.Most); err != nil || !first {
@@ -92,16 +93,6 @@ func (c *cell) reportWindow(ctx context.Context, window int64, shares map[string
 		}
 	}
 	return c.registry.Report(ctx, table.Report{Cell: c.id, Window: window, Shares: shares})
-}
-
-// pause waits for d, and returns false if ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // decisionObserver passes decisions to the metrics and to the cell.

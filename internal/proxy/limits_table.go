@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"cmp"
@@ -7,36 +7,20 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/metrics"
 )
-
-// limitsSource supplies the limits.
-type limitsSource interface {
-	Set() *limit.Set
-	OnChange(apply func(*limit.Set))
-	Reload() error
-	Status() config.LimitsStatus
-	// Threshold is the share of all requests, 0 to 1, that canary limits may deny beyond
-	// the denials of the current limits.
-	Threshold() float64
-	// TakeBack ends the canary of limits of a version, or of any if version is empty.
-	TakeBack(version, why string) error
-	// Promote applies canary limits to all tenants.
-	Promote() error
-}
-
-// awsTimeout bounds calls of AWS at start, at shutdown and on behalf of people.
-const awsTimeout = 30 * time.Second
 
 // snapshotAfter is how long a start waits for AWS if there may be a snapshot. The proxy
 // follows the table afterwards and soon has the rest.
@@ -52,6 +36,7 @@ type tableSource struct {
 	lookup      *catalog.TenantFetcher
 	close       func(context.Context) error // closes the subscription to changes
 	log         *slog.Logger
+	reload      <-chan os.Signal
 	started     atomic.Bool // set once decisions are made
 }
 
@@ -59,11 +44,6 @@ type tableSource struct {
 // decisions then get a processor within tenths of a millisecond, instead of waiting for
 // the system or Go's scheduler to preempt the compilation.
 const compilePause = time.Millisecond
-
-// compileOptions returns the options of the settings that limits are checked against.
-func compileOptions(s *config.Settings) limit.CompileOptions {
-	return limit.CompileOptions{IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
-}
 
 // compile compiles parts of a table, or all of them, as the cell of the settings enforces
 // them, with the canary revision of the gate.
@@ -85,11 +65,11 @@ func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessa
 
 // openTable subscribes to the changes of a table and then loads it, so that it misses no
 // change between the two.
-func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay func(time.Duration)) (*tableSource, error) {
+func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload <-chan os.Signal, delay func(time.Duration)) (*tableSource, error) {
 	if (s.UpdatesTopic == "") == (s.UpdatesQueue == "") {
 		return nil, errors.New("limits of a table need a subscription to changes: set --updates-topic ARN, or --updates-queue URL of a queue made for this proxy alone")
 	}
-	wait := awsTimeout
+	wait := awsclient.Timeout
 	if s.LimitsSnapshot != "" {
 		wait = snapshotAfter
 	}
@@ -99,7 +79,7 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 	if err != nil {
 		return nil, err
 	}
-	t := &tableSource{name: s.Limits, log: log}
+	t := &tableSource{name: s.Limits, log: log, reload: reload}
 	if t.rolloutGate, err = openRolloutGate(ctx, aws, s, t, log); err != nil {
 		return nil, err
 	}
@@ -122,15 +102,15 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, delay 
 	t.lookup = catalog.NewTenantFetcher(t.Catalog, limits)
 	t.follower = catalog.NewSyncer(t.Catalog, limits, updates, s.LimitsSnapshot, delay)
 	if err := t.follower.Start(ctx); err != nil {
-		t.end()
+		t.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-// end ends the subscription.
-func (t *tableSource) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
+// Close ends the subscription.
+func (t *tableSource) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), awsclient.Timeout)
 	defer cancel()
 	if err := t.close(ctx); err != nil {
 		t.log.Warn("failed to delete the update queue of this proxy", "error", err)
@@ -139,7 +119,7 @@ func (t *tableSource) end() {
 
 // Reload reads the whole table again, and retries a revision that failed to compile.
 func (t *tableSource) Reload() error {
-	ctx, cancel := context.WithTimeout(context.Background(), awsTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), awsclient.Timeout)
 	defer cancel()
 	again := t.rolloutGate.clearBroken()
 	if err := t.follower.Refresh(ctx); err != nil || !again {
@@ -161,30 +141,43 @@ func (t *tableSource) Status() config.LimitsStatus {
 	return st
 }
 
-// run follows the table until ctx ends. SIGHUP makes it read the table again.
-func (t *tableSource) run(ctx context.Context) error {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
-	defer t.end()
+// Cell returns the cell of this proxy.
+func (t *tableSource) Cell() *cell { return t.cell }
+
+// Unlisted returns the function that fetches a tenant that the limits do not list.
+func (t *tableSource) Unlisted() func(tenant string) { return t.lookup.Request }
+
+// RegisterMetrics registers the metrics of the cells.
+func (t *tableSource) RegisterMetrics(r *prometheus.Registry) {
+	if t.cell != nil {
+		metrics.RegisterCells(r, t.cellMetrics)
+	}
+}
+
+// Run follows the table until ctx ends, and then ends the subscription.
+func (t *tableSource) Run(ctx context.Context) error {
+	defer t.Close()
 	t.started.Store(true)
-	parts := []func(context.Context) error{t.follower.Run, t.lookup.Run}
+	parts := []run.Part{t.follower.Run, t.lookup.Run, t.reloadOnSignal}
 	if t.cell != nil {
 		parts = append(parts, t.cell.run)
 	}
 	if t.rolloutGate.poller != nil {
 		parts = append(parts, t.rolloutGate.poller.Run, t.rolloutGate.run)
 	}
-	return runAll(ctx, append(parts, func(ctx context.Context) error {
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-hup:
-				if err := t.Reload(); err != nil {
-					t.log.Error("failed to read the limits again", "error", err)
-				}
+	return run.All(ctx, parts...)
+}
+
+// reloadOnSignal reads the table again on each signal, until ctx ends.
+func (t *tableSource) reloadOnSignal(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.reload:
+			if err := t.Reload(); err != nil {
+				t.log.Error("failed to read the limits again", "error", err)
 			}
 		}
-	})...)
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"context"
@@ -12,26 +12,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/internal/adminserver"
 	"github.com/limitgate/limitgate/metrics"
 )
 
-// adminTimeout bounds reading a request and pinging the store for a reply.
+// adminTimeout bounds pinging the store for a reply.
 const adminTimeout = 2 * time.Second
 
 // runAdmin serves /healthz, /readyz, /metrics and, if enabled, pprof.
-func (p *proxy) runAdmin(ctx context.Context) error {
+func (p *Proxy) runAdmin(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { p.readyz(ctx, w, r) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 	if p.settings.Pprof {
-		mux.HandleFunc("GET /debug/pprof/", takingLong(pprof.Index))
+		mux.HandleFunc("GET /debug/pprof/", adminserver.TakingLong(pprof.Index))
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/profile", takingLong(pprof.Profile))
+		mux.HandleFunc("GET /debug/pprof/profile", adminserver.TakingLong(pprof.Profile))
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", takingLong(pprof.Trace))
+		mux.HandleFunc("GET /debug/pprof/trace", adminserver.TakingLong(pprof.Trace))
 	}
-	return serveAdmin(ctx, p.admin, mux, p.settings.ShutdownTimeout)
+	return adminserver.Serve(ctx, p.admin, mux, p.settings.ShutdownTimeout)
 }
 
 // readiness is the reply body of /readyz.
@@ -62,9 +63,9 @@ type shard struct {
 // drains, and while the store forbids commands that the proxy needs, which only an
 // operator can correct. Before the proxy has first reached its store, a setting selects
 // the reply.
-func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
-	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.storeKind()}
+	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.StoreKind()}
 	if st.Error != "" {
 		a.Limits, a.Error = "stale, version "+st.Version+" is in use", st.Error
 	}
@@ -94,7 +95,7 @@ func (p *proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 }
 
 // registerMetrics registers the metrics that are read from the components at each scrape.
-func (p *proxy) registerMetrics() {
+func (p *Proxy) registerMetrics() {
 	r := p.metrics
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, read func() float64) { metrics.Gauge(r, name, help, read) }
@@ -116,9 +117,7 @@ func (p *proxy) registerMetrics() {
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
 	metrics.RegisterTrial(r, p.rolloutMetrics)
-	if t, ok := p.limits.(*tableSource); ok && t.cell != nil {
-		metrics.RegisterCells(r, t.cellMetrics)
-	}
+	p.limits.RegisterMetrics(r)
 	if p.memory != nil {
 		gauge("limitgate_memory_buckets", "Buckets in the memory store.", func() float64 { return float64(p.memory.Len()) })
 		counter("limitgate_memory_forgotten_total", "Calls that the memory store forgot for want of room, while they could be made again or settled.", p.memory.Forgotten)

@@ -1,4 +1,4 @@
-package main
+package adminserver
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ const adminPatience = 20 * time.Second
 
 // startAdmin serves an admin address with bounds, and returns it. Large receives the
 // result of a reply that is larger than the kernel's socket buffers.
-func startAdmin(t *testing.T, bounds adminBounds, large chan<- error) string {
+func startAdmin(t *testing.T, bounds bounds, large chan<- error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,9 +32,9 @@ func startAdmin(t *testing.T, bounds adminBounds, large chan<- error) string {
 		_, err := w.Write(bytes.Repeat([]byte("x"), 64<<20))
 		large <- err
 	})
-	mux.HandleFunc("GET /slow", takingLong(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	mux.HandleFunc("GET /profile", takingLong(pprof.Profile))
-	s := newAdminServer(mux, bounds)
+	mux.HandleFunc("GET /slow", TakingLong(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	mux.HandleFunc("GET /profile", TakingLong(pprof.Profile))
+	s := newServer(mux, bounds)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -82,7 +82,7 @@ func ended(c net.Conn, within time.Duration) bool {
 func TestAdminTimeouts(t *testing.T) {
 	const short = 300 * time.Millisecond
 	large := make(chan error, 1)
-	addr := startAdmin(t, adminBounds{conns: 64, read: short, write: short, idle: short}, large)
+	addr := startAdmin(t, bounds{conns: 64, read: short, write: short, idle: short}, large)
 	for name, send := range map[string]string{
 		"silent":         "",
 		"idle":           probe,
@@ -117,7 +117,7 @@ func TestAdminBound(t *testing.T) {
 		"idle": probe, "silent": "", "half a header": "GET /healthz HTTP/1.1\r\nHost:", "at work": "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			addr := startAdmin(t, adminBounds{conns: most, read: time.Minute, write: time.Minute, idle: time.Minute}, nil)
+			addr := startAdmin(t, bounds{conns: most, read: time.Minute, write: time.Minute, idle: time.Minute}, nil)
 			over := make(chan struct{}, clients)
 			for range clients {
 				c := adminClient(t, addr, send)
@@ -138,7 +138,7 @@ func TestAdminBound(t *testing.T) {
 
 // TestAdminEndsIdleFirst: at the bound an idle connection is closed before an active one.
 func TestAdminEndsIdleFirst(t *testing.T) {
-	c := newAdminConns(2)
+	c := newConns(2)
 	var conns [3]net.Conn
 	for i := range conns {
 		var peer net.Conn
@@ -161,7 +161,7 @@ func TestAdminEndsIdleFirst(t *testing.T) {
 
 // TestAdminProfile: a profile may take longer than the read and write timeouts.
 func TestAdminProfile(t *testing.T) {
-	addr := startAdmin(t, adminBounds{conns: 8, read: 100 * time.Millisecond, write: 500 * time.Millisecond, idle: time.Minute}, nil)
+	addr := startAdmin(t, bounds{conns: 8, read: 100 * time.Millisecond, write: 500 * time.Millisecond, idle: time.Minute}, nil)
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), adminPatience)
 	defer cancel()

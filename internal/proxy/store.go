@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type agreement struct {
 
 // openStore opens the store of the settings. If a Redis cannot be reached, the proxy
 // starts without it.
-func (p *proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, error) {
+func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, error) {
 	s := p.settings
 	if len(s.Redis) == 0 {
 		p.memory = memory.New(memory.Options{Buckets: s.MemoryBuckets})
@@ -56,7 +56,7 @@ func (p *proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 
 // addrHasher returns the hasher of addresses, with the secret of the file or one that
 // this process generates, and the agreement on a common secret through the store.
-func (p *proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
+func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	s := p.settings
 	if s.PrivacyIPSecretFile != "" {
 		secret, err := config.ReadSecret(s.PrivacyIPSecretFile)
@@ -76,7 +76,7 @@ func (p *proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 }
 
 // reached reports whether the store has been reached since the start.
-func (p *proxy) reached() bool {
+func (p *Proxy) reached() bool {
 	if p.cluster == nil {
 		return true
 	}
@@ -90,14 +90,14 @@ func (p *proxy) reached() bool {
 
 // watchStore logs the first contact with a store that this proxy started without, and its
 // configuration warnings.
-func (p *proxy) watchStore(ctx context.Context, without bool) error {
+func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-p.cluster.Reached():
 	}
 	if without {
-		p.log.Info("store reached, no longer using the backstop", "store", p.storeKind())
+		p.log.Info("store reached, no longer using the backstop", "store", p.StoreKind())
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -108,15 +108,15 @@ func (p *proxy) watchStore(ctx context.Context, without bool) error {
 }
 
 // warnWithout logs that this proxy starts without its store, and the consequences.
-func (p *proxy) warnWithout(ctx context.Context) {
+func (p *Proxy) warnWithout(ctx context.Context) {
 	p.log.Error("starting without the store, which cannot be reached: using the backstop until it can", "error", p.cluster.Ping(ctx))
 	if p.settings.Instances.Source == config.InstancesHeartbeat {
 		p.log.Warn("the number of proxies is unknown without the store, so this proxy admits whole limits: set --instances N or dns:NAME")
 	}
 }
 
-// storeKind returns the kind of store, as far as it is known.
-func (p *proxy) storeKind() string {
+// StoreKind returns the kind of store, as far as it is known.
+func (p *Proxy) StoreKind() string {
 	switch {
 	case p.cluster == nil:
 		return "memory"

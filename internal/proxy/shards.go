@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"time"
@@ -24,7 +24,7 @@ func newOutages(r prometheus.Registerer) prometheus.Histogram {
 }
 
 // storeMetrics reads the store for metrics.
-func (p *proxy) storeMetrics() metrics.Store {
+func (p *Proxy) storeMetrics() metrics.Store {
 	shards := p.cluster.Shards() // before the sums, which are then not smaller
 	st := p.cluster.Stats()
 	all := metrics.Store{
@@ -57,7 +57,7 @@ func (p *proxy) storeMetrics() metrics.Store {
 }
 
 // shards reads the breakers for RL.CONFIG SHARDS and /readyz.
-func (p *proxy) shards() []commands.Shard {
+func (p *Proxy) shards() []commands.Shard {
 	if p.cluster == nil {
 		return nil
 	}

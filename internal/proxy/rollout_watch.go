@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type rolloutWatch struct {
 }
 
 // newRolloutWatch returns the watch of this proxy's limits.
-func (p *proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
+func (p *Proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
 	t := &rolloutWatch{worse: make(chan rollout.Stats, 1)}
 	t.comparison = rollout.New(rollout.Options{Addrs: addrs, Instances: p.count.Healthy, Worse: func(f rollout.Stats) {
 		select {
@@ -29,13 +29,13 @@ func (p *proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
 }
 
 // setLimits makes later decisions use set.
-func (p *proxy) setLimits(set *limit.Set) {
+func (p *Proxy) setLimits(set *limit.Set) {
 	p.rolloutWatch.comparison.Begin(set, p.limits.Threshold())
 	p.limiter.SetLimits(set)
 }
 
 // watchRollout ends the canary of limits that deny too much, until ctx ends.
-func (p *proxy) watchRollout(ctx context.Context) error {
+func (p *Proxy) watchRollout(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,7 +53,7 @@ func (p *proxy) watchRollout(ctx context.Context) error {
 }
 
 // rolloutMetrics returns the metrics of the canary, at each scrape.
-func (p *proxy) rolloutMetrics() metrics.Trial {
+func (p *Proxy) rolloutMetrics() metrics.Trial {
 	f := p.rolloutWatch.comparison.Figures()
 	m := metrics.Trial{Version: f.Version, Requests: f.Requests, DeniedNow: f.DeniedNow, DeniedBefore: f.DeniedBefore}
 	if _, share := p.limiter.Limits().Trial(); m.Version != "" {

@@ -1,4 +1,4 @@
-package main
+package adminserver
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// adminBounds bound the resources of an admin address that clients can use.
-type adminBounds struct {
+// bounds bound the resources of an admin address that clients can use.
+type bounds struct {
 	// conns is the maximum number of connections. Probes and scrapers need a few; the
 	// descriptors of the process are for clients.
 	conns int
@@ -20,14 +20,14 @@ type adminBounds struct {
 	read, write, idle time.Duration
 }
 
-var defaultAdminBounds = adminBounds{conns: 64, read: adminTimeout, write: 10 * time.Second, idle: 5 * time.Second}
+var defaultBounds = bounds{conns: 64, read: 2 * time.Second, write: 10 * time.Second, idle: 5 * time.Second}
 
-// maxAdminHeader bounds the headers of a request, in bytes.
-const maxAdminHeader = 16 << 10
+// maxHeader bounds the headers of a request, in bytes.
+const maxHeader = 16 << 10
 
-// serveAdmin serves handler until ctx ends, and then drains for at most grace.
-func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
-	s := newAdminServer(handler, defaultAdminBounds)
+// Serve serves handler until ctx ends, and then drains for at most grace.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
+	s := newServer(handler, defaultBounds)
 	done := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(done)
@@ -44,12 +44,12 @@ func serveAdmin(ctx context.Context, listener net.Listener, handler http.Handler
 	return nil
 }
 
-// newAdminServer returns a server that enforces bounds.
-func newAdminServer(handler http.Handler, bounds adminBounds) *http.Server {
-	conns := newAdminConns(bounds.conns)
+// newServer returns a server that enforces bounds.
+func newServer(handler http.Handler, b bounds) *http.Server {
+	conns := newConns(b.conns)
 	return &http.Server{
-		Handler: withoutBody(handler), ConnState: conns.changed, MaxHeaderBytes: maxAdminHeader,
-		ReadTimeout: bounds.read, WriteTimeout: bounds.write, IdleTimeout: bounds.idle,
+		Handler: withoutBody(handler), ConnState: conns.changed, MaxHeaderBytes: maxHeader,
+		ReadTimeout: b.read, WriteTimeout: b.write, IdleTimeout: b.idle,
 	}
 }
 
@@ -65,10 +65,10 @@ func withoutBody(handler http.Handler) http.Handler {
 	})
 }
 
-// takingLong lets a handler run for longer than the read timeout of a request, the end of
+// TakingLong lets a handler run for longer than the read timeout of a request, the end of
 // which would cancel the request's context. The profile handlers extend the write timeout
 // themselves.
-func takingLong(handler http.HandlerFunc) http.HandlerFunc {
+func TakingLong(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		handler(w, r)

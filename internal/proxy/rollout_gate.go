@@ -1,4 +1,4 @@
-package main
+package proxy
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -223,7 +224,7 @@ func (t *tableSource) TakeBack(version, why string) error {
 // veto of this proxy to the registry, until ctx ends.
 func (g *rolloutGate) run(ctx context.Context) error {
 	rest, next := vetoEvery, time.Time{}
-	for pause(ctx, vetoEvery) {
+	for run.Sleep(ctx, vetoEvery) {
 		g.retry()
 		if time.Now().Before(next) {
 			continue

@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/examples"
+	"github.com/limitgate/limitgate/internal/run"
+)
+
+// fileSource supplies the limits of a file, or the built-in sample.
+type fileSource struct {
+	*config.LimitsSource
+	path   string // empty for the sample
+	log    *slog.Logger
+	reload <-chan os.Signal
+}
+
+// openFile loads the limits file of the settings, or the sample.
+func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*fileSource, error) {
+	source, warnings, err := config.OpenLimits(s.Limits, examples.Limits, compileOptions(s))
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		if w.Redis && len(s.Redis) == 0 {
+			continue
+		}
+		log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
+	}
+	source.Canary(s.LimitsCanary, s.CanaryThreshold)
+	return &fileSource{source, s.Limits, log, reload}, nil
+}
+
+// Cell returns nil: only a table has cells.
+func (f *fileSource) Cell() *cell { return nil }
+
+// Unlisted returns nil: a file lists all tenants.
+func (f *fileSource) Unlisted() func(tenant string) { return nil }
+
+// RegisterMetrics registers nothing.
+func (f *fileSource) RegisterMetrics(*prometheus.Registry) {}
+
+// Close releases nothing.
+func (f *fileSource) Close() {}
+
+// Run loads the limits again when their file changes, and on each signal.
+func (f *fileSource) Run(ctx context.Context) error {
+	if f.path == "" {
+		<-ctx.Done()
+		return nil
+	}
+	w := config.NewWatcher(f.path, f.reloadAndLog)
+	w.Trigger() // in case the file has changed since it was first read
+	return run.All(ctx, w.Run, func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-f.reload:
+				w.Trigger()
+			}
+		}
+	})
+}
+
+func (f *fileSource) reloadAndLog() {
+	before := f.Status()
+	if err := f.Reload(); err != nil {
+		f.log.Error("failed to reload the limits, keeping the last good ones", "version", f.Status().Version, "error", err)
+		return
+	}
+	if st := f.Status(); st.Version != before.Version || st.Trial != before.Trial || before.Error != "" {
+		f.log.Info("limits reloaded", "version", st.Version, "source", st.Source, "trial", st.Trial)
+	}
+}

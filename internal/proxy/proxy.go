@@ -1,0 +1,244 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/instances"
+	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+	"github.com/limitgate/limitgate/metrics"
+	"github.com/limitgate/limitgate/server"
+)
+
+// Options configure a Proxy.
+type Options struct {
+	Settings *config.Settings
+	Log      *slog.Logger
+	Version  string
+	// Reload makes the proxy load its limits again, as SIGHUP does. It may be nil.
+	Reload <-chan os.Signal
+}
+
+// Proxy is a running limitgate.
+type Proxy struct {
+	settings *config.Settings
+	log      *slog.Logger
+	version  string
+
+	limits       limitsSource
+	memory       *memory.Store  // nil with a Redis
+	cluster      *cluster.Store // nil without a Redis
+	count        *instances.Count
+	backstop     *backstop.Backstop
+	rolloutWatch *rolloutWatch
+	limiter      *limiter.Limiter
+	handler      *commands.Handler
+	server       *server.Server
+	metrics      *prometheus.Registry
+
+	front, admin net.Listener
+}
+
+// New builds a proxy from the bottom up. It is listening when New returns. The caller calls
+// Run next, which releases everything.
+func New(ctx context.Context, opts Options) (p *Proxy, err error) {
+	s := opts.Settings
+	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry()}
+	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
+	if p.limits, err = p.openLimits(ctx, opts.Reload); err != nil {
+		return nil, err
+	}
+	limits := p.limits
+	defer func() {
+		if err != nil { // Run is not called for it
+			limits.Close()
+		}
+	}()
+	addrs, agree, err := p.addrHasher()
+	if err != nil {
+		return nil, err
+	}
+	store, err := p.openStore(ctx, agree)
+	if err != nil {
+		return nil, err
+	}
+	if c := limits.Cell(); c != nil {
+		c.store = p.cluster
+	}
+	p.count = p.newCount()
+	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
+	p.rolloutWatch = p.newRolloutWatch(addrs)
+	p.rolloutWatch.comparison.Begin(p.limits.Set(), p.limits.Threshold())
+	p.limiter = limiter.New(limiter.Options{
+		Store:       store,
+		Backstop:    p.backstop,
+		Observer:    p.observer(),
+		Addrs:       addrs,
+		Timeout:     s.DecisionTimeout,
+		RetryJitter: s.RetryJitter,
+		Instances:   p.count.Healthy,
+		Trial:       p.rolloutWatch.comparison.Observe,
+		Unlisted:    limits.Unlisted(),
+		// A decision in this process costs as little as a lookup in the deny cache, so a
+		// memory store has none.
+		DenyCacheSize: p.denyCacheSize(),
+		DenyTTL:       s.DenyCacheMaxTTL,
+	}, p.limits.Set())
+	p.limits.OnChange(p.setLimits)
+	p.handler = commands.NewHandler(commands.Options{
+		Limiter: p.limiter, Limits: limitsView{p.limits, p.log}, Version: opts.Version, Store: p.StoreKind(), Shards: p.shards,
+		Announce: s.ClusterAnnounce, Settings: redisSettings(s),
+	})
+	conns := serverOptions(s)
+	if err := conns.Validate(); err != nil {
+		return nil, err
+	}
+	conns.Flush = p.limiter.Flush
+	p.server = server.New(conns, p.newSession)
+	p.registerMetrics()
+	p.front, p.admin, err = listen(s)
+	return p, err
+}
+
+// openLimits loads the limits of the settings.
+func (p *Proxy) openLimits(ctx context.Context, reload <-chan os.Signal) (limitsSource, error) {
+	delays := metrics.NewPropagation(p.metrics)
+	if p.settings.LimitsTable() != "" {
+		return openTable(ctx, p.settings, p.log, reload, func(d time.Duration) { delays.Observe(d.Seconds()) })
+	}
+	return openFile(p.settings, p.log, reload)
+}
+
+// observer returns the observer that counts decisions.
+func (p *Proxy) observer() limiter.Observer {
+	o := &decisionObserver{Decisions: metrics.NewDecisions(p.metrics)}
+	if c := p.limits.Cell(); c != nil {
+		o.admitted = c.admitted
+	}
+	return o
+}
+
+func (p *Proxy) newSession(peer server.Peer) server.Session {
+	return p.handler.NewSession(commands.Peer{ID: peer.ID, Addr: peer.Addr, Local: peer.LocalAddr, Kill: peer.Kill})
+}
+
+func (p *Proxy) denyCacheSize() int {
+	if p.cluster == nil {
+		return 0
+	}
+	return p.settings.DenyCacheSize
+}
+
+// Run serves until ctx ends, and then drains. The servers stop first; then the limiter
+// returns its leased units and slots; then the proxy stops counting as an instance; then
+// the connections to the store are closed.
+func (p *Proxy) Run(ctx context.Context) error {
+	without := !p.reached()
+	if without {
+		p.warnWithout(ctx)
+	}
+	st := p.limits.Status()
+	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", p.adminAddr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
+	front := []func(context.Context) error{
+		func(ctx context.Context) error {
+			p.count.WaitFirst(ctx)
+			return p.server.Run(ctx, p.front)
+		},
+		p.limits.Run,
+		p.watchRollout,
+	}
+	if p.admin != nil {
+		front = append(front, p.runAdmin)
+	}
+	if p.memory != nil {
+		front = append(front, p.watchOverflow)
+	}
+	if p.cluster != nil {
+		front = append(front, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
+	}
+	stages := []func(context.Context) error{
+		func(ctx context.Context) error { return run.All(ctx, front...) },
+		p.limiter.Run,
+		p.count.Run,
+	}
+	if p.cluster != nil {
+		stages = append(stages, p.cluster.Run)
+		defer func() { _ = p.cluster.Close() }()
+	}
+	err := run.Stages(ctx, stages...)
+	p.log.Info("stopped")
+	return err
+}
+
+// Addr returns the address that clients connect to.
+func (p *Proxy) Addr() net.Addr { return p.front.Addr() }
+
+// adminAddr returns the address of health and metrics, or off.
+func (p *Proxy) adminAddr() string {
+	if p.admin == nil {
+		return "off"
+	}
+	return p.admin.Addr().String()
+}
+
+// overflowPause is the interval at which an overflow of the memory store is logged.
+const overflowPause = time.Minute
+
+// watchOverflow logs when the memory store is full of live buckets.
+func (p *Proxy) watchOverflow(ctx context.Context) error {
+	tick := time.NewTicker(overflowPause)
+	defer tick.Stop()
+	for before := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if n := p.memory.Overflows(); n > before {
+			p.log.Warn("the memory store is full: new buckets share one per limit; raise memory_buckets", "decisions", n-before, "buckets", p.memory.Len())
+			before = n
+		}
+	}
+}
+
+// limitsView exposes the limits source to the commands.
+type limitsView struct {
+	source limitsSource
+	log    *slog.Logger
+}
+
+func (v limitsView) Reload() error { return v.source.Reload() }
+
+func (v limitsView) Promote() error {
+	trial := v.source.Status().Trial
+	err := v.source.Promote()
+	if err == nil {
+		v.log.Warn("canary limits promoted to all tenants by RL.CONFIG PROMOTE", "trial", trial)
+	}
+	return err
+}
+
+func (v limitsView) Abort() error {
+	trial := v.source.Status().Trial
+	err := v.source.TakeBack("", "aborted by RL.CONFIG ABORT")
+	if err == nil {
+		v.log.Warn("canary limits taken back by RL.CONFIG ABORT", "trial", trial)
+	}
+	return err
+}
+
+func (v limitsView) Status() commands.LimitsStatus {
+	st := v.source.Status()
+	return commands.LimitsStatus{Version: st.Version, Source: st.Source, Trial: st.Trial, Loaded: st.Loaded, Error: st.Error}
+}
