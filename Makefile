@@ -139,12 +139,13 @@ bench-docs: build-bench ## Write docs/performance.md from the last full `make be
 
 .PHONY: build-bench
 build-bench: build
-	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/limitgate-bench ./cmd/limitgate-bench
+	@CGO_ENABLED=0 go build -C bench -trimpath -buildvcs=false -o ../bin/limitgate-bench ./limitgate-bench
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks of PKG (./...) that match BENCH (.)
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
-		go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+		go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG) \
+		$(if $(filter ./...,$(PKG)),&& go test -C bench -run '^$$' -bench '$(BENCH)' -benchmem ./...)
 
 .PHONY: lint
 lint: ## Check form and style

@@ -1,4 +1,4 @@
-// Package layering tests the layout of the module: which package may import which, which
+// Package layering tests the layout of the modules: which package may import which, which
 // packages may read files, flags and the environment, that every package has one package
 // comment, and that no test is skipped.
 //

@@ -23,7 +23,7 @@ func memoryCases() []Case {
 
 // aboutDirect is the explanation of all comparisons with the script.
 const aboutDirect = "Exact decisions on one Redis beside the same client sending the cheapest script of one decision " +
-	"(`internal/bench/gcra.lua`) to it. The script replies one integer, `RL.CHECK` seven fields."
+	"(`bench/gcra.lua`) to it. The script replies one integer, `RL.CHECK` seven fields."
 
 func exactCases() []Case {
 	pair := func(name, title string, t traffic, figures ...want) Case {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/limitgate/limitgate/bench"
 	"github.com/limitgate/limitgate/internal/accesslog"
-	"github.com/limitgate/limitgate/internal/bench"
 )
 
 // Exit codes.
