@@ -4,37 +4,66 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
-//go:embed howto.md
-var howToRead string
+// The pages in the folder of the documentation.
+const (
+	mainPage   = "performance.md"
+	tablesPage = "performance-tables.md"
+)
 
-// WriteDocs writes the report as a page in Markdown.
-func (r *Report) WriteDocs(w io.Writer) error {
+//go:embed columns.md
+var columns string
+
+// WriteDocs writes the page of all tables into a folder, and the main figures into the
+// page that is there. On an error it changes neither.
+func (r *Report) WriteDocs(folder string) error {
+	path := filepath.Join(folder, mainPage)
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read page: %w", err)
+	}
+	if page, err = r.updatePage(page, mainPairs, mainFigures); err != nil {
+		return fmt.Errorf("update %s: %w", path, err)
+	}
+	for name, text := range map[string][]byte{mainPage: page, tablesPage: r.tables()} {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
+			return fmt.Errorf("write page: %w", err)
+		}
+	}
+	return nil
+}
+
+// tables returns the page of all tables.
+func (r *Report) tables() []byte {
 	var page bytes.Buffer
-	short, goals := r.missed()
-	fmt.Fprintf(&page, "<!-- Written by `make bench-docs`; do not change it by hand. -->\n\n# Performance\n\n")
-	fmt.Fprintf(&page, "%d of %d goals were met in the last run of `make bench` that was kept. It was on\n\n", goals-short, goals)
-	r.writeMachine(&page, "- ")
-	if r.Settings.Quick {
-		fmt.Fprint(&page, "\n**This was a quick run: its rounds are too short for figures to be quoted.**\n")
-	}
-	if text := r.noise(); text != "" {
-		fmt.Fprintf(&page, "\n%s\n", text)
-	}
-	fmt.Fprintf(&page, "\n%s\n", strings.ReplaceAll(strings.TrimSpace(howToRead), "ROUNDS", r.Settings.rounds()))
+	fmt.Fprintf(&page, "<!-- Written by `make bench-docs`; do not change it by hand. -->\n\n# Performance: all tables\n\n")
+	fmt.Fprintf(&page, "[Performance](%s) has the main figures and explains the benchmark.\n\n", mainPage)
+	r.writeRun(&page)
+	fmt.Fprintf(&page, "\n%s\n", strings.ReplaceAll(strings.TrimSpace(columns), "ROUNDS", r.Settings.rounds()))
 	page.WriteString("\n## Goals\n\n")
 	r.goalsGrid().writeMarkdown(&page)
 	page.WriteString("\n## Cases\n")
 	for i := range r.Cases {
 		r.Cases[i].writeDocs(&page)
 	}
-	if _, err := w.Write(page.Bytes()); err != nil {
-		return fmt.Errorf("write page: %w", err)
+	return page.Bytes()
+}
+
+// writeRun writes the number of met goals and the conditions of the measurement.
+func (r *Report) writeRun(page *bytes.Buffer) {
+	short, goals := r.missed()
+	fmt.Fprintf(page, "The last full run of `make bench` met %d of %d goals, on\n\n", goals-short, goals)
+	r.writeMachine(page, "- ")
+	if r.Settings.Quick {
+		fmt.Fprint(page, "\n**This was a quick run: its rounds are too short for figures to be quoted.**\n")
 	}
-	return nil
+	if text := r.noise(); text != "" {
+		fmt.Fprintf(page, "\n%s\n", text)
+	}
 }
 
 // goalsGrid is the table of the figures that have goals.
@@ -51,14 +80,18 @@ func (r *Report) goalsGrid() *grid {
 			if f.Goal == nil {
 				continue
 			}
-			verdict := f.Verdict
-			if verdict == missed {
-				verdict = "**" + verdict + "**"
-			}
-			g.add(link, f.Name, f.goalText(), f.Unit.Format(f.Value.Median), f.rangeText(), verdict)
+			g.add(link, f.Name, f.goalText(), f.Unit.Format(f.Value.Median), f.rangeText(), f.verdictText())
 		}
 	}
 	return g
+}
+
+// verdictText formats the verdict of a figure, if it has one.
+func (f *Figure) verdictText() string {
+	if f.Verdict == missed {
+		return "**" + missed + "**"
+	}
+	return f.Verdict
 }
 
 // rangeText formats the range of a figure, if it has one.
