@@ -119,7 +119,7 @@ cold-start: ## Measure 10,000 tenants in a table, and decisions while they chang
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@scripts/fuzz.sh
 
-# The last full report is kept; bench-docs makes the page of it.
+# The last full report is kept; bench-docs makes tables of it.
 REPORT := .cache/bench.json
 
 .PHONY: bench
@@ -134,17 +134,18 @@ bench-quick: build-bench ## The same in a minute, to see whether anything is out
 		bin/limitgate-bench --quick $(foreach case,$(ONLY),'$(case)')
 
 .PHONY: bench-docs
-bench-docs: build-bench ## Write docs/performance.md from the last full `make bench`
-	@bin/limitgate-bench --from $(REPORT) --docs docs/performance.md >/dev/null
+bench-docs: build-bench ## Write the tables of docs/performance*.md from the last full `make bench`
+	@bin/limitgate-bench --from $(REPORT) --docs docs >/dev/null
 
 .PHONY: build-bench
 build-bench: build
-	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/limitgate-bench ./cmd/limitgate-bench
+	@CGO_ENABLED=0 go build -C bench -trimpath -buildvcs=false -o ../bin/limitgate-bench ./limitgate-bench
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks of PKG (./...) that match BENCH (.)
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
-		go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+		go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG) \
+		$(if $(filter ./...,$(PKG)),&& go test -C bench -run '^$$' -bench '$(BENCH)' -benchmem ./...)
 
 .PHONY: lint
 lint: ## Check form and style

@@ -17,6 +17,8 @@ done
 # cache reports files of checkouts that are gone.
 export GOLANGCI_LINT_CACHE="$PWD/.cache/golangci-lint"
 go run "$GOLANGCI_LINT" run ./... || status=1
+# The benchmark is a module of its own. Its configuration is that of the root.
+(cd bench && go run "$GOLANGCI_LINT" run ./...) || status=1
 # Without cfn-lint, its script exits with 69 and prints a message.
 scripts/cfn_lint.sh || [ $? = 69 ] || status=1
 exit "$status"

@@ -66,10 +66,14 @@ may_lack_it() { [ "${LIMITGATE_ALL:-}" != 1 ]; }
 # reason prints a short form of the error of get.
 reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/:.*//'; }
 
-# check runs go test on packages. The race detector needs cgo. The test cache is off,
+# vet vets both modules.
+vet() { go vet ./... && go vet -C bench ./...; }
+
+# check runs go test on packages. -C=FOLDER before the packages names another module, and
+# go insists that it comes first. The race detector needs cgo. The test cache is off,
 # because it does not know the servers. All packages are vetted before, and no debugger
 # reads the binaries linked here.
-check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" -race -count=1 -timeout=10m -vet=off -ldflags=-w "${@:2}"; }
+check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" "${@:2}" -race -count=1 -timeout=10m -vet=off -ldflags=-w; }
 
 # plain runs tests that do not suit the race detector: it makes pools drop objects, so
 # that allocations cannot be counted, and simulations run one event after the other.
@@ -102,13 +106,14 @@ mkdir -p "$results"
 part provision provision
 [ -z "$failed" ] || exit 1
 go build -o "$results/testreport" ./internal/testreport
-part vet go vet ./...
+part vet vet
 # Three at a time, the slow ones first: they wait much.
 first='./cluster ./deploy/cloudformation ./internal/redistest ./controlplane/dynamo ./backstop'
 packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$')
 # Word splitting is meant; a package that is named twice is tested once.
 # shellcheck disable=SC2086
 part packages check packages -p=3 $first $packages
+part bench check bench -C=bench ./...
 # These come last and alone: they measure time.
 part integration check integration -parallel=4 ./integration
 part plain plain

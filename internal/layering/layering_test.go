@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// modulePath is the prefix of the import path of every package of this module.
+// modulePath is the prefix of the import path of every package, those of bench too.
 const modulePath = "github.com/limitgate/limitgate"
 
 // row describes one package.
 type row struct {
 	reason string
-	// imports are the packages of this module that non-test code may import.
+	// imports are the packages of this repository that non-test code may import.
 	imports []string
 	// everything lifts the limit on imports. Packages that are for tests stay
 	// out of reach for non-test code.
@@ -212,13 +212,13 @@ var table = map[string]row{
 		imports: []string{"limit"},
 		settled: true,
 	},
-	"internal/bench": {
+	"bench": {
 		reason:  "measures programs from outside, as their clients and their operators see them",
 		imports: []string{"internal/load", "internal/servers"},
 	},
-	"cmd/limitgate-bench": {
+	"bench/limitgate-bench": {
 		reason:  "a command line around the benchmark",
-		imports: []string{"internal/accesslog", "internal/bench"},
+		imports: []string{"internal/accesslog", "bench"},
 	},
 	"internal/servers": {
 		reason: "starts processes, and does not know their use",
@@ -336,7 +336,7 @@ func refuse(table map[string]row, r row, imported string) string {
 
 func allowed(r row) string {
 	if len(r.imports) == 0 {
-		return "nothing of this module"
+		return "nothing of this repository"
 	}
 	return strings.Join(r.imports, ", ")
 }

@@ -27,12 +27,12 @@ type listed struct {
 	XTestGoFiles   []string
 }
 
-// name is the path of the package within the module.
+// name is the path of the package within the repository.
 func (p listed) name() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, modulePath), "/")
 }
 
-// ownImports are the packages of this module that non-test code imports.
+// ownImports are the packages of this repository that non-test code imports.
 func (p listed) ownImports() []string {
 	var own []string
 	for _, path := range p.Imports {
@@ -43,14 +43,28 @@ func (p listed) ownImports() []string {
 	return own
 }
 
-// listPackages returns every package of the module.
+// modules are the folders of the modules whose packages have rows. The module clients/go
+// has none: its programs use no package of Limitgate.
+var modules = []string{".", "bench"}
+
+// listPackages returns every package of the modules.
 func listPackages(t *testing.T) []listed {
+	t.Helper()
+	var packages []listed
+	for _, folder := range modules {
+		packages = append(packages, listModule(t, folder)...)
+	}
+	return packages
+}
+
+// listModule returns the packages of the module in a folder of the repository.
+func listModule(t *testing.T, folder string) []listed {
 	t.Helper()
 	// The test needs no version control information, which git cannot give in a copy or
 	// for another user.
 	command := exec.Command("go", "list", "-buildvcs=false",
 		"-json=Dir,ImportPath,Imports,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
-	command.Dir = filepath.Join("..", "..")
+	command.Dir = filepath.Join("..", "..", folder)
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	output, err := command.Output()
@@ -81,7 +95,7 @@ func decodePackages(stream io.Reader) ([]listed, error) {
 
 // source is a parsed file.
 type source struct {
-	name   string // within the module, for messages
+	name   string // within the repository, for messages
 	isTest bool
 	*ast.File
 	positions *token.FileSet

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -32,7 +33,8 @@ var errFailed = errors.New("tests failed")
 
 // run runs go test to its end. It returns the result of the tests even with an error.
 func (p *part) run() (result, error) {
-	command := exec.Command("go", append([]string{"test", "-json"}, p.arguments...)...)
+	// The flag comes last, because go insists on -C as the first.
+	command := exec.Command("go", slices.Concat([]string{"test"}, p.arguments, []string{"-json"})...)
 	command.Env, command.Stderr = p.environ, os.Stderr
 	events, err := command.StdoutPipe()
 	if err != nil {

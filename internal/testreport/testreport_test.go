@@ -166,6 +166,30 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestOtherModule checks that a module in another folder is tested, and that the command
+// repeats its test from the same folder.
+func TestOtherModule(t *testing.T) {
+	_, _, _, err := runModule(t, false, "./good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Dir(module))
+	var out, log strings.Builder
+	p := &part{arguments: []string{"-C=" + filepath.Base(module), "./good", "./bad", "-vet=off"}, environ: os.Environ(), log: &log, screen: &screen{out: &out}}
+	r, err := p.run()
+	if !errors.Is(err, errFailed) || len(r.Failed) != 1 || r.Passed == 0 {
+		t.Fatalf("got %+v, %v\n%s", r, err, &out)
+	}
+	again, err := exec.Command("sh", "-c", r.Failed[0].Command).CombinedOutput()
+	if err == nil || !strings.Contains(string(again), "what went wrong") {
+		t.Errorf("%s\nprints, with %v\n%s", r.Failed[0].Command, err, again)
+	}
+}
+
 // TestClose checks that the parts of a folder become one result.
 func TestClose(t *testing.T) {
 	folder := t.TempDir()

@@ -42,16 +42,16 @@ func goService() side {
 
 func libraryCases() []Case {
 	const about = "`go-redis/redis_rate` v10 in a process of its own, 50 goroutines, beside Limitgate on the same Redis asked by 50 " +
-		"connections, pipeline 1. What a decision costs in all is the CPU of client, proxy and Redis; "
+		"connections, pipeline 1. The whole cost of a decision is the CPU of client, proxy and Redis. "
 	return []Case{
 		compare("redis-rate", "redis_rate as a library, beside a light client of Limitgate",
-			about+"Limitgate's client here is the load generator, which costs a Redis client's least. "+
-				"For one process at pipeline 1 a library that pipelines by itself (rueidis) is cheaper than any hop: a proxy "+
-				"gains by many processes, by what it coalesces, and in languages without such a library.",
+			about+"Limitgate's client here is the load generator, which costs as little as a Redis client can. "+
+				"For one process at pipeline 1, a library that pipelines by itself (rueidis) is cheaper than any hop. A proxy "+
+				"gains with many processes, with checks that it coalesces, and in languages without such a library.",
 			gate{kind: onRedis, traffic: uniform(callers, 1)}.side(), redisRate(),
 			totalCPU(atMost(0.65)), throughput(atLeast(1.3)), storeCPU(nil)),
 		compare("redis-rate-go", "redis_rate as a library, beside Limitgate asked by go-redis",
-			about+"here Limitgate is asked by go-redis, the client that redis_rate is built on, so that both services are alike.",
+			about+"Limitgate's client here is go-redis, on which redis_rate is built too.",
 			goService(), redisRate(),
 			totalCPU(nil), throughput(nil), storeCPU(nil)),
 	}

@@ -1,9 +1,8 @@
 package bench
 
 // aboutINCR is the explanation of all comparisons with INCR.
-const aboutINCR = "The memory store beside `INCR` on one redis-server: not a limiter, only the speed of the " +
-	"fastest counter that everybody knows. Its reply is one integer, that of `RL.CHECK` seven fields and some " +
-	"sixty bytes, which the client has to read as well."
+const aboutINCR = "The memory store beside `INCR` on one redis-server, which is no limiter, but a fast " +
+	"counter. Its reply is one integer, that of `RL.CHECK` seven fields in some sixty bytes."
 
 func memoryCases() []Case {
 	pair := func(name, title string, t traffic, figures ...want) Case {
@@ -23,7 +22,7 @@ func memoryCases() []Case {
 
 // aboutDirect is the explanation of all comparisons with the script.
 const aboutDirect = "Exact decisions on one Redis beside the same client sending the cheapest script of one decision " +
-	"(`internal/bench/gcra.lua`) to it. The script replies one integer, `RL.CHECK` seven fields."
+	"(`bench/gcra.lua`) to it. The script replies one integer, `RL.CHECK` seven fields."
 
 func exactCases() []Case {
 	pair := func(name, title string, t traffic, figures ...want) Case {
@@ -37,7 +36,7 @@ func exactCases() []Case {
 		pair("redis-p1-500", "one Redis, pipeline 1, 500 connections", uniform(500, 1),
 			throughput(atLeast(1.1)), storeCPU(atMost(0.30)), proxyMicros(nil)),
 		compare("two-levels", "two levels, (tenant, op) and (tenant), pipeline 16",
-			"What a second bucket costs the store. The yardstick is Limitgate with one level.",
+			"The cost of a second bucket for the store. The yardstick is Limitgate with one level.",
 			gate{kind: onRedis, limits: twoLimits, op: operation, traffic: uniform(50, 16)}.side(),
 			gate{name: "limitgate, one level", kind: onRedis, op: operation, traffic: uniform(50, 16)}.side(),
 			storeCPU(atMost(1.5)), throughput(nil)),
@@ -47,9 +46,9 @@ func exactCases() []Case {
 }
 
 // aboutCluster is the explanation of all comparisons on the cluster.
-const aboutCluster = "Exact decisions on a cluster of three primaries beside the script sent straight to it by a client " +
-	"that knows the slots and costs next to nothing: each of its connections leads to one node, so no pipeline is ever " +
-	"split, and every node gets the same number of connections however its keys are asked for."
+const aboutCluster = "Exact decisions on a cluster of three primaries beside the script sent to it by a client that " +
+	"knows the slots. Each connection of that client leads to one node, so no pipeline is split, and every node has the " +
+	"same number of connections whatever its share of the keys."
 
 func clusterCases() []Case {
 	pair := func(name, title string, t traffic, figures ...want) Case {
@@ -70,7 +69,7 @@ func clusterCases() []Case {
 }
 
 func latencyCases() []Case {
-	const about = "Below saturation: what the hop adds to the latency of the script sent straight to Redis by as many connections."
+	const about = "The latency that the hop adds to the script sent to Redis over as many connections, below saturation."
 	pair := func(name, title string, t traffic, p50, p99 float64) Case {
 		return compare(name, title, about, gate{kind: onRedis, traffic: t}.side(), gcra(onRedis, t),
 			addedP50(atMost(p50)), addedP99(atMost(p99)))

@@ -164,7 +164,7 @@ func TestGroupsNameTypes(t *testing.T) {
 				continue
 			}
 			found++
-			files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(m[1]), "*.go"))
+			files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(m[1]), "*.go"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,18 +18,17 @@ func openCases() []Case {
 		t.rate = float64(thousands) * 1000
 		cases = append(cases, compare("open-"+strconv.Itoa(thousands)+"k",
 			fmt.Sprintf("open loop, %d,000 a second on the cluster", thousands),
-			"Requests are sent at fixed instants over 50 connections, whatever the servers do, and latency counts from the instant "+
-				"at which a request was due. The yardstick is the script sent straight to the cluster at the same rate.",
+			"Requests are sent at fixed instants over 50 connections, and latency counts from the instant at which a "+
+				"request was due. The yardstick is the script sent to the cluster at the same rate.",
 			gate{kind: onCluster, traffic: t}.side(), gcra(onCluster, t),
 			addedP50(nil), addedP99(nil), p999Ratio()))
 	}
 	return append(cases, Case{
 		Name: "failover", Title: "open loop with a failover of a primary",
-		About: "10,000 a second in an open loop on a cluster with replicas, and Limitgate as it is set up by default. After a third of " +
-			"the time one of three primaries is killed (`kill -9`). What its replica cannot decide yet the proxy decides without the " +
-			"store, by its share of the limit: the source of such a decision is `backstop`. \"During\" ends when for a second at most every " +
-			"hundredth decision is one of these. " +
-			"The cluster calls a node dead after a second, and serves the slots of the others meanwhile.",
+		About: "10,000 requests a second in an open loop on a cluster with replicas, and Limitgate with its defaults. After a third of " +
+			"the time, `kill -9` ends one of three primaries. Until the replica takes over, the proxy decides for its tenants without the " +
+			"store, by its share of the limit (source `backstop`). \"During\" ends when at most one decision in a hundred has that source " +
+			"for a second. The cluster declares a node dead after a second, and serves the slots of the others meanwhile.",
 		run: runFailover,
 	})
 }

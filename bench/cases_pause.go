@@ -28,12 +28,11 @@ const (
 func pauseCases() []Case {
 	return []Case{{
 		Name: "head-of-line", Title: "one of three masters paused, 100 ms at a time",
-		About: "6,000 a second in an open loop on the cluster, and Limitgate as it is set up by default. Rounds with and without pauses take turns: " +
-			"in the ones with, one master is stopped (`SIGSTOP`) for 100 ms of every 500. Some connections ask for tenants of that master, some " +
-			"for those of the others, and some for all. The others' must not notice. What shares a connection with checks that the paused " +
-			"master cannot answer is answered within `--decision-timeout`, 5 ms, and what the machine takes, for which 2 ms are allowed. " +
-			"A check that comes while another of its connection waits is read when that one is answered, and has its own deadline from then on. " +
-			"Latency counts from the instant at which a request was due.",
+		About: "6,000 requests a second in an open loop on the cluster, and Limitgate with its defaults. Rounds with and without pauses take " +
+			"turns. A pause stops one master (`SIGSTOP`) for 100 ms of every 500. Some connections check tenants of that master, some those of " +
+			"the other masters, and some all. The latency of the other masters' tenants must not change. A connection to all tenants gets each reply " +
+			"within `--decision-timeout`, 5 ms, and 2 ms more for the machine. The proxy reads the next check of a connection after the reply " +
+			"to the one before, and its deadline begins then. Latency counts from the instant at which a request was due.",
 		run: runPauses,
 	}}
 }

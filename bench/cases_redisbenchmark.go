@@ -3,8 +3,9 @@ package bench
 import "strconv"
 
 func redisBenchmarkCases() []Case {
-	const about = "The same by `redis-benchmark`, so that anyone can check it. Its client is heavier than the load generator: " +
-		"where both sides are fast it is itself the limit, which brings the ratio near 1. It does not look at verdicts. On the cluster it is not used: with `--cluster` its clock has steps of 250 ms."
+	const about = "The same comparison by `redis-benchmark`, which anyone can repeat. Its client costs more than the load generator: " +
+		"where both sides are fast the client is the bottleneck, and the ratio is near 1. It ignores verdicts. There is no such case on the " +
+		"cluster, because with `--cluster` its clock has steps of 250 ms."
 	check := []string{"RL.CHECK", "KEY", "-", "-", "1"}
 	script := append([]string{"EVALSHA", gcraSHA, "1", "KEY"}, gcraArgs()...)
 	var cases []Case

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 func buildLimitgate(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "limitgate")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "../../cmd/limitgate").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", "..", "-buildvcs=false", "-o", path, "./cmd/limitgate").CombinedOutput(); err != nil {
 		t.Fatalf("build limitgate: %v\n%s", err, out)
 	}
 	return path

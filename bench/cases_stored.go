@@ -45,10 +45,9 @@ func (s *sample) bucketCalls() float64 {
 func deniedCases() []Case {
 	flood := traffic{conns: 50, pipeline: 16, keys: func() load.Keys { return load.Uniform(floodTenants) }}
 	return []Case{compare("denied-flood", "flood of denied requests, pipeline 16",
-		"100 tenants that have used up their limit go on asking. The yardstick is the same flood on the memory store, "+
-			"whose speed is reached when the store is not asked; 0.95 of it counts as the same. What Redis does for it is "+
-			"counted by its `INFO commandstats`: reads and writes of buckets, whatever script does them. Of calls a second apart "+
-			"a round sees one at its beginning and one for each full second: that is one for each second it begins.",
+		"100 tenants that have used up their limit keep sending checks. The yardstick is the same flood on the memory "+
+			"store; 0.95 of its speed counts as equal. The `INFO commandstats` of Redis count the reads and writes of buckets "+
+			"by any script. With one call a second, a round has one call of a bucket for each second that begins in it.",
 		gate{kind: onRedis, limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		gate{name: "limitgate, memory store", limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		want{"reads and writes in Redis per bucket and begun second", Count, func(a, _ *sample) float64 {
@@ -60,7 +59,8 @@ func deniedCases() []Case {
 
 func leaseCases() []Case {
 	const about = "All of a tenant's requests reach the same proxy, which takes units ahead. The yardstick is Limitgate without " +
-		"a lease on the same Redis, where equal checks that travel together are one call already. Reads and writes of buckets are counted by its `INFO commandstats`, for each decision."
+		"a lease on the same Redis, where equal checks of one batch are one call already. The `INFO commandstats` of Redis " +
+		"count the reads and writes of buckets for each decision."
 	pair := func(name, title, lease string, t traffic) Case {
 		return compare(name, title, about,
 			gate{name: "limitgate, leases", kind: onRedis, limits: leased(lease), traffic: t}.side(),

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/limitgate/limitgate/bench"
 	"github.com/limitgate/limitgate/internal/accesslog"
-	"github.com/limitgate/limitgate/internal/bench"
 )
 
 // Exit codes.
@@ -40,7 +40,7 @@ Example:
 
 	limitgate-bench --quick
 	limitgate-bench --json bench.json redis-p16 'hot-*'
-	limitgate-bench --from bench.json --docs docs/performance.md
+	limitgate-bench --from bench.json --docs docs
 
 Flags:
 
@@ -82,7 +82,7 @@ func parse(args []string) (*arguments, error) {
 	fs.IntVar(&a.options.Rounds, "rounds", 0, "how `many` rounds each side is measured; 5, or 3 when quick")
 	fs.DurationVar(&a.options.Round, "round", 0, "how `long` a round is; 1.2s, or 150ms when quick")
 	fs.StringVar(&a.json, "json", "", "`file` to write the report to, for machines")
-	fs.StringVar(&a.docs, "docs", "", "`file` to write the report to, as a page in Markdown")
+	fs.StringVar(&a.docs, "docs", "", "`folder` to write performance-tables.md to, and the main figures into its performance.md")
 	fs.StringVar(&a.from, "from", "", "`file` written by --json to read the report from, instead of measuring")
 	fs.StringVar(&a.options.Profiles, "profiles", "", "`folder` for a CPU profile of the proxy in each case that compares")
 	fs.BoolVar(&a.list, "list", false, "name the cases and end")
@@ -121,7 +121,10 @@ func run(ctx context.Context, args []string) int {
 	if err != nil {
 		return failure(err)
 	}
-	err = errors.Join(writeFile(a.json, report.WriteJSON), writeFile(a.docs, report.WriteDocs))
+	err = writeFile(a.json, report.WriteJSON)
+	if a.docs != "" {
+		err = errors.Join(err, report.WriteDocs(a.docs))
+	}
 	if failed := report.Failed(); failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d cases failed", failed, len(report.Cases)))
 	}

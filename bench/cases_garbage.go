@@ -21,8 +21,8 @@ var garbageSettings = [][]string{
 
 // garbageCases run only when named: they help to choose the collector's settings.
 func garbageCases() []Case {
-	const about = "What the settings of Go's collector cost and gain: the same proxy with one after the other, in turn. Memory is the most that the " +
-		"process ever held (`VmHWM`); the pause is the longest of the last 256 in which the collector stopped all."
+	const about = "The cost of settings of Go's collector: the same proxy with one after the other, in turn. Memory is the peak of the " +
+		"process (`VmHWM`); the pause is the longest of the collector's last 256."
 	measure := func(name, title string, g gate) Case {
 		return Case{Name: name, Title: title, About: about, Aside: true, run: func(ctx context.Context, l *lab) (*Result, error) {
 			return measureGarbage(ctx, l, g)

@@ -19,8 +19,8 @@ plans:
 `, exactUnits)
 
 func hotCases() []Case {
-	const about = "All connections ask for one bucket of one Redis. Afterwards a bucket of 5,000 units that does not refill is " +
-		"asked 100,000 times by as many connections at once: what was granted must be exactly what it held."
+	const about = "All connections check one bucket of one Redis. Afterwards as many connections check a bucket of 5,000 units " +
+		"100,000 times at once. That bucket does not refill, so exactly 5,000 checks must be granted."
 	pair := func(name, title string, t traffic, figures ...want) Case {
 		c := compare(name, title, about, gate{kind: onRedis, traffic: t}.side(), gcra(onRedis, t), figures...)
 		measure := c.run

@@ -52,12 +52,11 @@ func (b *driftBucket) through(conn int) int {
 
 func driftCases() []Case {
 	return []Case{{
-		Name: "drift", Title: "what limits give that are not exact, in a minute",
-		About: "Three proxies on the cluster, and buckets of 500 units a second and a burst of 2,000. Rushes, in which three times " +
-			"as much is asked for as the bucket refills, take turns with lulls of half as much, so that buckets are empty again and again " +
-			"and never full. A bucket is asked by three connections, one to each proxy or all to one. Drift is what the clients were " +
-			"granted, compared with what the bucket had to give: its burst, and its rate for the time by the clients' clock. Above zero too " +
-			"much was admitted. Units that proxies hold and that nobody has used yet are missing.",
+		Name: "drift", Title: "drift of limits with and without leases, in a minute",
+		About: "Three proxies on the cluster, and buckets of 500 units a second and a burst of 2,000. Rushes demand three times " +
+			"the rate, and lulls between them half of it, so that buckets are often empty and never full. Three connections check each " +
+			"bucket, one to each proxy or all to one. Drift compares the granted units with the bucket's burst and its rate for the " +
+			"elapsed time by the clients' clock. Above zero, too much was admitted. Units that proxies hold unused are missing.",
 		run: runDrift,
 	}}
 }

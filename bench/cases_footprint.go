@@ -13,20 +13,20 @@ func footprintCases() []Case {
 	return []Case{
 		{
 			Name: "memory-million", Title: "memory store, 1M tenants, Zipf(1.1): memory and pauses",
-			About: "Every one of a million tenants asks once, then all by Zipf's law, pipeline 16. Memory is the most " +
-				"that the process ever held (`VmHWM`); the pause is the longest of the last 256 in which the collector stopped " +
-				"all (`go_gc_duration_seconds` of `/metrics`).",
+			About: "Each of a million tenants sends one check, then all send checks by Zipf's law, pipeline 16. Memory is " +
+				"the peak of the process (`VmHWM`); the pause is the longest of the collector's last 256 " +
+				"(`go_gc_duration_seconds` of `/metrics`).",
 			run: runMemoryMillion,
 		},
 		{
 			Name: "idle-connections", Title: "10,000 idle connections",
-			About: "What the resident memory of the proxy grew by when as many connections had made one check each and fell silent.",
+			About: "The growth of the proxy's resident memory, after each connection has made one check and is idle.",
 			run:   runIdle,
 		},
 		{
 			Name: "bucket-bytes", Title: "bytes per bucket in Redis",
-			About: "`MEMORY USAGE` is the mean of 2,000 random keys; it leaves out what Redis keeps to expire a key. `used_memory` " +
-				"is what the whole server grew by.",
+			About: "`MEMORY USAGE` is the mean of 2,000 random keys, without the entry by which Redis expires a key. " +
+				"`used_memory` is the growth of the whole server.",
 			run: runBucketBytes,
 		},
 	}

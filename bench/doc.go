@@ -10,7 +10,7 @@
 //
 // The steps of a run: [Run] runs [Cases]; most are a pair, whose rounds give samples,
 // from which figures are made and compared with goals; all of it is a [Report], which is
-// printed as a table, as JSON, or as a page of the docs.
+// printed as a table, as JSON, or as tables of the docs.
 //
 // To add a case, write it in the file of its kind, cases_*.go, and add it to Cases.
 package bench
