@@ -178,7 +178,7 @@ func (b *backend) commands(ctx context.Context) (map[string]executions, error) {
 
 // patience are flags for long timeouts with an overloaded store: the benchmark measures
 // the store's decisions, not those of the backstop.
-var patience = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s"}
+var patience = []string{"--decision-timeout", "5s", "--redis-io-timeout", "10s"}
 
 // start starts a limitgate with the limits.
 func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Limitgate, error) {

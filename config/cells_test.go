@@ -42,12 +42,12 @@ func manyCells(n int) string {
 
 // TestCellNeedsATable: a cell without a table of limits, or of cells, is a mistake.
 func TestCellNeedsATable(t *testing.T) {
-	for _, args := range [][]string{{"--cell", "a"}, {"--cell", "a", "--limits", "dynamodb://limits"}, {"--cell", "a", "--cells-table", "cells"}} {
+	for _, args := range [][]string{{"--cells-id", "a"}, {"--cells-id", "a", "--limits", "dynamodb://limits"}, {"--cells-id", "a", "--cells-table", "cells"}} {
 		if _, _, err := load(args, nil, ""); err == nil || !strings.Contains(err.Error(), "cells share limits that are in a table") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if _, _, err := load([]string{"--cell", "a", "--cells-table", "cells", "--limits", "dynamodb://limits"}, nil, ""); err != nil {
+	if _, _, err := load([]string{"--cells-id", "a", "--cells-table", "cells", "--limits", "dynamodb://limits"}, nil, ""); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ func readEnvironment(t settings, environ []string) *source {
 			continue
 		}
 		place := "env " + name
-		r := t.find((*setting).env, name)
+		r, warning := t.find((*setting).env, envName, name)
 		switch {
 		case r == nil && (slices.Contains(buildVariables, name) || serviceVariable.MatchString(name)):
 		case r == nil:
@@ -38,6 +38,7 @@ func readEnvironment(t settings, environ []string) *source {
 		case r.source == flagsOnly:
 			src.fail(0, "%s: only the flag %s does that", place, r.flag())
 		default:
+			src.warn(warning)
 			src.given = append(src.given, given{setting: r, text: text, source: place, place: place})
 		}
 	}

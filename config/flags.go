@@ -21,7 +21,7 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 		if name == "help" || name == "h" {
 			return nil, nil, true
 		}
-		r := t.find((*setting).flag, "--"+name)
+		r, warning := t.find((*setting).flag, flagName, "--"+name)
 		isSwitch := r != nil && r.value.arg == ""
 		// The word after an unknown flag is most likely its value.
 		if !hasText && !isSwitch && len(args) > 0 && !looksLikeFlag(args[0]) {
@@ -32,12 +32,13 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 			src.failUnknownFlag(t, "--"+name)
 			continue
 		case !hasText && !isSwitch:
-			src.fail(0, "flag %s: the value is missing; write %[1]s=%s", r.flag(), r.value.arg)
+			src.fail(0, "flag --%s: the value is missing; write --%[1]s=%s", name, r.value.arg)
 			continue
 		case !hasText:
 			text = "true"
 		}
-		place := "flag " + r.flag()
+		src.warn(warning)
+		place := "flag --" + name
 		src.given = append(src.given, given{setting: r, text: text, source: place, place: place})
 	}
 	return src, args, false

@@ -32,13 +32,13 @@ func (s *Settings) problems() []problem {
 		all = append(all, problem{"instances", "heartbeat is kept in a Redis, and there is none: name one by --redis, or give the number of proxies"})
 	}
 	if s.Cell != "" && (s.LimitsTable() == "" || s.CellsTable == "") {
-		all = append(all, problem{"cell", "cells share limits that are in a table, and are registered in one: say --limits dynamodb://TABLE and --cells-table TABLE"})
+		all = append(all, problem{"cells.id", "cells share limits that are in a table, and are registered in one: say --limits dynamodb://TABLE and --cells-table TABLE"})
 	}
 	if s.RolloutGate != "" && s.LimitsTable() == "" {
-		all = append(all, problem{"rollout_gate", "it is for limits in a table: say --limits dynamodb://TABLE, or --limits-canary for a file"})
+		all = append(all, problem{"rollout.gate", "it is for limits in a table: say --limits dynamodb://TABLE, or --limits-canary for a file"})
 	}
 	if s.RolloutGate != "" && s.CellsTable == "" {
-		all = append(all, problem{"rollout_gate", "a proxy that takes a revision back reports it by the table of cells: say --cells-table TABLE, which needs no cells"})
+		all = append(all, problem{"rollout.gate", "a proxy that takes a revision back reports it by the table of cells: say --cells-table TABLE, which needs no cells"})
 	}
 	if s.LimitsCanary > 0 && (s.Limits == "" || s.LimitsTable() != "") {
 		all = append(all, problem{"limits_canary", "it tries changes of a limits file, and there is none: those of a table are tried by limitgate rollout"})

@@ -23,9 +23,6 @@ type Settings struct {
 	// MaxConnAge closes a connection that is older when it has no unanswered input, at
 	// most 168 h; 0 is never.
 	MaxConnAge time.Duration
-	// TCPKeepalive is the idle time after which the kernel probes whether the client is
-	// there, at most 9 h; 0 is never.
-	TCPKeepalive time.Duration
 	// ClusterAnnounce is the host:port that cluster clients receive; if it is empty they
 	// receive the address on which they connected.
 	ClusterAnnounce string
@@ -43,9 +40,9 @@ type Settings struct {
 	LimitsCanary, CanaryThreshold int
 	// LimitsSnapshot is the file to which the limits of a table are saved; empty is none.
 	LimitsSnapshot string
-	// UpdatesTopic is the ARN of the topic with the changes of the table, and
-	// UpdatesQueue the URL of a queue that is already subscribed to it.
-	UpdatesTopic, UpdatesQueue string
+	// Updates is the ARN of the topic with the changes of the table, or the URL of a queue
+	// that is already subscribed to it.
+	Updates string
 	// RolloutGate is the configuration in AWS AppConfig with the revision of the table's
 	// limits that is tried, see appconfig.ParseName; empty tries none.
 	RolloutGate string
@@ -80,16 +77,14 @@ type Settings struct {
 	Redis []string
 	// ReadyNeedsStore makes a proxy ready only after it has reached its Redis once.
 	ReadyNeedsStore bool
-	// StoreIOTimeout is the maximum time of one read or write on a connection to Redis, 1
+	// RedisIOTimeout is the maximum time of one read or write on a connection to Redis, 1
 	// ms to 60 s.
-	StoreIOTimeout time.Duration
+	RedisIOTimeout time.Duration
 	// BreakerCooldown is the minimum time without calls to a master of Redis that does
 	// not answer, 10 ms to 60 s.
 	BreakerCooldown time.Duration
-	// StoreSeparateChecks makes the store decide equal checks separately.
-	StoreSeparateChecks bool
-	// StoreDeclaredKeys makes every script call declare its keys, all in one hash slot.
-	StoreDeclaredKeys bool
+	// RedisDeclaredKeys makes every script call declare its keys, all in one hash slot.
+	RedisDeclaredKeys bool
 	// MemoryBuckets is the capacity of the memory store, 1,000 to 100,000,000 buckets.
 	MemoryBuckets int
 
@@ -116,6 +111,9 @@ type Settings struct {
 	PrintConfig bool
 	// JSON asks to print them as JSON.
 	JSON bool
+
+	// Warnings are sentences about names of settings that have changed.
+	Warnings []string
 }
 
 // Origin is a setting as --print-config shows it.
@@ -156,5 +154,6 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 	if err := errors.Join(mistakes...); err != nil {
 		return nil, nil, nil, err
 	}
+	s.Warnings = slices.Concat(file.warnings, env.warnings, flags.warnings)
 	return s, l.origins(t), rest, nil
 }

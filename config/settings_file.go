@@ -111,21 +111,30 @@ func (f *settingsFile) entry(key, n *yaml.Node, section string) {
 	if section != "" {
 		name = section + "." + name
 	}
-	if line := f.lines[name]; line > 0 {
+	r, warning := f.table.find((*setting).key, fileName, name)
+	// redis was a setting, and is a section now.
+	isSection := f.isSection(name) && (r == nil || n.Kind == yaml.MappingNode || n.ShortTag() == "!!null")
+	known := name
+	if r != nil && !isSection {
+		known = r.name
+	}
+	if line := f.lines[known]; line > 0 {
 		f.fail(key.Line, name, "it is already there, on line %d; remove one of them", line)
 		return
 	}
-	f.lines[name] = key.Line
-	r := f.table.find(nameOf, name)
+	f.lines[known] = key.Line
 	switch {
+	case isSection:
+		f.mapping(n, name)
 	case r != nil && r.source == flagsOnly:
 		f.fail(key.Line, name, "only the flag %s does that", r.flag())
 	case r != nil && r.source == outsideFile:
 		f.fail(key.Line, name, "it cannot stand in the file itself; use the flag %s or the variable %s", r.flag(), r.env())
 	case r != nil:
-		f.value(r, n)
-	case f.isSection(name):
-		f.mapping(n, name)
+		if warning != "" {
+			f.warn(fmt.Sprintf("%s:%d: %s", f.path, key.Line, warning))
+		}
+		f.value(name, r, n)
 	default:
 		f.failUnknownKey(key.Line, name)
 	}
@@ -137,31 +146,31 @@ func (f *settingsFile) isSection(name string) bool {
 
 func (f *settingsFile) failUnknownKey(line int, name string) {
 	hint := "limitgate serve --help lists the settings"
-	if near := limit.Nearest(name, f.table.keys(nameOf, anywhere)); near != "" {
+	if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	f.fail(line, name, "unknown key; %s", hint)
 }
 
-// value reads the value of a setting as text, if its shape fits.
-func (f *settingsFile) value(r *setting, n *yaml.Node) {
+// value reads the value of a setting, which has a name in the file, as text, if its shape fits.
+func (f *settingsFile) value(name string, r *setting, n *yaml.Node) {
 	text := n.Value
 	if n.Kind == yaml.SequenceNode && r.value.shape == stringList {
 		words := make([]string, len(n.Content))
 		for i, item := range n.Content {
 			if wrong := wrongShape(item, r.value.shape); wrong != "" {
-				f.fail(item.Line, r.name, "%s", wrong)
+				f.fail(item.Line, name, "%s", wrong)
 				return
 			}
 			words[i] = item.Value
 		}
 		text = strings.Join(words, ",")
 	} else if wrong := wrongShape(n, r.value.shape); wrong != "" {
-		f.fail(n.Line, r.name, "%s", wrong)
+		f.fail(n.Line, name, "%s", wrong)
 		return
 	}
 	place := fmt.Sprintf("%s:%d", f.path, n.Line)
-	f.given = append(f.given, given{setting: r, text: text, source: "file " + place, place: place, line: n.Line})
+	f.given = append(f.given, given{setting: r, name: name, text: text, source: "file " + place, place: place, line: n.Line})
 }
 
 // wrongShape returns why a node cannot hold a value of that shape, or "" if it can.

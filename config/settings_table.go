@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,7 +13,14 @@ import (
 // setting is a row of the table: the properties of one setting for flags, environment,
 // settings file, help and --print-config.
 type setting struct {
-	name    string // the key in the settings file; a dot nests
+	name string // the key in the settings file; a dot nests
+	// short, unless empty, is the name of the flag and the variable.
+	short string
+	// was are earlier names, which still work and cause a warning.
+	was []string
+	// removed, unless empty, is the reason why the setting has no effect any more. It
+	// causes a warning.
+	removed string
 	group   string // the heading in help
 	initial string // the default, in the user's syntax
 	// withRedis is the default with --redis, if it differs.
@@ -33,13 +41,21 @@ const (
 	flagsOnly
 )
 
-func (r *setting) flag() string {
-	return "--" + strings.NewReplacer(".", "-", "_", "-").Replace(r.name)
+func (r *setting) flag() string { return flagName(cmp.Or(r.short, r.name)) }
+
+func (r *setting) env() string { return envName(cmp.Or(r.short, r.name)) }
+
+func flagName(name string) string {
+	return "--" + strings.NewReplacer(".", "-", "_", "-").Replace(name)
 }
 
-func (r *setting) env() string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(r.name, ".", "_"))
+func envName(name string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 }
+
+func fileName(name string) string { return name }
+
+func (r *setting) key() string { return r.name }
 
 // settings are all settings, in the order of help and --print-config.
 type settings []*setting
@@ -82,11 +98,6 @@ func listenSettings(s *Settings) settings {
 			usage: "the age, and up to a tenth more, at which a quiet connection is closed; 0 is never", value: duration(&s.MaxConnAge, 0, 7*24*time.Hour),
 		},
 		{
-			// The kernel's maximum is 32,767 seconds.
-			name: "tcp_keepalive", group: groupListen, initial: "5m",
-			usage: "how long a client is silent before the kernel probes for it; 0 is for ever", value: duration(&s.TCPKeepalive, 0, 9*time.Hour),
-		},
-		{
 			name: "cluster_announce", group: groupListen,
 			usage: "the host:port that cluster clients receive; empty is the one they connected to", value: optional(publicAddress(&s.ClusterAnnounce), &s.ClusterAnnounce),
 		},
@@ -120,27 +131,23 @@ func limitsSettings(s *Settings) settings {
 			usage: "where the limits of a table are kept for a start without it; empty is nowhere", value: filePath(&s.LimitsSnapshot),
 		},
 		{
-			name: "updates_topic", group: groupLimits,
-			usage: "ARN of the SNS topic with the changes of the table, read by a queue made for it", value: reference(&s.UpdatesTopic, "ARN"),
+			name: "updates", was: []string{"updates_topic", "updates_queue"}, group: groupLimits,
+			usage: "SNS topic with the changes of the table, or an SQS queue made for this proxy alone", value: reference(&s.Updates, "ARN|URL"),
 		},
 		{
-			name: "updates_queue", group: groupLimits,
-			usage: "URL of an SQS queue made for this proxy alone, instead of updates_topic", value: reference(&s.UpdatesQueue, "URL"),
-		},
-		{
-			name: "rollout_gate", group: groupLimits,
+			name: "rollout.gate", was: []string{"rollout_gate"}, group: groupLimits,
 			usage: "the configuration in AWS AppConfig that selects which limits of a table are tried", value: reference(&s.RolloutGate, "appconfig://APPLICATION/ENVIRONMENT/PROFILE"),
 		},
 		{
-			name: "cell", group: groupLimits,
+			name: "cells.id", was: []string{"cell"}, group: groupLimits,
 			usage: "the cell of this proxy, which enforces its part of every limit; empty enforces all of it", value: reference(&s.Cell, "ID"),
 		},
 		{
-			name: "cell_weight", group: groupLimits, initial: "100",
+			name: "cells.weight", was: []string{"cell_weight"}, group: groupLimits, initial: "100",
 			usage: "how much traffic the cell gets beside others, until it is given another weight", value: whole(&s.CellWeight, 1, limit.MaxCellWeight),
 		},
 		{
-			name: "cells_table", group: groupLimits,
+			name: "cells.table", was: []string{"cells_table"}, group: groupLimits,
 			usage: "the DynamoDB table in which cells are registered", value: reference(&s.CellsTable, "TABLE"),
 		},
 	}
@@ -182,7 +189,7 @@ func decisionSettings(s *Settings) settings {
 func storeSettings(s *Settings) settings {
 	return settings{
 		{
-			name: "redis", group: groupStore,
+			name: "redis.addrs", short: "redis", was: []string{"redis"}, group: groupStore,
 			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
 		},
 		{
@@ -194,19 +201,15 @@ func storeSettings(s *Settings) settings {
 			usage: "how long a master of Redis that does not answer gets no calls, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
 		},
 		{
-			name: "store_io_timeout", group: groupStore, initial: "250ms",
-			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.StoreIOTimeout, time.Millisecond, time.Minute),
+			name: "redis.io_timeout", was: []string{"store_io_timeout"}, group: groupStore, initial: "250ms",
+			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.RedisIOTimeout, time.Millisecond, time.Minute),
 		},
 		{
-			name: "store_separate_checks", group: groupStore, initial: "false",
-			usage: "let Redis decide equal checks separately, instead of in one step", value: toggle(&s.StoreSeparateChecks),
+			name: "redis.declared_keys", was: []string{"store_declared_keys"}, group: groupStore, initial: "false",
+			usage: "call scripts with declared keys of one hash slot only, even where a cluster takes more", value: toggle(&s.RedisDeclaredKeys),
 		},
 		{
-			name: "store_declared_keys", group: groupStore, initial: "false",
-			usage: "call scripts with declared keys of one hash slot only, even where a cluster takes more", value: toggle(&s.StoreDeclaredKeys),
-		},
-		{
-			name: "memory_buckets", group: groupStore, initial: "1000000",
+			name: "memory.buckets", was: []string{"memory_buckets"}, group: groupStore, initial: "1000000",
 			usage: "how many buckets are kept in memory, without Redis", value: whole(&s.MemoryBuckets, 1000, 100_000_000),
 		},
 	}
@@ -232,11 +235,11 @@ func privacySettings(s *Settings) settings {
 func logSettings(s *Settings) settings {
 	return settings{
 		{
-			name: "log_format", group: groupLog, initial: "text",
+			name: "log.format", was: []string{"log_format"}, group: groupLog, initial: "text",
 			usage: "how log lines are written", value: choice(&s.LogFormat, word("text", "text"), word("json", "json")),
 		},
 		{
-			name: "log_level", group: groupLog, initial: "info",
+			name: "log.level", was: []string{"log_level"}, group: groupLog, initial: "info",
 			usage: "the least level that is logged", value: choice(&s.LogLevel, word("debug", slog.LevelDebug),
 				word("info", slog.LevelInfo), word("warn", slog.LevelWarn), word("error", slog.LevelError)),
 		},
@@ -264,14 +267,45 @@ func configSettings(s *Settings) settings {
 	}
 }
 
-// find returns the setting for which key returns word, or nil.
-func (t settings) find(key func(*setting) string, word string) *setting {
+// removedSettings are settings that have no effect any more. Their values are checked, so
+// that a file with them is read as before.
+func removedSettings() settings {
+	return settings{
+		{
+			name: "tcp_keepalive", removed: "the kernel probes silent clients after 5 minutes", value: duration(new(time.Duration), 0, 9*time.Hour),
+		},
+		{
+			name: "store_separate_checks", removed: "equal checks are decided in one step, with the same results", value: toggle(new(bool)),
+		},
+	}
+}
+
+// find returns the setting with a name in a source, or nil. current returns the name of a
+// setting there, and form that of an earlier name. The warning is empty unless word is an
+// earlier name, or the setting is removed.
+func (t settings) find(current func(*setting) string, form func(name string) string, word string) (r *setting, warning string) {
 	for _, r := range t {
-		if key(r) == word {
-			return r
+		if current(r) == word {
+			return r, ""
+		}
+		for _, old := range r.was {
+			if form(old) == word {
+				return r, word + " is called " + current(r) + " now"
+			}
 		}
 	}
-	return nil
+	for _, r := range removedSettings() {
+		if current(r) == word {
+			return r, word + " has no effect any more: " + r.removed
+		}
+	}
+	return nil, ""
+}
+
+// named returns the setting with a name.
+func (t settings) named(name string) *setting {
+	r, _ := t.find((*setting).key, fileName, name)
+	return r
 }
 
 // keys returns the results of key for the settings that may be given in a source up to

@@ -33,10 +33,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Settings{
-		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, TCPKeepalive: 5 * time.Minute, ShutdownTimeout: 10 * time.Second,
+		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3, CellWeight: 100, CanaryThreshold: 500,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
-		StoreIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
+		RedisIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
 		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -55,10 +55,9 @@ var kinds = []struct {
 	{"listen", [3]string{"localhost:1", "127.0.0.2:2", "[::1]:3"}, [3]any{"localhost:1", "127.0.0.2:2", "[::1]:3"}, func(s *Settings) any { return s.Listen }},
 	{"admin", [3]string{"localhost:1", `""`, "localhost:3"}, [3]any{"localhost:1", "", "localhost:3"}, func(s *Settings) any { return s.Admin }},
 	{"max_conn_age", [3]string{"1h", "0", "168h"}, [3]any{time.Hour, time.Duration(0), 168 * time.Hour}, func(s *Settings) any { return s.MaxConnAge }},
-	{"tcp_keepalive", [3]string{"1s", "0", "9h"}, [3]any{time.Second, time.Duration(0), 9 * time.Hour}, func(s *Settings) any { return s.TCPKeepalive }},
 	{"cluster_announce", [3]string{"a.example:1", `""`, "[::1]:3"}, [3]any{"a.example:1", "", "[::1]:3"}, func(s *Settings) any { return s.ClusterAnnounce }},
 	{"limits", [3]string{"a.yaml", "b.yaml", "c.yaml"}, [3]any{"a.yaml", "b.yaml", "c.yaml"}, func(s *Settings) any { return s.Limits }},
-	{"redis", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
+	{"redis.addrs", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
 	{"decision_timeout", [3]string{"1ms", "2ms", "60s"}, [3]any{time.Millisecond, 2 * time.Millisecond, time.Minute}, func(s *Settings) any { return s.DecisionTimeout }},
 	{"retry_jitter", [3]string{"1h", "2s", "0"}, [3]any{time.Hour, 2 * time.Second, time.Duration(0)}, func(s *Settings) any { return s.RetryJitter }},
 	{"instances", [3]string{"7", "dns:a.b", "eds:a:1/b/c"}, [3]any{
@@ -68,12 +67,11 @@ var kinds = []struct {
 	{"deny_cache.size", [3]string{"1", "0", "10000000"}, [3]any{1, 0, 10000000}, func(s *Settings) any { return s.DenyCacheSize }},
 	{"deny_cache.max_ttl", [3]string{"1ms", "2s", "1m"}, [3]any{time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.DenyCacheMaxTTL }},
 	{"breaker.cooldown", [3]string{"10ms", "2s", "1m"}, [3]any{10 * time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.BreakerCooldown }},
-	{"store_separate_checks", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.StoreSeparateChecks }},
-	{"store_declared_keys", [3]string{"false", "true", "false"}, [3]any{false, true, false}, func(s *Settings) any { return s.StoreDeclaredKeys }},
-	{"memory_buckets", [3]string{"1000", "2000", "100000000"}, [3]any{1000, 2000, 100000000}, func(s *Settings) any { return s.MemoryBuckets }},
+	{"redis.declared_keys", [3]string{"false", "true", "false"}, [3]any{false, true, false}, func(s *Settings) any { return s.RedisDeclaredKeys }},
+	{"memory.buckets", [3]string{"1000", "2000", "100000000"}, [3]any{1000, 2000, 100000000}, func(s *Settings) any { return s.MemoryBuckets }},
 	{"pprof", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.Pprof }},
-	{"log_format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},
-	{"log_level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
+	{"log.format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},
+	{"log.level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
 	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
 	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},
 	{"privacy.ipv6_prefix", [3]string{"1", "56", "128"}, [3]any{1, 56, 128}, func(s *Settings) any { return s.PrivacyIPv6Prefix }},
@@ -81,7 +79,7 @@ var kinds = []struct {
 
 func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 	for _, k := range kinds {
-		r := newTable(new(Settings)).find(nameOf, k.name)
+		r := newTable(new(Settings)).named(k.name)
 		unquoted := func(i int) string { return strings.Trim(k.texts[i], `"`) }
 		file := k.name + ": " + k.texts[0]
 		environ := []string{r.env() + "=" + unquoted(1)}
@@ -216,5 +214,56 @@ func TestForeignVariables(t *testing.T) {
 	}
 	if _, _, err := load(nil, environ, ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEarlierNames: the earlier names of settings set the same, with a warning that has the
+// name of today, and mistakes are about the name that was written.
+func TestEarlierNames(t *testing.T) {
+	args := []string{"--store-io-timeout=1s", "--cell", "a", "--tcp-keepalive=1m", "--store-separate-checks"}
+	environ := []string{"LIMITGATE_UPDATES_QUEUE=https://sqs.example/q", "LIMITGATE_CELL_WEIGHT=7", "LIMITGATE_STORE_DECLARED_KEYS=true"}
+	file := "limits: dynamodb://limits\nredis: a:1\nmemory_buckets: 2000\nlog_level: warn\ncells_table: cells\nrollout_gate: appconfig://a/b/c\n"
+	s, origins, err := load(args, environ, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.RedisIOTimeout != time.Second || s.Cell != "a" || s.Updates != "https://sqs.example/q" || s.CellWeight != 7 || !s.RedisDeclaredKeys ||
+		!slices.Equal(s.Redis, []string{"a:1"}) || s.MemoryBuckets != 2000 || s.LogLevel != slog.LevelWarn || s.CellsTable != "cells" || s.RolloutGate != "appconfig://a/b/c" {
+		t.Errorf("the settings are %+v", s)
+	}
+	for _, want := range []string{
+		"--store-io-timeout is called --redis-io-timeout now", "--cell is called --cells-id now",
+		"--tcp-keepalive has no effect any more: the kernel probes silent clients after 5 minutes",
+		"--store-separate-checks has no effect any more: equal checks are decided in one step, with the same results",
+		"LIMITGATE_UPDATES_QUEUE is called LIMITGATE_UPDATES now", "LIMITGATE_CELL_WEIGHT is called LIMITGATE_CELLS_WEIGHT now",
+		"LIMITGATE_STORE_DECLARED_KEYS is called LIMITGATE_REDIS_DECLARED_KEYS now",
+		"limitgate.yaml:2: redis is called redis.addrs now", "limitgate.yaml:3: memory_buckets is called memory.buckets now",
+		"limitgate.yaml:4: log_level is called log.level now", "limitgate.yaml:5: cells_table is called cells.table now", "limitgate.yaml:6: rollout_gate is called rollout.gate now",
+	} {
+		if !slices.Contains(s.Warnings, want) {
+			t.Errorf("no warning %q", want)
+		}
+	}
+	if len(s.Warnings) != 12 {
+		t.Errorf("%d warnings: %q", len(s.Warnings), s.Warnings)
+	}
+	for _, want := range []Origin{{"redis.io_timeout", "1s", "flag --store-io-timeout"}, {"redis.addrs", "a:1", "file limitgate.yaml:2"}} {
+		if !slices.Contains(origins, want) {
+			t.Errorf("%+v is not among %+v", want, origins)
+		}
+	}
+}
+
+// TestEarlierAndPresentName: a file that has a setting under both names is refused; redis may
+// be a section, or the addresses as before.
+func TestEarlierAndPresentName(t *testing.T) {
+	_, _, err := load(nil, nil, "log_level: warn\nlog:\n  level: info\n")
+	if err == nil || err.Error() != "limitgate.yaml:3: log.level: it is already there, on line 1; remove one of them" {
+		t.Errorf("got %v", err)
+	}
+	for _, file := range []string{"redis: {addrs: [a:1], io_timeout: 1s}\n", "redis.addrs: a:1\nredis.io_timeout: 1s\n", "redis:\n  # addrs: a:1\n"} {
+		if s, _, err := load(nil, nil, file); err != nil || len(s.Warnings) > 0 || strings.Contains(file, "[a:1]") && len(s.Redis) != 1 {
+			t.Errorf("%q: %+v, %v", file, s, err)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 // given is a value of a setting in a source.
 type given struct {
 	setting *setting
+	name    string // as written in the settings file; empty elsewhere
 	text    string
 	source  string // in the output of --print-config
 	place   string // in errors: "flag --x", "env LIMITGATE_X", "PATH:LINE"
@@ -19,7 +20,7 @@ type given struct {
 // label names the value in an error that does not name the setting.
 func (g given) label() string {
 	if g.line > 0 {
-		return g.place + ": " + g.setting.name
+		return g.place + ": " + g.name
 	}
 	return g.place
 }
@@ -29,6 +30,14 @@ func (g given) label() string {
 type source struct {
 	given    []given
 	mistakes []mistake
+	warnings []string
+}
+
+// warn adds a warning, unless it is empty.
+func (src *source) warn(text string) {
+	if text != "" {
+		src.warnings = append(src.warnings, text)
+	}
 }
 
 type mistake struct {
@@ -109,7 +118,7 @@ func (l *loading) validate(t settings, s *Settings) []error {
 	var errs []error
 	for _, p := range s.problems() {
 		if !l.failed[p.name] && !l.failed["unsafe_open"] {
-			g := l.used[t.find(nameOf, p.name)]
+			g := l.used[t.named(p.name)]
 			errs = append(errs, fmt.Errorf("%s: %w", g.place, errors.New(p.text)))
 		}
 	}
@@ -128,5 +137,3 @@ func (l *loading) origins(t settings) []Origin {
 	}
 	return all
 }
-
-func nameOf(r *setting) string { return r.name }

@@ -33,7 +33,7 @@ func TestLongOverAdmission(t *testing.T) {
 	defer callers.Wait()
 	defer stop()
 	for i := range 3 {
-		p := s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cell", fmt.Sprint("c", i), "--cells-table", "cells")
+		p := s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cells-id", fmt.Sprint("c", i), "--cells-table", "cells")
 		callers.Go(func() { saturate(ctx, t, p) })
 	}
 	registry := dynamo.NewRegistry(s.Config, "cells")

@@ -26,7 +26,7 @@ func (s *site) cells(args ...string) (stdout string) {
 // serveCell starts a proxy in a cell of its own.
 func (s *site) serveCell(id string, flags ...string) *proxy {
 	s.tb.Helper()
-	return s.serve(filepath.Join(s.tb.TempDir(), "snapshot"), append([]string{"--cell", id, "--cells-table", "cells"}, flags...)...)
+	return s.serve(filepath.Join(s.tb.TempDir(), "snapshot"), append([]string{"--cells-id", id, "--cells-table", "cells"}, flags...)...)
 }
 
 // parts waits until proxies enforce parts of a tenant's limit.

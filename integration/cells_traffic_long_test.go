@@ -133,7 +133,7 @@ func TestLongTableCellsTraffic(t *testing.T) {
 			stores[id] = redistest.Start(t)
 		}
 		for range 2 {
-			p := s.serve(filepath.Join(t.TempDir(), "snapshot"), append([]string{"--cell", id, "--cells-table", "cells", "--redis", stores[id].Addr}, exact...)...)
+			p := s.serve(filepath.Join(t.TempDir(), "snapshot"), append([]string{"--cells-id", id, "--cells-table", "cells", "--redis", stores[id].Addr}, exact...)...)
 			pair = append(pair, p)
 		}
 		return pair

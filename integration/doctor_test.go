@@ -56,7 +56,7 @@ func TestDoctor(t *testing.T) {
 		report.Masters[2].Slots != "10922-16383" || report.Masters[2].RoundTrip.Median <= 0 || len(report.Findings) < 10 {
 		t.Errorf("got %+v", report)
 	}
-	out, errs, code = run(t, nil, append(args, "--store-declared-keys")...)
+	out, errs, code = run(t, nil, append(args, "--redis-declared-keys")...)
 	if code != 0 || !strings.Contains(out, "\nmode   per-slot: ") {
 		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}

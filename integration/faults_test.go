@@ -17,7 +17,7 @@ const (
 	proxies      = 3
 	shards       = 3
 	faultTimeout = 5 * time.Millisecond   // the default --decision-timeout
-	storeTimeout = 250 * time.Millisecond // the default --store-io-timeout
+	storeTimeout = 250 * time.Millisecond // the default --redis-io-timeout
 	calm         = 250 * time.Millisecond // how long the store must decide all checks for the state to be normal
 	ceiling      = 3                      // multiple of the limit that may be admitted without the store
 )
@@ -84,7 +84,7 @@ func setScene(t *testing.T, f fault) *scene {
 	for range proxies {
 		s.proxies = append(s.proxies, serve(t, limits, "--redis", strings.Join(addrs[:shards], ","),
 			"--instances", fmt.Sprint(proxies), "--decision-timeout", f.deadline().String(),
-			"--store-io-timeout", max(f.deadline(), storeTimeout).String(), "--deny-cache-size", "0"))
+			"--redis-io-timeout", max(f.deadline(), storeTimeout).String(), "--deny-cache-size", "0"))
 	}
 	s.clients = connect(s.proxies)
 	return s

@@ -103,7 +103,7 @@ func serve(tb testing.TB, limits string, flags ...string) *proxy {
 
 // exact are the flags of tests that count: a slow machine must not turn an exact decision
 // into a degraded one.
-var exact = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s", "--retry-jitter", "0"}
+var exact = []string{"--decision-timeout", "5s", "--redis-io-timeout", "10s", "--retry-jitter", "0"}
 
 func serveBinary(tb testing.TB, binary, limits string, flags ...string) *proxy {
 	tb.Helper()

@@ -71,7 +71,7 @@ func TestWatch(t *testing.T) {
 	s := newSite(t)
 	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
 	s.controlPlane()
-	people, machine := s.watch("--updates-topic", s.topic), s.watch("--json", "--updates-topic", s.topic)
+	people, machine := s.watch("--updates", s.topic), s.watch("--json", "--updates", s.topic)
 	s.push(tableLimits(t, "acme: {plan: gold}"), "bob")
 	s.push(tableLimits(t, ""), "ann")
 	const want = `T  version 2 by bob
@@ -105,7 +105,7 @@ delete TENANT#acme, version 2 by bob
 	if queues, subscriptions := s.Queues(t), s.Subscriptions(t); len(queues) > 0 || len(subscriptions) > 0 {
 		t.Errorf("the queues %v and the subscriptions %v stay behind", queues, subscriptions)
 	}
-	if _, errs, code := s.limits("watch", tableURL); code != 64 || !strings.Contains(errs, "--updates-topic or --updates-queue") {
+	if _, errs, code := s.limits("watch", tableURL); code != 64 || !strings.Contains(errs, "--updates are needed") {
 		t.Errorf("without a topic: %d\n%s", code, errs)
 	}
 }
@@ -118,7 +118,7 @@ func TestWatchIntoAPipe(t *testing.T) {
 	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
 	s.controlPlane()
 	head := exec.Command("head", "-n", "1")
-	w := &watching{Cmd: s.command("limits", "watch", "--updates-topic", s.topic, tableURL)}
+	w := &watching{Cmd: s.command("limits", "watch", "--updates", s.topic, tableURL)}
 	pipe, err := w.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

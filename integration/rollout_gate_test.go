@@ -61,7 +61,7 @@ func TestTrialOverCells(t *testing.T) {
 	plane := s.controlPlane(flags...)
 	var all []*proxy
 	for _, id := range []string{"a", "b"} {
-		all = append(all, s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cell", id, "--cells-table", "cells", "--rollout-gate", gateName))
+		all = append(all, s.serve(filepath.Join(t.TempDir(), "snapshot"), "--cells-id", id, "--cells-table", "cells", "--rollout-gate", gateName))
 	}
 	parts(t, "beta", all, 100, 100) // of 200
 	_ = plane.stop(syscall.SIGKILL)

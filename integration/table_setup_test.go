@@ -125,7 +125,7 @@ func (s *tableScene) plane() *proxy {
 // followArgs returns the arguments of a proxy with a queue that the relay fills.
 func (s *tableScene) followArgs(snapshot, queue string) []string {
 	return append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", tableURL, "--updates-queue", queue,
+		"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", tableURL, "--updates", queue,
 		"--limits-snapshot", snapshot, "--redis", s.redis.Addr,
 	}, exact...)
 }

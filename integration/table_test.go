@@ -118,7 +118,7 @@ func (s *site) serve(snapshot string, flags ...string) *proxy {
 
 func (s *site) serveArgs(snapshot string) []string {
 	return []string{
-		"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", tableURL, "--updates-topic", s.topic,
+		"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", tableURL, "--updates", s.topic,
 		"--limits-snapshot", snapshot,
 	}
 }

@@ -27,7 +27,7 @@ Usage:
 	limitgate cells join --cells TABLE CELL
 	limitgate cells forget --cells TABLE CELL
 
-A cell is there once a proxy says so, by limitgate serve --cell. Of each limit it
+A cell is there once a proxy says so, by limitgate serve --cells-id. Of each limit it
 gets the part that is its weight among the weights of all active cells. drain
 takes its part away, for when traffic goes elsewhere, and join gives it back.
 forget removes one that has gone for good: one that is only cut off would count in
@@ -85,7 +85,7 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		err = change(dynamo.NewRegistry(aws, *name), fs.Arg(0), fs.Arg(1))
 	}
 	if errors.Is(err, dynamo.ErrNoCell) {
-		err = fmt.Errorf("%w: its first proxy registers it: limitgate serve --cell %s", err, fs.Arg(0))
+		err = fmt.Errorf("%w: its first proxy registers it: limitgate serve --cells-id %s", err, fs.Arg(0))
 	}
 	switch {
 	case errors.Is(err, errNoWeight):

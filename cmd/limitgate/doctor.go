@@ -36,7 +36,8 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
-	declared := fs.Bool("store-declared-keys", false, "as serve is given it")
+	declared := fs.Bool("redis-declared-keys", false, "as serve is given it")
+	renamed(env, fs, "store-declared-keys", "redis-declared-keys")
 	limits := fs.String("limits", "", "the `file` that serve is given, to say which --backstop-total-rate would fit")
 	var ceiling ceilingFlags
 	ceiling.define(fs)

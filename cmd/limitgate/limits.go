@@ -27,7 +27,7 @@ Usage:
 	limitgate limits push [--yes] [--actor NAME] [--removes NUMBER] FILE dynamodb://TABLE
 	limitgate limits pull dynamodb://TABLE
 	limitgate limits history --bucket BUCKET [--json] ITEM
-	limitgate limits watch --updates-topic ARN | --updates-queue URL [--json] dynamodb://TABLE
+	limitgate limits watch --updates ARN|URL [--json] dynamodb://TABLE
 	limitgate limits rollback --bucket BUCKET --to VERSION [--yes] [--actor NAME] dynamodb://TABLE ITEM
 	limitgate limits confirm --bucket BUCKET [--yes] [--actor NAME] dynamodb://TABLE ITEM
 

@@ -33,15 +33,16 @@ const (
 var watchEnds = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
 
 func runWatch(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits watch", limitsAbout, "limitgate limits watch --updates-topic arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits")
-	topic := fs.String("updates-topic", "", "`ARN` of the SNS topic; a queue is made and subscribed to it, and deleted at the end")
-	queue := fs.String("updates-queue", "", "`URL` of an SQS queue that was made for this alone")
+	fs := newFlags(env, "limits watch", limitsAbout, "limitgate limits watch --updates arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits")
+	updates := fs.String("updates", "", "ARN of the SNS `topic`, to which a queue is subscribed until the end, or URL of an SQS queue made for this alone")
+	renamed(env, fs, "updates-topic", "updates")
+	renamed(env, fs, "updates-queue", "updates")
 	asJSON := fs.Bool("json", false, "print each change as a line of JSON")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 1 || !isTable(fs.Arg(0)) || (*topic == "") == (*queue == "") {
-		fmt.Fprintln(env.stderr, "limitgate limits watch: a table, and --updates-topic or --updates-queue are needed: limitgate limits watch --updates-topic ARN dynamodb://TABLE")
+	if fs.NArg() != 1 || !isTable(fs.Arg(0)) || *updates == "" {
+		fmt.Fprintln(env.stderr, "limitgate limits watch: a table and --updates are needed: limitgate limits watch --updates ARN dynamodb://TABLE")
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, watchEnds...)
@@ -55,11 +56,11 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 	if *asJSON {
 		w.print = func(e *audit.Entry) { _ = json.NewEncoder(env.stdout).Encode(e) }
 	}
-	if *queue != "" {
-		w.updates = dynamo.OpenQueue(aws, *queue)
+	if dynamo.IsQueue(*updates) {
+		w.updates = dynamo.OpenQueue(aws, *updates)
 		return w.watch(ctx, env, fs.Arg(0))
 	}
-	subscription := dynamo.NewSubscription(aws, *topic)
+	subscription := dynamo.NewSubscription(aws, *updates)
 	w.updates = subscription
 	// An interrupted subscription would leave its queue or subscription behind.
 	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), awsclient.Timeout)

@@ -147,6 +147,9 @@ func newFlags(env *environment, name, about string, examples ...string) *flag.Fl
 		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, strings.Join(examples, "\n\t"))
 		heading := "\nFlags:\n\n"
 		fs.VisitAll(func(f *flag.Flag) {
+			if f.Usage == earlierName {
+				return
+			}
 			fmt.Fprint(env.stdout, heading)
 			heading = ""
 			printFlag(env.stdout, f)
@@ -154,6 +157,22 @@ func newFlags(env *environment, name, about string, examples ...string) *flag.Fl
 	}
 	return fs
 }
+
+// renamed defines an earlier name of a flag, which still works and prints a warning.
+func renamed(env *environment, fs *flag.FlagSet, old, name string) {
+	set := func(text string) error {
+		fmt.Fprintf(env.stderr, "limitgate %s: --%s is called --%s now\n", fs.Name(), old, name)
+		return fs.Set(name, text)
+	}
+	if b, ok := fs.Lookup(name).Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+		fs.BoolFunc(old, earlierName, set)
+		return
+	}
+	fs.Func(old, earlierName, set)
+}
+
+// earlierName is the usage of a flag that help does not list.
+const earlierName = "an earlier name"
 
 // printFlag prints a flag in the format of serve's help.
 func printFlag(w io.Writer, f *flag.Flag) {

@@ -48,7 +48,11 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: newLog(env, settings), Version: version, Reload: hup})
+	log := newLog(env, settings)
+	for _, w := range settings.Warnings {
+		log.Warn("warning about the settings", "text", w)
+	}
+	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, Version: version, Reload: hup})
 	if err != nil {
 		return fail(env, err)
 	}

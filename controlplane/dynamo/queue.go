@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -63,6 +64,10 @@ func Subscribe(ctx context.Context, config aws.Config, topic string) (*Queue, er
 	}
 	return q, nil
 }
+
+// IsQueue reports whether a name of the updates is the URL of a queue. Otherwise it is the ARN
+// of a topic.
+func IsQueue(name string) bool { return strings.Contains(name, "://") }
 
 // OpenQueue returns a queue that was created and subscribed elsewhere, with raw
 // delivery, for this process alone.

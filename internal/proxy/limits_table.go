@@ -66,8 +66,8 @@ func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessa
 // openTable subscribes to the changes of a table and then loads it, so that it misses no
 // change between the two.
 func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload <-chan os.Signal, delay func(time.Duration)) (*tableSource, error) {
-	if (s.UpdatesTopic == "") == (s.UpdatesQueue == "") {
-		return nil, errors.New("limits of a table need a subscription to changes: set --updates-topic ARN, or --updates-queue URL of a queue made for this proxy alone")
+	if s.Updates == "" {
+		return nil, errors.New("limits of a table need a subscription to changes: set --updates to the ARN of a topic, or to the URL of a queue made for this proxy alone")
 	}
 	wait := awsclient.Timeout
 	if s.LimitsSnapshot != "" {
@@ -86,11 +86,11 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload
 	t.Catalog = catalog.New(catalog.Options{Name: s.Limits, Log: log, Compile: func(parts map[string]json.RawMessage, all bool) (*limit.Set, error) { return t.compile(s, parts, all) }})
 	t.cell = newCell(s, dynamo.NewRegistry(aws, s.CellsTable), log)
 	var updates catalog.Updates
-	if s.UpdatesQueue != "" {
-		queue := dynamo.OpenQueue(aws, s.UpdatesQueue)
+	if dynamo.IsQueue(s.Updates) {
+		queue := dynamo.OpenQueue(aws, s.Updates)
 		updates, t.close = queue, queue.Close
 	} else {
-		topic := dynamo.NewSubscription(aws, s.UpdatesTopic)
+		topic := dynamo.NewSubscription(aws, s.Updates)
 		opening, cancel := context.WithTimeout(ctx, wait/2) // the rest is for loading the table
 		defer cancel()
 		if err := topic.Open(opening); err != nil {

@@ -206,7 +206,7 @@ func (p *Proxy) watchOverflow(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if n := p.memory.Overflows(); n > before {
-			p.log.Warn("the memory store is full: new buckets share one per limit; raise memory_buckets", "decisions", n-before, "buckets", p.memory.Len())
+			p.log.Warn("the memory store is full: new buckets share one per limit; raise memory.buckets", "decisions", n-before, "buckets", p.memory.Len())
 			before = n
 		}
 	}

@@ -15,7 +15,7 @@ var _ server.AsyncSession = (*commands.Session)(nil)
 // serverOptions returns the options for clients' connections.
 func serverOptions(s *config.Settings) server.Options {
 	return server.Options{
-		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, MaxAge: s.MaxConnAge, KeepAlive: s.TCPKeepalive,
+		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, MaxAge: s.MaxConnAge, KeepAlive: server.DefaultOptions().KeepAlive,
 		ShutdownTimeout: s.ShutdownTimeout,
 	}
 }
@@ -26,7 +26,7 @@ func redisSettings(s *config.Settings) map[string]string {
 	return map[string]string{
 		"maxclients":         strconv.Itoa(s.MaxConns),
 		"proto-max-bulk-len": strconv.Itoa(server.DefaultOptions().MaxBulk),
-		"tcp-keepalive":      seconds(s.TCPKeepalive),
+		"tcp-keepalive":      seconds(server.DefaultOptions().KeepAlive),
 		"timeout":            seconds(s.IdleTimeout),
 	}
 }

@@ -35,18 +35,17 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 	outages := newOutages(p.metrics)
 	var err error
 	p.cluster, err = cluster.Open(ctx, cluster.Options{
-		Addrs:          s.Redis,
-		StartWithout:   true,
-		Secret:         agree.secret,
-		Adopt:          agree.adopt,
-		IOTimeout:      max(s.StoreIOTimeout, s.DecisionTimeout),
-		SeparateChecks: s.StoreSeparateChecks,
-		DeclaredKeys:   s.StoreDeclaredKeys,
-		Cooldown:       s.BreakerCooldown,
-		OnOutage:       func(d time.Duration) { outages.Observe(d.Seconds()) },
-		Late:           func(call []limit.Item, sent time.Time) { p.limiter.CacheLateReply(call, sent) },
-		Returned:       func(names []string) { p.limiter.Returned(names) },
-		Log:            p.log,
+		Addrs:        s.Redis,
+		StartWithout: true,
+		Secret:       agree.secret,
+		Adopt:        agree.adopt,
+		IOTimeout:    max(s.RedisIOTimeout, s.DecisionTimeout),
+		DeclaredKeys: s.RedisDeclaredKeys,
+		Cooldown:     s.BreakerCooldown,
+		OnOutage:     func(d time.Duration) { outages.Observe(d.Seconds()) },
+		Late:         func(call []limit.Item, sent time.Time) { p.limiter.CacheLateReply(call, sent) },
+		Returned:     func(names []string) { p.limiter.Returned(names) },
+		Log:          p.log,
 	})
 	if err != nil {
 		return nil, err

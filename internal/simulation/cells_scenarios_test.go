@@ -32,7 +32,7 @@ type cellScenario struct {
 	// end is when the run ends, slowest the maximum delay of a message; 0 means the
 	// default.
 	end, slowest int64
-	// weights are the cells' --cell-weight, 1 each if nil.
+	// weights are the cells' --cells-weight, 1 each if nil.
 	weights []int64
 	// strangers have never received the list of cells.
 	strangers bool
