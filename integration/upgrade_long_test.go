@@ -196,7 +196,7 @@ func (u *upgrade) start(t *testing.T) {
 		p := serveBinary(t, binary, u.limits, flags...)
 		return release{p, name, p.client()}
 	}
-	u.old, u.next = begin("earlier", earlierBinary(t)), begin("this", binaries.release)
+	u.old, u.next = begin("earlier", earlierBinary(t)), begin("new", binaries.release)
 }
 
 // has reports whether the earlier release has a command, and logs it if not.
