@@ -48,6 +48,13 @@ faults: ## Break a real cluster under load in every way, some 5 minutes; prints 
 	scripts/provision.sh compiler && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration
 
+# A binary of FROM is built in .cache/upgrade.
+.PHONY: upgrade
+upgrade: ## Share stores with the proxies of FROM=REVISION (the newest tag, or HEAD~1), upgrade, roll back; half a minute
+	old=$$(scripts/build_revision.sh $(FROM)) && folder=$$(scripts/provision.sh redis) && \
+		LIMITGATE_REDIS_BIN=$$folder UPGRADE_FROM=$$old \
+		go test -tags long -run LongUpgrade -count=1 -timeout=10m -v ./integration
+
 # JUDGE_SEED=SEED repeats a run, JUDGE_SEED=SEED/NUMBER one history of it.
 .PHONY: judge
 judge: export JUDGE_DECISIONS ?= 10000000
