@@ -65,7 +65,10 @@ shared:
 )
 
 // upgradeFlags let a shared limit keep addresses for as long as its bucket takes to fill.
-var upgradeFlags = append([]string{"--privacy-ip-max-ttl", "8760h"}, exact...)
+var upgradeFlags = append([]string{"--privacy-ip-max-ttl", "8760h"}, upgradeExact...)
+
+// upgradeExact is exact with names of settings that earlier releases have too.
+var upgradeExact = []string{"--decision-timeout", "5s", "--store-io-timeout", "10s", "--retry-jitter", "0"}
 
 // earlierBinary returns the path of the binary of the earlier release.
 func earlierBinary(t *testing.T) string {

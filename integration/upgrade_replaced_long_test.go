@@ -66,7 +66,7 @@ func (u *upgrade) testReplaced(t *testing.T) {
 	t.Cleanup(logging.Enable)
 	f := &fleet{t: t, admitted: map[string]int{}}
 	limits := f.writeLimits(earlierBinary(t))
-	flags := append(u.store, exact...)
+	flags := append(u.store, upgradeExact...)
 	start := func(binary string) *proxy { return serveBinary(t, binary, limits, flags...) }
 	earlier := earlierBinary(t)
 	f.proxies = [2]*proxy{start(earlier), start(earlier)}
