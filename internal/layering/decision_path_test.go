@@ -1,0 +1,140 @@
+package layering
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The most lines of Go that a reader of one check needs, with comments, and the files that
+// they are in. They are today's figures, rounded up: lower them when a path gets shorter.
+var pathBounds = map[string]struct{ lines, files int }{
+	"a Redis Cluster": {2000, 25},
+	"memory":          {1200, 18},
+}
+
+// TestDecisionPath checks that the functions and types exist that docs/design.md names as the
+// path of one check, and counts their lines.
+func TestDecisionPath(t *testing.T) {
+	content, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(content), "\n## One check")
+	text, _, _ = strings.Cut(text, "\n## ")
+	tables := pathTables(text)
+	if len(tables) != 3 {
+		t.Fatalf("%d tables, want 3", len(tables))
+	}
+	for name, own := range map[string]map[string][]string{"a Redis Cluster": tables[1], "memory": tables[2]} {
+		lines, lua, declarations, files := 0, 0, 0, map[string]bool{}
+		for _, table := range []map[string][]string{tables[0], own} {
+			for file, names := range table {
+				files[file] = true
+				if filepath.Ext(file) == ".lua" {
+					lua += countLines(t, file)
+					continue
+				}
+				lengths := declarationLengths(t, file)
+				for _, n := range names {
+					if lengths[n] == 0 {
+						t.Errorf("%s has no %s", file, n)
+					}
+					lines += lengths[n]
+					declarations++
+				}
+			}
+		}
+		t.Logf("a check over %s: %d functions and types, %d lines of Go and %d of Lua, %d files", name, declarations, lines, lua, len(files))
+		if b := pathBounds[name]; lines > b.lines || len(files) > b.files {
+			t.Errorf("a check over %s takes %d lines in %d files to read, more than %d in %d", name, lines, len(files), b.lines, b.files)
+		}
+	}
+}
+
+// pathTables returns the names of each table by their files.
+func pathTables(text string) (tables []map[string][]string) {
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		switch {
+		case len(cells) != 5 || strings.HasPrefix(cells[1], "--"):
+		case strings.TrimSpace(cells[1]) == "step":
+			tables = append(tables, map[string][]string{})
+		default:
+			last, file := tables[len(tables)-1], strings.TrimSpace(cells[2])
+			last[file] = append(last[file], strings.Fields(cells[3])...)
+		}
+	}
+	return tables
+}
+
+// countLines returns the number of lines of a file of the module.
+func countLines(t *testing.T, file string) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("../..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(content, []byte("\n"))
+}
+
+// declarationLengths returns the number of lines of each function and type of a file, with
+// its comment. A method has the name of its type and a dot in front.
+func declarationLengths(t *testing.T, file string) map[string]int {
+	t.Helper()
+	positions, lengths := token.NewFileSet(), map[string]int{}
+	f, err := parser.ParseFile(positions, filepath.Join("../..", file), nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(name string, doc *ast.CommentGroup, n ast.Node) {
+		begin := n.Pos()
+		if doc != nil {
+			begin = doc.Pos()
+		}
+		lengths[name] = positions.Position(n.End()).Line - positions.Position(begin).Line + 1
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiverName(d.Recv.List[0].Type) + "." + name
+			}
+			add(name, d.Doc, d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					add(s.Name.Name, d.Doc, d)
+				}
+			}
+		}
+	}
+	return lengths
+}
+
+// receiverName returns the name of the type of a receiver.
+func receiverName(e ast.Expr) string {
+	if p, ok := e.(*ast.StarExpr); ok {
+		e = p.X
+	}
+	if id, ok := e.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// TestDeclarationLengths checks the count on a function of this file.
+func TestDeclarationLengths(t *testing.T) {
+	lengths := declarationLengths(t, "internal/layering/decision_path_test.go")
+	if lengths["receiverName"] != 10 {
+		t.Errorf("got %v", slices.Sorted(maps.Keys(lengths)))
+	}
+}
