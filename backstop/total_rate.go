@@ -18,9 +18,9 @@ const (
 	// tooMuch is the wait, in ms, for callers that request more than a second's units:
 	// only the store can admit them.
 	tooMuch = 1000
-	// patience is how long units are reserved for a denied tenant beyond the end of its
+	// reservedBeyond is how long units are reserved for a denied tenant beyond the end of its
 	// wait, in microseconds.
-	patience = 1_000_000
+	reservedBeyond = 1_000_000
 	// maxTenants bounds the tenants with a queue of their own; the others share one. To
 	// look through that many takes some hundred microseconds, every tickLength.
 	maxTenants = 1_000
@@ -80,11 +80,11 @@ func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 	free := t.left - t.heldFrom(d)
 	if need <= free {
 		t.left -= need
-		d.served, d.denied, d.until = d.served+need, 0, now+patience
+		d.served, d.denied, d.until = d.served+need, 0, now+reservedBeyond
 		return 0
 	}
 	wait = max(tickLength/1000, (need-free)/t.rate) + 1
-	d.denied, d.until = need, now+wait*1000+patience
+	d.denied, d.until = need, now+wait*1000+reservedBeyond
 	return wait
 }
 

@@ -24,10 +24,10 @@ const clockText = "LGCLOCK"
 // readReply reads the reply to a command and answers its calls. It returns an error if the
 // connection fails or the reply is malformed: nothing more can be read then. A call that
 // the store refused is answered by reporting a failure.
-func (b *batch) readReply(c *command, in *resp.Reader, tell func(error, []limit.Item)) error {
+func (b *batch) readReply(c *command, in *resp.Reader, onFailure func(error, []limit.Item)) error {
 	n, err := in.Array()
 	if refused, ok := resp.AsError(err); ok {
-		b.failCommand(c, refused, false, tell)
+		b.failCommand(c, refused, false, onFailure)
 		return nil
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *batch) readReply(c *command, in *resp.Reader, tell func(error, []limit.
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
 		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
-			used, err := b.readGroupReply(&b.runs[r], &b.groups[g], now, n, in, tell)
+			used, err := b.readGroupReply(&b.runs[r], &b.groups[g], now, n, in, onFailure)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func (b *batch) readReply(c *command, in *resp.Reader, tell func(error, []limit.
 
 // readGroupReply reads the elements of a reply that belong to a group, and returns their
 // number. left is the number of elements that remain in the reply.
-func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *resp.Reader, tell func(error, []limit.Item)) (used int, err error) {
+func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *resp.Reader, onFailure func(error, []limit.Item)) (used int, err error) {
 	if left <= 0 {
 		return 0, fmt.Errorf("%w: too few elements", resp.ErrReply)
 	}
@@ -75,14 +75,14 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 		b.inTime++
 		b.eachCaller(g, func(nr *nodeRequest, call limit.Call) {
 			if !nr.retryClock(call, now) && !nr.abandoned {
-				tell(errClock, nr.items[call.First:call.Last])
+				onFailure(errClock, nr.items[call.First:call.Last])
 			}
 		})
 		return 1, nil
-	case ok && r.op == opSettle && b.readSettlementText(g, refused, tell):
+	case ok && r.op == opSettle && b.readSettlementText(g, refused, onFailure):
 		return 1, nil
 	case ok && (refused != resp.ErrNumber || r.op > opPeek):
-		b.fail(g, refused, false, tell)
+		b.fail(g, refused, false, onFailure)
 		return 1, nil
 	case err != nil && !ok:
 		return 0, err
@@ -100,7 +100,7 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 		return 0, err
 	}
 	if impossible != nil {
-		b.fail(g, impossible, true, tell)
+		b.fail(g, impossible, true, onFailure)
 		return used, nil
 	}
 	b.grant(r.op, g, now)
@@ -273,18 +273,18 @@ func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	return granted
 }
 
-// grantLease grants up to wish further checks after the last one was granted, and stores in
+// grantLease grants up to wanted further checks after the last one was granted, and stores in
 // b.leaseGranted how many each bucket granted: a bucket that is not enforced may grant
 // fewer. The verdicts become those of the last check.
-func (b *batch) grantLease(g *coalescedCall, wish, now int64) {
+func (b *batch) grantLease(g *coalescedCall, wanted, now int64) {
 	for i := range g.items {
 		if it := &g.items[i]; it.Enforced() {
-			wish = min(wish, b.verdicts[i].Remaining/it.Cost)
+			wanted = min(wanted, b.verdicts[i].Remaining/it.Cost)
 		}
 	}
 	for i := range g.items {
 		it := &g.items[i]
-		if n := min(wish, b.verdicts[i].Remaining/it.Cost); n > 0 && b.verdicts[i].Allowed {
+		if n := min(wanted, b.verdicts[i].Remaining/it.Cost); n > 0 && b.verdicts[i].Allowed {
 			b.leaseGranted[i] = n
 			b.verdicts[i], _, _ = bucket.Decide(&it.Limit.Params, it.Bounds, &b.states[i], now, n*it.Cost)
 		}
@@ -336,7 +336,7 @@ func (b *batch) eachCaller(g *coalescedCall, do func(*nodeRequest, limit.Call)) 
 
 // fail leaves the calls of a group undecided. sent reports whether the node may have
 // executed them.
-func (b *batch) fail(g *coalescedCall, why error, sent bool, tell func(error, []limit.Item)) {
+func (b *batch) fail(g *coalescedCall, why error, sent bool, onFailure func(error, []limit.Item)) {
 	b.eachCaller(g, func(nr *nodeRequest, c limit.Call) {
 		if nr.abandoned { // recordAbandoned counts the call
 			return
@@ -345,7 +345,7 @@ func (b *batch) fail(g *coalescedCall, why error, sent bool, tell func(error, []
 			b.inTime++
 			return
 		}
-		tell(why, nr.items[c.First:c.Last])
+		onFailure(why, nr.items[c.First:c.Last])
 		if sent && nr.op == opTake {
 			nr.lost += c.Last - c.First
 		}
@@ -353,11 +353,11 @@ func (b *batch) fail(g *coalescedCall, why error, sent bool, tell func(error, []
 }
 
 // failCommand leaves the unanswered calls of a command undecided.
-func (b *batch) failCommand(c *command, why error, sent bool, tell func(error, []limit.Item)) {
+func (b *batch) failCommand(c *command, why error, sent bool, onFailure func(error, []limit.Item)) {
 	for r := c.first; r >= 0; r = b.runs[r].next {
 		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
 			if !b.groups[g].answered {
-				b.fail(&b.groups[g], why, sent, tell)
+				b.fail(&b.groups[g], why, sent, onFailure)
 			}
 		}
 	}

@@ -61,20 +61,20 @@ func TestBreakerOfOneShard(t *testing.T) {
 	c.Nodes[0].Stop()
 	stopped := time.Now()
 	untilState(t, s, set, sick, breaker.Open)
-	sent := s.Stats().Trouble[KindTimeout] + s.Stats().Trouble[KindNetwork]
-	refused := s.Stats().Trouble[KindBreaker]
+	sent := s.Stats().Undecided[KindTimeout] + s.Stats().Undecided[KindNetwork]
+	refused := s.Stats().Undecided[KindBreaker]
 	for range 1000 {
 		if it := askOf(s, set, sick, 5*time.Millisecond); it.Source != limit.SourceNone {
 			t.Fatalf("the sick shard decided: %+v", it)
 		}
 		if it := askOf(s, set, well, 5*time.Second); it.Source != limit.SourceStore {
-			t.Fatalf("a well shard did not decide: %v", s.Stats().Trouble)
+			t.Fatalf("a well shard did not decide: %v", s.Stats().Undecided)
 		}
 	}
-	if n := s.Stats().Trouble[KindBreaker] - refused; n < 990 {
+	if n := s.Stats().Undecided[KindBreaker] - refused; n < 990 {
 		t.Errorf("%d of 1000 calls were kept away from the sick shard", n)
 	}
-	if n := s.Stats().Trouble[KindTimeout] + s.Stats().Trouble[KindNetwork] - sent; n > 10 {
+	if n := s.Stats().Undecided[KindTimeout] + s.Stats().Undecided[KindNetwork] - sent; n > 10 {
 		t.Errorf("%d of 1000 calls were sent to the sick shard", n)
 	}
 	for _, sh := range s.Shards() {
@@ -112,8 +112,8 @@ func TestBreakerAndPeek(t *testing.T) {
 	var b limit.Buffer
 	set.Resolve(&limit.Request{Tenant: "t", Cost: 1}, testAddrs, 0, &b)
 	s.Peek(limit.DecisionTime{Start: time.Now(), Timeout: 5 * time.Second}, b.Items, b.Calls)
-	if b.Items[0].Source != limit.SourceNone || s.Stats().Trouble[KindBreaker] == 0 {
-		t.Errorf("%+v %v", b.Items[0], s.Stats().Trouble)
+	if b.Items[0].Source != limit.SourceNone || s.Stats().Undecided[KindBreaker] == 0 {
+		t.Errorf("%+v %v", b.Items[0], s.Stats().Undecided)
 	}
 	node.Cont()
 	untilState(t, s, set, "t", breaker.Closed)

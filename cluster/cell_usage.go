@@ -16,8 +16,8 @@ const (
 	// admittedPrefix is the prefix of the keys of sorted sets. Each holds the units that
 	// all proxies of a cell admitted in a window, whose number follows the prefix. The key
 	// with the suffix admittedTold marks a window that a proxy has reported already.
-	admittedPrefix = "lg:admitted:"
-	admittedTold   = ":told"
+	admittedPrefix   = "lg:admitted:"
+	admittedReported = ":told"
 	// admittedTTL is the expiry of these keys.
 	admittedTTL = 5 * time.Minute
 )
@@ -52,11 +52,11 @@ func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[s
 	if err != nil {
 		return nil, false, err
 	}
-	told, err := s.owner(key + admittedTold)
+	owner, err := s.owner(key + admittedReported)
 	if err != nil {
 		return nil, false, err
 	}
-	err = told.SetArgs(ctx, key+admittedTold, "1", redis.SetArgs{Mode: "NX", TTL: admittedTTL}).Err()
+	err = owner.SetArgs(ctx, key+admittedReported, "1", redis.SetArgs{Mode: "NX", TTL: admittedTTL}).Err()
 	if errors.Is(err, redis.Nil) {
 		return nil, false, nil
 	}

@@ -30,7 +30,7 @@ func TestWindowOfYears(t *testing.T) {
 	s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 3 * time.Second}, b.Items[b.Calls[0].First:b.Calls[0].Last], []limit.Call{{First: 0, Last: 1}})
 	s.Take(limit.DecisionTime{Start: time.Now(), Timeout: 3 * time.Second}, b.Items, b.Calls[1:])
 	if it := &b.Items[b.Calls[1].First]; it.Source != limit.SourceStore {
-		t.Errorf("the bystander is decided by %s: %v", it.Source, s.Stats().Trouble)
+		t.Errorf("the bystander is decided by %s: %v", it.Source, s.Stats().Undecided)
 	}
 	if err := c.Ping(t.Context()).Err(); err != nil {
 		t.Error(err)

@@ -201,8 +201,8 @@ type counters struct {
 
 // Stats is a snapshot of the counters of a store.
 type Stats struct {
-	// Trouble counts calls that were left undecided, by Kind.
-	Trouble [numKinds]int64
+	// Undecided counts calls that were left undecided, by Kind.
+	Undecided [numKinds]int64
 	// Redirects counts calls that were retried because of a redirect, by Kind.
 	Redirects [numKinds]int64
 	// ScriptLoads counts how often a script had to be loaded into a node.

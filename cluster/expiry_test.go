@@ -168,8 +168,8 @@ func TestForeignValues(t *testing.T) {
 		if b.Items[0].Source != limit.SourceNone {
 			t.Errorf("%s: decided by %s", op, b.Items[0].Source)
 		}
-		if n := s.Stats().Trouble[kind]; n < 1 {
-			t.Errorf("%s: counted %d of kind %s: %v", op, n, kind, s.Stats().Trouble)
+		if n := s.Stats().Undecided[kind]; n < 1 {
+			t.Errorf("%s: counted %d of kind %s: %v", op, n, kind, s.Stats().Undecided)
 		}
 		if kindOf := c.Type(context.Background(), key).Val(); op == "list" && kindOf != "list" {
 			t.Errorf("the list became a %s", kindOf)

@@ -78,10 +78,10 @@ func connectionsKilled(t *testing.T, c *redistest.Cluster, opts Options, kills i
 	st := s.Stats()
 	t.Logf("%d checks, %d undecided: %d units lost, at most %d counted; the slowest pipeline took %s",
 		ld.checks.Load(), ld.backstop.total(), excess, st.RefundsLost, slowest)
-	if st.Trouble[KindNetwork] == 0 {
+	if st.Undecided[KindNetwork] == 0 {
 		t.Error("no call was on its way when its connection was killed")
 	}
-	if most := loadBuckets * st.Trouble[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
+	if most := loadBuckets * st.Undecided[KindNetwork]; excess > st.RefundsLost || st.RefundsLost > most {
 		t.Errorf("the buckets have lost %d units more than were admitted, of which %d were counted, which may be %d", excess, st.RefundsLost, most)
 	}
 	if slowest > deadline+time.Second { // a busy machine may be late

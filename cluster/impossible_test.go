@@ -43,7 +43,7 @@ func TestImpossibleLevels(t *testing.T) {
 					want = limit.SourceNone
 				}
 				if it := &b.Items[call.First]; it.Source != want {
-					t.Errorf("%s, level %g: call %d is decided by %s, want %s: %v", name, level, j, it.Source, want, s.Stats().Trouble)
+					t.Errorf("%s, level %g: call %d is decided by %s, want %s: %v", name, level, j, it.Source, want, s.Stats().Undecided)
 				}
 			}
 		}

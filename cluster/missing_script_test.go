@@ -137,8 +137,8 @@ func TestScriptFlushedAgain(t *testing.T) {
 			t.Errorf("%d flushes: decided by %s, want %s", flushes, got, want)
 		}
 	}
-	if st := s.Stats(); st.Trouble[KindNoScript] != 1 || st.Trouble[KindOther] != 0 {
-		t.Errorf("counted: %v", st.Trouble)
+	if st := s.Stats(); st.Undecided[KindNoScript] != 1 || st.Undecided[KindOther] != 0 {
+		t.Errorf("counted: %v", st.Undecided)
 	}
 	for _, n := range s.top.Load().nodes {
 		if n.breaker.Status().Err != nil {

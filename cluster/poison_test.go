@@ -225,7 +225,7 @@ func (w *ward) healthy() {
 			w.errorf("the breaker is %s and was opened %d times", shard.State, opened)
 		}
 		for _, k := range []ErrorKind{KindTimeout, KindNetwork, KindOverload, KindBreaker} {
-			if n := shard.Trouble[k] - w.seen.Trouble[k]; n > 0 {
+			if n := shard.Failures[k] - w.seen.Failures[k]; n > 0 {
 				w.errorf("%d calls were left undecided for %s", n, k)
 			}
 		}

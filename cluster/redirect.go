@@ -53,15 +53,15 @@ type retry struct {
 // with an error. It reports false if there is none.
 func (via route) next(why error) (route, bool) {
 	kind := kindOf(why)
-	to, told := redirect(why)
+	to, named := redirect(why)
 	switch {
 	case kind == KindTryAgain && !via.splitKey: // the keys of the call are on two nodes
 		return route{splitKey: true, clockRetry: via.clockRetry}, true
-	case kind == KindMoved && told:
+	case kind == KindMoved && named:
 		ok := via.moved < maxMoved && !via.asking
 		via.declared, via.to, via.moved = true, to, via.moved+1
 		return via, ok
-	case kind == KindAsk && told:
+	case kind == KindAsk && named:
 		ok := !via.asking
 		via.declared, via.to, via.asking = true, to, true
 		return via, ok

@@ -82,7 +82,7 @@ func (b *batch) readSettlement(g *coalescedCall, outcome int64) (ok bool) {
 
 // readSettlementText stores the script's text reply to a settlement, and reports whether it
 // is one.
-func (b *batch) readSettlementText(g *coalescedCall, text resp.Error, tell func(error, []limit.Item)) bool {
+func (b *batch) readSettlementText(g *coalescedCall, text resp.Error, onFailure func(error, []limit.Item)) bool {
 	back, done := strings.CutPrefix(string(text), doneText)
 	names, late := strings.Split(back, "\n"), false
 	if !done && !strings.HasPrefix(string(text), undeclaredText) {
@@ -96,7 +96,7 @@ func (b *batch) readSettlementText(g *coalescedCall, text resp.Error, tell func(
 		case done:
 			nr.settlement.outcome, nr.settlement.back = limit.OutcomeDone, names
 		case !nr.retryWithKeys(call, text):
-			tell(errUndeclared, nr.items[call.First:call.Last])
+			onFailure(errUndeclared, nr.items[call.First:call.Last])
 		}
 	})
 	if late {

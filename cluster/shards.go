@@ -16,8 +16,8 @@ type Shard struct {
 	breaker.Status
 	// Transitions counts how often the breaker entered each state.
 	Transitions [3]int64
-	// Trouble counts calls that the master left undecided, by Kind.
-	Trouble [numKinds]int64
+	// Failures counts calls that the master left undecided, by Kind.
+	Failures [numKinds]int64
 }
 
 // Shards returns the state of every master, sorted by address.
@@ -28,8 +28,8 @@ func (s *Store) Shards() []Shard {
 		for i := range sh.Transitions {
 			sh.Transitions[i] = n.changes[i].Load()
 		}
-		for i := range sh.Trouble {
-			sh.Trouble[i] = n.failures[i].Load()
+		for i := range sh.Failures {
+			sh.Failures[i] = n.failures[i].Load()
 		}
 		all = append(all, sh)
 	}

@@ -94,7 +94,7 @@ func (t *topology) connect(ctx context.Context, old *topology) {
 func (s *Store) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	s.runLanes(ctx, &wg, nil)
+	s.runPipelines(ctx, &wg, nil)
 	tick, soon := time.NewTicker(s.opts.ReloadInterval), time.NewTicker(openReload)
 	defer tick.Stop()
 	defer soon.Stop()
@@ -120,16 +120,16 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// runLanes starts the pipelines of nodes that old does not have, and stops those of nodes
+// runPipelines starts the pipelines of nodes that old does not have, and stops those of nodes
 // that only old has.
-func (s *Store) runLanes(ctx context.Context, wg *sync.WaitGroup, old *topology) {
+func (s *Store) runPipelines(ctx context.Context, wg *sync.WaitGroup, old *topology) {
 	t := s.top.Load()
 	for addr, n := range t.nodes {
 		if old == nil || old.nodes[addr] != n {
-			lane, stop := context.WithCancel(ctx)
+			running, stop := context.WithCancel(ctx)
 			n.stop = stop
-			wg.Go(func() { n.pipeline.run(lane) })
-			wg.Go(func() { s.refundLate(lane, n) })
+			wg.Go(func() { n.pipeline.run(running) })
+			wg.Go(func() { s.refundLate(running, n) })
 		}
 	}
 	if old == nil {
@@ -169,7 +169,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	}
 	t.connect(asking, old)
 	s.publish(t)
-	s.runLanes(ctx, wg, old)
+	s.runPipelines(ctx, wg, old)
 	if t.slots != old.slots {
 		s.assertMasters(asking, t, old)
 	}
@@ -244,8 +244,8 @@ func (s *Store) Stats() Stats {
 		Resets:      s.counts.resets.Load(),
 		RoleErrors:  s.counts.roleErrors.Load(),
 	}
-	for i := range st.Trouble {
-		st.Trouble[i] = s.counts.failures[i].Load()
+	for i := range st.Undecided {
+		st.Undecided[i] = s.counts.failures[i].Load()
 		st.Redirects[i] = s.counts.redirects[i].Load()
 	}
 	return st

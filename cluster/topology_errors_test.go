@@ -170,8 +170,8 @@ func undecided(t *testing.T, s *Store) {
 	if outcome != limit.OutcomeUnknown || back != nil {
 		t.Errorf(wrong, "Settle")
 	}
-	if s.Stats().Trouble[KindNoNode] < 5 {
-		t.Errorf("trouble is counted as %v", s.Stats().Trouble)
+	if s.Stats().Undecided[KindNoNode] < 5 {
+		t.Errorf("trouble is counted as %v", s.Stats().Undecided)
 	}
 }
 

@@ -50,12 +50,12 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 // of its own for such a request, or the store is unavailable.
 func refundCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
-	complaint := costComplaint
+	errReply := costErrReply
 	if !isOption(args[4]) {
-		complaint = s.parseCheck(args, &req, nil)
+		errReply = s.parseCheck(args, &req, nil)
 	}
-	if complaint != "" {
-		s.out.error(complaint)
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	done := int64(0)

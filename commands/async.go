@@ -62,12 +62,12 @@ func (s *Session) parseChecks(cmds [][][]byte) bool {
 		}
 		f, ok := dialectOf(args[0])
 		if ok {
-			var complaint string
+			var errReply string
 			s.batch.Requests = append(s.batch.Requests, limit.Request{})
 			req := &s.batch.Requests[len(s.batch.Requests)-1]
-			f, complaint = s.parse(f, args, req)
+			f, errReply = s.parse(f, args, req)
 			s.dialects = append(s.dialects, f)
-			ok = complaint == "" && req.Cost > 0
+			ok = errReply == "" && req.Cost > 0
 		}
 		if !ok {
 			s.dropChecks()

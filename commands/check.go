@@ -39,9 +39,9 @@ func (r *reply) decision(d *limit.Decision, elements int) {
 
 func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
-	if complaint := s.parseCheck(args, &s.batch.Requests[0], nil); complaint != "" {
+	if errReply := s.parseCheck(args, &s.batch.Requests[0], nil); errReply != "" {
 		s.batch.Reset()
-		s.out.error(complaint)
+		s.out.error(errReply)
 		return
 	}
 	s.dialects = append(s.dialects, dialectCheck)
@@ -61,13 +61,13 @@ func ParseRequest(words []string) (limit.Request, error) {
 		return req, errors.New("tenant, op and ip are needed")
 	}
 	s := Session{scratch: new(scratch)} // for the memory of the dimensions
-	if complaint := s.parseCheck(args, &req, nil); complaint != "" {
-		return req, errors.New(strings.TrimPrefix(complaint, "ERR "))
+	if errReply := s.parseCheck(args, &req, nil); errReply != "" {
+		return req, errors.New(strings.TrimPrefix(errReply, "ERR "))
 	}
 	return req, nil
 }
 
-const costComplaint = "ERR cost must be an integer between 1 and 2147483647"
+const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 
 // options are the options of a command after tenant, op, ip and cost, except DIM, and the
 // given ones that are not part of the request.
@@ -88,9 +88,9 @@ const (
 // parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS }...`, the
 // arguments after the command's name, into req and opts, which may be nil. It returns an
 // error text, or "". The request aliases args.
-func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (complaint string) {
-	if complaint = parseSubject(args, req); complaint != "" {
-		return complaint
+func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (errReply string) {
+	if errReply = parseSubject(args, req); errReply != "" {
+		return errReply
 	}
 	if opts == nil {
 		opts = &options{}
@@ -103,7 +103,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 		}
 		cost, ok := parseCost(rest[0])
 		if !ok {
-			return costComplaint
+			return costErrReply
 		}
 		req.Cost, rest = cost, rest[1:]
 	}
@@ -115,7 +115,7 @@ func looksNumeric(arg []byte) bool {
 	return len(arg) == 0 || arg[0] >= '0' && arg[0] <= '9' || arg[0] == '-' || arg[0] == '+' || arg[0] == '.'
 }
 
-func parseSubject(args [][]byte, req *limit.Request) (complaint string) {
+func parseSubject(args [][]byte, req *limit.Request) (errReply string) {
 	tenant, op, ip := alias(args[1]), alias(args[2]), alias(args[3])
 	if tenant == "-" {
 		return "ERR tenant required"
@@ -146,44 +146,44 @@ func isOption(arg []byte) bool {
 }
 
 // parseOptions parses all remaining options.
-func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options) (complaint string) {
+func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options) (errReply string) {
 	begin := len(s.dims)
-	for len(rest) > 0 && complaint == "" {
+	for len(rest) > 0 && errReply == "" {
 		switch {
 		case equalFold(rest[0], "DIM") && len(rest) < 3:
-			complaint = "ERR syntax error: DIM needs a name and a value behind it"
+			errReply = "ERR syntax error: DIM needs a name and a value behind it"
 		case equalFold(rest[0], "DIM"):
-			complaint = s.addDim(begin, rest[1], rest[2])
+			errReply = s.addDim(begin, rest[1], rest[2])
 			rest = rest[3:]
 		case opts.takes&optionID != 0 && equalFold(rest[0], "ID"):
-			if complaint = setID(rest, req); complaint == "" {
+			if errReply = setID(rest, req); errReply == "" {
 				rest = rest[2:]
 			}
 		case opts.takes&optionTTL != 0 && equalFold(rest[0], "TTL"):
-			if complaint = setHoldFor(rest, req); complaint == "" {
+			if errReply = setHoldFor(rest, req); errReply == "" {
 				rest = rest[2:]
 			}
 		case opts.takes&optionHeaders != 0 && equalFold(rest[0], "HEADERS"):
 			opts.headers = true
 			rest = rest[1:]
 		default:
-			complaint = "ERR invalid option '" + quote(rest[0]) + "'"
+			errReply = "ERR invalid option '" + quote(rest[0]) + "'"
 			if len(s.dims) > begin {
-				complaint += ": DIM stands before every name and value"
+				errReply += ": DIM stands before every name and value"
 			}
 		}
 	}
-	if complaint != "" {
+	if errReply != "" {
 		clear(s.dims[begin:])
 		s.dims = s.dims[:begin]
-		return complaint
+		return errReply
 	}
 	req.Dims = s.dims[begin:len(s.dims):len(s.dims)]
 	return ""
 }
 
 // setID parses ID id.
-func setID(rest [][]byte, req *limit.Request) (complaint string) {
+func setID(rest [][]byte, req *limit.Request) (errReply string) {
 	switch {
 	case len(rest) < 2:
 		return "ERR syntax error: ID needs an id behind it"
@@ -197,7 +197,7 @@ func setID(rest [][]byte, req *limit.Request) (complaint string) {
 }
 
 // addDim adds a dimension to those of a request, which begin at begin.
-func (s *Session) addDim(begin int, nameArg, valueArg []byte) (complaint string) {
+func (s *Session) addDim(begin int, nameArg, valueArg []byte) (errReply string) {
 	name, value := alias(nameArg), alias(valueArg)
 	if limit.CheckName(name) != nil || limit.ReservedDim(name) {
 		return "ERR invalid dimension name '" + quote(nameArg) + "'"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-const clientNameComplaint = "ERR Client names cannot contain spaces, newlines or special characters."
+const clientNameErrReply = "ERR Client names cannot contain spaces, newlines or special characters."
 
 // maxClientName is the maximum length of a client's name.
 const maxClientName = 256
@@ -36,7 +36,7 @@ func clientGetName(_ context.Context, s *Session, _ [][]byte) {
 
 func clientSetName(_ context.Context, s *Session, args [][]byte) {
 	if !validClientName(args[2]) {
-		s.out.error(clientNameComplaint)
+		s.out.error(clientNameErrReply)
 		return
 	}
 	s.mu.Lock()

@@ -99,9 +99,9 @@ func clientKill(_ context.Context, s *Session, args [][]byte) {
 		s.killAddr(string(rest[0]))
 		return
 	}
-	f, complaint := readKillFilter(rest)
-	if complaint != "" {
-		s.out.error(complaint)
+	f, errReply := readKillFilter(rest)
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	n := int64(0)
@@ -138,7 +138,7 @@ func (f *killFilter) match(self, other *Session) bool {
 		(f.laddr == "" || other.local == f.laddr) && (f.kind == "" || f.kind == typeNormal) && (!f.keepSelf || other != self)
 }
 
-func readKillFilter(args [][]byte) (f killFilter, complaint string) {
+func readKillFilter(args [][]byte) (f killFilter, errReply string) {
 	f.keepSelf = true
 	for ; len(args) > 1; args = args[2:] {
 		value := args[1]

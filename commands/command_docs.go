@@ -63,9 +63,9 @@ func commandDocs(_ context.Context, s *Session, args [][]byte) {
 }
 
 func commandGetKeys(_ context.Context, s *Session, args [][]byte) {
-	_, keys, complaint := s.h.keysOf(args[2:])
-	if complaint != "" {
-		s.out.error(complaint)
+	_, keys, errReply := s.h.keysOf(args[2:])
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	s.out.array(len(keys))
@@ -75,9 +75,9 @@ func commandGetKeys(_ context.Context, s *Session, args [][]byte) {
 }
 
 func commandGetKeysAndFlags(_ context.Context, s *Session, args [][]byte) {
-	c, keys, complaint := s.h.keysOf(args[2:])
-	if complaint != "" {
-		s.out.error(complaint)
+	c, keys, errReply := s.h.keysOf(args[2:])
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	s.out.array(len(keys))
@@ -89,7 +89,7 @@ func commandGetKeysAndFlags(_ context.Context, s *Session, args [][]byte) {
 }
 
 // keysOf returns the keys of a command, or Redis' error if there are none.
-func (h *Handler) keysOf(args [][]byte) (c *command, keys [][]byte, complaint string) {
+func (h *Handler) keysOf(args [][]byte) (c *command, keys [][]byte, errReply string) {
 	c = h.lookup(args[0])
 	if c != nil && c.subs != nil && len(args) > 1 {
 		c = named(c.subs, args[1])

@@ -93,7 +93,7 @@ func (h *Handler) lookup(name []byte) *command { return named(h.table, name) }
 
 // find returns the command or subcommand for args, or Redis' error if there is none or
 // the number of arguments is wrong.
-func (h *Handler) find(args [][]byte) (c *command, complaint string) {
+func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 	c = h.lookup(args[0])
 	if c != nil && c.subs != nil && len(args) > 1 {
 		container := c
@@ -107,11 +107,11 @@ func (h *Handler) find(args [][]byte) (c *command, complaint string) {
 	if c.takes(len(args)) {
 		return c, ""
 	}
-	complaint = "wrong number of arguments for '" + c.full + "' command"
+	errReply = "wrong number of arguments for '" + c.full + "' command"
 	if c.full == "exec" {
-		return nil, execAborted + complaint
+		return nil, execAborted + errReply
 	}
-	return nil, "ERR " + complaint
+	return nil, "ERR " + errReply
 }
 
 // maxArgsQuoted is the maximum number of bytes of arguments in the error for an unknown

@@ -63,9 +63,9 @@ func helloCommand(_ context.Context, s *Session, args [][]byte) {
 		}
 		resp3, rest = version == 3, rest[1:]
 	}
-	name, complaint := helloOptions(rest)
-	if complaint != "" {
-		s.out.error(complaint)
+	name, errReply := helloOptions(rest)
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	s.out.resp3 = resp3
@@ -94,7 +94,7 @@ func protocol(resp3 bool) int {
 }
 
 // helloOptions parses [AUTH user password] [SETNAME name].
-func helloOptions(rest [][]byte) (name []byte, complaint string) {
+func helloOptions(rest [][]byte) (name []byte, errReply string) {
 	for len(rest) > 0 {
 		switch {
 		case equalFold(rest[0], "AUTH") && len(rest) >= 3:
@@ -104,7 +104,7 @@ func helloOptions(rest [][]byte) (name []byte, complaint string) {
 			rest = rest[3:]
 		case equalFold(rest[0], "SETNAME") && len(rest) >= 2:
 			if !validClientName(rest[1]) {
-				return nil, clientNameComplaint
+				return nil, clientNameErrReply
 			}
 			name, rest = rest[1], rest[2:]
 		default:

@@ -61,7 +61,7 @@ func isName(word []byte, name string) bool {
 
 // parse parses a command of a dialect into req, which aliases args. It returns the
 // dialect of the reply, and an error text, or "". A cost of 0 is a peek.
-func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer dialect, complaint string) {
+func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer dialect, errReply string) {
 	switch f {
 	case dialectRedisCell:
 		return f, s.h.inlineLimits.parseRedisCell(args, req)
@@ -78,11 +78,11 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 		return f, "ERR wrong number of arguments for '" + checkName + "' command"
 	}
 	opts := options{takes: optionID | optionHeaders}
-	complaint = s.parseCheck(args, req, &opts)
+	errReply = s.parseCheck(args, req, &opts)
 	if opts.headers {
 		f = dialectHeaders
 	}
-	return f, complaint
+	return f, errReply
 }
 
 // add adds a request to the batch. If the request is malformed, or a peek, the batch
@@ -92,11 +92,11 @@ func (s *Session) add(f dialect, args [][]byte) {
 		s.decide()
 	}
 	var req limit.Request
-	f, complaint := s.parse(f, args, &req)
+	f, errReply := s.parse(f, args, &req)
 	switch {
-	case complaint != "":
+	case errReply != "":
 		s.decide()
-		s.out.error(complaint)
+		s.out.error(errReply)
 	case req.Cost == 0:
 		s.decide()
 		s.batch.Requests, s.dialects = append(s.batch.Requests, req), append(s.dialects, f)

@@ -81,7 +81,7 @@ const (
 // parseRedisCell parses CL.THROTTLE key max_burst count period [quantity], with the
 // errors of redis-cell 0.5.0. Negative numbers, which redis-cell miscomputes, are an
 // error here.
-func (o *inlineLimits) parseRedisCell(args [][]byte, req *limit.Request) (complaint string) {
+func (o *inlineLimits) parseRedisCell(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) != 5 && len(args) != 6 {
 		return redisCellUsage
 	}
@@ -134,7 +134,7 @@ const maxGCRAPeriod = 1e12
 
 // parseGCRA parses GCRA key max_burst tokens_per_period period [TOKENS count], with the
 // errors that the command had in Redis.
-func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint string) {
+func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) < 5 || len(args) > 7 {
 		return "ERR wrong number of arguments for 'gcra' command"
 	}
@@ -142,9 +142,9 @@ func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint s
 	if err != nil || burst < 0 {
 		return "ERR max_burst is out of range"
 	}
-	tokens, complaint := gcraNumber(args[3], "tokens_per_period")
-	if complaint != "" {
-		return complaint
+	tokens, errReply := gcraNumber(args[3], "tokens_per_period")
+	if errReply != "" {
+		return errReply
 	}
 	period, err := strconv.ParseFloat(alias(args[4]), 64)
 	switch {
@@ -161,8 +161,8 @@ func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint s
 		case len(args) == 6:
 			return "ERR Missing TOKENS value"
 		}
-		if count, complaint = gcraNumber(args[6], "TOKENS"); complaint != "" {
-			return complaint
+		if count, errReply = gcraNumber(args[6], "TOKENS"); errReply != "" {
+			return errReply
 		}
 	}
 	if !validKey(args[1]) {
@@ -176,7 +176,7 @@ func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (complaint s
 }
 
 // gcraNumber parses an integer from 1.
-func gcraNumber(arg []byte, name string) (n int64, complaint string) {
+func gcraNumber(arg []byte, name string) (n int64, errReply string) {
 	n, err := strconv.ParseInt(alias(arg), 10, 64)
 	switch {
 	case err != nil:
@@ -190,7 +190,7 @@ func gcraNumber(arg []byte, name string) (n int64, complaint string) {
 
 // parseThrottle parses THROTTLE key max_burst count_per_period period [quantity], with
 // the errors of throttlecrab 0.4.
-func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (complaint string) {
+func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) != 5 && len(args) != 6 {
 		return "ERR wrong number of arguments for 'throttle' command"
 	}

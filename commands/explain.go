@@ -11,8 +11,8 @@ import (
 // explainCommand replies with a map: the decision, and every limit considered.
 func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
-	if complaint := s.parseCheck(args, &req, nil); complaint != "" {
-		s.out.error(complaint)
+	if errReply := s.parseCheck(args, &req, nil); errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	e := s.h.opts.Limiter.Explain(&s.batch, &req)

@@ -33,12 +33,12 @@ func (r *reply) headers(d *limit.Decision) {
 		"RateLimit-Reset", n(reset),
 		"Retry-After", n(reset),
 	}
-	told := pairs[:]
+	shown := pairs[:]
 	if !wait {
-		told = pairs[:len(pairs)-2]
+		shown = pairs[:len(pairs)-2]
 	}
-	r.array(len(told))
-	for _, text := range told {
+	r.array(len(shown))
+	for _, text := range shown {
 		r.bulk(text)
 	}
 }

@@ -237,9 +237,9 @@ const errHungUp = "ERR not run: the client has closed its side of the connection
 
 // run answers any command except those that ask for decisions.
 func (s *Session) run(ctx context.Context, args [][]byte) {
-	c, complaint := s.h.find(args)
-	if complaint != "" {
-		s.out.error(complaint)
+	c, errReply := s.h.find(args)
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	if ctx.Err() != nil && s.h.weigh(args) == long {

@@ -11,33 +11,33 @@ import (
 
 // parseReserve parses `tenant op ip estimate { TTL ms | ID id | DIM name value }...`, the
 // arguments after the command's name, into req, see parseCheck.
-func (s *Session) parseReserve(args [][]byte, req *limit.Request) (complaint string) {
+func (s *Session) parseReserve(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) < 5 {
 		return "ERR wrong number of arguments for 'rl.reserve' command"
 	}
 	if isOption(args[4]) {
-		return costComplaint
+		return costErrReply
 	}
-	if complaint = s.parseCheck(args, req, &options{takes: optionID | optionTTL}); complaint == "" {
+	if errReply = s.parseCheck(args, req, &options{takes: optionID | optionTTL}); errReply == "" {
 		hold(req, limit.HoldReservation)
 	}
-	return complaint
+	return errReply
 }
 
 // parseAcquire parses `tenant op ip { ID id | TTL ms | DIM name value }...`, the
 // arguments after the command's name, into req, see parseCheck.
-func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (complaint string) {
+func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) < 4 {
 		return "ERR wrong number of arguments for 'rl.acquire' command"
 	}
-	if complaint = parseSubject(args, req); complaint != "" {
-		return complaint
+	if errReply = parseSubject(args, req); errReply != "" {
+		return errReply
 	}
 	req.Cost = 1
-	if complaint = s.parseOptions(args[4:], req, &options{takes: optionID | optionTTL}); complaint == "" {
+	if errReply = s.parseOptions(args[4:], req, &options{takes: optionID | optionTTL}); errReply == "" {
 		hold(req, limit.HoldSlot)
 	}
-	return complaint
+	return errReply
 }
 
 // hold makes req a reservation or slot request, with a generated id unless it has one.
@@ -51,7 +51,7 @@ func hold(req *limit.Request, h limit.Hold) {
 	}
 }
 
-const ttlComplaint = "ERR ttl must be an integer between 1 and 3600000"
+const ttlErrReply = "ERR ttl must be an integer between 1 and 3600000"
 
 // parseTTL parses the duration of a reservation or a slot in milliseconds.
 func parseTTL(arg []byte) (time.Duration, bool) {
@@ -61,7 +61,7 @@ func parseTTL(arg []byte) (time.Duration, bool) {
 }
 
 // setHoldFor parses TTL ms.
-func setHoldFor(rest [][]byte, req *limit.Request) (complaint string) {
+func setHoldFor(rest [][]byte, req *limit.Request) (errReply string) {
 	switch {
 	case len(rest) < 2:
 		return "ERR syntax error: TTL needs milliseconds behind it"
@@ -70,7 +70,7 @@ func setHoldFor(rest [][]byte, req *limit.Request) (complaint string) {
 	}
 	ttl, ok := parseTTL(rest[1])
 	if !ok {
-		return ttlComplaint
+		return ttlErrReply
 	}
 	req.HoldFor = ttl
 	return ""
@@ -90,12 +90,12 @@ func heldID(b *limiter.Batch, i int) string {
 func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, [][]byte) {
 	return func(_ context.Context, s *Session, args [][]byte) {
 		what := limit.Settlement{Hold: h, Change: change}
-		rest, kept, complaint := parseHeld(args[1:], &what)
-		if complaint == "" {
-			complaint = parseChange(rest, &what)
+		rest, kept, errReply := parseHeld(args[1:], &what)
+		if errReply == "" {
+			errReply = parseChange(rest, &what)
 		}
-		if complaint != "" {
-			s.out.error(complaint)
+		if errReply != "" {
+			s.out.error(errReply)
 			return
 		}
 		s.out.integer(int64(s.h.opts.Limiter.Settle(&what, kept)))
@@ -110,7 +110,7 @@ var wrongHold = map[limit.Hold]string{
 
 // parseHeld parses the id to be settled, and returns the words after it. Kept is false if
 // the id shows that no store has a record of it.
-func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool, complaint string) {
+func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
 	if !equalFold(args[0], "ID") {
 		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
 		if _, _, _, other := limit.ParseHoldID(string(args[0]), limit.HoldReservation+limit.HoldSlot-what.Hold); !ok && other {
@@ -136,7 +136,7 @@ func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool,
 
 // parseChange parses the words after the id: for a commit the units used, for a renewal
 // an optional TTL ms.
-func parseChange(rest [][]byte, what *limit.Settlement) (complaint string) {
+func parseChange(rest [][]byte, what *limit.Settlement) (errReply string) {
 	switch {
 	case what.Change == limit.ChangeCommit && len(rest) == 1:
 		units, ok := parseCost(rest[0])
@@ -147,7 +147,7 @@ func parseChange(rest [][]byte, what *limit.Settlement) (complaint string) {
 	case what.Change == limit.ChangeRenew && len(rest) == 2 && equalFold(rest[0], "TTL"):
 		ttl, ok := parseTTL(rest[1])
 		if !ok {
-			return ttlComplaint
+			return ttlErrReply
 		}
 		what.For = ttl
 	case what.Change == limit.ChangeCommit || len(rest) > 0:

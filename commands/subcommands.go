@@ -62,7 +62,7 @@ func clientRows() []row {
 		{"setinfo", 4, c, nil, "LIB-NAME libname | LIB-VER libver", "Say which library this connection is of.", clientSetInfo},
 		{"reply", 3, c, nil, "ON | OFF | SKIP", "Say which replies are wanted.", clientReply},
 		{"tracking", -3, c, nil, "status [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]", "Answer OK: clients keep nothing that could change.", clientTracking},
-		{"trackinginfo", 2, c, nil, "", "What CLIENT TRACKING was told.", clientTrackingInfo},
+		{"trackinginfo", 2, c, nil, "", "The state of CLIENT TRACKING.", clientTrackingInfo},
 		{"caching", 3, c, nil, "YES | NO", "Answer OK.", clientCaching},
 		{"getredir", 2, c, nil, "", "Where invalidations would go.", clientGetRedir},
 		{"no-evict", 3, c, admin, "ON | OFF", "Answer OK: no client is evicted.", clientSwitch},

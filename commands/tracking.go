@@ -15,9 +15,9 @@ type tracking struct {
 // clientTracking serves CLIENT TRACKING ON|OFF and its options, checked in the same order
 // as in Redis.
 func clientTracking(_ context.Context, s *Session, args [][]byte) {
-	asked, complaint := s.trackingOptions(args[3:])
-	if complaint != "" {
-		s.out.error(complaint)
+	asked, errReply := s.trackingOptions(args[3:])
+	if errReply != "" {
+		s.out.error(errReply)
 		return
 	}
 	if equalFold(args[2], "OFF") {
@@ -46,7 +46,7 @@ func clientTracking(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-func (s *Session) trackingOptions(rest [][]byte) (asked tracking, complaint string) {
+func (s *Session) trackingOptions(rest [][]byte) (asked tracking, errReply string) {
 	for len(rest) > 0 {
 		n := 1
 		switch {

@@ -61,15 +61,15 @@ func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
 // queue answers a command between MULTI and EXEC; it returns false for those that are not
 // queued.
 func (s *Session) queue(args [][]byte) bool {
-	c, complaint := s.h.find(args)
+	c, errReply := s.h.find(args)
 	t := s.tx
 	switch {
-	case strings.HasPrefix(complaint, execAborted):
+	case strings.HasPrefix(errReply, execAborted):
 		s.tx = nil
-		s.out.error(complaint)
-	case complaint != "":
+		s.out.error(errReply)
+	case errReply != "":
 		t.breakOff()
-		s.out.error(complaint)
+		s.out.error(errReply)
 	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "watch" || c.full == "reset" || c.full == "quit":
 		return false
 	case c.full == "client|reply":

@@ -12,13 +12,13 @@ func (c *compiler) checkDefaults() {
 	if !c.doc.DefaultPlan.Set() {
 		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits")
 	}
-	unsaid := 0
+	defaulted := 0
 	for _, l := range c.limits {
 		if l.Action != ActionLimit {
 			continue
 		}
 		if !l.onErrSet {
-			unsaid++
+			defaulted++
 		}
 		const day = 86400e6
 		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
@@ -27,8 +27,8 @@ func (c *compiler) checkDefaults() {
 		}
 		c.warnMissing(l)
 	}
-	if unsaid > 0 {
-		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", unsaid, len(c.limits))
+	if defaulted > 0 {
+		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", defaulted, len(c.limits))
 	}
 }
 

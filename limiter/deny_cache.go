@@ -150,10 +150,10 @@ func (c *denyCache) refreshAll(items []limit.Item, now int64) bool {
 	return true
 }
 
-// learn caches the denials among items, which were sent to the store at sent and answered
+// update caches the denials among items, which were sent to the store at sent and answered
 // by received. An admission changes the state for other costs: the entry of its bucket is
 // dropped.
-func (c *denyCache) learn(items []limit.Item, sent, received int64) {
+func (c *denyCache) update(items []limit.Item, sent, received int64) {
 	for i := range items {
 		it := &items[i]
 		switch {
@@ -198,8 +198,8 @@ func (c *denyCache) keep(it *limit.Item, sent, received int64) {
 	raise(&c.latest, sent+c.ttl)
 }
 
-// giveBack deletes the entries of buckets to which units come back at now.
-func (c *denyCache) giveBack(items []limit.Item, now int64) {
+// dropReturned deletes the entries of buckets to which units come back at now.
+func (c *denyCache) dropReturned(items []limit.Item, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range items {

@@ -22,7 +22,7 @@ func TestLateAdmissionVoidsRefusal(t *testing.T) {
 	den := mk(4)
 	den.Source, den.State, den.At = limit.SourceStore, p.StateAtLevel(3_000_000, at), at
 	den.Verdict = bucket.Verdict{Wait: 1000}
-	l.deny.learn([]limit.Item{den}, l.instant(start), l.instant(start))
+	l.deny.update([]limit.Item{den}, l.instant(start), l.instant(start))
 	ok := mk(1)
 	ok.Source, ok.Verdict = limit.SourceStore, bucket.Verdict{Allowed: true}
 	l.CacheLateReply([]limit.Item{ok}, start) // the store admitted 1 late: 2 are left, 4 need 2 s

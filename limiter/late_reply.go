@@ -15,7 +15,7 @@ func (l *Limiter) CacheLateReply(call []limit.Item, sent time.Time) {
 	}
 	received := l.instant(l.opts.Now())
 	if l.deny != nil {
-		l.deny.learn(call, l.instant(sent), received)
+		l.deny.update(call, l.instant(sent), received)
 	}
 	if call[0].Limit.Lease.On {
 		l.leases.putLate(call, l.instant(sent), received)

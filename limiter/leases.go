@@ -89,7 +89,7 @@ func (ls *leases) take(call []limit.Item, now int64) bool {
 		enough = enough && l.suffices(&call[i], now)
 	}
 	if !enough {
-		ls.wish(sh, call, now)
+		ls.setWanted(sh, call, now)
 		return false
 	}
 	for i := range call {
@@ -123,9 +123,9 @@ func (l *lease) suffices(it *limit.Item, now int64) bool {
 // fits reports whether the lease was opened for the same limit.
 func (l *lease) fits(it *limit.Item) bool { return l.item.Limit.Params == it.Limit.Params }
 
-// wish sets LeaseWanted in the items of a call: how many more checks like it the store
+// setWanted sets LeaseWanted in the items of a call: how many more checks like it the store
 // should grant, as many as all of its buckets may be leased for.
-func (ls *leases) wish(sh *leaseShard, call []limit.Item, now int64) {
+func (ls *leases) setWanted(sh *leaseShard, call []limit.Item, now int64) {
 	more := int64(1 << 20)
 	for i := range call {
 		it := &call[i]
@@ -231,9 +231,9 @@ func (l *lease) add(it *limit.Item, sent int64) {
 	}
 }
 
-// giveBack returns units to a lease for a request that another bucket denied. It returns
+// returnUnits returns units to a lease for a request that another bucket denied. It returns
 // false if the lease no longer exists: the units belong to the store then.
-func (ls *leases) giveBack(it *limit.Item) bool {
+func (ls *leases) returnUnits(it *limit.Item) bool {
 	sh := ls.shard(it)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

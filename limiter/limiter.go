@@ -227,7 +227,7 @@ func (l *Limiter) cacheResults(b *Batch) {
 			received = l.instant(l.opts.Now())
 		}
 		if caching {
-			l.deny.learn(items, sent, received)
+			l.deny.update(items, sent, received)
 		}
 		if leased {
 			l.leases.put(items, sent, received)

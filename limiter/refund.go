@@ -119,16 +119,16 @@ func (l *Limiter) refund(at limit.DecisionTime, items []limit.Item) {
 		switch {
 		case it.Source == limit.SourceBackstop || it.Local:
 			backstop = append(backstop, it)
-		case it.Source != limit.SourceLease || !l.leases.giveBack(&it):
+		case it.Source != limit.SourceLease || !l.leases.returnUnits(&it):
 			store = append(store, it)
 		case l.deny != nil: // the lease has the units again, so that this proxy can admit requests
-			l.deny.giveBack([]limit.Item{it}, l.instant(l.opts.Now()))
+			l.deny.dropReturned([]limit.Item{it}, l.instant(l.opts.Now()))
 		}
 	}
 	if len(store) > 0 {
 		l.opts.Store.Refund(at, store)
 		if l.deny != nil {
-			l.deny.giveBack(store, l.instant(l.opts.Now()))
+			l.deny.dropReturned(store, l.instant(l.opts.Now()))
 		}
 	}
 	if len(backstop) > 0 {

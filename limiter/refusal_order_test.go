@@ -26,10 +26,10 @@ func TestOldRefusalLearntLast(t *testing.T) {
 		return it
 	}
 	s := l.instant(start)
-	l.deny.learn([]limit.Item{mk(4, 3, 0, false)}, s, s+100)                       // cached
-	old := mk(4, 3, time.Millisecond, false)                                       // decided first
-	l.deny.learn([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, cached first: 2 left
-	l.deny.learn([]limit.Item{old}, s+1000, s+2600)
+	l.deny.update([]limit.Item{mk(4, 3, 0, false)}, s, s+100)                       // cached
+	old := mk(4, 3, time.Millisecond, false)                                        // decided first
+	l.deny.update([]limit.Item{mk(1, 3, 2*time.Millisecond, true)}, s+1000, s+2500) // decided second, cached first: 2 left
+	l.deny.update([]limit.Item{old}, s+1000, s+2600)
 	it := mk(4, 0, 0, false)
 	it.Source, it.Verdict = limit.SourceNone, bucket.Verdict{}
 	if l.deny.lookup(&it, s+3000) && it.Wait < 1990 {

@@ -58,8 +58,8 @@ func (b *batch) left() [][][]byte { return b.cmds[b.served:] }
 // full reports whether the batch takes no more commands. A batch of an unauthenticated
 // client holds one: the bounds of the next command depend on whether this one
 // authenticates the client.
-func (b *batch) full(guest bool) bool {
-	return b.bytes >= batchBytes || len(b.cmds) >= b.most || guest && !b.empty()
+func (b *batch) full(unauthenticated bool) bool {
+	return b.bytes >= batchBytes || len(b.cmds) >= b.most || unauthenticated && !b.empty()
 }
 
 // add appends the command with these words. The batch aliases it.

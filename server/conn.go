@@ -74,7 +74,7 @@ func (c *conn) await() (*batch, error) {
 
 func (c *conn) bounds() *parserBounds {
 	if c.server.opts.RequireAuth && !c.authenticated.Load() {
-		return &c.server.guestBounds
+		return &c.server.unauthenticatedBounds
 	}
 	return &c.server.bounds
 }

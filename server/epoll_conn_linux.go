@@ -202,7 +202,7 @@ func (c *epollConn) onReadable() {
 
 func (c *epollConn) bounds() *parserBounds {
 	if c.loop.server.opts.RequireAuth && !c.authenticated.Load() {
-		return &c.loop.server.guestBounds
+		return &c.loop.server.unauthenticatedBounds
 	}
 	return &c.loop.server.bounds
 }

@@ -19,8 +19,8 @@ const (
 // Bounds for a client that has not authenticated: enough for AUTH and HELLO. The figures
 // are those of Redis since CVE-2021-32675.
 const (
-	guestArgs = 10
-	guestBulk = 16 << 10
+	unauthenticatedArgs = 10
+	unauthenticatedBulk = 16 << 10
 )
 
 // Options bounds the cost of connections. A zero field stands for its default, except

@@ -89,8 +89,8 @@ func (f *commandParser) count(b []byte, lim *parserBounds) error {
 	switch {
 	case !ok || n > lim.args:
 		return errCount
-	case lim.unauthenticated && n > guestArgs:
-		return errGuestCount
+	case lim.unauthenticated && n > unauthenticatedArgs:
+		return errUnauthenticatedCount
 	}
 	f.counted = true
 	f.left = n // below zero means none
@@ -114,8 +114,8 @@ func (f *commandParser) wordLength(b []byte, lim *parserBounds) error {
 	switch {
 	case !ok || n < 0 || n > lim.bulk || f.pos+n+2 > lim.request:
 		return errLength
-	case lim.unauthenticated && n > guestBulk:
-		return errGuestLength
+	case lim.unauthenticated && n > unauthenticatedBulk:
+		return errUnauthenticatedLength
 	}
 	f.length, f.inWord = n, true
 	return nil

@@ -53,13 +53,13 @@ func TestBoundsAreInclusive(t *testing.T) {
 	two := func(n int) string { return command(strings.Repeat("x", 100), strings.Repeat("x", n)) }
 	line := func(n int) string { return strings.Repeat("x ", n) + "\n" }
 	tests := []struct {
-		name      string
-		fits, not string
-		want      error
-		guest     bool
+		name            string
+		fits, not       string
+		want            error
+		unauthenticated bool
 	}{
 		{"words", words(12), words(13), errCount, false},
-		{"words of a guest", words(10), words(11), errGuestCount, true},
+		{"words without AUTH", words(10), words(11), errUnauthenticatedCount, true},
 		{"bulk", bulk(100), bulk(101), errLength, false},
 		{"request", two(150 - 4 - 108 - 7), two(150 - 4 - 108 - 6), errLength, false},
 		{"line of a length", "*0\r\n", "*" + strings.Repeat("1", 110) + "\r\n", errCountLine, false},
@@ -72,7 +72,7 @@ func TestBoundsAreInclusive(t *testing.T) {
 		{"long word in a line", strings.Repeat("x", 100) + "\n", strings.Repeat("x", 101) + "\n", errInline, false},
 	}
 	for _, test := range tests {
-		lim.unauthenticated = test.guest
+		lim.unauthenticated = test.unauthenticated
 		var f commandParser
 		if done, err := f.advance([]byte(test.fits), lim); !done || err != nil || f.pos != len(test.fits) {
 			t.Errorf("%s: %v, %v at %d of %d", test.name, done, err, f.pos, len(test.fits))

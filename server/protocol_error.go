@@ -12,10 +12,10 @@ type protocolError string
 const (
 	errCountLine   protocolError = "too big mbulk count string"
 	errCount       protocolError = "invalid multibulk length"
-	errGuestCount  protocolError = "unauthenticated multibulk length"
+	errUnauthenticatedCount  protocolError = "unauthenticated multibulk length"
 	errLengthLine  protocolError = "too big bulk count string"
 	errLength      protocolError = "invalid bulk length"
-	errGuestLength protocolError = "unauthenticated bulk length"
+	errUnauthenticatedLength protocolError = "unauthenticated bulk length"
 	errInline      protocolError = "too big inline request"
 	errQuotes      protocolError = "unbalanced quotes in request"
 )

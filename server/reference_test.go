@@ -52,8 +52,8 @@ func refOne(input string, lim *parserBounds) (words []string, n int, err error) 
 	if count > lim.args {
 		return nil, 0, errCount
 	}
-	if lim.unauthenticated && count > guestArgs {
-		return nil, 0, errGuestCount
+	if lim.unauthenticated && count > unauthenticatedArgs {
+		return nil, 0, errUnauthenticatedCount
 	}
 	for range count {
 		word, next, err := refWord(input, pos, lim)
@@ -78,8 +78,8 @@ func refWord(input string, pos int, lim *parserBounds) (word string, next int, e
 	if !lengthPattern.MatchString(line[1:]) || size < 0 || size > lim.bulk || body+size+2 > lim.request {
 		return "", 0, errLength
 	}
-	if lim.unauthenticated && size > guestBulk {
-		return "", 0, errGuestLength
+	if lim.unauthenticated && size > unauthenticatedBulk {
+		return "", 0, errUnauthenticatedLength
 	}
 	if len(input) < body+size+2 {
 		return "", 0, nil

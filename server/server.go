@@ -14,12 +14,12 @@ const killGrace = time.Second
 
 // Server runs connections. It is safe for concurrent use.
 type Server struct {
-	opts                Options
-	bounds, guestBounds parserBounds
-	newSession          func(Peer) Session
-	lastID              atomic.Int64
-	count               counters
-	ledger              ledger
+	opts                          Options
+	bounds, unauthenticatedBounds parserBounds
+	newSession                    func(Peer) Session
+	lastID                        atomic.Int64
+	count                         counters
+	ledger                        ledger
 }
 
 // New returns a server that creates a session for each connection. The options must be
@@ -28,8 +28,8 @@ type Server struct {
 func New(opts Options, newSession func(Peer) Session) *Server {
 	opts = opts.withDefaults()
 	lim := parserBounds{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
-	s := &Server{opts: opts, bounds: lim, guestBounds: lim, newSession: newSession}
-	s.guestBounds.unauthenticated = true
+	s := &Server{opts: opts, bounds: lim, unauthenticatedBounds: lim, newSession: newSession}
+	s.unauthenticatedBounds.unauthenticated = true
 	s.ledger = ledger{most: int64(opts.MaxBuffered), open: map[*account]struct{}{}}
 	return s
 }

@@ -146,10 +146,10 @@ local function give_units(k, l, units, window, holder)
   return failure(n) or n
 end
 
--- owe_units takes units from a log even if they do not fit: at most as many as overdraw it
+-- overdraw_units takes units from a log even if they do not fit: at most as many as overdraw it
 -- by its capacity. The limit of the log may have a longer period by now than l: units that
 -- have expired by the period of l stay, and so does a later expiry.
-local function owe_units(k, l, units)
+local function overdraw_units(k, l, units)
   local err = set_back(k)
   local used = err or redis.pcall('ZCOUNT', k, '(' .. text(now - span(l)), '+inf')
   err = err or failure(used)
@@ -175,4 +175,4 @@ local function renew(k, l, holder, ttl)
   return not failure(redis.pcall('ZADD', k, text(now + ttl * 1000), holder)) and not arm(k, l)
 end
 
-return {load = load_units, take = take_units, give = give_units, owe = owe_units, holds = holds, renew = renew}
+return {load = load_units, take = take_units, give = give_units, overdraw = overdraw_units, holds = holds, renew = renew}

@@ -10,7 +10,7 @@
 --     the buckets in the answer
 
 local OPEN, SETTLED, CANCELLED = 1, 2, 3
-local REPEATS = 10000000 -- for so long, in us, what was settled is repeated
+local REPEATS = 10000000 -- for so long, in us, what was settled is replayed
 local ANSWER = 9 -- where in a record the answer begins
 local LONG_NAME = 512 -- from this length in bytes a bucket's refusals are not cached, see package limiter
 
@@ -180,11 +180,11 @@ local function move(l, s)
   return s
 end
 
--- owe takes units from a bucket even if they do not fit: at most as many as overdraw it by
+-- overdraw takes units from a bucket even if they do not fit: at most as many as overdraw it by
 -- its capacity. It returns an error text or nil.
-local function owe(l, k, f, units)
+local function overdraw(l, k, f, units)
   if l.algorithm >= SLIDING_LOG then
-    return expiring_units().owe(k, l, units)
+    return expiring_units().overdraw(k, l, units)
   end
   local raw = fetch(k, f)
   if raw and raw.err then
@@ -274,11 +274,11 @@ local function revoke_call(limits, record)
   refund_call(limits, buckets, windows, was and was[7])
 end
 
--- repeated replays the recorded answer if it is of the same call, and reports whether it
+-- replay replays the recorded answer if it is of the same call, and reports whether it
 -- did. A refunded call is decided anew, and so is a settled call after REPEATS: then it is
 -- another call with the same id. A replay that cannot be counted is an error: decided anew,
 -- the call would be denied because of its own units.
-local function repeated(record, was, limits, shapes)
+local function replay(record, was, limits, shapes)
   if not was or was[1] ~= shapes or #was ~= 8 + numbers(limits) or was[5] <= now or was[4] == CANCELLED or was[4] == SETTLED and was[2] + REPEATS <= now then
     return false
   end
@@ -295,10 +295,10 @@ local function repeated(record, was, limits, shapes)
   return true
 end
 
--- kept_call decides a call with a record key, or replays its recorded answer. It first
+-- recorded_call decides a call with a record key, or replays its recorded answer. It first
 -- replies 1 for a replay, else 0; the time of a replay is that of the first answer. A
 -- recorded answer is replayed only for the same limits and costs.
-local function kept_call(limits, is_held)
+local function recorded_call(limits, is_held)
   key_at = key_at + 1
   local record, ttl, follows, hold = keys[key_at], tonumber(ARGV[at]), '', nil
   at = at + 1
@@ -313,7 +313,7 @@ local function kept_call(limits, is_held)
   end
   local shapes = table.concat(texts)
   local was, err = read_record(record)
-  local again, uncounted = repeated(record, was, limits, shapes)
+  local again, uncounted = replay(record, was, limits, shapes)
   if again then
     return
   end
@@ -383,7 +383,7 @@ local function settle_bucket(b, verb, used, by)
   if units == 0 or verb == 'release' and l.algorithm ~= CONCURRENCY or verb == 'commit' and not b[4] then
     return false
   elseif verb == 'commit' and used > units then
-    return not owe(l, b[1], b[2], used - units)
+    return not overdraw(l, b[1], b[2], used - units)
   elseif verb == 'commit' then
     units = units - used
   end
@@ -436,7 +436,7 @@ end
 -- finish runs the op verb on one call.
 local function finish(verb, limits)
   if verb == 'once' or verb == 'hold' then
-    kept_call(limits, verb == 'hold')
+    recorded_call(limits, verb == 'hold')
   elseif verb == 'revoke' then
     key_at = key_at + 1
     revoke_call(limits, keys[key_at])

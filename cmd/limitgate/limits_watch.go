@@ -86,7 +86,7 @@ type watcher struct {
 	known     map[string]table.Item
 	missed    bool   // the table has to be read again
 	differing int    // consecutive digests that differed
-	said      string // the last error that was printed
+	lastError string // the last error that was printed
 }
 
 // watch reads the table and prints changes until ctx ends.
@@ -146,7 +146,7 @@ func (w *watcher) next(ctx context.Context) error {
 		err = fmt.Errorf("%d messages are invalid", bad)
 	}
 	if err == nil {
-		w.said = ""
+		w.lastError = ""
 	}
 	return err
 }
@@ -177,8 +177,8 @@ func (w *watcher) digest() (d table.Digest) {
 
 // complain prints an error, unless it was the last one printed.
 func (w *watcher) complain(err error) {
-	if err.Error() != w.said {
+	if err.Error() != w.lastError {
 		fmt.Fprintf(w.stderr, "limitgate: %s; retrying\n", err)
 	}
-	w.said = err.Error()
+	w.lastError = err.Error()
 }

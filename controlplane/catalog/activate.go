@@ -71,14 +71,14 @@ func (c *Catalog) activate(next map[string]table.Item) {
 // a plan, its tenants would get the limits of another plan.
 func isPlanOrShared(key string) bool { return table.IsPart(key) && !table.IsTenant(key) }
 
-// blameMost bounds the number of items that findCulprit searches: each of them costs a
+// maxSearched bounds the number of items that findCulprit searches: each of them costs a
 // compilation of all others.
-const blameMost = 200
+const maxSearched = 200
 
 // findCulprit returns why items cannot be used, with the name of one item without which
 // the others can be used. The caller holds mu.
 func (c *Catalog) findCulprit(items map[string]table.Item, why error) error {
-	if len(items) > blameMost {
+	if len(items) > maxSearched {
 		return why
 	}
 	for _, key := range slices.Sorted(maps.Keys(items)) {

@@ -93,15 +93,15 @@ func (c *Catalog) countUnconfirmed() {
 // item to be used into next. The caller holds mu.
 func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Item) {
 	known, ok := c.items[it.Key]
-	t, told := c.unconfirmed[it.Key]
+	t, pending := c.unconfirmed[it.Key]
 	delete(c.missing, it.Key)
 	switch {
 	case !it.IsLimits():
-		if told && t.turn <= mark && t.turn > 0 { // an unconfirmed item of a snapshot is the last good one
+		if pending && t.turn <= mark && t.turn > 0 { // an unconfirmed item of a snapshot is the last good one
 			c.takeBack(it.Key, t, next)
 		}
 	case c.changed[it.Key] > mark && known.Version > it.Version: // it was written after the mark
-		if told {
+		if pending {
 			was := *it
 			t.confirmed = &was
 			c.unconfirmed[it.Key] = t
@@ -113,7 +113,7 @@ func (c *Catalog) confirm(it *table.Item, mark uint64, next map[string]table.Ite
 		if ok && known.Version > it.Version && c.logsItem() {
 			c.opts.Log.Error("using older version of item from the table", "key", it.Key, "version", it.Version, "before", known.Version)
 		}
-		if told && t.turn > 0 && it.Version <= known.Version { // otherwise a later version was only not received yet
+		if pending && t.turn > 0 && it.Version <= known.Version { // otherwise a later version was only not received yet
 			c.reverted++
 		}
 		delete(c.unconfirmed, it.Key)
@@ -160,20 +160,20 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 	removed = map[string]bool{}
 	for key := range c.keys() {
 		known := c.items[key]
-		t, told := c.unconfirmed[key]
+		t, pending := c.unconfirmed[key]
 		used, inUse := c.active[key]
 		switch {
 		case there[key]:
 		case c.changed[key] > mark: // it was written after the mark
-			if told {
+			if pending {
 				t.confirmed = nil
 				c.unconfirmed[key] = t
 			}
 		case known.Deleted && (!inUse || used.Deleted): // the tombstone has expired
 			removed[key] = true
 		case known.Deleted: // it waits until no other item needs it
-		case told && (t.confirmed == nil || t.turn == 0), !told && c.isMissing(key):
-			if told && t.turn > 0 {
+		case pending && (t.confirmed == nil || t.turn == 0), !pending && c.isMissing(key):
+			if pending && t.turn > 0 {
 				c.reverted++
 			}
 			delete(c.unconfirmed, key)
@@ -184,7 +184,7 @@ func (c *Catalog) remove(there map[string]bool, mark uint64, next map[string]tab
 			if c.logsItem() {
 				c.opts.Log.Error("removing item missing in the table", "key", key, "version", known.Version)
 			}
-		case told:
+		case pending:
 			if c.takeBack(key, t, next); !t.confirmed.Deleted {
 				c.isMissing(key)
 			}

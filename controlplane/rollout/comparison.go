@@ -72,14 +72,14 @@ type Comparison struct {
 	batches sync.Pool
 	begin   sync.Mutex // serializes Begin
 
-	mu      sync.Mutex       // guards the fields below
-	before  *limiter.Limiter // nil, like now, while there is no canary
-	now     *limiter.Limiter
-	figures Stats // of all steps
-	steps   [steps]Stats
-	at      int // the index of the present step
-	until   time.Time
-	told    bool // Worse was called
+	mu       sync.Mutex       // guards the fields below
+	before   *limiter.Limiter // nil, like now, while there is no canary
+	now      *limiter.Limiter
+	figures  Stats // of all steps
+	steps    [steps]Stats
+	at       int // the index of the present step
+	until    time.Time
+	reported bool // Worse was called
 }
 
 // New returns a comparison without a canary.
@@ -115,7 +115,7 @@ func (c *Comparison) Begin(set *limit.Set, threshold float64) {
 		c.now.SetLimits(next)
 	default:
 		c.before, c.now = before, now
-		c.steps, c.told, c.until = [steps]Stats{}, false, c.opts.Now().Add(step)
+		c.steps, c.reported, c.until = [steps]Stats{}, false, c.opts.Now().Add(step)
 		c.figures = Stats{Version: next.Version}
 	}
 	c.figures.Threshold = threshold
@@ -149,8 +149,8 @@ func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
 		return
 	}
 	c.count(deniedBefore, deniedNow)
-	worse := !c.told && c.figures.Worse()
-	c.told = c.told || worse
+	worse := !c.reported && c.figures.Worse()
+	c.reported = c.reported || worse
 	figures := c.figures
 	c.mu.Unlock()
 	if worse && c.opts.Worse != nil {

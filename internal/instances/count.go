@@ -41,7 +41,7 @@ type Source interface {
 	// fails, until ctx ends. With an error, n is a number from an earlier time, or 0. Run
 	// returns when all its goroutines have ended. It may use the callback from several
 	// goroutines.
-	Run(ctx context.Context, tell func(n int, err error))
+	Run(ctx context.Context, report func(n int, err error))
 }
 
 // Options configure a Count.
@@ -63,13 +63,13 @@ type Count struct {
 	opts    Options
 	healthy atomic.Int64
 	errors  atomic.Int64
-	first   chan struct{} // closed at the first call of tell
+	first   chan struct{} // closed at the first call of report
 
 	mu       sync.Mutex // guards the fields below
 	heard    bool       // first is closed
-	told     int        // the last number of the source, 0 before the first
+	latest   int        // the last number of the source, 0 before the first
 	last     int        // the last number while the store answered, 0 before the first
-	fell     time.Time  // since when told is less than last while the store answers
+	fell     time.Time  // since when latest is less than last while the store answers
 	err      error      // the source's error; nil if it does not fail
 	reported time.Time  // when the last failure was logged
 	silent   bool       // the present failure is not logged
@@ -155,12 +155,12 @@ func (c *Count) logChange(n int, err error) {
 	}
 	n = min(n, maxInstances)
 	if err == nil {
-		c.told = n
+		c.latest = n
 		c.settle()
 	} else {
 		c.errors.Add(1)
-		if c.told == 0 && n > 0 {
-			c.told = n
+		if c.latest == 0 && n > 0 {
+			c.latest = n
 			c.settle()
 		}
 	}
@@ -171,22 +171,22 @@ func (c *Count) logChange(n int, err error) {
 // settle updates the count. The caller holds mu.
 func (c *Count) settle() {
 	switch answers := c.opts.Answers(); {
-	case c.told >= c.last && answers:
-		c.last, c.fell = c.told, time.Time{}
-	case !answers || c.told >= c.last:
+	case c.latest >= c.last && answers:
+		c.last, c.fell = c.latest, time.Time{}
+	case !answers || c.latest >= c.last:
 		c.fell = time.Time{}
 	case c.fell.IsZero():
 		c.fell = time.Now()
 	case time.Since(c.fell) >= fallTime:
-		c.last, c.fell = c.told, time.Time{}
+		c.last, c.fell = c.latest, time.Time{}
 	}
-	c.healthy.Store(int64(Bounded(c.told, c.last, c.opts.Ceiling)))
+	c.healthy.Store(int64(Bounded(c.latest, c.last, c.opts.Ceiling)))
 }
 
 // Bounded returns the count for the last number of a source and the last one while the
 // store answered. It is at least 1, and never so small that the shares of last proxies
 // exceed ceiling times a limit. Ceiling is at least 1.
-func Bounded(told, last, ceiling int) int { return max(1, told, (last+ceiling-1)/ceiling) }
+func Bounded(latest, last, ceiling int) int { return max(1, latest, (last+ceiling-1)/ceiling) }
 
 // report logs when the source starts to fail and when it works again. The caller holds
 // mu.

@@ -62,16 +62,16 @@ type eds struct{ addr, cluster string }
 
 // Run implements Source. It reopens a stream that ends after an answer without reporting
 // an error: servers sometimes end streams to spread their clients.
-func (e eds) Run(ctx context.Context, tell func(int, error)) {
+func (e eds) Run(ctx context.Context, report func(int, error)) {
 	for wait := leastWait; ; wait = min(2*wait, mostWait) {
-		answered, err := e.watch(ctx, tell)
+		answered, err := e.watch(ctx, report)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case answered:
 			wait = leastWait
 		default:
-			tell(0, err)
+			report(0, err)
 		}
 		if !run.Sleep(ctx, wait/2+rand.N(wait/2)) {
 			return
@@ -81,7 +81,7 @@ func (e eds) Run(ctx context.Context, tell func(int, error)) {
 
 // watch opens a connection and a stream, and reports the numbers that arrive until the
 // stream ends. It returns whether any arrived.
-func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, err error) {
+func (e eds) watch(ctx context.Context, report func(int, error)) (answered bool, err error) {
 	// The name is resolved for each connection. The environment's proxies are not used,
 	// because the server is on the same network.
 	conn, err := grpc.NewClient("passthrough:///"+e.addr,
@@ -100,9 +100,9 @@ func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, e
 		return false, fmt.Errorf("open stream: %w", err)
 	}
 	heard := make(chan struct{})
-	wg.Go(func() { awaitWord(ctx, heard, tell) })
+	wg.Go(func() { awaitWord(ctx, heard, report) })
 	once := sync.OnceFunc(func() { close(heard) })
-	w := &watch{eds: e, stream: stream, tell: func(n int, err error) { once(); tell(n, err) }}
+	w := &watch{eds: e, stream: stream, report: func(n int, err error) { once(); report(n, err) }}
 	if err := stream.Send(w.request("")); err != nil {
 		return false, fmt.Errorf("request endpoints: %w", err)
 	}
@@ -120,14 +120,14 @@ func (e eds) watch(ctx context.Context, tell func(int, error)) (answered bool, e
 
 // awaitWord reports an error if no answer about the cluster arrives in time. An answer
 // without the cluster does not count: the server may not have the cluster yet.
-func awaitWord(ctx context.Context, heard <-chan struct{}, tell func(int, error)) {
+func awaitWord(ctx context.Context, heard <-chan struct{}, report func(int, error)) {
 	t := time.NewTimer(answerTimeout)
 	defer t.Stop()
 	select {
 	case <-heard:
 	case <-ctx.Done():
 	case <-t.C:
-		tell(0, errSilent)
+		report(0, errSilent)
 	}
 }
 
@@ -137,7 +137,7 @@ func awaitWord(ctx context.Context, heard <-chan struct{}, tell func(int, error)
 type watch struct {
 	eds
 	stream  grpc.BidiStreamingClient[discovery.DiscoveryRequest, discovery.DiscoveryResponse]
-	tell    func(int, error)
+	report  func(int, error)
 	version string // of the response accepted last
 }
 
@@ -157,12 +157,12 @@ func (w *watch) take(ctx context.Context, response *discovery.DiscoveryResponse)
 	n, found, err := countEndpoints(response, w.cluster)
 	switch {
 	case err != nil:
-		w.tell(0, err)
+		w.report(0, err)
 		if !run.Sleep(ctx, refusalPause) {
 			return fmt.Errorf("reject endpoints: %w", ctx.Err())
 		}
 	case found:
-		w.tell(n, nil)
+		w.report(n, nil)
 	}
 	if err == nil {
 		w.version = response.GetVersionInfo()

@@ -30,8 +30,8 @@ func Static(n int) Source { return static(n) }
 type static int
 
 // Run implements Source.
-func (n static) Run(ctx context.Context, tell func(int, error)) {
-	tell(int(n), nil)
+func (n static) Run(ctx context.Context, report func(int, error)) {
+	report(int(n), nil)
 	<-ctx.Done()
 }
 
@@ -51,18 +51,18 @@ func Heartbeat(h HeartbeatStore) Source { return heartbeat{h} }
 type heartbeat struct{ HeartbeatStore }
 
 // Run implements Source. It removes the entry at the end.
-func (h heartbeat) Run(ctx context.Context, tell func(int, error)) {
-	poll(ctx, heartbeatInterval, h.Beat, tell)
+func (h heartbeat) Run(ctx context.Context, report func(int, error)) {
+	poll(ctx, heartbeatInterval, h.Beat, report)
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
 	defer cancel()
 	if err := h.Leave(leaving); err != nil {
-		tell(0, fmt.Errorf("remove instance: %w", err))
+		report(0, fmt.Errorf("remove instance: %w", err))
 	}
 }
 
 // poll calls ask at once and then every interval, until ctx ends. It cancels a call that
 // takes longer than the interval: the next one serves as well.
-func poll(ctx context.Context, every time.Duration, ask func(context.Context) (int, error), tell func(int, error)) {
+func poll(ctx context.Context, every time.Duration, ask func(context.Context) (int, error), report func(int, error)) {
 	for {
 		asking, cancel := context.WithTimeout(ctx, every)
 		n, err := ask(asking)
@@ -70,7 +70,7 @@ func poll(ctx context.Context, every time.Duration, ask func(context.Context) (i
 		if ctx.Err() != nil {
 			return
 		}
-		tell(n, err)
+		report(n, err)
 		if !run.Sleep(ctx, every-rand.N(every/spread)) {
 			return
 		}

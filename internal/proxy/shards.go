@@ -29,7 +29,7 @@ func (p *Proxy) storeMetrics() metrics.Store {
 	st := p.cluster.Stats()
 	all := metrics.Store{
 		Errors: map[string]int64{}, Redirects: map[string]int64{},
-		Shed: st.Trouble[cluster.KindOverload], ScriptLoads: st.ScriptLoads, RefundsLost: st.RefundsLost,
+		Shed: st.Undecided[cluster.KindOverload], ScriptLoads: st.ScriptLoads, RefundsLost: st.RefundsLost,
 		Reloads: st.Reloads, Resets: st.Resets, RoleErrors: st.RoleErrors,
 	}
 	for _, k := range []cluster.ErrorKind{cluster.KindMoved, cluster.KindAsk, cluster.KindTryAgain} {
@@ -37,7 +37,7 @@ func (p *Proxy) storeMetrics() metrics.Store {
 	}
 	for _, k := range cluster.Kinds() {
 		if k != cluster.KindOverload { // an overload is not the fault of a node
-			all.Errors[k.String()] = st.Trouble[k]
+			all.Errors[k.String()] = st.Undecided[k]
 		}
 	}
 	for _, sh := range shards {
@@ -47,8 +47,8 @@ func (p *Proxy) storeMetrics() metrics.Store {
 		}
 		for _, k := range cluster.Kinds() {
 			if k != cluster.KindNoNode && k != cluster.KindOverload {
-				m.Errors[k.String()] = sh.Trouble[k]
-				all.Errors[k.String()] -= sh.Trouble[k]
+				m.Errors[k.String()] = sh.Failures[k]
+				all.Errors[k.String()] -= sh.Failures[k]
 			}
 		}
 		all.Shards = append(all.Shards, m)
