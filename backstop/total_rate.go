@@ -13,15 +13,15 @@ import (
 const (
 	// MaxTotalRate bounds Options.TotalRate, so that thousandths of it can be counted.
 	MaxTotalRate = 1_000_000_000
-	// tickLength is how often look updates the waiting tenants, in microseconds.
+	// tickLength is how often refill updates the waiting tenants, in microseconds.
 	tickLength = 10_000
-	// tooMuch is the wait, in ms, for callers that request more than a second's units:
+	// oversizedWait is the wait, in ms, for callers that request more than a second's units:
 	// only the store can admit them.
-	tooMuch = 1000
+	oversizedWait = 1000
 	// reservedBeyond is how long units are reserved for a denied tenant beyond the end of its
 	// wait, in microseconds.
 	reservedBeyond = 1_000_000
-	// maxTenants bounds the tenants with a queue of their own; the others share one. To
+	// maxTenants bounds the tenants with a state of their own; the others share one. To
 	// look through that many takes some hundred microseconds, every tickLength.
 	maxTenants = 1_000
 	// milli is the precision of units, since less than one is earned in a tickLength.
@@ -29,8 +29,8 @@ const (
 )
 
 // fairLimiter bounds the units that one instance admits for all tenants together: a
-// bucket of one second's units. While it does not suffice, the units that a tenant was
-// denied are reserved for it, before tenants that were served more. In the end all are
+// bucket of one second's units. While the bucket is empty, the units of a denied request are
+// reserved for its tenant. Tenants that were served less come first. In the end all are
 // served the same, and large requests get their turn (start-time fair queueing, Goyal,
 // Vin and Cheng 1996, with requests that come back instead of a queue). The type is safe
 // for concurrent use.
@@ -41,15 +41,15 @@ type fairLimiter struct {
 	last    int64      // the latest time of a decision
 	turn    int64      // the number of the present tick
 	left    int64      // thousandths
-	tenants map[string]*tenantQueue
+	tenants map[string]*tenantState
 	// waiting are the waiting tenants, the least served first.
 	waiting []waiting
 	// least is the smallest served of all tenants: new tenants begin there.
 	least int64
 }
 
-// tenantQueue is the state of a tenant.
-type tenantQueue struct {
+// tenantState is the state of a tenant.
+type tenantState struct {
 	served int64 // thousandths, since a common beginning
 	denied int64 // the thousandths for which it waits, 0 for none
 	until  int64 // when its reservation and its state expire
@@ -60,7 +60,7 @@ type tenantQueue struct {
 type waiting struct{ served, denied int64 }
 
 func newTotal(rate int64) *fairLimiter {
-	return &fairLimiter{rate: rate, left: rate * milli, tenants: map[string]*tenantQueue{}}
+	return &fairLimiter{rate: rate, left: rate * milli, tenants: map[string]*tenantState{}}
 }
 
 // take takes a tenant's cost, at now in microseconds, or returns the milliseconds after
@@ -70,11 +70,11 @@ func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 	defer t.mu.Unlock()
 	now = limit.Monotonic(&t.last, now)
 	if turn := now / tickLength; turn != t.turn {
-		t.look(turn)
+		t.refill(turn)
 	}
-	d := t.demand(tenant)
+	d := t.tenant(tenant)
 	if cost > t.rate {
-		return tooMuch
+		return oversizedWait
 	}
 	need := cost * milli
 	free := t.left - t.heldFrom(d)
@@ -89,7 +89,7 @@ func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 }
 
 // heldFrom returns the units that are reserved for tenants that were served less than d.
-func (t *fairLimiter) heldFrom(d *tenantQueue) int64 {
+func (t *fairLimiter) heldFrom(d *tenantState) int64 {
 	i := sort.Search(len(t.waiting), func(i int) bool { return t.waiting[i].served >= d.served })
 	if i == 0 {
 		return 0
@@ -97,22 +97,22 @@ func (t *fairLimiter) heldFrom(d *tenantQueue) int64 {
 	return t.waiting[i-1].denied
 }
 
-// demand returns the queue of a tenant.
-func (t *fairLimiter) demand(tenant string) *tenantQueue {
-	d := t.tenants[tenant]
+// tenant returns the state of a tenant.
+func (t *fairLimiter) tenant(name string) *tenantState {
+	d := t.tenants[name]
 	if d == nil && len(t.tenants) >= maxTenants {
-		tenant = ""
-		d = t.tenants[tenant]
+		name = ""
+		d = t.tenants[name]
 	}
 	if d == nil {
-		d = &tenantQueue{served: t.least}
-		t.tenants[strings.Clone(tenant)] = d // a copy: the connection reuses the memory of the request's names
+		d = &tenantState{served: t.least}
+		t.tenants[strings.Clone(name)] = d // a copy: the connection reuses the memory of the request's names
 	}
 	return d
 }
 
-// look adds the units earned since the last call, and updates the waiting tenants.
-func (t *fairLimiter) look(turn int64) {
+// refill adds the units earned since the last call, and updates the waiting tenants.
+func (t *fairLimiter) refill(turn int64) {
 	earned := turn - t.turn
 	if earned < 0 || earned > second/tickLength {
 		earned = second / tickLength // the bucket is full

@@ -13,7 +13,7 @@ type sample struct {
 	perSecond float64
 	decisions int64
 	sources   map[string]int64
-	// Microseconds of CPU for each decision; below zero if the side has no such part.
+	// Microseconds of CPU for each decision; absent if the side has no such part.
 	client, proxy, store float64
 	// Milliseconds; p999 is below zero if the client does not report it.
 	p50, p99, p999 float64

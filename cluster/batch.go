@@ -19,27 +19,27 @@ const (
 )
 
 // batch is a batch of calls that is sent to a node in one pipeline. The calls of all
-// callers are put into groups, one for each different call, and the groups into runs: the
-// groups of a run have the same limits and costs.
+// callers are coalesced, one for each different call, and the coalesced calls put into runs: the
+// coalesced calls of a run have the same limits and costs.
 //
 // Only the current owner of a batch may use it, see pipeline.
 type batch struct {
 	opts         batchOptions
 	commands     []command
 	runs         []callRun
-	groups       []coalescedCall
+	coalesced    []coalescedCall
 	callers      []caller
 	requests     []*nodeRequest   // dequeued
-	table        [tableSize]int16 // index of a group plus one, by hash
+	table        [tableSize]int16 // index of a coalesced call plus one, by hash
 	out          []byte           // the encoded commands
 	body         []byte
-	items        []limit.Item // of the groups: a caller may return and reuse its own items
+	items        []limit.Item // of the coalesced calls: a caller may return and reuse its own items
 	names        []byte
 	states       []bucket.State
 	verdicts     []bucket.Verdict
 	leaseGranted []int64
-	// leaseCallers are members whose granted lease units wait for the other members of
-	// their group. heldVerdicts holds the verdicts of their own checks.
+	// leaseCallers are callers whose granted lease units wait for the other callers of
+	// their coalesced call. heldVerdicts holds the verdicts of their own checks.
 	leaseCallers []int
 	heldVerdicts []bucket.Verdict
 	// notify is called with each node request whose calls are all answered. late is called
@@ -86,43 +86,43 @@ type command struct {
 	start, end int // its bytes in batch.out
 }
 
-// callRun is a sequence of groups of a command that have the same op and shape.
+// callRun is a sequence of coalesced calls of a command that have the same op and shape.
 type callRun struct {
 	op          op
-	shape       []limit.Item // the items of its first group, for limits and costs
+	shape       []limit.Item // the items of its first coalesced call, for limits and costs
 	next        int          // the next run of the command, or -1
-	first, last int          // its groups
-	groups      int
-	several     bool // some group counts more than one check
+	first, last int          // its coalesced calls
+	coalesced   int
+	several     bool // some coalesced call counts more than one check
 }
 
-// coalescedCall is a group: one call and all callers that make it.
+// coalescedCall is one call and all callers that make it.
 type coalescedCall struct {
 	items       []limit.Item
 	hash        uint64
 	place       position
-	next        int   // the next group of the run, or -1
-	first, last int   // its members, in order of arrival
-	n           int64 // number of checks: one for each member, plus the wanted lease units
+	next        int   // the next coalesced call of the run, or -1
+	first, last int   // its callers, in order of arrival
+	n           int64 // number of checks: one for each caller, plus the wanted lease units
 	answered    bool
 }
 
-// caller is one caller's call. The callers of a group are decided in their order.
+// caller is one caller's call. The callers of a coalesced call are decided in their order.
 type caller struct {
 	request     *nodeRequest
 	call        limit.Call
 	tag         uint64 // hash of the tag of its buckets, which other calls may share
 	place       position
 	leaseWanted int64 // number of further checks that it would accept
-	next        int   // the next member of the group, or -1
+	next        int   // the next caller of the coalesced call, or -1
 }
 
 // position is the place of a call in its batch: the command, the run in that command, and
-// the group in that run.
-type position struct{ command, run, group int }
+// the coalesced call in that run.
+type position struct{ command, run, coalesced int }
 
 func (p position) before(q position) bool {
-	return cmp.Or(cmp.Compare(p.command, q.command), cmp.Compare(p.run, q.run), cmp.Compare(p.group, q.group)) < 0
+	return cmp.Or(cmp.Compare(p.command, q.command), cmp.Compare(p.run, q.run), cmp.Compare(p.coalesced, q.coalesced)) < 0
 }
 
 func newBatch() *batch {
@@ -133,7 +133,7 @@ var hashSeed = maphash.MakeSeed()
 
 // reset empties the batch.
 func (b *batch) reset() {
-	b.commands, b.runs, b.groups = b.commands[:0], b.runs[:0], b.groups[:0]
+	b.commands, b.runs, b.coalesced = b.commands[:0], b.runs[:0], b.coalesced[:0]
 	b.missing, b.inTime, b.resends = nil, 0, 0
 	clear(b.callers) // releases the node requests
 	clear(b.requests)
@@ -158,9 +158,9 @@ func (b *batch) addRequest(nr *nodeRequest, now time.Time) bool {
 	return true
 }
 
-// addCall puts a call into a group. It preserves the order of a caller's calls that share a
+// addCall puts a call into a coalesced call. It preserves the order of a caller's calls that share a
 // bucket: a call is never placed before an earlier call of its node request that has the
-// same tag. The members of that node request begin at first.
+// same tag. The callers of that node request begin at first.
 func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	items := nr.items[c.First:c.Last]
 	if nr.op == opPeek {
@@ -183,7 +183,7 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 		cmd.once, cmd.keep, cmd.hold = b.copyName(c.RecordKey), c.RecordTTL, c.Hold
 		cmd.settlement, cmd.free = nr.settlement, !b.opts.declared && !nr.route.declared
 	}
-	g := &b.groups[at]
+	g := &b.coalesced[at]
 	m.place = g.place
 	if g.n == 0 {
 		g.first = len(b.callers)
@@ -201,33 +201,33 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	b.callers = append(b.callers, m)
 }
 
-// coalesce returns the group for a call that must not be decided earlier than at after: an
-// existing group of equal calls, or a new one.
+// coalesce returns the coalesced call for a call that must not be decided earlier than at after: an
+// existing coalesced call of equal calls, or a new one.
 func (b *batch) coalesce(what op, via route, items []limit.Item, after position) int {
 	if what == opRefund || what == opSettle || b.opts.separate || via.declared {
-		return b.newGroup(what, via, items, after)
+		return b.newCoalescedCall(what, via, items, after)
 	}
 	hash := hashCall(what, items)
 	cell := hash % tableSize
 	for ; b.table[cell] != 0; cell = (cell + 1) % tableSize {
 		at := int(b.table[cell]) - 1
-		g := &b.groups[at]
+		g := &b.coalesced[at]
 		if g.hash != hash || b.runs[g.place.run].op != what || !sameCall(g.items, items) {
 			continue
 		}
 		if !g.place.before(after) {
 			return at
 		}
-		break // too early; later calls join the new group
+		break // too early; later calls join the new coalesced call
 	}
-	at := b.newGroup(what, via, items, after)
-	b.groups[at].hash = hash
+	at := b.newCoalescedCall(what, via, items, after)
+	b.coalesced[at].hash = hash
 	b.table[cell] = int16(at + 1)
 	return at
 }
 
-// newGroup adds a group to a run of its shape.
-func (b *batch) newGroup(what op, via route, items []limit.Item, after position) int {
+// newCoalescedCall adds a coalesced call to a run of its shape.
+func (b *batch) newCoalescedCall(what op, via route, items []limit.Item, after position) int {
 	items = b.copyItems(items)
 	command := b.command(via, items, after.command)
 	c := &b.commands[command]
@@ -248,15 +248,15 @@ func (b *batch) newGroup(what op, via route, items []limit.Item, after position)
 		c.last = at
 	}
 	r := &b.runs[at]
-	id := len(b.groups)
-	b.groups = append(b.groups, coalescedCall{items: items, place: position{command, at, r.groups}, next: -1})
+	id := len(b.coalesced)
+	b.coalesced = append(b.coalesced, coalescedCall{items: items, place: position{command, at, r.coalesced}, next: -1})
 	if r.first < 0 {
 		r.first = id
 	} else {
-		b.groups[r.last].next = id
+		b.coalesced[r.last].next = id
 	}
 	r.last = id
-	r.groups++
+	r.coalesced++
 	return id
 }
 

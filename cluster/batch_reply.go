@@ -48,8 +48,8 @@ func (b *batch) readReply(c *command, in *resp.Reader, onFailure func(error, []l
 		n--
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
-		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
-			used, err := b.readGroupReply(&b.runs[r], &b.groups[g], now, n, in, onFailure)
+		for g := b.runs[r].first; g >= 0; g = b.coalesced[g].next {
+			used, err := b.readCoalescedReply(&b.runs[r], &b.coalesced[g], now, n, in, onFailure)
 			if err != nil {
 				return err
 			}
@@ -62,9 +62,9 @@ func (b *batch) readReply(c *command, in *resp.Reader, onFailure func(error, []l
 	return nil
 }
 
-// readGroupReply reads the elements of a reply that belong to a group, and returns their
+// readCoalescedReply reads the elements of a reply that belong to a coalesced call, and returns their
 // number. left is the number of elements that remain in the reply.
-func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int, in *resp.Reader, onFailure func(error, []limit.Item)) (used int, err error) {
+func (b *batch) readCoalescedReply(r *callRun, g *coalescedCall, now int64, left int, in *resp.Reader, onFailure func(error, []limit.Item)) (used int, err error) {
 	if left <= 0 {
 		return 0, fmt.Errorf("%w: too few elements", resp.ErrReply)
 	}
@@ -107,7 +107,7 @@ func (b *batch) readGroupReply(r *callRun, g *coalescedCall, now int64, left int
 	return used, nil
 }
 
-// readStates reads the states of a group's buckets into b.states and returns the number of
+// readStates reads the states of a coalesced call's buckets into b.states and returns the number of
 // elements that it used. The first number has been read already, unless odd is the error in
 // its place. impossible is the reason why the states cannot decide the call.
 func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, left int, in *resp.Reader) (used int, impossible, err error) {
@@ -207,7 +207,7 @@ func isState(p *bucket.Params, s *bucket.State, now int64) bool {
 	return start <= now && now < end
 }
 
-// grant gives the members of a group their verdicts in order. The script has charged the
+// grant gives the callers of a coalesced call their verdicts in order. The script has charged the
 // buckets for all of them at once; package limit repeats that step by step on the states.
 // Lease units are granted after all waiting callers.
 func (b *batch) grant(what op, g *coalescedCall, now int64) {
@@ -236,7 +236,7 @@ func (b *batch) grant(what op, g *coalescedCall, now int64) {
 	}
 }
 
-// deliver passes the verdicts to a member of a group.
+// deliver passes the verdicts to a caller of a coalesced call.
 func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []bucket.Verdict) {
 	last, inTime := b.deliverTo(m, verdicts)
 	switch {
@@ -251,7 +251,7 @@ func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []bucket.
 	}
 }
 
-// check decides one check of a group into b.verdicts, and reports whether it is granted.
+// check decides one check of a coalesced call into b.verdicts, and reports whether it is granted.
 func (b *batch) check(what op, g *coalescedCall, now int64) bool {
 	granted := true
 	b.verdicts = b.verdicts[:0]
@@ -291,7 +291,7 @@ func (b *batch) grantLease(g *coalescedCall, wanted, now int64) {
 	}
 }
 
-// deliverTo passes the verdicts to a member, unless its caller has left. last reports
+// deliverTo passes the verdicts to a caller, unless its caller has left. last reports
 // whether that was the last call of its node request, and inTime whether the caller was
 // still waiting.
 func (b *batch) deliverTo(m *caller, verdicts []bucket.Verdict) (last, inTime bool) {
@@ -318,7 +318,7 @@ func (b *batch) setVerdicts(items []limit.Item, verdicts []bucket.Verdict, kept 
 	}
 }
 
-// eachCaller calls do for each member of a group, holding the lock of its node request, and
+// eachCaller calls do for each caller of a coalesced call, holding the lock of its node request, and
 // counts the call as answered.
 func (b *batch) eachCaller(g *coalescedCall, do func(*nodeRequest, limit.Call)) {
 	g.answered = true
@@ -334,7 +334,7 @@ func (b *batch) eachCaller(g *coalescedCall, do func(*nodeRequest, limit.Call)) 
 	}
 }
 
-// fail leaves the calls of a group undecided. sent reports whether the node may have
+// fail leaves the calls of a coalesced call undecided. sent reports whether the node may have
 // executed them.
 func (b *batch) fail(g *coalescedCall, why error, sent bool, onFailure func(error, []limit.Item)) {
 	b.eachCaller(g, func(nr *nodeRequest, c limit.Call) {
@@ -355,9 +355,9 @@ func (b *batch) fail(g *coalescedCall, why error, sent bool, onFailure func(erro
 // failCommand leaves the unanswered calls of a command undecided.
 func (b *batch) failCommand(c *command, why error, sent bool, onFailure func(error, []limit.Item)) {
 	for r := c.first; r >= 0; r = b.runs[r].next {
-		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
-			if !b.groups[g].answered {
-				b.fail(&b.groups[g], why, sent, onFailure)
+		for g := b.runs[r].first; g >= 0; g = b.coalesced[g].next {
+			if !b.coalesced[g].answered {
+				b.fail(&b.coalesced[g], why, sent, onFailure)
 			}
 		}
 	}

@@ -33,10 +33,10 @@ func numberReply(bt *batch, b []byte) []byte {
 	for i := range bt.commands {
 		n, body := 1, fmt.Appendf(nil, ":%d\r\n", next())
 		for r := bt.commands[i].first; r >= 0; r = bt.runs[r].next {
-			for g := bt.runs[r].first; g >= 0; g = bt.groups[g].next {
+			for g := bt.runs[r].first; g >= 0; g = bt.coalesced[g].next {
 				numbers := 0
-				for j := range bt.groups[g].items {
-					numbers += stateNumbers(&bt.groups[g].items[j].Limit.Params)
+				for j := range bt.coalesced[g].items {
+					numbers += stateNumbers(&bt.coalesced[g].items[j].Limit.Params)
 				}
 				switch {
 				case next()%8 == 7:

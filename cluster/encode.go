@@ -39,8 +39,8 @@ func (b *batch) encodeCommand(c *command, sha string) {
 		keys++
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
-		for g := b.runs[r].first; g >= 0; g = b.groups[g].next {
-			keys += b.encodeKeys(b.groups[g].items)
+		for g := b.runs[r].first; g >= 0; g = b.coalesced[g].next {
+			keys += b.encodeKeys(b.coalesced[g].items)
 		}
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
@@ -106,7 +106,7 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 	}
 	b.body = resp.AppendBulk(b.body, word)
 	b.body = resp.AppendNumber(b.body, int64(len(r.shape)))
-	b.body = resp.AppendNumber(b.body, int64(r.groups))
+	b.body = resp.AppendNumber(b.body, int64(r.coalesced))
 	n := 3
 	for i := range r.shape {
 		it := &r.shape[i]
@@ -121,13 +121,13 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 	if c.once != nil && r.op == opTake {
 		n += b.encodeHold(c, r)
 	}
-	for at := r.first; at >= 0; at = b.groups[at].next {
-		n += b.encodeGroup(r, &b.groups[at])
+	for at := r.first; at >= 0; at = b.coalesced[at].next {
+		n += b.encodeCoalescedCall(r, &b.coalesced[at])
 	}
 	return n
 }
 
-func (b *batch) encodeGroup(r *callRun, g *coalescedCall) int {
+func (b *batch) encodeCoalescedCall(r *callRun, g *coalescedCall) int {
 	n := 0
 	if r.several {
 		b.body = resp.AppendNumber(b.body, g.n)

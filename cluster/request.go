@@ -250,13 +250,13 @@ func (s *Store) recordAbandoned(n *node, nr *nodeRequest) {
 	}
 	n.breaker.Record(time.Now(), outcome)
 	for _, c := range nr.calls {
-		group := nr.items[c.First:c.Last]
-		if group[0].Source != limit.SourceNone {
+		items := nr.items[c.First:c.Last]
+		if items[0].Source != limit.SourceNone {
 			continue
 		}
-		s.recordFailure(n, why, group)
+		s.recordFailure(n, why, items)
 		if nr.sent && nr.op == opTake {
-			s.counts.refundsLost.Add(int64(len(group)))
+			s.counts.refundsLost.Add(int64(len(items)))
 		}
 	}
 }

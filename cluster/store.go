@@ -157,7 +157,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		if !errors.Is(err, errNoSecret) {
 			s.secretless = time.Time{}
 		}
-		if s.topologyLog.allow() {
+		if ctx.Err() == nil && s.topologyLog.allow() {
 			s.opts.Log.Warn("failed to fetch the topology of the store", "error", err)
 		}
 		if !errors.Is(err, ErrNotMaster) || old.cluster {

@@ -64,8 +64,8 @@ func newTable() map[string]*command {
 		{"rl.refund", -5, groupLimit, admin, "tenant op ip cost [DIM name value [DIM name value ...]]", "Give units back to a tenant's own buckets, never above capacity.", refundCommand},
 		{"rl.config", -2, groupLimit, admin, "VERSION | RELOAD | PROMOTE | ABORT | SHARDS", "Version, age and staleness of the limits; load them again; end a trial of limits; the breakers of the store.", configCommand},
 		{"cl.throttle", -1, groupLimit, []string{"write", "fast"}, "key max_burst count period [quantity]", "A decision by a limit that comes with the call, as redis-cell answers.", nil},
-		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "The same, as the GCRA command of Redis answered.", nil},
-		{"throttle", -5, groupLimit, []string{"write", "fast"}, "key max_burst count_per_period period [quantity]", "The same, as throttlecrab answers.", nil},
+		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "A decision by a limit that comes with the call, as the GCRA command of Redis answered.", nil},
+		{"throttle", -5, groupLimit, []string{"write", "fast"}, "key max_burst count_per_period period [quantity]", "A decision by a limit that comes with the call, as throttlecrab answers.", nil},
 		{"rl.help", -1, groupLimit, fast, "", "These lines.", helpCommand},
 	}
 	return compile(append(rows, standardRows()...), subcommands())

@@ -26,7 +26,7 @@ func standardRows() []row {
 		{"asking", 1, groupCluster, fast, "", "Answer OK: no slot ever moves.", okCommand},
 
 		{"del", -2, groupLimit, []string{"write"}, "key [key ...]", "Forget buckets of CL.THROTTLE, GCRA and THROTTLE; how many there were.", delCommand},
-		{"unlink", -2, groupLimit, []string{"write", "fast"}, "key [key ...]", "The same.", delCommand},
+		{"unlink", -2, groupLimit, []string{"write", "fast"}, "key [key ...]", "Forget buckets of CL.THROTTLE, GCRA and THROTTLE, as DEL does.", delCommand},
 
 		{"command", -1, groupServer, nil, "", "Describe the commands.", commandCommand},
 		{"info", -1, groupServer, nil, "[section [section ...]]", "Describe the server.", infoCommand},

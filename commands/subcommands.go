@@ -97,7 +97,7 @@ func commandRows() []row {
 		{"info", -2, c, nil, "[command-name [command-name ...]]", "Arity, flags and keys of commands.", commandInfo},
 		{"docs", -2, c, nil, "[command-name [command-name ...]]", "Arguments and summaries of commands.", commandDocs},
 		{"getkeys", -4, c, nil, "command arg [arg ...]", "Which arguments of a command are keys.", commandGetKeys},
-		{"getkeysandflags", -4, c, nil, "command arg [arg ...]", "The same, and what is done to them.", commandGetKeysAndFlags},
+		{"getkeysandflags", -4, c, nil, "command arg [arg ...]", "Which arguments of a command are keys, and whether it changes them.", commandGetKeysAndFlags},
 	}
 }
 

@@ -125,7 +125,7 @@ func TestReadmeRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const line = "bin/limitgate serve --limits limits.yaml --redis 10.0.0.1:6379,10.0.0.2:6379"
+	const line = "bin/limitgate serve --limits examples/limits.yaml --redis 10.0.0.1:6379,10.0.0.2:6379"
 	if !strings.Contains(string(content), line) {
 		t.Fatalf("the README does not say %q any more", line)
 	}

@@ -123,7 +123,7 @@ const (
 	inInstance          // in this instance, see PlacementLocal
 )
 
-func (l *Limit) level() int {
+func (l *Limit) place() int {
 	switch {
 	case l.Store == PlacementLocal:
 		return inInstance
@@ -137,7 +137,7 @@ func (l *Limit) level() int {
 // bind appends an item for each chosen limit that counts in the given place.
 func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, place int) {
 	for _, l := range b.chosen {
-		if l.level() != place || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
+		if l.place() != place || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
 			continue
 		}
 		begin := len(b.names)

@@ -1,4 +1,4 @@
-// Package limiter makes the decision. Limiter.Decide does so in seven steps, which Start,
+// Package limiter makes the decision. Limiter.Decide does so in six steps, which Start,
 // Finish and FinishBlocking share: it resolves the limits that apply to each request,
 // calls the store, uses the backstop for calls that the store did not decide, refunds the
 // units of denied requests, and merges the verdicts so that the strictest wins.

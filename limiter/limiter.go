@@ -93,13 +93,12 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 	// 1. Find the limits that apply, and their buckets.
 	b.resolve(b.set, l.opts.Addrs, b.at.Now)
 
-	// 2. Deny requests for which the deny cache has a denial.
+	// 2. Deny requests for which the deny cache has a denial. Take units held on lease.
 	b.denyFromCache(l.deny, l.leases, l.instant(b.at.Start), true)
-
-	// 3. Take units that this proxy holds on lease.
 	calls := l.callsForStore(b, true)
 
-	// 4. Call the store for the rest: one call per tenant, all hash slots at once.
+	// 3. Call the store for the rest: one call for the buckets in the tenant's hash slot,
+	// and one for each other bucket, all at once.
 	if len(calls) > 0 {
 		b.finish = l.opts.Store.Start(b.at, b.buf.Items, calls, done, token)
 	}
@@ -160,16 +159,16 @@ func (l *Limiter) conclude(b *Batch) (decided bool) {
 	b.answered = true
 	l.cacheResults(b)
 
-	// 5. The backstop decides the calls that the store has not decided.
+	// 4. The backstop decides the calls that the store has not decided.
 	l.useBackstop(b, Backstop.Decide)
 
-	// 6. The strictest verdict wins.
+	// 5. The strictest verdict wins.
 	b.merge()
 	if b.anyGrantDenied() {
 		return false
 	}
 
-	// 7. Spread the retries, and count each decision once.
+	// 6. Spread the retries, and count each decision once.
 	b.pending = b.pending[:0]
 	l.report(b)
 	return true

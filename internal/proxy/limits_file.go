@@ -54,7 +54,7 @@ func (f *fileSource) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	w := config.NewWatcher(f.path, f.reloadAndLog)
+	w := config.NewWatcher(f.path, func() { _ = reload(f, byFileChange, f.log) })
 	w.Trigger() // in case the file has changed since it was first read
 	return run.All(ctx, w.Run, func(ctx context.Context) error {
 		for {
@@ -62,19 +62,8 @@ func (f *fileSource) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-f.reload:
-				w.Trigger()
+				_ = reload(f, "SIGHUP", f.log)
 			}
 		}
 	})
-}
-
-func (f *fileSource) reloadAndLog() {
-	before := f.Status()
-	if err := f.Reload(); err != nil {
-		f.log.Error("failed to reload the limits, keeping the last good ones", "version", f.Status().Version, "error", err)
-		return
-	}
-	if st := f.Status(); st.Version != before.Version || st.Trial != before.Trial || before.Error != "" {
-		f.log.Info("limits reloaded", "version", st.Version, "source", st.Source, "trial", st.Trial)
-	}
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -33,6 +34,24 @@ type limitsSource interface {
 	// Close releases the source if Run is not called.
 	Close()
 }
+
+// reload loads the limits again, and logs the result. By is the cause.
+func reload(source limitsSource, by string, log *slog.Logger) error {
+	before := source.Status()
+	err := source.Reload()
+	switch st := source.Status(); {
+	case err != nil:
+		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
+	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
+		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial)
+	case by != byFileChange: // an editor changes a file several times for one save
+		log.Info("limits are unchanged", "by", by, "version", st.Version)
+	}
+	return err
+}
+
+// byFileChange is the cause of a reload because the limits file may have changed.
+const byFileChange = "change of the file"
 
 // compileOptions returns the options of the settings that limits are checked against.
 func compileOptions(s *config.Settings) limit.CompileOptions {

@@ -175,9 +175,7 @@ func (t *tableSource) reloadOnSignal(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-t.reload:
-			if err := t.Reload(); err != nil {
-				t.log.Error("failed to read the limits again", "error", err)
-			}
+			_ = reload(t, "SIGHUP", t.log)
 		}
 	}
 }

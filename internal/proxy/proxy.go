@@ -218,7 +218,7 @@ type limitsView struct {
 	log    *slog.Logger
 }
 
-func (v limitsView) Reload() error { return v.source.Reload() }
+func (v limitsView) Reload() error { return reload(v.source, "RL.CONFIG RELOAD", v.log) }
 
 func (v limitsView) Promote() error {
 	trial := v.source.Status().Trial

@@ -76,9 +76,11 @@ func Decide(p *Params, bounds *Bounds, s *State, now, cost int64) (v Verdict, re
 			return v, false, false
 		}
 		v, rewritten = decideFixedWindow(p, s, start, end, now, cost)
-	default:
+	case AlgorithmFixedWindow:
 		start := now - now%p.Period
 		v, rewritten = decideFixedWindow(p, s, start, start+p.Period, now, cost)
+	default:
+		panic("bucket: unknown algorithm") // limits are compiled with known ones only
 	}
 	return v, rewritten, true
 }
