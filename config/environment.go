@@ -38,8 +38,7 @@ func readEnvironment(t settings, environ []string) *source {
 		case r.source == flagsOnly:
 			src.fail(0, "%s: only the flag %s does that", place, r.flag())
 		default:
-			src.warn(warning)
-			src.given = append(src.given, given{setting: r, text: text, source: place, place: place})
+			src.add(given{setting: r, text: text, source: place, place: place}, name, warning)
 		}
 	}
 	return src

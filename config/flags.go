@@ -37,9 +37,8 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 		case !hasText:
 			text = "true"
 		}
-		src.warn(warning)
 		place := "flag --" + name
-		src.given = append(src.given, given{setting: r, text: text, source: place, place: place})
+		src.add(given{setting: r, text: text, source: place, place: place}, "--"+name, warning)
 	}
 	return src, args, false
 }

@@ -113,16 +113,12 @@ func (f *settingsFile) entry(key, n *yaml.Node, section string) {
 	}
 	r, warning := f.table.find((*setting).key, fileName, name)
 	// redis was a setting, and is a section now.
-	isSection := f.isSection(name) && (r == nil || n.Kind == yaml.MappingNode || n.ShortTag() == "!!null")
-	known := name
-	if r != nil && !isSection {
-		known = r.name
-	}
-	if line := f.lines[known]; line > 0 {
+	isSection := f.isSection(name) && (r == nil || n.Kind == yaml.MappingNode)
+	if line := f.lines[name]; line > 0 {
 		f.fail(key.Line, name, "it is already there, on line %d; remove one of them", line)
 		return
 	}
-	f.lines[known] = key.Line
+	f.lines[name] = key.Line
 	switch {
 	case isSection:
 		f.mapping(n, name)
@@ -132,9 +128,9 @@ func (f *settingsFile) entry(key, n *yaml.Node, section string) {
 		f.fail(key.Line, name, "it cannot stand in the file itself; use the flag %s or the variable %s", r.flag(), r.env())
 	case r != nil:
 		if warning != "" {
-			f.warn(fmt.Sprintf("%s:%d: %s", f.path, key.Line, warning))
+			warning = fmt.Sprintf("%s:%d: %s", f.path, key.Line, warning)
 		}
-		f.value(name, r, n)
+		f.value(r, n, name, warning)
 	default:
 		f.failUnknownKey(key.Line, name)
 	}
@@ -153,7 +149,7 @@ func (f *settingsFile) failUnknownKey(line int, name string) {
 }
 
 // value reads the value of a setting, which has a name in the file, as text, if its shape fits.
-func (f *settingsFile) value(name string, r *setting, n *yaml.Node) {
+func (f *settingsFile) value(r *setting, n *yaml.Node, name, warning string) {
 	text := n.Value
 	if n.Kind == yaml.SequenceNode && r.value.shape == stringList {
 		words := make([]string, len(n.Content))
@@ -170,7 +166,7 @@ func (f *settingsFile) value(name string, r *setting, n *yaml.Node) {
 		return
 	}
 	place := fmt.Sprintf("%s:%d", f.path, n.Line)
-	f.given = append(f.given, given{setting: r, name: name, text: text, source: "file " + place, place: place, line: n.Line})
+	f.add(given{setting: r, text: text, source: "file " + place, place: place, line: n.Line}, name, warning)
 }
 
 // wrongShape returns why a node cannot hold a value of that shape, or "" if it can.

@@ -132,7 +132,7 @@ func limitsSettings(s *Settings) settings {
 		},
 		{
 			name: "updates", was: []string{"updates_topic", "updates_queue"}, group: groupLimits,
-			usage: "SNS topic with the changes of the table, or an SQS queue made for this proxy alone", value: reference(&s.Updates, "ARN|URL"),
+			usage: "SNS topic with the changes of the table, or an SQS queue made for this proxy alone", value: updates(&s.Updates),
 		},
 		{
 			name: "rollout.gate", was: []string{"rollout_gate"}, group: groupLimits,

@@ -10,7 +10,7 @@ import (
 // given is a value of a setting in a source.
 type given struct {
 	setting *setting
-	name    string // as written in the settings file; empty elsewhere
+	written string // its name, as written
 	text    string
 	source  string // in the output of --print-config
 	place   string // in errors: "flag --x", "env LIMITGATE_X", "PATH:LINE"
@@ -20,7 +20,7 @@ type given struct {
 // label names the value in an error that does not name the setting.
 func (g given) label() string {
 	if g.line > 0 {
-		return g.place + ": " + g.name
+		return g.place + ": " + g.written
 	}
 	return g.place
 }
@@ -33,11 +33,24 @@ type source struct {
 	warnings []string
 }
 
-// warn adds a warning, unless it is empty.
-func (src *source) warn(text string) {
-	if text != "" {
-		src.warnings = append(src.warnings, text)
+// add adds a value, with the warning about its name, if there is one. A setting that is given
+// under two names is a mistake. An empty value under one of several earlier names is none:
+// such a name was left empty beside another one.
+func (src *source) add(g given, written, warning string) {
+	if warning != "" && g.text == "" && len(g.setting.was) > 1 {
+		return
 	}
+	if warning != "" {
+		src.warnings = append(src.warnings, warning)
+	}
+	g.written = written
+	for _, other := range src.given {
+		if other.setting == g.setting && other.written != written && g.setting.removed == "" {
+			src.fail(g.line, "%s: it is the same setting as %s; remove one of them", g.label(), other.written)
+			return
+		}
+	}
+	src.given = append(src.given, g)
 }
 
 type mistake struct {

@@ -67,5 +67,8 @@ func (r *setting) details() string {
 	if r.source != flagsOnly {
 		all = append(all, r.env())
 	}
+	if r.short != "" {
+		all = append(all, "key "+r.name)
+	}
 	return strings.Join(all, ", ")
 }

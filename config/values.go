@@ -49,6 +49,19 @@ func reference(to *string, arg string) value {
 	}}
 }
 
+// updates parses the ARN of an SNS topic or the URL of an SQS queue.
+func updates(to *string) value {
+	v := reference(to, "ARN|URL")
+	read := v.read
+	v.read = func(text string) error {
+		if text != "" && !strings.Contains(text, "://") && !(strings.HasPrefix(text, "arn:") && strings.Contains(text, ":sns:")) {
+			return fmt.Errorf("%s is neither the ARN of an SNS topic nor the URL of an SQS queue", show(text))
+		}
+		return read(text)
+	}
+	return v
+}
+
 func toggle(to *bool) value {
 	return value{shape: unquoted, read: func(text string) error {
 		if text != "true" && text != "false" {

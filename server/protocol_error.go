@@ -10,14 +10,14 @@ import (
 type protocolError string
 
 const (
-	errCountLine   protocolError = "too big mbulk count string"
-	errCount       protocolError = "invalid multibulk length"
+	errCountLine             protocolError = "too big mbulk count string"
+	errCount                 protocolError = "invalid multibulk length"
 	errUnauthenticatedCount  protocolError = "unauthenticated multibulk length"
-	errLengthLine  protocolError = "too big bulk count string"
-	errLength      protocolError = "invalid bulk length"
+	errLengthLine            protocolError = "too big bulk count string"
+	errLength                protocolError = "invalid bulk length"
 	errUnauthenticatedLength protocolError = "unauthenticated bulk length"
-	errInline      protocolError = "too big inline request"
-	errQuotes      protocolError = "unbalanced quotes in request"
+	errInline                protocolError = "too big inline request"
+	errQuotes                protocolError = "unbalanced quotes in request"
 )
 
 // errHTTPRequest is a command that is the start of an HTTP request: an attacker makes a

@@ -160,7 +160,12 @@ func newFlags(env *environment, name, about string, examples ...string) *flag.Fl
 
 // renamed defines an earlier name of a flag, which still works and prints a warning.
 func renamed(env *environment, fs *flag.FlagSet, old, name string) {
+	given := ""
 	set := func(text string) error {
+		if v := fs.Lookup(name).Value.String(); v != fs.Lookup(name).DefValue && v != text && v != given {
+			return fmt.Errorf("--%s has another value", name)
+		}
+		given = text
 		fmt.Fprintf(env.stderr, "limitgate %s: --%s is called --%s now\n", fs.Name(), old, name)
 		return fs.Set(name, text)
 	}

@@ -37,6 +37,9 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 		return exitUsage
 	}
 	if settings.PrintConfig {
+		for _, w := range settings.Warnings {
+			fmt.Fprintf(env.stderr, "limitgate serve: %s\n", w)
+		}
 		config.PrintConfig(env.stdout, origins, settings.JSON)
 		return exitOK
 	}

@@ -51,6 +51,17 @@ var kept = map[string]string{
 	"FailedBatchQueuePolicy/Properties/Queues":                   `["${FailedBatchQueue}"]`,
 	"FailedBatchQueuePolicy/Properties/PolicyDocument/Statement": `[{"Action":"sqs:*","Condition":{"Bool":{"aws:SecureTransport":"false"}},"Effect":"Deny","Principal":"*","Resource":"${FailedBatchQueue.Arn}","Sid":"OnlyByTLS"}]`,
 
+	// A policy with another description is another policy: roles keep the old one.
+	"ProxyPolicy/Properties/Description":           `"limitgate serve with limits of a table, --updates-topic, --cell and --rollout-gate"`,
+	"ControlPlanePolicy/Properties/Description":    `"limitgate controlplane with --audit-bucket, --cells, --rollout-gate and --dead-letters"`,
+	"RelayFunctionPolicy/Properties/Description":   `"limitgate-lambda as relay"`,
+	"AuditFunctionPolicy/Properties/Description":   `"limitgate-lambda as audit"`,
+	"CellsFunctionPolicy/Properties/Description":   `"limitgate-lambda as cells"`,
+	"OperatorPolicy/Properties/Description":        `"limitgate limits, limitgate cells, and limitgate audit"`,
+	"TenantOperatorPolicy/Properties/Description":  `"limitgate limits and limitgate audit, but writing the limits of one tenant alone and reading only its history"`,
+	"AuditorPolicy/Properties/Description":         `"limitgate audit, and nothing else"`,
+	"RolloutOperatorPolicy/Properties/Description": `"limitgate rollout"`,
+
 	"GateApplication/DeletionPolicy":                      `"Retain"`,
 	"GateEnvironment/DeletionPolicy":                      `"Retain"`,
 	"GateEnvironment/Properties/Monitors":                 `null`,

@@ -13,10 +13,11 @@ import (
 	"testing"
 )
 
-// The most lines of Go that a reader of one check needs, with comments, and the files that
-// they are in. They are today's figures, rounded up: lower them when a path gets shorter.
+// The most lines of Go and Lua that a reader of one check needs, with comments, and the files
+// that they are in. They are today's figures, rounded up: lower them when a path gets shorter.
+// The goals are 2,000 lines in 25 files, and 1,000 in 12: they are not met.
 var pathBounds = map[string]struct{ lines, files int }{
-	"a Redis Cluster": {2000, 26},
+	"a Redis Cluster": {2300, 26},
 	"memory":          {1250, 19},
 }
 
@@ -29,7 +30,7 @@ func TestDecisionPath(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(string(content), "\n## One check")
 	text, _, _ = strings.Cut(text, "\n## ")
-	tables := pathTables(text)
+	tables := pathTables(t, text)
 	if len(tables) != 3 {
 		t.Fatalf("%d tables, want 3", len(tables))
 	}
@@ -53,18 +54,20 @@ func TestDecisionPath(t *testing.T) {
 			}
 		}
 		t.Logf("a check over %s: %d functions and types, %d lines of Go and %d of Lua, %d files", name, declarations, lines, lua, len(files))
-		if b := pathBounds[name]; lines > b.lines || len(files) > b.files {
-			t.Errorf("a check over %s takes %d lines in %d files to read, more than %d in %d", name, lines, len(files), b.lines, b.files)
+		if b := pathBounds[name]; lines+lua > b.lines || len(files) > b.files {
+			t.Errorf("a check over %s takes %d lines in %d files to read, more than %d in %d", name, lines+lua, len(files), b.lines, b.files)
 		}
 	}
 }
 
 // pathTables returns the names of each table by their files.
-func pathTables(text string) (tables []map[string][]string) {
+func pathTables(t *testing.T, text string) (tables []map[string][]string) {
 	for line := range strings.Lines(text) {
 		cells := strings.Split(line, "|")
 		switch {
-		case len(cells) != 5 || strings.HasPrefix(cells[1], "--"):
+		case len(cells) == 1 || strings.HasPrefix(cells[1], "--"):
+		case len(cells) != 5:
+			t.Errorf("not a row of three cells: %s", line)
 		case strings.TrimSpace(cells[1]) == "step":
 			tables = append(tables, map[string][]string{})
 		default:

@@ -62,7 +62,7 @@ func (f *fileSource) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-f.reload:
-				_ = reload(f, "SIGHUP", f.log)
+				_ = reload(f, bySignal, f.log)
 			}
 		}
 	})

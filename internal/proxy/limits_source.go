@@ -35,23 +35,29 @@ type limitsSource interface {
 	Close()
 }
 
-// reload loads the limits again, and logs the result. By is the cause.
+// reload loads the limits again, and logs the result. By is the cause. A client that asks for
+// it gets the error as a reply: clients must not be able to fill the log.
 func reload(source limitsSource, by string, log *slog.Logger) error {
 	before := source.Status()
 	err := source.Reload()
 	switch st := source.Status(); {
+	case err != nil && by == byClient:
 	case err != nil:
 		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
 		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial)
-	case by != byFileChange: // an editor changes a file several times for one save
+	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}
 	return err
 }
 
-// byFileChange is the cause of a reload because the limits file may have changed.
-const byFileChange = "change of the file"
+// The causes of a reload.
+const (
+	byFileChange = "change of the file"
+	bySignal     = "SIGHUP"
+	byClient     = "RL.CONFIG RELOAD"
+)
 
 // compileOptions returns the options of the settings that limits are checked against.
 func compileOptions(s *config.Settings) limit.CompileOptions {

@@ -175,7 +175,7 @@ func (t *tableSource) reloadOnSignal(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-t.reload:
-			_ = reload(t, "SIGHUP", t.log)
+			_ = reload(t, bySignal, t.log)
 		}
 	}
 }

@@ -34,7 +34,6 @@ type Options struct {
 type Proxy struct {
 	settings *config.Settings
 	log      *slog.Logger
-	version  string
 
 	limits       limitsSource
 	memory       *memory.Store  // nil with a Redis
@@ -54,15 +53,18 @@ type Proxy struct {
 // Run next, which releases everything.
 func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
-	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry()}
+	p = &Proxy{settings: s, log: opts.Log, metrics: prometheus.NewRegistry()}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
 	if p.limits, err = p.openLimits(ctx, opts.Reload); err != nil {
 		return nil, err
 	}
 	limits := p.limits
 	defer func() {
-		if err != nil { // Run is not called for it
+		if err != nil { // Run is not called for them
 			limits.Close()
+			if p.cluster != nil {
+				_ = p.cluster.Close()
+			}
 		}
 	}()
 	addrs, agree, err := p.addrHasher()
@@ -218,7 +220,7 @@ type limitsView struct {
 	log    *slog.Logger
 }
 
-func (v limitsView) Reload() error { return reload(v.source, "RL.CONFIG RELOAD", v.log) }
+func (v limitsView) Reload() error { return reload(v.source, byClient, v.log) }
 
 func (v limitsView) Promote() error {
 	trial := v.source.Status().Trial

@@ -10,7 +10,7 @@ func Eventually(tb testing.TB, within time.Duration, what string, ok func() bool
 	tb.Helper()
 	late := time.NewTimer(within)
 	defer late.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(max(5*time.Millisecond, within/1000))
 	defer tick.Stop()
 	for !ok() {
 		select {
