@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -25,11 +26,15 @@ type Contact struct {
 
 // contact connects to a node and reads its role. The error names the problem if there is no
 // Redis at addr that this proxy may use.
-func contact(ctx context.Context, addr string, timeout time.Duration) (Contact, error) {
+func (o *Options) contact(ctx context.Context, addr string, timeout time.Duration) (Contact, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var nd net.Dialer
-	conn, err := nd.DialContext(ctx, "tcp", addr)
+	half, cancelHalf := context.WithTimeout(ctx, timeout/2)
+	defer cancelHalf()
+	conn, err := o.encrypt(half, addr)
+	if err != nil && o.TLS != nil && kindOf(err) == KindTimeout && speaksPlainly(ctx, addr) {
+		err = tls.RecordHeaderError{Msg: "the node replies without TLS"}
+	}
 	if err != nil {
 		return Contact{}, err
 	}
@@ -38,17 +43,19 @@ func contact(ctx context.Context, addr string, timeout time.Duration) (Contact, 
 	_ = conn.SetDeadline(time.Now().Add(timeout / 2))
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	in := resp.NewReader(conn)
-	if _, err := conn.Write(resp.AppendCommand(resp.AppendCommand(nil, "PING"), "ROLE")); err != nil {
+	if _, err := conn.Write(resp.AppendCommand(nil, "PING")); err != nil {
 		return Contact{}, err
 	}
 	err = in.Await()
 	answer := in.Buffered()
 	if err == nil && (answer[0] == '+' || answer[0] == '-') {
-		return readContact(in)
+		return o.readContact(ctx, conn, in)
 	}
 	switch {
-	case speaksTLS(ctx, addr):
-		return Contact{}, configError("it speaks TLS, which limitgate cannot do yet: give the address of a port without TLS")
+	case explainTLS(err) != "":
+		return Contact{}, err
+	case o.TLS == nil && speaksTLS(ctx, addr):
+		return Contact{}, configError("it speaks TLS: set --redis-tls, or give the address of a port without TLS")
 	case err == nil:
 		line, _, _ := bytes.Cut(answer[:min(len(answer), 60)], []byte("\r"))
 		return Contact{}, configError(fmt.Sprintf("it is no Redis: it answers %q", line))
@@ -59,12 +66,23 @@ func contact(ctx context.Context, addr string, timeout time.Duration) (Contact, 
 	}
 }
 
-// readContact reads the replies to PING and ROLE. Either command may be forbidden to the
-// user.
-func readContact(in *resp.Reader) (c Contact, err error) {
+// readContact reads the reply to PING, logs in and reads the role. Either command may be
+// forbidden to the user.
+func (o *Options) readContact(ctx context.Context, conn net.Conn, in *resp.Reader) (c Contact, err error) {
 	_, pinged := in.Strings()
-	if pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
-		return c, configError("it wants a password, which limitgate cannot give yet: let its default user do without one (NOAUTH)")
+	if _, refused := resp.AsError(pinged); pinged != nil && !refused {
+		return c, pinged
+	}
+	if o.Credentials == nil && pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
+		return c, configError("it requires a password: set --redis-password-file (NOAUTH)")
+	}
+	if o.Credentials != nil {
+		if err := o.logIn(ctx, conn, in); err != nil {
+			return c, err
+		}
+	}
+	if _, err := conn.Write(resp.AppendCommand(nil, "ROLE")); err != nil {
+		return c, err
 	}
 	role, err := in.Strings()
 	if _, refused := resp.AsError(err); err != nil && !refused {
@@ -86,11 +104,30 @@ func (s *Store) fetchFrom(ctx context.Context, addr string, c Contact, old *topo
 	switch {
 	case errors.Is(err, ErrNotMaster) && c.Master != "":
 		return nil, configError("it is a replica, and decisions are never read from one: give the address of its master, " + c.Master)
-	case errors.Is(err, ErrNotMaster) && c.Role == "sentinel":
-		return nil, configError("it is a Sentinel, which keeps no buckets: give the address of the master that it watches")
+	case errors.Is(err, ErrNotMaster) && c.Role == "sentinel" && s.opts.Sentinel == "":
+		return nil, configError("it is a Sentinel, which keeps no buckets: set --redis-sentinel, or give the address of the master that it watches")
 	default:
 		return t, err
 	}
+}
+
+// speaksPlainly reports whether a server replies to a command that is not encrypted. A Redis
+// waits for the end of a TLS handshake as for that of a command.
+func speaksPlainly(ctx context.Context, addr string) bool {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if _, err := conn.Write(resp.AppendCommand(nil, "PING")); err != nil {
+		return false
+	}
+	first := make([]byte, 1)
+	_, err = conn.Read(first)
+	return err == nil && (first[0] == '+' || first[0] == '-')
 }
 
 // speaksTLS reports whether a server completes a TLS handshake. The certificate is not
@@ -109,7 +146,12 @@ func speaksTLS(ctx context.Context, addr string) bool {
 func Explain(err error) string {
 	var name *net.DNSError
 	refused, replied := resp.AsError(err)
+	if text := explainTLS(err); text != "" {
+		return text
+	}
 	switch {
+	case errors.Is(err, errLogin) && !replied:
+		return err.Error()
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"
 	case replied:
@@ -124,5 +166,30 @@ func Explain(err error) string {
 		return "it does not answer in time: it is down, overloaded, or a firewall is in the way"
 	default:
 		return err.Error()
+	}
+}
+
+// explainTLS describes a failure of TLS, or returns "".
+func explainTLS(err error) string {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var plain tls.RecordHeaderError
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &authority):
+		return "its certificate is signed by an authority that is not known here: name the authority by --redis-tls-ca FILE"
+	case errors.As(err, &host):
+		return "its certificate is not for this name (" + host.Error() + "): use a name of the certificate, or set --redis-tls-server-name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate is not valid at this time (" + invalid.Error() + "): renew it, or set this machine's clock"
+	case errors.As(err, &invalid):
+		return "its certificate is not valid: " + invalid.Error()
+	case errors.As(err, &plain):
+		return "it does not speak TLS: give the address of its TLS port, or leave out --redis-tls"
+	case errors.As(err, &alert) && alert.Op == "remote error": // as crypto/tls calls alerts
+		return "it refuses the TLS connection (" + alert.Error() + "): if it wants a client certificate, set --redis-tls-cert and --redis-tls-key"
+	default:
+		return ""
 	}
 }

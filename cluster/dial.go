@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -33,16 +32,15 @@ func (s *Store) newDialer(addr string, cluster bool) *dialer {
 // dial connects to a node, checks that it is a master, loads the script and finds out how
 // calls can be combined there.
 func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	var nd net.Dialer
-	conn, err := nd.DialContext(ctx, "tcp", d.addr)
+	began := time.Now()
+	conn, err := d.opts.connect(ctx, d.addr)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, err
 	}
 	l := &nodeConn{Conn: conn, in: resp.NewReader(conn)}
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
+	_ = conn.SetDeadline(began.Add(d.timeout))
+	stop := context.AfterFunc(ctx, l.hangUp)
+	defer stop()
 	if err := d.handshake(l); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("handshake with %s: %w", d.addr, err)

@@ -30,7 +30,7 @@ func (e *downError) Error() string { return "send call: no connection: " + e.cau
 // kind returns KindNetwork, unless the node refuses connections for a reason of its own.
 func (e *downError) kind() ErrorKind {
 	switch k := kindOf(e.cause); k {
-	case KindAuth, KindRole, KindLoading, KindMasterDown:
+	case KindAuth, KindTLS, KindRole, KindLoading, KindMasterDown:
 		return k
 	default:
 		return KindNetwork
@@ -63,13 +63,14 @@ const (
 	KindBreaker                      // not sent because the shard's breaker is open
 	KindNoScript                     // the script was flushed repeatedly
 	KindMisconf                      // MISCONF: the node cannot save its data and rejects writes
+	KindTLS                          // TLS could not be established
 	KindOther                        // anything else
 	numKinds
 )
 
 var kindNames = [numKinds]string{
 	"timeout", "network", "moved", "ask", "tryagain", "clusterdown", "readonly", "loading", "masterdown",
-	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "breaker", "noscript", "misconf", "other",
+	"oom", "busy", "noreplicas", "auth", "wrongtype", "format", "role", "no_node", "overload", "breaker", "noscript", "misconf", "tls", "other",
 }
 
 // String returns the word used in metrics.
@@ -118,6 +119,10 @@ func kindOf(err error) ErrorKind {
 		return KindTimeout
 	case errors.As(err, &reply):
 		return kindOfReply(reply.Error())
+	case explainTLS(err) != "":
+		return KindTLS
+	case errors.Is(err, errLogin):
+		return KindAuth
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrClosed), errors.Is(err, net.ErrClosed):
 		return KindNetwork
 	default:
@@ -178,7 +183,7 @@ func (k ErrorKind) needsReload() bool {
 func (k ErrorKind) countsAgainstNode() bool {
 	switch k {
 	case KindTimeout, KindNetwork, KindClusterDown, KindReadOnly, KindLoading, KindMasterDown, KindOOM, KindBusy,
-		KindNoReplicas, KindAuth, KindRole, KindOverload, KindMisconf:
+		KindNoReplicas, KindAuth, KindTLS, KindRole, KindOverload, KindMisconf:
 		return true
 	default:
 		return false

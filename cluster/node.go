@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,15 @@ type node struct {
 // the deadlines of contexts apply.
 func (o *Options) clientOptions(addr string) *redis.Options {
 	return &redis.Options{
+		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			conn, err := o.connect(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &boundedConn{Conn: conn}, nil
+		},
+		// A random age from six elevenths of MaxConnAge, as of pipelines.
+		ConnMaxLifetime: o.MaxConnAge * 17 / 22, ConnMaxLifetimeJitter: o.MaxConnAge * 5 / 22,
 		Addr:                     addr,
 		Protocol:                 2,
 		DisableIdentity:          true,
@@ -70,7 +80,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
-		script:  s.script, ioTimeout: s.opts.IOTimeout,
+		script:  s.script, ioTimeout: s.opts.IOTimeout, connAge: s.opts.connAge,
 		onFailure: func(err error, items []limit.Item) { s.recordFailure(n, err, items) }, report: n.reportHealth, onScriptLoad: func() { s.counts.scriptLoads.Add(1) },
 	}
 	dialer := s.newDialer(addr, cluster)

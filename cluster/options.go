@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"time"
@@ -12,6 +13,19 @@ import (
 type Options struct {
 	// Addrs are the seed addresses, host:port. One that answers is enough.
 	Addrs []string
+	// TLS, unless nil, returns the configuration of a connection to a host. Connections are
+	// not encrypted without it.
+	TLS func(host string) (*tls.Config, error)
+	// Credentials, unless nil, supply the user and the password of each connection.
+	Credentials Credentials
+	// Sentinel, unless empty, is the name of the master that the Sentinels at Addrs watch: the
+	// store is that single Redis.
+	Sentinel string
+	// DB is the database of a single Redis. A cluster has only 0.
+	DB int
+	// MaxConnAge is the largest age of a connection; it is replaced at a random age from six
+	// elevenths of it on. Zero means never.
+	MaxConnAge time.Duration
 	// StartWithout opens a store that cannot be reached: it leaves every call undecided
 	// until Run has reached it. Errors that only an operator can fix are returned even so,
 	// see Open.
@@ -34,8 +48,9 @@ type Options struct {
 	// ReloadInterval is the interval of reloads of the topology. Failures trigger a reload
 	// at once.
 	ReloadInterval time.Duration
-	// SeparateChecks disables the coalescing of equal checks: each has a decision of its
-	// own in the script. Otherwise one decision returns how many are granted.
+	// SeparateChecks disables the coalescing of equal checks, for tests that compare the two:
+	// each has a decision of its own in the script. Otherwise one decision returns how many
+	// are granted.
 	SeparateChecks bool
 	// DeclaredKeys makes every script call declare its keys, all in one slot, even if the
 	// nodes of a cluster accept calls with undeclared keys of several slots.

@@ -59,6 +59,7 @@ type pipeline struct {
 	ioTimeout    time.Duration
 	onFailure    func(error, []limit.Item) // called when a call stays undecided
 	onScriptLoad func()                    // called when the script had to be loaded
+	connAge      func() time.Duration      // the age at which a new connection is replaced, 0 for never
 	report       func(error)               // health of the node; nil is healthy
 	record       func(breaker.Outcome)     // results of calls
 
@@ -84,6 +85,8 @@ type pipeline struct {
 	free        []*batch // without an owner
 	inFlight    []*batch // written or being written, in this order
 	resend      []*batch // batches whose script was missing, to be sent once more
+	// next, unless nil, replaces conn when nothing is in flight. Nothing is sent meanwhile.
+	next *nodeConn
 }
 
 // nodeConn is a connection to a node, with the options for combining calls on it.
@@ -93,8 +96,8 @@ type nodeConn struct {
 	opts batchOptions
 }
 
-// close closes the connection. The reader notices that.
-func (conn *nodeConn) close() { _ = conn.Close() }
+// hangUp closes the connection. The reader notices that.
+func (conn *nodeConn) hangUp() { _ = conn.Close() }
 
 // enqueue adds a node request to the queue, to be sent now or at the next trySend. Every
 // enqueued request is answered.
@@ -175,6 +178,8 @@ func (p *pipeline) trySend() {
 // least minPipelined calls wait, so that the node has work while a reply is read.
 func (p *pipeline) canSend() bool {
 	switch {
+	case p.next != nil:
+		return false
 	case len(p.resend) > 0:
 		return true
 	case len(p.queue) == 0 || len(p.free) == 0:
@@ -236,7 +241,7 @@ func (p *pipeline) send(b *batch, out []byte) (done bool) {
 			return false
 		}
 		if err != nil {
-			conn.close() // the reader notices, and fails the batch
+			conn.hangUp() // the reader notices, and fails the batch
 		}
 		p.release(b)
 		return true
@@ -253,7 +258,7 @@ func (p *pipeline) send(b *batch, out []byte) (done bool) {
 func (p *pipeline) sendRest(conn *nodeConn, b *batch, rest []byte) {
 	_ = conn.SetWriteDeadline(time.Now().Add(p.ioTimeout))
 	if _, err := conn.Write(rest); err != nil {
-		conn.close()
+		conn.hangUp()
 	}
 	p.mu.Lock()
 	p.release(b)
@@ -289,10 +294,13 @@ func (p *pipeline) run(ctx context.Context) {
 			p.report(err)
 			continue
 		}
-		stop := context.AfterFunc(ctx, p.conn.close)
 		since := time.Now()
-		settled, err := p.read()
-		stop()
+		settled, err := p.readUntilReplaced(ctx)
+		if errors.Is(err, errReplaced) {
+			p.replace()
+			pause = 0
+			continue
+		}
 		p.disconnect(err)
 		if settled > 0 && time.Since(since) < stableAfter {
 			pause = min(pause, maxQuickRetry)
@@ -316,7 +324,7 @@ func (p *pipeline) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn != nil {
-		p.conn.close()
+		p.conn.hangUp()
 	}
 }
 
@@ -326,16 +334,25 @@ func (p *pipeline) connect(ctx context.Context) error {
 	if p.conn != nil {
 		return nil
 	}
-	conn, err := p.dial(ctx)
+	conn, err := p.open(ctx)
 	if err != nil {
 		return err
 	}
-	conn.in.OnTimeout, conn.in.BeforeRead = p.onReadTimeout, p.notifyAnswered
-	_ = conn.SetReadDeadline(time.Now().Add(p.ioTimeout))
 	p.mu.Lock()
 	p.conn = conn
 	p.mu.Unlock()
 	return nil
+}
+
+// open opens a connection whose replies read can read.
+func (p *pipeline) open(ctx context.Context) (*nodeConn, error) {
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.in.OnTimeout, conn.in.BeforeRead = p.onReadTimeout, p.notifyAnswered
+	_ = conn.SetReadDeadline(time.Now().Add(p.ioTimeout))
+	return conn, nil
 }
 
 // setConnErr stores the reason why there is no connection.
@@ -353,6 +370,10 @@ func (p *pipeline) disconnect(why error) {
 	if p.conn != nil {
 		_ = p.conn.Close()
 		p.conn, p.connErr = nil, &downError{why}
+	}
+	if p.next != nil {
+		_ = p.next.Close()
+		p.next = nil
 	}
 	away := p.inFlight
 	p.inFlight = nil

@@ -17,6 +17,9 @@ func (p *pipeline) onReadTimeout() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	from := time.Now()
+	if len(p.inFlight) == 0 && p.next != nil {
+		return errReplaced
+	}
 	if len(p.inFlight) > 0 {
 		if from.Sub(p.inFlight[0].sentAt) >= p.ioTimeout {
 			return errOverdue
@@ -52,7 +55,11 @@ func (p *pipeline) read() (settled int, err error) {
 		} else {
 			p.release(b)
 		}
+		replaced := p.next != nil && len(p.inFlight) == 0
 		p.mu.Unlock()
+		if replaced {
+			return settled + 1, errReplaced
+		}
 		p.trySend()
 	}
 }

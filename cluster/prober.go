@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Prober connects to the nodes of a store as a Store does, without deciding anything. It is
+// Prober connects to the nodes of a store as a Store does, on keys of the caller. It is
 // safe for concurrent use.
 type Prober struct{ store *Store }
 
@@ -26,7 +26,7 @@ func NewProber(opts Options) (*Prober, error) {
 // Contact connects to a node and reads its role. The error names the problem if there is no
 // Redis at addr that a Store could use.
 func (p *Prober) Contact(ctx context.Context, addr string) (Contact, error) {
-	return contact(ctx, addr, p.store.opts.DialTimeout)
+	return p.store.opts.contact(ctx, addr, p.store.opts.DialTimeout)
 }
 
 // Layout is the masters of a store.
@@ -88,7 +88,7 @@ func (c *ProbeConn) Mode() Mode { return c.conn.opts.mode() }
 func (c *ProbeConn) SetDeadline(t time.Time) { _ = c.conn.SetDeadline(t) }
 
 // Close closes the connection.
-func (c *ProbeConn) Close() { c.conn.close() }
+func (c *ProbeConn) Close() { c.conn.hangUp() }
 
 // Exchange sends commands and reads n replies. It returns the first error of each, or the
 // first error reply, after all replies are read.

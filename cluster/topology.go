@@ -69,7 +69,7 @@ func (t *topology) abandon(old *topology) {
 // seeds.
 func (o *Options) askOrder(old *topology) []string {
 	var addrs []string
-	if old != nil {
+	if old != nil && o.Sentinel == "" { // a master does not know its successor
 		for addr := range old.nodes {
 			if !old.discovered[addr] {
 				addrs = append(addrs, addr)
@@ -81,6 +81,13 @@ func (o *Options) askOrder(old *topology) []string {
 
 // fetchTopology fetches the topology from one node, which may be a replica.
 func (s *Store) fetchTopology(ctx context.Context, addr string, old *topology) (*topology, error) {
+	if s.opts.Sentinel != "" {
+		master, err := s.opts.masterOf(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		addr = master
+	}
 	opts := s.opts.clientOptions(addr)
 	opts.PoolSize = 1
 	client := redis.NewClient(opts)

@@ -45,7 +45,7 @@ func (m configError) Error() string { return string(m) }
 // down, hangs or has no name at present may recover without help.
 func isConfigError(err error) bool {
 	var m configError
-	return errors.As(err, &m) || errors.Is(err, ErrNotMaster) || errors.Is(err, errSecret) || kindOf(err) == KindAuth
+	return errors.As(err, &m) || explainTLS(err) != "" || errors.Is(err, ErrNotMaster) || errors.Is(err, errSecret) || kindOf(err) == KindAuth
 }
 
 // startWithout handles err, for which a store cannot be opened. It returns an empty
@@ -81,7 +81,7 @@ func (s *Store) examineAddresses(ctx context.Context) error {
 
 // examineAddress returns the problem at an address.
 func (s *Store) examineAddress(ctx context.Context, addr string) error {
-	c, err := contact(ctx, addr, contactTimeout)
+	c, err := s.opts.contact(ctx, addr, contactTimeout)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"flag"
+	"fmt"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -55,3 +57,53 @@ func (src *source) failUnknownFlag(t settings, flag string) {
 	}
 	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)
 }
+
+// RedisFlags defines the settings of the connections to Redis as flags, for other commands
+// than serve. It returns a function that checks their combination after fs has parsed them.
+// s.Warnings are then those of earlier names.
+func RedisFlags(fs *flag.FlagSet, s *Settings) (check func() error) {
+	t := newTable(s)
+	for _, r := range t {
+		if strings.HasPrefix(r.name, "redis.") {
+			_ = r.value.read(r.initial) // the table's test reads every default
+			fs.Var(&settingFlag{setting: r}, r.flag()[2:], r.usage)
+			for _, old := range r.was {
+				if name := flagName(old); name != r.flag() { // a flag without a usage is not in help
+					warn := func() { s.Warnings = append(s.Warnings, name+" is called "+r.flag()+" now") }
+					fs.Var(&settingFlag{setting: r, warn: warn}, name[2:], "")
+				}
+			}
+		}
+	}
+	return func() error {
+		for _, p := range s.redisProblems() {
+			return fmt.Errorf("%s: %s", t.named(p.name).flag(), p.text)
+		}
+		return nil
+	}
+}
+
+// settingFlag is a setting as a flag.Value.
+type settingFlag struct {
+	setting *setting
+	warn    func() // unless nil, called when the flag is set
+	text    string
+}
+
+// Set parses the value.
+func (f *settingFlag) Set(text string) error {
+	f.text = text
+	if f.warn != nil {
+		f.warn()
+	}
+	return f.setting.value.read(text)
+}
+
+// String returns the value as written.
+func (f *settingFlag) String() string { return f.text }
+
+// IsBoolFlag reports whether the flag needs no value.
+func (f *settingFlag) IsBoolFlag() bool { return f.setting.value.arg == "" }
+
+// Argument returns the name of the value in help.
+func (f *settingFlag) Argument() string { return f.setting.value.arg }

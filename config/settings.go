@@ -72,9 +72,22 @@ type Settings struct {
 	DenyCacheSize   int
 	DenyCacheMaxTTL time.Duration
 
-	// Redis holds the addresses, host:port, of a Redis Cluster or of one Redis; empty
-	// means that buckets are kept in memory.
-	Redis []string
+	// Redis holds the nodes of a Redis Cluster or of one Redis; without any buckets are kept
+	// in memory. RedisSentinel is used instead of it if it has a master.
+	Redis         Nodes
+	RedisSentinel Sentinel
+	// RedisTLS encrypts the connections to Redis, see UsesRedisTLS. RedisTLSCA,
+	// RedisTLSCert and RedisTLSKey are paths of PEM files; RedisTLSServerName is the name in
+	// the nodes' certificates. Each may be empty, see tlsfiles.ClientOptions.
+	RedisTLS                                                  bool
+	RedisTLSCA, RedisTLSCert, RedisTLSKey, RedisTLSServerName string
+	// RedisUser is the user of Redis, empty for the default user. RedisPasswordFile is the
+	// path of its password, RedisPasswordSecret a secret of AWS Secrets Manager.
+	RedisUser, RedisPasswordFile, RedisPasswordSecret string
+	// RedisAuth is password or iam, and RedisIAMCache the cache for which tokens of AWS IAM
+	// are made.
+	RedisAuth     string
+	RedisIAMCache IAMCache
 	// ReadyNeedsStore makes a proxy ready only after it has reached its Redis once.
 	ReadyNeedsStore bool
 	// RedisIOTimeout is the maximum time of one read or write on a connection to Redis, 1
@@ -114,6 +127,14 @@ type Settings struct {
 
 	// Warnings are sentences about names of settings that have changed.
 	Warnings []string
+}
+
+// UsesRedis reports whether buckets are in a Redis.
+func (s *Settings) UsesRedis() bool { return len(s.Redis.Addrs) > 0 || s.RedisSentinel.Master != "" }
+
+// UsesRedisTLS reports whether the connections to Redis are encrypted.
+func (s *Settings) UsesRedisTLS() bool {
+	return s.RedisTLS || s.Redis.TLS || s.RedisSentinel.Nodes.TLS
 }
 
 // Origin is a setting as --print-config shows it.

@@ -190,7 +190,51 @@ func storeSettings(s *Settings) settings {
 	return settings{
 		{
 			name: "redis.addrs", short: "redis", was: []string{"redis"}, group: groupStore,
-			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodeAddresses(&s.Redis),
+			usage: "nodes of a Redis Cluster, or one Redis; empty keeps the buckets in memory", value: nodes(&s.Redis),
+		},
+		{
+			name: "redis.sentinel", group: groupStore,
+			usage: "a master and its Sentinels, which find it after a failover, instead of --redis", value: sentinel(&s.RedisSentinel),
+		},
+		{
+			name: "redis.tls", group: groupStore, initial: "false",
+			usage: "encrypt the connections to Redis; rediss:// in front of an address does the same", value: toggle(&s.RedisTLS),
+		},
+		{
+			name: "redis.tls_ca", group: groupStore,
+			usage: "the authorities that sign the certificates of Redis, in PEM; empty is the system's", value: filePath(&s.RedisTLSCA),
+		},
+		{
+			name: "redis.tls_server_name", group: groupStore,
+			usage: "the name in the certificates of Redis; empty is the host of each address", value: reference(&s.RedisTLSServerName, "NAME"),
+		},
+		{
+			name: "redis.tls_cert", group: groupStore,
+			usage: "the certificate that Redis knows this proxy by, in PEM; read again on changes", value: filePath(&s.RedisTLSCert),
+		},
+		{
+			name: "redis.tls_key", group: groupStore,
+			usage: "its key", value: filePath(&s.RedisTLSKey),
+		},
+		{
+			name: "redis.user", group: groupStore,
+			usage: "the user of Redis; empty is the default user", value: reference(&s.RedisUser, "NAME"),
+		},
+		{
+			name: "redis.password_file", group: groupStore,
+			usage: "the file of its password, read for each connection", value: filePath(&s.RedisPasswordFile),
+		},
+		{
+			name: "redis.password_secret", group: groupStore,
+			usage: "a secret of AWS Secrets Manager with its password, instead of a file", value: reference(&s.RedisPasswordSecret, "ARN"),
+		},
+		{
+			name: "redis.auth", group: groupStore, initial: "password",
+			usage: "how the user logs in: with a password, or with tokens of AWS IAM", value: choice(&s.RedisAuth, word("password", "password"), word("iam", "iam")),
+		},
+		{
+			name: "redis.iam_cache", group: groupStore,
+			usage: "the replication group, serverless cache or MemoryDB cluster that the tokens are for", value: iamCache(&s.RedisIAMCache),
 		},
 		{
 			name: "ready_needs_store", group: groupStore, initial: "false",

@@ -38,7 +38,7 @@ func TestDefaults(t *testing.T) {
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3, CellWeight: 100, CanaryThreshold: 500,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		RedisIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
-		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", LogLevel: slog.LevelInfo,
+		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the defaults are\n%+v, want\n%+v", got, want)
@@ -58,7 +58,7 @@ var kinds = []struct {
 	{"max_conn_age", [3]string{"1h", "0", "168h"}, [3]any{time.Hour, time.Duration(0), 168 * time.Hour}, func(s *Settings) any { return s.MaxConnAge }},
 	{"cluster_announce", [3]string{"a.example:1", `""`, "[::1]:3"}, [3]any{"a.example:1", "", "[::1]:3"}, func(s *Settings) any { return s.ClusterAnnounce }},
 	{"limits", [3]string{"a.yaml", "b.yaml", "c.yaml"}, [3]any{"a.yaml", "b.yaml", "c.yaml"}, func(s *Settings) any { return s.Limits }},
-	{"redis.addrs", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis }},
+	{"redis.addrs", [3]string{"a:1", "b:2, c:3", `""`}, [3]any{[]string{"a:1"}, []string{"b:2", "c:3"}, []string(nil)}, func(s *Settings) any { return s.Redis.Addrs }},
 	{"decision_timeout", [3]string{"1ms", "2ms", "60s"}, [3]any{time.Millisecond, 2 * time.Millisecond, time.Minute}, func(s *Settings) any { return s.DecisionTimeout }},
 	{"retry_jitter", [3]string{"1h", "2s", "0"}, [3]any{time.Hour, 2 * time.Second, time.Duration(0)}, func(s *Settings) any { return s.RetryJitter }},
 	{"instances", [3]string{"7", "dns:a.b", "eds:a:1/b/c"}, [3]any{
@@ -119,7 +119,7 @@ func TestSettingsFileForms(t *testing.T) {
 			t.Errorf("%s\n%v", file, err)
 			continue
 		}
-		if s.PrivacyIPMaxTTL != 2*time.Minute || s.PrivacyIPv6Prefix != 56 || !slices.Equal(s.Redis, []string{"a:1", "b:2"}) {
+		if s.PrivacyIPMaxTTL != 2*time.Minute || s.PrivacyIPv6Prefix != 56 || !slices.Equal(s.Redis.Addrs, []string{"a:1", "b:2"}) {
 			t.Errorf("%s\nmeans %+v", file, s)
 		}
 	}
@@ -229,7 +229,7 @@ func TestEarlierNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.RedisIOTimeout != time.Second || s.Cell != "a" || s.Updates != "https://sqs.example/q" || s.CellWeight != 7 || !s.RedisDeclaredKeys ||
-		!slices.Equal(s.Redis, []string{"a:1"}) || s.MemoryBuckets != 2000 || s.LogLevel != slog.LevelWarn || s.CellsTable != "cells" || s.RolloutGate != "appconfig://a/b/c" {
+		!slices.Equal(s.Redis.Addrs, []string{"a:1"}) || s.MemoryBuckets != 2000 || s.LogLevel != slog.LevelWarn || s.CellsTable != "cells" || s.RolloutGate != "appconfig://a/b/c" {
 		t.Errorf("the settings are %+v", s)
 	}
 	for _, want := range []string{
@@ -281,7 +281,7 @@ func TestEarlierAndPresentName(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"redis: {addrs: [a:1], io_timeout: 1s}\n", "redis.addrs: a:1\nredis.io_timeout: 1s\n", "redis: {}\n"} {
-		if s, _, err := load(nil, nil, file); err != nil || len(s.Warnings) > 0 || strings.Contains(file, "[a:1]") && len(s.Redis) != 1 {
+		if s, _, err := load(nil, nil, file); err != nil || len(s.Warnings) > 0 || strings.Contains(file, "[a:1]") && len(s.Redis.Addrs) != 1 {
 			t.Errorf("%q: %+v, %v", file, s, err)
 		}
 	}

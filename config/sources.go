@@ -85,7 +85,7 @@ func defaults(t settings) *source {
 func (l *loading) defaultsWithRedis(t settings, s *Settings) *source {
 	src := new(source)
 	for _, g := range defaults(t).given {
-		if r := g.setting; r.withRedis != "" && len(s.Redis) > 0 && l.used[r] == g {
+		if r := g.setting; r.withRedis != "" && s.UsesRedis() && l.used[r] == g {
 			g.text = r.withRedis
 			src.given = append(src.given, g)
 		}

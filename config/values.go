@@ -188,8 +188,8 @@ func publicAddress(to *string) value {
 	}}
 }
 
-// nodeAddresses parses a list, which may be a YAML list in the settings file.
-func nodeAddresses(to *[]string) value {
+// nodes parses a list, which may be a YAML list in the settings file.
+func nodes(to *Nodes) value {
 	return value{arg: "HOST:PORT,...", shape: stringList, read: func(text string) error {
 		all, err := ParseNodes(text)
 		if err == nil {
@@ -199,40 +199,25 @@ func nodeAddresses(to *[]string) value {
 	}}
 }
 
-// ParseNodes parses the addresses of Redis nodes, host:port, separated by commas. An
-// empty text has no addresses. The error describes the right form, and contains no
-// password.
-func ParseNodes(text string) ([]string, error) {
-	var all []string
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
-	}
-	for one := range strings.SplitSeq(text, ",") {
-		one = strings.TrimSpace(one)
-		if err := checkNode(one); err != nil {
-			return nil, err
+// sentinel parses the name of a master and the addresses of its Sentinels.
+func sentinel(to *Sentinel) value {
+	return value{arg: "master=NAME,HOST:PORT,...", shape: stringList, read: func(text string) error {
+		if text == "" {
+			*to = Sentinel{}
+			return nil
 		}
-		all = append(all, one)
-	}
-	return all, nil
-}
-
-// checkNode checks the address of a Redis node.
-func checkNode(text string) error {
-	// A URL may contain a password, so it is not repeated.
-	if strings.Contains(text, "://") || strings.Contains(text, "@") {
-		return errors.New("a URL is not an address; write host:port, without scheme, user and password")
-	}
-	if text == "" {
-		return errors.New("an address is missing between commas; write host:port,host:port")
-	}
-	if err := checkAddress(text, 1); err != nil {
-		return err
-	}
-	if host, _, _ := net.SplitHostPort(text); host == "" {
-		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:6379", show(text))
-	}
-	return nil
+		name, addrs, _ := strings.Cut(text, ",")
+		name, ok := strings.CutPrefix(name, "master=")
+		if !ok || name == "" || addrs == "" {
+			return errors.New("the name of the master and addresses of Sentinels belong here; write master=NAME,HOST:PORT,HOST:PORT")
+		}
+		all, err := ParseNodes(addrs)
+		if err != nil {
+			return err
+		}
+		*to = Sentinel{Master: name, Nodes: all}
+		return nil
+	}}
 }
 
 // checkAddress checks that text is host:port, with a port of at least least.

@@ -41,7 +41,7 @@ func (in *inspection) readLayout(ctx context.Context, a *AddressReport, c cluste
 		return err
 	}
 	if !l.Cluster {
-		if a.run, err = in.runID(ctx, a.Addr); err != nil {
+		if a.run, err = in.runID(ctx, l.Masters[0]); err != nil {
 			return err
 		}
 	}

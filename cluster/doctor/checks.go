@@ -26,6 +26,7 @@ func (in *inspection) check(ctx context.Context) {
 	r.checkAddresses()
 	if in.layout != nil {
 		r.checkStore(in.layout)
+		r.checkTLS(in.opts.TLS != nil)
 		r.checkProbes()
 		r.checkSpeed(in.decisionTimeout)
 		r.checkDurability()
@@ -124,7 +125,6 @@ func (r *Report) checkStore(l *cluster.Layout) {
 		return SeverityOK, ""
 	})
 	r.each("version", checkVersion)
-	r.checkTLS()
 }
 
 func checkVersion(m *MasterReport) (Severity, string) {
@@ -141,8 +141,12 @@ func checkVersion(m *MasterReport) (Severity, string) {
 	return SeverityOK, m.Server + " " + m.Version
 }
 
-// checkTLS reports that connections are not encrypted.
-func (r *Report) checkTLS() {
+// checkTLS reports whether connections are encrypted.
+func (r *Report) checkTLS(encrypted bool) {
+	if encrypted {
+		r.find(SeverityOK, "tls", "connections to the store are encrypted, and its certificates verified")
+		return
+	}
 	severity := SeverityNote
 	for _, m := range r.Masters {
 		host, _, _ := net.SplitHostPort(m.Addr)
@@ -150,7 +154,7 @@ func (r *Report) checkTLS() {
 			severity = SeverityWarn
 		}
 	}
-	r.find(severity, "tls", "connections to the store are not encrypted, because limitgate cannot do that yet: only a private network should lie between")
+	r.find(severity, "tls", "connections to the store are not encrypted: set --redis-tls, unless only a private network lies between")
 }
 
 // checkProbes reports the results of the probes.

@@ -263,7 +263,7 @@ func TestInspectSettings(t *testing.T) {
 	})
 	t.Run("password", func(t *testing.T) {
 		r := inspect(t, redistest.Start(t, "--requirepass", "secret").Addr)
-		r.expect(t, SeverityFail, "address", "wants a password")
+		r.expect(t, SeverityFail, "address", "requires a password")
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -10,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/internal/proxy"
 )
 
 const doctorAbout = `Says what a Redis or Redis Cluster can do, how limitgate will use it, and what
@@ -32,25 +33,26 @@ something fails and with 64 when the arguments are wrong.`
 
 func runDoctor(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "doctor", doctorAbout, "limitgate doctor --redis 10.0.0.1:6379,10.0.0.2:6379")
-	redis := fs.String("redis", "", "`addresses` of nodes of a Redis Cluster, or of one Redis, with commas between them, as serve is given them")
+	var settings config.Settings
+	checkRedis := config.RedisFlags(fs, &settings)
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
-	declared := fs.Bool("redis-declared-keys", false, "as serve is given it")
-	renamed(env, fs, "store-declared-keys", "redis-declared-keys")
 	limits := fs.String("limits", "", "the `file` that serve is given, to say which --backstop-total-rate would fit")
 	var ceiling ceilingFlags
 	ceiling.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	addrs, err := config.ParseNodes(*redis)
+	for _, w := range settings.Warnings {
+		fmt.Fprintf(env.stderr, "limitgate doctor: %s\n", w)
+	}
+	err := checkRedis()
 	switch {
 	case err != nil:
-		err = fmt.Errorf("--redis: %w", err)
 	case fs.NArg() > 0:
 		err = fmt.Errorf("%.64q is not a flag", fs.Arg(0))
-	case len(addrs) == 0:
+	case !settings.UsesRedis():
 		err = fmt.Errorf("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
 	case *timeout <= 0 || *decision <= 0:
 		err = fmt.Errorf("--timeout and --decision-timeout must be above zero")
@@ -65,9 +67,11 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	report, err := doctor.Inspect(ctx, doctor.Options{
-		Store: cluster.Options{Addrs: addrs, DeclaredKeys: *declared}, DecisionTimeout: *decision,
-	})
+	o, _, err := proxy.RedisOptions(ctx, &settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fail(env, err)
+	}
+	report, err := doctor.Inspect(ctx, doctor.Options{Store: o, DecisionTimeout: *decision})
 	if err != nil {
 		return fail(env, err)
 	}
@@ -75,7 +79,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	if report.Verdict == doctor.SeverityFail {
-		for _, addr := range addrs {
+		for _, addr := range o.Addrs {
 			if isLimitgate(ctx, addr) {
 				return fail(env, fmt.Errorf("doctor: %s is a limitgate, not a Redis: name the nodes that its own --redis names", addr))
 			}

@@ -147,7 +147,7 @@ func newFlags(env *environment, name, about string, examples ...string) *flag.Fl
 		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, strings.Join(examples, "\n\t"))
 		heading := "\nFlags:\n\n"
 		fs.VisitAll(func(f *flag.Flag) {
-			if f.Usage == earlierName {
+			if f.Usage == "" { // an earlier name
 				return
 			}
 			fmt.Fprint(env.stdout, heading)
@@ -170,18 +170,18 @@ func renamed(env *environment, fs *flag.FlagSet, old, name string) {
 		return fs.Set(name, text)
 	}
 	if b, ok := fs.Lookup(name).Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
-		fs.BoolFunc(old, earlierName, set)
+		fs.BoolFunc(old, "", set)
 		return
 	}
-	fs.Func(old, earlierName, set)
+	fs.Func(old, "", set)
 }
-
-// earlierName is the usage of a flag that help does not list.
-const earlierName = "an earlier name"
 
 // printFlag prints a flag in the format of serve's help.
 func printFlag(w io.Writer, f *flag.Flag) {
 	argument, help := flag.UnquoteUsage(f)
+	if v, ok := f.Value.(interface{ Argument() string }); ok {
+		argument = v.Argument()
+	}
 	if argument != "" {
 		argument = " " + strings.ToUpper(argument)
 	}

@@ -70,6 +70,14 @@ var table = map[string]row{
 		reason:  "serves any handler over bounded connections",
 		settled: true,
 	},
+	"internal/tlsfiles": {
+		reason: "makes TLS configurations of files, whose paths it receives",
+	},
+	"internal/redisauth": {
+		reason:  "supplies passwords to anything that logs in",
+		imports: []string{"internal/run"},
+		settled: true,
+	},
 	"internal/run": {
 		reason:  "runs functions, whatever they do",
 		settled: true,

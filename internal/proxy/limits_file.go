@@ -27,7 +27,7 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 		return nil, err
 	}
 	for _, w := range warnings {
-		if w.Redis && len(s.Redis) == 0 {
+		if w.Redis && !s.UsesRedis() {
 			continue
 		}
 		log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)

@@ -38,6 +38,7 @@ type Proxy struct {
 	limits       limitsSource
 	memory       *memory.Store  // nil with a Redis
 	cluster      *cluster.Store // nil without a Redis
+	storeParts   []run.Part     // run beside the store
 	count        *instances.Count
 	backstop     *backstop.Backstop
 	rolloutWatch *rolloutWatch
@@ -58,12 +59,12 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.limits, err = p.openLimits(ctx, opts.Reload); err != nil {
 		return nil, err
 	}
-	limits := p.limits
+	limits, built := p.limits, p
 	defer func() {
 		if err != nil { // Run is not called for them
 			limits.Close()
-			if p.cluster != nil {
-				_ = p.cluster.Close()
+			if built.cluster != nil {
+				_ = built.cluster.Close()
 			}
 		}
 	}()
@@ -109,8 +110,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	conns.Flush = p.limiter.Flush
 	p.server = server.New(conns, p.newSession)
 	p.registerMetrics()
-	p.front, p.admin, err = listen(s)
-	return p, err
+	if p.front, p.admin, err = listen(s); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // openLimits loads the limits of the settings.
@@ -175,7 +178,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		p.count.Run,
 	}
 	if p.cluster != nil {
-		stages = append(stages, p.cluster.Run)
+		stages = append(stages, func(ctx context.Context) error { return run.All(ctx, append(p.storeParts, p.cluster.Run)...) })
 		defer func() { _ = p.cluster.Close() }()
 	}
 	err := run.Stages(ctx, stages...)

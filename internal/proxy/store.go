@@ -26,27 +26,26 @@ type agreement struct {
 // starts without it.
 func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, error) {
 	s := p.settings
-	if len(s.Redis) == 0 {
+	if !s.UsesRedis() {
 		p.memory = memory.New(memory.Options{Buckets: s.MemoryBuckets})
 		return p.memory, nil
 	}
+	o, parts, err := RedisOptions(ctx, s, p.log)
+	if err != nil {
+		return nil, err
+	}
+	p.storeParts = parts
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	outages := newOutages(p.metrics)
-	var err error
-	p.cluster, err = cluster.Open(ctx, cluster.Options{
-		Addrs:        s.Redis,
-		StartWithout: true,
-		Secret:       agree.secret,
-		Adopt:        agree.adopt,
-		IOTimeout:    max(s.RedisIOTimeout, s.DecisionTimeout),
-		DeclaredKeys: s.RedisDeclaredKeys,
-		Cooldown:     s.BreakerCooldown,
-		OnOutage:     func(d time.Duration) { outages.Observe(d.Seconds()) },
-		Late:         func(call []limit.Item, sent time.Time) { p.limiter.CacheLateReply(call, sent) },
-		Returned:     func(names []string) { p.limiter.Returned(names) },
-		Log:          p.log,
-	})
+	o.StartWithout = true
+	o.Secret, o.Adopt = agree.secret, agree.adopt
+	o.IOTimeout = max(s.RedisIOTimeout, s.DecisionTimeout)
+	o.Cooldown = s.BreakerCooldown
+	o.OnOutage = func(d time.Duration) { outages.Observe(d.Seconds()) }
+	o.Late = func(call []limit.Item, sent time.Time) { p.limiter.CacheLateReply(call, sent) }
+	o.Returned = func(names []string) { p.limiter.Returned(names) }
+	p.cluster, err = cluster.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	}
 	secret := limit.RandomSecret()
 	h, err := limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
-	if err != nil || len(s.Redis) == 0 {
+	if err != nil || !s.UsesRedis() {
 		return h, agreement{}, err
 	}
 	p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")

@@ -17,9 +17,9 @@ const (
 	// maxErrorLine: it may contain a key, which takes at most 16 KiB.
 	maxReplyLine = 4 << 10
 	maxErrorLine = 64 << 10
-	// maxReplyBulk bounds a string in a reply. The longest holds the keys of a request's
+	// MaxBulk bounds a string in a reply, in bytes. The longest holds the keys of a request's
 	// buckets: at most 64, of 16 KiB each.
-	maxReplyBulk = 2 << 20
+	MaxBulk = 2 << 20
 	// maxReplyWords and maxReplyDepth bound replies other than decisions: the longest is
 	// that to ROLE, with three words for each replica.
 	maxReplyWords = 4096
@@ -187,7 +187,7 @@ func (in *Reader) text(line []byte) (string, error) {
 		return "", ErrReply
 	}
 	n, ok := ParseNumber(line[1:])
-	if !ok || n < 0 || n > maxReplyBulk {
+	if !ok || n < 0 || n > MaxBulk {
 		return "", ErrReply
 	}
 	need := int(n) + 2

@@ -40,7 +40,7 @@ func FuzzReplies(f *testing.F) {
 			if words, ok := got.([]string); ok && len(words) > maxReplyWords {
 				t.Fatalf("%d words", len(words))
 			}
-			if len(one.buf) > 2*maxReplyBulk {
+			if len(one.buf) > 2*MaxBulk {
 				t.Fatalf("the buffer has grown to %d bytes", len(one.buf))
 			}
 			var refused Error

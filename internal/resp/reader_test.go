@@ -12,7 +12,7 @@ import (
 // TestReplyInPieces reads replies of every length from pieces of any size, including
 // replies that do not fit into the initial buffer.
 func TestReplyInPieces(t *testing.T) {
-	for _, n := range []int{0, 1, 1000, replyBuffer - 20, replyBuffer, maxReplyBulk} {
+	for _, n := range []int{0, 1, 1000, replyBuffer - 20, replyBuffer, MaxBulk} {
 		word := bytes.Repeat([]byte("x"), n)
 		b := AppendBulk(AppendArray(nil, 1), word)
 		in := repliesOf(append(b, ":7\r\n"...), uint64(n))
@@ -64,10 +64,10 @@ func TestReplyTooLarge(t *testing.T) {
 		if err := tc.read(in); !errors.Is(err, ErrReply) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if read := len(tc.text) + rest*len(tc.more) - len(in.source.(*redistest.Pieces).Rest); read > 2*maxReplyBulk {
+		if read := len(tc.text) + rest*len(tc.more) - len(in.source.(*redistest.Pieces).Rest); read > 2*MaxBulk {
 			t.Errorf("%s: %d bytes were read", name, read)
 		}
-		if len(in.buf) > 2*maxReplyBulk {
+		if len(in.buf) > 2*MaxBulk {
 			t.Errorf("%s: a buffer of %d bytes", name, len(in.buf))
 		}
 	}

@@ -64,7 +64,7 @@ func (c *Cluster) Join(ctx context.Context, folder string) (*Node, error) {
 	if _, err := node.Ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", len(c.Nodes)); err != nil {
 		return nil, err
 	}
-	if _, err := c.Nodes[0].Ask(ctx, "CLUSTER", "MEET", "127.0.0.1", node.Port); err != nil {
+	if _, err := c.Nodes[0].Ask(ctx, "CLUSTER", "MEET", "127.0.0.1", node.Port, node.Port+busPortOffset); err != nil {
 		return nil, err
 	}
 	if err := Await("the nodes to know the new one", func() error { return c.checkAcquainted(ctx) }); err != nil {

@@ -19,7 +19,7 @@ func (c *Cluster) form(ctx context.Context) error {
 	}
 	for i, node := range c.Nodes {
 		for _, other := range c.Nodes[i+1:] {
-			if _, err := node.Ask(ctx, "CLUSTER", "MEET", "127.0.0.1", other.Port); err != nil {
+			if _, err := node.Ask(ctx, "CLUSTER", "MEET", "127.0.0.1", other.Port, other.Port+busPortOffset); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -38,6 +39,18 @@ func StartNode(folder string, args ...string) (*Node, error) {
 
 // startNode starts a server in folder, on a port of the range.
 func startNode(folder string, from portRange, args []string) (*Node, error) {
+	return startOn(folder, from, args, func(number int) []string { return baseArgs(folder, number) })
+}
+
+// StartSentinel starts a Sentinel with a configuration file, which it writes to.
+func StartSentinel(folder, config string) (*Node, error) {
+	return startOn(folder, singlePorts, nil, func(number int) []string {
+		return []string{config, "--sentinel", "--port", strconv.Itoa(number), "--bind", "127.0.0.1", "--dir", folder}
+	})
+}
+
+// startOn starts a server with base settings for the port that it gets.
+func startOn(folder string, from portRange, args []string, base func(number int) []string) (*Node, error) {
 	for range portAttempts {
 		claim, err := reservePort(from)
 		if err != nil {
@@ -48,7 +61,7 @@ func startNode(folder string, from portRange, args []string) (*Node, error) {
 			Port:     claim.number,
 			Password: argument(args, "--requirepass"),
 			folder:   folder,
-			args:     append(baseArgs(folder, claim.number), args...),
+			args:     slices.Concat(base(claim.number), tlsArgs(claim.number, args), args),
 			claim:    claim,
 		}
 		err = node.run()
@@ -77,6 +90,26 @@ func baseArgs(folder string, number int) []string {
 	}
 }
 
+// tlsPortOffset is the distance between the port of a server and its TLS port below it. The
+// TLS ports have no ranges and no claims of their own: only servers with a claim use them.
+const tlsPortOffset = 10000
+
+// TLSAddr is the host and port of a server that was started with a certificate.
+func (n *Node) TLSAddr() string { return loopbackAddr(n.Port - tlsPortOffset) }
+
+// tlsArgs are further settings of a server with a certificate. The bus port of a cluster node
+// would follow from its TLS port.
+func tlsArgs(number int, args []string) []string {
+	switch {
+	case argument(args, "--tls-cert-file") == "":
+		return nil
+	case argument(args, "--cluster-enabled") == "":
+		return []string{"--tls-port", strconv.Itoa(number - tlsPortOffset)}
+	default:
+		return []string{"--tls-port", strconv.Itoa(number - tlsPortOffset), "--cluster-port", strconv.Itoa(number + busPortOffset)}
+	}
+}
+
 // argument returns the value that follows the last appearance of name.
 func argument(args []string, name string) string {
 	value := ""
@@ -93,6 +126,9 @@ func (n *Node) run() error {
 	what, err := redisServer()
 	if err != nil {
 		return err
+	}
+	if slices.Contains(n.args, "--sentinel") {
+		what.ready = "+monitor master"
 	}
 	n.runs++
 	process, err := startProcess(what, n.folder, n.runs, n.args)

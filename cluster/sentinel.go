@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/resp"
+)
+
+// masterOf asks a Sentinel for the address of the master of Options.Sentinel. It logs in only
+// if the Sentinel requires that. See
+// https://redis.io/docs/latest/develop/reference/sentinel-clients/.
+func (o *Options) masterOf(ctx context.Context, sentinel string) (addr string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout+o.IOTimeout)
+	defer cancel()
+	conn, err := o.encrypt(ctx, sentinel)
+	if err != nil {
+		return "", fmt.Errorf("connect to Sentinel: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	in := resp.NewReader(conn)
+	words, err := o.askSentinel(conn, in)
+	if reply, ok := resp.AsError(err); ok && strings.HasPrefix(string(reply), "NOAUTH") && o.Credentials != nil {
+		if err := o.logIn(ctx, conn, in); err != nil {
+			return "", fmt.Errorf("Sentinel: %w", err) //nolint:staticcheck // a name
+		}
+		words, err = o.askSentinel(conn, in)
+	}
+	reply, replied := resp.AsError(err)
+	switch {
+	case replied && strings.Contains(string(reply), "unknown command"):
+		return "", configError("it is no Sentinel: give the addresses of Sentinels, or leave out --redis-sentinel")
+	case err != nil:
+		return "", fmt.Errorf("ask Sentinel: %w", err)
+	case len(words) != 2:
+		return "", configError(fmt.Sprintf("the Sentinel does not know a master named %q", o.Sentinel))
+	}
+	return net.JoinHostPort(words[0], words[1]), nil
+}
+
+// askSentinel reads the host and the port of the master. A Sentinel that does not know the
+// name replies no words.
+func (o *Options) askSentinel(conn net.Conn, in *resp.Reader) ([]string, error) {
+	if _, err := conn.Write(resp.AppendCommand(nil, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", o.Sentinel)); err != nil {
+		return nil, err
+	}
+	return in.Strings()
+}

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// startSentinel starts a Sentinel that watches a master under the name limits, and returns its
+// address.
+func startSentinel(t *testing.T, master *redistest.Node) string {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(master.Addr)
+	path := filepath.Join(t.TempDir(), "sentinel.conf") // a Sentinel writes to it
+	text := fmt.Sprintf("sentinel monitor limits 127.0.0.1 %s 1\nsentinel down-after-milliseconds limits 500\nsentinel failover-timeout limits 2000\n", port)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return redistest.StartSentinel(t, path).Addr
+}
+
+// TestSentinel: the store is the master that a Sentinel names, and after a failover its
+// successor.
+func TestSentinel(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.StartReplica(t, master)
+	sentinel := startSentinel(t, master)
+	s := openWithOptions(t, Options{Sentinel: "limits", ReloadInterval: 200 * time.Millisecond}, "127.0.0.1:1", sentinel)
+	storetest.Run(t, s)
+	redistest.Eventually(t, 30*time.Second, "the Sentinel to know the replica", func() bool {
+		return strings.Contains(client(t, sentinel).Do(t.Context(), "SENTINEL", "REPLICAS", "limits").String(), replica.Addr)
+	})
+	master.Kill()
+	redistest.Eventually(t, 60*time.Second, "decisions by the successor", func() bool {
+		items, calls := someCall("t")
+		now := time.Now()
+		s.Take(limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: time.Second}, items, calls)
+		return items[0].Source == limit.SourceStore && s.top.Load().single.addr == replica.Addr
+	})
+}
+
+// TestSentinelMistakes checks the sentences for a wrong name and a wrong address.
+func TestSentinelMistakes(t *testing.T) {
+	master := redistest.Start(t)
+	for _, row := range []struct{ addr, name, want string }{
+		{startSentinel(t, master), "other", `does not know a master named "other"`},
+		{master.Addr, "limits", "it is no Sentinel"},
+	} {
+		if _, err := Open(t.Context(), Options{Addrs: []string{row.addr}, Sentinel: row.name, StartWithout: true}); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("got %v, want %q", err, row.want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Nodes are the nodes of a Redis.
+type Nodes struct {
+	// Addrs are host:port; none if buckets are kept in memory.
+	Addrs []string
+	// TLS reports that the addresses are of the form rediss://.
+	TLS bool
+	// DB is the database of a single Redis.
+	DB int
+}
+
+// Sentinel is a master and the nodes of its Sentinels.
+type Sentinel struct {
+	Master string
+	Nodes  Nodes
+}
+
+// maxDB bounds the number of a database; Redis has 16 unless it is configured.
+const maxDB = 1 << 20
+
+// ParseNodes parses the addresses of Redis nodes, separated by commas: host:port, or
+// redis://host:port/DB and rediss:// for TLS, without a user and a password. An empty text has
+// no addresses. The error describes the right form, and contains no password.
+func ParseNodes(text string) (all Nodes, err error) {
+	if strings.TrimSpace(text) == "" {
+		return Nodes{}, nil
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		node, err := parseNode(strings.TrimSpace(one))
+		if err != nil {
+			return Nodes{}, err
+		}
+		if all.Addrs != nil && (node.TLS != all.TLS || node.DB != all.DB) {
+			return Nodes{}, errors.New("the addresses differ in their scheme or database; write the same for all nodes")
+		}
+		all.TLS, all.DB, all.Addrs = node.TLS, node.DB, append(all.Addrs, node.Addrs...)
+	}
+	return all, nil
+}
+
+// parseNode parses one address.
+func parseNode(text string) (Nodes, error) {
+	if !strings.Contains(text, "://") {
+		return Nodes{Addrs: []string{text}}, checkNode(text)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
+		return Nodes{}, errors.New("it is not the URL of a Redis; write host:port, redis://host:port, or rediss://host:port for TLS")
+	case u.User != nil: // it may contain a password, and is not repeated
+		return Nodes{}, errors.New("a URL must not contain a user or a password: set --redis-user and --redis-password-file")
+	}
+	n := Nodes{Addrs: []string{u.Host}, TLS: u.Scheme == "rediss"}
+	if u.Port() == "" {
+		n.Addrs[0] = net.JoinHostPort(u.Hostname(), "6379")
+	}
+	if db := strings.Trim(u.Path, "/"); db != "" {
+		if n.DB, err = strconv.Atoi(db); err != nil || n.DB < 0 || n.DB > maxDB {
+			return Nodes{}, fmt.Errorf("%s is not the number of a database; write redis://host:port/3", show(db))
+		}
+	}
+	return n, checkNode(n.Addrs[0])
+}
+
+// checkNode checks the address of a Redis node.
+func checkNode(text string) error {
+	if strings.Contains(text, "@") { // before it may be a password, which is not repeated
+		return errors.New("an address has no user and no password; write host:port, and set --redis-user and --redis-password-file")
+	}
+	if text == "" {
+		return errors.New("an address is missing between commas; write host:port,host:port")
+	}
+	if err := checkAddress(text, 1); err != nil {
+		return err
+	}
+	if host, _, _ := net.SplitHostPort(text); host == "" {
+		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:6379", show(text))
+	}
+	return nil
+}
