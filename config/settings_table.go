@@ -72,7 +72,7 @@ const (
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), limitsSettings(s), decisionSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {
@@ -186,7 +186,7 @@ func decisionSettings(s *Settings) settings {
 	}
 }
 
-func storeSettings(s *Settings) settings {
+func redisSettings(s *Settings) settings {
 	return settings{
 		{
 			name: "redis.addrs", short: "redis", was: []string{"redis"}, group: groupStore,
@@ -237,20 +237,25 @@ func storeSettings(s *Settings) settings {
 			usage: "the replication group, serverless cache or MemoryDB cluster that the tokens are for", value: iamCache(&s.RedisIAMCache),
 		},
 		{
-			name: "ready_needs_store", group: groupStore, initial: "false",
-			usage: "report a proxy ready only after it has reached its Redis once", value: toggle(&s.ReadyNeedsStore),
-		},
-		{
-			name: "breaker.cooldown", group: groupStore, initial: "1s",
-			usage: "how long a master of Redis that does not answer gets no calls, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
-		},
-		{
 			name: "redis.io_timeout", was: []string{"store_io_timeout"}, group: groupStore, initial: "250ms",
 			usage: "how long one read or write may take on a connection to Redis", value: duration(&s.RedisIOTimeout, time.Millisecond, time.Minute),
 		},
 		{
 			name: "redis.declared_keys", was: []string{"store_declared_keys"}, group: groupStore, initial: "false",
 			usage: "call scripts with declared keys of one hash slot only, even where a cluster takes more", value: toggle(&s.RedisDeclaredKeys),
+		},
+	}
+}
+
+func storeSettings(s *Settings) settings {
+	return settings{
+		{
+			name: "ready_needs_store", group: groupStore, initial: "false",
+			usage: "report a proxy ready only after it has reached its Redis once", value: toggle(&s.ReadyNeedsStore),
+		},
+		{
+			name: "breaker.cooldown", group: groupStore, initial: "1s",
+			usage: "how long a master of Redis that does not answer gets no calls, at the least", value: duration(&s.BreakerCooldown, 10*time.Millisecond, time.Minute),
 		},
 		{
 			name: "memory.buckets", was: []string{"memory_buckets"}, group: groupStore, initial: "1000000",

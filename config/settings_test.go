@@ -268,7 +268,8 @@ func TestEarlierAndPresentName(t *testing.T) {
 		}
 	}
 	for _, environ := range [][]string{
-		{"LIMITGATE_REDIS_IO_TIMEOUT=2s", "LIMITGATE_STORE_IO_TIMEOUT=1s"}, {"LIMITGATE_CELL=a", "LIMITGATE_CELLS_ID=b"},
+		{"LIMITGATE_REDIS_IO_TIMEOUT=2s", "LIMITGATE_STORE_IO_TIMEOUT=1s"},
+		{"LIMITGATE_CELL=a", "LIMITGATE_CELLS_ID=b"},
 		{"LIMITGATE_UPDATES_QUEUE=https://q", "LIMITGATE_UPDATES_TOPIC=arn:aws:sns:eu-west-1:1:t"},
 	} {
 		if _, _, err := load(nil, environ, ""); err == nil || !strings.Contains(err.Error(), "it is the same setting as") {

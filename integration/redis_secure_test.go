@@ -135,7 +135,9 @@ func TestSecretRotation(t *testing.T) {
 	const first, second = "correct-horse-battery", "staple-of-another-kind"
 	r := startSecureRedis(t, first)
 	secrets := secretsmanager.NewFromConfig(emulator.Config)
-	text := func(password string) *string { return aws.String(`{"username": "limitgate", "password": "` + password + `"}`) }
+	text := func(password string) *string {
+		return aws.String(`{"username": "limitgate", "password": "` + password + `"}`)
+	}
 	made, err := secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("redis"), SecretString: text(first)})
 	if err != nil {
 		t.Fatal(err)
