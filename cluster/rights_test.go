@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,5 +29,16 @@ func TestRightsNameTheScriptsCommands(t *testing.T) {
 	}
 	if used < 8 {
 		t.Errorf("found %d commands", used)
+	}
+}
+
+// TestRightsOfTheDocs: docs/redis-acl.md has the rights.
+func TestRightsOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/redis-acl.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "\nuser limitgate on #SHA256-OF-THE-PASSWORD "+Rights+"\n") {
+		t.Errorf("the page lacks the line of a user with %s", Rights)
 	}
 }
