@@ -65,6 +65,8 @@ var mistakes = []struct {
 	{args: "--redis redis://a:1/x", want: "flag --redis: \"x\" is not the number of a database; write redis://host:port/3"},
 	{args: "--redis http://a:1", want: "flag --redis: it is not the URL of a Redis; write host:port, redis://host:port, or rediss://host:port for TLS"},
 	{args: "--redis user:hunter2@a:1", want: "flag --redis: an address has no user and no password; write host:port, and set --redis-user and --redis-password-file"},
+	{args: "--tls-cert f", want: "flag --tls-cert: a certificate needs its key: set --tls-cert and --tls-key"},
+	{args: "--tls-client-ca f", want: "flag --tls-client-ca: certificates of clients need TLS: set --tls-cert and --tls-key"},
 	{args: "--redis-sentinel a:1,b:2", want: "flag --redis-sentinel: the name of the master and addresses of Sentinels belong here; write master=NAME,HOST:PORT,HOST:PORT"},
 	{args: "--redis-iam-cache x.cache.amazonaws.com", want: "flag --redis-iam-cache: the name of a replication group, serverless:NAME or memorydb:NAME belongs here, and not a host"},
 	{args: "--redis a:1 --redis-tls-ca f", want: "flag --redis-tls-ca: the connections to Redis are not encrypted: set --redis-tls"},
@@ -77,9 +79,9 @@ var mistakes = []struct {
 	{file: "redis: [a:1, '']", want: "limitgate.yaml:1: redis: an address is missing between commas; write host:port,host:port"},
 
 	// Safety.
-	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 would let anybody on the network spend quotas: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
+	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 would let anybody on the network spend quotas: listen on 127.0.0.1, set --tls-client-ca so that clients need a certificate, or say --unsafe-open if a network policy protects it"},
 	{environ: "LIMITGATE_ADMIN=:9180", want: "env LIMITGATE_ADMIN: admin :9180 would show metrics and profiles to anybody on the network: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
-	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 would let anybody on the network spend quotas: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
+	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 would let anybody on the network spend quotas: listen on 127.0.0.1, set --tls-client-ca so that clients need a certificate, or say --unsafe-open if a network policy protects it"},
 	// Consequences of an unreadable value are left out.
 	{args: "--listen 0.0.0.0:1 --unsafe-open=yes", want: `flag --unsafe-open: "yes" is not a switch; write true or false`},
 	{args: "--json", want: "flag --json: it says how to print; add --print-config"},

@@ -32,6 +32,12 @@ func (s *Settings) problems() []problem {
 		all = append(all, problem{"instances", "heartbeat is kept in a Redis, and there is none: name one by --redis, or give the number of proxies"})
 	}
 	all = append(all, s.redisProblems()...)
+	if (s.TLSCert == "") != (s.TLSKey == "") {
+		all = append(all, problem{"tls.cert", "a certificate needs its key: set --tls-cert and --tls-key"})
+	}
+	if s.TLSClientCA != "" && s.TLSCert == "" {
+		all = append(all, problem{"tls.client_ca", "certificates of clients need TLS: set --tls-cert and --tls-key"})
+	}
 	if s.Cell != "" && (s.LimitsTable() == "" || s.CellsTable == "") {
 		all = append(all, problem{"cells.id", "cells share limits that are in a table, and are registered in one: say --limits dynamodb://TABLE and --cells-table TABLE"})
 	}
@@ -55,10 +61,15 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	if err := checkAddress(addr, 0); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
-	if s.UnsafeOpen || isLoopback(addr) {
+	byCertificate := name == "listen" && s.TLSClientCA != ""
+	if s.UnsafeOpen || isLoopback(addr) || byCertificate {
 		return nil
 	}
-	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it", name, addr, would)}}
+	or := ""
+	if name == "listen" {
+		or = ", set --tls-client-ca so that clients need a certificate"
+	}
+	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}
 }
 
 // isLoopback reports whether only this machine can reach a well-formed address. Of names

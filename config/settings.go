@@ -28,6 +28,10 @@ type Settings struct {
 	ClusterAnnounce string
 	// ShutdownTimeout is the maximum time of a drain, 1 ms to 1 h.
 	ShutdownTimeout time.Duration
+	// TLSCert and TLSKey are the paths of this proxy's certificate and its key, in PEM, with
+	// which Listen and Admin speak TLS. TLSClientCA is the path of the authorities that sign
+	// clients' certificates, which clients of Listen then must have. Each may be empty.
+	TLSCert, TLSKey, TLSClientCA string
 	// UnsafeOpen allows addresses that other hosts can reach.
 	UnsafeOpen bool
 

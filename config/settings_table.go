@@ -106,6 +106,18 @@ func listenSettings(s *Settings) settings {
 			usage: "how long to wait at the end for decisions under way", value: duration(&s.ShutdownTimeout, time.Millisecond, time.Hour),
 		},
 		{
+			name: "tls.cert", group: groupListen,
+			usage: "the certificate with which both addresses speak TLS, in PEM; read again on changes", value: filePath(&s.TLSCert),
+		},
+		{
+			name: "tls.key", group: groupListen,
+			usage: "its key", value: filePath(&s.TLSKey),
+		},
+		{
+			name: "tls.client_ca", group: groupListen,
+			usage: "the authorities that sign the certificates that clients must have; empty asks for none", value: filePath(&s.TLSClientCA),
+		},
+		{
 			name: "unsafe_open", group: groupListen, initial: "false",
 			usage: "allow addresses that others on the network can reach", value: toggle(&s.UnsafeOpen),
 		},

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/limitgate/limitgate/commands"
 )
@@ -42,6 +39,8 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	asJSON := fs.Bool("json", false, "print the decision as JSON")
 	peek := fs.Bool("peek", false, "ask without taking anything")
 	timeout := fs.Duration("timeout", 5*time.Second, "how long to wait for an answer")
+	var flags clientFlags
+	flags.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -55,7 +54,10 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	client := newClient(*addr, *timeout)
+	client, err := flags.newClient(*addr, *timeout)
+	if err != nil {
+		return fail(env, fmt.Errorf("check: %w", err))
+	}
 	defer func() { _ = client.Close() }()
 	name := "RL.CHECK"
 	if *peek {
@@ -78,25 +80,6 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		return exitDenied
 	}
 	return exitOK
-}
-
-// newClient returns a client of a limitgate that never retries.
-func newClient(addr string, timeout time.Duration) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1,
-		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, ContextTimeoutEnabled: true,
-		DisableIdentity: true, PipelinePoolSize: -1,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-}
-
-// explainDial adds advice to an error of a refused connection.
-func explainDial(addr string, err error) error {
-	var network *net.OpError
-	if !errors.As(err, &network) || network.Op != "dial" {
-		return err
-	}
-	return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")

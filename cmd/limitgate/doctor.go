@@ -107,7 +107,7 @@ func printReport(env *environment, report *doctor.Report, asJSON bool) int {
 
 // isLimitgate reports whether a limitgate answers at addr.
 func isLimitgate(ctx context.Context, addr string) bool {
-	client := newClient(addr, time.Second)
+	client := newClient(addr, time.Second, nil)
 	defer func() { _ = client.Close() }()
 	info, err := client.Info(ctx, "server").Result()
 	return err == nil && strings.Contains(info, "limitgate_version:")

@@ -46,8 +46,10 @@ const replayTimeout = 30 * time.Second
 // replayFlags are the flags of replay.
 type replayFlags struct {
 	limits, compare, against, speed, tenant, op, secret string
-	dims                                                dimFlags
-	sort, frozen, json                                  bool
+
+	client             clientFlags
+	dims               dimFlags
+	sort, frozen, json bool
 }
 
 func runReplay(ctx context.Context, env *environment, args []string) int {
@@ -87,6 +89,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.limits, "limits", "", "the limits `file`")
 	fs.StringVar(&f.compare, "compare", "", "another limits `file`: print the difference on the same traffic")
 	fs.StringVar(&f.against, "against", "", "`HOST:PORT` of a running limitgate to send the requests to, which takes units there")
+	f.client.define(fs)
 	fs.StringVar(&f.speed, "speed", "max", "with --against, how fast: 1x is the pace of the log, 10x ten times that, or max")
 	fs.StringVar(&f.tenant, "tenant", "web", "`template` of the tenant")
 	fs.StringVar(&f.op, "op", accesslog.DefaultOp, "`template` of the operation")
@@ -169,10 +172,14 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 	}
 	var report *replay.Report
 	if f.against != "" {
-		client := newClient(f.against, replayTimeout)
+		client, err := f.client.newClient(f.against, replayTimeout)
+		if err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
 		defer func() { _ = client.Close() }()
-		report, err = replay.Against(ctx, client, in, set, opts)
-		err = explainDial(f.against, err)
+		if report, err = replay.Against(ctx, client, in, set, opts); err != nil {
+			return explainDial(f.against, err)
+		}
 	} else {
 		report, err = replay.Local(ctx, in, set, opts)
 	}

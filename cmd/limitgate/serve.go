@@ -59,7 +59,7 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	printBanner(env, p)
+	printBanner(env, p, settings.TLSCert != "")
 	// The first signal drains. The handler is then gone, so a second signal ends the
 	// process.
 	context.AfterFunc(ctx, stop)
@@ -79,8 +79,12 @@ func newLog(env *environment, s *config.Settings) *slog.Logger {
 }
 
 // printBanner prints the address of the proxy and a first command to type.
-func printBanner(env *environment, p *proxy.Proxy) {
+func printBanner(env *environment, p *proxy.Proxy, encrypted bool) {
 	host, port, _ := net.SplitHostPort(p.Addr().String())
+	if encrypted {
+		fmt.Fprintf(env.stdout, "limitgate %s listens on %s by TLS, store %s. Ask it with redis-cli --tls -h %s -p %s\n", version, p.Addr(), p.StoreKind(), host, port)
+		return
+	}
 	fmt.Fprintf(env.stdout, `limitgate %s listens on %s, store %s. Ask it:
 
   redis-cli -h %s -p %s RL.CHECK acme "POST /v1/payments" 203.0.113.7 1

@@ -110,7 +110,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	conns.Flush = p.limiter.Flush
 	p.server = server.New(conns, p.newSession)
 	p.registerMetrics()
-	if p.front, p.admin, err = listen(s); err != nil {
+	if p.front, p.admin, err = listen(s, p.log); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -3,7 +3,6 @@ package tlsfiles
 import (
 	"crypto/tls"
 	"errors"
-	"time"
 )
 
 // ServerOptions name the files of a server.
@@ -55,13 +54,4 @@ func (s *Server) Config() *tls.Config {
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.files.current() },
 	}
-}
-
-// NotAfter returns when the certificate in use expires.
-func (s *Server) NotAfter() time.Time {
-	config, err := s.files.current()
-	if err != nil || config.Certificates[0].Leaf == nil {
-		return time.Time{}
-	}
-	return config.Certificates[0].Leaf.NotAfter
 }
