@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/limitgate/limitgate/internal/resp"
 )
@@ -18,6 +19,22 @@ type boundedConn struct {
 	line    int   // the length of the current line
 	skip    int64 // the bytes of a string, with its end, that are still to come
 	pending int64 // the elements of arrays that are still to come
+}
+
+// boundedTCPConn is a boundedConn on plain TCP: go-redis looks at the socket of such a
+// connection before it uses one of its pool, so that it does not use a closed one.
+type boundedTCPConn struct {
+	*boundedConn
+	syscall.Conn
+}
+
+// bound returns conn with bounded replies.
+func bound(conn net.Conn) net.Conn {
+	b := &boundedConn{Conn: conn}
+	if socket, ok := conn.(syscall.Conn); ok {
+		return boundedTCPConn{b, socket}
+	}
+	return b
 }
 
 const (

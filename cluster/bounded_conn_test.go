@@ -72,6 +72,19 @@ func TestLyingRedis(t *testing.T) {
 	}
 }
 
+// TestClosedConnectionsAreNotUsed: go-redis looks at a connection of its pool before it uses
+// it, so that a command after the end of a connection does not fail.
+func TestClosedConnectionsAreNotUsed(t *testing.T) {
+	node := redistest.Start(t)
+	s := openWithOptions(t, Options{PoolSize: 1}, node.Addr)
+	for i := range 20 {
+		if err := s.Ping(t.Context()); err != nil {
+			t.Fatalf("ping %d: %v", i, err)
+		}
+		node.CLI(t, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	}
+}
+
 // FuzzBoundedConn: the pieces in which bytes arrive do not matter, and at most what a reply may
 // have passes.
 func FuzzBoundedConn(f *testing.F) {

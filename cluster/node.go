@@ -47,7 +47,7 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 			if err != nil {
 				return nil, err
 			}
-			return &boundedConn{Conn: conn}, nil
+			return bound(conn), nil
 		},
 		// A random age from six elevenths of MaxConnAge, as of pipelines.
 		ConnMaxLifetime: o.MaxConnAge * 17 / 22, ConnMaxLifetimeJitter: o.MaxConnAge * 5 / 22,
