@@ -103,7 +103,7 @@ func compile(tb testing.TB, specs ...spec) *limit.Set {
 }
 
 var testAddrs = func() *limit.AddrHasher {
-	h, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	h, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		panic(err)
 	}

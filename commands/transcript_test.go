@@ -67,7 +67,7 @@ func newHandler(tb testing.TB, fail bool) *commands.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func detail(l *limit.Limit) string {
 
 // account formats the limits and decisions of a set for tenants.
 func account(tb rapid.TB, set *limit.Set, tenants []string, reqs []limit.Request) []string {
-	addrs, err := limit.NewAddrHasher([]byte("0123456789abcdef"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("0123456789abcdef"), limit.Prefixes{})
 	if err != nil {
 		tb.Fatal(err)
 	}

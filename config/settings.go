@@ -110,9 +110,9 @@ type Settings struct {
 	PrivacyIPSecretFile string
 	// PrivacyIPMaxTTL is the maximum time that a hashed address is kept, 1 s to 8,760 h.
 	PrivacyIPMaxTTL time.Duration
-	// PrivacyIPv6Prefix is the number of bits of an IPv6 address that identify a client,
-	// 1 to 128.
-	PrivacyIPv6Prefix int
+	// PrivacyIPv4Prefix and PrivacyIPv6Prefix are the numbers of bits of an address that
+	// identify a client, 1 to 32 and 1 to 128.
+	PrivacyIPv4Prefix, PrivacyIPv6Prefix int
 
 	// LogFormat is text or json.
 	LogFormat string

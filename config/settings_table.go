@@ -287,6 +287,10 @@ func privacySettings(s *Settings) settings {
 			usage: "the longest that a hashed address may be kept", value: duration(&s.PrivacyIPMaxTTL, time.Second, 365*24*time.Hour),
 		},
 		{
+			name: "privacy.ipv4_prefix", group: groupPrivacy, initial: "32",
+			usage: "how many bits of an IPv4 address tell clients apart", value: whole(&s.PrivacyIPv4Prefix, 1, 32),
+		},
+		{
 			name: "privacy.ipv6_prefix", group: groupPrivacy, initial: "64",
 			usage: "how many bits of an IPv6 address tell clients apart", value: whole(&s.PrivacyIPv6Prefix, 1, 128),
 		},

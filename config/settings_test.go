@@ -38,7 +38,7 @@ func TestDefaults(t *testing.T) {
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3, CellWeight: 100, CanaryThreshold: 500,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		RedisIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
-		PrivacyIPMaxTTL: time.Hour, PrivacyIPv6Prefix: 64, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,
+		PrivacyIPMaxTTL: time.Hour, PrivacyIPv4Prefix: 32, PrivacyIPv6Prefix: 64, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the defaults are\n%+v, want\n%+v", got, want)
@@ -75,6 +75,7 @@ var kinds = []struct {
 	{"log.level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
 	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
 	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},
+	{"privacy.ipv4_prefix", [3]string{"1", "24", "32"}, [3]any{1, 24, 32}, func(s *Settings) any { return s.PrivacyIPv4Prefix }},
 	{"privacy.ipv6_prefix", [3]string{"1", "56", "128"}, [3]any{1, 56, 128}, func(s *Settings) any { return s.PrivacyIPv6Prefix }},
 }
 

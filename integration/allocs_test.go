@@ -94,7 +94,7 @@ func proxyInProcess(t *testing.T, limits, redis string, onRedis bool) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), 64)
+	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), limit.Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -254,7 +254,7 @@ func followInMemory(t *testing.T, items map[string]*tables.Item) (*catalog.Catal
 	if err := c.Load(all); err != nil {
 		t.Fatal(err)
 	}
-	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), 64)
+	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), limit.Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,8 +20,10 @@ const (
 	hashedAddrBytes = 12
 	// HashedAddrLen is the length of a hashed address as text.
 	HashedAddrLen = hashedAddrBytes * 4 / 3
-	// DefaultIPv6Bits is how many bits of an IPv6 address make one client by default: a
-	// provider assigns a prefix of this length to one customer.
+	// DefaultIPv4Bits and DefaultIPv6Bits are how many bits of an address make one client by
+	// default: a provider assigns an IPv4 address, or an IPv6 prefix of 64 bits, to one
+	// customer.
+	DefaultIPv4Bits = 32
 	DefaultIPv6Bits = 64
 	// MinSecretBytes is the length of the shortest secret with which addresses are
 	// hashed.
@@ -34,7 +37,7 @@ const (
 // HMAC-SHA-256 of the address, cut to 96 bits. It never returns a raw address. It is safe
 // for concurrent use.
 type AddrHasher struct {
-	ipv6  int
+	bits  Prefixes
 	keyed atomic.Pointer[keyedHasher]
 }
 
@@ -58,16 +61,24 @@ func RandomSecret() []byte {
 	return secret
 }
 
-// NewAddrHasher returns a hasher that groups IPv6 addresses by their first ipv6Bits bits
-// (1 to 128). All proxies that share a store need the same secret.
-func NewAddrHasher(secret []byte, ipv6Bits int) (*AddrHasher, error) {
+// Prefixes are how many leading bits of an address make one client: addresses that agree in
+// them are the same. Zero stands for the default.
+type Prefixes struct {
+	IPv4 int // up to 32
+	IPv6 int // up to 128
+}
+
+// NewAddrHasher returns a hasher that groups addresses by their prefixes. All proxies that
+// share a store need the same secret and prefixes.
+func NewAddrHasher(secret []byte, bits Prefixes) (*AddrHasher, error) {
 	if len(secret) < MinSecretBytes {
 		return nil, errors.New("make address hasher: the secret must have at least 16 bytes")
 	}
-	if ipv6Bits < 1 || ipv6Bits > 128 {
-		return nil, errors.New("make address hasher: the IPv6 prefix must have 1 to 128 bits")
+	bits = Prefixes{cmp.Or(bits.IPv4, DefaultIPv4Bits), cmp.Or(bits.IPv6, DefaultIPv6Bits)}
+	if bits.IPv4 < 1 || bits.IPv4 > 32 || bits.IPv6 < 1 || bits.IPv6 > 128 {
+		return nil, errors.New("make address hasher: a prefix must have 1 to 32 bits of an IPv4 address, or 1 to 128 of an IPv6 address")
 	}
-	h := &AddrHasher{ipv6: ipv6Bits}
+	h := &AddrHasher{bits: bits}
 	h.Rekey(secret)
 	return h, nil
 }
@@ -82,9 +93,12 @@ func (h *AddrHasher) Rekey(secret []byte) {
 
 // Append appends the text that represents addr. The address must be valid.
 func (h *AddrHasher) Append(dst []byte, addr netip.Addr) []byte {
-	if addr.Is6() {
-		prefix, err := addr.Prefix(h.ipv6)
-		if err == nil {
+	bits := h.bits.IPv6
+	if addr.Is4() {
+		bits = h.bits.IPv4
+	}
+	if bits < addr.BitLen() {
+		if prefix, err := addr.Prefix(bits); err == nil {
 			addr = prefix.Addr()
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestAddrHasher(t *testing.T) {
 	secret := []byte("0123456789abcdef")
-	h, err := NewAddrHasher(secret, 64)
+	h, err := NewAddrHasher(secret, Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +34,9 @@ func TestAddrHasher(t *testing.T) {
 			t.Errorf("%s and %s are hashed alike: %v, want %v", pair.a, pair.b, same, pair.same)
 		}
 	}
-	again, _ := NewAddrHasher(secret, 64)
-	other, _ := NewAddrHasher([]byte("fedcba9876543210"), 64)
-	narrow, _ := NewAddrHasher(secret, 128)
+	again, _ := NewAddrHasher(secret, Prefixes{})
+	other, _ := NewAddrHasher([]byte("fedcba9876543210"), Prefixes{})
+	narrow, _ := NewAddrHasher(secret, Prefixes{IPv6: 128})
 	if text(h, "203.0.113.7") != text(again, "203.0.113.7") {
 		t.Error("one secret, two hashes")
 	}
@@ -46,10 +46,19 @@ func TestAddrHasher(t *testing.T) {
 	if text(narrow, "2001:db8::1") == text(narrow, "2001:db8::2") {
 		t.Error("with 128 bits each IPv6 address is its own")
 	}
+	wide, _ := NewAddrHasher(secret, Prefixes{IPv4: 24})
+	if text(wide, "203.0.113.7") != text(wide, "::ffff:203.0.113.200") || text(wide, "203.0.113.7") == text(wide, "203.0.112.7") || text(wide, "203.0.113.0") != text(h, "203.0.113.0") {
+		t.Error("with 24 bits IPv4 addresses are grouped by something else")
+	}
+	for _, bits := range []Prefixes{{IPv4: -1}, {IPv4: 33}, {IPv6: -1}, {IPv6: 129}} {
+		if _, err := NewAddrHasher(secret, bits); err == nil {
+			t.Errorf("%+v are taken", bits)
+		}
+	}
 	if got := text(h, "203.0.113.7"); len(got) != HashedAddrLen || strings.ContainsAny(got, "{}%;=") {
 		t.Errorf("%q is not what a name can hold", got)
 	}
-	if _, err := NewAddrHasher(secret[:15], 64); err == nil {
+	if _, err := NewAddrHasher(secret[:15], Prefixes{}); err == nil {
 		t.Error("a secret of 15 bytes is taken")
 	}
 }
@@ -57,7 +66,7 @@ func TestAddrHasher(t *testing.T) {
 // TestAddrHasherForgets hashes more addresses than the cache has room for: each keeps its
 // hash.
 func TestAddrHasherForgets(t *testing.T) {
-	h, err := NewAddrHasher([]byte("0123456789abcdef"), 64)
+	h, err := NewAddrHasher([]byte("0123456789abcdef"), Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func parse(tb testing.TB, yaml string) *limit.Set {
 
 func hasher(tb testing.TB) *limit.AddrHasher {
 	tb.Helper()
-	h, err := limit.NewAddrHasher([]byte("0123456789abcdef"), 64)
+	h, err := limit.NewAddrHasher([]byte("0123456789abcdef"), limit.Prefixes{})
 	if err != nil {
 		tb.Fatal(err)
 	}

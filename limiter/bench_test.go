@@ -22,7 +22,7 @@ func newBenchLimiter(b *testing.B, yaml string) *limiter.Limiter {
 	if err != nil {
 		b.Fatal(err)
 	}
-	addrs, err := limit.NewAddrHasher([]byte("0123456789abcdef"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("0123456789abcdef"), limit.Prefixes{})
 	if err != nil {
 		b.Fatal(err)
 	}

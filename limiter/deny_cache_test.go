@@ -30,7 +30,7 @@ func (c *counted) Take(at limit.DecisionTime, items []limit.Item, calls []limit.
 // clocked returns a limiter with the clock now and a cache of size denials.
 func clocked(tb testing.TB, store limiter.Store, now *time.Time, size int, specs ...storetest.Spec) *limiter.Limiter {
 	tb.Helper()
-	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		tb.Fatal(err)
 	}

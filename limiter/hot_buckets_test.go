@@ -15,7 +15,7 @@ import (
 // most denials, with approximate rates, and drops old windows.
 func TestTop(t *testing.T) {
 	now := start
-	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	l := limiter.New(limiter.Options{
 		Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: func() time.Time { return now },
 	}, storetest.Compile(t,

@@ -53,7 +53,7 @@ func refused(call []limit.Item) bool {
 // the machine's. Every limit may be leased.
 func leasing(tb testing.TB, store limiter.Store, now *time.Time, n int, lease limit.Lease, specs ...storetest.Spec) *limiter.Limiter {
 	tb.Helper()
-	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		tb.Fatal(err)
 	}

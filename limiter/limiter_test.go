@@ -46,7 +46,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newLimiter(tb testing.TB, store limiter.Store, jitter time.Duration, specs ...storetest.Spec) (*limiter.Limiter, *observed) {
 	tb.Helper()
-	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestAutoLocal(t *testing.T) {
 // placement, and a region's limit of 1 in the store.
 func placed(t *testing.T, store limiter.Store, place limit.Placement) *limiter.Limiter {
 	t.Helper()
-	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}

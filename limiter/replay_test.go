@@ -41,7 +41,7 @@ func TestRetryAfterFailClosed(t *testing.T) {
 // TestRetryAfterLocalDenial checks that a grant that was refunded, because this
 // instance's share denied, is not replayed either.
 func TestRetryAfterLocalDenial(t *testing.T) {
-	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	set := storetest.Compile(t,
 		storetest.Spec{ID: "hour", By: []string{"tenant"}, Rate: "3/h"},
 		storetest.Spec{ID: "local", By: []string{"region"}, Rate: "1/s"},

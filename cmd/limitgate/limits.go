@@ -200,7 +200,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 
 // localLimiter returns a limiter on an empty memory store.
 func localLimiter(set *limit.Set, secret []byte) (*limiter.Limiter, error) {
-	addrs, err := limit.NewAddrHasher(secret, limit.DefaultIPv6Bits)
+	addrs, err := limit.NewAddrHasher(secret, limit.Prefixes{})
 	if err != nil {
 		return nil, err
 	}

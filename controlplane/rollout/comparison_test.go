@@ -20,7 +20,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), limit.DefaultIPv6Bits)
+	addrs, err := limit.NewAddrHasher(limit.RandomSecret(), limit.Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ var plain = way{batch: 1}
 const defaultPatience = 20 * time.Second
 
 var addrs = func() *limit.AddrHasher {
-	h, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	h, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		panic(err)
 	}

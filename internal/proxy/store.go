@@ -61,11 +61,11 @@ func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 		if err != nil {
 			return nil, agreement{}, err
 		}
-		h, err := limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
+		h, err := limit.NewAddrHasher(secret, limit.Prefixes{IPv4: s.PrivacyIPv4Prefix, IPv6: s.PrivacyIPv6Prefix})
 		return h, agreement{}, err
 	}
 	secret := limit.RandomSecret()
-	h, err := limit.NewAddrHasher(secret, s.PrivacyIPv6Prefix)
+	h, err := limit.NewAddrHasher(secret, limit.Prefixes{IPv4: s.PrivacyIPv4Prefix, IPv6: s.PrivacyIPv6Prefix})
 	if err != nil || !s.UsesRedis() {
 		return h, agreement{}, err
 	}

@@ -38,7 +38,7 @@ func newHasher(secret []byte) (*limit.AddrHasher, error) {
 	if secret == nil {
 		secret = limit.RandomSecret()
 	}
-	return limit.NewAddrHasher(secret, limit.DefaultIPv6Bits)
+	return limit.NewAddrHasher(secret, limit.Prefixes{})
 }
 
 func (l *local) decide(_ context.Context, batch []asked) ([]outcome, error) {

@@ -104,7 +104,7 @@ func newCachingLimiter(t *testing.T, store limiter.Store) *limiter.Limiter {
 
 func options(t *testing.T, store limiter.Store) limiter.Options {
 	t.Helper()
-	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), 64)
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	if err != nil {
 		t.Fatal(err)
 	}
