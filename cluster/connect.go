@@ -28,12 +28,16 @@ type Credentials interface {
 // present one, and the one before that was read again.
 const maxLogins = 3
 
+// errCredentials is the error of credentials that cannot be had now. It is no fault of the
+// node, and may pass: a source of credentials may be out of reach.
+var errCredentials = errors.New("get credentials")
+
 // errLogin is the error of a node that did not accept the credentials.
 var errLogin = errors.New("log in")
 
 // connect opens a connection: it encrypts, logs in and selects the database, as far as the
-// options say so. Every connection to a node of the store is opened by it, those of go-redis
-// too. The size of replies is bounded.
+// options say so. Every connection that decides, and those of go-redis, are opened by it.
+// Sentinels and the diagnosis of an address use encrypt and logIn alone.
 func (o *Options) connect(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 	defer cancel()
@@ -110,7 +114,7 @@ func (o *Options) logIn(ctx context.Context, conn net.Conn, in *resp.Reader) err
 	for range maxLogins {
 		user, password, err := o.Credentials.Credentials(ctx)
 		if err != nil {
-			return fmt.Errorf("%w: %w", errLogin, err)
+			return fmt.Errorf("%w: %w", errCredentials, err)
 		}
 		if refused, err = auth(conn, in, user, password); err != nil {
 			return err

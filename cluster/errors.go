@@ -121,6 +121,8 @@ func kindOf(err error) ErrorKind {
 		return kindOfReply(reply.Error())
 	case explainTLS(err) != "":
 		return KindTLS
+	case errors.Is(err, errCredentials):
+		return KindNetwork
 	case errors.Is(err, errLogin):
 		return KindAuth
 	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrClosed), errors.Is(err, net.ErrClosed):
