@@ -24,6 +24,9 @@ type Contact struct {
 	Master string
 }
 
+// alertWait is how long a TLS handshake may turn out to have failed after its end.
+const alertWait = 100 * time.Millisecond
+
 // contact connects to a node and reads its role. The error names the problem if there is no
 // Redis at addr that this proxy may use.
 func (o *Options) contact(ctx context.Context, addr string, timeout time.Duration) (Contact, error) {
@@ -43,6 +46,15 @@ func (o *Options) contact(ctx context.Context, addr string, timeout time.Duratio
 	_ = conn.SetDeadline(time.Now().Add(timeout / 2))
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	in := resp.NewReader(conn)
+	if o.TLS != nil {
+		// In TLS 1.3 a node refuses a client's certificate after the handshake. A write would
+		// make the kernel drop the reason.
+		_ = conn.SetReadDeadline(time.Now().Add(min(alertWait, timeout/4)))
+		if err := in.Await(); err != nil && kindOf(err) != KindTimeout {
+			return Contact{}, err
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(timeout / 2))
+	}
 	if _, err := conn.Write(resp.AppendCommand(nil, "PING")); err != nil {
 		return Contact{}, err
 	}
