@@ -157,6 +157,9 @@ func speaksTLS(ctx context.Context, addr string) bool {
 // Explain describes an error for an operator who configures the address of a store.
 func Explain(err error) string {
 	var name *net.DNSError
+	if errors.As(err, new(masterError)) {
+		return err.Error()
+	}
 	refused, replied := resp.AsError(err)
 	if text := explainTLS(err); text != "" {
 		return text

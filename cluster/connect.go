@@ -143,9 +143,10 @@ func auth(conn net.Conn, in *resp.Reader, user, password string) (refused, err e
 	switch {
 	case !ok:
 		return nil, err
-	case kindOf(reply) == KindAuth || kindOf(reply) == KindLoading:
-		return reply, nil
-	default: // a node may repeat the arguments of a command that it does not know
+	case kindOf(reply) == KindAuth || kindOf(reply) == KindLoading: // the rest may repeat the password
+		word, _, _ := strings.Cut(string(reply), " ")
+		return resp.Error(word + " the node refused the user or the password"), nil
+	default:
 		return errNoUsers, nil
 	}
 }

@@ -25,8 +25,11 @@ const replaceRetry = time.Minute
 func (p *pipeline) readUntilReplaced(ctx context.Context) (settled int, err error) {
 	stop := context.AfterFunc(ctx, p.conn.hangUp)
 	defer stop()
+	p.mu.Lock()
+	isOpen := p.next != nil // replace found a batch in flight
+	p.mu.Unlock()
 	age := p.connAge()
-	if age <= 0 {
+	if age <= 0 || isOpen {
 		return p.read()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -54,11 +57,14 @@ func (p *pipeline) prepareNext(ctx context.Context, age time.Duration) {
 	}
 }
 
-// replace makes the next connection the present one.
+// replace makes the next connection the present one, unless a batch was sent since the reader
+// found none in flight: its replies are on the present one.
 func (p *pipeline) replace() {
 	p.mu.Lock()
-	_ = p.conn.Close()
-	p.conn, p.next = p.next, nil
+	if len(p.inFlight) == 0 {
+		_ = p.conn.Close()
+		p.conn, p.next = p.next, nil
+	}
 	p.mu.Unlock()
 	p.trySend()
 }

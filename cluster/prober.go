@@ -26,7 +26,7 @@ func NewProber(opts Options) (*Prober, error) {
 // Contact connects to a node and reads its role. The error names the problem if there is no
 // Redis at addr that a Store could use.
 func (p *Prober) Contact(ctx context.Context, addr string) (Contact, error) {
-	return p.store.opts.contact(ctx, addr, p.store.opts.DialTimeout)
+	return p.store.opts.contactMaster(ctx, addr, p.store.opts.DialTimeout)
 }
 
 // Layout is the masters of a store.

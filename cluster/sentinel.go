@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,10 +38,19 @@ func (o *Options) masterOf(ctx context.Context, sentinel string) (addr string, e
 		return "", configError("it is no Sentinel: give the addresses of Sentinels, or leave out --redis-sentinel")
 	case err != nil:
 		return "", fmt.Errorf("ask Sentinel: %w", err)
+	case len(words) == 2 && !isAddress(words[0], words[1]):
+		return "", fmt.Errorf("ask Sentinel: %w: the master is at %.64q, port %.16q", resp.ErrReply, words[0], words[1])
 	case len(words) != 2:
 		return "", configError(fmt.Sprintf("the Sentinel does not know a master named %q", o.Sentinel))
 	}
 	return net.JoinHostPort(words[0], words[1]), nil
+}
+
+// isAddress reports whether a host and a port can be those of another node.
+func isAddress(host, port string) bool {
+	n, err := strconv.Atoi(port)
+	ip, notIP := netip.ParseAddr(host)
+	return err == nil && n > 0 && n < 1<<16 && host != "" && (notIP != nil || !ip.IsUnspecified())
 }
 
 // askSentinel reads the host and the port of the master. A Sentinel that does not know the
@@ -50,3 +61,26 @@ func (o *Options) askSentinel(conn net.Conn, in *resp.Reader) ([]string, error) 
 	}
 	return in.Strings()
 }
+
+// contactMaster contacts the node at addr, or the master that the Sentinel at addr names.
+func (o *Options) contactMaster(ctx context.Context, addr string, timeout time.Duration) (Contact, error) {
+	if o.Sentinel == "" {
+		return o.contact(ctx, addr, timeout)
+	}
+	master, err := o.masterOf(ctx, addr)
+	if err != nil {
+		return Contact{}, err
+	}
+	c, err := o.contact(ctx, master, timeout)
+	if err != nil {
+		return c, fmt.Errorf("the master %s: %w", master, masterError{err})
+	}
+	return c, nil
+}
+
+// masterError is the error of a master that a Sentinel has named, in words for an operator.
+type masterError struct{ err error }
+
+func (e masterError) Error() string { return Explain(e.err) }
+
+func (e masterError) Unwrap() error { return e.err }

@@ -59,3 +59,33 @@ func TestSentinelMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestSentinelAnswers: an answer that is no address of another node is refused, and a master
+// that is down is named, without a login at the Sentinel.
+func TestSentinelAnswers(t *testing.T) {
+	for _, words := range []string{"$0\r\n\r\n$4\r\n6379\r\n", "$7\r\n0.0.0.0\r\n$4\r\n6379\r\n", "$9\r\n127.0.0.1\r\n$5\r\n99999\r\n", "$9\r\n127.0.0.1\r\n$1\r\nx\r\n"} {
+		addr := redistest.Listen(t, func(c net.Conn) {
+			for buf := make([]byte, 4096); ; {
+				if _, err := c.Read(buf); err != nil {
+					return
+				}
+				_, _ = c.Write([]byte("*2\r\n" + words))
+			}
+		})
+		if _, err := Open(t.Context(), Options{Addrs: []string{addr}, Sentinel: "limits", DialTimeout: time.Second}); err == nil || !strings.Contains(err.Error(), "ask Sentinel") {
+			t.Errorf("%q: %v", words, err)
+		}
+	}
+	master := redistest.Start(t, "--requirepass", "secret")
+	sentinel := startSentinel(t, master)
+	master.Kill()
+	p := &password{texts: []string{"secret"}}
+	s, err := Open(t.Context(), Options{Addrs: []string{sentinel}, Sentinel: "limits", Credentials: p, StartWithout: true, DialTimeout: time.Second})
+	if err != nil {
+		t.Fatalf("a store does not start while its master is down: %v", err)
+	}
+	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "the master "+master.Addr+": nobody listens there") || p.refused > 0 {
+		t.Errorf("got %v, %d refused logins", err, p.refused)
+	}
+	_ = s.Close()
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"strconv"
@@ -244,6 +245,57 @@ func TestConnectionsAreReplaced(t *testing.T) {
 				t.Errorf("undecided calls: %v", n)
 			}
 		})
+	}
+}
+
+// TestReplaceWithABatchInFlight: a batch that is sent after the reader found none in flight
+// gets its replies over the connection that it was sent on.
+func TestReplaceWithABatchInFlight(t *testing.T) {
+	node := redistest.Start(t)
+	s, err := Open(t.Context(), Options{Addrs: []string{node.Addr}, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	p := s.top.Load().nodes[node.Addr].pipeline // Run does not run: the test reads
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1/h", Burst: "100"})
+	start := func(tenant string) (items []limit.Item, finish func() bool) {
+		var b limit.Buffer
+		now := time.Now()
+		set.Resolve(&limit.Request{Tenant: tenant, Cost: int64(len(tenant))}, testAddrs, now.UnixMicro(), &b)
+		at := limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: 5 * time.Second}
+		return b.Items, s.Start(at, b.Items, b.Calls, func(uint64) {}, 0)
+	}
+	next, err := p.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, finishFirst := start("t")
+	s.Flush() // sent, and the reader has seen nothing in flight before
+	p.mu.Lock()
+	p.next = next
+	p.mu.Unlock()
+	p.replace()
+	if p.next == nil {
+		t.Fatal("the connection is replaced under a batch")
+	}
+	if _, err := p.read(); !errors.Is(err, errReplaced) {
+		t.Fatal(err)
+	}
+	p.replace()
+	second, finishSecond := start("tenants")
+	s.Flush()
+	_ = p.conn.SetReadDeadline(time.Now().Add(time.Second))
+	go func() { _, _ = p.read() }()
+	redistest.Eventually(t, 5*time.Second, "the second answer", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.inFlight) == 0
+	})
+	finishFirst()
+	finishSecond()
+	if first[0].Remaining != 99 || second[0].Remaining != 93 {
+		t.Errorf("%d and %d units are left, want 99 and 93", first[0].Remaining, second[0].Remaining)
 	}
 }
 

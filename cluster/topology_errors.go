@@ -59,7 +59,8 @@ func (s *Store) startWithout(ctx context.Context, err error) (*topology, error) 
 	if errors.As(err, &all) {
 		err = s.examineAddresses(ctx)
 	}
-	if !s.opts.StartWithout || isConfigError(err) {
+	failingOver := s.opts.Sentinel != "" && errors.Is(err, ErrNotMaster) // until the Sentinels know
+	if !s.opts.StartWithout || isConfigError(err) && !failingOver {
 		return nil, err
 	}
 	s.topErr.Store(&err)
@@ -81,7 +82,7 @@ func (s *Store) examineAddresses(ctx context.Context) error {
 
 // examineAddress returns the problem at an address.
 func (s *Store) examineAddress(ctx context.Context, addr string) error {
-	c, err := s.opts.contact(ctx, addr, contactTimeout)
+	c, err := s.opts.contactMaster(ctx, addr, contactTimeout)
 	if err != nil {
 		return err
 	}

@@ -63,19 +63,24 @@ func (src *source) failUnknownFlag(t settings, flag string) {
 // s.Warnings are then those of earlier names.
 func RedisFlags(fs *flag.FlagSet, s *Settings) (check func() error) {
 	t := newTable(s)
+	var mistakes []error
+	failed := func(err error) { mistakes = append(mistakes, err) }
 	for _, r := range t {
 		if strings.HasPrefix(r.name, "redis.") {
 			_ = r.value.read(r.initial) // the table's test reads every default
-			fs.Var(&settingFlag{setting: r}, r.flag()[2:], r.usage)
+			fs.Var(&settingFlag{setting: r, failed: failed}, r.flag()[2:], r.usage)
 			for _, old := range r.was {
 				if name := flagName(old); name != r.flag() { // a flag without a usage is not in help
 					warn := func() { s.Warnings = append(s.Warnings, name+" is called "+r.flag()+" now") }
-					fs.Var(&settingFlag{setting: r, warn: warn}, name[2:], "")
+					fs.Var(&settingFlag{setting: r, warn: warn, failed: failed}, name[2:], "")
 				}
 			}
 		}
 	}
 	return func() error {
+		if len(mistakes) > 0 {
+			return mistakes[0]
+		}
 		for _, p := range s.redisProblems() {
 			return fmt.Errorf("%s: %s", t.named(p.name).flag(), p.text)
 		}
@@ -87,6 +92,7 @@ func RedisFlags(fs *flag.FlagSet, s *Settings) (check func() error) {
 type settingFlag struct {
 	setting *setting
 	warn    func() // unless nil, called when the flag is set
+	failed  func(error)
 	text    string
 }
 
@@ -96,7 +102,10 @@ func (f *settingFlag) Set(text string) error {
 	if f.warn != nil {
 		f.warn()
 	}
-	return f.setting.value.read(text)
+	if err := f.setting.value.read(text); err != nil { // package flag would repeat the text
+		f.failed(fmt.Errorf("%s: %w", f.setting.flag(), err))
+	}
+	return nil
 }
 
 // String returns the value as written.

@@ -32,8 +32,11 @@ const maxDB = 1 << 20
 // redis://host:port/DB and rediss:// for TLS, without a user and a password. An empty text has
 // no addresses. The error describes the right form, and contains no password.
 func ParseNodes(text string) (all Nodes, err error) {
-	if strings.TrimSpace(text) == "" {
+	switch {
+	case strings.TrimSpace(text) == "":
 		return Nodes{}, nil
+	case strings.Contains(text, "@"): // a part of it may be a password, and is not repeated
+		return Nodes{}, errUserInAddress
 	}
 	for one := range strings.SplitSeq(text, ",") {
 		node, err := parseNode(strings.TrimSpace(one))
@@ -48,6 +51,9 @@ func ParseNodes(text string) (all Nodes, err error) {
 	return all, nil
 }
 
+// errUserInAddress is returned for text with a user or a password.
+var errUserInAddress = errors.New("an address must not contain a user or a password: set --redis-user and --redis-password-file")
+
 // parseNode parses one address.
 func parseNode(text string) (Nodes, error) {
 	if !strings.Contains(text, "://") {
@@ -57,8 +63,6 @@ func parseNode(text string) (Nodes, error) {
 	switch {
 	case err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
 		return Nodes{}, errors.New("it is not the URL of a Redis; write host:port, redis://host:port, or rediss://host:port for TLS")
-	case u.User != nil: // it may contain a password, and is not repeated
-		return Nodes{}, errors.New("a URL must not contain a user or a password: set --redis-user and --redis-password-file")
 	}
 	n := Nodes{Addrs: []string{u.Host}, TLS: u.Scheme == "rediss"}
 	if u.Port() == "" {
@@ -66,7 +70,7 @@ func parseNode(text string) (Nodes, error) {
 	}
 	if db := strings.Trim(u.Path, "/"); db != "" {
 		if n.DB, err = strconv.Atoi(db); err != nil || n.DB < 0 || n.DB > maxDB {
-			return Nodes{}, fmt.Errorf("%s is not the number of a database; write redis://host:port/3", show(db))
+			return Nodes{}, errors.New("behind the port is not the number of a database; write redis://host:port/3")
 		}
 	}
 	return n, checkNode(n.Addrs[0])
@@ -74,8 +78,8 @@ func parseNode(text string) (Nodes, error) {
 
 // checkNode checks the address of a Redis node.
 func checkNode(text string) error {
-	if strings.Contains(text, "@") { // before it may be a password, which is not repeated
-		return errors.New("an address has no user and no password; write host:port, and set --redis-user and --redis-password-file")
+	if strings.ContainsAny(text, " =") { // words of another program's command line, perhaps with a password
+		return errors.New("an address holds no blanks and no =; write host:port,host:port")
 	}
 	if text == "" {
 		return errors.New("an address is missing between commas; write host:port,host:port")

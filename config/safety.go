@@ -33,7 +33,11 @@ func (s *Settings) problems() []problem {
 	}
 	all = append(all, s.redisProblems()...)
 	if (s.TLSCert == "") != (s.TLSKey == "") {
-		all = append(all, problem{"tls.cert", "a certificate needs its key: set --tls-cert and --tls-key"})
+		name := "tls.cert"
+		if s.TLSCert == "" {
+			name = "tls.key"
+		}
+		all = append(all, problem{name, "a certificate needs its key: set --tls-cert and --tls-key"})
 	}
 	if s.TLSClientCA != "" && s.TLSCert == "" {
 		all = append(all, problem{"tls.client_ca", "certificates of clients need TLS: set --tls-cert and --tls-key"})
@@ -89,6 +93,21 @@ func (s *Settings) redisProblems() (all []problem) {
 		if wrong {
 			all = append(all, problem{name, text})
 		}
+	}
+	if !s.UsesRedis() {
+		for _, of := range []struct {
+			name string
+			set  bool
+		}{
+			{"redis.tls", s.RedisTLS},
+			{"redis.user", s.RedisUser != ""},
+			{"redis.password_file", s.RedisPasswordFile != ""},
+			{"redis.password_secret", s.RedisPasswordSecret != ""},
+			{"redis.auth", s.RedisAuth == "iam"},
+		} {
+			check(of.set, of.name, "it is for a Redis, and there is none: name one by --redis")
+		}
+		return all
 	}
 	password := s.RedisPasswordFile != "" || s.RedisPasswordSecret != ""
 	iam := s.RedisAuth == "iam"

@@ -86,7 +86,7 @@ func TestDoctorExits(t *testing.T) {
 		{[]string{"--redis", "127.0.0.1:1", "--json"}, 1, `"verdict": "fail"`},
 		{nil, 64, "an address is needed"},
 		{[]string{"--redis", ""}, 64, "an address is needed"},
-		{[]string{"--redis", "redis://:secret@10.0.0.1"}, 64, "a URL must not contain a user or a password"},
+		{[]string{"--redis", "redis://:secret@10.0.0.1"}, 64, "an address must not contain a user or a password"},
 		{[]string{"--redis", "10.0.0.1"}, 64, "is not host:port"},
 		{[]string{master.Addr}, 64, "is not a flag"},
 		{[]string{"--redis", master.Addr, "--timeout", "0s"}, 64, "above zero"},

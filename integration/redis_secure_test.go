@@ -78,6 +78,15 @@ func TestSecureRedis(t *testing.T) {
 		return err == nil && v.source == "store"
 	})
 	checkExactly(t, p, "second", 100)
+	// New logins fail, and the proxy decides over the connections that are open.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "/readyz to report the password", func() bool { return strings.Contains(p.get("/readyz"), "read password") })
+	if body := p.get("/readyz"); !strings.Contains(body, `"ready":true`) {
+		t.Errorf("/readyz: %s", body)
+	}
+	checkExactly(t, p, "third", 100)
 	printed, _, _ := run(t, nil, append([]string{"serve", "--print-config"}, flags...)...)
 	for name, text := range map[string]string{"log": p.output(), "metrics": p.get("/metrics"), "readyz": p.get("/readyz"), "doctor": out + errs, "settings": printed} {
 		if strings.Contains(text, first) || strings.Contains(text, second) {

@@ -20,10 +20,10 @@ const (
 	hashedAddrBytes = 12
 	// HashedAddrLen is the length of a hashed address as text.
 	HashedAddrLen = hashedAddrBytes * 4 / 3
-	// DefaultIPv4Bits and DefaultIPv6Bits are how many bits of an address make one client by
-	// default: a provider assigns an IPv4 address, or an IPv6 prefix of 64 bits, to one
-	// customer.
+	// DefaultIPv4Bits is how many bits of an IPv4 address make one client by default.
 	DefaultIPv4Bits = 32
+	// DefaultIPv6Bits is how many bits of an IPv6 address make one client by default: a
+	// provider assigns a prefix of this length to one customer.
 	DefaultIPv6Bits = 64
 	// MinSecretBytes is the length of the shortest secret with which addresses are
 	// hashed.

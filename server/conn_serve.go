@@ -108,20 +108,26 @@ func (c *conn) call(b *batch, long bool) (quit bool, err error) {
 	return quit, nil
 }
 
+// handshakeTimeout bounds a TLS handshake: clients without a certificate must not hold
+// connections for as long as a command may take.
+const handshakeTimeout = 5 * time.Second
+
 // open runs the TLS handshake, if there is one, and creates the session. It runs in the
 // connection's goroutine, not in the accept loop, so that a slow client delays no other.
 func (c *conn) open() (err error) {
 	if tls, ok := c.Conn.(interface{ HandshakeContext(context.Context) error }); ok {
-		c.armed = time.Now().Add(c.server.opts.RequestTimeout)
+		c.armed = time.Now().Add(min(c.server.opts.RequestTimeout, handshakeTimeout))
 		if err := c.SetDeadline(c.armed); err != nil {
 			return err
 		}
 		if c.listener.draining.Load() {
 			return errInterrupted
 		}
-		if err := tls.HandshakeContext(c.ctx); isTimeout(err) {
-			return errTimeout
-		} else if err != nil {
+		if err := tls.HandshakeContext(c.ctx); err != nil {
+			c.server.count.handshakes.Add(1)
+			if isTimeout(err) {
+				return errTimeout
+			}
 			return err
 		}
 	}

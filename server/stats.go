@@ -8,6 +8,7 @@ type Stats struct {
 	Connections    int64 // open now
 	Total          int64 // accepted since the start
 	Rejected       int64 // rejected because of MaxConns
+	Handshakes     int64 // ended in the TLS handshake
 	ProtocolErrors int64 // closed because of invalid input
 	TimedOut       int64 // closed because of missing input
 	Retired        int64 // closed because of MaxAge
@@ -18,7 +19,7 @@ type Stats struct {
 }
 
 type counters struct {
-	connections, total, rejected, protocolErrors,
+	connections, total, rejected, handshakes, protocolErrors,
 	timedOut, retired, slowReaders, evicted, panics, acceptErrors atomic.Int64
 }
 
@@ -28,6 +29,7 @@ func (s *Server) Stats() Stats {
 		Connections:    s.count.connections.Load(),
 		Total:          s.count.total.Load(),
 		Rejected:       s.count.rejected.Load(),
+		Handshakes:     s.count.handshakes.Load(),
 		ProtocolErrors: s.count.protocolErrors.Load(),
 		TimedOut:       s.count.timedOut.Load(),
 		Retired:        s.count.retired.Load(),

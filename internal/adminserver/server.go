@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -49,7 +50,8 @@ func newServer(handler http.Handler, b bounds) *http.Server {
 	conns := newConns(b.conns)
 	return &http.Server{
 		Handler: withoutBody(handler), ConnState: conns.changed, MaxHeaderBytes: maxHeader,
-		ReadTimeout: b.read, WriteTimeout: b.write, IdleTimeout: b.idle,
+		// Each probe of the port without a request would be a line.
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), ReadTimeout: b.read, WriteTimeout: b.write, IdleTimeout: b.idle,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -74,7 +75,10 @@ func (p *Proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		defer cancel()
 		if err := p.cluster.Ping(ctx); err != nil {
 			a.Detail = err.Error()
-			a.Ready = a.Ready && !cluster.Forbidden(err) && (p.reached() || !p.settings.ReadyNeedsStore)
+			// A store that refuses new connections decides over those that are open.
+			decides := slices.ContainsFunc(p.cluster.Shards(), func(sh cluster.Shard) bool { return sh.Err == nil })
+			forbidden := cluster.Forbidden(err) && !decides
+			a.Ready = a.Ready && !forbidden && (p.reached() || !p.settings.ReadyNeedsStore)
 		}
 		for _, sh := range p.cluster.Shards() {
 			d := describeShard(sh, time.Now())
@@ -101,6 +105,7 @@ func (p *Proxy) registerMetrics() {
 	gauge := func(name, help string, read func() float64) { metrics.Gauge(r, name, help, read) }
 	counter := func(name, help string, read func() int64) { metrics.Counter(r, name, help, read) }
 	gauge("limitgate_connections", "Open client connections.", func() float64 { return float64(p.server.Stats().Connections) })
+	counter("limitgate_tls_handshake_failures_total", "Connections of clients that ended in the TLS handshake.", func() int64 { return p.server.Stats().Handshakes })
 	counter("limitgate_connections_evicted_total", "Connections closed because all together held too much memory.", func() int64 { return p.server.Stats().Evicted })
 	gauge("limitgate_config_stale", "1 while a newer limits file could not be loaded.", func() float64 {
 		if p.limits.Status().Error != "" {

@@ -1,6 +1,7 @@
 package tlsfiles
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -23,14 +24,9 @@ type files struct {
 
 	mu      sync.Mutex // guards the fields below
 	config  *tls.Config
-	stamps  []stamp   // of the files that config or the last failure came from
-	checked time.Time // when the stamps were last read
-}
-
-// stamp changes when a file does.
-type stamp struct {
-	modified time.Time
-	size     int64
+	content [sha256.Size]byte // hash of the files that config was made of
+	checked time.Time         // when the files were last read
+	reason  string            // the last one that failed was called with
 }
 
 // current returns the configuration of the present files, or the last one that was usable. It
@@ -42,41 +38,35 @@ func (f *files) current() (*tls.Config, error) {
 		return f.config, nil
 	}
 	f.checked = time.Now()
-	stamps := f.read()
-	if f.config != nil && equal(stamps, f.stamps) {
+	content := f.hash()
+	if f.config != nil && content == f.content {
 		return f.config, nil
 	}
 	config, err := f.build()
-	f.stamps = stamps
 	switch {
 	case err == nil:
-		f.config = config
+		f.config, f.content, f.reason = config, content, ""
 	case f.config == nil:
 		return nil, err
-	case f.failed != nil:
+	case f.failed != nil && err.Error() != f.reason: // it is tried again at the next look
+		f.reason = err.Error()
 		f.failed(err)
 	}
 	return f.config, nil
 }
 
-// read returns the stamps of the files. A file that is missing has the zero stamp.
-func (f *files) read() []stamp {
-	stamps := make([]stamp, len(f.paths))
-	for i, path := range f.paths {
-		if info, err := os.Stat(path); err == nil {
-			stamps[i] = stamp{info.ModTime(), info.Size()}
-		}
+// hash returns a hash of the files. Times and sizes are not enough: a certificate often has
+// the size of the one before, and tools keep times.
+func (f *files) hash() (sum [sha256.Size]byte) {
+	all := sha256.New()
+	for _, path := range f.paths {
+		text, err := os.ReadFile(path)
+		of := sha256.Sum256(text)
+		_, _ = all.Write(of[:])
+		_, _ = fmt.Fprint(all, err)
 	}
-	return stamps
-}
-
-func equal(a, b []stamp) bool {
-	for i := range a {
-		if !a[i].modified.Equal(b[i].modified) || a[i].size != b[i].size {
-			return false
-		}
-	}
-	return len(a) == len(b)
+	all.Sum(sum[:0])
+	return sum
 }
 
 // notEmpty returns the paths that are not empty.
