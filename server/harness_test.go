@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,8 +18,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 // testTimeout is the time limit of a test's waits. Tests never sleep for it.
@@ -346,7 +345,11 @@ func receive[T any](t testing.TB, ch <-chan T) T {
 // await polls until the condition holds, for conditions without a notification.
 func await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	redistest.Eventually(t, testTimeout, what, condition)
+	for deadline := time.Now().Add(testTimeout); !condition(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
 }
 
 func shorten(b []byte) string {

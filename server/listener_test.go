@@ -164,7 +164,7 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := newPipeListener()
 		r := startOn(t, Options{}, tls.NewListener(ln, serverSide))
-		expectEndAfter(t, ln.dial(), 30*time.Second)
+		expectEndAfter(t, ln.dial(), handshakeTimeout)
 		if got := r.server.Stats().TimedOut; got != 1 {
 			t.Errorf("%d timed out, want 1", got)
 		}
