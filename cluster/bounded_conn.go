@@ -64,24 +64,29 @@ func (c *boundedConn) follow(b []byte) error {
 			b = b[n:]
 			continue
 		}
-		char := b[0]
+		if err := c.followLine(b[0]); err != nil {
+			return err
+		}
 		b = b[1:]
-		if c.first == 0 {
-			c.first, c.number, c.line = char, 0, 0
-			continue
-		}
-		if char == '\n' {
-			if err := c.endLine(); err != nil {
-				return err
-			}
-			c.first = 0
-			continue
-		}
-		if c.line++; c.line > maxLine {
-			return fmt.Errorf("%w: a line of more than %d bytes", resp.ErrReply, maxLine)
-		}
-		c.addDigit(char)
 	}
+	return nil
+}
+
+// followLine follows one character of a line.
+func (c *boundedConn) followLine(char byte) error {
+	switch {
+	case c.first == 0:
+		c.first, c.number, c.line = char, 0, 0
+		return nil
+	case char == '\n':
+		err := c.endLine()
+		c.first = 0
+		return err
+	case c.line == maxLine:
+		return fmt.Errorf("%w: a line of more than %d bytes", resp.ErrReply, maxLine)
+	}
+	c.line++
+	c.addDigit(char)
 	return nil
 }
 

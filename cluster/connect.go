@@ -155,12 +155,13 @@ func auth(conn net.Conn, in *resp.Reader, user, password string) (refused, err e
 const errNoUsers = configError("the node wants no password, or does not know AUTH with a user")
 
 // connAge returns the age at which a connection is replaced, or 0. It is a random one from
-// six elevenths of MaxConnAge, so that connections that were opened together are replaced
-// apart.
+// minConnAge to MaxConnAge, so that connections that were opened together are replaced apart.
 func (o *Options) connAge() time.Duration {
 	if o.MaxConnAge <= 0 {
 		return 0
 	}
-	least := o.MaxConnAge * 6 / 11
-	return least + rand.N(o.MaxConnAge-least+1)
+	return o.minConnAge() + rand.N(o.MaxConnAge-o.minConnAge()+1)
 }
+
+// minConnAge is 6 h of the 11 h that suit tokens of IAM: AWS closes a connection after 12 h.
+func (o *Options) minConnAge() time.Duration { return o.MaxConnAge * 6 / 11 }

@@ -49,8 +49,8 @@ func (o *Options) clientOptions(addr string) *redis.Options {
 			}
 			return bound(conn), nil
 		},
-		// A random age from six elevenths of MaxConnAge, as of pipelines.
-		ConnMaxLifetime: o.MaxConnAge * 17 / 22, ConnMaxLifetimeJitter: o.MaxConnAge * 5 / 22,
+		// A random age from minConnAge to MaxConnAge, as that of pipelines.
+		ConnMaxLifetime: (o.MaxConnAge + o.minConnAge()) / 2, ConnMaxLifetimeJitter: (o.MaxConnAge - o.minConnAge()) / 2,
 		Addr:                     addr,
 		Protocol:                 2,
 		DisableIdentity:          true,

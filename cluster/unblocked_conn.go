@@ -54,10 +54,7 @@ func (c *unblockedConn) Write(b []byte) (int, error) {
 // writeRest writes what is left, until nothing is.
 func (c *unblockedConn) writeRest() {
 	for {
-		c.mu.Lock()
-		out := c.rest
-		c.rest, c.writing = nil, len(out) > 0
-		c.mu.Unlock()
+		out := c.takeRest()
 		if len(out) == 0 {
 			return
 		}
@@ -70,6 +67,16 @@ func (c *unblockedConn) writeRest() {
 			return
 		}
 	}
+}
+
+// takeRest returns what is left to write. If that is nothing, the goroutine has ended.
+func (c *unblockedConn) takeRest() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.rest
+	c.rest = nil
+	c.writing = len(out) > 0
+	return out
 }
 
 // Close closes the connection and waits for the goroutine.

@@ -78,7 +78,7 @@ func instancesFrom(to *Instances) value {
 		case colon && source == InstancesEDS:
 			read.Addr, read.Name, err = splitEDS(rest)
 		default:
-			err = fmt.Errorf("%s is no number of proxies, and no source of one; write %s", show(text), instancesForms)
+			err = fmt.Errorf("%s is no number of proxies, and no source of one; write %s", Quote(text), instancesForms)
 		}
 		if err == nil {
 			*to = read
@@ -99,7 +99,7 @@ func checkName(name string) error {
 		return errors.New("the name is missing; write for example dns:limitgate.default.svc.cluster.local")
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
-		return fmt.Errorf("%s is an address, which is always one; write the name of a headless service", show(name))
+		return fmt.Errorf("%s is an address, which is always one; write the name of a headless service", Quote(name))
 	}
 	const most, mostLabel = 253, 63 // RFC 1035
 	whole := strings.TrimSuffix(name, ".")
@@ -111,7 +111,7 @@ func checkName(name string) error {
 			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 		})
 		if label == "" || len(label) > mostLabel || bad {
-			return fmt.Errorf("%s is not a name in the DNS; write letters, digits, - and _, with dots between parts of at most %d", show(name), mostLabel)
+			return fmt.Errorf("%s is not a name in the DNS; write letters, digits, - and _, with dots between parts of at most %d", Quote(name), mostLabel)
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func checkName(name string) error {
 func splitEDS(text string) (addr, cluster string, err error) {
 	addr, cluster, _ = strings.Cut(text, "/")
 	if addr == "" || cluster == "" {
-		return "", "", fmt.Errorf("%s is not HOST:PORT/CLUSTER; write for example eds:127.0.0.1:18000/limitgate", show(text))
+		return "", "", fmt.Errorf("%s is not HOST:PORT/CLUSTER; write for example eds:127.0.0.1:18000/limitgate", Quote(text))
 	}
 	if err := checkNode(addr); err != nil {
 		return "", "", err
@@ -130,7 +130,7 @@ func splitEDS(text string) (addr, cluster string, err error) {
 		return "", "", fmt.Errorf("the name of the cluster has %d bytes; it may have %d", len(cluster), maxClusterName)
 	}
 	if strings.ContainsFunc(cluster, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }) {
-		return "", "", fmt.Errorf("%s has a space or control character in it; write the name of an EDS cluster", show(cluster))
+		return "", "", fmt.Errorf("%s has a space or control character in it; write the name of an EDS cluster", Quote(cluster))
 	}
 	return addr, cluster, nil
 }

@@ -31,7 +31,15 @@ const maxDB = 1 << 20
 // ParseNodes parses the addresses of Redis nodes, separated by commas: host:port, or
 // redis://host:port/DB and rediss:// for TLS, without a user and a password. An empty text has
 // no addresses. The error describes the right form, and contains no password.
-func ParseNodes(text string) (all Nodes, err error) {
+func ParseNodes(text string) (Nodes, error) { return parseNodes(text, redisPort) }
+
+const (
+	redisPort    = "6379"
+	sentinelPort = "26379"
+)
+
+// parseNodes parses addresses. A URL without a port has the given one.
+func parseNodes(text, port string) (all Nodes, err error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return Nodes{}, nil
@@ -39,7 +47,7 @@ func ParseNodes(text string) (all Nodes, err error) {
 		return Nodes{}, errUserInAddress
 	}
 	for one := range strings.SplitSeq(text, ",") {
-		node, err := parseNode(strings.TrimSpace(one))
+		node, err := parseNode(strings.TrimSpace(one), port)
 		if err != nil {
 			return Nodes{}, err
 		}
@@ -55,21 +63,20 @@ func ParseNodes(text string) (all Nodes, err error) {
 var errUserInAddress = errors.New("an address must not contain a user or a password: set --redis-user and --redis-password-file")
 
 // parseNode parses one address.
-func parseNode(text string) (Nodes, error) {
+func parseNode(text, port string) (Nodes, error) {
 	if !strings.Contains(text, "://") {
 		return Nodes{Addrs: []string{text}}, checkNode(text)
 	}
 	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
 		return Nodes{}, errors.New("it is not the URL of a Redis; write host:port, redis://host:port, or rediss://host:port for TLS")
 	}
 	n := Nodes{Addrs: []string{u.Host}, TLS: u.Scheme == "rediss"}
 	if u.Port() == "" {
-		n.Addrs[0] = net.JoinHostPort(u.Hostname(), "6379")
+		n.Addrs[0] = net.JoinHostPort(u.Hostname(), port)
 	}
-	if db := strings.Trim(u.Path, "/"); db != "" {
-		if n.DB, err = strconv.Atoi(db); err != nil || n.DB < 0 || n.DB > maxDB {
+	if db := strings.TrimPrefix(u.Path, "/"); db != "" {
+		if n.DB, err = strconv.Atoi(db); err != nil || n.DB < 0 || n.DB > maxDB || db != strconv.Itoa(n.DB) {
 			return Nodes{}, errors.New("behind the port is not the number of a database; write redis://host:port/3")
 		}
 	}
@@ -88,7 +95,7 @@ func checkNode(text string) error {
 		return err
 	}
 	if host, _, _ := net.SplitHostPort(text); host == "" {
-		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:6379", show(text))
+		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:6379", Quote(text))
 	}
 	return nil
 }

@@ -2,16 +2,27 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// show quotes user input and limits its length.
-func show(text string) string { return fmt.Sprintf("%.64q", text) }
+// Quote quotes user input and limits its length. Of a URL, which may contain a password, it
+// leaves the scheme only.
+func Quote(text string) string { return fmt.Sprintf("%.64q", hideURL(text)) }
+
+// hideURL returns text up to the scheme of a URL in it.
+func hideURL(text string) string {
+	if before, _, found := strings.Cut(text, "://"); found {
+		return before + "://..."
+	}
+	return text
+}
 
 // plain returns text unchanged if it is short and fits into a line and a column of a
 // table, and otherwise quoted and shortened.
 func plain(text string) string {
+	text = hideURL(text)
 	const most = 200
 	for _, r := range text {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {

@@ -32,6 +32,16 @@ func (s *Settings) problems() []problem {
 		all = append(all, problem{"instances", "heartbeat is kept in a Redis, and there is none: name one by --redis, or give the number of proxies"})
 	}
 	all = append(all, s.redisProblems()...)
+	all = append(all, s.tlsProblems()...)
+	all = append(all, s.limitsProblems()...)
+	if s.JSON && !s.PrintConfig {
+		all = append(all, problem{"json", "it says how to print; add --print-config"})
+	}
+	return all
+}
+
+// tlsProblems checks the settings of TLS on our addresses.
+func (s *Settings) tlsProblems() (all []problem) {
 	if (s.TLSCert == "") != (s.TLSKey == "") {
 		name := "tls.cert"
 		if s.TLSCert == "" {
@@ -42,6 +52,11 @@ func (s *Settings) problems() []problem {
 	if s.TLSClientCA != "" && s.TLSCert == "" {
 		all = append(all, problem{"tls.client_ca", "certificates of clients need TLS: set --tls-cert and --tls-key"})
 	}
+	return all
+}
+
+// limitsProblems checks the settings of limits in a table, and of limits on trial.
+func (s *Settings) limitsProblems() (all []problem) {
 	if s.Cell != "" && (s.LimitsTable() == "" || s.CellsTable == "") {
 		all = append(all, problem{"cells.id", "cells share limits that are in a table, and are registered in one: say --limits dynamodb://TABLE and --cells-table TABLE"})
 	}
@@ -53,9 +68,6 @@ func (s *Settings) problems() []problem {
 	}
 	if s.LimitsCanary > 0 && (s.Limits == "" || s.LimitsTable() != "") {
 		all = append(all, problem{"limits_canary", "it tries changes of a limits file, and there is none: those of a table are tried by limitgate rollout"})
-	}
-	if s.JSON && !s.PrintConfig {
-		all = append(all, problem{"json", "it says how to print; add --print-config"})
 	}
 	return all
 }
@@ -85,44 +97,4 @@ func isLoopback(addr string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
-}
-
-// redisProblems checks the settings of the connections to Redis.
-func (s *Settings) redisProblems() (all []problem) {
-	check := func(wrong bool, name, text string) {
-		if wrong {
-			all = append(all, problem{name, text})
-		}
-	}
-	if !s.UsesRedis() {
-		for _, of := range []struct {
-			name string
-			set  bool
-		}{
-			{"redis.tls", s.RedisTLS},
-			{"redis.user", s.RedisUser != ""},
-			{"redis.password_file", s.RedisPasswordFile != ""},
-			{"redis.password_secret", s.RedisPasswordSecret != ""},
-			{"redis.auth", s.RedisAuth == "iam"},
-		} {
-			check(of.set, of.name, "it is for a Redis, and there is none: name one by --redis")
-		}
-		return all
-	}
-	password := s.RedisPasswordFile != "" || s.RedisPasswordSecret != ""
-	iam := s.RedisAuth == "iam"
-	check(len(s.Redis.Addrs) > 0 && s.RedisSentinel.Master != "", "redis.sentinel", "the Sentinels know the address of the master: leave out --redis")
-	check((s.RedisTLSCert == "") != (s.RedisTLSKey == ""), "redis.tls_cert", "a certificate needs its key: set --redis-tls-cert and --redis-tls-key")
-	for _, of := range []struct{ name, value string }{
-		{"redis.tls_ca", s.RedisTLSCA}, {"redis.tls_server_name", s.RedisTLSServerName}, {"redis.tls_cert", s.RedisTLSCert},
-	} {
-		check(of.value != "" && !s.UsesRedisTLS(), of.name, "the connections to Redis are not encrypted: set --redis-tls")
-	}
-	check(s.RedisPasswordFile != "" && s.RedisPasswordSecret != "", "redis.password_secret", "the password is in a file or in a secret: set one of them")
-	check(iam && password, "redis.auth", "tokens of IAM are instead of a password: leave out the password")
-	check(iam && !s.UsesRedisTLS(), "redis.auth", "AWS takes tokens of IAM over TLS only: set --redis-tls")
-	check(iam && (s.RedisUser == "" || s.RedisIAMCache.Name == ""), "redis.auth", "tokens of IAM are for a user of a cache: set --redis-user and --redis-iam-cache")
-	check(!iam && s.RedisIAMCache.Name != "", "redis.iam_cache", "it is for tokens of IAM: set --redis-auth iam")
-	check(s.RedisUser != "" && !iam && !password, "redis.user", "the user needs a password: set --redis-password-file or --redis-password-secret")
-	return all
 }

@@ -182,7 +182,7 @@ func wrongShape(n *yaml.Node, want shape) string {
 	case n.ShortTag() == "!!null":
 		return `the value is missing; write one, "" for an empty one, or remove the line`
 	case want == unquoted && quoted:
-		return show(n.Value) + " is in quotes, and so a string; remove the quotes"
+		return Quote(n.Value) + " is in quotes, and so a string; remove the quotes"
 	case want == stringOnly && n.ShortTag() != "!!str":
 		return plain(n.Value) + " is not a string; write it in quotes"
 	}

@@ -31,7 +31,7 @@ const (
 func filePath(to *string) value {
 	return value{arg: "FILE", shape: stringOnly, read: func(text string) error {
 		if strings.ContainsRune(text, 0) {
-			return fmt.Errorf("%s is not a path: it holds a zero byte", show(text))
+			return fmt.Errorf("%s is not a path: it holds a zero byte", Quote(text))
 		}
 		*to = text
 		return nil
@@ -42,7 +42,7 @@ func filePath(to *string) value {
 func reference(to *string, arg string) value {
 	return value{arg: arg, shape: stringOnly, read: func(text string) error {
 		if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
-			return fmt.Errorf("%s is no %s: it holds blanks", show(text), arg)
+			return fmt.Errorf("%s is no %s: it holds blanks", Quote(text), arg)
 		}
 		*to = text
 		return nil
@@ -55,7 +55,7 @@ func updates(to *string) value {
 	read := v.read
 	v.read = func(text string) error {
 		if text != "" && !strings.Contains(text, "://") && !(strings.HasPrefix(text, "arn:") && strings.Contains(text, ":sns:")) {
-			return fmt.Errorf("%s is neither the ARN of an SNS topic nor the URL of an SQS queue", show(text))
+			return fmt.Errorf("%s is neither the ARN of an SNS topic nor the URL of an SQS queue", Quote(text))
 		}
 		return read(text)
 	}
@@ -65,7 +65,7 @@ func updates(to *string) value {
 func toggle(to *bool) value {
 	return value{shape: unquoted, read: func(text string) error {
 		if text != "true" && text != "false" {
-			return fmt.Errorf("%s is not a switch; write true or false", show(text))
+			return fmt.Errorf("%s is not a switch; write true or false", Quote(text))
 		}
 		*to = text == "true"
 		return nil
@@ -77,7 +77,7 @@ func whole(to *int, least, most int) value {
 	return value{arg: "N", bounds: bounds, shape: unquoted, read: func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return fmt.Errorf("%s is not a whole number; write it in digits only, for example %d", show(text), least)
+			return fmt.Errorf("%s is not a whole number; write it in digits only, for example %d", Quote(text), least)
 		}
 		if err != nil || n < least || n > most {
 			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
@@ -93,7 +93,7 @@ func percentage(to *int) value {
 		percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 		hundredths := math.Round(percent * 100)
 		if err != nil || !(percent >= 0 && percent <= 100) || math.Abs(hundredths-percent*100) > 1e-6 {
-			return fmt.Errorf("%s is not a share: write 0%% to 100%%, with at most two digits behind the point", show(text))
+			return fmt.Errorf("%s is not a share: write 0%% to 100%%, with at most two digits behind the point", Quote(text))
 		}
 		*to = int(hundredths)
 		return nil
@@ -105,7 +105,7 @@ func duration(to *time.Duration, least, most time.Duration) value {
 	return value{arg: "DURATION", bounds: bounds, read: func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%s is not a duration; write it with a unit, for example 5ms", show(text))
+			return fmt.Errorf("%s is not a duration; write it with a unit, for example 5ms", Quote(text))
 		}
 		if d < least || d > most {
 			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
@@ -148,7 +148,7 @@ func choice[T any](to *T, options ...option[T]) value {
 			}
 		}
 		return fmt.Errorf("%s is none of the choices; write %s or %s",
-			show(text), strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+			Quote(text), strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
 	}}
 }
 
@@ -211,7 +211,7 @@ func sentinel(to *Sentinel) value {
 		if !ok || name == "" || addrs == "" {
 			return errors.New("the name of the master and addresses of Sentinels belong here; write master=NAME,HOST:PORT,HOST:PORT")
 		}
-		all, err := ParseNodes(addrs)
+		all, err := parseNodes(addrs, sentinelPort)
 		if err != nil {
 			return err
 		}
@@ -223,21 +223,21 @@ func sentinel(to *Sentinel) value {
 // checkAddress checks that text is host:port, with a port of at least least.
 func checkAddress(text string, least int) error {
 	if strings.HasPrefix(text, "unix:") || strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, "@") {
-		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380", show(text))
+		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380", Quote(text))
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		if strings.Count(text, ":") > 1 && !strings.Contains(text, "[") {
-			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:6380", show(text))
+			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:6380", Quote(text))
 		}
-		return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:6380", show(text))
+		return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:6380", Quote(text))
 	}
 	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:6380", show(text))
+		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:6380", Quote(text))
 	}
 	// ParseUint rejects signs, which the resolver of net accepts.
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || int(n) < least {
-		return fmt.Errorf("%s is not host:port; the port must be a number from %d to %d", show(text), least, math.MaxUint16)
+		return fmt.Errorf("%s is not host:port; the port must be a number from %d to %d", Quote(text), least, math.MaxUint16)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 		}
 		return exitUsage
 	case len(rest) > 0:
-		fmt.Fprintf(env.stderr, "limitgate serve: %.64q is not a flag; limitgate serve --help lists them\n", rest[0])
+		fmt.Fprintf(env.stderr, "limitgate serve: %s is not a flag; limitgate serve --help lists them\n", config.Quote(rest[0]))
 		return exitUsage
 	}
 	if settings.PrintConfig {

@@ -15,6 +15,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"
@@ -59,13 +60,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.limits, err = p.openLimits(ctx, opts.Reload); err != nil {
 		return nil, err
 	}
-	limits, built := p.limits, p
+	built := p // a return of an error sets p to nil
 	defer func() {
-		if err != nil { // Run is not called for them
-			limits.Close()
-			if built.cluster != nil {
-				_ = built.cluster.Close()
-			}
+		if err != nil {
+			built.closeUnrun()
 		}
 	}()
 	addrs, agree, err := p.addrHasher()
@@ -76,28 +74,14 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := limits.Cell(); c != nil {
+	if c := p.limits.Cell(); c != nil {
 		c.store = p.cluster
 	}
 	p.count = p.newCount()
 	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
 	p.rolloutWatch = p.newRolloutWatch(addrs)
 	p.rolloutWatch.comparison.Begin(p.limits.Set(), p.limits.Threshold())
-	p.limiter = limiter.New(limiter.Options{
-		Store:       store,
-		Backstop:    p.backstop,
-		Observer:    p.observer(),
-		Addrs:       addrs,
-		Timeout:     s.DecisionTimeout,
-		RetryJitter: s.RetryJitter,
-		Instances:   p.count.Healthy,
-		Trial:       p.rolloutWatch.comparison.Observe,
-		Unlisted:    limits.Unlisted(),
-		// A decision in this process costs as little as a lookup in the deny cache, so a
-		// memory store has none.
-		DenyCacheSize: p.denyCacheSize(),
-		DenyTTL:       s.DenyCacheMaxTTL,
-	}, p.limits.Set())
+	p.limiter = p.newLimiter(store, addrs)
 	p.limits.OnChange(p.setLimits)
 	p.handler = commands.NewHandler(commands.Options{
 		Limiter: p.limiter, Limits: limitsView{p.limits, p.log}, Version: opts.Version, Store: p.StoreKind(), Shards: p.shards,
@@ -114,6 +98,33 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// closeUnrun releases the parts of a proxy for which Run is not called.
+func (p *Proxy) closeUnrun() {
+	p.limits.Close()
+	if p.cluster != nil {
+		_ = p.cluster.Close()
+	}
+}
+
+// newLimiter returns the limiter.
+func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limiter.Limiter {
+	return limiter.New(limiter.Options{
+		Store:       store,
+		Backstop:    p.backstop,
+		Observer:    p.observer(),
+		Addrs:       addrs,
+		Timeout:     p.settings.DecisionTimeout,
+		RetryJitter: p.settings.RetryJitter,
+		Instances:   p.count.Healthy,
+		Trial:       p.rolloutWatch.comparison.Observe,
+		Unlisted:    p.limits.Unlisted(),
+		// A decision in this process costs as little as a lookup in the deny cache, so a
+		// memory store has none.
+		DenyCacheSize: p.denyCacheSize(),
+		DenyTTL:       p.settings.DenyCacheMaxTTL,
+	}, p.limits.Set())
 }
 
 // openLimits loads the limits of the settings.

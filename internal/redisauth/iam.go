@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,9 +16,9 @@ import (
 )
 
 const (
-	// tokenLife is how long a token can be used for logging in; ElastiCache refuses requests
+	// tokenLife is how long a token can be used to log in; ElastiCache refuses requests
 	// for longer ones. tokenCached is how long this process uses one.
-	tokenLife   = 900 // seconds
+	tokenLife   = 15 * time.Minute
 	tokenCached = 10 * time.Minute
 	// emptyHash is the SHA-256 of an empty body.
 	emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -50,9 +51,9 @@ type IAM struct {
 func NewIAM(config aws.Config, o IAMOptions) (*IAM, error) {
 	switch {
 	case config.Region == "":
-		return nil, errors.New("sign in by IAM: no region is known: set AWS_REGION")
+		return nil, errors.New("get a token of IAM: no region is known: set AWS_REGION")
 	case o.User == "":
-		return nil, errors.New("sign in by IAM: a user is needed: set --redis-user")
+		return nil, errors.New("get a token of IAM: a user is needed: set --redis-user")
 	}
 	o.Cache, o.User = strings.ToLower(o.Cache), strings.ToLower(o.User)
 	return &IAM{credentials: config.Credentials, region: config.Region, options: o, now: time.Now}, nil
@@ -89,23 +90,23 @@ func (i *IAM) Refused(_ context.Context, password string) (retry bool) {
 func (i *IAM) sign(ctx context.Context) (string, error) {
 	credentials, err := i.credentials.Retrieve(ctx)
 	if err != nil {
-		return "", fmt.Errorf("sign in by IAM: %w", err)
+		return "", fmt.Errorf("get a token of IAM: %w", err)
 	}
 	service := "elasticache"
 	if i.options.MemoryDB {
 		service = "memorydb"
 	}
-	query := url.Values{"Action": {"connect"}, "User": {i.options.User}, "X-Amz-Expires": {fmt.Sprint(tokenLife)}}
+	query := url.Values{"Action": {"connect"}, "User": {i.options.User}, "X-Amz-Expires": {strconv.Itoa(int(tokenLife.Seconds()))}}
 	if i.options.Serverless {
 		query.Set("ResourceType", "ServerlessCache")
 	}
 	request, err := http.NewRequest(http.MethodGet, "http://"+i.options.Cache+"/?"+query.Encode(), nil)
 	if err != nil {
-		return "", fmt.Errorf("sign in by IAM: %w", err)
+		return "", fmt.Errorf("get a token of IAM: %w", err)
 	}
 	signed, _, err := v4.NewSigner().PresignHTTP(ctx, credentials, request, emptyHash, service, i.region, i.now().UTC())
 	if err != nil {
-		return "", fmt.Errorf("sign in by IAM: %w", err)
+		return "", fmt.Errorf("get a token of IAM: %w", err)
 	}
 	return strings.TrimPrefix(signed, "http://"), nil
 }
