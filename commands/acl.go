@@ -3,39 +3,105 @@ package commands
 import (
 	"context"
 	"slices"
+
+	"github.com/limitgate/limitgate/internal/users"
 )
 
-// There is one user, with all permissions.
-
-func aclWhoAmI(_ context.Context, s *Session, _ [][]byte) { s.out.bulk(defaultUser) }
-
-func aclUsers(_ context.Context, s *Session, _ [][]byte) {
-	s.out.array(1)
-	s.out.bulk(defaultUser)
+// all returns the users: those of the file, or the one that there is without a file.
+func (s *Session) all() []*users.User {
+	if s.h.opts.Users == nil {
+		return []*users.User{users.Unrestricted}
+	}
+	return s.h.opts.Users.Users().All()
 }
 
+// userNamed returns a user, or nil.
+func (s *Session) userNamed(name string) *users.User {
+	if s.h.opts.Users == nil && name == users.DefaultName {
+		return users.Unrestricted
+	}
+	if s.h.opts.Users == nil {
+		return nil
+	}
+	return s.h.opts.Users.Users().User(name)
+}
+
+func aclWhoAmI(_ context.Context, s *Session, _ [][]byte) { s.out.bulk(s.userName()) }
+
+func aclUsers(_ context.Context, s *Session, _ [][]byte) {
+	all := s.all()
+	s.out.array(len(all))
+	for _, u := range all {
+		s.out.bulk(u.Name)
+	}
+}
+
+// aclList replies with the rules of all users, as in their file but without hashes.
 func aclList(_ context.Context, s *Session, _ [][]byte) {
-	s.out.array(1)
-	s.out.bulk("user " + defaultUser + " on nopass ~* &* +@all")
+	all := s.all()
+	s.out.array(len(all))
+	for _, u := range all {
+		s.out.bulk(u.String())
+	}
 }
 
 func aclGetUser(_ context.Context, s *Session, args [][]byte) {
-	if string(args[2]) != defaultUser {
+	u := s.userNamed(string(args[2]))
+	if u == nil {
 		s.out.null()
 		return
 	}
+	flags := []string{"off"}
+	if u.Enabled {
+		flags[0] = "on"
+	}
+	if u.NoPassword {
+		flags = append(flags, "nopass")
+	}
 	s.out.mapping(6)
 	s.out.bulk("flags")
-	s.out.set(2)
-	s.out.bulk("on")
-	s.out.bulk("nopass")
+	s.out.set(len(flags))
+	for _, f := range flags {
+		s.out.bulk(f)
+	}
 	s.out.bulk("passwords")
-	s.out.array(0)
-	s.out.pair("commands", "+@all")
-	s.out.pair("keys", "~*")
-	s.out.pair("channels", "&*")
+	s.out.array(u.Secrets())
+	for range u.Secrets() {
+		s.out.bulk(users.Hidden)
+	}
+	s.out.pair("commands", u.Groups())
+	s.out.pair("keys", u.Patterns())
+	s.out.pair("channels", u.Channels())
 	s.out.bulk("selectors")
 	s.out.array(0)
+}
+
+// aclDryRun replies OK if a user may send a command, and otherwise the reason.
+func aclDryRun(_ context.Context, s *Session, args [][]byte) {
+	u := s.userNamed(string(args[2]))
+	if u == nil {
+		s.out.error("ERR User '" + quote(args[2]) + "' not found")
+		return
+	}
+	c, errReply := s.h.find(args[3:])
+	if errReply != "" {
+		s.out.error(errReply)
+		return
+	}
+	if reason := c.refusal(u, args[3:]); reason != "" {
+		s.out.bulk("User " + u.Name + " " + reason)
+		return
+	}
+	s.out.ok()
+}
+
+// aclLoad reads the file of users again.
+func aclLoad(_ context.Context, s *Session, _ [][]byte) {
+	if s.h.opts.ReloadUsers == nil {
+		s.out.error("ERR This proxy has no file of users: start it with --users FILE")
+		return
+	}
+	s.reply("the users were not reloaded", s.h.opts.ReloadUsers())
 }
 
 // aclCat replies with the categories, or the commands of one category.
@@ -57,7 +123,7 @@ func aclCat(_ context.Context, s *Session, args [][]byte) {
 // aclCategories are those of Redis, of which most are empty here.
 var aclCategories = []string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
-	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
+	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting", "check", "dialects",
 }
 
 // categories returns the categories of a command.
@@ -77,6 +143,12 @@ func (c *command) categories() []string {
 	}
 	if c.group == groupConnection {
 		out = append(out, "connection")
+	}
+	if c.access.groups&users.Check != 0 {
+		out = append(out, "check")
+	}
+	if c.access.groups == users.Dialects {
+		out = append(out, "dialects")
 	}
 	return out
 }

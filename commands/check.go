@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -60,7 +61,7 @@ func ParseRequest(words []string) (limit.Request, error) {
 	if len(args) < 4 {
 		return req, errors.New("tenant, op and ip are needed")
 	}
-	s := Session{scratch: new(scratch)} // for the memory of the dimensions
+	s := Session{scratch: new(scratch), user: users.Unrestricted} // for the memory of the dimensions
 	if errReply := s.parseCheck(args, &req, nil); errReply != "" {
 		return req, errors.New(strings.TrimPrefix(errReply, "ERR "))
 	}
@@ -89,7 +90,7 @@ const (
 // arguments after the command's name, into req and opts, which may be nil. It returns an
 // error text, or "". The request aliases args.
 func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (errReply string) {
-	if errReply = parseSubject(args, req); errReply != "" {
+	if errReply = s.parseSubject(args, req); errReply != "" {
 		return errReply
 	}
 	if opts == nil {
@@ -115,10 +116,12 @@ func looksNumeric(arg []byte) bool {
 	return len(arg) == 0 || arg[0] >= '0' && arg[0] <= '9' || arg[0] == '-' || arg[0] == '+' || arg[0] == '.'
 }
 
-func parseSubject(args [][]byte, req *limit.Request) (errReply string) {
+func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply string) {
 	tenant, op, ip := alias(args[1]), alias(args[2]), alias(args[3])
-	if tenant == "-" {
-		return "ERR tenant required"
+	if tenant == ownTenant {
+		if tenant = s.user.Tenant(); tenant == "" {
+			return "ERR tenant required"
+		}
 	}
 	if limit.CheckName(tenant) != nil {
 		return "ERR invalid tenant '" + quote(args[1]) + "'"

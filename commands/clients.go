@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/limitgate/limitgate/internal/users"
 )
 
 // describe appends the session's line in CLIENT LIST.
@@ -14,7 +16,22 @@ func (s *Session) describe(to []byte) []byte {
 	defer s.mu.Unlock()
 	return fmt.Appendf(to, "id=%d addr=%s laddr=%s name=%s age=%d idle=%d flags=N db=0 cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
 		s.id, s.addr, s.local, s.name, int64(now.Sub(s.created).Seconds()), int64(now.Sub(s.lastAt).Seconds()),
-		strings.ToLower(s.last), defaultUser, s.libName, s.libVer, protocol(s.resp3))
+		strings.ToLower(s.last), s.userName(), s.libName, s.libVer, protocol(s.resp3))
+}
+
+// lockedUserName returns userName for other sessions.
+func (s *Session) lockedUserName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.userName()
+}
+
+// userName returns the name of the session's user. The caller holds mu, or is the session.
+func (s *Session) userName() string {
+	if s.user == nil {
+		return users.DefaultName
+	}
+	return s.user.Name
 }
 
 func (h *Handler) open() []*Session {
@@ -99,7 +116,7 @@ func clientKill(_ context.Context, s *Session, args [][]byte) {
 		s.killAddr(string(rest[0]))
 		return
 	}
-	f, errReply := readKillFilter(rest)
+	f, errReply := s.readKillFilter(rest)
 	if errReply != "" {
 		s.out.error(errReply)
 		return
@@ -130,15 +147,16 @@ type killFilter struct {
 	id          int64
 	addr, laddr string
 	kind        string
+	user        string
 	keepSelf    bool
 }
 
 func (f *killFilter) match(self, other *Session) bool {
 	return (f.id == 0 || other.id == f.id) && (f.addr == "" || other.addr == f.addr) &&
-		(f.laddr == "" || other.local == f.laddr) && (f.kind == "" || f.kind == typeNormal) && (!f.keepSelf || other != self)
+		(f.laddr == "" || other.local == f.laddr) && (f.kind == "" || f.kind == typeNormal) && (f.user == "" || f.user == other.lockedUserName()) && (!f.keepSelf || other != self)
 }
 
-func readKillFilter(args [][]byte) (f killFilter, errReply string) {
+func (s *Session) readKillFilter(args [][]byte) (f killFilter, errReply string) {
 	f.keepSelf = true
 	for ; len(args) > 1; args = args[2:] {
 		value := args[1]
@@ -157,7 +175,7 @@ func readKillFilter(args [][]byte) (f killFilter, errReply string) {
 		case equalFold(args[0], "LADDR"):
 			f.laddr = string(value)
 		case equalFold(args[0], "USER"):
-			if string(value) != defaultUser {
+			if f.user = string(value); s.userNamed(f.user) == nil {
 				return f, "ERR No such user '" + quote(value) + "'"
 			}
 		case equalFold(args[0], "SKIPME") && (equalFold(value, "yes") || equalFold(value, "no")):

@@ -27,6 +27,7 @@ type command struct {
 	arguments []argument
 	keys      keyRange
 	weight    weight
+	access    access
 	grows     bool // see growingCommands
 }
 

@@ -32,6 +32,7 @@ func newCommand(r row, container *command) *command {
 		c.full, c.subs, at = container.name+"|"+r.name, nil, 2
 	}
 	c.keys = keysOf(c, at)
+	c.access = accessOf(c)
 	return c
 }
 

@@ -32,24 +32,8 @@ func selectCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
-// authCommand replies as a Redis without a password does.
-func authCommand(_ context.Context, s *Session, args [][]byte) {
-	switch {
-	case len(args) > 3:
-		s.out.error(syntaxError)
-	case len(args) == 2:
-		s.out.error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
-	case string(args[1]) == defaultUser:
-		s.out.ok() // the default user needs no password and accepts any
-	default:
-		s.out.error("WRONGPASS invalid username-password pair or user is disabled.")
-	}
-}
-
-const defaultUser = "default"
-
 // helloCommand sets the protocol version and replies with the properties of the server.
-func helloCommand(_ context.Context, s *Session, args [][]byte) {
+func helloCommand(ctx context.Context, s *Session, args [][]byte) {
 	resp3, rest := s.out.resp3, args[1:]
 	if len(rest) > 0 {
 		version, ok := parseInteger(rest[0])
@@ -63,7 +47,13 @@ func helloCommand(_ context.Context, s *Session, args [][]byte) {
 		}
 		resp3, rest = version == 3, rest[1:]
 	}
-	name, errReply := helloOptions(rest)
+	name, auth, errReply := helloOptions(rest)
+	if errReply == "" && auth != nil {
+		errReply = s.logIn(ctx, string(auth[0]), string(auth[1]))
+	}
+	if errReply == "" && s.user == nil {
+		errReply = helloNeedsAuth
+	}
 	if errReply != "" {
 		s.out.error(errReply)
 		return
@@ -94,24 +84,21 @@ func protocol(resp3 bool) int {
 }
 
 // helloOptions parses [AUTH user password] [SETNAME name].
-func helloOptions(rest [][]byte) (name []byte, errReply string) {
+func helloOptions(rest [][]byte) (name []byte, auth [][]byte, errReply string) {
 	for len(rest) > 0 {
 		switch {
 		case equalFold(rest[0], "AUTH") && len(rest) >= 3:
-			if string(rest[1]) != defaultUser {
-				return nil, "WRONGPASS invalid username-password pair or user is disabled."
-			}
-			rest = rest[3:]
+			auth, rest = rest[1:3], rest[3:]
 		case equalFold(rest[0], "SETNAME") && len(rest) >= 2:
 			if !validClientName(rest[1]) {
-				return nil, clientNameErrReply
+				return nil, nil, clientNameErrReply
 			}
 			name, rest = rest[1], rest[2:]
 		default:
-			return nil, "ERR Syntax error in HELLO option '" + quote(rest[0]) + "'"
+			return nil, nil, "ERR Syntax error in HELLO option '" + quote(rest[0]) + "'"
 		}
 	}
-	return name, ""
+	return name, auth, ""
 }
 
 func resetConnectionCommand(_ context.Context, s *Session, _ [][]byte) {
@@ -120,5 +107,6 @@ func resetConnectionCommand(_ context.Context, s *Session, _ [][]byte) {
 	s.mu.Lock()
 	s.name, s.resp3 = "", false
 	s.mu.Unlock()
+	s.logOut()
 	s.out.simple("RESET")
 }

@@ -99,11 +99,15 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	set := s.h.opts.Limiter.Limits()
 	limits, version := set.All(), set.Version
 	if len(args) == 2 {
-		if limit.CheckName(string(args[1])) != nil {
+		tenant := string(args[1])
+		if tenant == ownTenant {
+			tenant = s.user.Tenant()
+		}
+		if limit.CheckName(tenant) != nil {
 			s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")
 			return
 		}
-		limits, version = set.TenantLimits(string(args[1])), set.VersionFor(string(args[1]))
+		limits, version = set.TenantLimits(tenant), set.VersionFor(tenant)
 	}
 	r := &s.out
 	r.mapping(3)

@@ -34,7 +34,7 @@ func FuzzDecisions(f *testing.F) {
 	}
 	check := [][]byte{[]byte("RL.CHECK"), []byte("free"), []byte("-"), []byte("-")}
 	f.Fuzz(func(t *testing.T, kind byte, words string) {
-		s := newSession(t, false)
+		s := newSession(t, newHandler(t, handlerOptions{}))
 		cmd := [][]byte{[]byte(decisions[int(kind)%len(decisions)])}
 		cmd = append(cmd, bytes.Split([]byte(words), []byte{0})...)
 		alone, _, quit := s.Serve(context.Background(), [][][]byte{cmd}, nil)

@@ -12,7 +12,7 @@ import (
 // TestQuietSessionIsSmall: sessions that once decided deep pipelines keep no memory of
 // them.
 func TestQuietSessionIsSmall(t *testing.T) {
-	h := newHandler(t, false)
+	h := newHandler(t, handlerOptions{})
 	var pipeline [][][]byte
 	for i := range 1000 {
 		pipeline = append(pipeline, words(fmt.Sprintf("RL.CHECK tenant%d o 1.2.3.%d DIM user u%d", i, i%256, i))[0])
@@ -47,7 +47,7 @@ func TestQuietSessionIsSmall(t *testing.T) {
 // dropped.
 func TestHeld(t *testing.T) {
 	for _, end := range []string{"EXEC", "DISCARD", "RESET", "nonsense", "CLIENT REPLY OFF"} {
-		s := newSession(t, false)
+		s := newSession(t, newHandler(t, handlerOptions{}))
 		heap := func() int64 {
 			var m runtime.MemStats
 			runtime.GC()

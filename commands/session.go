@@ -2,11 +2,13 @@ package commands
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"runtime"
 	"sync"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -45,6 +47,12 @@ type Options struct {
 	// Announce is the host:port that cluster clients receive; if it is empty they receive
 	// the address on which their connection came in.
 	Announce string
+	// Users checks the passwords of clients and their rights. Nil means that clients need
+	// not authenticate, and may do everything.
+	Users *users.Authenticator
+	// ReloadUsers reads the file of users again and calls ReplaceUsers. The error is a
+	// sentence for the operator. Nil means that there is no file.
+	ReloadUsers func() error
 	// Settings are values for CONFIG GET, by their names in Redis, in addition to those
 	// that do not depend on the proxy.
 	Settings map[string]string
@@ -61,11 +69,13 @@ type Shard struct {
 
 // Handler creates sessions and holds the open ones. It is safe for concurrent use.
 type Handler struct {
-	opts     Options
-	table    map[string]*command
-	settings map[string]string // for CONFIG GET
-	started  time.Time
-	runID    string // 40 digits, like the id of a cluster's node
+	opts  Options
+	table map[string]*command
+	// decisions are the commands that ask for decisions.
+	decisions [len(dialectNames)]*command
+	settings  map[string]string // for CONFIG GET
+	started   time.Time
+	runID     string // 40 digits, like the id of a cluster's node
 
 	mu       sync.Mutex // guards sessions
 	sessions map[int64]*Session
@@ -87,6 +97,9 @@ func NewHandler(opts Options) *Handler {
 		opts: opts, table: newTable(), settings: newSettings(opts.Settings), started: opts.Now(), runID: newRunID(),
 		sessions: map[int64]*Session{}, inlineLimits: newInlineLimits(),
 	}
+	for d, name := range dialectNames {
+		h.decisions[d] = h.table[name]
+	}
 	h.resp2, h.resp3 = h.newRendered(false), h.newRendered(true)
 	return h
 }
@@ -99,6 +112,8 @@ type Session struct {
 	addr        string
 	local       string
 	kill        func()
+	bound       func(authenticated bool) // see Peer
+	certificate *x509.Certificate
 	created     time.Time
 	*scratch    // nil while no command is answered
 	out         reply
@@ -108,7 +123,9 @@ type Session struct {
 	replyForced bool // the present command is answered whatever the reply mode
 	tracked     tracking
 
-	mu      sync.Mutex // guards the fields that CLIENT LIST reads
+	mu sync.Mutex // guards the fields that other sessions read
+	// user is nil until the client has authenticated. Only the session changes it.
+	user    *users.User
 	name    string
 	libName string
 	libVer  string
@@ -123,12 +140,17 @@ type Peer struct {
 	Addr, Local net.Addr
 	// Kill closes the connection. It is safe for concurrent use.
 	Kill func()
+	// SetAuthenticated, unless nil, is called when the client has authenticated, or has
+	// not any more.
+	SetAuthenticated func(bool)
+	// Certificate is the client's verified certificate, or nil.
+	Certificate *x509.Certificate
 }
 
 // NewSession returns the session of a new connection.
 func (h *Handler) NewSession(p Peer) *Session {
 	now := h.opts.Now()
-	s := &Session{h: h, id: p.ID, kill: p.Kill, created: now, lastAt: now}
+	s := &Session{h: h, id: p.ID, kill: p.Kill, bound: p.SetAuthenticated, certificate: p.Certificate, created: now, lastAt: now}
 	if p.Addr != nil {
 		s.addr = p.Addr.String()
 	}
@@ -138,6 +160,7 @@ func (h *Handler) NewSession(p Peer) *Session {
 	h.mu.Lock()
 	h.sessions[s.id] = s
 	h.mu.Unlock()
+	s.logOut()
 	return s
 }
 
@@ -239,6 +262,10 @@ const errHungUp = "ERR not run: the client has closed its side of the connection
 func (s *Session) run(ctx context.Context, args [][]byte) {
 	c, errReply := s.h.find(args)
 	if errReply != "" {
+		s.out.error(errReply)
+		return
+	}
+	if errReply = s.permit(c, args); errReply != "" {
 		s.out.error(errReply)
 		return
 	}

@@ -30,7 +30,7 @@ func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (errReply stri
 	if len(args) < 4 {
 		return "ERR wrong number of arguments for 'rl.acquire' command"
 	}
-	if errReply = parseSubject(args, req); errReply != "" {
+	if errReply = s.parseSubject(args, req); errReply != "" {
 		return errReply
 	}
 	req.Cost = 1
@@ -90,7 +90,7 @@ func heldID(b *limiter.Batch, i int) string {
 func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, [][]byte) {
 	return func(_ context.Context, s *Session, args [][]byte) {
 		what := limit.Settlement{Hold: h, Change: change}
-		rest, kept, errReply := parseHeld(args[1:], &what)
+		rest, kept, errReply := parseHeld(args[1:], s.user.Tenant(), &what)
 		if errReply == "" {
 			errReply = parseChange(rest, &what)
 		}
@@ -108,9 +108,9 @@ var wrongHold = map[limit.Hold]string{
 	limit.HoldSlot:        "it is of a reservation, which RL.COMMIT or RL.CANCEL settles",
 }
 
-// parseHeld parses the id to be settled, and returns the words after it. Kept is false if
-// the id shows that no store has a record of it.
-func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
+// parseHeld parses the id to be settled, and returns the words after it. Own is the tenant
+// for which - stands. Kept is false if the id shows that no store has a record of it.
+func parseHeld(args [][]byte, own string, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
 	if !equalFold(args[0], "ID") {
 		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
 		if _, _, _, other := limit.ParseHoldID(string(args[0]), limit.HoldReservation+limit.HoldSlot-what.Hold); !ok && other {
@@ -122,12 +122,15 @@ func parseHeld(args [][]byte, what *limit.Settlement) (rest [][]byte, kept bool,
 		what.Tenant, what.ID = tenant, id
 		return args[1:], kept, ""
 	}
+	if len(args) >= 4 && string(args[3]) == ownTenant && own != "" {
+		args = append(args[:3:3], append([][]byte{[]byte(own)}, args[4:]...)...)
+	}
 	switch {
 	case len(args) < 4 || !equalFold(args[2], "TENANT"):
 		return nil, false, "ERR syntax error: TENANT and a tenant stand behind ID and an id"
 	case limit.CheckName(string(args[1])) != nil:
 		return nil, false, "ERR invalid id '" + quote(args[1]) + "'"
-	case limit.CheckName(string(args[3])) != nil || string(args[3]) == "-":
+	case limit.CheckName(string(args[3])) != nil || string(args[3]) == ownTenant:
 		return nil, false, "ERR invalid tenant '" + quote(args[3]) + "'"
 	}
 	what.ID, what.Tenant = string(args[1]), string(args[3])

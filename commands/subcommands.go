@@ -26,6 +26,8 @@ func subcommands() map[string][]row {
 			server("list", 2, admin, "", "The users, as rules.", aclList),
 			server("users", 2, admin, "", "The names of the users.", aclUsers),
 			server("getuser", 3, admin, "username", "The rules of a user.", aclGetUser),
+			server("dryrun", -4, admin, "username command [arg [arg ...]]", "Whether a user may send a command.", aclDryRun),
+			server("load", 2, admin, "", "Read the file of users again.", aclLoad),
 		},
 		"memory": {
 			server("doctor", 2, nil, "", "Says where to look.", memoryDoctor),

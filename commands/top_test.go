@@ -8,7 +8,7 @@ import (
 
 // TestTop: requested and denied buckets are reported with their limit.
 func TestTop(t *testing.T) {
-	s := newSession(t, false)
+	s := newSession(t, newHandler(t, handlerOptions{}))
 	check := [][]byte{[]byte("RL.CHECK"), []byte("acme"), []byte("POST /pay"), []byte("-")}
 	for range 5000 {
 		s.Serve(context.Background(), [][][]byte{check}, nil)

@@ -70,6 +70,9 @@ func (s *Session) queue(args [][]byte) bool {
 	case errReply != "":
 		t.breakOff()
 		s.out.error(errReply)
+	case s.permit(c, args) != "":
+		t.breakOff()
+		s.out.error(s.permit(c, args))
 	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "watch" || c.full == "reset" || c.full == "quit":
 		return false
 	case c.full == "client|reply":
@@ -78,7 +81,7 @@ func (s *Session) queue(args [][]byte) bool {
 		s.out.error("ERR Command not allowed inside a transaction")
 	case t.broken:
 		s.out.simple("QUEUED") // as Redis replies, also when the transaction is broken
-	case !t.keep(c, args, s.h.weigh(args)):
+	case !t.keep(c, args, s.weighRun(args)):
 		t.breakOff()
 		s.out.error("ERR too many commands in a transaction")
 	default:

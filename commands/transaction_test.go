@@ -10,7 +10,7 @@ import (
 // TestTransactionBound: the commands that a connection queues between MULTI and EXEC are
 // bounded by the memory they take, also if their words are empty.
 func TestTransactionBound(t *testing.T) {
-	s := newSession(t, false)
+	s := newSession(t, newHandler(t, handlerOptions{}))
 	s.Serve(context.Background(), words("MULTI"), nil)
 	long := [][]byte{[]byte("RL.CHECK")}
 	for range 1023 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -48,16 +49,37 @@ func (f *fixedLimits) Promote() error { return f.Reload() }
 
 func (f *fixedLimits) Abort() error { return errors.New("no limits are on trial") }
 
-func newSession(tb testing.TB, fail bool) *commands.Session {
+func newSession(tb testing.TB, h *commands.Handler) *commands.Session {
 	tb.Helper()
-	s := newHandler(tb, fail).NewSession(commands.Peer{
+	s := h.NewSession(commands.Peer{
 		ID: 7, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1234}, Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6380},
 	})
 	tb.Cleanup(s.Close)
 	return s
 }
 
-func newHandler(tb testing.TB, fail bool) *commands.Handler {
+// handlerOptions are the parts of a handler in which tests differ.
+type handlerOptions struct {
+	fail  bool // limits cannot be loaded
+	users *users.Authenticator
+	now   func() time.Time // nil is clock
+}
+
+// testUsers returns the users of testdata.
+func testUsers(tb testing.TB) *users.Authenticator {
+	tb.Helper()
+	content, err := os.ReadFile("testdata/users.acl")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set, err := users.Parse(content)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return users.NewAuthenticator(set)
+}
+
+func newHandler(tb testing.TB, o handlerOptions) *commands.Handler {
 	tb.Helper()
 	content, err := os.ReadFile("testdata/limits.yaml")
 	if err != nil {
@@ -71,9 +93,12 @@ func newHandler(tb testing.TB, fail bool) *commands.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	now := func() time.Time { return clock }
+	now := o.now
+	if now == nil {
+		now = func() time.Time { return clock }
+	}
 	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: now}, set)
-	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{fail}, Version: "test", Store: "memory", Now: now})
+	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{o.fail}, Version: "test", Store: "memory", Now: now, Users: o.users})
 }
 
 // TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares every
@@ -90,7 +115,11 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := replay(t, want, strings.Contains(file, "stale"))
+			o := handlerOptions{fail: strings.Contains(file, "stale")}
+			if strings.Contains(file, "users") {
+				o.users = testUsers(t)
+			}
+			got := replay(t, want, o)
 			if *update {
 				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
@@ -105,9 +134,9 @@ func TestTranscripts(t *testing.T) {
 }
 
 // replay returns the transcript with the replies that the commands get.
-func replay(t *testing.T, transcript []byte, fail bool) []byte {
+func replay(t *testing.T, transcript []byte, o handlerOptions) []byte {
 	t.Helper()
-	resp2, resp3 := newSession(t, fail), newSession(t, fail)
+	resp2, resp3 := newSession(t, newHandler(t, o)), newSession(t, newHandler(t, o))
 	resp3.Serve(context.Background(), words("HELLO 3"), nil)
 	var out bytes.Buffer
 	for line := range strings.Lines(string(transcript)) {
@@ -183,7 +212,7 @@ func FuzzServe(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		s := newSession(t, false)
+		s := newSession(t, newHandler(t, handlerOptions{}))
 		cmds := words(line)
 		if len(cmds[0]) == 0 || len(cmds[0]) > 1 && strings.EqualFold(string(cmds[0][0]), "client") && strings.EqualFold(string(cmds[0][1]), "reply") {
 			return // CLIENT REPLY may have none
@@ -254,7 +283,7 @@ func serveAll(tb testing.TB, s *commands.Session, cmds [][][]byte) (replies []by
 // TestOutputIsBounded: a pipeline whose replies are far larger than itself is answered a
 // piece at a time, and a transaction, which has a single reply, ends in errors.
 func TestOutputIsBounded(t *testing.T) {
-	s := newSession(t, false)
+	s := newSession(t, newHandler(t, handlerOptions{}))
 	const most = 2 * 64 << 10
 	for _, line := range []string{"RL.LIMITS", "COMMAND DOCS", "INFO"} {
 		one, _ := serveAll(t, s, words(line))
@@ -292,7 +321,7 @@ func TestOutputIsBounded(t *testing.T) {
 // TestLongAfterHangUp: a long command is not started for a client that may be gone; the
 // rest of its pipeline is answered.
 func TestLongAfterHangUp(t *testing.T) {
-	s := newSession(t, false)
+	s := newSession(t, newHandler(t, handlerOptions{}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, line := range []string{"RL.RESET t", "RL.LIMITS", "CLIENT LIST"} {
@@ -309,7 +338,7 @@ func TestLongAfterHangUp(t *testing.T) {
 
 // TestMalformedChecksKeepNothing: dimensions of rejected checks are released at once.
 func TestMalformedChecksKeepNothing(t *testing.T) {
-	s := newSession(t, false)
+	s := newSession(t, newHandler(t, handlerOptions{}))
 	bad := words("RL.CHECK t o - DIM a b DIM c d DIM")
 	heap := func() uint64 {
 		var m runtime.MemStats

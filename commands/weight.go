@@ -70,12 +70,23 @@ func (s *Session) weigh(args [][]byte) weight {
 		return light
 	}
 	if s.tx == nil {
-		return s.h.weigh(args)
+		return s.weighRun(args)
 	}
 	if c := s.h.lookup(args[0]); c != nil && c.full == "exec" {
 		return s.tx.weight
 	}
 	return light
+}
+
+// weighRun returns the weight of a command that is not queued.
+func (s *Session) weighRun(args [][]byte) weight {
+	switch {
+	case isName(args[0], "auth"), isName(args[0], "hello"):
+		return s.authWeight(args)
+	case s.user == nil: // the command is refused
+		return light
+	}
+	return s.h.weigh(args)
 }
 
 // weigh returns the weight of a command that is run. An unknown one is light.

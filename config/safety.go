@@ -77,13 +77,13 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	if err := checkAddress(addr, 0); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
-	byCertificate := name == "listen" && s.TLSClientCA != ""
-	if s.UnsafeOpen || isLoopback(addr) || byCertificate {
+	authenticated := name == "listen" && (s.Users != "" || s.TLSClientCA != "")
+	if s.UnsafeOpen || isLoopback(addr) || authenticated {
 		return nil
 	}
 	or := ""
 	if name == "listen" {
-		or = ", set --tls-client-ca so that clients need a certificate"
+		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}
 	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}
 }

@@ -32,6 +32,8 @@ type Settings struct {
 	// which Listen and Admin speak TLS. TLSClientCA is the path of the authorities that sign
 	// clients' certificates, which clients of Listen then must have. Each may be empty.
 	TLSCert, TLSKey, TLSClientCA string
+	// Users is the path of the file of users, see package users; empty is none.
+	Users string
 	// UnsafeOpen allows addresses that other hosts can reach.
 	UnsafeOpen bool
 
@@ -131,6 +133,14 @@ type Settings struct {
 
 	// Warnings are sentences about names of settings that have changed.
 	Warnings []string
+}
+
+// LocalOnly reports whether only this machine can reach Listen.
+func (s *Settings) LocalOnly() bool { return isLoopback(s.Listen) }
+
+// IsOpen reports whether other hosts can reach Listen without a certificate.
+func (s *Settings) IsOpen() bool {
+	return !isLoopback(s.Listen) && s.TLSClientCA == "" && !s.UnsafeOpen
 }
 
 // UsesRedis reports whether buckets are in a Redis.

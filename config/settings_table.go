@@ -118,6 +118,10 @@ func listenSettings(s *Settings) settings {
 			usage: "the authorities that sign the certificates that clients must have; empty asks for none", value: filePath(&s.TLSClientCA),
 		},
 		{
+			name: "users", group: groupListen,
+			usage: "the file of users, who then must authenticate, read again on changes; empty asks for none", value: filePath(&s.Users),
+		},
+		{
 			name: "unsafe_open", group: groupListen, initial: "false",
 			usage: "allow addresses that others on the network can reach", value: toggle(&s.UnsafeOpen),
 		},

@@ -55,7 +55,7 @@ func (w *Watcher) Trigger() {
 func (w *Watcher) Run(ctx context.Context) error {
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
-		return fmt.Errorf("watch limits: %w", err)
+		return fmt.Errorf("watch %s: %w", w.path, err)
 	}
 	defer func() { _ = watch.Close() }()
 	folder := filepath.Dir(w.path)

@@ -39,7 +39,7 @@ func (c *certified) put(t *testing.T, name, from string) string {
 	return path
 }
 
-func certify(t *testing.T, a *redistest.Authority, clients string) *certified {
+func certify(t *testing.T, a *redistest.Authority, clients string, more ...string) *certified {
 	t.Helper()
 	c := &certified{folder: t.TempDir()}
 	cert, key := a.Issue("localhost", time.Now().Add(time.Hour))
@@ -47,7 +47,7 @@ func certify(t *testing.T, a *redistest.Authority, clients string) *certified {
 	if clients != "" {
 		flags = append(flags, "--tls-client-ca", c.put(t, "clients", clients))
 	}
-	c.proxy = serve(t, writeLimits(t, limitOf("1000/s")), flags...)
+	c.proxy = serve(t, writeLimits(t, limitOf("1000/s")), append(flags, more...)...)
 	return c
 }
 
@@ -120,7 +120,7 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 	cert, key := a.Issue("localhost", time.Now().Add(time.Hour))
-	if _, errs, code := run(t, nil, "serve", "--listen", "0.0.0.0:0", "--admin", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key); code != 64 || !strings.Contains(errs, "set --tls-client-ca") {
+	if _, errs, code := run(t, nil, "serve", "--listen", "0.0.0.0:0", "--admin", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key); code != 64 || !strings.Contains(errs, "or --tls-client-ca") {
 		t.Errorf("any address without client certificates: exit %d: %s", code, errs)
 	}
 	open := serve(t, "", "--listen", "0.0.0.0:0", "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", clients.CA)

@@ -144,3 +144,12 @@ func Gauge(r prometheus.Registerer, name, help string, read func() float64) {
 func Counter(r prometheus.Registerer, name, help string, read func() int64) {
 	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
 }
+
+// LabelledCounter registers a counter for each value of a label. They are read at each scrape.
+func LabelledCounter(r prometheus.Registerer, name, help, label string, read map[string]func() int64) {
+	for value, n := range read {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{label: value}}, func() float64 {
+			return float64(n())
+		}))
+	}
+}

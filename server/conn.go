@@ -39,11 +39,14 @@ type conn struct {
 	// maxAgeAt is the time from which the connection is closed for its age; zero is
 	// never.
 	maxAgeAt time.Time
+	// authenticateBy is the time until which the client must have authenticated; zero if
+	// it need not.
+	authenticateBy time.Time
 }
 
 func newConn(l *listener, nc net.Conn) *conn {
 	s := l.server
-	c := &conn{Conn: nc, listener: l, server: s, maxAgeAt: s.opts.retirement(time.Now())}
+	c := &conn{Conn: nc, listener: l, server: s, maxAgeAt: s.opts.retirement(time.Now()), authenticateBy: s.opts.authenticateBy(time.Now())}
 	c.account.evict = func() {
 		s.count.evicted.Add(1)
 		c.kill()
@@ -72,8 +75,13 @@ func (c *conn) await() (*batch, error) {
 	}
 }
 
+// mustAuthenticate reports whether the client has yet to authenticate.
+func (c *conn) mustAuthenticate() bool {
+	return c.server.opts.RequireAuth && !c.authenticated.Load()
+}
+
 func (c *conn) bounds() *parserBounds {
-	if c.server.opts.RequireAuth && !c.authenticated.Load() {
+	if c.mustAuthenticate() {
 		return &c.server.unauthenticatedBounds
 	}
 	return &c.server.bounds

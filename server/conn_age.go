@@ -23,5 +23,15 @@ func (o *Options) retirement(begun time.Time) time.Time {
 	return begun.Add(o.MaxAge + rand.N(o.MaxAge/ageSpread+1))
 }
 
+// authenticateBy returns the time until which the client of a connection that began at
+// begun must have authenticated, or zero if it need not: clients without a password must not
+// hold connections that others need.
+func (o *Options) authenticateBy(begun time.Time) time.Time {
+	if !o.RequireAuth {
+		return time.Time{}
+	}
+	return begun.Add(o.RequestTimeout)
+}
+
 // isPast reports whether at is non-zero and not after now.
 func isPast(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }

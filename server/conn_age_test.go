@@ -118,3 +118,47 @@ func TestMaxAgeOverTCP(t *testing.T) {
 	c.expectCleanEnd(pipeline.String())
 	await(t, "all three to be counted", func() bool { return r.server.Stats().Retired == 3 })
 }
+
+// TestAuthenticateBy: a client that does not authenticate is disconnected, however much it
+// sends. One that has authenticated stays.
+func TestAuthenticateBy(t *testing.T) {
+	const by = 10 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		r := startOn(t, Options{RequireAuth: true, RequestTimeout: by}, ln)
+		begun := time.Now()
+		in, out := ln.dial(), ln.dial()
+		fromIn, fromOut := bufio.NewReader(in), bufio.NewReader(out)
+		writeAll(t, in, "AUTH yes\r\n")
+		expectLine(t, fromIn, "+OK\r\n")
+		for time.Since(begun) < by-time.Second {
+			writeAll(t, out, "PING\r\n")
+			expectLine(t, fromOut, "+PONG\r\n")
+			time.Sleep(time.Second)
+		}
+		if _, err := io.ReadAll(fromOut); err != nil || time.Since(begun) != by {
+			t.Errorf("closed after %v: %v", time.Since(begun), err)
+		}
+		time.Sleep(by)
+		writeAll(t, in, "PING\r\n")
+		expectLine(t, fromIn, "+PONG\r\n")
+		if got := r.server.Stats(); got.TimedOut != 1 {
+			t.Errorf("stats %+v", got)
+		}
+		_ = in.Close()
+	})
+}
+
+// TestAuthenticateByInLoop is TestAuthenticateBy for connections of an event loop.
+func TestAuthenticateByInLoop(t *testing.T) {
+	r := start(t, Options{RequireAuth: true, RequestTimeout: 100 * time.Millisecond})
+	in, out := r.dial(), r.dial()
+	in.send(command("AUTH", "yes"))
+	in.expect("+OK\r\n")
+	out.ping()
+	out.expectEnd("")
+	in.ping()
+	if got := r.server.Stats(); got.TimedOut != 1 {
+		t.Errorf("stats %+v", got)
+	}
+}

@@ -49,6 +49,15 @@ func (c *conn) arm() error {
 
 // deadline returns the time until which to wait for input; zero means forever.
 func (c *conn) deadline() time.Time {
+	at := c.ageDeadline()
+	if c.mustAuthenticate() && (at.IsZero() || c.authenticateBy.Before(at)) {
+		return c.authenticateBy
+	}
+	return at
+}
+
+// ageDeadline returns the deadline of a client that has authenticated.
+func (c *conn) ageDeadline() time.Time {
 	if c.maxAgeAt.IsZero() || c.in.pending() {
 		return c.idleDeadline()
 	}

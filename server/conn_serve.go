@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -115,7 +118,7 @@ const handshakeTimeout = 5 * time.Second
 // open runs the TLS handshake, if there is one, and creates the session. It runs in the
 // connection's goroutine, not in the accept loop, so that a slow client delays no other.
 func (c *conn) open() (err error) {
-	if tls, ok := c.Conn.(interface{ HandshakeContext(context.Context) error }); ok {
+	if encrypted, ok := c.Conn.(interface{ HandshakeContext(context.Context) error }); ok {
 		c.armed = time.Now().Add(min(c.server.opts.RequestTimeout, handshakeTimeout))
 		if err := c.SetDeadline(c.armed); err != nil {
 			return err
@@ -123,16 +126,29 @@ func (c *conn) open() (err error) {
 		if c.listener.draining.Load() {
 			return errInterrupted
 		}
-		if err := tls.HandshakeContext(c.ctx); err != nil {
+		if err := encrypted.HandshakeContext(c.ctx); err != nil {
 			c.server.count.handshakes.Add(1)
 			if isTimeout(err) {
 				return errTimeout
 			}
 			return err
 		}
+		c.peer.Certificate = verifiedCertificate(c.Conn)
 	}
 	defer c.survive("open", &err)
 	c.session = c.server.newSession(c.peer)
+	return nil
+}
+
+// verifiedCertificate returns the certificate of a TLS client, or nil.
+func verifiedCertificate(nc net.Conn) *x509.Certificate {
+	c, ok := nc.(interface{ ConnectionState() tls.ConnectionState })
+	if !ok {
+		return nil
+	}
+	if state := c.ConnectionState(); len(state.VerifiedChains) > 0 {
+		return state.PeerCertificates[0]
+	}
 	return nil
 }
 

@@ -26,6 +26,9 @@ type epollConn struct {
 	// maxAgeAt is the time from which the connection is closed for its age; zero is
 	// never.
 	maxAgeAt time.Time
+	// authenticateBy is the time until which the client must have authenticated; zero if
+	// it need not.
+	authenticateBy time.Time
 
 	in    readBuffer
 	since time.Time
@@ -83,7 +86,7 @@ const (
 )
 
 func newEpollConn(p *eventLoop, fd int) *epollConn {
-	c := &epollConn{loop: p, fd: fd, maxAgeAt: p.server.opts.retirement(time.Now())}
+	c := &epollConn{loop: p, fd: fd, maxAgeAt: p.server.opts.retirement(time.Now()), authenticateBy: p.server.opts.authenticateBy(time.Now())}
 	c.in.spare = &p.buffers
 	c.onDone = func(token uint64) { p.post(c, token, (*epollConn).end) }
 	c.task.run = c.runTask
@@ -200,8 +203,13 @@ func (c *epollConn) onReadable() {
 	}
 }
 
+// mustAuthenticate reports whether the client has yet to authenticate.
+func (c *epollConn) mustAuthenticate() bool {
+	return c.loop.server.opts.RequireAuth && !c.authenticated.Load()
+}
+
 func (c *epollConn) bounds() *parserBounds {
-	if c.loop.server.opts.RequireAuth && !c.authenticated.Load() {
+	if c.mustAuthenticate() {
 		return &c.loop.server.unauthenticatedBounds
 	}
 	return &c.loop.server.bounds
@@ -246,6 +254,10 @@ func (c *epollConn) settle() {
 func (c *epollConn) sweep(now time.Time) {
 	if c.retired(now) {
 		c.closeFor(errRetired)
+		return
+	}
+	if c.mustAuthenticate() && isPast(c.authenticateBy, now) {
+		c.closeFor(errTimeout)
 		return
 	}
 	opts := &c.loop.server.opts

@@ -63,8 +63,8 @@ type Options struct {
 	// least twice MaxRequest. With a GOGC of 400 the process may grow by five times as
 	// much. Default 64 MiB.
 	MaxBuffered int
-	// RequireAuth sets stricter bounds until a client has authenticated: 10 words and 16
-	// KiB a word.
+	// RequireAuth sets stricter bounds until a client has authenticated: 10 words, 16 KiB a
+	// word, and RequestTimeout in all.
 	RequireAuth bool
 	// Flush is called after AsyncSession.Start, once for sessions that started together,
 	// by several goroutines at once. Nil means no call.

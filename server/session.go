@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"time"
 )
@@ -61,4 +62,6 @@ type Peer struct {
 	// after the one being served for false, of those after the batch for true. Without
 	// Options.RequireAuth it has no effect. It is safe for concurrent use.
 	SetAuthenticated func(bool)
+	// Certificate is the certificate of a TLS client, if it was verified, or nil.
+	Certificate *x509.Certificate
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +17,7 @@ const checkAbout = `Asks a running limitgate whether a cost may be taken now, an
 
 Usage: limitgate check [flags] TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 
-A - stands for no op or no ip, and DIM stands before every dimension. It prints
+A - stands for no op or no ip, for TENANT for the tenant of --user, and DIM stands before every dimension. It prints
 the decision for people, or with --json for machines, and exits with 0 when it
 is admitted, 2 when it is denied, 1 when there is no decision and 64 when the
 arguments are wrong.`
@@ -48,7 +49,11 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
 		return exitUsage
 	}
-	if _, err := commands.ParseRequest(fs.Args()); err != nil {
+	words := slices.Clone(fs.Args())
+	if words[0] == "-" && flags.passwordFile != "" { // the tenant of the user, which the server knows
+		words[0] = "tenant"
+	}
+	if _, err := commands.ParseRequest(words); err != nil {
 		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
 		return exitUsage
 	}

@@ -11,13 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/tlsfiles"
 )
 
 // clientFlags are the flags of a command that asks a running limitgate.
 type clientFlags struct {
-	tls   bool
-	files tlsfiles.ClientOptions
+	tls          bool
+	files        tlsfiles.ClientOptions
+	user         string
+	passwordFile string
 }
 
 func (f *clientFlags) define(fs *flag.FlagSet) {
@@ -26,37 +29,54 @@ func (f *clientFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.files.ServerName, "tls-server-name", "", "the `name` in its certificate; empty is the host of the address")
 	fs.StringVar(&f.files.Cert, "tls-cert", "", "the `file` of a certificate for this client")
 	fs.StringVar(&f.files.Key, "tls-key", "", "the `file` of its key")
+	fs.StringVar(&f.user, "user", "", "the `name` to authenticate as; empty is the default user")
+	fs.StringVar(&f.passwordFile, "password-file", "", "the `file` of the user's password")
 }
 
 // newClient returns a client of a limitgate that never retries.
 func (f *clientFlags) newClient(addr string, timeout time.Duration) (*redis.Client, error) {
+	o := clientOptions(addr, timeout)
+	var err error
+	if o.TLSConfig, err = f.tlsConfig(addr); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.passwordFile != "":
+		o.Username = f.user
+		o.Password, err = config.ReadPassword(f.passwordFile)
+	case f.user != "":
+		err = errors.New("a user needs a password: set --password-file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(o), nil
+}
+
+// tlsConfig returns the configuration of TLS, or nil for connections that are not encrypted.
+func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 	if !f.tls {
 		if f.files.CA != "" || f.files.ServerName != "" || f.files.Cert != "" || f.files.Key != "" {
 			return nil, errors.New("certificates are for TLS: set --tls")
 		}
-		return newClient(addr, timeout, nil), nil
+		return nil, nil
 	}
 	c, err := tlsfiles.NewClient(f.files)
 	if err != nil {
 		return nil, err
 	}
 	host, _, _ := net.SplitHostPort(addr)
-	config, err := c.Config(host)
-	if err != nil {
-		return nil, err
-	}
-	return newClient(addr, timeout, config), nil
+	return c.Config(host)
 }
 
-// newClient returns a client of a limitgate that never retries. Without a configuration it
-// does not encrypt.
-func newClient(addr string, timeout time.Duration, config *tls.Config) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, TLSConfig: config,
+// clientOptions returns the options of a client of a limitgate that never retries.
+func clientOptions(addr string, timeout time.Duration) *redis.Options {
+	return &redis.Options{
+		Addr: addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, PoolSize: 1,
 		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, ContextTimeoutEnabled: true,
 		DisableIdentity: true, PipelinePoolSize: -1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	}
 }
 
 // explainDial adds advice to an error of a refused connection.

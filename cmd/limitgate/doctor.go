@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/accesslog"
@@ -107,7 +109,7 @@ func printReport(env *environment, report *doctor.Report, asJSON bool) int {
 
 // isLimitgate reports whether a limitgate answers at addr.
 func isLimitgate(ctx context.Context, addr string) bool {
-	client := newClient(addr, time.Second, nil)
+	client := redis.NewClient(clientOptions(addr, time.Second))
 	defer func() { _ = client.Close() }()
 	info, err := client.Info(ctx, "server").Result()
 	return err == nil && strings.Contains(info, "limitgate_version:")

@@ -55,6 +55,7 @@ func subcommands() []subcommand {
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
 		{"rollout", "try limits of a table on some tenants first", runRollout},
 		{"aws-check", "check in an AWS account what only AWS can show of limits as data", runAWSCheck},
+		{"hash-password", "make a password for the file of users, and its hash", runHashPassword},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},
 	}
@@ -109,7 +110,7 @@ Commands:
 
 `)
 	for _, c := range subcommands() {
-		fmt.Fprintf(w, "	%-12s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "	%-13s %s\n", c.name, c.summary)
 	}
 	fmt.Fprint(w, `
 Example:

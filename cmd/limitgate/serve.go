@@ -59,7 +59,7 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	printBanner(env, p, settings.TLSCert != "")
+	printBanner(env, p, settings)
 	// The first signal drains. The handler is then gone, so a second signal ends the
 	// process.
 	context.AfterFunc(ctx, stop)
@@ -79,10 +79,17 @@ func newLog(env *environment, s *config.Settings) *slog.Logger {
 }
 
 // printBanner prints the address of the proxy and a first command to type.
-func printBanner(env *environment, p *proxy.Proxy, encrypted bool) {
+func printBanner(env *environment, p *proxy.Proxy, s *config.Settings) {
 	host, port, _ := net.SplitHostPort(p.Addr().String())
-	if encrypted {
-		fmt.Fprintf(env.stdout, "limitgate %s listens on %s by TLS, store %s. Ask it with redis-cli --tls -h %s -p %s\n", version, p.Addr(), p.StoreKind(), host, port)
+	flags := ""
+	if s.TLSCert != "" {
+		flags = " --tls"
+	}
+	if s.Users != "" {
+		flags += " --user NAME --askpass"
+	}
+	if flags != "" {
+		fmt.Fprintf(env.stdout, "limitgate %s listens on %s, store %s. Ask it with redis-cli%s -h %s -p %s\n", version, p.Addr(), p.StoreKind(), flags, host, port)
 		return
 	}
 	fmt.Fprintf(env.stdout, `limitgate %s listens on %s, store %s. Ask it:

@@ -96,9 +96,14 @@ var table = map[string]row{
 		reason:  "connections and commands, independent of their meaning",
 		settled: true,
 	},
+	"internal/users": {
+		reason:  "checks passwords and rights, whatever they are for",
+		imports: []string{"limit/bucket"},
+		settled: true,
+	},
 	"commands": {
 		reason:  "parse, decide, reply: it knows the decision and not the stores behind it",
-		imports: []string{"limit", "limit/bucket", "limiter"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/users"},
 		settled: true,
 	},
 	"metrics": {

@@ -37,6 +37,9 @@ type Proxy struct {
 	log      *slog.Logger
 
 	limits       limitsSource
+	users        *usersFile // nil without a file of users
+	reload       <-chan os.Signal
+	reloadLimits chan os.Signal // receives what reload receives
 	memory       *memory.Store  // nil with a Redis
 	cluster      *cluster.Store // nil without a Redis
 	storeParts   []run.Part     // run beside the store
@@ -55,9 +58,12 @@ type Proxy struct {
 // Run next, which releases everything.
 func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
-	p = &Proxy{settings: s, log: opts.Log, metrics: prometheus.NewRegistry()}
+	p = &Proxy{settings: s, log: opts.Log, metrics: prometheus.NewRegistry(), reload: opts.Reload, reloadLimits: make(chan os.Signal, 1)}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
-	if p.limits, err = p.openLimits(ctx, opts.Reload); err != nil {
+	if p.users, err = openUsers(s, p.log); err != nil {
+		return nil, err
+	}
+	if p.limits, err = p.openLimits(ctx, p.reloadLimits); err != nil {
 		return nil, err
 	}
 	built := p // a return of an error sets p to nil
@@ -83,10 +89,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	p.rolloutWatch.comparison.Begin(p.limits.Set(), p.limits.Threshold())
 	p.limiter = p.newLimiter(store, addrs)
 	p.limits.OnChange(p.setLimits)
-	p.handler = commands.NewHandler(commands.Options{
-		Limiter: p.limiter, Limits: limitsView{p.limits, p.log}, Version: opts.Version, Store: p.StoreKind(), Shards: p.shards,
-		Announce: s.ClusterAnnounce, Settings: redisSettings(s),
-	})
+	p.handler = p.newHandler(opts.Version)
 	conns := serverOptions(s)
 	if err := conns.Validate(); err != nil {
 		return nil, err
@@ -127,6 +130,40 @@ func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limite
 	}, p.limits.Set())
 }
 
+// newHandler returns the handler of commands.
+func (p *Proxy) newHandler(version string) *commands.Handler {
+	o := commands.Options{
+		Limiter: p.limiter, Limits: limitsView{p.limits, p.log}, Version: version, Store: p.StoreKind(), Shards: p.shards,
+		Announce: p.settings.ClusterAnnounce, Settings: redisSettings(p.settings),
+	}
+	if p.users != nil {
+		o.Users, o.ReloadUsers = p.users.auth, p.users.reload
+	}
+	handler := commands.NewHandler(o)
+	if p.users != nil {
+		p.users.replace = handler.ReplaceUsers
+	}
+	return handler
+}
+
+// passSignals makes a signal load the limits and the users again, until ctx ends.
+func (p *Proxy) passSignals(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case signal := <-p.reload:
+			if p.users != nil {
+				p.users.watcher.Trigger()
+			}
+			select {
+			case p.reloadLimits <- signal:
+			default: // a reload is about to begin
+			}
+		}
+	}
+}
+
 // openLimits loads the limits of the settings.
 func (p *Proxy) openLimits(ctx context.Context, reload <-chan os.Signal) (limitsSource, error) {
 	delays := metrics.NewPropagation(p.metrics)
@@ -146,7 +183,10 @@ func (p *Proxy) observer() limiter.Observer {
 }
 
 func (p *Proxy) newSession(peer server.Peer) server.Session {
-	return p.handler.NewSession(commands.Peer{ID: peer.ID, Addr: peer.Addr, Local: peer.LocalAddr, Kill: peer.Kill})
+	return p.handler.NewSession(commands.Peer{
+		ID: peer.ID, Addr: peer.Addr, Local: peer.LocalAddr, Kill: peer.Kill,
+		SetAuthenticated: peer.SetAuthenticated, Certificate: peer.Certificate,
+	})
 }
 
 func (p *Proxy) denyCacheSize() int {
@@ -173,6 +213,10 @@ func (p *Proxy) Run(ctx context.Context) error {
 		},
 		p.limits.Run,
 		p.watchRollout,
+		p.passSignals,
+	}
+	if p.users != nil {
+		front = append(front, p.users.watcher.Run)
 	}
 	if p.admin != nil {
 		front = append(front, p.runAdmin)

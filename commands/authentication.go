@@ -1,0 +1,145 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/limitgate/limitgate/internal/users"
+)
+
+// The replies to clients that have not authenticated, or cannot, as in Redis.
+const (
+	notAuthenticated = "NOAUTH Authentication required."
+	helloNeedsAuth   = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	wrongPassword    = "WRONGPASS invalid username-password pair or user is disabled."
+	noPassword       = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	tooManyFailures  = "ERR too many failed attempts to authenticate from this address: try again in a minute"
+	tooManyAttempts  = "ERR too many clients authenticate at once: try again"
+)
+
+// logOut sets the user of a connection that has not authenticated: that of its certificate,
+// the default user if it needs no password, or none.
+func (s *Session) logOut() {
+	if s.h.opts.Users == nil {
+		s.setUser(users.Unrestricted)
+		return
+	}
+	set := s.h.opts.Users.Users()
+	u := set.Default()
+	if s.certificate != nil {
+		if of := set.ByCertificate(s.certificate); of != nil {
+			u = of
+		}
+	}
+	s.setUser(u)
+}
+
+// setUser sets the user, and ends the session if the users were replaced meanwhile and it
+// may not go on.
+func (s *Session) setUser(u *users.User) {
+	s.mu.Lock()
+	s.user = u
+	s.mu.Unlock()
+	if s.bound != nil {
+		s.bound(u != nil)
+	}
+	if s.h.opts.Users != nil && u != nil && !s.h.opts.Users.Users().Keeps(u) && s.kill != nil {
+		s.kill()
+	}
+}
+
+// ReplaceUsers replaces the users, and closes the connections of those that have changed.
+func (h *Handler) ReplaceUsers(set *users.Set) {
+	h.opts.Users.Replace(set)
+	for _, s := range h.open() {
+		s.mu.Lock()
+		u := s.user
+		s.mu.Unlock()
+		if u != nil && !set.Keeps(u) && s.kill != nil {
+			s.kill()
+		}
+	}
+}
+
+// authCommand serves AUTH [username] password.
+func authCommand(ctx context.Context, s *Session, args [][]byte) {
+	if len(args) > 3 {
+		s.out.error(syntaxError)
+		return
+	}
+	name, password := credentials(args)
+	if len(args) == 2 && s.needsNoPassword() {
+		s.out.error(noPassword)
+		return
+	}
+	if errReply := s.logIn(ctx, name, password); errReply != "" {
+		s.out.error(errReply)
+		return
+	}
+	s.out.ok()
+}
+
+// credentials returns the words of AUTH. One word is the password of the default user.
+func credentials(args [][]byte) (name, password string) {
+	if len(args) == 2 {
+		return users.DefaultName, string(args[1])
+	}
+	return string(args[1]), string(args[2])
+}
+
+// needsNoPassword reports whether the default user needs no password.
+func (s *Session) needsNoPassword() bool {
+	return s.h.opts.Users == nil || s.h.opts.Users.Users().Default() != nil
+}
+
+// logIn sets the user, or returns an error reply. An attempt that fails changes nothing.
+func (s *Session) logIn(ctx context.Context, name, password string) (errReply string) {
+	if s.h.opts.Users == nil {
+		if name != users.DefaultName {
+			return wrongPassword
+		}
+		return ""
+	}
+	addr, _ := netip.ParseAddrPort(s.addr)
+	u, err := s.h.opts.Users.Authenticate(ctx, addr.Addr(), name, password)
+	switch {
+	case err == nil:
+		s.setUser(u)
+		return ""
+	case errors.Is(err, users.ErrWrong):
+		return wrongPassword
+	case errors.Is(err, users.ErrTooOften):
+		s.quit = true
+		return tooManyFailures
+	default:
+		return tooManyAttempts
+	}
+}
+
+// authWeight returns the weight of AUTH and HELLO: a password may take long to check.
+func (s *Session) authWeight(args [][]byte) weight {
+	if s.h.opts.Users == nil {
+		return light
+	}
+	if isName(args[0], "hello") {
+		args = helloCredentials(args)
+	}
+	if len(args) != 2 && len(args) != 3 {
+		return light
+	}
+	if name, password := credentials(args); s.h.opts.Users.MayWait(name, password) {
+		return waits
+	}
+	return light
+}
+
+// helloCredentials returns the words of AUTH in HELLO, or nil.
+func helloCredentials(args [][]byte) [][]byte {
+	for i := 2; i+2 < len(args); i++ {
+		if equalFold(args[i], "AUTH") {
+			return args[i : i+3]
+		}
+	}
+	return nil
+}

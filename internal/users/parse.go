@@ -1,0 +1,229 @@
+package users
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Bounds of a file.
+const (
+	MaxFileBytes = 16 << 20
+	// maxPasswords is the maximum number of Argon2id hashes of one user: a second one is for
+	// the time of a rotation, and each costs its time for a wrong password.
+	maxPasswords = 2
+	maxName      = 256 // bytes of a user's name
+)
+
+// Set is the users of a file. It does not change, and is safe for concurrent use.
+type Set struct {
+	users        map[string]*User
+	order        []*User
+	certificates map[string]*User // by identity
+	// decoy stands in for users that do not exist or are off: it has as many passwords as
+	// the user with most, and none of them can be right.
+	decoy *User
+}
+
+// Parse parses a file of users. The error lists all mistakes, one a line, each with the
+// number of its line.
+func Parse(content []byte) (*Set, error) {
+	s := &Set{users: map[string]*User{}, certificates: map[string]*User{}}
+	if len(content) > MaxFileBytes {
+		return nil, fmt.Errorf("the file has more than %d bytes", MaxFileBytes)
+	}
+	var errs []error
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	lines.Buffer(nil, MaxFileBytes+1)
+	for n := 1; lines.Scan(); n++ {
+		if err := s.parseLine(lines.Text(), n); err != nil {
+			errs = append(errs, fmt.Errorf("line %d: %w", n, err))
+		}
+	}
+	if err := errors.Join(append(errs, lines.Err())...); err != nil {
+		return nil, err
+	}
+	s.decoy = newDecoy(s.order)
+	return s, nil
+}
+
+// parseLine parses a user, a comment or an empty line.
+func (s *Set) parseLine(line string, n int) error {
+	words := strings.Fields(line)
+	switch {
+	case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+		return nil
+	case words[0] != "user" || len(words) == 1:
+		return errors.New("a line begins with user and a name, as in: user acme on #HASH ~acme +@check")
+	case len(words[1]) > maxName:
+		return fmt.Errorf("a name has at most %d bytes", maxName)
+	}
+	u := &User{Name: words[1], line: n}
+	if other := s.users[u.Name]; other != nil {
+		return fmt.Errorf("user %s is in line %d already", quote(u.Name), other.line)
+	}
+	s.users[u.Name] = u
+	s.order = append(s.order, u)
+	for _, rule := range words[2:] {
+		if err := s.apply(u, rule); err != nil {
+			return fmt.Errorf("user %s: %w", quote(u.Name), err)
+		}
+	}
+	if u.Enabled && !u.NoPassword && u.Secrets() == 0 && len(u.identities) == 0 {
+		return fmt.Errorf("user %s is on, but has no password: limitgate hash-password makes a hash", quote(u.Name))
+	}
+	return nil
+}
+
+// quote quotes a word of the file and limits its length.
+func quote(word string) string { return fmt.Sprintf("%.64q", word) }
+
+// apply applies one rule to a user.
+func (s *Set) apply(u *User, rule string) error {
+	if u.applySwitch(strings.ToLower(rule)) {
+		return nil
+	}
+	switch first, rest := rule[0], rule[1:]; {
+	case first == '#':
+		return u.addSecret(rest)
+	case first == '$':
+		return u.addPassword(rule)
+	case first == '~':
+		return u.addTenants(rest)
+	case first == '+' || first == '-':
+		return u.changeGroups(first == '+', rest)
+	case strings.HasPrefix(rule, certificateRule):
+		return s.addIdentity(u, strings.TrimPrefix(rule, certificateRule))
+	}
+	return refuse(rule)
+}
+
+// applySwitch applies a rule that is one fixed word. Channels have no effect: there are none.
+func (u *User) applySwitch(rule string) (ok bool) {
+	switch rule {
+	case "on", "off":
+		u.Enabled = rule == "on"
+	case "nopass":
+		u.NoPassword, u.secrets, u.passwords = true, nil, nil
+	case "resetpass":
+		u.NoPassword, u.secrets, u.passwords = false, nil, nil
+	case "allkeys", "~*":
+		u.everyone, u.tenants = true, nil
+	case "resetkeys":
+		u.everyone, u.tenants = false, nil
+	case "allcommands":
+		u.groups = all
+	case "nocommands":
+		u.groups = 0
+	case "&*", "allchannels", "resetchannels", "sanitize-payload", "skip-sanitize-payload":
+	default:
+		return false
+	}
+	return true
+}
+
+// addSecret adds the hash of a generated password.
+func (u *User) addSecret(text string) error {
+	hash, ok := parseSecret(text)
+	if !ok {
+		return errors.New("behind # are the 64 hexadecimal digits of a SHA-256; limitgate hash-password makes them")
+	}
+	u.NoPassword = false
+	u.secrets = append(u.secrets, hash)
+	return nil
+}
+
+// addPassword adds the hash of a password that was chosen.
+func (u *User) addPassword(text string) error {
+	hash, err := parsePassword(text)
+	if err != nil {
+		return err
+	}
+	if len(u.passwords) == maxPasswords {
+		return fmt.Errorf("a user has at most %d hashes of Argon2id", maxPasswords)
+	}
+	u.NoPassword = false
+	u.passwords = append(u.passwords, hash)
+	return nil
+}
+
+// addTenants adds a pattern.
+func (u *User) addTenants(text string) error {
+	p, ok := parsePattern(text)
+	switch {
+	case !ok:
+		return fmt.Errorf(`%s is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`, quote("~"+text))
+	case u.everyone:
+		return fmt.Errorf("%s adds nothing to ~*", quote("~"+text))
+	}
+	u.tenants = append(u.tenants, p)
+	return nil
+}
+
+// changeGroups adds groups to those of a user, or takes them away.
+func (u *User) changeGroups(add bool, text string) error {
+	name, ok := strings.CutPrefix(text, "@")
+	groups, known := parseGroups(name)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s is a command, and rights are given for groups: @check, @read, @dialects, @admin and @all", quote(text))
+	case !known:
+		return fmt.Errorf("%s is not a group; there are @check, @read, @dialects, @admin and @all", quote(text))
+	case add:
+		u.groups |= groups
+	default:
+		u.groups &^= groups
+	}
+	return nil
+}
+
+// refuse returns the error for a rule that a file must not have.
+func refuse(rule string) error {
+	switch {
+	case rule[0] == '>' || rule[0] == '<': // the rest is a password
+		return errors.New("a file holds hashes and no passwords: limitgate hash-password makes a hash")
+	case rule[0] == '!' || strings.EqualFold(rule, "reset"):
+		return fmt.Errorf("%s takes away what the line has given: leave both out", quote(rule[:min(len(rule), 5)]))
+	case rule[0] == '%' || rule[0] == '(':
+		return errors.New("rights for reading or writing of keys, and selectors, are not supported: write ~acme +@check")
+	case rule[0] == '&':
+		return errors.New("there are no channels: leave the rule out")
+	}
+	return errors.New("unknown rule; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
+}
+
+// newDecoy returns the user that stands in for those that do not exist.
+func newDecoy(of []*User) *User {
+	decoy := &User{secrets: []secret{{}}}
+	for _, u := range of {
+		if len(u.passwords) > len(decoy.passwords) {
+			decoy.passwords = append([]password(nil), u.passwords...)
+		}
+	}
+	for i := range decoy.passwords { // a hash that no password has
+		decoy.passwords[i].text, decoy.passwords[i].hash = "", make([]byte, defaultHash)
+	}
+	return decoy
+}
+
+// All returns the users in the order of the file.
+func (s *Set) All() []*User { return s.order }
+
+// User returns the user of a name, or nil.
+func (s *Set) User(name string) *User { return s.users[name] }
+
+// Default returns the user of new connections, or nil if they must authenticate.
+func (s *Set) Default() *User {
+	if u := s.users[DefaultName]; u != nil && u.Enabled && u.NoPassword {
+		return u
+	}
+	return nil
+}
+
+// Keeps reports whether connections of a user of an earlier Set may go on.
+func (s *Set) Keeps(u *User) bool {
+	now := s.users[u.Name]
+	return now != nil && now.Enabled && now.equal(u)
+}

@@ -1,0 +1,111 @@
+package users
+
+import (
+	"slices"
+	"strings"
+)
+
+// User is a user of a Set. It does not change, and is safe for concurrent use.
+type User struct {
+	Name string
+	// Enabled users can authenticate.
+	Enabled bool
+	// NoPassword means that any password is right.
+	NoPassword bool
+
+	groups     Groups
+	everyone   bool // all tenants
+	tenants    []pattern
+	secrets    []secret
+	passwords  []password
+	identities []string // of certificates, see Identities
+	line       int      // in the file
+}
+
+// DefaultName is the name of the user of connections that have not authenticated.
+const DefaultName = "default"
+
+// Unrestricted is the user of all connections if there is no file of users.
+var Unrestricted = &User{Name: DefaultName, Enabled: true, NoPassword: true, groups: all, everyone: true}
+
+// May reports whether the user has one of the groups.
+func (u *User) May(groups Groups) bool { return u.groups&groups != 0 }
+
+// MayUse reports whether the user may use a tenant, or a key of a dialect.
+func (u *User) MayUse(tenant string) bool { return u.everyone || matchAny(u.tenants, tenant) }
+
+// MayUseAll reports whether the user may use all tenants.
+func (u *User) MayUseAll() bool { return u.everyone }
+
+// MayAll reports whether the user may send every command for every tenant.
+func (u *User) MayAll() bool { return u.everyone && u.groups == all }
+
+// Tenant returns the tenant that the user is bound to, or "" if it may use more than one.
+func (u *User) Tenant() string {
+	if u.everyone || len(u.tenants) != 1 || u.tenants[0].prefix {
+		return ""
+	}
+	return u.tenants[0].name
+}
+
+// Groups returns the user's groups as rules.
+func (u *User) Groups() string { return u.groups.String() }
+
+// Patterns returns the user's tenants as rules.
+func (u *User) Patterns() string {
+	if u.everyone {
+		return "~*"
+	}
+	var all []string
+	for _, p := range u.tenants {
+		all = append(all, "~"+p.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// Channels returns the user's channels as a rule: there are none to restrict.
+func (u *User) Channels() string {
+	if u.everyone {
+		return "&*"
+	}
+	return ""
+}
+
+// Secrets returns the number of the user's passwords.
+func (u *User) Secrets() int { return len(u.secrets) + len(u.passwords) }
+
+// Hidden stands for the hash of a password, which clients need not read.
+const Hidden = "#<hidden>"
+
+// String returns the rules of the user, without hashes.
+func (u *User) String() string {
+	words := []string{"user", u.Name, "off"}
+	if u.Enabled {
+		words[2] = "on"
+	}
+	if u.NoPassword {
+		words = append(words, "nopass")
+	}
+	for range u.Secrets() {
+		words = append(words, Hidden)
+	}
+	for _, id := range u.identities {
+		words = append(words, certificateRule+id)
+	}
+	if tenants := u.Patterns(); tenants != "" {
+		words = append(words, tenants)
+	}
+	channels := u.Channels()
+	if channels == "" {
+		channels = "resetchannels"
+	}
+	words = append(words, channels)
+	return strings.Join(append(words, u.groups.String()), " ")
+}
+
+// equal reports whether connections of the user may go on as those of o.
+func (u *User) equal(o *User) bool {
+	return u.Name == o.Name && u.Enabled == o.Enabled && u.NoPassword == o.NoPassword && u.groups == o.groups && u.everyone == o.everyone &&
+		slices.Equal(u.tenants, o.tenants) && slices.Equal(u.secrets, o.secrets) && slices.Equal(u.identities, o.identities) &&
+		slices.EqualFunc(u.passwords, o.passwords, func(a, b password) bool { return a.text == b.text })
+}
