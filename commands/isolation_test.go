@@ -33,8 +33,8 @@ func isolationUsers(t *testing.T) *users.Authenticator {
 // uncomparable are the commands whose replies depend on the process as a whole.
 var uncomparable = []string{"info", "memory"}
 
-// comparable returns the part of a reply that must not depend on other users.
-func comparable(name string, reply []byte) []byte {
+// comparablePart returns the part of a reply that must not depend on other users.
+func comparablePart(name string, reply []byte) []byte {
 	switch {
 	case slices.Contains(uncomparable, name):
 		return nil
@@ -146,7 +146,7 @@ func isolated(t *testing.T, n int, seed uint64, alone bool) (replies []byte) {
 			reply := serve(user, words...)
 			if user == 0 {
 				replies = fmt.Appendf(replies, "%d %q: ", i, words)
-				replies = append(replies, comparable(words[0], reply)...)
+				replies = append(replies, comparablePart(words[0], reply)...)
 				replies = append(replies, '\n')
 			}
 		}

@@ -23,7 +23,7 @@ type usersFile struct {
 	replace func(*users.Set)
 
 	mu       sync.Mutex // guards the fields below, and orders reloads
-	stale    error      // why the present file is not in use
+	stale    bool       // the present file is not in use
 	rejected int64      // files that could not be used
 }
 
@@ -69,7 +69,7 @@ func (f *usersFile) reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	set, err := f.read()
-	f.stale = err
+	f.stale = err != nil
 	if err != nil {
 		f.rejected++
 		f.log.Error("failed to read the users, using the earlier ones", "error", err)
@@ -80,11 +80,11 @@ func (f *usersFile) reload() error {
 	return nil
 }
 
-// status returns why the present file is not in use, and how many could not be used.
-func (f *usersFile) status() (stale error, rejected int64) {
+// status returns how many files could not be used, and whether the present one is such.
+func (f *usersFile) status() (rejected int64, stale bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stale, f.rejected
+	return f.rejected, f.stale
 }
 
 // registerMetrics registers the metrics of users, which are read at each scrape.
@@ -98,13 +98,13 @@ func (f *usersFile) registerMetrics(r *prometheus.Registry) {
 	})
 	metrics.Counter(r, "limitgate_auth_hashes_total", "Computations of Argon2id, of some ten milliseconds each.", func() int64 { return f.auth.Counts().Hashes })
 	metrics.Gauge(r, "limitgate_users_stale", "1 while a newer file of users could not be loaded.", func() float64 {
-		if stale, _ := f.status(); stale != nil {
+		if _, stale := f.status(); stale {
 			return 1
 		}
 		return 0
 	})
 	metrics.Counter(r, "limitgate_users_rejected_total", "Files of users that could not be loaded.", func() int64 {
-		_, rejected := f.status()
+		rejected, _ := f.status()
 		return rejected
 	})
 }
