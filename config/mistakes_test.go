@@ -87,9 +87,9 @@ var mistakes = []struct {
 	{file: "redis: [a:1, '']", want: "limitgate.yaml:1: redis: an address is missing between commas; write host:port,host:port"},
 
 	// Safety.
-	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 would let anybody on the network spend quotas: listen on 127.0.0.1, set --tls-client-ca so that clients need a certificate, or say --unsafe-open if a network policy protects it"},
+	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it"},
 	{environ: "LIMITGATE_ADMIN=:9180", want: "env LIMITGATE_ADMIN: admin :9180 would show metrics and profiles to anybody on the network: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
-	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 would let anybody on the network spend quotas: listen on 127.0.0.1, set --tls-client-ca so that clients need a certificate, or say --unsafe-open if a network policy protects it"},
+	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it"},
 	// Consequences of an unreadable value are left out.
 	{args: "--listen 0.0.0.0:1 --unsafe-open=yes", want: `flag --unsafe-open: "yes" is not a switch; write true or false`},
 	{args: "--json", want: "flag --json: it says how to print; add --print-config"},
