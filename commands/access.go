@@ -70,6 +70,9 @@ func (s *Session) permit(c *command, args [][]byte) (errReply string) {
 	switch u := s.user; {
 	case u != nil && u.MayAll():
 		return ""
+	case u != nil && !u.Until.IsZero() && !s.h.opts.Now().Before(u.Until):
+		s.logOut()
+		return s.permit(c, args)
 	case c.access.without || !c.takes(len(args)): // the command refuses the latter
 		return ""
 	case u == nil:

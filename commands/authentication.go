@@ -109,6 +109,8 @@ func (s *Session) logIn(ctx context.Context, name, password string) (errReply st
 		return ""
 	case errors.Is(err, users.ErrWrong):
 		return wrongPassword
+	case errors.Is(err, users.ErrToken):
+		return "WRONGPASS " + err.Error()
 	case errors.Is(err, users.ErrTooOften):
 		s.quit = true
 		return tooManyFailures

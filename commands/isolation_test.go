@@ -27,7 +27,7 @@ func isolationUsers(t *testing.T) *users.Authenticator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return users.NewAuthenticator(set)
+	return users.NewAuthenticator(set, nil)
 }
 
 // uncomparable are the commands whose replies depend on the process as a whole.

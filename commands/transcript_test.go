@@ -76,7 +76,7 @@ func testUsers(tb testing.TB) *users.Authenticator {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return users.NewAuthenticator(set)
+	return users.NewAuthenticator(set, nil)
 }
 
 func newHandler(tb testing.TB, o handlerOptions) *commands.Handler {

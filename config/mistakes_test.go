@@ -49,6 +49,12 @@ var mistakes = []struct {
 	{args: "--instances eds:a:1/b\tc", want: `flag --instances: "b\tc" has a space or control character in it; write the name of an EDS cluster`},
 	{args: "--instances eds:a:1/" + strings.Repeat("c", 257), want: "flag --instances: the name of the cluster has 257 bytes; it may have 256"},
 
+	// Tokens.
+	{args: "--jwt-issuer i", want: "flag --jwt-issuer: tokens need the keys of their issuer: set --jwt-jwks"},
+	{args: "--jwt-jwks k.json --jwt-issuer i", want: "flag --jwt-jwks: tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"},
+	{args: "--jwt-jwks http://a/ --jwt-issuer i --jwt-audience a", want: "flag --jwt-jwks: keys are read from a file or by https, which shows from whom they are"},
+	{args: "--jwt-jwks k --jwt-issuer i --jwt-audience a --jwt-tenant-claim=", want: "flag --jwt-tenant-claim: a token must name a tenant: name the claim, or leave the setting out for tenant_id"},
+
 	// Addresses.
 	{args: "--listen 6380", want: `flag --listen: "6380" is not host:port; write for example 127.0.0.1:6380`},
 	{args: "--listen=", want: `flag --listen: "" is not host:port; write for example 127.0.0.1:6380`},

@@ -33,6 +33,7 @@ func (s *Settings) problems() []problem {
 	}
 	all = append(all, s.redisProblems()...)
 	all = append(all, s.tlsProblems()...)
+	all = append(all, s.tokenProblems()...)
 	all = append(all, s.limitsProblems()...)
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
@@ -51,6 +52,27 @@ func (s *Settings) tlsProblems() (all []problem) {
 	}
 	if s.TLSClientCA != "" && s.TLSCert == "" {
 		all = append(all, problem{"tls.client_ca", "certificates of clients need TLS: set --tls-cert and --tls-key"})
+	}
+	return all
+}
+
+// tokenProblems checks the settings of tokens.
+func (s *Settings) tokenProblems() (all []problem) {
+	switch {
+	case s.JWTKeys == "" && s.JWTIssuer != "":
+		return []problem{{"jwt.issuer", "tokens need the keys of their issuer: set --jwt-jwks"}}
+	case s.JWTKeys == "" && s.JWTAudience != "":
+		return []problem{{"jwt.audience", "tokens need the keys of their issuer: set --jwt-jwks"}}
+	case s.JWTKeys == "":
+		return nil
+	case strings.Contains(s.JWTKeys, "://") && !strings.HasPrefix(s.JWTKeys, "https://"):
+		all = append(all, problem{"jwt.jwks", "keys are read from a file or by https, which shows from whom they are"})
+	}
+	if s.JWTIssuer == "" || s.JWTAudience == "" {
+		all = append(all, problem{"jwt.jwks", "tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"})
+	}
+	if s.JWTTenantClaim == "" {
+		all = append(all, problem{"jwt.tenant_claim", "a token must name a tenant: name the claim, or leave the setting out for tenant_id"})
 	}
 	return all
 }
@@ -77,7 +99,7 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	if err := checkAddress(addr, 0); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
-	authenticated := name == "listen" && (s.Users != "" || s.TLSClientCA != "")
+	authenticated := name == "listen" && (s.NeedsAuth() || s.TLSClientCA != "")
 	if s.UnsafeOpen || isLoopback(addr) || authenticated {
 		return nil
 	}

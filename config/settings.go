@@ -34,6 +34,10 @@ type Settings struct {
 	TLSCert, TLSKey, TLSClientCA string
 	// Users is the path of the file of users, see package users; empty is none.
 	Users string
+	// JWTKeys is the path or the https URL of the keys of tokens; empty accepts no tokens.
+	// JWTIssuer and JWTAudience are what tokens must have, and JWTTenantClaim the name of the
+	// claim with the tenant.
+	JWTKeys, JWTIssuer, JWTAudience, JWTTenantClaim string
 	// UnsafeOpen allows addresses that other hosts can reach.
 	UnsafeOpen bool
 
@@ -134,6 +138,9 @@ type Settings struct {
 	// Warnings are sentences about names of settings that have changed.
 	Warnings []string
 }
+
+// NeedsAuth reports whether clients must authenticate.
+func (s *Settings) NeedsAuth() bool { return s.Users != "" || s.JWTKeys != "" }
 
 // LocalOnly reports whether only this machine can reach Listen.
 func (s *Settings) LocalOnly() bool { return isLoopback(s.Listen) }

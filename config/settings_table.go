@@ -122,6 +122,22 @@ func listenSettings(s *Settings) settings {
 			usage: "the file of users, who then must authenticate, read again on changes; empty asks for none", value: filePath(&s.Users),
 		},
 		{
+			name: "jwt.jwks", group: groupListen,
+			usage: "the public keys of tokens with which clients may authenticate, a file or an https URL", value: reference(&s.JWTKeys, "FILE|URL"),
+		},
+		{
+			name: "jwt.issuer", group: groupListen,
+			usage: "the issuer that tokens must have", value: reference(&s.JWTIssuer, "NAME"),
+		},
+		{
+			name: "jwt.audience", group: groupListen,
+			usage: "the audience that tokens must have", value: reference(&s.JWTAudience, "NAME"),
+		},
+		{
+			name: "jwt.tenant_claim", group: groupListen, initial: "tenant_id",
+			usage: "the claim with the tenant of a client", value: reference(&s.JWTTenantClaim, "NAME"),
+		},
+		{
 			name: "unsafe_open", group: groupListen, initial: "false",
 			usage: "allow addresses that others on the network can reach", value: toggle(&s.UnsafeOpen),
 		},

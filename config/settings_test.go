@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &Settings{
 		Listen: "127.0.0.1:6380", Admin: "127.0.0.1:9180", MaxConns: 10000, ShutdownTimeout: 10 * time.Second,
-		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3, CellWeight: 100, CanaryThreshold: 500,
+		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3, CellWeight: 100, JWTTenantClaim: "tenant_id", CanaryThreshold: 500,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		RedisIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
 		PrivacyIPMaxTTL: time.Hour, PrivacyIPv4Prefix: 32, PrivacyIPv6Prefix: 64, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,

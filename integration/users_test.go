@@ -1,18 +1,26 @@
 package integration
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/redistest"
@@ -255,4 +263,64 @@ func TestUsersProtectTheNetwork(t *testing.T) {
 	}
 	g.put(t, "user default on nopass ~* +@check")
 	eventually(t, "a line about the default user", func() bool { return strings.Contains(g.output(), "the default user needs no password") })
+}
+
+// TestTokensOfClients: a proxy takes tokens whose keys are at a URL or in a file, with a file of
+// users or without one, and starts while the URL does not answer.
+func TestTokensOfClients(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := base64.RawURLEncoding.EncodeToString(private.Public().(ed25519.PublicKey))
+	jwks := fmt.Sprintf(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","x":%q}]}`, key)
+	claims := jwt.MapClaims{"iss": "https://issuer.example", "aud": "limitgate", "exp": time.Now().Add(time.Hour).Unix(), "org": "acme"}
+	unsigned := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	unsigned.Header["kid"] = "k"
+	token, err := unsigned.SignedString(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	if err := os.WriteFile(path, []byte(jwks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var up atomic.Bool
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !up.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte(jwks))
+	}))
+	defer server.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", ca)
+	flags := func(jwks string) []string {
+		return []string{"--jwt-jwks", jwks, "--jwt-issuer", "https://issuer.example", "--jwt-audience", "limitgate", "--jwt-tenant-claim", "org"}
+	}
+	both := serveUsers(t, []string{"user other on " + userRule("two") + " ~other +@check"}, flags(path)...)
+	alone := &guarded{proxy: serve(t, writeLimits(t, limitOf("1000/s")), flags(server.URL)...)}
+	if _, err := check(alone.as(t, "jwt", token), "-", "-", "-"); !fails(err, "WRONGPASS the token is refused: no key fits the token") {
+		t.Errorf("before the keys were read: %v", err)
+	}
+	up.Store(true)
+	eventually(t, "the keys", func() bool { return metric(alone.get("/metrics"), "limitgate_jwt_keys") == 1 })
+	for _, g := range []*guarded{both, alone} {
+		c := g.as(t, "jwt", token)
+		if v, err := check(c, "-", "-", "-"); err != nil || !v.allowed {
+			t.Errorf("%+v, %v", v, err)
+		}
+		if _, err := check(c, "other", "-", "-"); !fails(err, "NOPERM this user may not check tenant 'other'") {
+			t.Errorf("another tenant: %v", err)
+		}
+		if strings.Contains(g.output(), token) {
+			t.Error("a token is in the log")
+		}
+	}
+	if _, err := check(both.as(t, "other", "two"), "-", "-", "-"); err != nil {
+		t.Error(err)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
 	"time"
 )
 
@@ -22,13 +21,13 @@ var (
 // concurrent use.
 type conn struct {
 	net.Conn
-	listener      *listener
-	server        *Server
-	peer          Peer
-	session       Session // nil until open has run
-	ctx           context.Context
-	cancel        context.CancelFunc
-	authenticated atomic.Bool // has authenticated
+	listener       *listener
+	server         *Server
+	peer           Peer
+	session        Session // nil until open has run
+	ctx            context.Context
+	cancel         context.CancelFunc
+	authentication authentication
 
 	in      readBuffer
 	account account
@@ -39,14 +38,12 @@ type conn struct {
 	// maxAgeAt is the time from which the connection is closed for its age; zero is
 	// never.
 	maxAgeAt time.Time
-	// authenticateBy is the time until which the client must have authenticated; zero if
-	// it need not.
-	authenticateBy time.Time
 }
 
 func newConn(l *listener, nc net.Conn) *conn {
 	s := l.server
-	c := &conn{Conn: nc, listener: l, server: s, maxAgeAt: s.opts.retirement(time.Now()), authenticateBy: s.opts.authenticateBy(time.Now())}
+	c := &conn{Conn: nc, listener: l, server: s, maxAgeAt: s.opts.retirement(time.Now())}
+	c.authentication.init(&s.opts)
 	c.account.evict = func() {
 		s.count.evicted.Add(1)
 		c.kill()
@@ -75,13 +72,8 @@ func (c *conn) await() (*batch, error) {
 	}
 }
 
-// mustAuthenticate reports whether the client has yet to authenticate.
-func (c *conn) mustAuthenticate() bool {
-	return c.server.opts.RequireAuth && !c.authenticated.Load()
-}
-
 func (c *conn) bounds() *parserBounds {
-	if c.mustAuthenticate() {
+	if c.authentication.missing() {
 		return &c.server.unauthenticatedBounds
 	}
 	return &c.server.bounds

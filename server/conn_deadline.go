@@ -50,8 +50,8 @@ func (c *conn) arm() error {
 // deadline returns the time until which to wait for input; zero means forever.
 func (c *conn) deadline() time.Time {
 	at := c.ageDeadline()
-	if c.mustAuthenticate() && (at.IsZero() || c.authenticateBy.Before(at)) {
-		return c.authenticateBy
+	if by := c.authentication.deadline(&c.server.opts); !by.IsZero() && (at.IsZero() || by.Before(at)) {
+		return by
 	}
 	return at
 }

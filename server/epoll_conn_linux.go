@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,20 +14,17 @@ import (
 // except that in stateServing the session, the batch and outcome belong to the goroutine
 // of the task queue.
 type epollConn struct {
-	loop          *eventLoop
-	fd            int
-	peer          Peer
-	session       Session
-	async         AsyncSession // session, if it is an AsyncSession
-	ctx           context.Context
-	cancel        context.CancelFunc
-	authenticated atomic.Bool // has authenticated
+	loop           *eventLoop
+	fd             int
+	peer           Peer
+	session        Session
+	async          AsyncSession // session, if it is an AsyncSession
+	ctx            context.Context
+	cancel         context.CancelFunc
+	authentication authentication
 	// maxAgeAt is the time from which the connection is closed for its age; zero is
 	// never.
 	maxAgeAt time.Time
-	// authenticateBy is the time until which the client must have authenticated; zero if
-	// it need not.
-	authenticateBy time.Time
 
 	in    readBuffer
 	since time.Time
@@ -86,7 +82,8 @@ const (
 )
 
 func newEpollConn(p *eventLoop, fd int) *epollConn {
-	c := &epollConn{loop: p, fd: fd, maxAgeAt: p.server.opts.retirement(time.Now()), authenticateBy: p.server.opts.authenticateBy(time.Now())}
+	c := &epollConn{loop: p, fd: fd, maxAgeAt: p.server.opts.retirement(time.Now())}
+	c.authentication.init(&p.server.opts)
 	c.in.spare = &p.buffers
 	c.onDone = func(token uint64) { p.post(c, token, (*epollConn).end) }
 	c.task.run = c.runTask
@@ -203,13 +200,8 @@ func (c *epollConn) onReadable() {
 	}
 }
 
-// mustAuthenticate reports whether the client has yet to authenticate.
-func (c *epollConn) mustAuthenticate() bool {
-	return c.loop.server.opts.RequireAuth && !c.authenticated.Load()
-}
-
 func (c *epollConn) bounds() *parserBounds {
-	if c.mustAuthenticate() {
+	if c.authentication.missing() {
 		return &c.loop.server.unauthenticatedBounds
 	}
 	return &c.loop.server.bounds
@@ -256,7 +248,7 @@ func (c *epollConn) sweep(now time.Time) {
 		c.closeFor(errRetired)
 		return
 	}
-	if c.mustAuthenticate() && isPast(c.authenticateBy, now) {
+	if isPast(c.authentication.deadline(&c.loop.server.opts), now) {
 		c.closeFor(errTimeout)
 		return
 	}

@@ -249,7 +249,7 @@ func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
 	}
 	c := newEpollConn(p, fd)
 	c.ctx, c.cancel = context.WithCancel(p.listener.ctx)
-	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.authenticated.Store}
+	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.authentication.set}
 	_ = tcp.Close()
 	p.mu.Lock()
 	p.open[c] = struct{}{}

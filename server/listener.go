@@ -129,7 +129,7 @@ func (l *listener) admit(nc net.Conn) *conn {
 		Addr:             nc.RemoteAddr(),
 		LocalAddr:        nc.LocalAddr(),
 		Kill:             c.kill,
-		SetAuthenticated: c.authenticated.Store,
+		SetAuthenticated: c.authentication.set,
 	}
 	if !l.add(c) {
 		s.count.connections.Add(-1)

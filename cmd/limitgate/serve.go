@@ -85,7 +85,7 @@ func printBanner(env *environment, p *proxy.Proxy, s *config.Settings) {
 	if s.TLSCert != "" {
 		flags = " --tls"
 	}
-	if s.Users != "" {
+	if s.NeedsAuth() {
 		flags += " --user NAME --askpass"
 	}
 	if flags != "" {

@@ -96,6 +96,9 @@ var table = map[string]row{
 		reason:  "connections and commands, independent of their meaning",
 		settled: true,
 	},
+	"internal/jwtauth": {
+		reason: "checks tokens by keys of a file or a URL that it receives",
+	},
 	"internal/users": {
 		reason:  "checks passwords and rights, whatever they are for",
 		imports: []string{"limit/bucket"},

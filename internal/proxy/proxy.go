@@ -37,7 +37,7 @@ type Proxy struct {
 	log      *slog.Logger
 
 	limits       limitsSource
-	users        *usersFile // nil without a file of users
+	users        *clientUsers // nil if clients need not authenticate
 	reload       <-chan os.Signal
 	reloadLimits chan os.Signal // receives what reload receives
 	memory       *memory.Store  // nil with a Redis
@@ -60,7 +60,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
 	p = &Proxy{settings: s, log: opts.Log, metrics: prometheus.NewRegistry(), reload: opts.Reload, reloadLimits: make(chan os.Signal, 1)}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
-	if p.users, err = openUsers(s, p.log); err != nil {
+	if p.users, err = openUsers(ctx, s, p.log); err != nil {
 		return nil, err
 	}
 	if p.limits, err = p.openLimits(ctx, p.reloadLimits); err != nil {
@@ -137,7 +137,10 @@ func (p *Proxy) newHandler(version string) *commands.Handler {
 		Announce: p.settings.ClusterAnnounce, Settings: redisSettings(p.settings),
 	}
 	if p.users != nil {
-		o.Users, o.ReloadUsers = p.users.auth, p.users.reload
+		o.Users = p.users.auth
+	}
+	if p.settings.Users != "" {
+		o.ReloadUsers = p.users.reload
 	}
 	handler := commands.NewHandler(o)
 	if p.users != nil {
@@ -154,7 +157,7 @@ func (p *Proxy) passSignals(ctx context.Context) error {
 			return nil
 		case signal := <-p.reload:
 			if p.users != nil {
-				p.users.watcher.Trigger()
+				p.users.trigger()
 			}
 			select {
 			case p.reloadLimits <- signal:
@@ -216,7 +219,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		p.passSignals,
 	}
 	if p.users != nil {
-		front = append(front, p.users.watcher.Run)
+		front = append(front, p.users.parts()...)
 	}
 	if p.admin != nil {
 		front = append(front, p.runAdmin)

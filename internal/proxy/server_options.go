@@ -16,7 +16,7 @@ var _ server.AsyncSession = (*commands.Session)(nil)
 func serverOptions(s *config.Settings) server.Options {
 	return server.Options{
 		MaxConns: s.MaxConns, IdleTimeout: s.IdleTimeout, MaxAge: s.MaxConnAge, KeepAlive: server.DefaultOptions().KeepAlive,
-		ShutdownTimeout: s.ShutdownTimeout, RequireAuth: s.Users != "",
+		ShutdownTimeout: s.ShutdownTimeout, RequireAuth: s.NeedsAuth(),
 	}
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,16 +10,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/jwtauth"
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/metrics"
 )
 
-// usersFile supplies the users of a file.
-type usersFile struct {
+// clientUsers are the users of clients: those of a file, and those with tokens.
+type clientUsers struct {
 	settings *config.Settings
 	log      *slog.Logger
 	auth     *users.Authenticator
-	watcher  *config.Watcher
+	tokens   *jwtauth.Verifier // nil without tokens
+	watcher  *config.Watcher   // nil without a file
 	// replace receives the users when the file has changed. It is set before watcher runs.
 	replace func(*users.Set)
 
@@ -27,34 +31,72 @@ type usersFile struct {
 	rejected int64      // files that could not be used
 }
 
-// openUsers reads the file of users of the settings. Without one it returns nil.
-func openUsers(s *config.Settings, log *slog.Logger) (*usersFile, error) {
-	if s.Users == "" {
+// openUsers reads the users and the keys of the settings. If clients need not authenticate,
+// it returns nil.
+func openUsers(ctx context.Context, s *config.Settings, log *slog.Logger) (*clientUsers, error) {
+	if !s.NeedsAuth() {
 		return nil, nil
 	}
-	f := &usersFile{settings: s, log: log}
-	f.watcher = config.NewWatcher(s.Users, func() { _ = f.reload() })
+	f := &clientUsers{settings: s, log: log}
+	if s.Users != "" {
+		f.watcher = config.NewWatcher(s.Users, func() { _ = f.reload() })
+	}
 	set, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	f.auth = users.NewAuthenticator(set)
+	var tokens users.Tokens
+	if s.JWTKeys != "" {
+		o := jwtauth.Options{JWKS: s.JWTKeys, Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim, Log: log}
+		if f.tokens, err = jwtauth.Open(ctx, o); err != nil {
+			return nil, err
+		}
+		tokens = f.tokens
+	}
+	f.auth = users.NewAuthenticator(set, tokens)
 	if s.TLSCert == "" && !s.LocalOnly() {
 		log.Warn("passwords of clients cross the network unencrypted: set --tls-cert and --tls-key")
 	}
 	return f, nil
 }
 
+// parts returns what runs beside the server.
+func (f *clientUsers) parts() (all []run.Part) {
+	if f.watcher != nil {
+		all = append(all, f.watcher.Run)
+	}
+	if f.tokens != nil {
+		all = append(all, f.tokens.Run)
+	}
+	return all
+}
+
+// trigger makes the file be read again.
+func (f *clientUsers) trigger() {
+	if f.watcher != nil {
+		f.watcher.Trigger()
+	}
+}
+
 // errOpen is returned for a file whose default user lets anybody in.
 var errOpen = errors.New("the default user needs no password, so anybody on the network could use it: give it a password, listen on 127.0.0.1, or say --unsafe-open")
 
-// read reads the file.
-func (f *usersFile) read() (*users.Set, error) {
+// errTokenName is returned for a file with a user that clients with tokens have the name of.
+var errTokenName = errors.New("user jwt stands for clients with tokens: give the user another name")
+
+// read reads the file. Without one there are no users.
+func (f *clientUsers) read() (*users.Set, error) {
+	if f.settings.Users == "" {
+		return users.Parse(nil)
+	}
 	content, err := config.ReadFile(f.settings.Users, users.MaxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read users: %w", err)
 	}
 	set, err := users.Parse(content)
+	if err == nil && f.settings.JWTKeys != "" && set.User(users.TokenName) != nil {
+		err = errTokenName
+	}
 	if err == nil && set.Default() != nil && f.settings.IsOpen() {
 		err = errOpen
 	}
@@ -65,7 +107,7 @@ func (f *usersFile) read() (*users.Set, error) {
 }
 
 // reload reads the file again, and keeps the present users if it cannot be used.
-func (f *usersFile) reload() error {
+func (f *clientUsers) reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	set, err := f.read()
@@ -81,14 +123,14 @@ func (f *usersFile) reload() error {
 }
 
 // status returns how many files could not be used, and whether the present one is such.
-func (f *usersFile) status() (rejected int64, stale bool) {
+func (f *clientUsers) status() (rejected int64, stale bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.rejected, f.stale
 }
 
 // registerMetrics registers the metrics of users, which are read at each scrape.
-func (f *usersFile) registerMetrics(r *prometheus.Registry) {
+func (f *clientUsers) registerMetrics(r *prometheus.Registry) {
 	const name, help = "limitgate_auth_total", "Attempts of clients to authenticate, by result."
 	metrics.LabelledCounter(r, name, help, "result", map[string]func() int64{
 		"ok":        func() int64 { return f.auth.Counts().OK },
@@ -97,6 +139,10 @@ func (f *usersFile) registerMetrics(r *prometheus.Registry) {
 		"busy":      func() int64 { return f.auth.Counts().Busy },
 	})
 	metrics.Counter(r, "limitgate_auth_hashes_total", "Computations of Argon2id, of some ten milliseconds each.", func() int64 { return f.auth.Counts().Hashes })
+	if f.tokens != nil {
+		metrics.Gauge(r, "limitgate_jwt_keys", "Keys of tokens in force.", func() float64 { return float64(f.tokens.Keys()) })
+		metrics.Counter(r, "limitgate_jwt_keys_failures_total", "Times the keys of tokens could not be read.", f.tokens.Failures)
+	}
 	metrics.Gauge(r, "limitgate_users_stale", "1 while a newer file of users could not be loaded.", func() float64 {
 		if _, stale := f.status(); stale {
 			return 1

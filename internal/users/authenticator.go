@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"sync/atomic"
@@ -23,6 +24,8 @@ var (
 	ErrTooOften = errors.New("too many failed attempts from this address")
 	// ErrBusy means that too many passwords are being checked.
 	ErrBusy = errors.New("too many passwords are being checked")
+	// ErrToken means that a token is not valid; the reason follows.
+	ErrToken = errors.New("the token is refused")
 )
 
 const (
@@ -45,6 +48,8 @@ type Authenticator struct {
 	key      [32]byte
 	verified *lru.Cache[[sha256.Size]byte, struct{}]
 
+	tokens Tokens // nil if tokens are not accepted
+
 	hashing chan struct{} // holds an element for each computation of Argon2id
 	waiting atomic.Int64
 
@@ -57,14 +62,21 @@ type counts struct{ ok, wrong, tooOften, busy, hashes atomic.Int64 }
 // Argon2id.
 type Counts struct{ OK, Wrong, TooOften, Busy, Hashes int64 }
 
+// Tokens checks tokens. It is safe for concurrent use.
+type Tokens interface {
+	// Verify returns the tenant of a token and the time until which it is valid, without
+	// waiting. The error is a few words, without a part of the token.
+	Verify(token string) (tenant string, until time.Time, err error)
+}
+
 // NewAuthenticator returns an Authenticator. At most half of the processors compute Argon2id
-// at a time.
-func NewAuthenticator(s *Set) *Authenticator {
+// at a time. With tokens, which may be nil, the user TokenName has a token as password.
+func NewAuthenticator(s *Set, tokens Tokens) *Authenticator {
 	verified, err := lru.New[[sha256.Size]byte, struct{}](maxVerified)
 	if err != nil {
 		panic(err) // lru.New fails only for a size that is not positive
 	}
-	a := &Authenticator{failures: newFailures(), now: time.Now, verified: verified, hashing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	a := &Authenticator{failures: newFailures(), now: time.Now, verified: verified, tokens: tokens, hashing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	_, _ = rand.Read(a.key[:]) // never fails
 	a.set.Store(s)
 	return a
@@ -81,9 +93,12 @@ func (a *Authenticator) Counts() Counts {
 	return Counts{OK: a.count.ok.Load(), Wrong: a.count.wrong.Load(), TooOften: a.count.tooOften.Load(), Busy: a.count.busy.Load(), Hashes: a.count.hashes.Load()}
 }
 
-// MayWait reports whether Authenticate needs to compute Argon2id for these words, and may
-// wait for other computations.
+// MayWait reports whether Authenticate computes for long for these words, and may wait for
+// other computations.
 func (a *Authenticator) MayWait(name, given string) bool {
+	if a.isToken(name) { // a signature takes some time to check
+		return true
+	}
 	return len(a.set.Load().decoy.passwords) > 0 && !a.matchQuickly(a.lookup(name), given)
 }
 
@@ -96,10 +111,28 @@ func (a *Authenticator) lookup(name string) *User {
 	return s.decoy
 }
 
+// isToken reports whether the password of a name is a token.
+func (a *Authenticator) isToken(name string) bool { return a.tokens != nil && name == TokenName }
+
+// authenticateToken returns the user of a token.
+func (a *Authenticator) authenticateToken(addr netip.Addr, token string) (*User, error) {
+	tenant, until, err := a.tokens.Verify(token)
+	if err != nil {
+		a.count.wrong.Add(1)
+		a.failures.add(addr, a.now())
+		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	a.count.ok.Add(1)
+	return newTokenUser(tenant, until), nil
+}
+
 // Authenticate returns the user of a name and a password. The error is ErrWrong, ErrTooOften,
-// ErrBusy or that of ctx. The time of ErrWrong does not depend on whether the user exists, as
+// ErrBusy, ErrToken or that of ctx. The time of ErrWrong does not depend on whether the user exists, as
 // far as the hashes of the file have equal parameters.
 func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name, given string) (*User, error) {
+	if a.isToken(name) {
+		return a.authenticateToken(addr, given)
+	}
 	u := a.lookup(name)
 	ok := a.matchQuickly(u, given)
 	if !ok && len(a.set.Load().decoy.passwords) > 0 {

@@ -27,7 +27,7 @@ func chosen(t testing.TB, password string) string {
 
 func TestAuthenticate(t *testing.T) {
 	a := NewAuthenticator(mustParse(t, fmt.Sprintf("user gen on %s %s\nuser chosen on %s\nuser off off %s\nuser any on nopass",
-		generated("one"), generated("two"), chosen(t, "a password"), generated("one"))))
+		generated("one"), generated("two"), chosen(t, "a password"), generated("one"))), nil)
 	for _, c := range []struct {
 		name, password string
 		waits, ok      bool
@@ -57,7 +57,7 @@ func TestAuthenticate(t *testing.T) {
 	if got, want := a.Counts(), (Counts{OK: 6, Wrong: 7, Hashes: 8}); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}
-	if a := NewAuthenticator(mustParse(t, "user gen on "+generated("one"))); a.MayWait("none", "x") {
+	if a := NewAuthenticator(mustParse(t, "user gen on "+generated("one")), nil); a.MayWait("none", "x") {
 		t.Error("without a hash of Argon2id an attempt may wait")
 	}
 }
@@ -66,7 +66,7 @@ func TestAuthenticate(t *testing.T) {
 func TestReplace(t *testing.T) {
 	hash := chosen(t, "a password")
 	before := mustParse(t, "user a on "+hash+" ~x\nuser b on "+generated("b"))
-	a := NewAuthenticator(before)
+	a := NewAuthenticator(before, nil)
 	u, err := a.Authenticate(t.Context(), client, "a", "a password")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestReplace(t *testing.T) {
 // costs nothing are not refused by it.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := NewAuthenticator(mustParse(t, fmt.Sprintf("user gen on %s\nuser chosen on %s\nuser known on %s", generated("one"), chosen(t, "a password"), chosen(t, "known"))))
+		a := NewAuthenticator(mustParse(t, fmt.Sprintf("user gen on %s\nuser chosen on %s\nuser known on %s", generated("one"), chosen(t, "a password"), chosen(t, "known"))), nil)
 		ask := func(addr netip.Addr, name, password string) error {
 			_, err := a.Authenticate(t.Context(), addr, name, password)
 			return err
@@ -156,7 +156,7 @@ func TestNetworks(t *testing.T) {
 // TestStorm: a fleet that connects again at once costs one computation for each user, and a
 // crowd of wrong passwords is refused instead of being queued without a bound.
 func TestStorm(t *testing.T) {
-	a := NewAuthenticator(mustParse(t, "user a on "+chosen(t, "a password")))
+	a := NewAuthenticator(mustParse(t, "user a on "+chosen(t, "a password")), nil)
 	storm := func(n int, password func(i int) string) (results map[error]int) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -196,7 +196,7 @@ func TestStorm(t *testing.T) {
 // prints how long they take.
 func TestWrongTimes(t *testing.T) {
 	a := NewAuthenticator(mustParse(t, fmt.Sprintf("user one on %s\nuser two on %s %s\nuser gen on %s\nuser gone off %s",
-		chosen(t, "x"), chosen(t, "x"), chosen(t, "y"), generated("x"), generated("x"))))
+		chosen(t, "x"), chosen(t, "x"), chosen(t, "y"), generated("x"), generated("x"))), nil)
 	const rounds = 9
 	times := map[string][]time.Duration{}
 	for i := range rounds {

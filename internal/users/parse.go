@@ -224,6 +224,9 @@ func (s *Set) Default() *User {
 
 // Keeps reports whether connections of a user of an earlier Set may go on.
 func (s *Set) Keeps(u *User) bool {
+	if !u.Until.IsZero() {
+		return true // it is of no Set
+	}
 	now := s.users[u.Name]
 	return now != nil && now.Enabled && now.equal(u)
 }

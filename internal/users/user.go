@@ -3,6 +3,7 @@ package users
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // User is a user of a Set. It does not change, and is safe for concurrent use.
@@ -12,6 +13,9 @@ type User struct {
 	Enabled bool
 	// NoPassword means that any password is right.
 	NoPassword bool
+	// Until is the end of the right to use the connection without another AUTH; zero is
+	// never.
+	Until time.Time
 
 	groups     Groups
 	everyone   bool // all tenants
@@ -27,6 +31,14 @@ const DefaultName = "default"
 
 // Unrestricted is the user of all connections if there is no file of users.
 var Unrestricted = &User{Name: DefaultName, Enabled: true, NoPassword: true, groups: all, everyone: true}
+
+// TokenName is the name of users that authenticate with a token.
+const TokenName = "jwt"
+
+// newTokenUser returns the user of a token.
+func newTokenUser(tenant string, until time.Time) *User {
+	return &User{Name: TokenName, Enabled: true, Until: until, groups: Check | Read, tenants: []pattern{{name: tenant}}}
+}
 
 // May reports whether the user has one of the groups.
 func (u *User) May(groups Groups) bool { return u.groups&groups != 0 }
