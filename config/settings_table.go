@@ -72,7 +72,7 @@ const (
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {
@@ -117,6 +117,11 @@ func listenSettings(s *Settings) settings {
 			name: "tls.client_ca", group: groupListen,
 			usage: "the authorities that sign the certificates that clients must have; empty asks for none", value: filePath(&s.TLSClientCA),
 		},
+	}
+}
+
+func authSettings(s *Settings) settings {
+	return settings{
 		{
 			name: "users", group: groupListen,
 			usage: "the file of users, who then must authenticate, read again on changes; empty asks for none", value: filePath(&s.Users),
