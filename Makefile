@@ -44,9 +44,9 @@ test-long: ## Run the tests that take minutes
 		go test -tags long -run Long -count=1 -timeout=120m -v ./limit ./cluster
 
 .PHONY: faults
-faults: ## Break a real cluster under load in every way, some 5 minutes; prints a table
+faults: ## Break a real cluster under load in every way, some 5 minutes; prints a table. SECURE=1 for TLS, users and certificates
 	scripts/provision.sh compiler && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
-		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration
+		go test -tags long -run LongFaults -count=1 -timeout=30m -v ./integration $(if $(SECURE),-faults-secure)
 
 # A binary of FROM is built in .cache/upgrade.
 .PHONY: upgrade

@@ -3,6 +3,7 @@ package integration
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,11 @@ type scene struct {
 func setScene(t *testing.T, f fault) *scene {
 	t.Helper()
 	s := &scene{}
+	var production *production
+	if *secureFaults {
+		production = newProduction(t)
+		f.args = append(slices.Clone(f.args), production.redisArgs()...)
+	}
 	if f.clocked {
 		s.clock = redistest.UseClock(t)
 	}
@@ -74,17 +80,30 @@ func setScene(t *testing.T, f fault) *scene {
 	args := append([]string{"--cluster-node-timeout", "1000", "--cluster-require-full-coverage", coverage}, f.args...)
 	s.Cluster = redistest.StartCluster(t, shards, 1, args...)
 	addrs := s.Addrs()
+	if production != nil {
+		addrs = production.addrs(s.Cluster)
+	}
 	if f.linked {
-		s.links = s.Behind(t)
+		behind := s.Behind
+		if production != nil {
+			behind = s.BehindTLS
+		}
+		s.links = behind(t)
 		for i, l := range s.links {
 			addrs[i] = l.Addr()
 		}
 	}
 	limits := writeLimits(t, faultLimits+historyLimits+historyTenantLimits(s.FirstOwner))
 	for range proxies {
-		s.proxies = append(s.proxies, serve(t, limits, "--redis", strings.Join(addrs[:shards], ","),
-			"--instances", fmt.Sprint(proxies), "--decision-timeout", f.deadline().String(),
-			"--redis-io-timeout", max(f.deadline(), storeTimeout).String(), "--deny-cache-size", "0"))
+		flags := []string{
+			"--redis", strings.Join(addrs[:shards], ","), "--instances", fmt.Sprint(proxies), "--decision-timeout", f.deadline().String(),
+			"--redis-io-timeout", max(f.deadline(), storeTimeout).String(), "--deny-cache-size", "0",
+		}
+		if production == nil {
+			s.proxies = append(s.proxies, serve(t, limits, flags...))
+		} else {
+			s.proxies = append(s.proxies, production.serve(t, limits, flags...))
+		}
 	}
 	s.clients = connect(s.proxies)
 	return s

@@ -88,6 +88,9 @@ type proxy struct {
 	addr  string
 	admin string
 	exit  chan error // receives the error of the process's end
+	// options, unless nil, change those of clients, and web replaces the client of admin.
+	options func(*redis.Options)
+	web     *http.Client
 
 	mu  sync.Mutex // guards log
 	log bytes.Buffer
@@ -176,9 +179,13 @@ func (p *proxy) stop(sig syscall.Signal) error {
 
 // client returns a client of the proxy that never retries.
 func (p *proxy) client() *redis.Client {
-	c := redis.NewClient(&redis.Options{
+	o := &redis.Options{
 		Addr: p.addr, MaxRetries: -1, ReadTimeout: time.Minute, WriteTimeout: time.Minute, DialTimeout: 10 * time.Second,
-	})
+	}
+	if p.options != nil {
+		p.options(o)
+	}
+	c := redis.NewClient(o)
 	p.tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -186,7 +193,11 @@ func (p *proxy) client() *redis.Client {
 // get sends a request to the admin listener.
 func (p *proxy) get(path string) string {
 	p.tb.Helper()
-	resp, err := http.Get("http://" + p.admin + path)
+	client, scheme := http.DefaultClient, "http://"
+	if p.web != nil {
+		client, scheme = p.web, "https://"
+	}
+	resp, err := client.Get(scheme + p.admin + path)
 	if err != nil {
 		p.tb.Fatal(err)
 	}

@@ -1,7 +1,11 @@
 package redistest
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitgate/limitgate/internal/faultnet"
 )
@@ -11,10 +15,37 @@ import (
 // still connects the nodes directly, so that a fault of a link promotes no replica.
 func (c *Cluster) Behind(tb testing.TB) []*faultnet.Link {
 	tb.Helper()
-	var links []*faultnet.Link
-	var ports []int
+	links, ports := c.links(tb, func(n *Node) string { return n.Addr })
+	if err := c.Announce(lasting(tb), ports); err != nil {
+		tb.Fatal(err)
+	}
+	return links
+}
+
+// BehindTLS is Behind for the TLS ports of the nodes.
+func (c *Cluster) BehindTLS(tb testing.TB) []*faultnet.Link {
+	tb.Helper()
+	links, ports := c.links(tb, func(n *Node) string { return n.TLSAddr() })
+	for i, node := range c.Nodes {
+		node.CLI(tb, "CONFIG", "SET", "cluster-announce-tls-port", strconv.Itoa(ports[i]))
+	}
+	Eventually(tb, time.Minute, "all nodes know the announced TLS ports", func() bool {
+		return !slices.ContainsFunc(c.Nodes, func(n *Node) bool {
+			view := strings.Fields(n.CLI(tb, "CLUSTER", "SHARDS"))
+			return slices.ContainsFunc(ports, func(port int) bool { return !slices.Contains(view, strconv.Itoa(port)) })
+		})
+	})
+	if err := c.AwaitHealthy(lasting(tb)); err != nil {
+		tb.Fatal(err)
+	}
+	return links
+}
+
+// links opens a link to an address of every node, and returns their ports too.
+func (c *Cluster) links(tb testing.TB, addr func(*Node) string) (links []*faultnet.Link, ports []int) {
+	tb.Helper()
 	for _, node := range c.Nodes {
-		link, err := faultnet.Listen(node.Addr)
+		link, err := faultnet.Listen(addr(node))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -25,8 +56,5 @@ func (c *Cluster) Behind(tb testing.TB) []*faultnet.Link {
 		})
 		links, ports = append(links, link), append(ports, link.Port())
 	}
-	if err := c.Announce(lasting(tb), ports); err != nil {
-		tb.Fatal(err)
-	}
-	return links
+	return links, ports
 }
