@@ -68,6 +68,8 @@ func accessOf(c *command) access {
 // permit returns an error reply unless the user of the connection may send a command.
 func (s *Session) permit(c *command, args [][]byte) (errReply string) {
 	switch u := s.user; {
+	case s.revoked.Load():
+		return notAuthenticated
 	case u != nil && u.MayAll():
 		return ""
 	case u != nil && !u.Until.IsZero() && !s.h.opts.Now().Before(u.Until):

@@ -99,10 +99,17 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 }
 
+// maxReason bounds the reason in a reply, in bytes.
+const maxReason = 4 << 10
+
 // reply replies OK, or for an error with the text of not and the reason.
 func (s *Session) reply(not string, err error) {
 	if err != nil {
-		s.out.error("ERR " + not + ": " + strings.ReplaceAll(err.Error(), "\n", "; "))
+		text := strings.ReplaceAll(err.Error(), "\n", "; ")
+		if len(text) > maxReason {
+			text = text[:maxReason] + "..."
+		}
+		s.out.error("ERR " + not + ": " + text)
 		return
 	}
 	s.out.ok()

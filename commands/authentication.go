@@ -44,7 +44,16 @@ func (s *Session) setUser(u *users.User) {
 	if s.bound != nil {
 		s.bound(u != nil)
 	}
-	if s.h.opts.Users != nil && u != nil && !s.h.opts.Users.Users().Keeps(u) && s.kill != nil {
+	if s.h.opts.Users != nil && u != nil && !s.h.opts.Users.Users().Keeps(u) {
+		s.revoke()
+	}
+}
+
+// revoke takes the rights from a session, also for commands that it has received, and closes
+// its connection.
+func (s *Session) revoke() {
+	s.revoked.Store(true)
+	if s.kill != nil {
 		s.kill()
 	}
 }
@@ -56,8 +65,8 @@ func (h *Handler) ReplaceUsers(set *users.Set) {
 		s.mu.Lock()
 		u := s.user
 		s.mu.Unlock()
-		if u != nil && !set.Keeps(u) && s.kill != nil {
-			s.kill()
+		if u != nil && !set.Keeps(u) {
+			s.revoke()
 		}
 	}
 }
@@ -125,7 +134,11 @@ func (s *Session) authWeight(args [][]byte) weight {
 		return light
 	}
 	if isName(args[0], "hello") {
-		args = helloCredentials(args)
+		_, auth, _ := helloOptions(args[min(2, len(args)):])
+		if auth == nil {
+			return light
+		}
+		args = append([][]byte{args[0]}, auth...)
 	}
 	if len(args) != 2 && len(args) != 3 {
 		return light
@@ -134,14 +147,4 @@ func (s *Session) authWeight(args [][]byte) weight {
 		return waits
 	}
 	return light
-}
-
-// helloCredentials returns the words of AUTH in HELLO, or nil.
-func helloCredentials(args [][]byte) [][]byte {
-	for i := 2; i+2 < len(args); i++ {
-		if equalFold(args[i], "AUTH") {
-			return args[i : i+3]
-		}
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/users"
@@ -122,6 +123,7 @@ type Session struct {
 	replyMode   replyMode
 	replyForced bool // the present command is answered whatever the reply mode
 	tracked     tracking
+	revoked     atomic.Bool // the user has lost its rights
 
 	mu sync.Mutex // guards the fields that other sessions read
 	// user is nil until the client has authenticated. Only the session changes it.

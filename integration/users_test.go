@@ -258,11 +258,19 @@ func TestUsersProtectTheNetwork(t *testing.T) {
 	if err := os.WriteFile(path, []byte("user default on nopass ~* +@check"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := run(t, nil, "serve", "--listen", "0.0.0.0:0", "--admin", "", "--users", path); code != 1 || !strings.Contains(errs, "the default user needs no password") {
+	if _, errs, code := run(t, nil, "serve", "--listen", "0.0.0.0:0", "--admin", "", "--users", path); code != 1 || !strings.Contains(errs, "user default needs no password") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
+	if err := os.WriteFile(path, []byte("user guest on nopass ~* +@check"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := run(t, nil, "serve", "--listen", "0.0.0.0:0", "--admin", "", "--users", path); code != 1 || !strings.Contains(errs, "user guest needs no password") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	g.put(t)
+	eventually(t, "a line about the empty file", func() bool { return strings.Contains(g.output(), "there is no user in it") })
 	g.put(t, "user default on nopass ~* +@check")
-	eventually(t, "a line about the default user", func() bool { return strings.Contains(g.output(), "the default user needs no password") })
+	eventually(t, "a line about the default user", func() bool { return strings.Contains(g.output(), "user default needs no password") })
 }
 
 // TestTokensOfClients: a proxy takes tokens whose keys are at a URL or in a file, with a file of

@@ -145,7 +145,15 @@ func TestAuthenticateBy(t *testing.T) {
 		if got := r.server.Stats(); got.TimedOut != 1 {
 			t.Errorf("stats %+v", got)
 		}
-		_ = in.Close()
+		writeAll(t, in, "AUTH no\r\n") // it has as long again
+		expectLine(t, fromIn, "+OK\r\n")
+		lost := time.Now()
+		time.Sleep(by - time.Second)
+		writeAll(t, in, "PING\r\n")
+		expectLine(t, fromIn, "+PONG\r\n")
+		if _, err := io.ReadAll(fromIn); err != nil || time.Since(lost) != by {
+			t.Errorf("closed %v after the loss: %v", time.Since(lost), err)
+		}
 	})
 }
 

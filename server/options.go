@@ -64,7 +64,7 @@ type Options struct {
 	// much. Default 64 MiB.
 	MaxBuffered int
 	// RequireAuth sets stricter bounds until a client has authenticated: 10 words, 16 KiB a
-	// word, and RequestTimeout in all.
+	// word or line, and RequestTimeout in all.
 	RequireAuth bool
 	// Flush is called after AsyncSession.Start, once for sessions that started together,
 	// by several goroutines at once. Nil means no call.

@@ -30,6 +30,7 @@ func New(opts Options, newSession func(Peer) Session) *Server {
 	lim := parserBounds{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
 	s := &Server{opts: opts, bounds: lim, unauthenticatedBounds: lim, newSession: newSession}
 	s.unauthenticatedBounds.unauthenticated = true
+	s.unauthenticatedBounds.inline = min(opts.MaxInline, unauthenticatedBulk)
 	s.ledger = ledger{most: int64(opts.MaxBuffered), open: map[*account]struct{}{}}
 	return s
 }

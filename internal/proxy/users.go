@@ -78,8 +78,13 @@ func (f *clientUsers) trigger() {
 	}
 }
 
-// errOpen is returned for a file whose default user lets anybody in.
-var errOpen = errors.New("the default user needs no password, so anybody on the network could use it: give it a password, listen on 127.0.0.1, or say --unsafe-open")
+// openError is the error for a user that anybody on the network could be.
+func openError(u *users.User) error {
+	return fmt.Errorf("user %s needs no password, so anybody on the network could be it: give it a password, listen on 127.0.0.1, or say --unsafe-open", u.Name)
+}
+
+// errNoUsers is returned for a file without users, which may be about to be written.
+var errNoUsers = errors.New("there is no user in it")
 
 // errTokenName is returned for a file with a user that clients with tokens have the name of.
 var errTokenName = errors.New("user jwt stands for clients with tokens: give the user another name")
@@ -97,8 +102,11 @@ func (f *clientUsers) read() (*users.Set, error) {
 	if err == nil && f.settings.JWTKeys != "" && set.User(users.TokenName) != nil {
 		err = errTokenName
 	}
-	if err == nil && set.Default() != nil && f.settings.IsOpen() {
-		err = errOpen
+	if err == nil && len(set.All()) == 0 {
+		err = errNoUsers
+	}
+	if err == nil && set.Open() != nil && f.settings.IsOpen() {
+		err = openError(set.Open())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read users of %s: %w", f.settings.Users, err)

@@ -157,22 +157,24 @@ func (a *Authenticator) matchQuickly(u *User, given string) (ok bool) {
 	if u.NoPassword {
 		return true
 	}
+	sum := sha256.Sum256([]byte(given))
 	for _, s := range u.secrets {
-		ok = s.match(given) || ok
+		ok = s.match(sum) || ok
 	}
 	for i := range u.passwords {
-		ok = a.verified.Contains(a.digest(u, &u.passwords[i], given)) || ok
+		ok = a.verified.Contains(a.digest(u, &u.passwords[i], sum)) || ok
 	}
 	return ok
 }
 
-// digest returns the key in verified of a password of a user.
-func (a *Authenticator) digest(u *User, p *password, given string) (sum [sha256.Size]byte) {
+// digest returns the key in verified of a password of a user, whose SHA-256 is given.
+func (a *Authenticator) digest(u *User, p *password, given [sha256.Size]byte) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, a.key[:])
-	for _, part := range []string{u.Name, p.text, given} {
+	for _, part := range []string{u.Name, p.text} {
 		of := sha256.Sum256([]byte(part))
 		_, _ = h.Write(of[:])
 	}
+	_, _ = h.Write(given[:])
 	h.Sum(sum[:0])
 	return sum
 }
@@ -197,7 +199,7 @@ func (a *Authenticator) matchSlowly(ctx context.Context, addr netip.Addr, u *Use
 	for i := range u.passwords {
 		a.count.hashes.Add(1)
 		if p := &u.passwords[i]; p.match(given) {
-			a.verified.Add(a.digest(u, p, given), struct{}{})
+			a.verified.Add(a.digest(u, p, sha256.Sum256([]byte(given))), struct{}{})
 			return true, nil
 		}
 	}

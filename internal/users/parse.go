@@ -15,6 +15,9 @@ const (
 	// the time of a rotation, and each costs its time for a wrong password.
 	maxPasswords = 2
 	maxName      = 256 // bytes of a user's name
+	// maxMistakes is the maximum number of mistakes in an error: the wrong file has one in each
+	// of its lines.
+	maxMistakes = 20
 )
 
 // Set is the users of a file. It does not change, and is safe for concurrent use.
@@ -27,7 +30,10 @@ type Set struct {
 	decoy *User
 }
 
-// Parse parses a file of users. The error lists all mistakes, one a line, each with the
+// errMore stands for the mistakes beyond maxMistakes.
+var errMore = errors.New("and more mistakes")
+
+// Parse parses a file of users. The error lists the first mistakes, one a line, each with the
 // number of its line.
 func Parse(content []byte) (*Set, error) {
 	s := &Set{users: map[string]*User{}, certificates: map[string]*User{}}
@@ -35,10 +41,15 @@ func Parse(content []byte) (*Set, error) {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxFileBytes)
 	}
 	var errs []error
-	lines := bufio.NewScanner(bytes.NewReader(content))
+	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(content, []byte("\uFEFF")))) // editors write a byte order mark
 	lines.Buffer(nil, MaxFileBytes+1)
 	for n := 1; lines.Scan(); n++ {
-		if err := s.parseLine(lines.Text(), n); err != nil {
+		err := s.parseLine(lines.Text(), n)
+		if err != nil && len(errs) == maxMistakes {
+			errs = append(errs, errMore)
+			break
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("line %d: %w", n, err))
 		}
 	}
@@ -155,6 +166,8 @@ func (u *User) addTenants(text string) error {
 	switch {
 	case !ok:
 		return fmt.Errorf(`%s is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`, quote("~"+text))
+	case p == pattern{name: "-"}:
+		return errors.New("- stands for the tenant of a user, and is no name of one")
 	case u.everyone:
 		return fmt.Errorf("%s adds nothing to ~*", quote("~"+text))
 	}
@@ -218,6 +231,16 @@ func (s *Set) User(name string) *User { return s.users[name] }
 func (s *Set) Default() *User {
 	if u := s.users[DefaultName]; u != nil && u.Enabled && u.NoPassword {
 		return u
+	}
+	return nil
+}
+
+// Open returns a user that anybody may be, or nil.
+func (s *Set) Open() *User {
+	for _, u := range s.order {
+		if u.Enabled && u.NoPassword {
+			return u
+		}
 	}
 	return nil
 }

@@ -80,6 +80,8 @@ func TestParseMistakes(t *testing.T) {
 		"~a?":             `"~a?" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
 		"~":               `"~" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
 		`~a\`:             `"~a\\" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
+		"~-":              "- stands for the tenant of a user, and is no name of one",
+		`~\-`:             "- stands for the tenant of a user, and is no name of one",
 		"~* ~a":           `"~a" adds nothing to ~*`,
 		"%R~a":            "rights for reading or writing of keys, and selectors, are not supported: write ~acme +@check",
 		"(+@check":        "rights for reading or writing of keys, and selectors, are not supported: write ~acme +@check",
@@ -119,6 +121,18 @@ func TestParseMistakes(t *testing.T) {
 			t.Errorf("%.40s:\n%v, want\n%s", text, err, want)
 		}
 	}
+}
+
+// TestParseManyMistakes: the wrong file costs neither memory nor a log line of its size.
+func TestParseManyMistakes(t *testing.T) {
+	_, err := Parse([]byte(strings.Repeat("x\n", 1<<20)))
+	if err == nil || len(err.Error()) > 4000 || !strings.HasSuffix(err.Error(), "\nand more mistakes") || strings.Count(err.Error(), "\n") != maxMistakes {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}
+
+func TestParseByteOrderMark(t *testing.T) {
+	mustParse(t, "\uFEFFuser a on nopass")
 }
 
 func longText(n int) string { return strings.Repeat("x", n) }
