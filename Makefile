@@ -158,6 +158,14 @@ microbench: ## Run the Go benchmarks of PKG (./...) that match BENCH (.)
 lint: ## Check form and style
 	@scripts/lint.sh
 
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in the code that the programs call
+	@scripts/vulncheck.sh
+
+.PHONY: sbom
+sbom: build ## Print a bill of materials of bin/limitgate, in the JSON of CycloneDX
+	@go run ./scripts/sbom bin/limitgate
+
 .PHONY: cfn-lint
 cfn-lint: ## Check the CloudFormation templates
 	@scripts/cfn_lint.sh

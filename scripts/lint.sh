@@ -21,4 +21,7 @@ go run "$GOLANGCI_LINT" run ./... || status=1
 (cd bench && go run "$GOLANGCI_LINT" run ./...) || status=1
 # Without cfn-lint, its script exits with 69 and prints a message.
 scripts/cfn_lint.sh || [ $? = 69 ] || status=1
+go run ./scripts/licences || status=1
+# Without the database of vulnerabilities, the script exits with 69 and prints a message.
+scripts/vulncheck.sh || [ $? = 69 ] || status=1
 exit "$status"

@@ -183,6 +183,12 @@ var table = map[string]row{
 		reason:     "assembles a proxy of all its parts",
 		everything: true,
 	},
+	"scripts/licences": {
+		reason: "checks dependencies, of which it knows the folders",
+	},
+	"scripts/sbom": {
+		reason: "reads a binary",
+	},
 	"cmd/limitgate": {
 		reason:     "wires everything, and nothing imports it",
 		everything: true,

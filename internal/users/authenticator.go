@@ -19,8 +19,8 @@ import (
 var (
 	// ErrWrong means that the user does not exist or is off, or the password is wrong.
 	ErrWrong = errors.New("invalid username-password pair or user is disabled")
-	// ErrTooOften means that the client's address has failed too often; its password was
-	// not looked at.
+	// ErrTooOften means that the client's address has failed too often. Its password is wrong,
+	// or was not looked at because that takes long.
 	ErrTooOften = errors.New("too many failed attempts from this address")
 	// ErrBusy means that too many passwords are being checked.
 	ErrBusy = errors.New("too many passwords are being checked")
@@ -118,9 +118,7 @@ func (a *Authenticator) isToken(name string) bool { return a.tokens != nil && na
 func (a *Authenticator) authenticateToken(addr netip.Addr, token string) (*User, error) {
 	tenant, until, err := a.tokens.Verify(token)
 	if err != nil {
-		a.count.wrong.Add(1)
-		a.failures.add(addr, a.now())
-		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+		return nil, a.fail(addr, fmt.Errorf("%w: %w", ErrToken, err))
 	}
 	a.count.ok.Add(1)
 	return newTokenUser(tenant, until), nil
@@ -143,12 +141,21 @@ func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name,
 	}
 	// The decoy has no name. Its hashes have no password, but that is not to be relied on.
 	if !ok || u.Name == "" {
-		a.count.wrong.Add(1)
-		a.failures.add(addr, a.now())
-		return nil, ErrWrong
+		return nil, a.fail(addr, ErrWrong)
 	}
 	a.count.ok.Add(1)
 	return u, nil
+}
+
+// fail counts a failure of an address, and returns err, or ErrTooOften if there were too many
+// before.
+func (a *Authenticator) fail(addr netip.Addr, err error) error {
+	a.count.wrong.Add(1)
+	if a.failures.exceeded(addr, a.now()) {
+		err = ErrTooOften
+	}
+	a.failures.add(addr, a.now())
+	return err
 }
 
 // matchQuickly looks for the password among the secrets of a user, and among the passwords

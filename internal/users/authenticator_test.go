@@ -120,6 +120,9 @@ func TestFailures(t *testing.T) {
 		if err := ask(client, "none", "x"); !errors.Is(err, ErrTooOften) {
 			t.Errorf("a user that does not exist: %v", err)
 		}
+		if err := ask(client, "gen", "two"); !errors.Is(err, ErrTooOften) {
+			t.Errorf("a wrong password that is checked: %v", err)
+		}
 		for name, password := range map[string]string{"gen": "one", "known": "known"} {
 			if err := ask(client, name, password); err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Looks for known vulnerabilities in the code that the programs call. It exits with 69 if the
+# database of vulnerabilities cannot be reached.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+database=${GOVULNDB:-https://vuln.go.dev}
+if ! out=$(go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$database" ./cmd/... 2>&1); then
+	printf '%s\n' "$out" >&2
+	case $out in
+	*"fetching vulnerabilities"*) exit 69 ;;
+	esac
+	exit 1
+fi
+printf '%s\n' "$out"
