@@ -7,9 +7,9 @@ import (
 
 // access is the rights that a command needs.
 type access struct {
-	groups  users.Groups // one of them; none for commands of every user
-	of      scope
-	without bool // also for clients that have not authenticated
+	groups          users.Groups // one of them; none for commands of every user
+	of              scope
+	unauthenticated bool // also for clients that have not authenticated
 }
 
 // scope is the part of a command that names the tenants it concerns.
@@ -46,10 +46,10 @@ var accessTable = map[string]access{
 	"throttle":    {groups: users.Dialects, of: scopeKeys},
 	"del":         {groups: users.Dialects, of: scopeKeys},
 	"unlink":      {groups: users.Dialects, of: scopeKeys},
-	"auth":        {without: true},
-	"hello":       {without: true},
-	"quit":        {without: true},
-	"reset":       {without: true},
+	"auth":        {unauthenticated: true},
+	"hello":       {unauthenticated: true},
+	"quit":        {unauthenticated: true},
+	"reset":       {unauthenticated: true},
 }
 
 // accessOf returns the rights that a command needs.
@@ -65,17 +65,24 @@ func accessOf(c *command) access {
 	return access{}
 }
 
+// endToken takes the user from a connection whose token has ended: AUTH or RESET give it
+// another one. It also ends a transaction, which could neither be executed nor discarded.
+func (s *Session) endToken() {
+	if s.user != nil && !s.user.Until.IsZero() && !s.h.opts.Now().Before(s.user.Until) {
+		s.setUser(nil)
+		s.tx = nil
+	}
+}
+
 // permit returns an error reply unless the user of the connection may send a command.
 func (s *Session) permit(c *command, args [][]byte) (errReply string) {
+	s.endToken()
 	switch u := s.user; {
 	case s.revoked.Load():
 		return notAuthenticated
 	case u != nil && u.MayAll():
 		return ""
-	case u != nil && !u.Until.IsZero() && !s.h.opts.Now().Before(u.Until):
-		s.logOut()
-		return s.permit(c, args)
-	case c.access.without || !c.takes(len(args)): // the command refuses the latter
+	case c.access.unauthenticated || !c.takes(len(args)): // the command refuses the latter
 		return ""
 	case u == nil:
 		return notAuthenticated
@@ -85,11 +92,11 @@ func (s *Session) permit(c *command, args [][]byte) (errReply string) {
 }
 
 // noPermission returns the error reply for the reason of a refusal, or "" without one.
-func noPermission(who, reason string) string {
+func noPermission(subject, reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return "NOPERM " + who + reason
+	return "NOPERM " + subject + reason
 }
 
 // refusal returns the reason why a user may not send a command, or "".

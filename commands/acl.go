@@ -65,8 +65,8 @@ func aclGetUser(_ context.Context, s *Session, args [][]byte) {
 		s.out.bulk(f)
 	}
 	s.out.bulk("passwords")
-	s.out.array(u.Secrets())
-	for range u.Secrets() {
+	s.out.array(u.PasswordCount())
+	for range u.PasswordCount() {
 		s.out.bulk(users.Hidden)
 	}
 	s.out.pair("commands", u.Groups())
@@ -123,36 +123,33 @@ func aclCat(_ context.Context, s *Session, args [][]byte) {
 // aclCategories are those of Redis, of which most are empty here.
 var aclCategories = []string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
-	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting", "check", "dialects",
+	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting", "check", "dialects", "all",
 }
 
-// categories returns the categories of a command.
+// categories returns the categories of a command: those of Redis for its speed and its group,
+// and the groups of users that may send it.
 func (c *command) categories() []string {
 	out := []string{"slow"}
 	for _, f := range c.flags {
 		switch f {
 		case "fast":
 			out[0] = "fast"
-		case "readonly":
-			out = append(out, "read")
 		case "write":
 			out = append(out, "write")
-		case "admin":
-			out = append(out, "admin", "dangerous")
 		}
 	}
 	if c.group == groupConnection {
 		out = append(out, "connection")
 	}
-	if c.access.groups&users.Check != 0 {
-		out = append(out, "check")
+	if c.access.groups&users.Admin != 0 {
+		out = append(out, "dangerous")
 	}
-	if c.access.groups == users.Dialects {
-		out = append(out, "dialects")
-	}
-	return out
+	return append(out, c.access.groups.Names()...)
 }
 
 func (c *command) in(category []byte) bool {
+	if equalFold(category, "all") {
+		return true
+	}
 	return slices.ContainsFunc(c.categories(), func(name string) bool { return equalFold(category, name) })
 }

@@ -41,8 +41,8 @@ func (s *Session) setUser(u *users.User) {
 	s.mu.Lock()
 	s.user = u
 	s.mu.Unlock()
-	if s.bound != nil {
-		s.bound(u != nil)
+	if s.setAuthenticated != nil {
+		s.setAuthenticated(u != nil)
 	}
 	if s.h.opts.Users != nil && u != nil && !s.h.opts.Users.Users().Keeps(u) {
 		s.revoke()
@@ -58,7 +58,8 @@ func (s *Session) revoke() {
 	}
 }
 
-// ReplaceUsers replaces the users, and closes the connections of those that have changed.
+// ReplaceUsers replaces the users, and closes the connections of those that have changed. It
+// is safe for concurrent use, and needs Options.Users.
 func (h *Handler) ReplaceUsers(set *users.Set) {
 	h.opts.Users.Replace(set)
 	for _, s := range h.open() {

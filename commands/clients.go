@@ -175,7 +175,7 @@ func (s *Session) readKillFilter(args [][]byte) (f killFilter, errReply string) 
 		case equalFold(args[0], "LADDR"):
 			f.laddr = string(value)
 		case equalFold(args[0], "USER"):
-			if f.user = string(value); f.user != users.DefaultName && s.userNamed(f.user) == nil {
+			if f.user = string(value); f.user != users.DefaultName && f.user != users.TokenName && s.userNamed(f.user) == nil {
 				return f, "ERR No such user '" + quote(value) + "'"
 			}
 		case equalFold(args[0], "SKIPME") && (equalFold(value, "yes") || equalFold(value, "no")):

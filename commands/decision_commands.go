@@ -62,7 +62,7 @@ func isName(word []byte, name string) bool {
 // parse parses a command of a dialect into req, which aliases args. It returns the
 // dialect of the reply, and an error text, or "". A cost of 0 is a peek.
 func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer dialect, errReply string) {
-	if errReply = s.permit(s.h.decisions[f], args); errReply != "" {
+	if errReply = s.permit(s.h.decisionCommands[f], args); errReply != "" {
 		return f, errReply
 	}
 	switch f {

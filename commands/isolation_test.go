@@ -14,9 +14,9 @@ import (
 	"github.com/limitgate/limitgate/internal/users"
 )
 
-// tenants are the users of the isolation test: each may do everything, for its own tenant.
 var isolationCommands = flag.Int("isolation-commands", 100_000, "random commands of each user in TestIsolation")
 
+// tenants are the users of the isolation test: each may do everything, for its own tenant.
 var tenants = []string{"alpha", "beta"}
 
 // isolationUsers returns the users of tenants, whose passwords are their names.

@@ -72,11 +72,11 @@ type Shard struct {
 type Handler struct {
 	opts  Options
 	table map[string]*command
-	// decisions are the commands that ask for decisions.
-	decisions [len(dialectNames)]*command
-	settings  map[string]string // for CONFIG GET
-	started   time.Time
-	runID     string // 40 digits, like the id of a cluster's node
+	// decisionCommands are those of the dialects.
+	decisionCommands [len(dialectNames)]*command
+	settings         map[string]string // for CONFIG GET
+	started          time.Time
+	runID            string // 40 digits, like the id of a cluster's node
 
 	mu       sync.Mutex // guards sessions
 	sessions map[int64]*Session
@@ -99,7 +99,7 @@ func NewHandler(opts Options) *Handler {
 		sessions: map[int64]*Session{}, inlineLimits: newInlineLimits(),
 	}
 	for d, name := range dialectNames {
-		h.decisions[d] = h.table[name]
+		h.decisionCommands[d] = h.table[name]
 	}
 	h.resp2, h.resp3 = h.newRendered(false), h.newRendered(true)
 	return h
@@ -108,22 +108,22 @@ func NewHandler(opts Options) *Handler {
 // Session answers the commands of one connection. It belongs to one goroutine; other
 // goroutines may read the fields under mu.
 type Session struct {
-	h           *Handler
-	id          int64
-	addr        string
-	local       string
-	kill        func()
-	bound       func(authenticated bool) // see Peer
-	certificate *x509.Certificate
-	created     time.Time
-	*scratch    // nil while no command is answered
-	out         reply
-	quit        bool
-	tx          *transaction // between MULTI and EXEC, otherwise nil
-	replyMode   replyMode
-	replyForced bool // the present command is answered whatever the reply mode
-	tracked     tracking
-	revoked     atomic.Bool // the user has lost its rights
+	h                *Handler
+	id               int64
+	addr             string
+	local            string
+	kill             func()
+	setAuthenticated func(bool) // see Peer
+	certificate      *x509.Certificate
+	created          time.Time
+	*scratch         // nil while no command is answered
+	out              reply
+	quit             bool
+	tx               *transaction // between MULTI and EXEC, otherwise nil
+	replyMode        replyMode
+	replyForced      bool // the present command is answered whatever the reply mode
+	tracked          tracking
+	revoked          atomic.Bool // the user has lost its rights
 
 	mu sync.Mutex // guards the fields that other sessions read
 	// user is nil until the client has authenticated. Only the session changes it.
@@ -152,7 +152,7 @@ type Peer struct {
 // NewSession returns the session of a new connection.
 func (h *Handler) NewSession(p Peer) *Session {
 	now := h.opts.Now()
-	s := &Session{h: h, id: p.ID, kill: p.Kill, bound: p.SetAuthenticated, certificate: p.Certificate, created: now, lastAt: now}
+	s := &Session{h: h, id: p.ID, kill: p.Kill, setAuthenticated: p.SetAuthenticated, certificate: p.Certificate, created: now, lastAt: now}
 	if p.Addr != nil {
 		s.addr = p.Addr.String()
 	}

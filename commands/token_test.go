@@ -62,9 +62,41 @@ func TestTokens(t *testing.T) {
 	tokens.until = clock.Add(time.Hour)
 	expect("HELLO 2 AUTH jwt token", "*")
 	expect("RL.CHECK - - - ; MULTI ; RL.CHECK - - - ; EXEC", "*")
-	expect("AUTH other x", "+OK")
+	expect("MULTI ; RL.CHECK - - -", "+OK\r\n+QUEUED\r\n")
 	now = clock.Add(2 * time.Hour)
+	expect("EXEC ; RL.CHECK - - -", "-NOAUTH Authentication required.\r\n-NOAUTH")
+	expect("AUTH other x", "+OK")
+	expect("DISCARD", "-ERR DISCARD without MULTI")
+	now = clock.Add(3 * time.Hour)
 	expect("RL.CHECK - - -", "*")
+}
+
+// TestTokenEndsBesideDefaultUser: a connection whose token has ended gets the rights of no
+// other user until it asks for them.
+func TestTokenEndsBesideDefaultUser(t *testing.T) {
+	set, err := users.Parse([]byte("user default on nopass ~* +@all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := clock
+	s := newSession(t, newHandler(t, handlerOptions{users: users.NewAuthenticator(set, fixedTokens{clock.Add(time.Minute)}), now: func() time.Time { return now }}))
+	for _, step := range []struct {
+		after      time.Duration
+		line, want string
+	}{
+		{0, "RL.CHECK other - -", "*"},
+		{0, "AUTH jwt token ; RL.CHECK other - -", "+OK\r\n-NOPERM"},
+		{time.Minute, "CLIENT REPLY OFF ; RL.CHECK - - -", ""},
+		{0, "CLIENT REPLY ON", "-NOAUTH"},
+		{0, "RL.CHECK other - -", "-NOAUTH"},
+		{0, "RESET ; RL.CHECK other - -", "+RESET\r\n*"},
+	} {
+		now = now.Add(step.after)
+		reply, _ := serveAll(t, s, words(step.line))
+		if got := string(reply); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s: %.100q, want %s", step.line, got, step.want)
+		}
+	}
 }
 
 // TestTokenEndsInPipeline: a token that ends between the commands of one pipeline is of no

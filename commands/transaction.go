@@ -62,6 +62,12 @@ func (t *transaction) keep(c *command, args [][]byte, w weight) bool {
 // queued.
 func (s *Session) queue(args [][]byte) bool {
 	c, errReply := s.h.find(args)
+	if s.endToken(); s.tx == nil {
+		return false
+	}
+	if errReply == "" {
+		errReply = s.permit(c, args)
+	}
 	t := s.tx
 	switch {
 	case strings.HasPrefix(errReply, execAborted):
@@ -70,9 +76,6 @@ func (s *Session) queue(args [][]byte) bool {
 	case errReply != "":
 		t.breakOff()
 		s.out.error(errReply)
-	case s.permit(c, args) != "":
-		t.breakOff()
-		s.out.error(s.permit(c, args))
 	case c.full == "exec" || c.full == "discard" || c.full == "multi" || c.full == "watch" || c.full == "reset" || c.full == "quit":
 		return false
 	case c.full == "client|reply":
@@ -81,7 +84,7 @@ func (s *Session) queue(args [][]byte) bool {
 		s.out.error("ERR Command not allowed inside a transaction")
 	case t.broken:
 		s.out.simple("QUEUED") // as Redis replies, also when the transaction is broken
-	case !t.keep(c, args, s.weighRun(args)):
+	case !t.keep(c, args, s.weighQueued(args)):
 		t.breakOff()
 		s.out.error("ERR too many commands in a transaction")
 	default:

@@ -12,7 +12,7 @@ const (
 // lightCommands neither wait nor compute much, and their replies are short or rendered
 // already. Other commands wait, unless they are long.
 var lightCommands = []string{
-	"acl|users", "acl|whoami", "asking", "auth",
+	"acl|whoami", "asking", "auth",
 	"client|caching", "client|getname", "client|getredir", "client|id", "client|info", "client|no-evict", "client|no-touch",
 	"client|reply", "client|setinfo", "client|setname", "client|tracking", "client|trackinginfo", "client|unblock", "client|unpause",
 	"cluster|countkeysinslot", "cluster|getkeysinslot", "cluster|info", "cluster|keyslot", "cluster|links", "cluster|myid",
@@ -24,7 +24,7 @@ var lightCommands = []string{
 
 // longCommands need much processor time, iterate over the store, or read files.
 var longCommands = []string{
-	"acl|load", "client|kill", "client|list", "rl.config", "rl.explain", "rl.limits", "rl.reset", "rl.top",
+	"acl|list", "acl|load", "acl|users", "client|kill", "client|list", "rl.config", "rl.explain", "rl.limits", "rl.reset", "rl.top",
 }
 
 // growingCommands take longer, and have longer replies, the more arguments they have.
@@ -78,7 +78,16 @@ func (s *Session) weigh(args [][]byte) weight {
 	return light
 }
 
-// weighRun returns the weight of a command that is not queued.
+// weighQueued returns the weight that a command adds to EXEC. That of AUTH is not known
+// before: the users may be replaced until then.
+func (s *Session) weighQueued(args [][]byte) weight {
+	if s.h.opts.Users != nil && (isName(args[0], "auth") || isName(args[0], "hello")) {
+		return waits
+	}
+	return s.weighRun(args)
+}
+
+// weighRun returns the weight of a command that is not queued, for the session's user.
 func (s *Session) weighRun(args [][]byte) weight {
 	switch {
 	case isName(args[0], "auth"), isName(args[0], "hello"):

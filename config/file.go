@@ -10,19 +10,7 @@ import (
 
 // ReadFile reads a regular file of at most most bytes.
 func ReadFile(path string, most int) ([]byte, error) {
-	f, _, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	content, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(content) > most:
-		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
-	}
-	return content, nil
+	return readRegular(path, bounds{kind: "such", most: int64(most)})
 }
 
 // openRegular opens the file at path, which must be a regular one or a link to one:

@@ -52,7 +52,7 @@ var mistakes = []struct {
 	// Tokens.
 	{args: "--jwt-issuer i", want: "flag --jwt-issuer: tokens need the keys of their issuer: set --jwt-jwks"},
 	{args: "--jwt-jwks k.json --jwt-issuer i", want: "flag --jwt-jwks: tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"},
-	{args: "--jwt-jwks http://a/ --jwt-issuer i --jwt-audience a", want: "flag --jwt-jwks: keys are read from a file or by https, which shows from whom they are"},
+	{args: "--jwt-jwks http://a/ --jwt-issuer i --jwt-audience a", want: "flag --jwt-jwks: keys are read from a file or by https, which proves their origin"},
 	{args: "--jwt-jwks k --jwt-issuer i --jwt-audience a --jwt-tenant-claim=", want: "flag --jwt-tenant-claim: a token must name a tenant: name the claim, or leave the setting out for tenant_id"},
 
 	// Addresses.

@@ -66,7 +66,7 @@ func (s *Settings) tokenProblems() (all []problem) {
 	case s.JWTKeys == "":
 		return nil
 	case strings.Contains(s.JWTKeys, "://") && !strings.HasPrefix(s.JWTKeys, "https://"):
-		all = append(all, problem{"jwt.jwks", "keys are read from a file or by https, which shows from whom they are"})
+		all = append(all, problem{"jwt.jwks", "keys are read from a file or by https, which proves their origin"})
 	}
 	if s.JWTIssuer == "" || s.JWTAudience == "" {
 		all = append(all, problem{"jwt.jwks", "tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"})

@@ -145,7 +145,8 @@ func (s *Settings) NeedsAuth() bool { return s.Users != "" || s.JWTKeys != "" }
 // LocalOnly reports whether only this machine can reach Listen.
 func (s *Settings) LocalOnly() bool { return isLoopback(s.Listen) }
 
-// IsOpen reports whether other hosts can reach Listen without a certificate.
+// IsOpen reports whether other hosts can reach Listen without a certificate, and UnsafeOpen
+// does not allow that.
 func (s *Settings) IsOpen() bool {
 	return !isLoopback(s.Listen) && s.TLSClientCA == "" && !s.UnsafeOpen
 }

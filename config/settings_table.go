@@ -124,7 +124,7 @@ func authSettings(s *Settings) settings {
 	return settings{
 		{
 			name: "users", group: groupListen,
-			usage: "the file of users, who then must authenticate, read again on changes; empty asks for none", value: filePath(&s.Users),
+			usage: "the file of users, read again on changes; clients then must authenticate", value: filePath(&s.Users),
 		},
 		{
 			name: "jwt.jwks", group: groupListen,

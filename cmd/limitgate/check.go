@@ -50,7 +50,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		return exitUsage
 	}
 	words := slices.Clone(fs.Args())
-	if words[0] == "-" && flags.passwordFile != "" { // the tenant of the user, which the server knows
+	if words[0] == "-" { // the tenant of the user, which the server knows
 		words[0] = "tenant"
 	}
 	if _, err := commands.ParseRequest(words); err != nil {

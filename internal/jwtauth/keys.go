@@ -12,7 +12,9 @@ import (
 	"math/big"
 )
 
-// Bounds of a JWKS.
+// Bounds of a JWKS: issuers have a handful of keys, of some hundred bytes each. RFC 7518
+// demands RSA keys of 2048 bits at least, and a signature of a larger one than 8192 takes long
+// to check.
 const (
 	maxJWKS    = 1 << 20 // bytes
 	maxKeys    = 100
@@ -33,7 +35,7 @@ var errNoKeys = errors.New("the JWKS has no public key for signatures of RSA, EC
 // parseKeys parses a JWKS. Keys for other purposes or of unknown kinds are left out: a set may
 // have keys for other software. A key that is malformed is an error.
 func parseKeys(text []byte) ([]key, error) {
-	var set struct{ Keys []jwk }
+	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(text, &set); err != nil {
 		return nil, fmt.Errorf("parse JWKS: %w", err)
 	}
@@ -41,16 +43,13 @@ func parseKeys(text []byte) ([]key, error) {
 		return nil, fmt.Errorf("parse JWKS: it has more than %d keys", maxKeys)
 	}
 	var all []key
-	for i, k := range set.Keys {
-		if k.Use != "" && k.Use != "sig" {
-			continue
-		}
-		public, err := k.public()
+	for i, text := range set.Keys {
+		k, err := parseKey(text)
 		if err != nil {
 			return nil, fmt.Errorf("parse JWKS: key %d: %w", i+1, err)
 		}
-		if public != nil {
-			all = append(all, key{id: k.KID, algorithm: k.Alg, public: public})
+		if k.public != nil {
+			all = append(all, k)
 		}
 	}
 	if all == nil {
@@ -59,10 +58,40 @@ func parseKeys(text []byte) ([]key, error) {
 	return all, nil
 }
 
+// parseKey parses one key. A key that is left out has no public key.
+func parseKey(text []byte) (key, error) {
+	var kind struct{ Use, KTY, CRV string }
+	if err := json.Unmarshal(text, &kind); err != nil || kind.Use != "" && kind.Use != "sig" || !usable(kind.KTY, kind.CRV) {
+		return key{}, err
+	}
+	var k jwk
+	if err := json.Unmarshal(text, &k); err != nil {
+		return key{}, err
+	}
+	public, err := k.public()
+	return key{id: k.KID, algorithm: k.Alg, public: public}, err
+}
+
+// usable reports whether a kind of keys is for signatures that are accepted.
+func usable(kind, curve string) bool {
+	switch kind {
+	case "RSA":
+		return true
+	case "EC":
+		return curves[curve] != nil
+	case "OKP":
+		return curve == "Ed25519"
+	}
+	return false
+}
+
+// curves are those of the accepted algorithms.
+var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
+
 // jwk is a key in JSON, see RFC 7517 and, for its numbers, RFC 7518 and RFC 8037.
 type jwk struct {
-	KID, Use, Alg, KTY, CRV string
-	N, E, X, Y              number
+	KID, Alg, KTY, CRV string
+	N, E, X, Y         number
 }
 
 // number is an integer or a string of bytes in base64url.
@@ -81,23 +110,18 @@ func (n *number) UnmarshalJSON(text []byte) error {
 
 func (n number) integer() *big.Int { return new(big.Int).SetBytes(n) }
 
-// public returns the public key, or nil for a kind that is left out.
+// public returns the public key of a usable kind.
 func (k *jwk) public() (any, error) {
 	switch k.KTY {
 	case "RSA":
 		return k.rsa()
 	case "EC":
 		return k.ecdsa()
-	case "OKP":
-		if k.CRV != "Ed25519" {
-			return nil, nil
-		}
-		if len(k.X) != ed25519.PublicKeySize {
-			return nil, errors.New("x is not the size of a key of Ed25519")
-		}
-		return ed25519.PublicKey(k.X), nil
 	}
-	return nil, nil
+	if len(k.X) != ed25519.PublicKeySize {
+		return nil, errors.New("x is not the size of a key of Ed25519")
+	}
+	return ed25519.PublicKey(k.X), nil
 }
 
 func (k *jwk) rsa() (any, error) {
@@ -112,11 +136,7 @@ func (k *jwk) rsa() (any, error) {
 }
 
 func (k *jwk) ecdsa() (any, error) {
-	curves := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
-	curve, ok := curves[k.CRV]
-	if !ok {
-		return nil, nil
-	}
+	curve := curves[k.CRV]
 	size := (curve.Params().BitSize + 7) / 8
 	if len(k.X) != size || len(k.Y) != size {
 		return nil, fmt.Errorf("x and y must have %d bytes", size)

@@ -6,21 +6,29 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 )
 
-// fetchTimeout bounds a read of a JWKS by https.
-const fetchTimeout = 10 * time.Second
+const (
+	// fetchTimeout bounds a read of a JWKS by https, which delays the next one.
+	fetchTimeout = 10 * time.Second
+	// maxRedirects is how many redirects an issuer needs at most.
+	maxRedirects = 3
+)
 
 // IsURL reports whether a JWKS is named by a URL, and not by a path.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
-// read returns the text of the JWKS at a path or a URL.
-func read(ctx context.Context, client *http.Client, name string) ([]byte, error) {
+// read returns the text of the JWKS.
+func (v *Verifier) read(ctx context.Context) ([]byte, error) {
+	name := v.options.JWKS
 	if !IsURL(name) {
-		return readFile(name)
+		text, err := v.options.ReadFile(name, maxJWKS)
+		if err != nil {
+			return nil, fmt.Errorf("read JWKS: %w", err)
+		}
+		return text, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -28,7 +36,7 @@ func read(ctx context.Context, client *http.Client, name string) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("read JWKS: %w", err)
 	}
-	response, err := client.Do(request)
+	response, err := v.client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("read JWKS: %w", err)
 	}
@@ -37,15 +45,6 @@ func read(ctx context.Context, client *http.Client, name string) ([]byte, error)
 		return nil, fmt.Errorf("read JWKS: %s replied %s", name, response.Status)
 	}
 	return bounded(response.Body)
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read JWKS: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	return bounded(f)
 }
 
 // bounded reads at most maxJWKS bytes.
@@ -66,7 +65,7 @@ func newClient() *http.Client {
 		switch {
 		case request.URL.Scheme != "https":
 			return errors.New("it redirects to a URL that is not https")
-		case len(via) > 3:
+		case len(via) > maxRedirects:
 			return errors.New("it redirects too often")
 		}
 		return nil

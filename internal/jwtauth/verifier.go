@@ -20,7 +20,7 @@ const (
 	refreshPause = 10 * time.Second
 	// leeway is how far clocks may differ.
 	leeway = 30 * time.Second
-	// maxToken bounds a token, in bytes.
+	// maxToken bounds a token, in bytes: it is decoded before its signature is checked.
 	maxToken = 8 << 10
 )
 
@@ -35,7 +35,9 @@ type Options struct {
 	Issuer, Audience string
 	// TenantClaim is the name of the claim with the tenant, a text.
 	TenantClaim string
-	Log         *slog.Logger
+	// ReadFile reads a file of at most most bytes.
+	ReadFile func(path string, most int) ([]byte, error)
+	Log      *slog.Logger
 	// Now returns the time; nil means the clock of this machine.
 	Now func() time.Time
 }
@@ -90,7 +92,7 @@ func (v *Verifier) Run(ctx context.Context) error {
 
 // refresh reads the keys. The earlier ones stay in force after an error.
 func (v *Verifier) refresh(ctx context.Context) error {
-	text, err := read(ctx, v.client, v.options.JWKS)
+	text, err := v.read(ctx)
 	var keys []key
 	if err == nil {
 		keys, err = parseKeys(text)
@@ -153,13 +155,11 @@ func (v *Verifier) keyOf(token *jwt.Token) (any, error) {
 	keys := *v.keys.Load()
 	id, named := token.Header["kid"].(string)
 	for _, k := range keys {
-		if named && k.id != id || !named && len(keys) != 1 {
-			continue
+		// One of several keys without a name, or for several names, cannot be told apart.
+		only := len(keys) == 1 && (!named || k.id == "")
+		if (only || named && k.id == id) && (k.algorithm == "" || k.algorithm == token.Method.Alg()) {
+			return k.public, nil
 		}
-		if k.algorithm != "" && k.algorithm != token.Method.Alg() {
-			return nil, errKey
-		}
-		return k.public, nil
 	}
 	if named {
 		select {

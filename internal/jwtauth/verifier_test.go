@@ -105,7 +105,7 @@ func (s signer) token(t testing.TB, change func(jwt.MapClaims)) string {
 
 func open(t testing.TB, name string) *Verifier {
 	t.Helper()
-	v, err := Open(t.Context(), Options{JWKS: name, Issuer: "issuer", Audience: "limitgate", TenantClaim: "tenant_id", Log: slog.New(slog.DiscardHandler)})
+	v, err := Open(t.Context(), Options{JWKS: name, Issuer: "issuer", Audience: "limitgate", TenantClaim: "tenant_id", ReadFile: func(path string, _ int) ([]byte, error) { return os.ReadFile(path) }, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,9 +183,32 @@ func TestVerify(t *testing.T) {
 	if _, _, err := v.Verify(signer{"", jwt.SigningMethodES256, es.private}.token(t, nil)); err != nil {
 		t.Errorf("the only key: %v", err)
 	}
+	nameless := es.jwk(t)
+	delete(nameless, "kid")
+	for name, keys := range map[string][]map[string]any{
+		"the only key, without a name":  {nameless},
+		"two keys of one name":          {with(rs.jwk(t), "kid", "es", "alg", "RS256"), es.jwk(t)},
+		"two keys with their algorithm": {with(es.jwk(t), "alg", "ES384"), with(es.jwk(t), "alg", "ES256")},
+	} {
+		writeKeys(t, path, jwks(t, keys...))
+		if err := v.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := v.Verify(es.token(t, nil)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if _, _, err := v.Verify(rs.token(t, nil)); err == nil {
 		t.Error("a key that was removed is accepted")
 	}
+}
+
+// with returns a key with other members.
+func with(k map[string]any, members ...string) map[string]any {
+	for i := 0; i < len(members); i += 2 {
+		k[members[i]] = members[i+1]
+	}
+	return k
 }
 
 func TestParseKeys(t *testing.T) {
@@ -200,7 +223,7 @@ func TestParseKeys(t *testing.T) {
 		text []byte
 		want string // an error, or the number of keys
 	}{
-		"secrets and others are left out": {jwks(t, oct, es.jwk(t), with(es, "use", "enc"), map[string]any{"kty": "new"}, with(es, "crv", "P-999"), map[string]any{"kty": "OKP", "crv": "X25519"}), "1"},
+		"secrets and others are left out": {jwks(t, oct, es.jwk(t), with(es, "use", "enc"), map[string]any{"kty": "new"}, with(es, "crv", "P-999"), map[string]any{"kty": "OKP", "crv": "X25519"}, map[string]any{"kty": "new", "x": 5}, map[string]any{"kty": "RSA", "use": "enc", "n": "!!"}), "1"},
 		"only others":                     {jwks(t, oct), errNoKeys.Error()},
 		"no keys":                         {jwks(t), errNoKeys.Error()},
 		"an empty object":                 {[]byte("{}"), errNoKeys.Error()},
@@ -211,7 +234,7 @@ func TestParseKeys(t *testing.T) {
 		"an even exponent":                {jwks(t, with(rs, "e", "AQAA")), "key 1: e is no exponent of RSA"},
 		"a point beside the curve":        {jwks(t, es.jwk(t), with(es, "x", encode(make([]byte, 32)))), "key 2: the point: "},
 		"a short point":                   {jwks(t, with(es, "x", "AQ")), "key 1: x and y must have 32 bytes"},
-		"no base64":                       {jwks(t, with(es, "x", "!!")), "parse JWKS: illegal base64"},
+		"no base64":                       {jwks(t, with(es, "x", "!!")), "parse JWKS: key 1: illegal base64"},
 		"a short key of Ed25519":          {jwks(t, map[string]any{"kty": "OKP", "crv": "Ed25519", "x": "AQ"}), "key 1: x is not the size of a key of Ed25519"},
 		"many keys":                       {jwks(t, make([]map[string]any, maxKeys+1)...), "parse JWKS: it has more than 100 keys"},
 	} {

@@ -47,7 +47,7 @@ func openUsers(ctx context.Context, s *config.Settings, log *slog.Logger) (*clie
 	}
 	var tokens users.Tokens
 	if s.JWTKeys != "" {
-		o := jwtauth.Options{JWKS: s.JWTKeys, Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim, Log: log}
+		o := jwtauth.Options{JWKS: s.JWTKeys, Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim, ReadFile: config.ReadFile, Log: log}
 		if f.tokens, err = jwtauth.Open(ctx, o); err != nil {
 			return nil, err
 		}
@@ -78,11 +78,6 @@ func (f *clientUsers) trigger() {
 	}
 }
 
-// openError is the error for a user that anybody on the network could be.
-func openError(u *users.User) error {
-	return fmt.Errorf("user %s needs no password, so anybody on the network could be it: give it a password, listen on 127.0.0.1, or say --unsafe-open", u.Name)
-}
-
 // errNoUsers is returned for a file without users, which may be about to be written.
 var errNoUsers = errors.New("there is no user in it")
 
@@ -99,19 +94,29 @@ func (f *clientUsers) read() (*users.Set, error) {
 		return nil, fmt.Errorf("read users: %w", err)
 	}
 	set, err := users.Parse(content)
-	if err == nil && f.settings.JWTKeys != "" && set.User(users.TokenName) != nil {
-		err = errTokenName
-	}
-	if err == nil && len(set.All()) == 0 {
-		err = errNoUsers
-	}
-	if err == nil && set.Open() != nil && f.settings.IsOpen() {
-		err = openError(set.Open())
+	if err == nil {
+		err = f.check(set)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read users of %s: %w", f.settings.Users, err)
 	}
 	return set, nil
+}
+
+// check checks the users beside the settings.
+func (f *clientUsers) check(set *users.Set) error {
+	byCertificate, open := set.ByCertificates(), set.Open()
+	switch {
+	case len(set.All()) == 0:
+		return errNoUsers
+	case f.settings.JWTKeys != "" && set.User(users.TokenName) != nil:
+		return errTokenName
+	case byCertificate != nil && f.settings.TLSClientCA == "":
+		return fmt.Errorf("user %s is known by a certificate, and clients show none: set --tls-client-ca", byCertificate.Name)
+	case open != nil && f.settings.IsOpen():
+		return fmt.Errorf("user %s needs no password, so anybody on the network could be it: give it a password, listen on 127.0.0.1, or say --unsafe-open", open.Name)
+	}
+	return nil
 }
 
 // reload reads the file again, and keeps the present users if it cannot be used.

@@ -39,9 +39,11 @@ const (
 // Authenticator checks passwords against a Set that can be replaced. It is safe for
 // concurrent use.
 type Authenticator struct {
-	set      atomic.Pointer[Set]
-	failures *failures
-	now      func() time.Time
+	set atomic.Pointer[Set]
+	// failures are those of passwords, tokenFailures those of tokens: a fleet whose tokens
+	// are refused must not keep people with passwords out.
+	failures, tokenFailures *failures
+	now                     func() time.Time
 
 	// A fleet that connects again costs one computation of Argon2id for each user: verified
 	// has a keyed hash of each password that was right.
@@ -76,7 +78,7 @@ func NewAuthenticator(s *Set, tokens Tokens) *Authenticator {
 	if err != nil {
 		panic(err) // lru.New fails only for a size that is not positive
 	}
-	a := &Authenticator{failures: newFailures(), now: time.Now, verified: verified, tokens: tokens, hashing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	a := &Authenticator{failures: newFailures(), tokenFailures: newFailures(), now: time.Now, verified: verified, tokens: tokens, hashing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	_, _ = rand.Read(a.key[:]) // never fails
 	a.set.Store(s)
 	return a
@@ -118,7 +120,7 @@ func (a *Authenticator) isToken(name string) bool { return a.tokens != nil && na
 func (a *Authenticator) authenticateToken(addr netip.Addr, token string) (*User, error) {
 	tenant, until, err := a.tokens.Verify(token)
 	if err != nil {
-		return nil, a.fail(addr, fmt.Errorf("%w: %w", ErrToken, err))
+		return nil, a.fail(a.tokenFailures, addr, fmt.Errorf("%w: %w", ErrToken, err))
 	}
 	a.count.ok.Add(1)
 	return newTokenUser(tenant, until), nil
@@ -141,7 +143,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name,
 	}
 	// The decoy has no name. Its hashes have no password, but that is not to be relied on.
 	if !ok || u.Name == "" {
-		return nil, a.fail(addr, ErrWrong)
+		return nil, a.fail(a.failures, addr, ErrWrong)
 	}
 	a.count.ok.Add(1)
 	return u, nil
@@ -149,12 +151,12 @@ func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name,
 
 // fail counts a failure of an address, and returns err, or ErrTooOften if there were too many
 // before.
-func (a *Authenticator) fail(addr netip.Addr, err error) error {
+func (a *Authenticator) fail(of *failures, addr netip.Addr, err error) error {
 	a.count.wrong.Add(1)
-	if a.failures.exceeded(addr, a.now()) {
+	if of.exceeded(addr, a.now()) {
 		err = ErrTooOften
 	}
-	a.failures.add(addr, a.now())
+	of.add(addr, a.now())
 	return err
 }
 

@@ -222,3 +222,36 @@ func TestWrongTimes(t *testing.T) {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// refusingTokens accepts the token "good".
+type refusingTokens struct{}
+
+func (refusingTokens) Verify(token string) (tenant string, until time.Time, err error) {
+	if token == "good" {
+		return "acme", time.Now().Add(time.Hour), nil
+	}
+	return "", until, errors.New("no key fits the token")
+}
+
+// TestTokenFailures: tokens that are refused keep neither valid ones nor passwords out.
+func TestTokenFailures(t *testing.T) {
+	a := NewAuthenticator(mustParse(t, "user chosen on "+chosen(t, "a password")), refusingTokens{})
+	results := map[bool]int{}
+	for range 3 * maxFailures {
+		_, err := a.Authenticate(t.Context(), client, TokenName, "bad")
+		if !errors.Is(err, ErrToken) && !errors.Is(err, ErrTooOften) {
+			t.Fatal(err)
+		}
+		results[errors.Is(err, ErrTooOften)]++
+	}
+	if results[false] != maxFailures || results[true] != 2*maxFailures {
+		t.Errorf("refused %d, too often %d", results[false], results[true])
+	}
+	u, err := a.Authenticate(t.Context(), client, TokenName, "good")
+	if err != nil || u.Tenant() != "acme" || !u.May(Check) || !u.May(Read) || u.May(Admin|Dialects) {
+		t.Errorf("a valid token: %v, %v", u, err)
+	}
+	if _, err := a.Authenticate(t.Context(), client, "chosen", "a password"); err != nil {
+		t.Errorf("a password: %v", err)
+	}
+}

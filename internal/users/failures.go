@@ -26,7 +26,7 @@ var failureLimit = bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 
 
 // failures limits the failures of addresses. It is safe for concurrent use.
 type failures struct {
-	mu      sync.Mutex // guards states and their content
+	mu      sync.Mutex // guards buckets and their content
 	buckets *lru.Cache[netip.Addr, *bucket.State]
 }
 

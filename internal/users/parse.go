@@ -8,13 +8,17 @@ import (
 	"strings"
 )
 
-// Bounds of a file.
+// MaxFileBytes bounds a file, which is held while it is parsed.
+const MaxFileBytes = 16 << 20
+
 const (
-	MaxFileBytes = 16 << 20
+	// maxUsers bounds what ACL LIST replies.
+	maxUsers = 10_000
 	// maxPasswords is the maximum number of Argon2id hashes of one user: a second one is for
 	// the time of a rotation, and each costs its time for a wrong password.
 	maxPasswords = 2
-	maxName      = 256 // bytes of a user's name
+	// maxName bounds the name of a user, which CLIENT LIST shows for each connection, in bytes.
+	maxName = 256
 	// maxMistakes is the maximum number of mistakes in an error: the wrong file has one in each
 	// of its lines.
 	maxMistakes = 20
@@ -70,6 +74,8 @@ func (s *Set) parseLine(line string, n int) error {
 		return errors.New("a line begins with user and a name, as in: user acme on #HASH ~acme +@check")
 	case len(words[1]) > maxName:
 		return fmt.Errorf("a name has at most %d bytes", maxName)
+	case len(s.order) == maxUsers:
+		return fmt.Errorf("there are more than %d users", maxUsers)
 	}
 	u := &User{Name: words[1], line: n}
 	if other := s.users[u.Name]; other != nil {
@@ -82,7 +88,7 @@ func (s *Set) parseLine(line string, n int) error {
 			return fmt.Errorf("user %s: %w", quote(u.Name), err)
 		}
 	}
-	if u.Enabled && !u.NoPassword && u.Secrets() == 0 && len(u.identities) == 0 {
+	if u.Enabled && !u.NoPassword && u.PasswordCount() == 0 && len(u.identities) == 0 {
 		return fmt.Errorf("user %s is on, but has no password: limitgate hash-password makes a hash", quote(u.Name))
 	}
 	return nil
@@ -121,9 +127,9 @@ func (u *User) applySwitch(rule string) (ok bool) {
 	case "resetpass":
 		u.NoPassword, u.secrets, u.passwords = false, nil, nil
 	case "allkeys", "~*":
-		u.everyone, u.tenants = true, nil
+		u.allTenants, u.tenants = true, nil
 	case "resetkeys":
-		u.everyone, u.tenants = false, nil
+		u.allTenants, u.tenants = false, nil
 	case "allcommands":
 		u.groups = all
 	case "nocommands":
@@ -168,7 +174,7 @@ func (u *User) addTenants(text string) error {
 		return fmt.Errorf(`%s is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`, quote("~"+text))
 	case p == pattern{name: "-"}:
 		return errors.New("- stands for the tenant of a user, and is no name of one")
-	case u.everyone:
+	case u.allTenants:
 		return fmt.Errorf("%s adds nothing to ~*", quote("~"+text))
 	}
 	u.tenants = append(u.tenants, p)
@@ -239,6 +245,16 @@ func (s *Set) Default() *User {
 func (s *Set) Open() *User {
 	for _, u := range s.order {
 		if u.Enabled && u.NoPassword {
+			return u
+		}
+	}
+	return nil
+}
+
+// ByCertificates returns a user that a certificate authenticates, or nil.
+func (s *Set) ByCertificates() *User {
+	for _, u := range s.order {
+		if u.Enabled && len(u.identities) > 0 {
 			return u
 		}
 	}

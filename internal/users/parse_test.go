@@ -179,7 +179,7 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %v", u, err)
 			}
-			if o := again.All()[0]; o.String() != u.String() || o.groups != u.groups || o.everyone != u.everyone || o.Enabled != u.Enabled {
+			if o := again.All()[0]; o.String() != u.String() || o.groups != u.groups || o.allTenants != u.allTenants || o.Enabled != u.Enabled {
 				t.Errorf("%s became %s", u, o)
 			}
 		}

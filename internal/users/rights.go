@@ -52,6 +52,16 @@ func (g Groups) String() string {
 	return text
 }
 
+// Names returns the names of the groups.
+func (g Groups) Names() (names []string) {
+	for _, known := range groupNames[1:] {
+		if g&known.group != 0 {
+			names = append(names, known.name)
+		}
+	}
+	return names
+}
+
 // pattern selects tenants, or keys of dialects: one by its name, or those that begin with it.
 type pattern struct {
 	name   string

@@ -18,11 +18,11 @@ type User struct {
 	Until time.Time
 
 	groups     Groups
-	everyone   bool // all tenants
+	allTenants bool // all tenants
 	tenants    []pattern
 	secrets    []secret
 	passwords  []password
-	identities []string // of certificates, see Identities
+	identities []string // of certificates, see certificate.go
 	line       int      // in the file
 }
 
@@ -30,7 +30,7 @@ type User struct {
 const DefaultName = "default"
 
 // Unrestricted is the user of all connections if there is no file of users.
-var Unrestricted = &User{Name: DefaultName, Enabled: true, NoPassword: true, groups: all, everyone: true}
+var Unrestricted = &User{Name: DefaultName, Enabled: true, NoPassword: true, groups: all, allTenants: true}
 
 // TokenName is the name of users that authenticate with a token.
 const TokenName = "jwt"
@@ -44,17 +44,17 @@ func newTokenUser(tenant string, until time.Time) *User {
 func (u *User) May(groups Groups) bool { return u.groups&groups != 0 }
 
 // MayUse reports whether the user may use a tenant, or a key of a dialect.
-func (u *User) MayUse(tenant string) bool { return u.everyone || matchAny(u.tenants, tenant) }
+func (u *User) MayUse(tenant string) bool { return u.allTenants || matchAny(u.tenants, tenant) }
 
 // MayUseAll reports whether the user may use all tenants.
-func (u *User) MayUseAll() bool { return u.everyone }
+func (u *User) MayUseAll() bool { return u.allTenants }
 
 // MayAll reports whether the user may send every command for every tenant.
-func (u *User) MayAll() bool { return u.everyone && u.groups == all }
+func (u *User) MayAll() bool { return u.allTenants && u.groups == all }
 
 // Tenant returns the tenant that the user is bound to, or "" if it may use more than one.
 func (u *User) Tenant() string {
-	if u.everyone || len(u.tenants) != 1 || u.tenants[0].prefix {
+	if u.allTenants || len(u.tenants) != 1 || u.tenants[0].prefix {
 		return ""
 	}
 	return u.tenants[0].name
@@ -65,7 +65,7 @@ func (u *User) Groups() string { return u.groups.String() }
 
 // Patterns returns the user's tenants as rules.
 func (u *User) Patterns() string {
-	if u.everyone {
+	if u.allTenants {
 		return "~*"
 	}
 	var all []string
@@ -77,14 +77,14 @@ func (u *User) Patterns() string {
 
 // Channels returns the user's channels as a rule: there are none to restrict.
 func (u *User) Channels() string {
-	if u.everyone {
+	if u.allTenants {
 		return "&*"
 	}
 	return ""
 }
 
-// Secrets returns the number of the user's passwords.
-func (u *User) Secrets() int { return len(u.secrets) + len(u.passwords) }
+// PasswordCount returns the number of the user's passwords.
+func (u *User) PasswordCount() int { return len(u.secrets) + len(u.passwords) }
 
 // Hidden stands for the hash of a password, which clients need not read.
 const Hidden = "#<hidden>"
@@ -98,7 +98,7 @@ func (u *User) String() string {
 	if u.NoPassword {
 		words = append(words, "nopass")
 	}
-	for range u.Secrets() {
+	for range u.PasswordCount() {
 		words = append(words, Hidden)
 	}
 	for _, id := range u.identities {
@@ -117,7 +117,7 @@ func (u *User) String() string {
 
 // equal reports whether connections of the user may go on as those of o.
 func (u *User) equal(o *User) bool {
-	return u.Name == o.Name && u.Enabled == o.Enabled && u.NoPassword == o.NoPassword && u.groups == o.groups && u.everyone == o.everyone &&
+	return u.Name == o.Name && u.Enabled == o.Enabled && u.NoPassword == o.NoPassword && u.groups == o.groups && u.allTenants == o.allTenants &&
 		slices.Equal(u.tenants, o.tenants) && slices.Equal(u.secrets, o.secrets) && slices.Equal(u.identities, o.identities) &&
 		slices.EqualFunc(u.passwords, o.passwords, func(a, b password) bool { return a.text == b.text })
 }
