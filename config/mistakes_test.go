@@ -49,6 +49,8 @@ var mistakes = []struct {
 	{args: "--instances eds:a:1/b\tc", want: `flag --instances: "b\tc" has a space or control character in it; write the name of an EDS cluster`},
 	{args: "--instances eds:a:1/" + strings.Repeat("c", 257), want: "flag --instances: the name of the cluster has 257 bytes; it may have 256"},
 
+	{args: "--privacy-ip-secret-previous-file f", want: "flag --privacy-ip-secret-previous-file: it is replaced by another secret: set --privacy-ip-secret-file"},
+
 	// Tokens.
 	{args: "--jwt-issuer i", want: "flag --jwt-issuer: tokens need the keys of their issuer: set --jwt-jwks"},
 	{args: "--jwt-jwks k.json --jwt-issuer i", want: "flag --jwt-jwks: tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"},

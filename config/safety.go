@@ -34,6 +34,9 @@ func (s *Settings) problems() []problem {
 	all = append(all, s.redisProblems()...)
 	all = append(all, s.tlsProblems()...)
 	all = append(all, s.tokenProblems()...)
+	if s.PrivacyIPSecretPreviousFile != "" && s.PrivacyIPSecretFile == "" {
+		all = append(all, problem{"privacy.ip_secret_previous_file", "it is replaced by another secret: set --privacy-ip-secret-file"})
+	}
 	all = append(all, s.limitsProblems()...)
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})

@@ -114,6 +114,9 @@ type Settings struct {
 	// PrivacyIPSecretFile is the path of the secret with which addresses are hashed, see
 	// ReadSecret; empty leaves the choice to the program.
 	PrivacyIPSecretFile string
+	// PrivacyIPSecretPreviousFile is the path of the secret before, whose buckets count too
+	// while it is being replaced; empty is none.
+	PrivacyIPSecretPreviousFile string
 	// PrivacyIPMaxTTL is the maximum time that a hashed address is kept, 1 s to 8,760 h.
 	PrivacyIPMaxTTL time.Duration
 	// PrivacyIPv4Prefix and PrivacyIPv6Prefix are the numbers of bits of an address that

@@ -308,6 +308,10 @@ func privacySettings(s *Settings) settings {
 			usage: "the file of the secret that addresses are hashed with, 16 bytes or more", value: filePath(&s.PrivacyIPSecretFile),
 		},
 		{
+			name: "privacy.ip_secret_previous_file", group: groupPrivacy,
+			usage: "the file of the secret before, while it is being replaced", value: filePath(&s.PrivacyIPSecretPreviousFile),
+		},
+		{
 			name: "privacy.ip_max_ttl", group: groupPrivacy, initial: "1h",
 			usage: "the longest that a hashed address may be kept", value: duration(&s.PrivacyIPMaxTTL, time.Second, 365*24*time.Hour),
 		},

@@ -7,10 +7,13 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/redistest"
 )
@@ -130,5 +133,91 @@ shared:
 				}
 			}
 		}
+	}
+}
+
+// TestAddressSecretRotates: proxies with the secret before, with both, and with the new one share
+// a store, and limits by address go on without a reset.
+func TestAddressSecretRotates(t *testing.T) {
+	node := redistest.Start(t)
+	limits := writeLimits(t, `
+version: 1
+default_plan: p
+plans:
+  p:
+    - {id: slots, by: [tenant, ip], algorithm: concurrency, slots: 2}
+    - {id: window, by: [tenant, ip], rate: 10/month, algorithm: fixed_window, when: {op: w}}
+shared:
+  - {id: ip, by: [ip], rate: 10/h, burst: 10, when: {op: s}}
+`)
+	secret := func(text string) string {
+		path := filepath.Join(t.TempDir(), "secret")
+		writePassword(t, path, strings.Repeat(text, 32))
+		return path
+	}
+	first, second := secret("1"), secret("2")
+	start := func(flags ...string) *redis.Client {
+		return serve(t, limits, append(append([]string{"--redis", node.Addr, "--instances", "1", "--deny-cache-size", "0", "--privacy-ip-max-ttl", "800h"}, exact...), flags...)...).client()
+	}
+	before := start("--privacy-ip-secret-file", first)
+	between := start("--privacy-ip-secret-file", second, "--privacy-ip-secret-previous-file", first)
+	after := start("--privacy-ip-secret-file", second)
+	for _, op := range []string{"s", "w"} { // a limit of all tenants, and one in the tenant's hash slot
+		ip := "192.0.2." + strconv.Itoa(len(op)+int(op[0]))
+		for i, step := range []struct {
+			by      *redis.Client
+			cost    int
+			allowed bool
+			left    int64
+		}{
+			{before, 4, true, 6},
+			{between, 3, true, 3},
+			{before, 1, true, 2},
+			{between, 3, false, 2},
+			{between, 2, true, 0},
+			{before, 1, false, 0},
+			{between, 1, false, 0},
+			{after, 1, true, 4},
+		} {
+			v, err := check(step.by, "t", op, ip, step.cost)
+			if err != nil || v.allowed != step.allowed || v.left != step.left || v.source != "store" {
+				t.Errorf("op %s, step %d: %+v, %v", op, i, v, err)
+			}
+		}
+	}
+	do := func(c *redis.Client, words ...any) []any {
+		t.Helper()
+		reply := c.Do(t.Context(), words...)
+		if err := reply.Err(); err != nil {
+			t.Fatalf("%v: %v", words, err)
+		}
+		fields, _ := reply.Slice()
+		return fields
+	}
+	// A reservation that is cancelled returns its units to both buckets.
+	id := do(between, "RL.RESERVE", "t", "w", "192.0.2.200", 4)[7]
+	if err := between.Do(t.Context(), "RL.CANCEL", id).Err(); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]*redis.Client{"before": before, "after": after} {
+		if v := do(c, "RL.PEEK", "t", "w", "192.0.2.200", 10); v[0] != int64(1) {
+			t.Errorf("the proxy with the secret %s: %v", name, v)
+		}
+	}
+	// Slots are those of both.
+	const held = "192.0.2.201"
+	do(before, "RL.ACQUIRE", "t", "-", held)
+	slot := do(between, "RL.ACQUIRE", "t", "-", held)
+	if refused := do(between, "RL.ACQUIRE", "t", "-", held); slot[0] != int64(1) || refused[0] != int64(0) {
+		t.Errorf("slots: %v, %v", slot, refused)
+	}
+	if err := between.Do(t.Context(), "RL.RELEASE", slot[7]).Err(); err != nil {
+		t.Error(err)
+	}
+	if free := do(before, "RL.ACQUIRE", "t", "-", held); free[0] != int64(1) {
+		t.Errorf("behind a release: %v", free)
+	}
+	if _, errs, code := run(t, nil, "serve", "--listen", "127.0.0.1:0", "--admin", "", "--privacy-ip-secret-file", first, "--privacy-ip-secret-previous-file", first); code != 1 || !strings.Contains(errs, "are equal") {
+		t.Errorf("equal secrets: exit %d: %s", code, errs)
 	}
 }

@@ -37,8 +37,9 @@ const (
 // HMAC-SHA-256 of the address, cut to 96 bits. It never returns a raw address. It is safe
 // for concurrent use.
 type AddrHasher struct {
-	bits  Prefixes
-	keyed atomic.Pointer[keyedHasher]
+	bits     Prefixes
+	keyed    atomic.Pointer[keyedHasher]
+	previous *AddrHasher // see Previous
 }
 
 // keyedHasher hashes with one secret.
@@ -82,6 +83,21 @@ func NewAddrHasher(secret []byte, bits Prefixes) (*AddrHasher, error) {
 	h.Rekey(secret)
 	return h, nil
 }
+
+// Rotate makes the hasher one with a new secret, in place of the previous one: until all proxies
+// have it, and the windows of all limits have passed, the buckets of both secrets count. It must
+// be called before the hasher is used.
+func (h *AddrHasher) Rotate(previous []byte) error {
+	other, err := NewAddrHasher(previous, h.bits)
+	if err != nil {
+		return err
+	}
+	h.previous = other
+	return nil
+}
+
+// Previous returns the hasher with the secret before the last rotation, or nil.
+func (h *AddrHasher) Previous() *AddrHasher { return h.previous }
 
 // Rekey makes later calls of Append hash with another secret. It must be as long as that
 // of NewAddrHasher, and the caller must not change it afterwards.

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -114,6 +115,15 @@ func (d *dimension) pick(req *Request) (*property, string, bool) {
 		}
 	}
 	return nil, "", false
+}
+
+// countsAddr reports whether the bucket of the limit for the request has its address in its
+// name.
+func (l *Limit) countsAddr(req *Request) bool {
+	return slices.ContainsFunc(l.by, func(d dimension) bool {
+		choice, _, ok := d.pick(req)
+		return ok && choice.kind == propertyIP
+	})
 }
 
 // missing returns the first dimension of the limit that the request lacks, or nil.

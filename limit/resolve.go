@@ -140,18 +140,28 @@ func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, place int) {
 		if l.place() != place || l.Action != ActionLimit || l.Missing == MissingDeny && l.missing(req) != nil {
 			continue
 		}
-		begin := len(b.names)
-		var keyLen, tagLen int
-		b.names, keyLen, tagLen = l.appendName(b.names, req, addrs)
-		b.Items = append(b.Items, Item{
-			Limit:  l,
-			Name:   b.names[begin:len(b.names):len(b.names)],
-			KeyLen: keyLen,
-			TagLen: tagLen,
-			Cost:   l.cost(req),
-			Bounds: l.Bounds(now),
-		})
+		b.bindLimit(l, req, addrs, now)
+		// The bucket of the previous secret has what was taken before the rotation, and what
+		// proxies without the new secret take.
+		if addrs != nil && addrs.previous != nil && l.countsAddr(req) {
+			b.bindLimit(l, req, addrs.previous, now)
+		}
 	}
+}
+
+// bindLimit appends the item of a limit.
+func (b *Buffer) bindLimit(l *Limit, req *Request, addrs *AddrHasher, now int64) {
+	begin := len(b.names)
+	var keyLen, tagLen int
+	b.names, keyLen, tagLen = l.appendName(b.names, req, addrs)
+	b.Items = append(b.Items, Item{
+		Limit:  l,
+		Name:   b.names[begin:len(b.names):len(b.names)],
+		KeyLen: keyLen,
+		TagLen: tagLen,
+		Cost:   l.cost(req),
+		Bounds: l.Bounds(now),
+	})
 }
 
 // addCalls makes one call of the items [first, tenant), one of each item behind them, and

@@ -63,6 +63,7 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 				if it.Local {
 					e.Node = "this proxy"
 				}
+				break // behind it may be the bucket of the secret before a rotation
 			}
 		}
 		out.Limits = append(out.Limits, e)

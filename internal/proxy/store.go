@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/limitgate/limitgate/cluster"
@@ -57,11 +59,7 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	s := p.settings
 	if s.PrivacyIPSecretFile != "" {
-		secret, err := config.ReadSecret(s.PrivacyIPSecretFile)
-		if err != nil {
-			return nil, agreement{}, err
-		}
-		h, err := limit.NewAddrHasher(secret, limit.Prefixes{IPv4: s.PrivacyIPv4Prefix, IPv6: s.PrivacyIPv6Prefix})
+		h, err := hasherOfFiles(s)
 		return h, agreement{}, err
 	}
 	secret := limit.RandomSecret()
@@ -71,6 +69,26 @@ func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	}
 	p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")
 	return h, agreement{secret, h.Rekey}, nil
+}
+
+// hasherOfFiles returns the hasher of addresses with the secrets of the files.
+func hasherOfFiles(s *config.Settings) (*limit.AddrHasher, error) {
+	secret, err := config.ReadSecret(s.PrivacyIPSecretFile)
+	if err != nil {
+		return nil, err
+	}
+	h, err := limit.NewAddrHasher(secret, limit.Prefixes{IPv4: s.PrivacyIPv4Prefix, IPv6: s.PrivacyIPv6Prefix})
+	if err != nil || s.PrivacyIPSecretPreviousFile == "" {
+		return h, err
+	}
+	previous, err := config.ReadSecret(s.PrivacyIPSecretPreviousFile)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(previous, secret) {
+		return nil, errors.New("the secret of addresses and the previous one are equal: write a new secret into the file of privacy.ip_secret_file")
+	}
+	return h, h.Rotate(previous)
 }
 
 // reached reports whether the store has been reached since the start.
