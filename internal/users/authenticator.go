@@ -127,8 +127,8 @@ func (a *Authenticator) authenticateToken(addr netip.Addr, token string) (*User,
 }
 
 // Authenticate returns the user of a name and a password. The error is ErrWrong, ErrTooOften,
-// ErrBusy, ErrToken or that of ctx. The time of ErrWrong does not depend on whether the user exists, as
-// far as the hashes of the file have equal parameters.
+// ErrBusy, ErrToken or that of ctx. The time of ErrWrong does not depend on whether the user
+// exists, as far as the hashes of the file have equal parameters.
 func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name, given string) (*User, error) {
 	if a.isToken(name) {
 		return a.authenticateToken(addr, given)
@@ -152,10 +152,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name,
 // fail counts a failure of an address, and returns err, or ErrTooOften if there were too many
 // before.
 func (a *Authenticator) fail(of *failures, addr netip.Addr, err error) error {
-	a.count.wrong.Add(1)
 	if of.exceeded(addr, a.now()) {
-		err = ErrTooOften
+		a.count.tooOften.Add(1)
+		return ErrTooOften
 	}
+	a.count.wrong.Add(1)
 	of.add(addr, a.now())
 	return err
 }
@@ -171,7 +172,8 @@ func (a *Authenticator) matchQuickly(u *User, given string) (ok bool) {
 		ok = s.match(sum) || ok
 	}
 	for i := range u.passwords {
-		ok = a.verified.Contains(a.digest(u, &u.passwords[i], sum)) || ok
+		_, known := a.verified.Get(a.digest(u, &u.passwords[i], sum))
+		ok = ok || known
 	}
 	return ok
 }

@@ -236,6 +236,8 @@ func (refusingTokens) Verify(token string) (tenant string, until time.Time, err 
 // TestTokenFailures: tokens that are refused keep neither valid ones nor passwords out.
 func TestTokenFailures(t *testing.T) {
 	a := NewAuthenticator(mustParse(t, "user chosen on "+chosen(t, "a password")), refusingTokens{})
+	begun := time.Now()
+	a.now = func() time.Time { return begun }
 	results := map[bool]int{}
 	for range 3 * maxFailures {
 		_, err := a.Authenticate(t.Context(), client, TokenName, "bad")
