@@ -1,6 +1,8 @@
 package redistest
 
 import (
+	"net"
+	"strings"
 	"testing"
 
 	"github.com/limitgate/limitgate/internal/servers"
@@ -17,6 +19,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 	to.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
 	from.mustAsk(tb, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
 	between()
+	port := to.portForNodes(tb)
 	for {
 		keys, err := from.KeysInSlot(lasting(tb), slot)
 		if err != nil {
@@ -26,7 +29,7 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 			break
 		}
 		for _, key := range keys {
-			from.mustAsk(tb, "MIGRATE", "127.0.0.1", to.Port, key, 0, servers.ControlTimeout.Milliseconds())
+			from.mustAsk(tb, "MIGRATE", "127.0.0.1", port, key, 0, servers.ControlTimeout.Milliseconds())
 			between()
 		}
 	}
@@ -36,4 +39,18 @@ func (c *Cluster) MoveSlot(tb testing.TB, slot int, to *Node, between func()) {
 	if err := servers.Await("everybody to know the slot's owner", func() error { return c.CheckOwner(lasting(tb), slot, to.Node) }); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// portForNodes returns the port that other nodes of the cluster connect to for MIGRATE.
+func (n *Node) portForNodes(tb testing.TB) string {
+	tb.Helper()
+	addr := n.Addr
+	if strings.Contains(n.CLI(tb, "CONFIG", "GET", "tls-cluster"), "yes") {
+		addr = n.TLSAddr()
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return port
 }
