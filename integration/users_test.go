@@ -98,6 +98,9 @@ func TestUsers(t *testing.T) {
 	if _, err := check(g.as(t, "acme", "two"), "acme", "-", "-"); !fails(err, "WRONGPASS") {
 		t.Errorf("a wrong password: %v", err)
 	}
+	if _, errs, code := run(t, nil, "doctor", "--redis", g.addr); code != 1 || !strings.Contains(errs, "is a limitgate, not a Redis") {
+		t.Errorf("doctor at a limitgate with users: exit %d: %s", code, errs)
+	}
 	password := filepath.Join(t.TempDir(), "password")
 	writePassword(t, password, "one")
 	if out, errs, code := run(t, nil, "check", "--addr", g.addr, "--user", "acme", "--password-file", password, "-", "-", "-"); code != 0 {

@@ -17,10 +17,10 @@ const checkAbout = `Asks a running limitgate whether a cost may be taken now, an
 
 Usage: limitgate check [flags] TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 
-A - stands for no op or no ip, for TENANT for the tenant of --user, and DIM stands before every dimension. It prints
-the decision for people, or with --json for machines, and exits with 0 when it
-is admitted, 2 when it is denied, 1 when there is no decision and 64 when the
-arguments are wrong.`
+A - stands for no op, for no ip, or for the tenant of the user, and DIM stands
+before every dimension. It prints the decision for people, or with --json for
+machines, and exits with 0 when it is admitted, 2 when it is denied, 1 when
+there is no decision and 64 when the arguments are wrong.`
 
 // decision is the reply of RL.CHECK.
 type decision struct {

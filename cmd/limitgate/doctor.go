@@ -112,9 +112,9 @@ func isLimitgate(ctx context.Context, addr string) bool {
 	client := redis.NewClient(clientOptions(addr, time.Second))
 	defer func() { _ = client.Close() }()
 	info, err := client.Info(ctx, "server").Result()
-	if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
+	if redis.HasErrorPrefix(err, "NOAUTH") {
 		// A Redis answers that it does not know the command, before it asks for a password.
-		return strings.HasPrefix(client.Do(ctx, "RL.HELP").Err().Error(), "NOAUTH")
+		return redis.HasErrorPrefix(client.Do(ctx, "RL.HELP").Err(), "NOAUTH")
 	}
 	return err == nil && strings.Contains(info, "limitgate_version:")
 }
