@@ -19,7 +19,7 @@ import (
 
 var secureFaults = flag.Bool("faults-secure", false, "run the faults with the settings of production: TLS, users and certificates on both sides")
 
-// production has the files of the settings of production: TLS and a user
+// production has the files that a proxy in production is started with: TLS and a user
 // with the least rights towards Redis; TLS, certificates and users towards clients.
 type production struct {
 	store, clients *redistest.Authority

@@ -17,13 +17,13 @@ const (
 	maxRedirects = 3
 )
 
-// IsURL reports whether a JWKS is named by a URL, and not by a path.
-func IsURL(name string) bool { return strings.Contains(name, "://") }
+// isURL reports whether a JWKS is named by a URL, and not by a path.
+func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // read returns the text of the JWKS.
 func (v *Verifier) read(ctx context.Context) ([]byte, error) {
 	name := v.options.JWKS
-	if !IsURL(name) {
+	if !isURL(name) {
 		text, err := v.options.ReadFile(name, maxJWKS)
 		if err != nil {
 			return nil, fmt.Errorf("read JWKS: %w", err)

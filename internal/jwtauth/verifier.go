@@ -62,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Verifier, error) {
 	v.parser = jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithStrictDecoding(), jwt.WithTimeFunc(o.Now))
 	v.keys.Store(&[]key{})
-	if err := v.refresh(ctx); err != nil && !IsURL(o.JWKS) {
+	if err := v.refresh(ctx); err != nil && !isURL(o.JWKS) {
 		return nil, err
 	}
 	return v, nil

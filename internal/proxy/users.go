@@ -105,7 +105,7 @@ func (f *clientUsers) read() (*users.Set, error) {
 
 // check checks the users beside the settings.
 func (f *clientUsers) check(set *users.Set) error {
-	byCertificate, open := set.ByCertificates(), set.Open()
+	byCertificate, open := set.NeedsCertificates(), set.Open()
 	switch {
 	case len(set.All()) == 0:
 		return errNoUsers

@@ -44,10 +44,8 @@ func (g Groups) String() string {
 		return "+@all"
 	}
 	text := "-@all"
-	for _, known := range groupNames[1:] {
-		if g&known.group != 0 {
-			text += " +@" + known.name
-		}
+	for _, name := range g.Names() {
+		text += " +@" + name
 	}
 	return text
 }

@@ -18,7 +18,7 @@ type User struct {
 	Until time.Time
 
 	groups     Groups
-	allTenants bool // all tenants
+	allTenants bool
 	tenants    []pattern
 	secrets    []secret
 	passwords  []password
