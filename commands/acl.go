@@ -92,6 +92,10 @@ func aclDryRun(_ context.Context, s *Session, args [][]byte) {
 		s.out.bulk("User " + u.Name + " " + reason)
 		return
 	}
+	if c.refusesBypass(u, args[3:]) {
+		s.out.bulk("User " + u.Name + " " + noBypass)
+		return
+	}
 	s.out.ok()
 }
 
@@ -123,7 +127,7 @@ func aclCat(_ context.Context, s *Session, args [][]byte) {
 // aclCategories are those of Redis, of which most are empty here.
 var aclCategories = []string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
-	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting", "check", "dialects", "all",
+	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting", "check", "dialects", "bypass", "all",
 }
 
 // categories returns the categories of a command: those of Redis for its speed and its group,

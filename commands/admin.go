@@ -52,7 +52,7 @@ func refundCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
 	errReply := costErrReply
 	if !isOption(args[4]) {
-		errReply = s.parseCheck(args, &req, nil)
+		errReply = s.parseCheck(args, &req, &options{})
 	}
 	if errReply != "" {
 		s.out.error(errReply)

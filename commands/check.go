@@ -40,7 +40,7 @@ func (r *reply) decision(d *limit.Decision, elements int) {
 
 func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
-	if errReply := s.parseCheck(args, &s.batch.Requests[0], nil); errReply != "" {
+	if errReply := s.parseCheck(args, &s.batch.Requests[0], &options{}); errReply != "" {
 		s.batch.Reset()
 		s.out.error(errReply)
 		return
@@ -62,7 +62,7 @@ func ParseRequest(words []string) (limit.Request, error) {
 		return req, errors.New("tenant, op and ip are needed")
 	}
 	s := Session{scratch: new(scratch), user: users.Unrestricted} // for the memory of the dimensions
-	if errReply := s.parseCheck(args, &req, nil); errReply != "" {
+	if errReply := s.parseCheck(args, &req, &options{}); errReply != "" {
 		return req, errors.New(strings.TrimPrefix(errReply, "ERR "))
 	}
 	return req, nil
@@ -75,6 +75,7 @@ const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 type options struct {
 	takes   option
 	headers bool
+	bypass  []byte // a token, or nil
 }
 
 // option is a set of options.
@@ -84,17 +85,15 @@ const (
 	optionID option = 1 << iota
 	optionHeaders
 	optionTTL
+	optionBypass
 )
 
-// parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS }...`, the
-// arguments after the command's name, into req and opts, which may be nil. It returns an
-// error text, or "". The request aliases args.
+// parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS | BYPASS token }...`,
+// the arguments after the command's name, into req and opts. It returns an error text, or "".
+// The request aliases args.
 func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (errReply string) {
 	if errReply = s.parseSubject(args, req); errReply != "" {
 		return errReply
-	}
-	if opts == nil {
-		opts = &options{}
 	}
 	rest := args[4:]
 	req.Cost = 1
@@ -145,36 +144,34 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 
 // isOption reports whether an argument is the name of an option.
 func isOption(arg []byte) bool {
-	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS") || equalFold(arg, "TTL")
+	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS") || equalFold(arg, "TTL") || equalFold(arg, "BYPASS")
 }
 
 // parseOptions parses all remaining options.
 func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options) (errReply string) {
 	begin := len(s.dims)
 	for len(rest) > 0 && errReply == "" {
-		switch {
-		case equalFold(rest[0], "DIM") && len(rest) < 3:
+		words := 2
+		switch name := rest[0]; {
+		case equalFold(name, "DIM") && len(rest) < 3:
 			errReply = "ERR syntax error: DIM needs a name and a value behind it"
-		case equalFold(rest[0], "DIM"):
-			errReply = s.addDim(begin, rest[1], rest[2])
-			rest = rest[3:]
-		case opts.takes&optionID != 0 && equalFold(rest[0], "ID"):
-			if errReply = setID(rest, req); errReply == "" {
-				rest = rest[2:]
-			}
-		case opts.takes&optionTTL != 0 && equalFold(rest[0], "TTL"):
-			if errReply = setHoldFor(rest, req); errReply == "" {
-				rest = rest[2:]
-			}
-		case opts.takes&optionHeaders != 0 && equalFold(rest[0], "HEADERS"):
-			opts.headers = true
-			rest = rest[1:]
+		case equalFold(name, "DIM"):
+			errReply, words = s.addDim(begin, rest[1], rest[2]), 3
+		case opts.takes&optionID != 0 && equalFold(name, "ID"):
+			errReply = setID(rest, req)
+		case opts.takes&optionTTL != 0 && equalFold(name, "TTL"):
+			errReply = setHoldFor(rest, req)
+		case opts.takes&optionBypass != 0 && equalFold(name, "BYPASS"):
+			errReply = setBypass(rest, opts)
+		case opts.takes&optionHeaders != 0 && equalFold(name, "HEADERS"):
+			opts.headers, words = true, 1
 		default:
-			errReply = "ERR invalid option '" + quote(rest[0]) + "'"
+			errReply = "ERR invalid option '" + quote(name) + "'"
 			if len(s.dims) > begin {
 				errReply += ": DIM stands before every name and value"
 			}
 		}
+		rest = rest[min(words, len(rest)):]
 	}
 	if errReply != "" {
 		clear(s.dims[begin:])

@@ -50,7 +50,7 @@ const peekUsage = "tenant op ip [cost] [DIM name value [DIM name value ...]]"
 func newTable() map[string]*command {
 	fast, admin := []string{"fast"}, []string{"admin"}
 	rows := []row{
-		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [ID id] [HEADERS]", "Decide whether the cost may be taken now, and take it.", nil},
+		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [ID id] [HEADERS] [BYPASS token]", "Decide whether the cost may be taken now, and take it.", nil},
 		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage, "The decision RL.CHECK would give; takes nothing.", peekCommand},
 		{"rl.reserve", -5, groupLimit, []string{"write", "fast"}, "tenant op ip estimate [TTL ms] [ID id] [DIM name value [DIM name value ...]]", "Take an estimated cost, to be settled when the true one is known.", nil},
 		{"rl.commit", -3, groupLimit, []string{"write", "fast"}, "id actual | ID id TENANT tenant actual", "Settle a reservation to what was used.", settler(limit.HoldReservation, limit.ChangeCommit)},

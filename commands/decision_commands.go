@@ -80,8 +80,11 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 	if len(args) < 4 {
 		return f, "ERR wrong number of arguments for '" + checkName + "' command"
 	}
-	opts := options{takes: optionID | optionHeaders}
+	opts := options{takes: optionID | optionHeaders | optionBypass}
 	errReply = s.parseCheck(args, req, &opts)
+	if opts.bypass != nil && errReply == "" {
+		errReply = s.useBypass(opts.bypass, req)
+	}
 	if opts.headers {
 		f = dialectHeaders
 	}

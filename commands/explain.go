@@ -11,7 +11,7 @@ import (
 // explainCommand replies with a map: the decision, and every limit considered.
 func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
-	if errReply := s.parseCheck(args, &req, nil); errReply != "" {
+	if errReply := s.parseCheck(args, &req, &options{}); errReply != "" {
 		s.out.error(errReply)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/bypass"
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limiter"
 )
@@ -54,6 +55,8 @@ type Options struct {
 	// ReloadUsers reads the file of users again and calls ReplaceUsers. The error is a
 	// sentence for the operator. Nil means that there is no file.
 	ReloadUsers func() error
+	// Bypass checks the tokens of requests that pass the limits. Nil refuses them.
+	Bypass *bypass.Tokens
 	// Settings are values for CONFIG GET, by their names in Redis, in addition to those
 	// that do not depend on the proxy.
 	Settings map[string]string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/bypass"
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -60,9 +61,10 @@ func newSession(tb testing.TB, h *commands.Handler) *commands.Session {
 
 // handlerOptions are the parts of a handler in which tests differ.
 type handlerOptions struct {
-	fail  bool // limits cannot be loaded
-	users *users.Authenticator
-	now   func() time.Time // nil is clock
+	fail   bool // limits cannot be loaded
+	users  *users.Authenticator
+	bypass *bypass.Tokens
+	now    func() time.Time // nil is clock
 }
 
 // testUsers returns the users of testdata.
@@ -98,7 +100,7 @@ func newHandler(tb testing.TB, o handlerOptions) *commands.Handler {
 		now = func() time.Time { return clock }
 	}
 	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: now}, set)
-	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{o.fail}, Version: "test", Store: "memory", Now: now, Users: o.users})
+	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{o.fail}, Version: "test", Store: "memory", Now: now, Users: o.users, Bypass: o.bypass})
 }
 
 // TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares every

@@ -52,6 +52,8 @@ var mistakes = []struct {
 	{args: "--privacy-ip-secret-previous-file f", want: "flag --privacy-ip-secret-previous-file: it is replaced by another secret: set --privacy-ip-secret-file"},
 
 	// Tokens.
+	{args: "--bypass-revoked f", want: "flag --bypass-revoked: tokens need keys: set --bypass-jwks"},
+	{args: "--bypass-jwks http://a/", want: "flag --bypass-jwks: keys are read from a file or by https, which proves their origin"},
 	{args: "--jwt-issuer i", want: "flag --jwt-issuer: tokens need the keys of their issuer: set --jwt-jwks"},
 	{args: "--jwt-jwks k.json --jwt-issuer i", want: "flag --jwt-jwks: tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"},
 	{args: "--jwt-jwks http://a/ --jwt-issuer i --jwt-audience a", want: "flag --jwt-jwks: keys are read from a file or by https, which proves their origin"},

@@ -34,6 +34,7 @@ func (s *Settings) problems() []problem {
 	all = append(all, s.redisProblems()...)
 	all = append(all, s.tlsProblems()...)
 	all = append(all, s.tokenProblems()...)
+	all = append(all, s.bypassProblems()...)
 	if s.PrivacyIPSecretPreviousFile != "" && s.PrivacyIPSecretFile == "" {
 		all = append(all, problem{"privacy.ip_secret_previous_file", "it is replaced by another secret: set --privacy-ip-secret-file"})
 	}
@@ -59,6 +60,25 @@ func (s *Settings) tlsProblems() (all []problem) {
 	return all
 }
 
+// bypassProblems checks the settings of bypass tokens.
+func (s *Settings) bypassProblems() []problem {
+	switch {
+	case s.BypassKeys == "" && s.BypassRevoked != "":
+		return []problem{{"bypass.revoked", "tokens need keys: set --bypass-jwks"}}
+	case isInsecureURL(s.BypassKeys):
+		return []problem{{"bypass.jwks", insecureKeys}}
+	}
+	return nil
+}
+
+// insecureKeys is the problem of keys whose origin is not proven.
+const insecureKeys = "keys are read from a file or by https, which proves their origin"
+
+// isInsecureURL reports whether a name is a URL, and not of https.
+func isInsecureURL(name string) bool {
+	return strings.Contains(name, "://") && !strings.HasPrefix(name, "https://")
+}
+
 // tokenProblems checks the settings of tokens.
 func (s *Settings) tokenProblems() (all []problem) {
 	switch {
@@ -68,8 +88,8 @@ func (s *Settings) tokenProblems() (all []problem) {
 		return []problem{{"jwt.audience", "tokens need the keys of their issuer: set --jwt-jwks"}}
 	case s.JWTKeys == "":
 		return nil
-	case strings.Contains(s.JWTKeys, "://") && !strings.HasPrefix(s.JWTKeys, "https://"):
-		all = append(all, problem{"jwt.jwks", "keys are read from a file or by https, which proves their origin"})
+	case isInsecureURL(s.JWTKeys):
+		all = append(all, problem{"jwt.jwks", insecureKeys})
 	}
 	if s.JWTIssuer == "" || s.JWTAudience == "" {
 		all = append(all, problem{"jwt.jwks", "tokens of any issuer, or for any other service, would be accepted: set --jwt-issuer and --jwt-audience"})

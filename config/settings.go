@@ -38,6 +38,9 @@ type Settings struct {
 	// JWTIssuer and JWTAudience are what tokens must have, and JWTTenantClaim the name of the
 	// claim with the tenant.
 	JWTKeys, JWTIssuer, JWTAudience, JWTTenantClaim string
+	// BypassKeys is the path or the https URL of the keys of bypass tokens; empty accepts
+	// none. BypassRevoked is the path of the list of revoked ones; empty is none.
+	BypassKeys, BypassRevoked string
 	// UnsafeOpen allows addresses that other hosts can reach.
 	UnsafeOpen bool
 

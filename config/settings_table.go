@@ -143,6 +143,14 @@ func authSettings(s *Settings) settings {
 			usage: "the claim with the tenant of a client", value: reference(&s.JWTTenantClaim, "NAME"),
 		},
 		{
+			name: "bypass.jwks", group: groupListen,
+			usage: "the public keys of tokens that let requests pass the limits, a file or an https URL", value: reference(&s.BypassKeys, "FILE|URL"),
+		},
+		{
+			name: "bypass.revoked", group: groupListen,
+			usage: "the file with the ids of such tokens that are revoked, read again on changes", value: filePath(&s.BypassRevoked),
+		},
+		{
 			name: "unsafe_open", group: groupListen, initial: "false",
 			usage: "allow addresses that others on the network can reach", value: toggle(&s.UnsafeOpen),
 		},

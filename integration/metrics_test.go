@@ -40,7 +40,7 @@ func TestMetricsPage(t *testing.T) {
 	plane.admin = found[1]
 	maps.Copy(served, types(kinds, plane.get("/metrics")))
 	maps.Copy(served, types(kinds, site.serveCell("a").get("/metrics")))
-	maps.Copy(served, types(kinds, serveUsers(t, []string{"user a off"}, "--jwt-jwks", "https://127.0.0.1:1/", "--jwt-issuer", "i", "--jwt-audience", "a").get("/metrics")))
+	maps.Copy(served, types(kinds, serveUsers(t, []string{"user a off"}, "--jwt-jwks", "https://127.0.0.1:1/", "--jwt-issuer", "i", "--jwt-audience", "a", "--bypass-jwks", "https://127.0.0.1:1/").get("/metrics")))
 	path := writeLimits(t, limitOf("1/h"))
 	tries := serve(t, path, "--limits-canary", "5%")
 	replace(t, path, limitOf("2/h"))

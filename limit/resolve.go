@@ -36,6 +36,9 @@ type Resolved struct {
 // enforced one does, there is no call. Addrs hashes addresses. Resolve uses now, in
 // microseconds, only for calendar windows.
 func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
+	if req.Bypass {
+		return Resolved{}
+	}
 	if req.Inline != nil {
 		return b.bindInline(req)
 	}

@@ -55,6 +55,7 @@ func subcommands() []subcommand {
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
 		{"rollout", "try limits of a table on some tenants first", runRollout},
 		{"aws-check", "check in an AWS account what only AWS can show of limits as data", runAWSCheck},
+		{"bypass", "make keys, and tokens that let requests pass the limits", runBypass},
 		{"hash-password", "make a password for the file of users, and its hash", runHashPassword},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
 		{"version", "print the version", runVersion},

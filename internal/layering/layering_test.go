@@ -96,17 +96,37 @@ var table = map[string]row{
 		reason:  "connections and commands, independent of their meaning",
 		settled: true,
 	},
+	"internal/jwks": {
+		reason:  "keys of a file or a URL that it receives",
+		settled: true,
+	},
+	"internal/jwks/jwkstest": {
+		reason:  "signs tokens for tests",
+		settled: true,
+	},
 	"internal/jwtauth": {
-		reason: "checks tokens by keys of a file or a URL that it receives",
+		reason:  "checks tokens of clients by keys",
+		imports: []string{"internal/jwks"},
+		settled: true,
+	},
+	"internal/failures": {
+		reason:  "limits failures by our own maths, whatever fails",
+		imports: []string{"limit/bucket"},
+		settled: true,
 	},
 	"internal/users": {
 		reason:  "checks passwords and rights, whatever they are for",
-		imports: []string{"limit/bucket"},
+		imports: []string{"internal/failures"},
+		settled: true,
+	},
+	"internal/bypass": {
+		reason:  "checks tokens by keys, and takes shares of their rate",
+		imports: []string{"limit", "limit/bucket", "backstop", "internal/failures", "internal/jwks"},
 		settled: true,
 	},
 	"commands": {
 		reason:  "parse, decide, reply: it knows the decision and not the stores behind it",
-		imports: []string{"limit", "limit/bucket", "limiter", "internal/users"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass"},
 		settled: true,
 	},
 	"metrics": {

@@ -121,6 +121,9 @@ func (p *Proxy) registerMetrics() {
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded, and items that could not be used.", func() int64 { return p.limits.Status().Rejected })
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
+	if p.bypass != nil {
+		p.bypass.registerMetrics(r)
+	}
 	if p.users != nil {
 		p.users.registerMetrics(r)
 	}

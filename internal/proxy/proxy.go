@@ -37,7 +37,8 @@ type Proxy struct {
 	log      *slog.Logger
 
 	limits       limitsSource
-	users        *clientUsers // nil if clients need not authenticate
+	users        *clientUsers  // nil if clients need not authenticate
+	bypass       *bypassTokens // nil if requests cannot pass the limits
 	reload       <-chan os.Signal
 	reloadLimits chan os.Signal // receives what reload receives
 	memory       *memory.Store  // nil with a Redis
@@ -87,6 +88,9 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
 	p.rolloutWatch = p.newRolloutWatch(addrs)
 	p.rolloutWatch.comparison.Begin(p.limits.Set(), p.limits.Threshold())
+	if p.bypass, err = openBypass(ctx, s, p.count.Healthy, p.log); err != nil {
+		return nil, err
+	}
 	p.limiter = p.newLimiter(store, addrs)
 	p.limits.OnChange(p.setLimits)
 	p.handler = p.newHandler(opts.Version)
@@ -142,6 +146,9 @@ func (p *Proxy) newHandler(version string) *commands.Handler {
 	if p.settings.Users != "" {
 		o.ReloadUsers = p.users.reload
 	}
+	if p.bypass != nil {
+		o.Bypass = p.bypass.tokens
+	}
 	handler := commands.NewHandler(o)
 	if p.users != nil {
 		p.users.replace = handler.ReplaceUsers
@@ -158,6 +165,9 @@ func (p *Proxy) passSignals(ctx context.Context) error {
 		case signal := <-p.reload:
 			if p.users != nil {
 				p.users.trigger()
+			}
+			if p.bypass != nil && p.bypass.watcher != nil {
+				p.bypass.watcher.Trigger()
 			}
 			select {
 			case p.reloadLimits <- signal:
@@ -221,6 +231,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 	if p.users != nil {
 		front = append(front, p.users.parts()...)
 	}
+	if p.bypass != nil {
+		front = append(front, p.bypass.parts()...)
+	}
 	if p.admin != nil {
 		front = append(front, p.runAdmin)
 	}
@@ -230,9 +243,13 @@ func (p *Proxy) Run(ctx context.Context) error {
 	if p.cluster != nil {
 		front = append(front, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
 	}
+	afterFront := []run.Part{p.limiter.Run}
+	if p.bypass != nil { // which logs the uses of the last requests
+		afterFront = append(afterFront, p.bypass.tokens.Run)
+	}
 	stages := []func(context.Context) error{
 		func(ctx context.Context) error { return run.All(ctx, front...) },
-		p.limiter.Run,
+		func(ctx context.Context) error { return run.All(ctx, afterFront...) },
 		p.count.Run,
 	}
 	if p.cluster != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/jwks"
 	"github.com/limitgate/limitgate/internal/jwtauth"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/internal/users"
@@ -21,8 +22,8 @@ type clientUsers struct {
 	settings *config.Settings
 	log      *slog.Logger
 	auth     *users.Authenticator
-	tokens   *jwtauth.Verifier // nil without tokens
-	watcher  *config.Watcher   // nil without a file
+	keys     *jwks.Keys      // of tokens; nil without them
+	watcher  *config.Watcher // nil without a file
 	// replace receives the users when the file has changed. It is set before watcher runs.
 	replace func(*users.Set)
 
@@ -47,11 +48,10 @@ func openUsers(ctx context.Context, s *config.Settings, log *slog.Logger) (*clie
 	}
 	var tokens users.Tokens
 	if s.JWTKeys != "" {
-		o := jwtauth.Options{JWKS: s.JWTKeys, Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim, ReadFile: config.ReadFile, Log: log}
-		if f.tokens, err = jwtauth.Open(ctx, o); err != nil {
+		if f.keys, err = jwks.Open(ctx, jwks.Options{JWKS: s.JWTKeys, ReadFile: config.ReadFile, Log: log}); err != nil {
 			return nil, err
 		}
-		tokens = f.tokens
+		tokens = jwtauth.NewVerifier(f.keys, jwtauth.Options{Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim})
 	}
 	f.auth = users.NewAuthenticator(set, tokens)
 	if s.TLSCert == "" && !s.LocalOnly() {
@@ -65,8 +65,8 @@ func (f *clientUsers) parts() (all []run.Part) {
 	if f.watcher != nil {
 		all = append(all, f.watcher.Run)
 	}
-	if f.tokens != nil {
-		all = append(all, f.tokens.Run)
+	if f.keys != nil {
+		all = append(all, f.keys.Run)
 	}
 	return all
 }
@@ -152,9 +152,9 @@ func (f *clientUsers) registerMetrics(r *prometheus.Registry) {
 		"busy":      func() int64 { return f.auth.Counts().Busy },
 	})
 	metrics.Counter(r, "limitgate_auth_hashes_total", "Computations of Argon2id, of some ten milliseconds each.", func() int64 { return f.auth.Counts().Hashes })
-	if f.tokens != nil {
-		metrics.Gauge(r, "limitgate_jwt_keys", "Keys of tokens in force.", func() float64 { return float64(f.tokens.Keys()) })
-		metrics.Counter(r, "limitgate_jwt_keys_failures_total", "Times the keys of tokens could not be read.", f.tokens.Failures)
+	if f.keys != nil {
+		metrics.Gauge(r, "limitgate_jwt_keys", "Keys of tokens in force.", func() float64 { return float64(f.keys.Len()) })
+		metrics.Counter(r, "limitgate_jwt_keys_failures_total", "Times the keys of tokens could not be read.", f.keys.Failures)
 	}
 	metrics.Gauge(r, "limitgate_users_stale", "1 while a newer file of users could not be loaded.", func() float64 {
 		if _, stale := f.status(); stale {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/limitgate/limitgate/internal/failures"
 )
 
 // The reasons why a client is not authenticated.
@@ -42,7 +44,7 @@ type Authenticator struct {
 	set atomic.Pointer[Set]
 	// failures are those of passwords, tokenFailures those of tokens: a fleet whose tokens
 	// are refused must not keep people with passwords out.
-	failures, tokenFailures *failures
+	failures, tokenFailures *failures.Limit[netip.Addr]
 	now                     func() time.Time
 
 	// A fleet that connects again costs one computation of Argon2id for each user: verified
@@ -78,7 +80,7 @@ func NewAuthenticator(s *Set, tokens Tokens) *Authenticator {
 	if err != nil {
 		panic(err) // lru.New fails only for a size that is not positive
 	}
-	a := &Authenticator{failures: newFailures(), tokenFailures: newFailures(), now: time.Now, verified: verified, tokens: tokens, hashing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	a := &Authenticator{failures: failures.New[netip.Addr](), tokenFailures: failures.New[netip.Addr](), now: time.Now, verified: verified, tokens: tokens, hashing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	_, _ = rand.Read(a.key[:]) // never fails
 	a.set.Store(s)
 	return a
@@ -151,13 +153,13 @@ func (a *Authenticator) Authenticate(ctx context.Context, addr netip.Addr, name,
 
 // fail counts a failure of an address, and returns err, or ErrTooOften if there were too many
 // before.
-func (a *Authenticator) fail(of *failures, addr netip.Addr, err error) error {
-	if of.exceeded(addr, a.now()) {
+func (a *Authenticator) fail(of *failures.Limit[netip.Addr], addr netip.Addr, err error) error {
+	if of.Exceeded(failures.Network(addr), a.now()) {
 		a.count.tooOften.Add(1)
 		return ErrTooOften
 	}
 	a.count.wrong.Add(1)
-	of.add(addr, a.now())
+	of.Add(failures.Network(addr), a.now())
 	return err
 }
 
@@ -192,7 +194,7 @@ func (a *Authenticator) digest(u *User, p *password, given [sha256.Size]byte) (s
 
 // matchSlowly compares the password with the Argon2id hashes of a user.
 func (a *Authenticator) matchSlowly(ctx context.Context, addr netip.Addr, u *User, given string) (ok bool, err error) {
-	if a.failures.exceeded(addr, a.now()) {
+	if a.failures.Exceeded(failures.Network(addr), a.now()) {
 		a.count.tooOften.Add(1)
 		return false, ErrTooOften
 	}
@@ -200,7 +202,7 @@ func (a *Authenticator) matchSlowly(ctx context.Context, addr netip.Addr, u *Use
 		return false, err
 	}
 	defer func() { <-a.hashing }()
-	if a.failures.exceeded(addr, a.now()) { // by those that were checked meanwhile
+	if a.failures.Exceeded(failures.Network(addr), a.now()) { // by those that were checked meanwhile
 		a.count.tooOften.Add(1)
 		return false, ErrTooOften
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/failures"
 )
 
 var client = netip.MustParseAddr("192.0.2.1")
@@ -106,7 +108,7 @@ func TestFailures(t *testing.T) {
 		if err := ask(client, "known", "known"); err != nil {
 			t.Fatal(err)
 		}
-		for i := range maxFailures {
+		for i := range failures.Most {
 			if err := ask(client, "chosen", fmt.Sprint("guess", i)); !errors.Is(err, ErrWrong) {
 				t.Fatalf("failure %d: %v", i, err)
 			}
@@ -114,7 +116,7 @@ func TestFailures(t *testing.T) {
 		mapped := netip.MustParseAddr("::ffff:192.0.2.1")
 		for _, addr := range []netip.Addr{client, mapped} {
 			if err := ask(addr, "chosen", "a password"); !errors.Is(err, ErrTooOften) {
-				t.Errorf("from %s, behind %d failures: %v", addr, maxFailures, err)
+				t.Errorf("from %s, behind %d failures: %v", addr, failures.Most, err)
 			}
 		}
 		if err := ask(client, "none", "x"); !errors.Is(err, ErrTooOften) {
@@ -131,7 +133,7 @@ func TestFailures(t *testing.T) {
 		if err := ask(netip.MustParseAddr("192.0.2.2"), "chosen", "wrong"); !errors.Is(err, ErrWrong) {
 			t.Errorf("another address: %v", err)
 		}
-		time.Sleep(failurePeriod / maxFailures)
+		time.Sleep(failures.Period / failures.Most)
 		if err := ask(client, "chosen", "a password"); err != nil {
 			t.Errorf("later: %v", err)
 		}
@@ -140,19 +142,19 @@ func TestFailures(t *testing.T) {
 
 // TestNetworks checks that a client cannot evade the limit by another address of its network.
 func TestNetworks(t *testing.T) {
-	f := newFailures()
-	now := time.Now()
-	for i := range maxFailures {
-		f.add(netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", i)), now)
+	a := NewAuthenticator(mustParse(t, "user a on "+generated("one")), nil)
+	ask := func(addr string) error {
+		_, err := a.Authenticate(t.Context(), netip.MustParseAddr(addr), "a", "wrong")
+		return err
 	}
-	if !f.exceeded(netip.MustParseAddr("2001:db8::ffff"), now) || f.exceeded(netip.MustParseAddr("2001:db8:0:1::1"), now) {
-		t.Error("the limit is not of the network")
+	for i := range failures.Most {
+		_ = ask(fmt.Sprintf("2001:db8::%x", i))
 	}
-	for i := range 3 * maxAddresses {
-		f.add(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now)
+	if err := ask("2001:db8::ffff"); !errors.Is(err, ErrTooOften) {
+		t.Errorf("another address of the network: %v", err)
 	}
-	if n := f.buckets.Len(); n != maxAddresses {
-		t.Errorf("%d addresses are kept", n)
+	if err := ask("2001:db8:0:1::1"); !errors.Is(err, ErrWrong) {
+		t.Errorf("another network: %v", err)
 	}
 }
 
@@ -239,14 +241,14 @@ func TestTokenFailures(t *testing.T) {
 	begun := time.Now()
 	a.now = func() time.Time { return begun }
 	results := map[bool]int{}
-	for range 3 * maxFailures {
+	for range 3 * failures.Most {
 		_, err := a.Authenticate(t.Context(), client, TokenName, "bad")
 		if !errors.Is(err, ErrToken) && !errors.Is(err, ErrTooOften) {
 			t.Fatal(err)
 		}
 		results[errors.Is(err, ErrTooOften)]++
 	}
-	if results[false] != maxFailures || results[true] != 2*maxFailures {
+	if results[false] != failures.Most || results[true] != 2*failures.Most {
 		t.Errorf("refused %d, too often %d", results[false], results[true])
 	}
 	u, err := a.Authenticate(t.Context(), client, TokenName, "good")

@@ -18,15 +18,17 @@ const (
 	Dialects
 	// Admin changes counters, limits and connections of others.
 	Admin
+	// Bypass lets requests pass the limits, with a token.
+	Bypass
 
-	all = Check | Read | Dialects | Admin
+	all = Check | Read | Dialects | Admin | Bypass
 )
 
 // groupNames are the names in rules, in the order in which they are shown.
 var groupNames = []struct {
 	group Groups
 	name  string
-}{{all, "all"}, {Check, "check"}, {Read, "read"}, {Dialects, "dialects"}, {Admin, "admin"}}
+}{{all, "all"}, {Check, "check"}, {Read, "read"}, {Dialects, "dialects"}, {Admin, "admin"}, {Bypass, "bypass"}}
 
 // parseGroups returns the groups of a name.
 func parseGroups(name string) (g Groups, ok bool) {

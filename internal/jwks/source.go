@@ -1,4 +1,4 @@
-package jwtauth
+package jwks
 
 import (
 	"context"
@@ -21,10 +21,10 @@ const (
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // read returns the text of the JWKS.
-func (v *Verifier) read(ctx context.Context) ([]byte, error) {
-	name := v.options.JWKS
+func (k *Keys) read(ctx context.Context) ([]byte, error) {
+	name := k.options.JWKS
 	if !isURL(name) {
-		text, err := v.options.ReadFile(name, maxJWKS)
+		text, err := k.options.ReadFile(name, maxJWKS)
 		if err != nil {
 			return nil, fmt.Errorf("read JWKS: %w", err)
 		}
@@ -36,7 +36,7 @@ func (v *Verifier) read(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read JWKS: %w", err)
 	}
-	response, err := v.client.Do(request)
+	response, err := k.client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("read JWKS: %w", err)
 	}

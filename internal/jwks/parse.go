@@ -1,4 +1,4 @@
-package jwtauth
+package jwks
 
 import (
 	"crypto/ecdsa"

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/bypass"
+)
+
+const bypassAbout = `Makes tokens that let requests pass the limits, and the keys that sign them.
+
+Usage:
+
+	limitgate bypass key --id ID FILE
+	limitgate bypass token --key FILE --id ID --name TEXT --rate RATE --for TIME [--burst UNITS] [--tenant TENANT]
+
+key writes a new private key to FILE, and prints the public one as a JWKS for
+limitgate serve --bypass-jwks. For a second key, copy the object into the list
+"keys" of the first JWKS.
+
+token prints a token for the option BYPASS of RL.CHECK. The rate is that of all
+requests with the token together: beyond it the limits decide.
+
+Both exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong.`
+
+// keyHeader is the header in PEM with the id of a key.
+const keyHeader = "Kid"
+
+// maxKeyFile bounds the file of a private key, in bytes.
+const maxKeyFile = 16 << 10
+
+func runBypass(_ context.Context, env *environment, args []string) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "key":
+			return runBypassKey(env, args[1:])
+		case "token":
+			return runBypassToken(env, args[1:])
+		}
+	}
+	fs := newFlags(env, "bypass", bypassAbout, bypassExamples...)
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	fmt.Fprintln(env.stderr, "limitgate bypass: key or token is needed; limitgate bypass --help says more")
+	return exitUsage
+}
+
+var bypassExamples = []string{
+	"limitgate bypass key --id 2026 bypass.pem > bypass.json",
+	`limitgate bypass token --key bypass.pem --id load-7 --name "load test of search" --rate 1000/s --for 8h`,
+}
+
+func runBypassKey(env *environment, args []string) int {
+	fs := newFlags(env, "bypass key", bypassAbout, bypassExamples...)
+	id := fs.String("id", "", "`id` of the key, by which its tokens name it")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if *id == "" || fs.NArg() != 1 {
+		fmt.Fprintln(env.stderr, "limitgate bypass key: --id and a file are needed, nothing else; limitgate bypass key --help says more")
+		return exitUsage
+	}
+	public, err := writeKey(fs.Arg(0), *id)
+	if err != nil {
+		return fail(env, err)
+	}
+	out := json.NewEncoder(env.stdout)
+	out.SetIndent("", "  ")
+	_ = out.Encode(map[string]any{"keys": []any{map[string]string{
+		"kid": *id, "use": "sig", "alg": "EdDSA", "kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(public),
+	}}})
+	return exitOK
+}
+
+// writeKey writes a new private key to a new file, and returns the public one.
+func writeKey(path, id string) (ed25519.PublicKey, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write key: %w", err)
+	}
+	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Headers: map[string]string{keyHeader: id}, Bytes: der})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("write key: %w", err)
+	}
+	return public, nil
+}
+
+// readKey reads a private key, and its id.
+func readKey(path string) (key ed25519.PrivateKey, id string, err error) {
+	content, err := config.ReadFile(path, maxKeyFile)
+	if err != nil {
+		return nil, "", fmt.Errorf("read key: %w", err)
+	}
+	block, _ := pem.Decode(content)
+	if block == nil || block.Headers[keyHeader] == "" {
+		return nil, "", fmt.Errorf("read key %s: it is not a key that limitgate bypass key has made", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, "", fmt.Errorf("read key %s: %w", path, err)
+	}
+	key, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, "", fmt.Errorf("read key %s: it is not a key of Ed25519", path)
+	}
+	return key, block.Headers[keyHeader], nil
+}
+
+func runBypassToken(env *environment, args []string) int {
+	fs := newFlags(env, "bypass token", bypassAbout, bypassExamples...)
+	var c bypass.Claims
+	key := fs.String("key", "", "`file` of the private key")
+	fs.StringVar(&c.ID, "id", "", "`id` of the token, for the log and to revoke it")
+	fs.StringVar(&c.Name, "name", "", "`purpose` of the token, for the log")
+	fs.StringVar(&c.Rate, "rate", "", "`rate` of the units that it admits, such as 100/s")
+	fs.Int64Var(&c.Burst, "burst", 0, "`units` that it admits at once (those of one period)")
+	fs.StringVar(&c.Tenant, "tenant", "", "the only `tenant` that it is for (any)")
+	life := fs.Duration("for", 0, "`time` until it ends, such as 8h")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if *key == "" || fs.NArg() > 0 || *life <= 0 || *life > bypass.MaxLife {
+		fmt.Fprintf(env.stderr, "limitgate bypass token: --key, --id, --name, --rate and --for, of at most %.0f days, are needed, and no arguments\n", bypass.MaxLife.Hours()/24)
+		return exitUsage
+	}
+	now := time.Now()
+	c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(now), jwt.NewNumericDate(now.Add(*life))
+	private, keyID, err := readKey(*key)
+	if err != nil {
+		return fail(env, err)
+	}
+	token, err := bypass.Sign(private, keyID, &c)
+	if err != nil {
+		return fail(env, err)
+	}
+	fmt.Fprintln(env.stdout, token)
+	return exitOK
+}

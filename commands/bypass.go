@@ -1,0 +1,45 @@
+package commands
+
+import (
+	"github.com/limitgate/limitgate/internal/bypass"
+	"github.com/limitgate/limitgate/internal/users"
+	"github.com/limitgate/limitgate/limit"
+)
+
+const noBypass = "may not use bypass tokens"
+
+// setBypass parses BYPASS token.
+func setBypass(rest [][]byte, opts *options) (errReply string) {
+	switch {
+	case len(rest) < 2 || len(rest[1]) == 0:
+		return "ERR syntax error: BYPASS needs a token behind it"
+	case opts.bypass != nil:
+		return "ERR invalid option 'BYPASS': it is there twice"
+	}
+	opts.bypass = rest[1]
+	return ""
+}
+
+// useBypass uses a token for a request. A token that does not admit it changes nothing: the
+// limits decide.
+func (s *Session) useBypass(token []byte, req *limit.Request) (errReply string) {
+	switch {
+	case s.h.opts.Bypass == nil:
+		return "ERR invalid option 'BYPASS': the proxy has no keys of bypass tokens, which --bypass-jwks names"
+	case !s.user.May(users.Bypass):
+		return noPermission("this user ", noBypass)
+	}
+	req.Bypass = s.h.opts.Bypass.Admit(bypass.Use{
+		Token: alias(token), User: s.user.Name, Addr: s.addr, Tenant: req.Tenant, Op: req.Op, Cost: req.Cost,
+	})
+	return ""
+}
+
+// refusesBypass reports whether a user may not send a command because of its token.
+func (c *command) refusesBypass(u *users.User, args [][]byte) bool {
+	if c.full != checkName || u.May(users.Bypass) {
+		return false
+	}
+	s, opts := Session{scratch: new(scratch), user: u}, options{takes: optionID | optionHeaders | optionBypass}
+	return s.parseCheck(args, &limit.Request{}, &opts) == "" && opts.bypass != nil
+}

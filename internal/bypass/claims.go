@@ -1,0 +1,109 @@
+package bypass
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+const (
+	// Audience is the aud of tokens: a token for another purpose is none.
+	Audience = "limitgate-bypass"
+	// MaxLife bounds the time that a token is valid from now on.
+	MaxLife = 366 * 24 * time.Hour
+	// leeway is how far clocks may differ.
+	leeway = 30 * time.Second
+	// maxID bounds the id of a token, in bytes.
+	maxID = 64
+)
+
+// Claims are the claims of a token.
+type Claims struct {
+	jwt.RegisteredClaims // the id (jti), the end (exp), the begin (nbf, or none) and the audience
+	// Name describes the purpose of the token to readers of the log.
+	Name string `json:"name"`
+	// Rate is the most units that the token admits, as in limits: 100/s. Burst is how many of
+	// them at once; 0 means those of one period.
+	Rate  string `json:"rate"`
+	Burst int64  `json:"burst,omitempty"`
+	// Tenant is the only tenant that the token is for; empty means any.
+	Tenant string `json:"tenant,omitempty"`
+}
+
+// Check returns an error that names a claim that is missing or wrong, whatever the time is.
+func (c *Claims) Check() error {
+	switch _, err := c.limit(); {
+	case !slices.Contains(c.Audience, Audience):
+		return fmt.Errorf("aud must be %s", Audience)
+	case !isID(c.ID):
+		return fmt.Errorf("jti must be an id of 1 to %d letters, digits, '-', '_', '.' and ':'", maxID)
+	case limit.CheckName(c.Name) != nil:
+		return fmt.Errorf("name must describe the token in 1 to %d bytes", limit.MaxNameBytes)
+	case c.ExpiresAt == nil:
+		return errors.New("exp must be the end of the token")
+	case c.Tenant != "" && limit.CheckName(c.Tenant) != nil:
+		return errors.New("tenant must be the name of a tenant")
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// isID reports whether an id can be written in a line of a log and of a list.
+func isID(id string) bool {
+	for i := range len(id) {
+		c := id[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= maxID
+}
+
+// limit returns the limit of the token itself.
+func (c *Claims) limit() (*limit.Limit, error) {
+	r, err := bucket.ParseRate(c.Rate)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("rate: %w", err)
+	case r.Calendar != 0:
+		return nil, errors.New("rate: the period is not a calendar's")
+	case c.Burst < 0:
+		return nil, errors.New("burst is a number of units")
+	}
+	capacity := c.Burst
+	if capacity == 0 {
+		capacity = r.Count
+	}
+	l, err := limit.NewInlineLimit(r.Count, r.Period, capacity)
+	if err != nil {
+		return nil, fmt.Errorf("rate: %w", err)
+	}
+	return l, nil
+}
+
+// Sign returns a token with the claims, signed by the key of an id in the JWKS.
+func Sign(key ed25519.PrivateKey, id string, c *Claims) (string, error) {
+	c.Audience = jwt.ClaimStrings{Audience}
+	if err := c.Check(); err != nil {
+		return "", err
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, c)
+	token.Header["kid"] = id
+	text, err := token.SignedString(key)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	if len(text) > maxToken {
+		return "", fmt.Errorf("the token has %d bytes, and %d at most are accepted: shorten its name or tenant", len(text), maxToken)
+	}
+	return text, nil
+}

@@ -1,0 +1,131 @@
+package jwks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// refreshEvery is how often the keys are read again, and refreshPause the least time
+	// between two reads because a token names an unknown key: tokens of strangers must not
+	// make the proxy ask for keys all the time.
+	refreshEvery = 5 * time.Minute
+	refreshPause = 10 * time.Second
+)
+
+// Algorithms are the accepted ones: asymmetric, so that a public key is never a secret.
+var Algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// ErrNoKey is returned for a token whose key is not in the JWKS.
+var ErrNoKey = errors.New("no key fits the token")
+
+// Options configure Keys.
+type Options struct {
+	// JWKS is the path or the https URL of the keys.
+	JWKS string
+	// ReadFile reads a file of at most most bytes.
+	ReadFile func(path string, most int) ([]byte, error)
+	Log      *slog.Logger
+	// Now returns the time; nil means the clock of this machine.
+	Now func() time.Time
+}
+
+// Keys are the keys of a JWKS. They are safe for concurrent use.
+type Keys struct {
+	options Options
+	client  *http.Client
+	present atomic.Pointer[[]key]
+	unknown chan struct{} // capacity one: a token named an unknown key
+	failed  atomic.Int64
+	reads   atomic.Int64 // that succeeded
+}
+
+// Open returns the present keys. If they cannot be read from a URL there are none until Run has
+// read them; a file must be readable.
+func Open(ctx context.Context, o Options) (*Keys, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	k := &Keys{options: o, client: newClient(), unknown: make(chan struct{}, 1)}
+	k.present.Store(&[]key{})
+	if err := k.refresh(ctx); err != nil && !isURL(o.JWKS) {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Run reads the keys again from time to time, until ctx ends.
+func (k *Keys) Run(ctx context.Context) error {
+	every := time.NewTicker(refreshPause)
+	defer every.Stop()
+	last, wanted := k.options.Now(), false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.unknown:
+			wanted = true
+		case <-every.C:
+			now := k.options.Now()
+			if !wanted && k.Len() > 0 && now.Sub(last) < refreshEvery {
+				continue
+			}
+			_ = k.refresh(ctx) // it has logged the error
+			last, wanted = now, false
+		}
+	}
+}
+
+// refresh reads the keys. The earlier ones stay in force after an error.
+func (k *Keys) refresh(ctx context.Context) error {
+	text, err := k.read(ctx)
+	var keys []key
+	if err == nil {
+		keys, err = parseKeys(text)
+	}
+	if err != nil {
+		k.failed.Add(1)
+		k.options.Log.Error("failed to read the keys of tokens, using the earlier ones", "jwks", k.options.JWKS, "keys", k.Len(), "error", err)
+		return err
+	}
+	k.present.Store(&keys)
+	k.reads.Add(1)
+	return nil
+}
+
+// Failures returns how many reads of the keys failed.
+func (k *Keys) Failures() int64 { return k.failed.Load() }
+
+// Generation changes whenever the keys may have changed: a token that was verified under an
+// earlier one may have no key any more.
+func (k *Keys) Generation() int64 { return k.reads.Load() }
+
+// Len returns the number of keys in force.
+func (k *Keys) Len() int { return len(*k.present.Load()) }
+
+// Find returns the key that a token names, or ErrNoKey. A token without a name has the only key.
+// It never waits.
+func (k *Keys) Find(token *jwt.Token) (any, error) {
+	keys := *k.present.Load()
+	id, named := token.Header["kid"].(string)
+	for _, key := range keys {
+		// One of several keys without a name, or for several names, cannot be told apart.
+		only := len(keys) == 1 && (!named || key.id == "")
+		if (only || named && key.id == id) && (key.algorithm == "" || key.algorithm == token.Method.Alg()) {
+			return key.public, nil
+		}
+	}
+	if named {
+		select {
+		case k.unknown <- struct{}{}:
+		default:
+		}
+	}
+	return nil, ErrNoKey
+}
