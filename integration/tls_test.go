@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +74,27 @@ func (c *certified) client(t *testing.T, trusted *redistest.Authority, own *redi
 	return client
 }
 
+// certificateEnd returns the end of a certificate, as the metrics have it.
+func (p *proxy) certificateEnd(t *testing.T, certificate string) time.Time {
+	t.Helper()
+	line := regexp.MustCompile(`limitgate_tls_certificate_not_after_timestamp_seconds\{certificate="` + certificate + `"\} (\S+)`).FindStringSubmatch(p.get("/metrics"))
+	if line == nil {
+		t.Fatalf("the metrics have no end of certificate %s", certificate)
+	}
+	seconds, err := strconv.ParseFloat(line[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(int64(seconds), 0)
+}
+
+// insecureWeb returns a client of https that accepts any certificate.
+func insecureWeb(t *testing.T) *http.Client {
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	t.Cleanup(web.CloseIdleConnections)
+	return web
+}
+
 // TestTLS: clients connect by TLS only, and to both addresses.
 func TestTLS(t *testing.T) {
 	a, other := redistest.NewAuthority(t), redistest.NewAuthority(t)
@@ -100,6 +123,10 @@ func TestTLS(t *testing.T) {
 		t.Fatalf("%v, %v", reply, err)
 	}
 	_ = reply.Body.Close()
+	p.web = web
+	if end := p.certificateEnd(t, "clients"); time.Until(end) < 50*time.Minute || time.Until(end) > time.Hour {
+		t.Errorf("the end of the certificate is %s in the metrics", end)
+	}
 	out, errs, code := run(t, nil, "check", "--addr", p.addr, "--tls", "--tls-ca", a.CA, "t", "-", "-")
 	if code != 0 || !strings.HasPrefix(out, "admitted") {
 		t.Errorf("check: exit %d: %s%s", code, out, errs)
@@ -140,7 +167,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	if _, err := check(open, "t", "-", "-"); err != nil {
 		t.Fatal(err)
 	}
-	cert, key := b.Issue("localhost", time.Now().Add(time.Hour))
+	cert, key := b.Issue("localhost", time.Now().Add(2*time.Hour))
 	p.put(t, "cert", cert) // beside the key of another one
 	eventually(t, "a line about the files", func() bool {
 		_, _ = check(p.client(t, a, clients, nil), "t", "-", "-")
@@ -151,6 +178,10 @@ func TestCertificatesAreReplaced(t *testing.T) {
 		_, err := check(p.client(t, b, clients, nil), "t", "-", "-")
 		return err == nil
 	})
+	p.web = insecureWeb(t)
+	if end := p.certificateEnd(t, "clients"); time.Until(end) < 90*time.Minute {
+		t.Errorf("the metrics have the end %s of the certificate before", end)
+	}
 	p.put(t, "clients", others.CA)
 	eventually(t, "the new authority", func() bool {
 		_, err := check(p.client(t, b, others, nil), "t", "-", "-")
@@ -161,6 +192,23 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	}
 	if v, err := check(open, "t", "-", "-"); err != nil || !v.allowed {
 		t.Errorf("the open connection: %+v, %v", v, err)
+	}
+}
+
+// TestRedisClientCertificate: a proxy shows its certificate to a Redis that asks for one, and the
+// metrics have its end. Without it the proxy does not start.
+func TestRedisClientCertificate(t *testing.T) {
+	a := redistest.NewAuthority(t)
+	r := redistest.Start(t, append(a.Args(), "--tls-auth-clients", "yes")...)
+	cert, key := a.Issue("limitgate", time.Now().Add(time.Hour))
+	flags := []string{"--redis", r.TLSAddr(), "--redis-tls", "--redis-tls-ca", a.CA}
+	p := serve(t, writeLimits(t, limitOf("10/366d")), append(append(flags, "--redis-tls-cert", cert, "--redis-tls-key", key), exact...)...)
+	checkExactly(t, p, "t", 10)
+	if end := p.certificateEnd(t, "redis"); time.Until(end) < 50*time.Minute || time.Until(end) > time.Hour {
+		t.Errorf("the end of the certificate is %s in the metrics", end)
+	}
+	if _, errs, code := run(t, nil, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, flags...)...); code != 1 || !strings.Contains(errs, "certificate required") {
+		t.Errorf("without a certificate: exit %d: %s", code, errs)
 	}
 }
 

@@ -69,11 +69,11 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	o, _, err := proxy.RedisOptions(ctx, &settings, slog.New(slog.DiscardHandler))
+	client, err := proxy.NewRedisClient(ctx, &settings, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fail(env, err)
 	}
-	report, err := doctor.Inspect(ctx, doctor.Options{Store: o, DecisionTimeout: *decision})
+	report, err := doctor.Inspect(ctx, doctor.Options{Store: client.Options, DecisionTimeout: *decision})
 	if err != nil {
 		return fail(env, err)
 	}
@@ -81,7 +81,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	if report.Verdict == doctor.SeverityFail {
-		for _, addr := range o.Addrs {
+		for _, addr := range client.Options.Addrs {
 			if isLimitgate(ctx, addr) {
 				return fail(env, fmt.Errorf("doctor: %s is a limitgate, not a Redis: name the nodes that its own --redis names", addr))
 			}

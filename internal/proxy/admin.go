@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -105,6 +106,14 @@ func (p *Proxy) registerMetrics() {
 	gauge := func(name, help string, read func() float64) { metrics.Gauge(r, name, help, read) }
 	counter := func(name, help string, read func() int64) { metrics.Counter(r, name, help, read) }
 	gauge("limitgate_connections", "Open client connections.", func() float64 { return float64(p.server.Stats().Connections) })
+	for certificate, expires := range map[string]func() time.Time{"clients": p.clientsCertExpires, "redis": p.redisCertExpires} {
+		if expires != nil {
+			r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "limitgate_tls_certificate_not_after_timestamp_seconds", Help: "The end of the proxy's certificate in use, towards clients or Redis, in seconds since the epoch.",
+				ConstLabels: prometheus.Labels{"certificate": certificate},
+			}, func() float64 { return float64(expires().Unix()) }))
+		}
+	}
 	counter("limitgate_tls_handshake_failures_total", "Connections of clients that ended in the TLS handshake.", func() int64 { return p.server.Stats().Handshakes })
 	counter("limitgate_connections_evicted_total", "Connections closed because all together held too much memory.", func() int64 { return p.server.Stats().Evicted })
 	gauge("limitgate_config_stale", "1 while a newer limits file could not be loaded.", func() float64 {

@@ -44,13 +44,16 @@ type Proxy struct {
 	memory       *memory.Store  // nil with a Redis
 	cluster      *cluster.Store // nil without a Redis
 	storeParts   []run.Part     // run beside the store
-	count        *instances.Count
-	backstop     *backstop.Backstop
-	rolloutWatch *rolloutWatch
-	limiter      *limiter.Limiter
-	handler      *commands.Handler
-	server       *server.Server
-	metrics      *prometheus.Registry
+	// redisCertExpires and clientsCertExpires return the ends of the proxy's certificates; nil
+	// without one.
+	redisCertExpires, clientsCertExpires func() time.Time
+	count                                *instances.Count
+	backstop                             *backstop.Backstop
+	rolloutWatch                         *rolloutWatch
+	limiter                              *limiter.Limiter
+	handler                              *commands.Handler
+	server                               *server.Server
+	metrics                              *prometheus.Registry
 
 	front, admin net.Listener
 }
@@ -100,10 +103,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	}
 	conns.Flush = p.limiter.Flush
 	p.server = server.New(conns, p.newSession)
-	p.registerMetrics()
-	if p.front, p.admin, err = listen(s, p.log); err != nil {
+	if err := p.listen(); err != nil {
 		return nil, err
 	}
+	p.registerMetrics()
 	return p, nil
 }
 

@@ -18,10 +18,20 @@ import (
 // it after twelve hours.
 const iamConnAge = 11 * time.Hour
 
-// RedisOptions returns the options of the settings for the connections to Redis, those of
-// doctor too, and parts to run while there are connections.
-func RedisOptions(ctx context.Context, s *config.Settings, log *slog.Logger) (o cluster.Options, parts []run.Part, err error) {
-	o = cluster.Options{Addrs: s.Redis.Addrs, DB: s.Redis.DB, DeclaredKeys: s.RedisDeclaredKeys, Log: log}
+// RedisClient is how the settings connect to Redis.
+type RedisClient struct {
+	Options cluster.Options
+	// Parts run while there are connections.
+	Parts []run.Part
+	// CertExpires returns the time until which the certificate of the client is valid. It is
+	// nil without one.
+	CertExpires func() time.Time
+}
+
+// NewRedisClient returns how the settings connect to Redis, doctor too.
+func NewRedisClient(ctx context.Context, s *config.Settings, log *slog.Logger) (c RedisClient, err error) {
+	o := &c.Options
+	*o = cluster.Options{Addrs: s.Redis.Addrs, DB: s.Redis.DB, DeclaredKeys: s.RedisDeclaredKeys, Log: log}
 	if s.RedisSentinel.Master != "" {
 		o.Sentinel, o.Addrs, o.DB = s.RedisSentinel.Master, s.RedisSentinel.Nodes.Addrs, s.RedisSentinel.Nodes.DB
 	}
@@ -33,9 +43,12 @@ func RedisOptions(ctx context.Context, s *config.Settings, log *slog.Logger) (o 
 			},
 		})
 		if err != nil {
-			return o, nil, fmt.Errorf("connect to Redis: %w", err)
+			return c, fmt.Errorf("connect to Redis: %w", err)
 		}
 		o.TLS = client.Config
+		if s.RedisTLSCert != "" {
+			c.CertExpires = client.Expires
+		}
 	}
 	switch {
 	case s.RedisAuth == "iam":
@@ -44,16 +57,16 @@ func RedisOptions(ctx context.Context, s *config.Settings, log *slog.Logger) (o 
 	case s.RedisPasswordSecret != "":
 		var secret *redisauth.Secret
 		if secret, err = secretCredentials(ctx, s, log); err == nil {
-			o.Credentials, parts = secret, append(parts, secret.Run)
+			o.Credentials, c.Parts = secret, append(c.Parts, secret.Run)
 		}
 	case s.RedisPasswordFile != "":
 		o.Credentials = &redisauth.File{User: s.RedisUser, Read: func() (string, error) { return config.ReadPassword(s.RedisPasswordFile) }}
 		_, err = config.ReadPassword(s.RedisPasswordFile)
 	}
 	if err != nil {
-		return o, nil, fmt.Errorf("connect to Redis: %w", err)
+		return c, fmt.Errorf("connect to Redis: %w", err)
 	}
-	return o, parts, nil
+	return c, nil
 }
 
 // iamCredentials returns tokens of AWS IAM, after it has made one.

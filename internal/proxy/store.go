@@ -32,11 +32,12 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 		p.memory = memory.New(memory.Options{Buckets: s.MemoryBuckets})
 		return p.memory, nil
 	}
-	o, parts, err := RedisOptions(ctx, s, p.log)
+	client, err := NewRedisClient(ctx, s, p.log)
 	if err != nil {
 		return nil, err
 	}
-	p.storeParts = parts
+	o := client.Options
+	p.storeParts, p.redisCertExpires = client.Parts, client.CertExpires
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	outages := newOutages(p.metrics)

@@ -3,6 +3,7 @@ package tlsfiles
 import (
 	"crypto/tls"
 	"errors"
+	"time"
 )
 
 // ClientOptions name the files of a client.
@@ -50,6 +51,10 @@ func NewClient(o ClientOptions) (*Client, error) {
 	_, err := c.files.current()
 	return c, err
 }
+
+// Expires returns the time until which the client's certificate in use is valid, or zero if it
+// has none.
+func (c *Client) Expires() time.Time { return c.files.expires() }
 
 // Config returns the configuration of a connection to a host. The caller must not change it.
 func (c *Client) Config(host string) (*tls.Config, error) {

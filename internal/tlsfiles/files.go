@@ -55,6 +55,15 @@ func (f *files) current() (*tls.Config, error) {
 	return f.config, nil
 }
 
+// expires returns the time until which the certificate in use is valid, or zero without one.
+func (f *files) expires() time.Time {
+	config, err := f.current()
+	if err != nil || len(config.Certificates) == 0 || config.Certificates[0].Leaf == nil {
+		return time.Time{}
+	}
+	return config.Certificates[0].Leaf.NotAfter
+}
+
 // hash returns a hash of the files. Times and sizes are not enough: a certificate often has
 // the size of the one before, and tools keep times.
 func (f *files) hash() (sum [sha256.Size]byte) {

@@ -3,6 +3,7 @@ package tlsfiles
 import (
 	"crypto/tls"
 	"errors"
+	"time"
 )
 
 // ServerOptions name the files of a server.
@@ -47,6 +48,9 @@ func NewServer(o ServerOptions) (*Server, error) {
 	_, err := s.files.current()
 	return s, err
 }
+
+// Expires returns the time until which the certificate in use is valid.
+func (s *Server) Expires() time.Time { return s.files.expires() }
 
 // Config returns a configuration that every handshake takes from the present files.
 func (s *Server) Config() *tls.Config {
