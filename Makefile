@@ -73,11 +73,11 @@ simulate: ## Simulate 500 proxies over shards that fail, clients that come back,
 
 # As root on Debian and Ubuntu it installs clients with apt-get, unless LIMITGATE_APT is 0.
 .PHONY: clients
-clients: ## Drive Redis clients of many languages and the code of docs/clients.md, writes its matrix
+clients: ## Drive Redis clients of many languages and the code of docs/clients.md, writes its matrix. SECURE=1 for TLS, users and certificates
 	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh clients
 	@go vet -C clients/go ./...
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
-		go test -tags clients -run 'TestMatrix|TestSnippets' -count=1 -timeout=20m -v ./clients
+		go test -tags clients -run 'TestMatrix|TestSnippets' -count=1 -timeout=20m -v ./clients $(if $(SECURE),-clients-secure)
 
 .PHONY: crowds
 crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a second; half a minute

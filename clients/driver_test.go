@@ -3,14 +3,17 @@ package clients
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -25,6 +28,9 @@ type row struct {
 	single   bool
 	cluster  bool
 	missing  string // the reason why it cannot run
+	noTLS    string // the reason why it cannot use TLS or users
+	// noCertificate is the reason why it cannot show a certificate, although it uses TLS.
+	noCertificate string
 }
 
 // modes returns the modes in which the client can run.
@@ -41,52 +47,70 @@ func (r row) modes() (modes []string) {
 	return modes
 }
 
-// outcome is the result of a driver, and the version of the protocol that the server saw.
+// secured returns the row for the settings of production.
+func (r row) secured() row {
+	r.missing = cmp.Or(r.missing, r.noTLS)
+	return r
+}
+
+// outcome is the result of a driver, and the connections that the server saw.
 type outcome struct {
 	Version string
 	Steps   map[string]string
-	resp    string
+	seen
 }
 
 // driverTimeout bounds one driver. They take a second or less each.
 const driverTimeout = 60 * time.Second
 
 // drive runs the driver of a row against a proxy of its own.
-func drive(tb testing.TB, r row, mode string) outcome {
+func drive(tb testing.TB, r row, mode string, a access) outcome {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), driverTimeout)
 	defer cancel()
-	p := serve(tb, limits)
+	p := a.serve(tb, limits)
+	defer p.close(tb)
 	host, port, err := net.SplitHostPort(p.Addr)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	resp := r.resp
-	if resp == "" {
-		resp = "default"
-	}
-	args := slices.Concat(r.command[1:], []string{host, port, mode, resp}, r.more)
-	out, err := talk(ctx, p, exec.CommandContext(ctx, r.command[0], args...))
+	words := slices.Concat(r.command, []string{host, port, mode, cmp.Or(r.resp, "default")}, r.more)
+	out, err := talk(ctx, p, program(ctx, a, words))
 	if err != nil {
 		return outcome{Steps: map[string]string{"check": err.Error()}}
 	}
-	if r.resp != "" && out.resp != "" && out.resp != r.resp {
+	switch {
+	case len(out.wrong()) > 0: // it has the reason
+	case r.resp != "" && out.resp != "" && out.resp != r.resp:
 		out.Steps["check"] = "the server saw RESP" + out.resp
+	case out.user != "" && out.user != a.user:
+		out.Steps["check"] = "the server saw the users " + out.user
 	}
 	return out
+}
+
+// program returns a program with the credentials of an access. When the context ends, it is
+// killed with the programs that it runs.
+func program(ctx context.Context, a access, words []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = append(cmd.Environ(), a.environment...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
 }
 
 // talk runs a driver, kills its connections when it asks for that, and parses its last
 // line.
 func talk(ctx context.Context, p *proxy, cmd *exec.Cmd) (out outcome, err error) {
+	var left error
 	last, err := converse(cmd, "kill", func() string {
-		if out.resp, err = p.killOthers(ctx); err != nil {
-			return "not killed: " + err.Error()
+		if out.seen, left = p.cut(ctx); left != nil {
+			return "not killed: " + left.Error()
 		}
 		return "killed"
 	})
 	if err != nil {
-		return out, err
+		return out, errors.Join(left, err)
 	}
 	if err := json.Unmarshal([]byte(last), &out); err != nil {
 		return out, fmt.Errorf("the driver says last %q: %w", last, err)

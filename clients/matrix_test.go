@@ -3,6 +3,7 @@
 package clients
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -10,12 +11,24 @@ import (
 	"time"
 )
 
+var secure = flag.Bool("clients-secure", false, "run the clients with the settings of production: TLS, users and certificates on both sides")
+
 // fewest is the least number of rows that must have run to write the page.
 const fewest = 15
 
-// TestMatrix drives all clients and writes the matrix of docs/clients.md.
+// TestMatrix drives all clients and writes the matrix of docs/clients.md, or with -clients-secure
+// the table of the settings of production.
 func TestMatrix(t *testing.T) {
-	rows := allRows(t)
+	rows := installable(t)
+	var p *production
+	if *secure {
+		p = newProduction(t)
+		for i := range rows {
+			rows[i] = rows[i].secured()
+		}
+	} else {
+		rows = append(rows, unreachable()...)
+	}
 	lines := make([]line, len(rows))
 	ran := 0
 	for i, r := range rows {
@@ -24,7 +37,7 @@ func TestMatrix(t *testing.T) {
 		if r.missing == "" {
 			ran++
 		}
-		lines[i].run(t)
+		lines[i].run(t, p)
 		fmt.Printf("%2d/%d %-40s %5.1f s  %s\n", i+1, len(rows), r.client+" "+r.settings, time.Since(begin).Seconds(), lines[i].verdict())
 		for _, problem := range lines[i].problems() {
 			t.Errorf("%s, %s: %s", r.client, r.settings, problem)
@@ -33,7 +46,13 @@ func TestMatrix(t *testing.T) {
 	if ran < fewest {
 		t.Errorf("%d rows ran, %d are wanted", ran, fewest)
 	}
-	if err := os.WriteFile("../docs/clients.md", []byte(page(string(readFile(t, "../docs/clients.md")), lines)), 0o644); err != nil {
+	written := string(readFile(t, "../docs/clients.md"))
+	if *secure {
+		written = replaceSection(written, secureTitle, secureSection(lines))
+	} else {
+		written = replaceSection(written, matrixTitle, matrixSection(lines))
+	}
+	if err := os.WriteFile("../docs/clients.md", []byte(written), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -42,15 +61,25 @@ func TestMatrix(t *testing.T) {
 type line struct {
 	row
 	alone, clustered outcome
+	// certified is the outcome of the user of a certificate, in the mode single.
+	certified outcome
 }
 
-func (l *line) run(tb testing.TB) {
+// run drives the client with the settings of production, or with plain ones if p is nil.
+func (l *line) run(tb testing.TB, p *production) {
+	a := plainAccess()
+	if p != nil {
+		a = p.byPassword(l.row)
+	}
 	for _, mode := range l.modes() {
 		if mode == "single" {
-			l.alone = drive(tb, l.row, mode)
+			l.alone = drive(tb, l.row, mode, a)
 		} else {
-			l.clustered = drive(tb, l.row, mode)
+			l.clustered = drive(tb, l.row, mode, a)
 		}
+	}
+	if p != nil && l.missing == "" && l.noCertificate == "" {
+		l.certified = drive(tb, l.row, "single", p.byCertificate())
 	}
 }
 
@@ -60,6 +89,9 @@ func (l line) problems() (all []string) {
 	}
 	for _, problem := range l.clustered.wrong() {
 		all = append(all, "cluster: "+problem)
+	}
+	for _, problem := range l.certified.wrong() {
+		all = append(all, "certificate: "+problem)
 	}
 	return all
 }

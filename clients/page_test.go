@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// matrixTitle begins the part of docs/clients.md that TestMatrix writes.
-const matrixTitle = "\n## Client matrix\n"
+// matrixTitle begins the section of docs/clients.md that TestMatrix writes.
+const matrixTitle = "## Client matrix\n"
 
 const matrixHead = matrixTitle + `
-` + "`make clients`" + ` wrote the rest of this page: it runs each client against the real binary, with
-the store in memory, and fails when an installed client does not pass every step.
+` + "`make clients`" + ` wrote this section: it runs each client against the real binary, with the store
+in memory, and fails when an installed client does not pass every step.
 
 - **single**: 100 checks one after the other are decided in order and admit exactly the limit; a denial says when to come back; a bad cost is the client's own kind of error, and the connection goes on.
 - **cluster**: the same and all that follows, by the client's cluster mode, to which Limitgate is a cluster of one node.
@@ -29,26 +29,33 @@ units that they took are counted afterwards.
 |---|---|---|---|---|---|---|---|---|
 `
 
-// page returns docs/clients.md with another matrix.
-func page(before string, lines []line) string {
-	byHand, _, _ := strings.Cut(before, matrixTitle)
+// matrixSection returns the section of the plain settings.
+func matrixSection(lines []line) string {
 	var b, missing strings.Builder
-	b.WriteString(byHand + matrixHead)
+	b.WriteString(matrixHead)
 	for _, l := range lines {
 		if l.missing != "" {
-			fmt.Fprintf(&missing, "| %s | %s |\n", strings.TrimSpace(l.client+" "+l.settings), l.missing)
+			missing.WriteString(missingRow(l))
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", l.client,
-			cmp.Or(l.alone.Version, l.clustered.Version, "-"), cmp.Or(l.settings, "-"), cmp.Or(l.alone.resp, "-"),
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", l.client, version(l), cmp.Or(l.settings, "-"), cmp.Or(l.alone.resp, "-"),
 			cell(l.alone, "check", "denial", "error"),
 			cell(l.clustered, "check", "pipeline", "denial", "error", "dialect", "reconnect"),
 			cell(l.alone, "pipeline"), cell(l.alone, "dialect"), cell(l.alone, "reconnect"))
 	}
-	if missing.Len() > 0 {
-		b.WriteString("\nNot run:\n\n| client | why |\n|---|---|\n" + missing.String())
-	}
+	b.WriteString(missingTable(missing.String()))
 	return b.String()
+}
+
+func missingRow(l line) string {
+	return fmt.Sprintf("| %s | %s |\n", strings.TrimSpace(l.client+" "+l.settings), l.missing)
+}
+
+func missingTable(rows string) string {
+	if rows == "" {
+		return ""
+	}
+	return "\nNot run:\n\n| client | why |\n|---|---|\n" + rows
 }
 
 // cell sums up steps of an outcome: a failed one, or else the result of the first one.
@@ -59,4 +66,17 @@ func cell(o outcome, steps ...string) string {
 		}
 	}
 	return cmp.Or(o.Steps[steps[0]], "-")
+}
+
+// replaceSection returns a page with another section of a title, which comes last if the page
+// has none of that title.
+func replaceSection(page, title, section string) string {
+	before, after, found := strings.Cut(page, "\n"+title)
+	if !found {
+		return page + "\n" + section
+	}
+	if _, next, more := strings.Cut(after, "\n## "); more {
+		return before + "\n" + section + "\n## " + next
+	}
+	return before + "\n" + section
 }

@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,72 +45,138 @@ plans:
     - {id: daily, by: [tenant], rate: 60/d, burst: 60, on_error: open}
 `
 
-// serve starts a limitgate with limits or yaml, and returns it with a connection that
-// inspects its clients.
-func serve(tb testing.TB, yaml string) *proxy {
+// proxy is a running limitgate.
+type proxy struct {
+	*servers.Limitgate
+	// eye is a connection that inspects the clients.
+	eye  *redis.Conn
+	pool *redis.Client // has eye
+	// web reaches the admin address, by scheme.
+	web    *http.Client
+	scheme string
+	// meanwhile is called while the connections of a driver are cut. It may be nil.
+	meanwhile func(context.Context) error
+}
+
+// access is a way of drivers to a proxy.
+type access struct {
+	// serve starts a proxy with limits of which nothing is used up. The caller closes it.
+	serve func(tb testing.TB, yaml string) *proxy
+	// environment has the credentials of the drivers, see clients/go/steps.
+	environment []string
+	// user is the name under which the proxy has to know the drivers.
+	user string
+}
+
+// plainAccess has proxies with the store in memory, without TLS and without users.
+func plainAccess() access {
+	return access{serve: servePlain, user: "default"}
+}
+
+func servePlain(tb testing.TB, yaml string) *proxy {
+	tb.Helper()
+	p := &proxy{Limitgate: start(tb, yaml), web: http.DefaultClient, scheme: "http"}
+	p.inspect(&redis.Options{})
+	return p
+}
+
+// start starts a limitgate with limits and further flags.
+func start(tb testing.TB, yaml string, flags ...string) *servers.Limitgate {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "limits.yaml")
 	if err := os.WriteFile(path, []byte(yaml), 0o644); err != nil {
 		tb.Fatal(err)
 	}
 	// A slow machine must not turn an exact answer into a degraded one.
-	p, err := servers.StartLimitgate(filepath.Join(built, "limitgate"), "--limits", path, "--decision-timeout", "5s")
+	flags = append([]string{"--limits", path, "--decision-timeout", "5s"}, flags...)
+	running, err := servers.StartLimitgate(filepath.Join(built, "limitgate"), flags...)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	pool := redis.NewClient(&redis.Options{Addr: p.Addr, Protocol: 2})
-	tb.Cleanup(func() {
-		_ = pool.Close()
-		if err := p.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return &proxy{Limitgate: p, eye: pool.Conn()}
+	return running
 }
 
-type proxy struct {
-	*servers.Limitgate
-	eye *redis.Conn
+// inspect sets the connection that inspects the clients.
+func (p *proxy) inspect(options *redis.Options) {
+	options.Addr, options.Protocol = p.Addr, 2
+	p.pool = redis.NewClient(options)
+	p.eye = p.pool.Conn()
 }
 
-// killOthers ends every connection but its own, waits until they are gone, and returns
-// the versions of the protocol that they used.
-func (p *proxy) killOthers(ctx context.Context) (resp string, err error) {
+func (p *proxy) close(tb testing.TB) {
+	tb.Helper()
+	_ = p.pool.Close()
+	p.web.CloseIdleConnections()
+	if err := p.Close(); err != nil {
+		tb.Error(err)
+	}
+}
+
+// seen has the versions of the protocol and the users of connections, as the proxy lists
+// them.
+type seen struct{ resp, user string }
+
+// add adds a connection. Equal values are listed once.
+func (s *seen) add(other seen) {
+	if !strings.Contains(s.resp, other.resp) {
+		s.resp += other.resp
+	}
+	if s.user != other.user {
+		s.user = strings.TrimSpace(s.user + " " + other.user)
+	}
+}
+
+// cut ends every connection but its own, waits until they are gone, and returns their
+// properties.
+func (p *proxy) cut(ctx context.Context) (all seen, err error) {
 	open, err := p.others(ctx)
 	if err != nil {
-		return "", err
+		return seen{}, err
 	}
 	if len(open) == 0 {
-		return "", fmt.Errorf("no connection of the client is open")
+		return seen{}, fmt.Errorf("no connection of the client is open")
 	}
-	for id, version := range open {
+	for id, one := range open {
 		if err := p.eye.Do(ctx, "CLIENT", "KILL", "ID", id).Err(); err != nil {
-			return "", err
+			return seen{}, err
 		}
-		if !strings.Contains(resp, version) {
-			resp += version
+		all.add(one)
+	}
+	if p.meanwhile != nil {
+		if err := p.meanwhile(ctx); err != nil {
+			return seen{}, err
 		}
 	}
+	return all, p.awaitGone(ctx, open)
+}
+
+// awaitGone waits until connections are gone.
+func (p *proxy) awaitGone(ctx context.Context, open map[string]seen) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
 		left, err := p.others(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
 		gone := true
 		for id := range open {
-			gone = gone && left[id] == ""
+			_, found := left[id]
+			gone = gone && !found
 		}
 		if gone {
-			return resp, nil
+			return nil
 		}
-		<-tick.C
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of connections: %w", ctx.Err())
+		}
 	}
 }
 
-// others returns the version of the protocol on every other connection, by its id.
-func (p *proxy) others(ctx context.Context) (map[string]string, error) {
+// others returns the properties of every other connection, by its id.
+func (p *proxy) others(ctx context.Context) (map[string]seen, error) {
 	own, err := p.eye.ClientID(ctx).Result()
 	if err != nil {
 		return nil, err
@@ -118,7 +185,7 @@ func (p *proxy) others(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := map[string]string{}
+	open := map[string]seen{}
 	for line := range strings.Lines(list) {
 		fields := map[string]string{}
 		for _, field := range strings.Fields(line) {
@@ -126,7 +193,7 @@ func (p *proxy) others(ctx context.Context) (map[string]string, error) {
 			fields[name] = value
 		}
 		if fields["id"] != strconv.FormatInt(own, 10) {
-			open[fields["id"]] = fields["resp"]
+			open[fields["id"]] = seen{fields["resp"], fields["user"]}
 		}
 	}
 	return open, nil

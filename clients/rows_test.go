@@ -13,13 +13,13 @@ import (
 // npm.
 const nodeModules = "../.cache/clients/node/node_modules"
 
-// allRows returns all clients, also those that are missing, with the reason.
-func allRows(tb testing.TB) []row {
+// installable returns the clients that provision.sh installs, also those that are missing, with the
+// reason.
+func installable(tb testing.TB) []row {
 	rows := append(goRows(tb), nodeRows(tb)...)
 	rows = append(rows, pythonRows()...)
 	rows = append(rows, phpRows()...)
-	rows = append(rows, otherRows(tb)...)
-	return append(rows, unreachable()...)
+	return append(rows, otherRows(tb)...)
 }
 
 func goRows(tb testing.TB) []row {
@@ -56,6 +56,9 @@ func nodeRows(tb testing.TB) []row {
 		{client: "valkey-glide (Node.js)", settings: "default", command: []string{"glide.js"}, more: []string{"@valkey/valkey-glide"}},
 		{client: "valkey-glide (Node.js)", settings: "RESP2", command: []string{"glide.js"}, more: []string{"@valkey/valkey-glide"}, resp: "2"},
 	} {
+		if r.command[0] == "glide.js" {
+			r.noCertificate = "it has no option for a certificate of the client"
+		}
 		r.command = []string{"node", filepath.Join("node", r.command[0])}
 		r.single, r.cluster = true, true
 		r.missing = absent("Node.js and npm, version 20 or later, are needed", "node", "-e", "require('"+r.more[0]+"')")
@@ -106,16 +109,19 @@ func otherRows(tb testing.TB) []row {
 		{
 			client: "lua-redis", settings: "default", command: []string{"lua5.1", "lua/redis.lua"}, single: true,
 			missing: absent("the packages lua5.1 and lua-redis are needed", "lua5.1", "-e", "require 'redis'"),
+			noTLS:   absent("the package lua-sec is needed", "lua5.1", "-e", "require 'ssl'"),
 		},
 	}
-	for _, perl := range [][2]string{{"Redis", "libredis-perl"}, {"Redis::Fast", "libredis-fast-perl"}} {
-		module, name := perl[0], perl[1]
-		rows = append(rows, row{
-			client: module + " (Perl)", settings: "`reconnect => 2`", command: []string{"perl", "perl/redis.pl"}, more: []string{module}, single: true,
-			missing: absent("the package "+name+" is needed", "perl", "-M"+module, "-e", "1"),
-		})
+	return append(rows,
+		perlRow("Redis", "libredis-perl", absent("the package libio-socket-ssl-perl is needed", "perl", "-MIO::Socket::SSL", "-e", "1")),
+		perlRow("Redis::Fast", "libredis-fast-perl", "Debian's version 0.34 has no options for TLS and users"))
+}
+
+func perlRow(module, needed, noTLS string) row {
+	return row{
+		client: module + " (Perl)", settings: "`reconnect => 2`", command: []string{"perl", "perl/redis.pl"}, more: []string{module}, single: true,
+		missing: absent("the package "+needed+" is needed", "perl", "-M"+module, "-e", "1"), noTLS: noTLS,
 	}
-	return rows
 }
 
 // hiredisRow compiles the driver, if there are a compiler and the library.
@@ -124,6 +130,7 @@ func hiredisRow(tb testing.TB) row {
 	r := row{
 		client: "hiredis (C)", settings: "default", command: []string{filepath.Join(built, "hiredis")}, single: true,
 		missing: absent("gcc and the package libhiredis-dev are needed", "gcc", "-fsyntax-only", "-include", "hiredis/hiredis.h", "-x", "c", os.DevNull),
+		noTLS:   "Debian's version 0.14 has no TLS, which came with 1.0",
 	}
 	if r.missing != "" {
 		return r
@@ -134,7 +141,7 @@ func hiredisRow(tb testing.TB) row {
 	return r
 }
 
-// unreachable returns clients that provision.sh cannot install.
+// unreachable returns clients that provision.sh cannot install, and one that never runs.
 func unreachable() []row {
 	const jar = "Debian has no package of it, and npm and Go modules hold no jars"
 	return []row{

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,8 +29,9 @@ shared:
 // snippet is a language of docs/clients.md, and the program in testdata that calls
 // its code.
 type snippet struct {
-	language string // of the code block
+	language string // of the code blocks
 	file     string // the file of the code
+	connect  string // the file of the code that connects with TLS
 	main     string
 	command  []string
 	missing  string
@@ -41,19 +40,25 @@ type snippet struct {
 func snippets() []snippet {
 	python := pythonRows()[1]
 	return []snippet{
-		{language: "go", file: "checkout/checkout.go", main: "main.go", command: []string{"sh", "-c", `go build -o readme . && exec ./readme "$@"`, "readme"}},
-		{language: "python", file: "snippet.py", main: "main.py", command: []string{python.command[0], "main.py"}, missing: python.missing},
-		{language: "js", file: "snippet.mjs", main: "main.mjs", command: []string{"node", "main.mjs"}, missing: absent("node-redis is needed", "node", "-e", "require('redis')")},
-		{language: "ruby", file: "snippet.rb", main: "main.rb", command: []string{"ruby", "main.rb"}, missing: absent("the package ruby-redis is needed", "ruby", "-e", "require 'redis'")},
-		{language: "php", file: "snippet.php", main: "main.php", command: []string{"php", "main.php"}, missing: phpRows()[0].missing},
+		{language: "go", file: "checkout/checkout.go", connect: "connect/connect.go", main: "main.go", command: []string{"sh", "-c", `go build -o readme . && exec ./readme "$@"`, "readme"}},
+		{language: "python", file: "snippet.py", connect: "connection.py", main: "main.py", command: []string{python.command[0], "main.py"}, missing: python.missing},
+		{language: "js", file: "snippet.mjs", connect: "connection.mjs", main: "main.mjs", command: []string{"node", "main.mjs"}, missing: absent("node-redis is needed", "node", "-e", "require('redis')")},
+		{language: "ruby", file: "snippet.rb", connect: "connection.rb", main: "main.rb", command: []string{"ruby", "main.rb"}, missing: absent("the package ruby-redis is needed", "ruby", "-e", "require 'redis'")},
+		{language: "php", file: "snippet.php", connect: "connection.php", main: "main.php", command: []string{"php", "main.php"}, missing: phpRows()[0].missing},
 	}
 }
 
 // TestSnippets runs the code of the section "From your language" of docs/clients.md
 // unchanged: a snippet is denied once, waits long enough, and is admitted; and it gives
-// up at once on a request that can never succeed.
+// up at once on a request that can never succeed. With -clients-secure it connects by the code
+// of the section "With TLS and users".
 func TestSnippets(t *testing.T) {
-	blocks := codeBlocks(t)
+	blocks, connections := codeBlocks(t, "From your language"), codeBlocks(t, "With TLS and users")
+	a, certificates := plainAccess(), map[string]string{}
+	if *secure {
+		p := newProduction(t)
+		a, certificates = p.byPassword(row{}), map[string]string{"ca.pem": p.clients.CA, "cert.pem": p.driver.cert, "key.pem": p.driver.key}
+	}
 	nodeRows(t) // sets the path of Node.js packages
 	for _, s := range snippets() {
 		if s.missing != "" {
@@ -61,37 +66,56 @@ func TestSnippets(t *testing.T) {
 			continue
 		}
 		t.Run(s.language, func(t *testing.T) {
-			code := blocks[s.language]
-			if code == "" {
-				t.Fatalf("docs/clients.md has no code block of %s", s.language)
+			code, connect := blocks[s.language], connections[s.language]
+			if code == "" || connect == "" {
+				t.Fatalf("docs/clients.md lacks a code block of %s", s.language)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), driverTimeout)
-			defer cancel()
-			p := serve(t, snippetLimits)
-			host, port, _ := net.SplitHostPort(p.Addr)
-			cmd := exec.CommandContext(ctx, s.command[0], slices.Concat(s.command[1:], []string{host, port})...)
-			cmd.Dir = s.unpack(t, code)
-			last, err := converse(cmd, "take", func() string { return take(ctx, t, p) })
-			if err != nil || last != "true false" {
-				t.Errorf("it says %q, not true for what comes back and false for what does not: %v", last, err)
+			files := map[string][]byte{s.file: []byte(code), s.connect: []byte(connect)}
+			for name, path := range certificates {
+				files[name] = readFile(t, path)
 			}
-			if denied := p.denied(t); denied != [2]string{"1", "1"} {
-				t.Errorf("it was denied %q times, and not once until its unit came and once for ever", denied)
-			}
+			s.run(t, a, s.unpack(t, files))
 			fmt.Printf("docs/clients.md, %s: denied, waited, admitted\n", s.language)
 		})
 	}
 }
 
-// unpack writes a snippet and its caller into a folder.
-func (s snippet) unpack(tb testing.TB, code string) string {
+// run runs the program in a folder against a proxy.
+func (s snippet) run(t *testing.T, a access, dir string) {
+	ctx, cancel := context.WithTimeout(t.Context(), driverTimeout)
+	defer cancel()
+	p := a.serve(t, snippetLimits)
+	defer p.close(t)
+	host, port, _ := net.SplitHostPort(p.Addr)
+	cmd := program(ctx, a, append(slices.Clone(s.command), host, port))
+	cmd.Dir = dir
+	last, err := converse(cmd, "take", func() string { return take(ctx, t, p, a.user) })
+	if err != nil || last != "true false" {
+		t.Errorf("it says %q, not true for what comes back and false for what does not: %v", last, err)
+	}
+	if denied := p.denied(t); denied != [2]string{"1", "1"} {
+		t.Errorf("it was denied %q times, and not once until its unit came and once for ever", denied)
+	}
+}
+
+// unpack writes the files of a snippet and its caller into a folder.
+func (s snippet) unpack(tb testing.TB, files map[string][]byte) string {
 	tb.Helper()
 	dir := tb.TempDir()
-	files := map[string][]byte{s.file: []byte(code), s.main: readFile(tb, "testdata/snippets/"+s.main)}
+	files[s.main] = readFile(tb, "testdata/snippets/"+s.main)
 	if s.language == "go" {
 		module := string(readFile(tb, "go/go.mod"))
 		_, requirements, _ := strings.Cut(module, "\n")
 		files["go.mod"], files["go.sum"] = []byte("module readme\n"+requirements), readFile(tb, "go/go.sum")
+	}
+	if s.language == "js" { // whose imports NODE_PATH does not change
+		modules, err := filepath.Abs(nodeModules)
+		if err == nil {
+			err = os.Symlink(modules, filepath.Join(dir, "node_modules"))
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
 	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)
@@ -105,8 +129,18 @@ func (s snippet) unpack(tb testing.TB, code string) string {
 	return dir
 }
 
-// take takes the unit, so that the snippet is denied.
-func take(ctx context.Context, tb testing.TB, p *proxy) string {
+// take takes the unit, so that the snippet is denied. It fails if the snippet's connections
+// have another user.
+func take(ctx context.Context, tb testing.TB, p *proxy, user string) string {
+	open, err := p.others(ctx)
+	if err != nil {
+		tb.Errorf("list the connections: %v", err)
+	}
+	for _, one := range open {
+		if one.user != user {
+			tb.Errorf("the server saw the user %s", one.user)
+		}
+	}
 	reply, err := p.eye.Do(ctx, "RL.CHECK", "snippet", "later", "-").Slice()
 	if err != nil || reply[0] != int64(1) {
 		tb.Errorf("take the unit: %v, %v", reply, err)
@@ -117,7 +151,7 @@ func take(ctx context.Context, tb testing.TB, p *proxy) string {
 // denied returns the denials of the limits, by the proxy's metrics.
 func (p *proxy) denied(tb testing.TB) (times [2]string) {
 	tb.Helper()
-	resp, err := http.Get("http://" + p.Admin + "/metrics")
+	resp, err := p.web.Get(p.scheme + "://" + p.Admin + "/metrics")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -136,10 +170,10 @@ func (p *proxy) denied(tb testing.TB) (times [2]string) {
 	return times
 }
 
-// codeBlocks returns the code of that section of docs/clients.md, by language.
-func codeBlocks(tb testing.TB) map[string]string {
+// codeBlocks returns the code of a section of docs/clients.md, by language.
+func codeBlocks(tb testing.TB, title string) map[string]string {
 	tb.Helper()
-	_, section, _ := strings.Cut(string(readFile(tb, "../docs/clients.md")), "\n## From your language\n")
+	_, section, _ := strings.Cut(string(readFile(tb, "../docs/clients.md")), "\n## "+title+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := map[string]string{}
 	language := ""

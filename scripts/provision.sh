@@ -178,7 +178,8 @@ provide_compiler() {
 
 # client_packages are the clients that Debian has, with what their drivers need.
 client_packages=(python3-redis python3-hiredis ruby-redis php-cli php-redis php-predis
-	gcc libc6-dev libhiredis-dev libredis-perl libredis-fast-perl lua5.1 lua-redis)
+	gcc libc6-dev libhiredis-dev libredis-perl libio-socket-ssl-perl libredis-fast-perl
+	lua5.1 lua-redis lua-sec)
 
 # provide_clients gets the clients that it can: the row of a missing client has the
 # reason.

@@ -27,10 +27,34 @@ end
 
 local function admitted(client)
   local reply = client:check('other', '-', '-', 1)
-  if #reply ~= 7 or reply[1] ~= 1 then error('answers ' .. show(reply), 0) end
+  if #reply ~= 7 or reply[1] ~= 1 or reply[7] ~= 'store' then error('answers ' .. show(reply), 0) end
 end
 
-local client = redis.connect(host, port)
+-- secured returns a connection with TLS. lua-redis has no option for TLS, but takes a socket,
+-- which LuaSec makes.
+local function secured(ca, cert, key)
+  local plain = assert(require('socket').connect(host, port))
+  plain:setoption('tcp-nodelay', true)
+  local stream = assert(require('ssl').wrap(plain, {
+    mode = 'client', protocol = 'any', options = 'all', verify = 'peer', cafile = ca, certificate = cert, key = key,
+  }))
+  assert(stream:dohandshake())
+  return stream
+end
+
+local function connect()
+  local ca, user = os.getenv('CLIENT_CA'), os.getenv('CLIENT_USER')
+  local client
+  if ca then
+    client = redis.connect({ socket = secured(ca, os.getenv('CLIENT_CERT'), os.getenv('CLIENT_KEY')) })
+  else
+    client = redis.connect(host, port)
+  end
+  if user then client:auth(user, os.getenv('CLIENT_PASSWORD')) end
+  return client
+end
+
+local client = connect()
 
 local steps = {
   { 'check', function()
@@ -65,7 +89,7 @@ local steps = {
     local answer = io.read('*l')
     if answer ~= 'killed' then error('told ' .. tostring(answer), 0) end
     if pcall(admitted, client) then return 'ok' end
-    client = redis.connect(host, port)
+    client = connect()
     admitted(client)
     return 'by hand'
   end },

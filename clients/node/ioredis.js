@@ -4,8 +4,8 @@ const name = process.argv[6]
 const Redis = require(name)
 const { main } = require('./steps.js')
 
-main(async ({ host, port, cluster, resp }) => {
-  const options = resp ? { protocol: resp } : {}
+main(async ({ host, port, cluster, resp, tls, login }) => {
+  const options = { ...(resp ? { protocol: resp } : {}), ...(tls ? { tls } : {}), ...login }
   const client = cluster
     ? new Redis.Cluster([{ host, port }], { redisOptions: options })
     : new Redis({ host, port, ...options })

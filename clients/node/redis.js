@@ -4,10 +4,12 @@ const name = process.argv[6]
 const redis = require(name)
 const { main } = require('./steps.js')
 
-main(async ({ host, port, cluster, resp }) => {
-  const options = { socket: { host, port }, ...(resp ? { RESP: resp } : {}) }
+main(async ({ host, port, cluster, resp, tls, login }) => {
+  const secure = tls ? { tls: true, ...tls } : {}
+  const options = { socket: { host, port, ...secure }, ...login, ...(resp ? { RESP: resp } : {}) }
+  // The defaults are for the nodes that the server names.
   const client = cluster
-    ? redis.createCluster({ rootNodes: [options], ...(resp ? { RESP: resp } : {}) })
+    ? redis.createCluster({ rootNodes: [options], defaults: { socket: secure, ...login }, ...(resp ? { RESP: resp } : {}) })
     : redis.createClient(options)
   client.on('error', () => {}) // told by the calls that fail
   await client.connect()

@@ -1,5 +1,6 @@
 // What every Node.js client is made to do; see ../go/steps, which does the same.
 'use strict'
+const fs = require('node:fs')
 const readline = require('node:readline')
 
 const checks = 100
@@ -21,7 +22,7 @@ function decision (reply) {
 
 async function admitted (client) {
   const f = decision(await client.call(check('other')))
-  if (f[0] !== 1) throw new Error(`answers ${JSON.stringify(f)}`)
+  if (f[0] !== 1 || f[6] !== 'store') throw new Error(`answers ${JSON.stringify(f)}`)
 }
 
 const steps = {
@@ -74,14 +75,22 @@ function line () {
   })
 }
 
-// main connects with open({host, port, cluster, resp}), which returns
-// {version, refused, call, pipeline, close}, and prints what became of the steps.
+// credentials returns those of the environment: tls = {ca, cert, key}, which is undefined
+// without TLS, and login = {username, password}, which is empty without a user.
+function credentials () {
+  const { CLIENT_CA: ca, CLIENT_CERT: cert, CLIENT_KEY: key, CLIENT_USER: username, CLIENT_PASSWORD: password } = process.env
+  const own = cert ? { cert: fs.readFileSync(cert), key: fs.readFileSync(key) } : {}
+  return { tls: ca ? { ca: fs.readFileSync(ca), ...own } : undefined, login: username ? { username, password } : {} }
+}
+
+// main connects with open({host, port, cluster, resp, tls, login}), which returns
+// {version, refused, call, pipeline, close}, and prints the results of the steps.
 async function main (open) {
   const [host, port, mode, resp] = process.argv.slice(2)
   const saw = {}
   let client
   try {
-    client = await open({ host, port: Number(port), cluster: mode === 'cluster', resp: resp === 'default' ? undefined : Number(resp) })
+    client = await open({ host, port: Number(port), cluster: mode === 'cluster', resp: resp === 'default' ? undefined : Number(resp), ...credentials() })
   } catch (err) {
     saw.check = `connect: ${err.message}`
   }

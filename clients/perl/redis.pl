@@ -28,7 +28,7 @@ sub in_order {
 
 sub admitted {
     my $reply = call($_[0], check('other'));
-    die "answers @$reply\n" if @$reply != 7 || $reply->[0] != 1;
+    die "answers @$reply\n" if @$reply != 7 || $reply->[0] != 1 || $reply->[6] ne 'store';
     return;
 }
 
@@ -77,9 +77,23 @@ my @steps = (
     reconnect => \&reconnect,
 );
 
+# credentials returns the options of the environment. Redis has no options for the authority
+# and the client's certificate: they are defaults of IO::Socket::SSL.
+sub credentials {
+    my @options;
+    if ($ENV{CLIENT_CA}) {
+        require IO::Socket::SSL;
+        my @own = $ENV{CLIENT_CERT} ? (SSL_cert_file => $ENV{CLIENT_CERT}, SSL_key_file => $ENV{CLIENT_KEY}) : ();
+        IO::Socket::SSL::set_client_defaults(SSL_ca_file => $ENV{CLIENT_CA}, @own);
+        push @options, ssl => 1;
+    }
+    push @options, username => $ENV{CLIENT_USER}, password => $ENV{CLIENT_PASSWORD} if $ENV{CLIENT_USER};
+    return @options;
+}
+
 $| = 1;
 my %saw;
-my $client = $module->new(server => "$host:$port", reconnect => 2);
+my $client = $module->new(server => "$host:$port", reconnect => 2, credentials());
 while (my ($name, $step) = splice @steps, 0, 2) {
     $saw{$name} = eval { $step->($client); 1 } ? 'ok' : "$@";
 }

@@ -69,9 +69,17 @@ final class Cluster implements Client
 
 main(function (string $host, int $port, bool $cluster): Client {
     if ($cluster) {
-        return new Cluster(new RedisCluster(null, ["$host:$port"]));
+        // Without a context the extension does not use TLS.
+        return new Cluster(new RedisCluster(null, ["$host:$port"], 0, 0, false, login(), tls()));
     }
     $redis = new Redis();
-    $redis->connect($host, $port);
+    if (tls()) {
+        $redis->connect("tls://$host", $port, 0, null, 0, 0, ['stream' => tls()]);
+    } else {
+        $redis->connect($host, $port);
+    }
+    if (login()) {
+        $redis->auth(login());
+    }
     return new Single($redis);
 }, $argv);

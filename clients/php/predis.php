@@ -41,4 +41,8 @@ final class Single implements Client
     }
 }
 
-main(fn (string $host, int $port): Client => new Single(new Predis\Client(['host' => $host, 'port' => $port])), $argv);
+main(function (string $host, int $port): Client {
+    $secure = tls() ? ['scheme' => 'tls', 'ssl' => tls()] : [];
+    $user = login() ? ['username' => login()[0], 'password' => login()[1]] : [];
+    return new Single(new Predis\Client(['host' => $host, 'port' => $port] + $secure + $user));
+}, $argv);

@@ -40,7 +40,7 @@ function in_order(int $i, mixed $reply): void
 function admitted(Client $client): void
 {
     $reply = $client->call(check('other'));
-    expect(is_array($reply) && $reply[0] === 1, 'answers ' . json_encode($reply));
+    expect(is_array($reply) && $reply[0] === 1 && $reply[6] === 'store', 'answers ' . json_encode($reply));
 }
 
 function steps(): array
@@ -85,6 +85,22 @@ function steps(): array
             }
         },
     ];
+}
+
+/** tls returns PHP's options of TLS from the environment, or null without TLS. */
+function tls(): ?array
+{
+    if (!getenv('CLIENT_CA')) {
+        return null;
+    }
+    $own = getenv('CLIENT_CERT') ? ['local_cert' => getenv('CLIENT_CERT'), 'local_pk' => getenv('CLIENT_KEY')] : [];
+    return ['cafile' => getenv('CLIENT_CA')] + $own;
+}
+
+/** login returns user and password of the environment, or null. */
+function login(): ?array
+{
+    return getenv('CLIENT_USER') ? [getenv('CLIENT_USER'), getenv('CLIENT_PASSWORD')] : null;
 }
 
 /** main takes the steps with what open(host, port, cluster) returns. */

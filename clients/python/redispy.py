@@ -1,6 +1,7 @@
 """Drives redis-py; see ../go/steps, which does the same. The last argument is the
 parser: hiredis or python."""
 import json
+import os
 import sys
 
 import redis
@@ -29,7 +30,7 @@ def in_order(i, reply):
 
 def admitted(client):
     f = decision(ask(client, check("other")))
-    assert f[0] == 1, f"answers {f}"
+    assert f[0] == 1 and f[6] == "store", f"answers {f}"
 
 
 def check_step(client):
@@ -81,14 +82,30 @@ def reconnect_step(client):
         admitted(client)
 
 
+def credentials():
+    """Returns the options of the environment: TLS, the client's certificate and its user."""
+    env, options = os.environ, {}
+    if env.get("CLIENT_CA"):
+        options.update(ssl=True, ssl_ca_certs=env["CLIENT_CA"])
+    if env.get("CLIENT_CERT"):
+        options.update(ssl_certfile=env["CLIENT_CERT"], ssl_keyfile=env["CLIENT_KEY"])
+    if env.get("CLIENT_USER"):
+        options.update(username=env["CLIENT_USER"], password=env["CLIENT_PASSWORD"])
+    return options
+
+
 def connect(host, port, mode, parser):
+    options = dict(host=host, port=port, **credentials())
     if mode == "cluster":
-        return redis.RedisCluster(host=host, port=port)
+        return redis.RedisCluster(**options)
     if parser == "hiredis":
         assert redis.connection.DefaultParser is redis.connection.HiredisParser, "hiredis is not used"
-        return redis.Redis(host=host, port=port)
-    python = redis.connection.PythonParser
-    return redis.Redis(connection_pool=redis.ConnectionPool(host=host, port=port, parser_class=python))
+        return redis.Redis(**options)
+    # A pool has the class of its connections in place of ssl.
+    secure = options.pop("ssl", False)
+    kind = redis.SSLConnection if secure else redis.Connection
+    pool = redis.ConnectionPool(connection_class=kind, parser_class=redis.connection.PythonParser, **options)
+    return redis.Redis(connection_pool=pool)
 
 
 def main():

@@ -1,5 +1,6 @@
 # Drives redis-rb; see ../go/steps, which does the same.
 require 'json'
+require 'openssl'
 require 'redis'
 
 CHECKS = 100
@@ -21,7 +22,7 @@ end
 
 def admitted(client)
   reply = client.call(*check('other'))
-  expect(reply.size == 7 && reply[0] == 1, "answers #{reply.inspect}")
+  expect(reply.size == 7 && reply[0] == 1 && reply[6] == 'store', "answers #{reply.inspect}")
 end
 
 STEPS = {
@@ -64,10 +65,30 @@ STEPS = {
   end
 }.freeze
 
+# credentials returns the options of the environment: TLS, the client's certificate and its
+# user.
+def credentials
+  tls = { ca_file: ENV['CLIENT_CA'] }
+  if ENV['CLIENT_CERT']
+    tls[:cert] = OpenSSL::X509::Certificate.new(File.read(ENV['CLIENT_CERT']))
+    tls[:key] = OpenSSL::PKey.read(File.read(ENV['CLIENT_KEY']))
+  end
+  options = ENV['CLIENT_CA'] ? { ssl: true, ssl_params: tls } : {}
+  options.merge!(username: ENV['CLIENT_USER'], password: ENV['CLIENT_PASSWORD']) if ENV['CLIENT_USER']
+  options
+end
+
+def connect(host, port, mode)
+  return Redis.new(host: host, port: port.to_i, **credentials) unless mode == 'cluster'
+
+  scheme = ENV['CLIENT_CA'] ? 'rediss' : 'redis'
+  Redis.new(cluster: ["#{scheme}://#{host}:#{port}"], **credentials)
+end
+
 host, port, mode, = ARGV
 saw = {}
 begin
-  client = mode == 'cluster' ? Redis.new(cluster: ["redis://#{host}:#{port}"]) : Redis.new(host: host, port: port.to_i)
+  client = connect(host, port, mode)
   STEPS.each do |name, step|
     step.call(client)
     saw[name] = 'ok'

@@ -15,9 +15,13 @@ func main() { steps.Main(steps.Module("github.com/redis/go-redis/v9"), open) }
 func open(w steps.Wanted) (steps.Client, error) {
 	protocol := map[string]int{"2": 2, "3": 3}[w.RESP]
 	if w.Cluster {
-		return client{redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{w.Addr}, Protocol: protocol})}, nil
+		return client{redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{w.Addr}, Protocol: protocol, TLSConfig: w.TLS(), Username: w.User, Password: w.Password,
+		})}, nil
 	}
-	return client{redis.NewClient(&redis.Options{Addr: w.Addr, Protocol: protocol})}, nil
+	return client{redis.NewClient(&redis.Options{
+		Addr: w.Addr, Protocol: protocol, TLSConfig: w.TLS(), Username: w.User, Password: w.Password,
+	})}, nil
 }
 
 type client struct{ redis.UniversalClient }

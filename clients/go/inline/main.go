@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,23 +18,34 @@ import (
 func main() { steps.Main("", open) }
 
 func open(w steps.Wanted) (steps.Client, error) {
-	c := &client{addr: w.Addr}
+	c := &client{wanted: w}
 	return c, c.connect()
 }
 
 type client struct {
-	addr    string
+	wanted  steps.Wanted
 	conn    net.Conn
 	replies *bufio.Reader
 }
 
 func (c *client) connect() error {
-	conn, err := net.Dial("tcp", c.addr)
+	conn, err := dial(c.wanted)
 	if err != nil {
 		return err
 	}
 	c.conn, c.replies = conn, bufio.NewReader(conn)
-	return nil
+	if c.wanted.User == "" {
+		return nil
+	}
+	_, err = c.Pipeline([][]string{{"AUTH", c.wanted.User, c.wanted.Password}})
+	return err
+}
+
+func dial(w steps.Wanted) (net.Conn, error) {
+	if config := w.TLS(); config != nil {
+		return tls.Dial("tcp", w.Addr, config)
+	}
+	return net.Dial("tcp", w.Addr)
 }
 
 // refused is an error reply.
@@ -73,7 +85,7 @@ func (c *client) Pipeline(commands [][]string) ([]any, error) {
 	return out, nil
 }
 
-// read reads a reply of the kinds that decisions use.
+// read reads a reply of the kinds that AUTH and decisions use.
 func (c *client) read() (any, error) {
 	line, err := c.replies.ReadString('\n')
 	if err != nil {
@@ -82,6 +94,9 @@ func (c *client) read() (any, error) {
 	kind, rest := line[0], strings.TrimSuffix(line[1:], "\r\n")
 	if kind == '-' {
 		return nil, refused(rest)
+	}
+	if kind == '+' {
+		return rest, nil
 	}
 	n, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {

@@ -12,14 +12,24 @@ import (
 	"github.com/limitgate/limitgate/clients/go/steps"
 )
 
-// Command returns redis-cli or redis-benchmark with the options of the server, from
-// LIMITGATE_REDIS_BIN, if that is set.
+// Command returns redis-cli or redis-benchmark with the options of the server and the
+// credentials, from LIMITGATE_REDIS_BIN, if that is set.
 func Command(name string, w steps.Wanted, args ...string) *exec.Cmd {
 	host, port, _ := net.SplitHostPort(w.Addr)
-	if w.RESP == "3" {
-		args = append([]string{"-3"}, args...)
+	options := []string{"-h", host, "-p", port}
+	if w.CA != "" {
+		options = append(options, "--tls", "--cacert", w.CA)
 	}
-	return exec.Command(path(name), append([]string{"-h", host, "-p", port}, args...)...)
+	if w.Cert != "" {
+		options = append(options, "--cert", w.Cert, "--key", w.Key)
+	}
+	if w.User != "" {
+		options = append(options, "--user", w.User, "-a", w.Password)
+	}
+	if w.RESP == "3" {
+		options = append(options, "-3")
+	}
+	return exec.Command(path(name), append(options, args...)...)
 }
 
 // Version returns the version that the program prints.
@@ -41,7 +51,7 @@ func path(name string) string {
 // Left fails unless so many units are left to a tenant. RL.PEEK returns the units that
 // would be left after one more check.
 func Left(w steps.Wanted, tenant string, want int) error {
-	out, err := Command("redis-cli", steps.Wanted{Addr: w.Addr}, "--raw", "RL.PEEK", tenant, "-", "-", "1").Output()
+	out, err := Command("redis-cli", steps.Wanted{Addr: w.Addr, Credentials: w.Credentials}, "--raw", "RL.PEEK", tenant, "-", "-", "1").Output()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 
 	"github.com/mediocregopher/radix/v4"
@@ -15,7 +16,10 @@ func main() { steps.Main(steps.Module("github.com/mediocregopher/radix/v4"), ope
 
 func open(w steps.Wanted) (steps.Client, error) {
 	// Of several connections each would fail once after it was killed.
-	pool := radix.PoolConfig{Size: 1}
+	pool := radix.PoolConfig{Size: 1, Dialer: radix.Dialer{AuthUser: w.User, AuthPass: w.Password}}
+	if config := w.TLS(); config != nil {
+		pool.Dialer.NetDialer = &tls.Dialer{Config: config}
+	}
 	if w.Cluster {
 		c, err := radix.ClusterConfig{PoolConfig: pool}.New(context.Background(), []string{w.Addr})
 		return client{c}, err

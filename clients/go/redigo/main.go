@@ -12,9 +12,12 @@ import (
 func main() { steps.Main(steps.Module("github.com/gomodule/redigo"), open) }
 
 func open(w steps.Wanted) (steps.Client, error) {
+	options := []redis.DialOption{
+		redis.DialUseTLS(w.CA != ""), redis.DialTLSConfig(w.TLS()), redis.DialUsername(w.User), redis.DialPassword(w.Password),
+	}
 	return client{&redis.Pool{
 		MaxIdle: 3, // the default keeps none
-		Dial:    func() (redis.Conn, error) { return redis.Dial("tcp", w.Addr) },
+		Dial:    func() (redis.Conn, error) { return redis.Dial("tcp", w.Addr, options...) },
 	}}, nil
 }
 

@@ -19,7 +19,7 @@ func main() {
 			if err := bench(w, "-n", "7", "-c", "1", "CL.THROTTLE", "key", "5", "10", "60", "1"); err != nil {
 				return err
 			}
-			out, err := program.Command("redis-cli", steps.Wanted{Addr: w.Addr},
+			out, err := program.Command("redis-cli", steps.Wanted{Addr: w.Addr, Credentials: w.Credentials},
 				"--raw", "CL.THROTTLE", "key", "5", "10", "60", "1").Output()
 			if err == nil && !strings.HasPrefix(string(out), "1\n6\n") {
 				err = fmt.Errorf("after 7 of 6 CL.THROTTLE answers %q", out)

@@ -1,9 +1,9 @@
 // Package steps has the steps of every Go client with a running Limitgate. The drivers of
 // the other languages, in the neighbouring folders, take the same steps.
 //
-// A driver is called with HOST PORT single|cluster default|2|3. It prints "kill" when its
-// connections are to be killed, waits for a line, and ends with one line of JSON: its
-// client's version, and for each step "ok" or the failure.
+// A driver is called with HOST PORT single|cluster default|2|3, and with [Credentials] in its
+// environment. It prints "kill" when its connections are to be killed, waits for a line, and
+// ends with one line of JSON: its client's version, and for each step "ok" or the failure.
 package steps
 
 import (
@@ -36,6 +36,7 @@ type Wanted struct {
 	Cluster bool
 	RESP    string   // 2, 3 or default
 	More    []string // further arguments of the command line
+	Credentials
 }
 
 // Main runs all steps on a client and prints the results.
@@ -65,7 +66,7 @@ func Read() Wanted {
 	}
 	return Wanted{
 		Addr: net.JoinHostPort(os.Args[1], os.Args[2]), Cluster: os.Args[3] == "cluster",
-		RESP: os.Args[4], More: os.Args[5:],
+		RESP: os.Args[4], More: os.Args[5:], Credentials: readCredentials(),
 	}
 }
 
@@ -90,8 +91,7 @@ func Print(version string, steps []Step) {
 	}
 	line, err := json.Marshal(map[string]any{"version": version, "steps": saw})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		fail(err)
 	}
 	fmt.Printf("%s\n", line)
 }
@@ -219,7 +219,7 @@ func refusal(c Client) error {
 	return admitted(c)
 }
 
-// admitted checks a tenant that has units.
+// admitted fails unless the store admits a check of a tenant that has units.
 func admitted(c Client) error {
 	reply, err := c.Do("RL.CHECK", "other", "-", "-", "1")
 	if err != nil {
@@ -229,7 +229,7 @@ func admitted(c Client) error {
 	if err != nil {
 		return err
 	}
-	if f[0] != int64(1) {
+	if f[0] != int64(1) || f[6] != "store" {
 		return fmt.Errorf("answers %v", f)
 	}
 	return nil

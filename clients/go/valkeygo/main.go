@@ -16,6 +16,9 @@ func main() { steps.Main(steps.Module("github.com/valkey-io/valkey-go"), open) }
 func open(w steps.Wanted) (steps.Client, error) {
 	c, err := valkey.NewClient(valkey.ClientOption{
 		InitAddress:       []string{w.Addr},
+		TLSConfig:         w.TLS(),
+		Username:          w.User,
+		Password:          w.Password,
 		ForceSingleClient: !w.Cluster,
 		AlwaysRESP2:       w.RESP == "2",
 		DisableCache:      w.RESP == "2", // its cache needs RESP3

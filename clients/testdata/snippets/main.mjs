@@ -1,11 +1,15 @@
-// Calls the README's JavaScript snippet.
-import { createRequire } from 'node:module'
+// Calls the JavaScript code of docs/clients.md. It connects with TLS if the environment has a
+// password.
 import { createInterface } from 'node:readline/promises'
+import { createClient } from 'redis'
+import { connect } from './connection.mjs'
 import { admit } from './snippet.mjs'
 
-const { createClient } = createRequire(import.meta.url)('redis')
 const [, , host, port] = process.argv
-const client = await createClient({ socket: { host, port: Number(port) } }).connect()
+const password = process.env.CLIENT_PASSWORD
+const client = password
+  ? await connect(host, Number(port), password)
+  : await createClient({ socket: { host, port: Number(port) } }).connect()
 console.log('take')
 const input = createInterface({ input: process.stdin })
 await input[Symbol.asyncIterator]().next()
