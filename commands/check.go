@@ -20,24 +20,6 @@ const (
 	maxBatch = 64
 )
 
-// decision appends the reply of RL.CHECK: allowed, limit, remaining, retry_after_ms,
-// reset_after_ms, limit_id, source. The reply has elements elements; the caller appends
-// the others.
-func (r *reply) decision(d *limit.Decision, elements int) {
-	allowed := int64(0)
-	if d.Allowed {
-		allowed = 1
-	}
-	r.array(elements)
-	r.integer(allowed)
-	r.integer(d.Limit)
-	r.integer(d.Remaining)
-	r.integer(d.RetryAfter)
-	r.integer(d.ResetAfter)
-	r.bulk(d.LimitID())
-	r.bulk(d.Source.String())
-}
-
 func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
 	if errReply := s.parseCheck(args, &s.batch.Requests[0], &options{}); errReply != "" {

@@ -131,13 +131,13 @@ func (s *Session) writeDecisions(b *limiter.Batch) {
 		case dialectThrottle:
 			s.out.throttle(d, &b.Requests[i])
 		case dialectHeaders:
-			s.out.decision(d, 8)
+			s.decision(d, 8)
 			s.out.headers(d)
 		case dialectReserve, dialectAcquire:
-			s.out.decision(d, 8)
+			s.decision(d, 8)
 			s.out.bulk(heldID(b, i))
 		default:
-			s.out.decision(d, 7)
+			s.decision(d, 7)
 		}
 	}
 	s.dropChecks()

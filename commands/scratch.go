@@ -13,6 +13,7 @@ type scratch struct {
 	batch    limiter.Batch
 	dims     []limit.Dim // of the batch's requests
 	dialects []dialect   // of the replies
+	frames   [numFrames]decisionFrame
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

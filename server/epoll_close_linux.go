@@ -60,7 +60,7 @@ func (c *epollConn) linger(wait time.Duration) time.Duration {
 
 // onDiscard reads and discards input of a connection that is closing.
 func (c *epollConn) onDiscard() {
-	n, err := unix.Read(c.fd, c.loop.discard)
+	n, err := readNow(c.fd, c.loop.discard)
 	if n > 0 || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
 		return
 	}

@@ -171,7 +171,7 @@ func (c *epollConn) onEvent(events uint32) {
 
 // Read reads from the socket. It never blocks.
 func (c *epollConn) Read(b []byte) (int, error) {
-	n, err := unix.Read(c.fd, b)
+	n, err := readNow(c.fd, b)
 	switch {
 	case err != nil:
 		return 0, err

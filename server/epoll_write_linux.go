@@ -21,7 +21,7 @@ func (c *epollConn) send() {
 func (c *epollConn) write() {
 	n, err := 0, error(nil)
 	if len(c.rest) > 0 {
-		n, err = unix.Write(c.fd, c.rest)
+		n, err = writeNow(c.fd, c.rest)
 	}
 	switch {
 	case err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
