@@ -13,13 +13,21 @@ import (
 	"time"
 )
 
-// run answers the client's batches until the connection ends.
+// run opens the connection, and then starts another goroutine for its batches. A handshake
+// grows the stack of its goroutine to a multiple of what the batches need, and a stack
+// shrinks late: the connections would hold twice the memory of their stacks.
 func (c *conn) run() {
-	defer c.end()
 	if err := c.open(); err != nil {
 		c.closeFor(err)
+		c.end()
 		return
 	}
+	c.listener.conns.Go(c.answerAll)
+}
+
+// answerAll answers the client's batches until the connection ends.
+func (c *conn) answerAll() {
+	defer c.end()
 	for {
 		b, err := c.await()
 		if err != nil {
