@@ -67,11 +67,16 @@ func (c *conn) answer(b *batch) (more bool) {
 	return true
 }
 
-// serve calls the session for a part of the batch. A long command waits for a task queue.
+// serve calls the session for a part of the batch.
 func (c *conn) serve(b *batch) (quit bool, err error) {
-	if !c.nextIsLong(b) {
-		return c.call(b, false)
+	if c.nextIsLong(b) {
+		return c.serveLong(b)
 	}
+	return c.call(b, false)
+}
+
+// serveLong calls the session for a long command, which waits for a task queue.
+func (c *conn) serveLong(b *batch) (quit bool, err error) {
 	done := make(chan struct{})
 	turn := &task{run: func() {
 		defer close(done)
