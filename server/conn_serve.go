@@ -14,8 +14,9 @@ import (
 )
 
 // run opens the connection, and then starts another goroutine for its batches. A handshake
-// grows the stack of its goroutine to a multiple of what the batches need, and a stack
-// shrinks late: the connections would hold twice the memory of their stacks.
+// grows the stack of its goroutine to a multiple of what the batches need. Stacks shrink
+// only when garbage is collected, by half each time, so idle connections would hold twice
+// as much memory for them.
 func (c *conn) run() {
 	if err := c.open(); err != nil {
 		c.closeFor(err)
