@@ -91,7 +91,7 @@ func (d *loadDriver) garbage(ctx context.Context, name string) ([]Figure, error)
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := scrape(ctx, d.proxy)
+	metrics, err := newAdmin(d.proxy, nil).metrics(ctx)
 	if err != nil {
 		return nil, err
 	}

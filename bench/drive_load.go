@@ -40,6 +40,7 @@ type loadDriver struct {
 	// store is the backend whose commands are counted, or nil.
 	store *backend
 	rate  float64
+	secured
 	// proxy is closed with the driver, and its log is added to errors; nil without a
 	// proxy.
 	proxy *servers.Limitgate
@@ -127,24 +128,26 @@ func difference(after, before map[string]executions) map[string]executions {
 // connect opens the generator of the driver: one target for each of the addresses, with
 // the connections divided as evenly as possible.
 func (d *loadDriver) connect(ctx context.Context, t traffic, request *load.Request, shape load.Shape, targets []load.Target) error {
+	options := d.options(load.Options{Targets: targets, Request: request, Shape: shape, Pipeline: t.pipeline})
 	if t.fill > 0 {
-		if err := fill(ctx, t.fill, request, shape, targets); err != nil {
+		if err := fill(ctx, t.fill, options); err != nil {
 			return d.explain(err)
 		}
 	}
 	d.rate = t.rate
 	var err error
-	d.generator, err = load.Dial(load.Options{Targets: targets, Request: request, Shape: shape, Pipeline: t.pipeline})
+	d.generator, err = load.Dial(options)
 	return err
 }
 
 // fill requests each of n keys once.
-func fill(ctx context.Context, n int, request *load.Request, shape load.Shape, targets []load.Target) error {
-	if len(targets) != 1 {
+func fill(ctx context.Context, n int, o load.Options) error {
+	if len(o.Targets) != 1 {
 		return errors.New("fill store: keys are not routed")
 	}
-	target := load.Target{Addr: targets[0].Addr, Conns: 16, Keys: load.Each(n)}
-	g, err := load.Dial(load.Options{Targets: []load.Target{target}, Request: request, Shape: shape, Pipeline: 64})
+	o.Targets = []load.Target{{Addr: o.Targets[0].Addr, Conns: 16, Keys: load.Each(n)}}
+	o.Pipeline = 64
+	g, err := load.Dial(o)
 	if err != nil {
 		return err
 	}

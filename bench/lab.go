@@ -40,6 +40,7 @@ type lab struct {
 
 	redis   *backend
 	cluster *servers.Cluster
+	tls     *encryption // of the proxies that have it
 }
 
 func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, error) {
@@ -68,6 +69,15 @@ func (l *lab) newFolder() (string, error) {
 	path := filepath.Join(l.folder, "server-"+strconv.Itoa(l.files))
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return "", fmt.Errorf("create folder: %w", err)
+	}
+	return path, nil
+}
+
+// writeFile writes a file for a proxy, and returns its path.
+func (l *lab) writeFile(name string, text []byte) (path string, err error) {
+	path = filepath.Join(l.folder, name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return "", fmt.Errorf("write file for limitgate: %w", err)
 	}
 	return path, nil
 }
@@ -188,9 +198,9 @@ func (l *lab) start(limits string, store *backend, flags ...string) (*servers.Li
 // startWith is like start, with additional environment variables.
 func (l *lab) startWith(environment []string, limits string, store *backend, flags ...string) (*servers.Limitgate, error) {
 	l.files++
-	path := filepath.Join(l.folder, "limits-"+strconv.Itoa(l.files)+".yaml")
-	if err := os.WriteFile(path, []byte(limits), 0o600); err != nil {
-		return nil, fmt.Errorf("write limits: %w", err)
+	path, err := l.writeFile("limits-"+strconv.Itoa(l.files)+".yaml", []byte(limits))
+	if err != nil {
+		return nil, err
 	}
 	// Heartbeats would be counted with the commands of decisions.
 	flags = append([]string{"--limits", path, "--instances", "1"}, flags...)

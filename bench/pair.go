@@ -45,6 +45,10 @@ func serverCPU(goal *Goal) want {
 	return want{"CPU of proxy and Redis", Ratio, func(a, b *sample) float64 { return a.cpu() / b.cpu() }, goal}
 }
 
+func proxyCPU(goal *Goal) want {
+	return want{"CPU of proxy", Ratio, func(a, b *sample) float64 { return a.proxy / b.proxy }, goal}
+}
+
 func storeCPU(goal *Goal) want {
 	return want{"CPU of Redis", Ratio, func(a, b *sample) float64 { return a.store / b.store }, goal}
 }

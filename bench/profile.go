@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,36 +62,11 @@ func (d *loadDriver) profile(ctx context.Context, path string) error {
 	}
 	taken := make(chan error, 1)
 	go func() {
-		taken <- download(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", d.proxy.Admin, profileSeconds), path)
+		taken <- newAdmin(d.proxy, d.tls).profile(ctx, profileSeconds, path)
 	}()
 	// The load lasts longer than the profile, by a little at both ends.
 	_, err := d.generator.Run(ctx, load.Load{Duration: (profileSeconds + 1) * time.Second, Rate: d.rate})
 	return errors.Join(err, <-taken)
-}
-
-// download writes the response of a URL to a file.
-func download(ctx context.Context, url, path string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return fmt.Errorf("ask for profile: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask for profile: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask for profile: %s", response.Status)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write profile: %w", err)
-	}
-	_, err = io.Copy(file, response.Body)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("write profile: %w", err)
-	}
-	return nil
 }
 
 // profilePath is the path of the profile of the running case: in the folder of the

@@ -28,6 +28,7 @@ var groups = []group{
 		"runtime.growslice", "runtime.scan", "runtime.grey", "runtime.mark", "runtime.sweep", "runtime.wbBuf", "runtime.(*m",
 		"runtime.(*gc", "runtime.(*sweep", "runtime.(*page",
 	}, false},
+	{"TLS", []string{"crypto/tls."}, false},
 	{"scheduler", []string{
 		"runtime.schedule", "runtime.findRunnable", "runtime.park_m", "runtime.mcall", "runtime.mstart", "runtime.ready", "runtime.goready",
 		"runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.gosched", "runtime.gopreempt", "runtime.sysmon", "runtime.newproc",

@@ -20,6 +20,8 @@ func TestStacksBelongToTheirInnermostGroup(t *testing.T) {
 		{"internal/runtime/syscall/linux.Syscall6 syscall.read internal/poll.(*FD).Read cluster.(*pipeline).read", "kernel read, store"},
 		{"syscall.write os.(*File).Write log/slog.Info", "kernel write"},
 		{"internal/runtime/syscall/linux.Syscall6 internal/runtime/syscall/linux.EpollWait runtime.netpoll runtime.schedule", "kernel epoll"},
+		{"internal/runtime/syscall/linux.Syscall6 syscall.write net.(*conn).Write crypto/tls.(*Conn).Write server.(*conn).write", "kernel write, clients"},
+		{"crypto/internal/fips140/aes/gcm.gcmAesEnc crypto/tls.(*Conn).Write server.(*conn).write", "TLS"},
 		{"runtime.futex runtime.notewakeup runtime.wakep cluster.(*pipeline).run", "kernel futex"},
 		{"runtime.memmove server.(*commandParser).advance server.(*eventLoop).run", "parsing requests"},
 		{"runtime.nextFreeFast runtime.mallocgc limiter.(*Limiter).Start", "garbage and allocation"},

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/limitgate/limitgate/internal/load"
@@ -64,6 +65,8 @@ type gate struct {
 	verdicts verdicts
 	// environment is added to this process's environment for the proxy.
 	environment []string
+	// tls and users are the ways in which the clients' connections are secured.
+	tls, users bool
 }
 
 func (g gate) request() *load.Request {
@@ -94,11 +97,15 @@ func (g gate) open(ctx context.Context, l *lab, store *backend) (*loadDriver, er
 	if limits == "" {
 		limits = oneLimit
 	}
-	proxy, err := l.startWith(g.environment, limits, store, append(patience, g.flags...)...)
+	secured, err := g.secure(l)
 	if err != nil {
 		return nil, err
 	}
-	d := &loadDriver{proxy: proxy, verdicts: g.verdicts, parts: parts{client: self(), proxy: []int{proxy.PID()}}}
+	proxy, err := l.startWith(g.environment, limits, store, slices.Concat(patience, g.flags, secured.flags)...)
+	if err != nil {
+		return nil, err
+	}
+	d := &loadDriver{proxy: proxy, secured: secured, verdicts: g.verdicts, parts: parts{client: self(), proxy: []int{proxy.PID()}}}
 	if store != nil {
 		d.parts.store, d.store = store.pids(), store
 	}

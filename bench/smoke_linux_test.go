@@ -42,7 +42,7 @@ func TestBenchmark(t *testing.T) {
 	t.Run("measures", func(t *testing.T) {
 		o := Options{
 			Limitgate: binary, Quick: true, Rounds: 1, Round: 50 * time.Millisecond, Progress: t.Output(),
-			Only: []string{"memory-p16", "hot-p16", "denied-flood", "redis-rate-go", "garbage-redis-p16"},
+			Only: []string{"memory-p16", "hot-p16", "denied-flood", "redis-rate-go", "tls-p16", "users-p1", "idle-connections-tls", "garbage-redis-p16"},
 		}
 		r, err := Run(t.Context(), o)
 		if err != nil {

@@ -17,8 +17,8 @@ var (
 	errPanic       = errors.New("session panicked")
 )
 
-// conn is a client's connection. Its goroutine runs run; kill and interrupt are safe for
-// concurrent use.
+// conn is a client's connection. One goroutine at a time uses it, in run and then in
+// answerAll; kill and interrupt are safe for concurrent use.
 type conn struct {
 	net.Conn
 	listener       *listener

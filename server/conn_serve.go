@@ -13,13 +13,22 @@ import (
 	"time"
 )
 
-// run answers the client's batches until the connection ends.
+// run opens the connection, and then starts another goroutine for its batches. A handshake
+// grows the stack of its goroutine to a multiple of what the batches need. Stacks shrink
+// only when garbage is collected, by half each time, so idle connections would hold twice
+// as much memory for them.
 func (c *conn) run() {
-	defer c.end()
 	if err := c.open(); err != nil {
 		c.closeFor(err)
+		c.end()
 		return
 	}
+	c.listener.conns.Go(c.answerAll)
+}
+
+// answerAll answers the client's batches until the connection ends.
+func (c *conn) answerAll() {
+	defer c.end()
 	for {
 		b, err := c.await()
 		if err != nil {
@@ -59,11 +68,16 @@ func (c *conn) answer(b *batch) (more bool) {
 	return true
 }
 
-// serve calls the session for a part of the batch. A long command waits for a task queue.
+// serve calls the session for a part of the batch.
 func (c *conn) serve(b *batch) (quit bool, err error) {
-	if !c.nextIsLong(b) {
-		return c.call(b, false)
+	if c.nextIsLong(b) {
+		return c.serveLong(b)
 	}
+	return c.call(b, false)
+}
+
+// serveLong calls the session for a long command, which waits for a task queue.
+func (c *conn) serveLong(b *batch) (quit bool, err error) {
 	done := make(chan struct{})
 	turn := &task{run: func() {
 		defer close(done)

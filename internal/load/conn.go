@@ -8,6 +8,7 @@ type conn struct {
 	target int // the target to which it is connected
 	fd     int
 	keys   *cursor
+	secure *secure // nil without TLS
 
 	out     []byte // requests to send
 	sent    int    // how much of out is written
@@ -45,7 +46,8 @@ func (c *cursor) next() uint32 {
 const inputSize = 16 << 10
 
 // add appends n requests that are due at due.
-func (c *conn) add(r *Request, n int, due int64) {
+func (c *conn) add(r *Request, n int, due int64) error {
+	begin := len(c.out)
 	for range n {
 		c.out = r.append(c.out, c.keys.next())
 	}
@@ -55,6 +57,7 @@ func (c *conn) add(r *Request, n int, due int64) {
 		c.bursts = append(c.bursts, burst{due: due, n: n})
 	}
 	c.waiting += n
+	return c.seal(begin)
 }
 
 // flush writes as much of out as the socket takes.
@@ -87,12 +90,19 @@ func (c *conn) fill() (bool, error) {
 	if c.have == len(c.in) {
 		return false, errors.New("read reply: it is longer than a reply can be")
 	}
-	n, err := readSocket(c.fd, c.in[c.have:])
+	n, err := c.read(c.in[c.have:])
 	if errors.Is(err, errAgain) {
 		return false, nil
 	}
 	c.have += n
 	return err == nil, err
+}
+
+func (c *conn) read(b []byte) (int, error) {
+	if c.secure != nil {
+		return c.secure.conn.Read(b)
+	}
+	return readSocket(c.fd, b)
 }
 
 // settle counts the complete replies. It calls count burst by burst, with the time at

@@ -1,7 +1,9 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"runtime"
@@ -23,6 +25,11 @@ type Options struct {
 	Shape   Shape
 	// Pipeline is the number of requests that a connection sends at once.
 	Pipeline int
+	// TLS, unless nil, encrypts the connections. It has a ServerName.
+	TLS *tls.Config
+	// Login, unless nil, is sent once by each connection, before the requests. Its reply
+	// must be OK.
+	Login *Request
 }
 
 // Load is the length and rate of a run. One of Duration and Requests ends it.
@@ -80,7 +87,43 @@ func (g *Generator) connect(addr string, target int, keys *cursor) error {
 	}
 	c := &conn{id: len(g.conns), target: target, fd: fd, keys: keys, in: make([]byte, inputSize)}
 	g.conns = append(g.conns, c)
-	return g.poller.watch(fd, c.id, false, false)
+	if g.opts.TLS != nil {
+		if err := c.encrypt(g.opts.TLS); err != nil {
+			return err
+		}
+	}
+	if err := g.poller.watch(fd, c.id, false, false); err != nil {
+		return err
+	}
+	if g.opts.Login != nil {
+		return g.login(c)
+	}
+	return nil
+}
+
+// login sends the login of a connection and waits for its reply.
+func (g *Generator) login(c *conn) error {
+	c.out = g.opts.Login.append(c.out, 0)
+	if err := c.seal(0); err != nil {
+		return fmt.Errorf("make load: login: %w", err)
+	}
+	if err := c.flush(g.poller); err != nil {
+		return fmt.Errorf("make load: login: %w", err)
+	}
+	for !bytes.HasSuffix(c.in[:c.have], []byte("\r\n")) {
+		if err := awaitInput(c.fd, dialTimeout); err != nil {
+			return fmt.Errorf("make load: login: %w", err)
+		}
+		c.wake()
+		if _, err := c.fill(); err != nil {
+			return fmt.Errorf("make load: login: %w", err)
+		}
+	}
+	if reply := string(c.in[:c.have]); reply != "+OK\r\n" {
+		return fmt.Errorf("make load: login: unexpected reply %.80q", reply)
+	}
+	c.have = 0
+	return nil
 }
 
 // Close closes the connections.
@@ -186,7 +229,9 @@ func (r *run) issue(c *conn, now int64) error {
 	}
 	r.left -= int64(n)
 	r.waiting += n
-	c.add(r.opts.Request, n, now)
+	if err := c.add(r.opts.Request, n, now); err != nil {
+		return err
+	}
 	return c.flush(r.poller)
 }
 
@@ -204,7 +249,9 @@ func (r *run) issueDue(now int64) (pause time.Duration, err error) {
 	}
 	for ; !r.over(now) && r.dueAt() <= now; r.sent++ {
 		c := r.conns[r.sent%int64(len(r.conns))]
-		c.add(r.opts.Request, 1, r.dueAt())
+		if err := c.add(r.opts.Request, 1, r.dueAt()); err != nil {
+			return 0, err
+		}
 		r.waiting++
 		if err := c.flush(r.poller); err != nil {
 			return 0, err
@@ -228,21 +275,36 @@ func (r *run) serve(i int) error {
 	if !read {
 		return nil
 	}
-	if filled, err := c.fill(); !filled {
-		return err
+	c.wake()
+	for {
+		if filled, err := c.fill(); !filled {
+			return err
+		}
+		more, err := r.receive(c)
+		if err != nil || !more {
+			return err
+		}
 	}
+}
+
+// receive counts the replies that have arrived on a connection, and sends the next
+// pipeline if they are all. Otherwise TLS may hold more, which the poller does not report.
+func (r *run) receive(c *conn) (more bool, err error) {
 	now := r.now()
-	err := c.settle(func(due int64, most int, b []byte) (n, size int, err error) {
+	err = c.settle(func(due int64, most int, b []byte) (n, size int, err error) {
 		return r.count(c.target, now-due, due, most, b)
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.heard = now
-	if r.load.Rate == 0 && c.waiting == 0 {
-		return r.issue(c, now)
+	if c.waiting > 0 {
+		return c.secure != nil, nil
 	}
-	return nil
+	if r.load.Rate == 0 {
+		err = r.issue(c, now)
+	}
+	return false, err
 }
 
 // count counts replies of a target to requests that were due at the same time.

@@ -18,6 +18,11 @@ func serve(t *testing.T, answer func(in *bufio.Reader, out net.Conn)) (addr stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, listener, answer)
+}
+
+func serveOn(t *testing.T, listener net.Listener, answer func(in *bufio.Reader, out net.Conn)) (addr string) {
+	t.Helper()
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {

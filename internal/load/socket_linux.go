@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errAgain means that a socket is not ready.
-var errAgain = errors.New("not now")
-
 // openSocket connects to an address of the loopback interface.
 func openSocket(addr string) (fd int, err error) {
 	to, err := netip.ParseAddrPort(addr)
@@ -63,6 +60,22 @@ func readSocket(fd int, b []byte) (int, error) {
 }
 
 func writeSocket(fd int, b []byte) (int, error) { return transfer(unix.SYS_WRITE, fd, b) }
+
+// awaitInput waits until a socket can be read.
+func awaitInput(fd int, timeout time.Duration) error {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(timeout/time.Millisecond))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return os.NewSyscallError("poll", err)
+		case n == 0:
+			return fmt.Errorf("wait for server: nothing came within %v", timeout)
+		default:
+			return nil
+		}
+	}
+}
 
 // poller waits for sockets.
 type poller struct {

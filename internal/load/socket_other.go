@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-var (
-	errAgain   = errors.New("not now")
-	errNoEpoll = errors.New("make load: it needs epoll, which only Linux has")
-)
+var errNoEpoll = errors.New("make load: it needs epoll, which only Linux has")
 
 func openSocket(string) (fd int, err error) { return -1, errNoEpoll }
 func closeSocket(int)                       {}
 func readSocket(int, []byte) (int, error)   { return 0, errNoEpoll }
 func writeSocket(int, []byte) (int, error)  { return 0, errNoEpoll }
+func awaitInput(int, time.Duration) error   { return errNoEpoll }
 
 type poller struct{}
 
