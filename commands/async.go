@@ -21,6 +21,7 @@ func (s *Session) Start(since time.Time, cmds [][][]byte, out []byte, done func(
 	}
 	s.out.buf = out
 	s.recordLastCommand(cmds)
+	s.useTokens()
 	if !s.h.opts.Limiter.Start(&s.batch, since, done, token) {
 		return nil, true, false
 	}
@@ -81,5 +82,5 @@ func (s *Session) parseChecks(cmds [][][]byte) bool {
 func (s *Session) dropChecks() {
 	s.batch.Reset()
 	clear(s.dims)
-	s.dims, s.dialects = s.dims[:0], s.dialects[:0]
+	s.dims, s.dialects, s.tokens = s.dims[:0], s.dialects[:0], false
 }

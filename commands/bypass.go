@@ -20,19 +20,32 @@ func setBypass(rest [][]byte, opts *options) (errReply string) {
 	return ""
 }
 
-// useBypass uses a token for a request. A token that does not admit it changes nothing: the
-// limits decide.
-func (s *Session) useBypass(token []byte, req *limit.Request) (errReply string) {
+// setToken adds a token to a request. It does not use it: a pipeline is parsed again if it does not
+// consist of checks alone.
+func (s *Session) setToken(token []byte, req *limit.Request) (errReply string) {
 	switch {
 	case s.h.opts.Bypass == nil:
 		return "ERR invalid option 'BYPASS': the proxy has no keys of bypass tokens, which --bypass-jwks names"
 	case !s.user.May(users.Bypass):
 		return noPermission("this user ", noBypass)
 	}
-	req.Bypass = s.h.opts.Bypass.Admit(bypass.Use{
-		Token: alias(token), User: s.user.Name, Addr: s.addr, Tenant: req.Tenant, Op: req.Op, Cost: req.Cost,
-	})
+	req.BypassToken, s.tokens = alias(token), true
 	return ""
+}
+
+// useTokens uses the tokens of the batch. A token that does not admit its request changes nothing:
+// the limits decide.
+func (s *Session) useTokens() {
+	if !s.tokens {
+		return
+	}
+	for i := range s.batch.Requests {
+		if req := &s.batch.Requests[i]; req.BypassToken != "" {
+			req.Bypass = s.h.opts.Bypass.Admit(bypass.Use{
+				Token: req.BypassToken, User: s.user.Name, Addr: s.addr, Tenant: req.Tenant, Op: req.Op, Cost: req.Cost,
+			})
+		}
+	}
 }
 
 // refusesBypass reports whether a user may not send a command because of its token.

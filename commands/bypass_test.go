@@ -86,6 +86,28 @@ func TestBypass(t *testing.T) {
 	expect("ACL DRYRUN load RL.CHECK a - - 1 BYPASS x", "+OK")
 }
 
+// TestBypassIsUsedOnce checks that a pipeline which is parsed twice, because it has other commands
+// or a mistake, uses each token once.
+func TestBypassIsUsedOnce(t *testing.T) {
+	for _, rest := range []string{"", " ; PING", " ; RL.CHECK acme", " ; RL.CHECK acme - - ; RL.CHECK acme - - x y z", " ; CL.THROTTLE k 1 1 1 0"} {
+		tokens, _, small := newBypass(t)
+		s := newSession(t, newHandler(t, handlerOptions{bypass: tokens}))
+		cmds := words("RL.CHECK acme - - BYPASS " + small + rest)
+		reply, begun, decided := s.Start(time.Time{}, cmds, nil, func(uint64) {}, 1)
+		if !begun {
+			reply, _ = serveAll(t, s, cmds)
+		} else if !decided {
+			t.Fatal("a decision in memory waits")
+		}
+		if !strings.HasPrefix(string(reply), "*7\r\n:1\r\n:-1\r\n") {
+			t.Errorf("%s: %.60q", rest, reply)
+		}
+		if used, over := tokens.Count(bypass.Used), tokens.Count(bypass.OverRate); used != 1 || over != 0 {
+			t.Errorf("%s: used %d times, and %d times over its rate", rest, used, over)
+		}
+	}
+}
+
 // TestNoBypass checks a proxy without keys.
 func TestNoBypass(t *testing.T) {
 	s := newSession(t, newHandler(t, handlerOptions{}))

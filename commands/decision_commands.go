@@ -83,7 +83,7 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 	opts := options{takes: optionID | optionHeaders | optionBypass}
 	errReply = s.parseCheck(args, req, &opts)
 	if opts.bypass != nil && errReply == "" {
-		errReply = s.useBypass(opts.bypass, req)
+		errReply = s.setToken(opts.bypass, req)
 	}
 	if opts.headers {
 		f = dialectHeaders
@@ -118,6 +118,7 @@ func (s *Session) decide() {
 	if len(s.batch.Requests) == 0 {
 		return
 	}
+	s.useTokens()
 	s.h.opts.Limiter.Decide(&s.batch)
 	s.writeDecisions(&s.batch)
 }

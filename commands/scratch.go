@@ -13,6 +13,7 @@ type scratch struct {
 	batch    limiter.Batch
 	dims     []limit.Dim // of the batch's requests
 	dialects []dialect   // of the replies
+	tokens   bool        // some request has a bypass token
 	frames   [numFrames]decisionFrame
 }
 

@@ -44,8 +44,10 @@ type Request struct {
 	Hold    Hold
 	HoldFor time.Duration
 	Fresh   bool
-	// Bypass reports that no limit applies, because the request has a token that admits it.
-	Bypass bool
+	// BypassToken, unless empty, is a token that may let the request pass the limits. Bypass
+	// reports that it does: no limit applies.
+	BypassToken string
+	Bypass      bool
 	// Inline, unless nil, is the only limit that applies, see NewInlineLimit. It has a
 	// bucket for each Key, which is 1 to MaxKeyBytes of any bytes. No other limit applies
 	// then.

@@ -146,31 +146,43 @@ func (t *Tokens) decide(known *token, u *Use, now time.Time) Outcome {
 	return Used
 }
 
-// verify returns the token if its signature is valid, or the outcome.
-func (t *Tokens) verify(u *Use, now time.Time) (*token, Outcome) {
+// verify returns the token if its signature is valid, or the outcome. A token that was known under
+// earlier keys is checked whatever else the client has sent: there are few of those.
+func (t *Tokens) verify(u *Use, now time.Time) (known *token, refusal Outcome) {
 	if len(u.Token) > maxToken {
 		return nil, Invalid
 	}
 	sum, generation := sha256.Sum256([]byte(u.Token)), t.keys.Generation()
-	if known, ok := t.verified.Get(sum); ok && known.generation == generation {
+	known, ok := t.verified.Get(sum)
+	if ok && known.generation == generation {
 		return known, 0
 	}
 	from := client{user: u.User}
 	if addr, err := netip.ParseAddrPort(u.Addr); err == nil {
 		from.addr = failures.Network(addr.Addr())
 	}
-	if t.failed.Exceeded(from, now) {
+	if !ok && t.failed.Exceeded(from, now) {
 		return nil, Unchecked
 	}
-	known := &token{generation: generation}
-	if _, err := t.parser.ParseWithClaims(u.Token, &known.Claims, t.keys.Find); err != nil {
+	if known = t.parse(u.Token); known == nil {
+		t.verified.Remove(sum)
 		t.failed.Add(from, now)
 		return nil, Invalid
+	}
+	known.generation = generation
+	t.verified.Add(sum, known)
+	return known, 0
+}
+
+// parse returns a token, or nil unless a key has signed it.
+func (t *Tokens) parse(text string) *token {
+	known := new(token)
+	if _, err := t.parser.ParseWithClaims(text, &known.Claims, t.keys.Find); err != nil {
+		return nil
 	}
 	if known.problem = known.Check(); known.problem == nil {
 		known.limit, known.problem = known.Claims.limit()
 		known.bucket = []byte(limit.InlineName(known.ID))
 	}
-	t.verified.Add(sum, known)
-	return known, 0
+	return known
 }

@@ -247,6 +247,49 @@ func TestWrongTokens(t *testing.T) {
 	}
 }
 
+// TestKnownTokensOutliveKeys checks that wrong tokens do not keep a known token from being checked
+// again when a key is added.
+func TestKnownTokensOutliveKeys(t *testing.T) {
+	by, next := newSigner(t, "a"), newSigner(t, "b")
+	synctest.Test(t, func(t *testing.T) {
+		k, path := keys(t, by)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- k.Run(ctx) }()
+		tokens := New(k, Options{Log: slog.New(slog.DiscardHandler)})
+		known := Use{Token: sign(t, by, nil), User: "u", Addr: "192.0.2.1:1", Tenant: "t", Cost: 1}
+		if got := outcome(t, tokens, known); got != Used {
+			t.Fatal(got)
+		}
+		if err := os.WriteFile(path, jwkstest.Set(t, next.JWK(t), by.JWK(t)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := k.Generation()
+		time.Sleep(6 * time.Minute)
+		if k.Generation() == before {
+			t.Fatal("the keys are the former ones")
+		}
+		for i := range 100 {
+			_ = tokens.Admit(Use{Token: fmt.Sprint("wrong", i), User: "u", Addr: "192.0.2.1:1", Tenant: "t", Cost: 1})
+		}
+		if tokens.Count(Unchecked) == 0 {
+			t.Error("all wrong tokens were checked")
+		}
+		if got := outcome(t, tokens, known); got != Used {
+			t.Errorf("a known token: %s", got)
+		}
+		before = k.Generation()
+		time.Sleep(time.Hour)
+		if k.Generation() != before {
+			t.Error("keys that stay have another generation")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestLog checks that each use has a line, refusals a line a minute, and that a log that
 // writes nothing holds up no use.
 func TestLog(t *testing.T) {

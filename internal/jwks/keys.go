@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +44,7 @@ type Keys struct {
 	present atomic.Pointer[[]key]
 	unknown chan struct{} // capacity one: a token named an unknown key
 	failed  atomic.Int64
-	reads   atomic.Int64 // that succeeded
+	changes atomic.Int64
 }
 
 // Open returns the present keys. If they cannot be read from a URL there are none until Run has
@@ -94,17 +95,20 @@ func (k *Keys) refresh(ctx context.Context) error {
 		k.options.Log.Error("failed to read the keys of tokens, using the earlier ones", "jwks", k.options.JWKS, "keys", k.Len(), "error", err)
 		return err
 	}
-	k.present.Store(&keys)
-	k.reads.Add(1)
+	if !slices.EqualFunc(*k.present.Load(), keys, key.equal) {
+		k.present.Store(&keys)
+		k.changes.Add(1)
+		k.options.Log.Info("keys of tokens loaded", "jwks", k.options.JWKS, "keys", len(keys))
+	}
 	return nil
 }
 
 // Failures returns how many reads of the keys failed.
 func (k *Keys) Failures() int64 { return k.failed.Load() }
 
-// Generation changes whenever the keys may have changed: a token that was verified under an
-// earlier one may have no key any more.
-func (k *Keys) Generation() int64 { return k.reads.Load() }
+// Generation changes with the keys: a token that was verified under an earlier one may have no key
+// any more.
+func (k *Keys) Generation() int64 { return k.changes.Load() }
 
 // Len returns the number of keys in force.
 func (k *Keys) Len() int { return len(*k.present.Load()) }

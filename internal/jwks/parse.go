@@ -1,6 +1,7 @@
 package jwks
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -27,6 +28,12 @@ type key struct {
 	id        string
 	algorithm string // the only one that it is for, or ""
 	public    any    // *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
+}
+
+// equal reports whether two keys are the same.
+func (k key) equal(o key) bool {
+	public, ok := k.public.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && k.id == o.id && k.algorithm == o.algorithm && public.Equal(o.public)
 }
 
 // errNoKeys is returned for a JWKS without a usable key.

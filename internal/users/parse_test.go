@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 	}, "\n"))
 	for i, want := range []string{
 		"user acme on #<hidden> ~acme resetchannels -@all +@check",
-		"user all on nopass ~* &* -@all +@check +@read +@dialects",
+		"user all on nopass ~* &* -@all +@check +@read +@dialects +@bypass",
 		"user of-redis on #<hidden> ~x* ~y resetchannels -@all +@read +@dialects",
 		`user odd off ~a\*b ~c\** ~\[d ~e\\ resetchannels -@all`,
 		"user again on #<hidden> ~z resetchannels -@all",
