@@ -92,7 +92,7 @@ func aclDryRun(_ context.Context, s *Session, args [][]byte) {
 		s.out.bulk("User " + u.Name + " " + reason)
 		return
 	}
-	if c.refusesBypass(u, args[3:]) {
+	if c.refusesBypass(s.h, u, args[3:]) {
 		s.out.bulk("User " + u.Name + " " + noBypass)
 		return
 	}

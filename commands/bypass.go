@@ -8,28 +8,21 @@ import (
 
 const noBypass = "may not use bypass tokens"
 
-// setBypass parses BYPASS token.
-func setBypass(rest [][]byte, opts *options) (errReply string) {
+// setToken parses BYPASS token. It does not use the token: a pipeline is parsed again if it does
+// not consist of checks alone. An empty one is none, as of a gateway whose request has no header.
+func (s *Session) setToken(rest [][]byte, req *limit.Request) (errReply string) {
 	switch {
-	case len(rest) < 2 || len(rest[1]) == 0:
+	case len(rest) < 2:
 		return "ERR syntax error: BYPASS needs a token behind it"
-	case opts.bypass != nil:
+	case req.BypassToken != "":
 		return "ERR invalid option 'BYPASS': it is there twice"
-	}
-	opts.bypass = rest[1]
-	return ""
-}
-
-// setToken adds a token to a request. It does not use it: a pipeline is parsed again if it does not
-// consist of checks alone.
-func (s *Session) setToken(token []byte, req *limit.Request) (errReply string) {
-	switch {
-	case s.h.opts.Bypass == nil:
-		return "ERR invalid option 'BYPASS': the proxy has no keys of bypass tokens, which --bypass-jwks names"
 	case !s.user.May(users.Bypass):
 		return noPermission("this user ", noBypass)
+	case s.h.opts.Bypass == nil:
+		return "ERR invalid option 'BYPASS': the proxy has no keys of bypass tokens, which --bypass-jwks names"
 	}
-	req.BypassToken, s.tokens = alias(token), true
+	req.BypassToken = alias(rest[1])
+	s.tokens = s.tokens || len(rest[1]) > 0
 	return ""
 }
 
@@ -49,10 +42,10 @@ func (s *Session) useTokens() {
 }
 
 // refusesBypass reports whether a user may not send a command because of its token.
-func (c *command) refusesBypass(u *users.User, args [][]byte) bool {
-	if c.full != checkName || u.May(users.Bypass) {
+func (c *command) refusesBypass(h *Handler, u *users.User, args [][]byte) bool {
+	if c.full != checkName {
 		return false
 	}
-	s, opts := Session{scratch: new(scratch), user: u}, options{takes: optionID | optionHeaders | optionBypass}
-	return s.parseCheck(args, &limit.Request{}, &opts) == "" && opts.bypass != nil
+	s := Session{h: h, scratch: new(scratch), user: u}
+	return s.parseCheck(args, &limit.Request{}, &options{takes: checkOptions}) == noPermission("this user ", noBypass)
 }

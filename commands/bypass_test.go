@@ -83,6 +83,7 @@ func TestBypass(t *testing.T) {
 	expect("AUTH ops x ; RL.CHECK acme - - BYPASS TOKEN", "+OK\r\n"+free)
 	expect("ACL DRYRUN plain RL.CHECK a - - 1 DIM BYPASS x", "+OK")
 	expect("ACL DRYRUN plain RL.CHECK a - - 1 BYPASS x", "$36\r\nUser plain may not use bypass tokens")
+	expect("RL.CHECK bb - - BYPASS \"\"", "*7\r\n:1\r\n:20\r\n:19\r\n") // no token
 	expect("ACL DRYRUN load RL.CHECK a - - 1 BYPASS x", "+OK")
 }
 

@@ -57,7 +57,6 @@ const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 type options struct {
 	takes   option
 	headers bool
-	bypass  []byte // a token, or nil
 }
 
 // option is a set of options.
@@ -68,6 +67,8 @@ const (
 	optionHeaders
 	optionTTL
 	optionBypass
+
+	checkOptions = optionID | optionHeaders | optionBypass
 )
 
 // parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS | BYPASS token }...`,
@@ -144,7 +145,7 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		case opts.takes&optionTTL != 0 && equalFold(name, "TTL"):
 			errReply = setHoldFor(rest, req)
 		case opts.takes&optionBypass != 0 && equalFold(name, "BYPASS"):
-			errReply = setBypass(rest, opts)
+			errReply = s.setToken(rest, req)
 		case opts.takes&optionHeaders != 0 && equalFold(name, "HEADERS"):
 			opts.headers, words = true, 1
 		default:

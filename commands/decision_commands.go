@@ -80,11 +80,8 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 	if len(args) < 4 {
 		return f, "ERR wrong number of arguments for '" + checkName + "' command"
 	}
-	opts := options{takes: optionID | optionHeaders | optionBypass}
+	opts := options{takes: checkOptions}
 	errReply = s.parseCheck(args, req, &opts)
-	if opts.bypass != nil && errReply == "" {
-		errReply = s.setToken(opts.bypass, req)
-	}
 	if opts.headers {
 		f = dialectHeaders
 	}

@@ -12,14 +12,18 @@ import (
 func bypassKey(t *testing.T, id string) (private string, public map[string]any) {
 	t.Helper()
 	private = filepath.Join(t.TempDir(), id+".pem")
-	text, errs, code := run(t, nil, "bypass", "key", "--id", id, private)
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
+	jwks := private + ".json"
+	if out, errs, code := run(t, nil, "bypass", "key", "--id", id, private, jwks); code != 0 || out+errs != "" {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(jwks)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v, %v", info.Mode(), err)
 	}
-	if err := json.Unmarshal([]byte(text), &public); err != nil {
+	if err := json.Unmarshal(text, &public); err != nil {
 		t.Fatal(err)
 	}
 	return private, public
@@ -108,8 +112,13 @@ func TestBypassTokens(t *testing.T) {
 	if got := use(kept); got != "store" {
 		t.Errorf("under a broken list: %s", got)
 	}
+	keys(firstPublic)
+	own := bypassToken(t, second, "own-2", "--rate", "1000/s")
+	eventually(t, "a token of a key that was removed is used", func() bool { return use(own) == "store" })
+	keys(firstPublic, secondPublic)
+	eventually(t, "a token of a key that was added is not used", func() bool { return use(own) == "bypass" })
 	metrics, log := g.get("/metrics"), g.output()
-	for _, want := range []string{`limitgate_bypass_total{result="over_rate"} 2`, `limitgate_bypass_total{result="other_tenant"} 1`, `limitgate_bypass_total{result="invalid"} 1`, "limitgate_bypass_keys 2"} {
+	for _, want := range []string{`limitgate_bypass_total{result="over_rate"} 2`, `limitgate_bypass_total{result="other_tenant"} 1`, "limitgate_bypass_keys 2"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics have not %s", want)
 		}
@@ -125,15 +134,25 @@ func TestBypassTokens(t *testing.T) {
 // TestBypassMistakes checks what the command line refuses.
 func TestBypassMistakes(t *testing.T) {
 	key, _ := bypassKey(t, "k")
+	if _, errs, code := run(t, nil, "bypass", "key", "--id", "k2", key+"2", key+".json"); code != 0 {
+		t.Fatal(errs)
+	}
+	if text, err := os.ReadFile(key + ".json"); err != nil || !strings.Contains(string(text), `"k"`) || !strings.Contains(string(text), `"k2"`) {
+		t.Errorf("the JWKS of two keys: %s, %v", text, err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
 		{[]string{"bypass"}, 64, "key or token is needed"},
-		{[]string{"bypass", "key", key}, 64, "--id and a file are needed"},
-		{[]string{"bypass", "key", "--id", "k", key}, 1, "file exists"},
-		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1/s"}, 64, "--for, of at most 366 days, are needed"},
+		{[]string{"bypass", "key", key}, 64, "--id, and behind it the files"},
+		{[]string{"bypass", "key", "--id", "other", key, key + ".json"}, 1, "file exists"},
+		{[]string{"bypass", "key", "--id", "k", key + "3", key + ".json"}, 1, "has a key k: choose another id"},
+		{[]string{"bypass", "key", "--id", "k", key + "3", key}, 1, "read JWKS"},
+		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1/s"}, 64, "--for is needed, a time of at most 8784h"},
+		{[]string{"bypass", "token", "--key", key, "--id", "a", "--rate", "1/s", "--for", "1h"}, 64, "--name is needed"},
+		{[]string{"hash-password", "word"}, 64, "with --stdin"},
 		{[]string{"bypass", "token", "--key", key, "--id", "a b", "--name", "n", "--rate", "1/s", "--for", "1h"}, 1, "jti must be an id of 1 to 64"},
 		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1", "--for", "1h"}, 1, "a rate is COUNT/PERIOD"},
 		{[]string{"bypass", "token", "--key", "/dev/null", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "1h"}, 1, "read key"},

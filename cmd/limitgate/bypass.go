@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -23,12 +24,11 @@ const bypassAbout = `Makes tokens that let requests pass the limits, and the key
 
 Usage:
 
-	limitgate bypass key --id ID FILE
+	limitgate bypass key --id ID PRIVATE JWKS
 	limitgate bypass token --key FILE --id ID --name TEXT --rate RATE --for TIME [--burst UNITS] [--tenant TENANT]
 
-key writes a new private key to FILE, and prints the public one as a JWKS for
-limitgate serve --bypass-jwks. For a second key, copy the object into the list
-"keys" of the first JWKS.
+key writes a new private key to the new file PRIVATE, and adds the public one to
+the file JWKS, for limitgate serve --bypass-jwks.
 
 token prints a token for the option BYPASS of RL.CHECK. The rate is that of all
 requests with the token together: beyond it the limits decide.
@@ -59,7 +59,7 @@ func runBypass(_ context.Context, env *environment, args []string) int {
 }
 
 var bypassExamples = []string{
-	"limitgate bypass key --id 2026 bypass.pem > bypass.json",
+	"limitgate bypass key --id 2026 bypass.pem bypass.json",
 	`limitgate bypass token --key bypass.pem --id load-7 --name "load test of search" --rate 1000/s --for 8h`,
 }
 
@@ -69,20 +69,65 @@ func runBypassKey(env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if *id == "" || fs.NArg() != 1 {
-		fmt.Fprintln(env.stderr, "limitgate bypass key: --id and a file are needed, nothing else; limitgate bypass key --help says more")
+	if *id == "" || fs.NArg() != 2 {
+		fmt.Fprintln(env.stderr, "limitgate bypass key: --id, and behind it the files of the private key and of the JWKS are needed; limitgate bypass key --help says more")
 		return exitUsage
 	}
-	public, err := writeKey(fs.Arg(0), *id)
-	if err != nil {
+	if err := makeKey(*id, fs.Arg(0), fs.Arg(1)); err != nil {
 		return fail(env, err)
 	}
-	out := json.NewEncoder(env.stdout)
-	out.SetIndent("", "  ")
-	_ = out.Encode(map[string]any{"keys": []any{map[string]string{
-		"kid": *id, "use": "sig", "alg": "EdDSA", "kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(public),
-	}}})
 	return exitOK
+}
+
+// makeKey writes a new private key, and adds the public one to a JWKS.
+func makeKey(id, private, jwksPath string) error {
+	set, err := readJWKS(jwksPath)
+	if err != nil {
+		return err
+	}
+	for _, k := range set.Keys {
+		if k["kid"] == id {
+			return fmt.Errorf("add key: %s has a key %s: choose another id", jwksPath, id)
+		}
+	}
+	public, err := writeKey(private, id)
+	if err != nil {
+		return err
+	}
+	set.Keys = append(set.Keys, map[string]any{
+		"kid": id, "use": "sig", "alg": "EdDSA", "kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(public),
+	})
+	text, err := json.MarshalIndent(set, "", "  ")
+	if err == nil {
+		err = os.WriteFile(jwksPath+".new", append(text, '\n'), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(jwksPath+".new", jwksPath) // a proxy must not read half of it
+	}
+	if err != nil {
+		return fmt.Errorf("add key to JWKS: %w", err)
+	}
+	return nil
+}
+
+// jwksFile is the content of a JWKS.
+type jwksFile struct {
+	Keys []map[string]any `json:"keys"`
+}
+
+// readJWKS reads a JWKS. One that does not exist is empty.
+func readJWKS(path string) (set jwksFile, err error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return set, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &set)
+	}
+	if err != nil {
+		return set, fmt.Errorf("read JWKS %s: %w", path, err)
+	}
+	return set, nil
 }
 
 // writeKey writes a new private key to a new file, and returns the public one.
@@ -140,8 +185,8 @@ func runBypassToken(env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if *key == "" || fs.NArg() > 0 || *life <= 0 || *life > bypass.MaxLife {
-		fmt.Fprintf(env.stderr, "limitgate bypass token: --key, --id, --name, --rate and --for, of at most %.0f days, are needed, and no arguments\n", bypass.MaxLife.Hours()/24)
+	if problem := tokenProblem(fs, *key, &c, *life); problem != "" {
+		fmt.Fprintf(env.stderr, "limitgate bypass token: %s; limitgate bypass token --help says more\n", problem)
 		return exitUsage
 	}
 	now := time.Now()
@@ -156,4 +201,20 @@ func runBypassToken(env *environment, args []string) int {
 	}
 	fmt.Fprintln(env.stdout, token)
 	return exitOK
+}
+
+// tokenProblem returns what is wrong with the flags of a token, or "".
+func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Duration) string {
+	for _, f := range []struct{ name, value string }{{"key", key}, {"id", c.ID}, {"name", c.Name}, {"rate", c.Rate}} {
+		if f.value == "" {
+			return "--" + f.name + " is needed"
+		}
+	}
+	switch {
+	case life <= 0 || life > bypass.MaxLife:
+		return fmt.Sprintf("--for is needed, a time of at most %.0fh, such as 8h", bypass.MaxLife.Hours())
+	case fs.NArg() > 0:
+		return fmt.Sprintf("%s is not a flag", config.Quote(fs.Arg(0)))
+	}
+	return ""
 }

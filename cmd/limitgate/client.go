@@ -2,9 +2,11 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -79,11 +81,20 @@ func clientOptions(addr string, timeout time.Duration) *redis.Options {
 	}
 }
 
-// explainDial adds advice to an error of a refused connection.
+// explainDial adds advice to an error of a connection that could not be used.
 func explainDial(addr string, err error) error {
 	var network *net.OpError
-	if !errors.As(err, &network) || network.Op != "dial" {
-		return err
+	var header tls.RecordHeaderError
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &network) && network.Op == "dial":
+		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
+	case errors.As(err, &header):
+		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w (name the file of its authority by --tls-ca)", err)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w (%s closed the connection: if it speaks TLS, say --tls)", err, addr)
 	}
-	return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
+	return err
 }

@@ -22,10 +22,14 @@ func runHashPassword(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "hash-password",
 		"Makes a password for the file of users (limitgate serve --users FILE), and the hash that\nbelongs into the file. A password of 256 random bits is hashed by SHA-256, as Redis does;\na chosen one, which could be guessed, by Argon2id.",
 		"limitgate hash-password", "limitgate hash-password --stdin < password.txt")
-	fromStdin := fs.Bool("stdin", false, "hash the first line of the standard input, instead of a generated password")
+	fromStdin := fs.Bool("stdin", false, "hash the first line of the standard input, of 12 bytes at least, instead of a generated password")
 	asJSON := fs.Bool("json", false, "print JSON")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintln(env.stderr, "limitgate hash-password: it takes no password as an argument, which other users of the machine could read: write it to the standard input, with --stdin")
+		return exitUsage
 	}
 	var made struct {
 		Password string `json:"password,omitempty"`

@@ -181,11 +181,12 @@ func renamed(env *environment, fs *flag.FlagSet, old, name string) {
 // printFlag prints a flag in the format of serve's help.
 func printFlag(w io.Writer, f *flag.Flag) {
 	argument, help := flag.UnquoteUsage(f)
+	argument = strings.ToUpper(argument)
 	if v, ok := f.Value.(interface{ Argument() string }); ok {
 		argument = v.Argument()
 	}
 	if argument != "" {
-		argument = " " + strings.ToUpper(argument)
+		argument = " " + argument
 	}
 	fmt.Fprintf(w, "  %-34s %s", "--"+f.Name+argument, help)
 	if f.DefValue != "" && f.DefValue != "false" {

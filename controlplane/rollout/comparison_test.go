@@ -146,6 +146,7 @@ func TestLeftOut(t *testing.T) {
 	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1, Hold: limit.HoldReservation, ID: "x"})
 	b.Observe(nil, &limit.Request{Tenant: "a", Cost: 1, ID: "x"})
 	b.Observe(nil, &limit.Request{Key: "k", Cost: 1, Inline: &limit.Limit{}})
+	b.Observe(nil, &limit.Request{Tenant: "t", Cost: 1, Bypass: true})
 	if n := b.Figures().Requests; n != 0 {
 		t.Errorf("%d requests are compared that cannot be", n)
 	}

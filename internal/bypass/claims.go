@@ -22,6 +22,8 @@ const (
 	leeway = 30 * time.Second
 	// maxID bounds the id of a token, in bytes.
 	maxID = 64
+	// maxNumber bounds the numbers of claims: instants until the year 36812, and units.
+	maxNumber = 1 << 40
 )
 
 // Claims are the claims of a token.
@@ -48,7 +50,7 @@ func (c *Claims) Check() error {
 		return fmt.Errorf("name must describe the token in 1 to %d bytes", limit.MaxNameBytes)
 	case c.ExpiresAt == nil:
 		return errors.New("exp must be the end of the token")
-	case c.Tenant != "" && limit.CheckName(c.Tenant) != nil:
+	case c.Tenant == "-", c.Tenant != "" && limit.CheckName(c.Tenant) != nil:
 		return errors.New("tenant must be the name of a tenant")
 	case err != nil:
 		return err
@@ -56,16 +58,55 @@ func (c *Claims) Check() error {
 	return nil
 }
 
+// errType is returned for a claim that is not of the type that it must have.
+var errType = errors.New("is of another type")
+
+// claimsOf returns the claims of a token whose signature is valid. Names are compared exactly.
+func claimsOf(m jwt.MapClaims) (c Claims, err error) {
+	text := func(name string, into *string) {
+		value, ok := m[name].(string)
+		if !ok && m[name] != nil {
+			err = errors.Join(err, fmt.Errorf("%s %w", name, errType))
+		}
+		*into = value
+	}
+	number := func(name string) (n int64, ok bool) {
+		value, ok := m[name].(float64)
+		if !ok && m[name] != nil || ok && (value < 0 || value > maxNumber) {
+			err = errors.Join(err, fmt.Errorf("%s %w", name, errType))
+			return 0, false
+		}
+		return int64(value), ok
+	}
+	text("jti", &c.ID)
+	text("name", &c.Name)
+	text("rate", &c.Rate)
+	text("tenant", &c.Tenant)
+	c.Burst, _ = number("burst")
+	if seconds, ok := number("exp"); ok {
+		c.ExpiresAt = jwt.NewNumericDate(time.Unix(seconds, 0))
+	}
+	if seconds, ok := number("nbf"); ok {
+		c.NotBefore = jwt.NewNumericDate(time.Unix(seconds, 0))
+	}
+	audience, wrong := m.GetAudience()
+	c.Audience = audience
+	return c, errors.Join(err, wrong)
+}
+
 // isID reports whether an id can be written in a line of a log and of a list.
 func isID(id string) bool {
 	for i := range len(id) {
 		c := id[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
+		if !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' && c != ':' {
 			return false
 		}
 	}
 	return id != "" && len(id) <= maxID
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
 // limit returns the limit of the token itself.

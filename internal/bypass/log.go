@@ -16,13 +16,14 @@ const (
 	OverRate
 	// Expired means that the token has ended.
 	Expired
-	// TooEarly means that the token has not begun, or ends later than MaxLife from now.
+	// TooEarly means that the token has not begun.
 	TooEarly
 	// Revoked means that the id of the token is revoked.
 	Revoked
 	// OtherTenant means that the token is for another tenant.
 	OtherTenant
-	// Invalid means that no key has signed the token, or that its claims are wrong.
+	// Invalid means that no key has signed the token, that its claims are wrong, or that it ends
+	// later than MaxLife from now.
 	Invalid
 	// Unchecked means that the client has sent too many tokens that no key has signed.
 	Unchecked
@@ -104,8 +105,11 @@ func (t *Tokens) write(l *line) {
 		t.log.Warn("uses of bypass tokens were not logged: the log is slower than they are", "uses", n)
 	}
 	attributes := []any{"id", l.known.ID, "name", l.known.Name, "outcome", l.outcome.String(), "user", l.user, "tenant", l.tenant, "op", l.op, "cost", l.cost}
-	if l.known.problem != nil {
+	switch {
+	case l.known.problem != nil:
 		attributes = append(attributes, "error", l.known.problem)
+	case l.outcome == Invalid:
+		attributes = append(attributes, "error", "exp must be at most 366 days from now")
 	}
 	if l.outcome == Used {
 		t.log.Info("bypass token used", attributes...)

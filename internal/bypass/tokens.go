@@ -133,8 +133,10 @@ func (t *Tokens) decide(known *token, u *Use, now time.Time) Outcome {
 		return Revoked
 	case now.After(known.ExpiresAt.Add(leeway)):
 		return Expired
-	case known.NotBefore != nil && now.Add(leeway).Before(known.NotBefore.Time), known.ExpiresAt.After(now.Add(MaxLife)):
+	case known.NotBefore != nil && now.Add(leeway).Before(known.NotBefore.Time):
 		return TooEarly
+	case known.ExpiresAt.After(now.Add(MaxLife)):
+		return Invalid
 	case known.Tenant != "" && known.Tenant != u.Tenant:
 		return OtherTenant
 	}
@@ -149,7 +151,7 @@ func (t *Tokens) decide(known *token, u *Use, now time.Time) Outcome {
 // verify returns the token if its signature is valid, or the outcome. A token that was known under
 // earlier keys is checked whatever else the client has sent: there are few of those.
 func (t *Tokens) verify(u *Use, now time.Time) (known *token, refusal Outcome) {
-	if len(u.Token) > maxToken {
+	if !isToken(u.Token) {
 		return nil, Invalid
 	}
 	sum, generation := sha256.Sum256([]byte(u.Token)), t.keys.Generation()
@@ -174,13 +176,29 @@ func (t *Tokens) verify(u *Use, now time.Time) (known *token, refusal Outcome) {
 	return known, 0
 }
 
+// isToken reports whether a text has the characters of a token only. The decoder skips ends of
+// lines, so that a token would have any number of spellings.
+func isToken(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return len(text) <= maxToken
+}
+
 // parse returns a token, or nil unless a key has signed it.
 func (t *Tokens) parse(text string) *token {
-	known := new(token)
-	if _, err := t.parser.ParseWithClaims(text, &known.Claims, t.keys.Find); err != nil {
+	claims := jwt.MapClaims{}
+	if _, err := t.parser.ParseWithClaims(text, claims, t.keys.Find); err != nil {
 		return nil
 	}
-	if known.problem = known.Check(); known.problem == nil {
+	known := new(token)
+	if known.Claims, known.problem = claimsOf(claims); known.problem == nil {
+		known.problem = known.Check()
+	}
+	if known.problem == nil {
 		known.limit, known.problem = known.Claims.limit()
 		known.bucket = []byte(limit.InlineName(known.ID))
 	}

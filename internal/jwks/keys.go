@@ -43,6 +43,7 @@ type Keys struct {
 	client  *http.Client
 	present atomic.Pointer[[]key]
 	unknown chan struct{} // capacity one: a token named an unknown key
+	wanted  chan struct{} // capacity one: Trigger was called
 	failed  atomic.Int64
 	changes atomic.Int64
 }
@@ -53,12 +54,20 @@ func Open(ctx context.Context, o Options) (*Keys, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	k := &Keys{options: o, client: newClient(), unknown: make(chan struct{}, 1)}
+	k := &Keys{options: o, client: newClient(), unknown: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
 	k.present.Store(&[]key{})
-	if err := k.refresh(ctx); err != nil && !isURL(o.JWKS) {
+	if err := k.refresh(ctx); err != nil && !IsURL(o.JWKS) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// Trigger makes Run read the keys again at once. It never blocks.
+func (k *Keys) Trigger() {
+	select {
+	case k.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // Run reads the keys again from time to time, until ctx ends.
@@ -72,6 +81,9 @@ func (k *Keys) Run(ctx context.Context) error {
 			return nil
 		case <-k.unknown:
 			wanted = true
+		case <-k.wanted:
+			_ = k.refresh(ctx) // it has logged the error
+			last, wanted = k.options.Now(), false
 		case <-every.C:
 			now := k.options.Now()
 			if !wanted && k.Len() > 0 && now.Sub(last) < refreshEvery {

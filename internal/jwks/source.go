@@ -17,13 +17,13 @@ const (
 	maxRedirects = 3
 )
 
-// isURL reports whether a JWKS is named by a URL, and not by a path.
-func isURL(name string) bool { return strings.Contains(name, "://") }
+// IsURL reports whether a JWKS is named by a URL, and not by a path.
+func IsURL(name string) bool { return strings.Contains(name, "://") }
 
 // read returns the text of the JWKS.
 func (k *Keys) read(ctx context.Context) ([]byte, error) {
 	name := k.options.JWKS
-	if !isURL(name) {
+	if !IsURL(name) {
 		text, err := k.options.ReadFile(name, maxJWKS)
 		if err != nil {
 			return nil, fmt.Errorf("read JWKS: %w", err)

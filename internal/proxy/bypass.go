@@ -10,7 +10,6 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/bypass"
-	"github.com/limitgate/limitgate/internal/jwks"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/metrics"
 )
@@ -19,7 +18,7 @@ import (
 type bypassTokens struct {
 	settings *config.Settings
 	log      *slog.Logger
-	keys     *jwks.Keys
+	keys     *tokenKeys
 	tokens   *bypass.Tokens
 	watcher  *config.Watcher // of the list of revoked ones; nil without it
 	stale    atomic.Bool     // the present list is not in use
@@ -30,11 +29,11 @@ func openBypass(ctx context.Context, s *config.Settings, instances func() int, l
 	if s.BypassKeys == "" {
 		return nil, nil
 	}
-	keys, err := jwks.Open(ctx, jwks.Options{JWKS: s.BypassKeys, ReadFile: config.ReadFile, Log: log})
+	keys, err := openKeys(ctx, s.BypassKeys, log)
 	if err != nil {
 		return nil, err
 	}
-	b := &bypassTokens{settings: s, log: log, keys: keys, tokens: bypass.New(keys, bypass.Options{Instances: instances, Log: log})}
+	b := &bypassTokens{settings: s, log: log, keys: keys, tokens: bypass.New(keys.Keys, bypass.Options{Instances: instances, Log: log})}
 	if s.BypassRevoked == "" {
 		return b, nil
 	}
@@ -66,11 +65,19 @@ func (b *bypassTokens) reload() error {
 
 // parts returns what runs beside the server.
 func (b *bypassTokens) parts() []run.Part {
-	all := []run.Part{b.keys.Run}
+	all := b.keys.parts
 	if b.watcher != nil {
 		all = append(all, b.watcher.Run)
 	}
 	return all
+}
+
+// trigger makes the files be read again.
+func (b *bypassTokens) trigger() {
+	b.keys.Trigger()
+	if b.watcher != nil {
+		b.watcher.Trigger()
+	}
 }
 
 // registerMetrics registers the metrics of bypass tokens, which are read at each scrape.

@@ -169,8 +169,8 @@ func (p *Proxy) passSignals(ctx context.Context) error {
 			if p.users != nil {
 				p.users.trigger()
 			}
-			if p.bypass != nil && p.bypass.watcher != nil {
-				p.bypass.watcher.Trigger()
+			if p.bypass != nil {
+				p.bypass.trigger()
 			}
 			select {
 			case p.reloadLimits <- signal:

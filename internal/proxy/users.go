@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/internal/jwks"
 	"github.com/limitgate/limitgate/internal/jwtauth"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/internal/users"
@@ -22,7 +21,7 @@ type clientUsers struct {
 	settings *config.Settings
 	log      *slog.Logger
 	auth     *users.Authenticator
-	keys     *jwks.Keys      // of tokens; nil without them
+	keys     *tokenKeys      // nil without tokens
 	watcher  *config.Watcher // nil without a file
 	// replace receives the users when the file has changed. It is set before watcher runs.
 	replace func(*users.Set)
@@ -48,10 +47,10 @@ func openUsers(ctx context.Context, s *config.Settings, log *slog.Logger) (*clie
 	}
 	var tokens users.Tokens
 	if s.JWTKeys != "" {
-		if f.keys, err = jwks.Open(ctx, jwks.Options{JWKS: s.JWTKeys, ReadFile: config.ReadFile, Log: log}); err != nil {
+		if f.keys, err = openKeys(ctx, s.JWTKeys, log); err != nil {
 			return nil, err
 		}
-		tokens = jwtauth.NewVerifier(f.keys, jwtauth.Options{Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim})
+		tokens = jwtauth.NewVerifier(f.keys.Keys, jwtauth.Options{Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim})
 	}
 	f.auth = users.NewAuthenticator(set, tokens)
 	if s.TLSCert == "" && !s.LocalOnly() {
@@ -66,15 +65,18 @@ func (f *clientUsers) parts() (all []run.Part) {
 		all = append(all, f.watcher.Run)
 	}
 	if f.keys != nil {
-		all = append(all, f.keys.Run)
+		all = append(all, f.keys.parts...)
 	}
 	return all
 }
 
-// trigger makes the file be read again.
+// trigger makes the files be read again.
 func (f *clientUsers) trigger() {
 	if f.watcher != nil {
 		f.watcher.Trigger()
+	}
+	if f.keys != nil {
+		f.keys.Trigger()
 	}
 }
 

@@ -88,10 +88,15 @@ func TestReplace(t *testing.T) {
 	}
 	for _, rules := range []string{
 		"off " + generated("b"), "on " + generated("b") + " ~x", "on " + generated("b") + " +@check", "on nopass", "on " + generated("c"),
-		"on " + generated("b") + " certificate=cn:b", "on " + hash, "on " + generated("b") + " ~*",
+		"on " + hash, "on " + generated("b") + " ~*", "on " + generated("c") + " certificate=cn:b",
 	} {
 		if mustParse(t, "user b "+rules).Keeps(before.User("b")) {
 			t.Errorf("a change to %q keeps connections", rules)
+		}
+	}
+	for _, rules := range []string{generated("b") + " " + generated("c"), generated("c") + " " + generated("b"), generated("b") + " certificate=cn:b", generated("b") + " " + hash} {
+		if !mustParse(t, "user b on "+rules).Keeps(before.User("b")) {
+			t.Errorf("%q, which has another way to log in, closes connections", rules)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestParseMistakes(t *testing.T) {
 		"#hunter2":        "behind # are the 64 hexadecimal digits of a SHA-256; limitgate hash-password makes them",
 		"hunter2":         "unknown rule; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=",
 		"+get":            `"get" is a command, and rights are given for groups: @check, @read, @dialects, @admin and @all`,
-		"+@keyspace":      `"@keyspace" is not a group; there are @check, @read, @dialects, @admin and @all`,
+		"+@keyspace":      `"@keyspace" is not a group; there are @check, @read, @dialects, @admin, @bypass and @all`,
 		"~a*b":            `"~a*b" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
 		"~a?":             `"~a?" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
 		"~":               `"~" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,

@@ -66,5 +66,5 @@ func (s *Set) Keeps(u *User) bool {
 		return true // it is of no Set
 	}
 	now := s.users[u.Name]
-	return now != nil && now.Enabled && now.equal(u)
+	return now != nil && now.Enabled && now.keeps(u)
 }

@@ -115,9 +115,24 @@ func (u *User) String() string {
 	return strings.Join(append(words, u.groups.String()), " ")
 }
 
-// equal reports whether connections of the user may go on as those of o.
-func (u *User) equal(o *User) bool {
-	return u.Name == o.Name && u.Enabled == o.Enabled && u.NoPassword == o.NoPassword && u.groups == o.groups && u.allTenants == o.allTenants &&
-		slices.Equal(u.tenants, o.tenants) && slices.Equal(u.secrets, o.secrets) && slices.Equal(u.identities, o.identities) &&
-		slices.EqualFunc(u.passwords, o.passwords, func(a, b password) bool { return a.text == b.text })
+// keeps reports whether connections of a former user may go on as those of u: the rights are the
+// same, and so is each way to log in that the connections may have taken. There may be more of
+// those, so that passwords can be replaced.
+func (u *User) keeps(former *User) bool {
+	return u.Enabled == former.Enabled && u.NoPassword == former.NoPassword && u.groups == former.groups &&
+		u.allTenants == former.allTenants && slices.Equal(u.tenants, former.tenants) &&
+		hasAll(u.secrets, former.secrets) && hasAll(u.identities, former.identities) && hasAll(u.hashes(), former.hashes())
+}
+
+// hashes returns the texts of the passwords.
+func (u *User) hashes() (all []string) {
+	for i := range u.passwords {
+		all = append(all, u.passwords[i].text)
+	}
+	return all
+}
+
+// hasAll reports whether all members of some are in of.
+func hasAll[T comparable](of, some []T) bool {
+	return !slices.ContainsFunc(some, func(member T) bool { return !slices.Contains(of, member) })
 }
