@@ -110,9 +110,9 @@ cells-aws: ## Measure the units that three cells admit together, before and afte
 		go test -tags long -run LongOverAdmission -count=1 -timeout=10m -v ./integration
 
 .PHONY: faults-aws
-faults-aws: ## Break the path of a table of limits to proxies in every way, some 30 minutes; prints a table
+faults-aws: ## Break the path of a table of limits to proxies in every way, rotate a secret, some 30 minutes; prints a table
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
-		go test -tags long -run 'LongTable|LongLambda' -count=1 -timeout=60m -v ./integration
+		go test -tags long -run 'LongTable|LongLambda|LongSecretRotation' -count=1 -timeout=60m -v ./integration
 
 # Its tables are those of DynamoDB Local where that is available. It measures time, so
 # leave the machine alone meanwhile.
