@@ -10,7 +10,7 @@ import (
 
 // secretPause is the least time between two reads because a node refused the password, since a
 // fleet must not ask AWS at each of its attempts to connect, and the time for which the previous
-// password is supplied. A password that was read within secretFresh is not read again.
+// password is supplied at most. A password that was read within secretFresh is not read again.
 const (
 	secretPause = 10 * time.Second
 	secretFresh = time.Second
@@ -30,8 +30,7 @@ type Secret struct {
 	mu       sync.Mutex // guards the fields below
 	current  account
 	previous account   // empty if the secret has none; supplied before until
-	until    time.Time // zero after a rotation
-	tried    bool      // previous was supplied since the last read
+	until    time.Time // zero after a rotation, and when previous is refused
 	read     time.Time // when current was last read
 	refused  time.Time // when the last read began because of a refusal
 	// reading is closed when the read in the background has the present version, and stop ends
@@ -88,6 +87,10 @@ func (s *Secret) Refused(ctx context.Context, password string) (retry bool) {
 	if s.inUse().Password != password {
 		return true // another connection has been refused before
 	}
+	if time.Now().Before(s.until) {
+		s.until = time.Time{} // this node may know the present password
+		return true
+	}
 	if time.Since(s.refused) > secretPause && time.Since(s.read) > secretFresh {
 		s.refused = time.Now()
 		s.startRead(ctx)
@@ -100,13 +103,12 @@ func (s *Secret) Refused(ctx context.Context, password string) (retry bool) {
 			return false
 		}
 	}
-	switch {
-	case s.inUse().Password != password:
-		return true
-	case time.Now().Before(s.until), s.tried, s.previous.Password == "", s.previous.Password == password:
-		return false // the previous password is refused as well, or there is none
+	if s.inUse().Password == password {
+		if s.previous.Password == "" || s.previous.Password == password {
+			return false
+		}
+		s.until = time.Now().Add(secretPause)
 	}
-	s.tried, s.until = true, time.Now().Add(secretPause)
 	return true
 }
 

@@ -75,7 +75,6 @@ func (s *Secret) startRead(ctx context.Context) {
 		if err != nil && !s.ended {
 			s.log.Warn("failed to read the secret of Redis, keeping the last password", "error", err)
 		}
-		s.tried = false
 		s.mu.Unlock()
 		close(done)
 		if isNew {
