@@ -40,7 +40,8 @@ test: ## Run everything against real redis servers: vet, race detector, integrat
 
 .PHONY: test-long
 test-long: ## Run the tests that take minutes
-	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+	folder=$$(scripts/provision.sh redis) && export LIMITGATE_REDIS_BIN=$$folder && \
+		go test -tags long -run LongIsolation -count=1 -timeout=20m -v ./integration && \
 		go test -tags long -run Long -count=1 -timeout=120m -v ./limit ./cluster
 
 .PHONY: faults
