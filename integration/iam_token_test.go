@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// tokenReader is what AWS knows of the tokens of IAM for a user of a cache: their form is that
-// of a presigned request, whose signature it computes again. This implementation does not share
-// code with the one under test. See
+// tokenReader checks tokens of IAM for a user of a cache as AWS does: a token is a presigned
+// request, and the check computes its signature again. It shares no code with the program under
+// test. See
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 type tokenReader struct {
 	cache, user                string

@@ -52,9 +52,9 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// startSecrets starts an HTTP proxy of the emulator and returns its URL. While slow is set, it
-// answers as late as a region may that is far away, and later than a connection to Redis may
-// take to open.
+// startSecrets starts an HTTP proxy of the emulator and returns its URL. While slow is set, its
+// replies take longer than a connection to Redis may take to open, as those of a distant region
+// may.
 func (r *rotation) startSecrets(t *testing.T) string {
 	t.Helper()
 	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: r.emulator.Addr})

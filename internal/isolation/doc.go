@@ -1,4 +1,4 @@
-// Package isolation makes random commands of two users, each of whom may do everything for a
-// tenant of their own. Tests check with them that nothing which one user sends has an influence
-// on the replies to the other.
+// Package isolation makes random commands of two users, who have all rights for a tenant each.
+// Tests of isolation compare the replies to one of them beside the other with those that it gets
+// alone.
 package isolation
