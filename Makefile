@@ -40,7 +40,8 @@ test: ## Run everything against real redis servers: vet, race detector, integrat
 
 .PHONY: test-long
 test-long: ## Run the tests that take minutes
-	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+	folder=$$(scripts/provision.sh redis) && export LIMITGATE_REDIS_BIN=$$folder && \
+		go test -tags long -run LongIsolation -count=1 -timeout=20m -v ./integration && \
 		go test -tags long -run Long -count=1 -timeout=120m -v ./limit ./cluster
 
 .PHONY: faults
@@ -110,9 +111,9 @@ cells-aws: ## Measure the units that three cells admit together, before and afte
 		go test -tags long -run LongOverAdmission -count=1 -timeout=10m -v ./integration
 
 .PHONY: faults-aws
-faults-aws: ## Break the path of a table of limits to proxies in every way, some 30 minutes; prints a table
+faults-aws: ## Break the path of a table of limits to proxies in every way, rotate a secret, some 30 minutes; prints a table
 	moto=$$(scripts/provision.sh aws) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_MOTO=$$moto/moto_server \
-		go test -tags long -run 'LongTable|LongLambda' -count=1 -timeout=60m -v ./integration
+		go test -tags long -run 'LongTable|LongLambda|LongSecretRotation' -count=1 -timeout=60m -v ./integration
 
 # Its tables are those of DynamoDB Local where that is available. It measures time, so
 # leave the machine alone meanwhile.

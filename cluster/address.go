@@ -157,7 +157,7 @@ func speaksTLS(ctx context.Context, addr string) bool {
 // Explain describes an error for an operator who configures the address of a store.
 func Explain(err error) string {
 	var name *net.DNSError
-	if errors.As(err, new(masterError)) {
+	if errors.As(err, new(masterError)) || errors.As(err, new(sentinelError)) {
 		return err.Error()
 	}
 	refused, replied := resp.AsError(err)

@@ -27,15 +27,16 @@ func (o *Options) masterOf(ctx context.Context, sentinel string) (addr string, e
 	in := resp.NewReader(conn)
 	words, err := o.askSentinel(conn, in)
 	if reply, ok := resp.AsError(err); ok && strings.HasPrefix(string(reply), "NOAUTH") && o.Credentials != nil {
-		if err := o.logIn(ctx, conn, in); err != nil {
-			return "", fmt.Errorf("Sentinel: %w", err) //nolint:staticcheck // a name
+		if err = o.logIn(ctx, conn, in); err == nil {
+			words, err = o.askSentinel(conn, in)
 		}
-		words, err = o.askSentinel(conn, in)
 	}
 	reply, replied := resp.AsError(err)
 	switch {
 	case replied && strings.Contains(string(reply), "unknown command"):
 		return "", configError("it is no Sentinel: give the addresses of Sentinels, or leave out --redis-sentinel")
+	case replied && kindOf(err) == KindAuth:
+		return "", sentinelError{err}
 	case err != nil:
 		return "", fmt.Errorf("ask Sentinel: %w", err)
 	case len(words) == 2 && !isAddress(words[0], words[1]):
@@ -84,3 +85,20 @@ type masterError struct{ err error }
 func (e masterError) Error() string { return Explain(e.err) }
 
 func (e masterError) Unwrap() error { return e.err }
+
+// sentinelError is the error of a Sentinel that refuses the user, in words for an operator.
+type sentinelError struct{ err error }
+
+func (e sentinelError) Error() string {
+	reply, _ := resp.AsError(e.err)
+	switch word, _, _ := strings.Cut(string(reply), " "); word {
+	case "NOAUTH":
+		return "the Sentinel requires a login, and gets that of Redis: set --redis-password-file (NOAUTH)"
+	case "NOPERM":
+		return "the user may not ask the Sentinel: add +sentinel|get-master-addr-by-name to it there (NOPERM)"
+	default:
+		return "the Sentinel requires a login, and refuses that of Redis: give it the same user and password (" + word + ")"
+	}
+}
+
+func (e sentinelError) Unwrap() error { return e.err }

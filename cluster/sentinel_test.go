@@ -14,14 +14,14 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// startSentinel starts a Sentinel that watches a master under the name limits, and returns its
-// address.
-func startSentinel(t *testing.T, master *redistest.Node) string {
+// startSentinel starts a Sentinel that watches a master under the name limits, with further lines
+// of its configuration, and returns its address.
+func startSentinel(t *testing.T, master *redistest.Node, lines ...string) string {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(master.Addr)
 	path := filepath.Join(t.TempDir(), "sentinel.conf") // a Sentinel writes to it
 	text := fmt.Sprintf("sentinel monitor limits 127.0.0.1 %s 1\nsentinel down-after-milliseconds limits 500\nsentinel failover-timeout limits 2000\n", port)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return redistest.StartSentinel(t, path).Addr
@@ -88,4 +88,47 @@ func TestSentinelAnswers(t *testing.T) {
 		t.Errorf("got %v, %d refused logins", err, p.refused)
 	}
 	_ = s.Close()
+}
+
+// TestSentinelCredentials: a Sentinel that requires a login gets that of Redis, and one that does
+// not gets none. A store does not start with a Sentinel that refuses it, and reports the reason.
+func TestSentinelCredentials(t *testing.T) {
+	master := redistest.Start(t, append([]string{"--user", "limitgate", "on", ">secret"}, strings.Fields(Rights)...)...)
+	open := redistest.Start(t)
+	for name, row := range map[string]struct {
+		master *redistest.Node
+		user   string // none means no credentials
+		lines  []string
+		want   string
+	}{
+		"no login":       {master, "limitgate", nil, ""},
+		"the same":       {master, "limitgate", []string{"requirepass other", "user limitgate on >secret +sentinel|get-master-addr-by-name"}, ""},
+		"another":        {master, "limitgate", []string{"requirepass other", "user limitgate on >other +@all"}, "the Sentinel requires a login, and refuses that of Redis"},
+		"unknown user":   {master, "limitgate", []string{"requirepass secret"}, "the Sentinel requires a login, and refuses that of Redis"},
+		"no rights":      {master, "limitgate", []string{"requirepass other", "user limitgate on >secret +@all -sentinel"}, "add +sentinel|get-master-addr-by-name to it there"},
+		"no credentials": {open, "", []string{"requirepass other"}, "the Sentinel requires a login, and gets that of Redis: set --redis-password-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := Options{Sentinel: "limits", StartWithout: true, Addrs: []string{startSentinel(t, row.master, row.lines...)}}
+			p := &password{user: row.user, texts: []string{"secret"}}
+			if row.user != "" {
+				opts.Credentials = p
+			}
+			if row.want == "" {
+				decideOnce(t, openWithOptions(t, opts, opts.Addrs...))
+				if p.refused > 0 {
+					t.Errorf("%d logins are refused", p.refused)
+				}
+				return
+			}
+			s, err := Open(t.Context(), opts)
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("it opens")
+			}
+			if !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+		})
+	}
 }

@@ -2,19 +2,11 @@ package integration
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/limitgate/limitgate/cluster"
-	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
@@ -135,70 +127,4 @@ func TestSecureRedisMistakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestSecretRotation: a secret that is rotated under load costs no error and no decision
-// without the store, and a proxy that starts later uses the new password.
-func TestSecretRotation(t *testing.T) {
-	emulator := awstest.Start(t)
-	const first, second = "correct-horse-battery", "staple-of-another-kind"
-	r := startSecureRedis(t, first)
-	secrets := secretsmanager.NewFromConfig(emulator.Config)
-	text := func(password string) *string {
-		return aws.String(`{"username": "limitgate", "password": "` + password + `"}`)
-	}
-	made, err := secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("redis"), SecretString: text(first)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := func() *proxy {
-		args := append(append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", writeLimits(t, limitOf("1000000/s"))}, r.flags()...), exact...)
-		cmd := exec.Command(binaries.release, append(args, "--redis-password-secret", *made.ARN)...)
-		cmd.Env = append(os.Environ(), emulator.Environment()...)
-		p, found := launch(t, cmd, listening)
-		p.addr, p.admin = found[1], found[2]
-		return p
-	}
-	p := start()
-	var stop atomic.Bool
-	var decided, wrong atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for c := p.client(); !stop.Load(); decided.Add(1) {
-				if v, err := check(c, "t", "-", "-"); err != nil || v.source != "store" {
-					wrong.Add(1)
-				}
-			}
-		})
-	}
-	passed := func(n int64) {
-		from := decided.Load()
-		eventually(t, "more decisions", func() bool { return decided.Load() > from+n })
-	}
-	passed(1000)
-	r.each(t, "ACL", "SETUSER", "limitgate", ">"+second) // both are valid for a time
-	if _, err := secrets.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: made.ARN, SecretString: text(second)}); err != nil {
-		t.Fatal(err)
-	}
-	passed(1000)
-	r.each(t, "ACL", "SETUSER", "limitgate", "<"+first)
-	passed(1000)
-	later := start()
-	if v, err := check(later.client(), "later", "-", "-"); err != nil || v.source != "store" {
-		t.Errorf("a proxy that starts after the rotation: %+v, %v", v, err)
-	}
-	stop.Store(true)
-	wg.Wait()
-	if n := wrong.Load(); n != 0 {
-		t.Errorf("%d of %d checks failed or were decided without the store", n, decided.Load())
-	}
-	// The first proxy reads the secret again when its password is refused.
-	r.each(t, "CLIENT", "KILL", "USER", "limitgate")
-	began := time.Now()
-	eventually(t, "decisions with the new password", func() bool {
-		v, err := check(p.client(), "t", "-", "-")
-		return err == nil && v.source == "store"
-	})
-	t.Logf("%d checks; the proxy decides %s after its connections were cut", decided.Load(), time.Since(began).Round(time.Millisecond))
 }

@@ -239,6 +239,11 @@ var table = map[string]row{
 		imports:  []string{"limit", "limit/bucket", "limiter"},
 		forTests: true,
 	},
+	"internal/isolation": {
+		reason:   "makes commands of users, and knows no other package",
+		forTests: true,
+		settled:  true,
+	},
 	"internal/reference": {
 		reason:   "decides by the documents alone, so that no mistake of the maths is in it too",
 		forTests: true,

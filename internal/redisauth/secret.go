@@ -3,62 +3,41 @@ package redisauth
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
-	"github.com/limitgate/limitgate/internal/run"
 )
 
+// secretPause is the least time between two reads because a node refused the password, since a
+// fleet must not ask AWS at each of its attempts to connect, and the time for which the previous
+// password is supplied at most. A password that was read within secretFresh is not read again.
 const (
-	// secretEvery is how often a secret is read again, and secretPause the least time
-	// between two reads because a node refused its password: a fleet must not ask AWS at each
-	// of its attempts to connect.
-	secretEvery = 5 * time.Minute
 	secretPause = 10 * time.Second
-	// stageCurrent and stagePrevious are the labels of the present version of a secret, and
-	// of the one before the last rotation.
-	stageCurrent  = "AWSCURRENT"
-	stagePrevious = "AWSPREVIOUS"
+	secretFresh = time.Second
 )
-
-// VersionReader returns the text of a version of a secret, by its label.
-type VersionReader func(ctx context.Context, stage string) (text string, err error)
-
-// SecretsManager returns a reader of a secret of AWS Secrets Manager, by name or ARN.
-func SecretsManager(config aws.Config, id string) VersionReader {
-	client := secretsmanager.NewFromConfig(config)
-	return func(ctx context.Context, stage string) (string, error) {
-		out, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &id, VersionStage: &stage})
-		if err != nil {
-			return "", fmt.Errorf("read secret %s: %w", id, err)
-		}
-		return aws.ToString(out.SecretString), nil
-	}
-}
 
 // Secret supplies the password of a secret in AWS Secrets Manager, which is a text, or JSON
 // with the keys username and password as AWS's rotation writes it. It is safe for concurrent
 // use. After a rotation it supplies the new password, or the previous one to nodes that do not
-// know the new one yet.
+// know the new one yet. A read of the secret may take longer than a connection to a node may
+// take to open, so reads are in the background.
 type Secret struct {
 	reader VersionReader
 	user   string // takes precedence over the secret's
 	log    *slog.Logger
+	reads  sync.WaitGroup // those in the background
 
-	mu       sync.Mutex // guards the fields below, and coalesces reads
+	mu       sync.Mutex // guards the fields below
 	current  account
-	refused  time.Time // when current was last read because of a refusal
-	previous account   // supplied before until
-	until    time.Time
-	asked    bool // previous was read since current was
+	previous account   // empty if the secret has none; supplied before until
+	until    time.Time // zero after a rotation, and when previous is refused
+	read     time.Time // when current was last read
+	refused  time.Time // when the last read began because of a refusal
+	// reading is closed when the read in the background has the present version, and stop ends
+	// that read. Both are nil without one. No other one begins after Run has ended.
+	reading chan struct{}
+	stop    context.CancelFunc
+	ended   bool
 }
 
 // account is a user and a password.
@@ -72,90 +51,73 @@ func NewSecret(reader VersionReader, user string, log *slog.Logger) *Secret {
 	return &Secret{reader: reader, user: user, log: log}
 }
 
-// Run reads the secret again from time to time, until ctx ends.
-func (s *Secret) Run(ctx context.Context) error {
-	for run.Sleep(ctx, secretEvery/2+rand.N(secretEvery)) {
-		s.mu.Lock()
-		err := s.refresh(ctx)
-		s.mu.Unlock()
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("failed to read the secret of Redis, keeping the last password", "error", err)
-		}
-	}
-	return nil
-}
-
 // Credentials returns the user and the password in use.
 func (s *Secret) Credentials(ctx context.Context) (user, password string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current.Password == "" {
-		if err := s.refresh(ctx); err != nil {
+		s.mu.Unlock()
+		_, err := s.readCurrent(ctx)
+		if err == nil {
+			s.readPrevious(ctx)
+		}
+		s.mu.Lock()
+		if err != nil {
 			return "", "", err
 		}
 	}
-	a := s.current
-	if time.Now().Before(s.until) {
-		a = s.previous
-	}
+	a := s.inUse()
 	return cmp.Or(s.user, a.User), a.Password, nil
 }
 
+// inUse returns the account to log in with. The caller holds mu.
+func (s *Secret) inUse() account {
+	if time.Now().Before(s.until) {
+		return s.previous
+	}
+	return s.current
+}
+
 // Refused reads the secret again, and reports whether there is another password: the new one
-// after a rotation, or the previous one if the node does not know the new one yet.
+// after a rotation, or the previous one if the node does not know the new one yet. When ctx ends
+// before the read, the next connections have its result.
 func (s *Secret) Refused(ctx context.Context, password string) (retry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if password != s.current.Password && !time.Now().Before(s.until) {
-		return true // another connection has read the secret meanwhile
+	if s.inUse().Password != password {
+		return true // another connection has been refused before
 	}
-	if time.Since(s.refused) > secretPause {
+	if time.Now().Before(s.until) {
+		s.until = time.Time{} // this node may know the present password
+		return true
+	}
+	if time.Since(s.refused) > secretPause && time.Since(s.read) > secretFresh {
 		s.refused = time.Now()
-		if err := s.refresh(ctx); err != nil {
-			s.log.Warn("failed to read the secret of Redis", "error", err)
+		s.startRead(ctx)
+	}
+	if reading := s.reading; reading != nil {
+		s.mu.Unlock()
+		isOver := waitFor(ctx, reading)
+		s.mu.Lock()
+		if !isOver {
+			return false
 		}
-		if s.current.Password != password {
-			s.until = time.Time{}
-			return true
+	}
+	if s.inUse().Password == password {
+		if s.previous.Password == "" || s.previous.Password == password {
+			return false
 		}
+		s.until = time.Now().Add(secretPause)
 	}
-	if time.Now().Before(s.until) || s.asked { // the previous password is refused as well
-		return false
-	}
-	s.asked = true
-	previous, err := s.get(ctx, stagePrevious)
-	if err != nil || previous.Password == password {
-		return false
-	}
-	s.previous, s.until = previous, time.Now().Add(secretPause)
 	return true
 }
 
-// refresh reads the present version. The caller holds mu.
-func (s *Secret) refresh(ctx context.Context) error {
-	s.asked = false
-	now, err := s.get(ctx, stageCurrent)
-	if err == nil {
-		s.current = now
+// waitFor waits until done is closed, and returns false if ctx ends before.
+func waitFor(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	return err
 }
-
-// get reads a version of the secret.
-func (s *Secret) get(ctx context.Context, stage string) (account, error) {
-	text, err := s.reader(ctx, stage)
-	if err != nil {
-		return account{}, err
-	}
-	var a account
-	if json.Unmarshal([]byte(text), &a) != nil { // the error would contain the text
-		a = account{Password: text}
-	}
-	if a.Password == "" {
-		return account{}, errNoPassword
-	}
-	return a, nil
-}
-
-// errNoPassword is returned for a secret of another kind.
-var errNoPassword = errors.New(`read secret: it has no password: it should be a text, or JSON with the keys "username" and "password"`)

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 // versions are the versions of a secret, by their labels.
@@ -69,11 +72,116 @@ func TestRotation(t *testing.T) {
 			t.Fatal("the previous password is not tried")
 		}
 		want(t, s, "u", "a")
-		if s.Refused(t.Context(), "a") {
-			t.Error("both are refused, and there is another one")
+		if !s.Refused(t.Context(), "a") { // the next node may know the present one
+			t.Error("the present password is not tried again")
 		}
-		time.Sleep(secretPause)
 		want(t, s, "u", "b")
+	})
+}
+
+// TestSlowSecret: a read goes on when the connection that needs it has given up, and the next
+// connections have the new password. Others get the present one meanwhile.
+func TestSlowSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		text := "a"
+		s := NewSecret(func(ctx context.Context, _ string) (string, error) {
+			if !run.Sleep(ctx, 2*time.Second) {
+				return "", ctx.Err()
+			}
+			return text, nil
+		}, "u", slog.New(slog.DiscardHandler))
+		want(t, s, "u", "a")
+		time.Sleep(time.Minute)
+		text = "b"
+		began := time.Now()
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if s.Refused(ctx, "a") {
+				t.Error("there is another password before it is read")
+			}
+			cancel()
+			want(t, s, "u", "a")
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("three connections wait for %s", took)
+		}
+		time.Sleep(2 * time.Second)
+		want(t, s, "u", "b")
+		s.reads.Wait()
+	})
+}
+
+// TestSecretOfBothVersions: a password that was read a moment ago is not read again when it is
+// refused: the previous one is known as well.
+func TestSecretOfBothVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &versions{texts: map[string]string{stageCurrent: "b", stagePrevious: "a"}}
+		s := newTestSecret(v, "u")
+		want(t, s, "u", "b")
+		v.err = errors.New("denied")
+		if !s.Refused(t.Context(), "b") {
+			t.Error("the previous password is not tried")
+		}
+		want(t, s, "u", "a")
+	})
+}
+
+// TestNodesThatDisagree: a node that knows the previous password alone keeps no connection from
+// a node that knows the present one alone.
+func TestNodesThatDisagree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSecret(&versions{texts: map[string]string{stageCurrent: "b", stagePrevious: "a"}}, "u")
+		logIn := func(knows string) error {
+			for range 3 { // as a store does
+				_, password, err := s.Credentials(t.Context())
+				if err != nil || password == knows {
+					return err
+				}
+				if !s.Refused(t.Context(), password) {
+					break
+				}
+			}
+			return errors.New("refused")
+		}
+		for i := range 40 {
+			if err := logIn("ab"[i%2 : i%2+1]); err != nil {
+				t.Fatalf("login %d: %v", i, err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestHangingSecret: while a read hangs, connections get the present password at once, and Run
+// ends at once.
+func TestHangingSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := false
+		s := NewSecret(func(ctx context.Context, _ string) (string, error) {
+			if hangs {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+			return "a", nil
+		}, "u", slog.New(slog.DiscardHandler))
+		want(t, s, "u", "a")
+		hangs = true
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = s.Run(ctx) })
+		for began := time.Now(); time.Since(began) < 2*secretEvery; time.Sleep(time.Second) {
+			at := time.Now()
+			want(t, s, "u", "a")
+			if took := time.Since(at); took > 0 {
+				t.Fatalf("a connection waits for %s", took)
+			}
+		}
+		at := time.Now()
+		stop()
+		wg.Wait()
+		if took := time.Since(at); took > 0 {
+			t.Errorf("the end takes %s", took)
+		}
 	})
 }
 

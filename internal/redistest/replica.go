@@ -3,7 +3,8 @@ package redistest
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,16 +13,24 @@ import (
 
 // StartReplica starts a server that replicates another single server, and returns when
 // both report that the link is up. Tests use the pair to change the primary of a store
-// without Cluster mode.
+// without Cluster mode. With the args of an authority the link is encrypted.
 func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
 	tb.Helper()
-	linked := append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(of.Port)}, args...)
+	port := func(n *Node) string {
+		addr := n.Addr
+		if slices.Contains(args, "--tls-replication") {
+			addr = n.TLSAddr()
+		}
+		_, text, _ := net.SplitHostPort(addr)
+		return text
+	}
+	linked := append([]string{"--replicaof", "127.0.0.1 " + port(of)}, args...)
 	if of.Password != "" {
 		linked = append([]string{"--masterauth", of.Password}, linked...)
 	}
 	replica := Start(tb, linked...)
 	err := servers.Await("the replica's link", func() error {
-		return checkLink(lasting(tb), of, replica)
+		return checkLink(lasting(tb), of, replica, port(replica))
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -29,8 +38,9 @@ func StartReplica(tb testing.TB, of *Node, args ...string) *Node {
 	return replica
 }
 
-// checkLink returns nil if both ends report that the replication link is up.
-func checkLink(ctx context.Context, primary, replica *Node) error {
+// checkLink returns nil if both ends report that the replication link is up. The primary knows
+// the replica by its port.
+func checkLink(ctx context.Context, primary, replica *Node, port string) error {
 	if err := replica.CheckLinkUp(ctx); err != nil {
 		return err
 	}
@@ -38,7 +48,7 @@ func checkLink(ctx context.Context, primary, replica *Node) error {
 	if err != nil {
 		return err
 	}
-	port := "port=" + strconv.Itoa(replica.Port) + ","
+	port = "port=" + port + ","
 	for name, value := range fields {
 		if strings.HasPrefix(name, "slave") && strings.Contains(value, port) &&
 			strings.Contains(value, "state=online") {

@@ -7,9 +7,10 @@ import (
 )
 
 // StartSentinel starts a Sentinel with a configuration file, and ends it when the test is over.
-func StartSentinel(tb testing.TB, config string) *Node {
+// Further args are passed on as by [Start].
+func StartSentinel(tb testing.TB, config string, args ...string) *Node {
 	tb.Helper()
-	node, err := servers.StartSentinel(tb.TempDir(), config)
+	node, err := servers.StartSentinel(tb.TempDir(), config, args...)
 	if err != nil {
 		tb.Fatalf("start sentinel: %v", err)
 	}

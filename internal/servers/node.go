@@ -42,9 +42,10 @@ func startNode(folder string, from portRange, args []string) (*Node, error) {
 	return startOn(folder, from, args, func(number int) []string { return baseArgs(folder, number) })
 }
 
-// StartSentinel starts a Sentinel with a configuration file, which it writes to.
-func StartSentinel(folder, config string) (*Node, error) {
-	return startOn(folder, singlePorts, nil, func(number int) []string {
+// StartSentinel starts a Sentinel with a configuration file, which it writes to, and further
+// args as StartNode.
+func StartSentinel(folder, config string, args ...string) (*Node, error) {
+	return startOn(folder, singlePorts, args, func(number int) []string {
 		return []string{config, "--sentinel", "--port", strconv.Itoa(number), "--bind", "127.0.0.1", "--dir", folder}
 	})
 }
