@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"strconv"
+
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 )
@@ -139,4 +141,58 @@ func (s *Session) writeDecisions(b *limiter.Batch) {
 		}
 	}
 	s.dropChecks()
+}
+
+// numFrames is how many frames a scratch keeps: enough for the limits that bind most decisions of
+// a busy connection. A power of two.
+const numFrames = 64
+
+// decisionFrame has the parts of a reply to RL.CHECK that are the same for many decisions.
+type decisionFrame struct {
+	key  frameKey
+	head []byte // up to the limit
+	tail []byte // from the limit_id on
+}
+
+// frameKey is what those parts depend on.
+type frameKey struct {
+	binding  *limit.Limit
+	capacity int64
+	source   limit.Source
+	allowed  int64 // 1 or 0
+}
+
+// frame returns the frame of a decision.
+func (s *scratch) frame(d *limit.Decision) *decisionFrame {
+	key := frameKey{d.Binding, d.Limit, d.Source, 0}
+	if d.Allowed {
+		key.allowed = 1
+	}
+	n := uint(d.Source)<<1 + uint(key.allowed)
+	if d.Binding != nil {
+		n += uint(d.Binding.Ordinal) * 7
+	}
+	f := &s.frames[n%numFrames]
+	if f.key != key { // that of an unused frame has no source
+		head, tail := reply{buf: f.head[:0]}, reply{buf: f.tail[:0]}
+		head.integer(key.allowed)
+		head.integer(d.Limit)
+		tail.bulk(d.LimitID())
+		tail.bulk(d.Source.String())
+		*f = decisionFrame{key, head.buf, tail.buf}
+	}
+	return f
+}
+
+// decision appends the reply of RL.CHECK: allowed, limit, remaining, retry_after_ms,
+// reset_after_ms, limit_id, source. The reply has elements elements, at most 9; the caller
+// appends the others.
+func (s *Session) decision(d *limit.Decision, elements int) {
+	f := s.frame(d)
+	buf := append(s.out.buf, '*', '0'+byte(elements), '\r', '\n')
+	buf = append(append(buf, f.head...), ':')
+	buf = append(strconv.AppendInt(buf, d.Remaining, 10), "\r\n:"...)
+	buf = append(strconv.AppendInt(buf, d.RetryAfter, 10), "\r\n:"...)
+	buf = append(strconv.AppendInt(buf, d.ResetAfter, 10), "\r\n"...)
+	s.out.buf = append(buf, f.tail...)
 }

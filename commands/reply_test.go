@@ -35,7 +35,7 @@ func TestDecisionFrames(t *testing.T) {
 	for range 20_000 {
 		d := limit.Decision{
 			Allowed: rand.N(2) == 0, Limit: numbers[rand.N(len(numbers))], Remaining: numbers[rand.N(len(numbers))], RetryAfter: numbers[rand.N(len(numbers))],
-			ResetAfter: numbers[rand.N(len(numbers))], Binding: limits[rand.N(len(limits))], Source: limit.Source(rand.N(int(limit.NumSources))),
+			ResetAfter: numbers[rand.N(len(numbers))], Binding: limits[rand.N(len(limits))], Source: limit.Source(1 + rand.N(int(limit.NumSources)-1)),
 		}
 		allowed := 0
 		if d.Allowed {
