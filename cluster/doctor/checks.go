@@ -28,10 +28,11 @@ func (in *inspection) check(ctx context.Context) {
 		r.checkStore(in.layout)
 		r.checkTLS(in.opts.TLS != nil)
 		r.checkProbes()
+		r.checkRights()
 		r.checkSpeed(in.decisionTimeout)
 		r.checkDurability()
 	}
-	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return lacksRights(f.Text) }) {
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "rights" || lacksRights(f.Text) }) {
 		r.find(SeverityNote, "rights", "all that a user needs is "+cluster.Rights)
 	}
 	switch err := ctx.Err(); {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,39 @@ func TestInspectRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestInspectNamesEachRight checks that each right that is missing is named, and that the probes of
+// rights leave nothing behind.
+func TestInspectNamesEachRight(t *testing.T) {
+	all := strings.Fields(cluster.Rights)
+	for name, node := range map[string]*redistest.Node{
+		"single": redistest.Start(t), "cluster": redistest.StartCluster(t, 1, 0).Nodes[0],
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, right := range all[1:] {
+				if rightProbes[right] == "" || name == "single" && slices.Contains(clusterRights, right) {
+					continue
+				}
+				admin := redistest.Restrict(t, node, slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == right })...)
+				r := inspect(t, node.Addr)
+				reported := len(r.Masters) > 0 && slices.Equal(r.Masters[0].MissingRights, []string{right})
+				unreachable := strings.Contains(r.text(), "'"+strings.TrimPrefix(right, "+")+"'") && r.Verdict == SeverityFail
+				if !reported && !unreachable {
+					t.Errorf("without %s: %s", right, r.text())
+				}
+				redistest.Eventually(t, 20*time.Second, "no key is left", func() bool { return admin.DBSize(t.Context()).Val() == 0 })
+				if err := admin.Do(t.Context(), "ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all").Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	for _, right := range all[1:] {
+		if rightProbes[right] == "" && right != "+script|load" {
+			t.Errorf("nothing examines %s", right)
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ func (m *masterInspection) examine(ctx context.Context) {
 	if len(m.tags) > 0 {
 		m.probe(ctx)
 	}
+	m.report.MissingRights = m.missingRights(ctx)
 }
 
 // readInfo reads INFO. Fields that the master does not report stay empty.

@@ -61,6 +61,8 @@ type MasterReport struct {
 	// shows it.
 	FullCoverage string `json:"full_coverage,omitempty"`
 	Probes       Probes `json:"probes"`
+	// MissingRights are the rules of cluster.Rights that the user lacks.
+	MissingRights []string `json:"missing_rights,omitempty"`
 
 	compatible string // compatible version of Redis
 }
