@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -146,6 +147,16 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("a client with a certificate: %s: %+v", name, v)
 		}
 	}
+	ended, endedKey := clients.Issue("service-a", time.Now().Add(-time.Minute))
+	pair, err := tls.LoadX509KeyPair(ended, endedKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := redis.NewClient(&redis.Options{Addr: p.addr, TLSConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}, MaxRetries: -1, DialerRetries: 1, PoolSize: 1})
+	defer func() { _ = late.Close() }()
+	if v, err := check(late, "t", "-", "-"); err == nil || !strings.Contains(err.Error(), "expired certificate") {
+		t.Errorf("a client with a certificate that has expired: %+v, %v", v, err)
+	}
 	cert, key := a.Issue("localhost", time.Now().Add(time.Hour))
 	if _, errs, code := run(t, nil, "serve", "--listen", "0.0.0.0:0", "--admin", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key); code != 64 || !strings.Contains(errs, "or --tls-client-ca") {
 		t.Errorf("any address without client certificates: exit %d: %s", code, errs)
@@ -192,6 +203,71 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	}
 	if v, err := check(open, "t", "-", "-"); err != nil || !v.allowed {
 		t.Errorf("the open connection: %+v, %v", v, err)
+	}
+}
+
+// TestCertificateIsReplacedUnderLoad: clients that connect all the time get the former certificate or
+// the next one, and no error, while certificate and key are replaced one after the other.
+func TestCertificateIsReplacedUnderLoad(t *testing.T) {
+	a := redistest.NewAuthority(t)
+	p := certify(t, a, "")
+	names := make(chan string, 1)
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer func() {
+		cancel()
+		all.Wait()
+	}()
+	files, err := tlsfiles.NewClient(tlsfiles.ClientOptions{CA: a.CA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := files.Config("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				d := tls.Dialer{Config: config}
+				conn, err := d.DialContext(ctx, "tcp", p.addr)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
+					t.Errorf("connect: %v", err)
+					cancel()
+					return
+				}
+				serial := conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
+				_ = conn.Close()
+				select {
+				case names <- serial:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	seen := func() string {
+		select {
+		case name := <-names:
+			return name
+		case <-ctx.Done():
+			t.FailNow()
+			return ""
+		}
+	}
+	first := seen()
+	for range 3 {
+		cert, key := a.Issue("localhost", time.Now().Add(time.Hour))
+		p.put(t, "cert", cert)
+		for range 20 { // handshakes between the two
+			seen()
+		}
+		p.put(t, "key", key)
+		next := first
+		eventually(t, "another certificate", func() bool { next = seen(); return next != first })
+		first = next
 	}
 }
 
