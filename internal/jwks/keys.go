@@ -104,7 +104,11 @@ func (k *Keys) refresh(ctx context.Context) error {
 	}
 	if err != nil {
 		k.failed.Add(1)
-		k.options.Log.Error("failed to read the keys of tokens, using the earlier ones", "jwks", k.options.JWKS, "keys", k.Len(), "error", err)
+		if n := k.Len(); n > 0 {
+			k.options.Log.Error("failed to read the keys of tokens, using the earlier ones", "jwks", k.options.JWKS, "keys", n, "error", err)
+		} else {
+			k.options.Log.Error("failed to read the keys of tokens: no token is accepted", "jwks", k.options.JWKS, "error", err)
+		}
 		return err
 	}
 	if !slices.EqualFunc(*k.present.Load(), keys, key.equal) {

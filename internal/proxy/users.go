@@ -35,6 +35,9 @@ type clientUsers struct {
 // it returns nil.
 func openUsers(ctx context.Context, s *config.Settings, log *slog.Logger) (*clientUsers, error) {
 	if !s.NeedsAuth() {
+		if !s.LocalOnly() && s.TLSClientCA == "" {
+			log.Warn("any client that reaches the address may spend and reset the quota of every tenant: set --users")
+		}
 		return nil, nil
 	}
 	f := &clientUsers{settings: s, log: log}
