@@ -73,7 +73,8 @@ func newLoop(l *listener) (*eventLoop, error) {
 		server: l.server, listener: l, epoll: epoll, wakeup: wakeup, discard: make([]byte, smallBuffer),
 		conns: map[int32]*epollConn{}, open: map[*epollConn]struct{}{},
 	}
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wakeup, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wakeup)}); err != nil {
+	// An edge is reported for each write, so that the count need not be read.
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wakeup, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(wakeup)}); err != nil {
 		p.end()
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (p *eventLoop) post(c *epollConn, seq uint64, what func(*epollConn)) {
 	if p.asleep {
 		p.asleep = false
 		one := [8]byte{1}
-		_, _ = unix.Write(p.wakeup, one[:])
+		_, _ = writeNow(p.wakeup, one[:])
 	}
 }
 
@@ -125,7 +126,7 @@ func (p *eventLoop) run() {
 		if p.over() {
 			return
 		}
-		n, err := unix.EpollWait(p.epoll, events[:], p.timeout(len(posts)+len(p.unsent)+len(p.bulk.unsent) > 0))
+		n, err := epollWait(p.epoll, events[:], p.timeout(len(posts)+len(p.unsent)+len(p.bulk.unsent) > 0))
 		p.awake()
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			panic(err) // the descriptor is owned by this loop
@@ -221,12 +222,7 @@ func (p *eventLoop) awake() {
 }
 
 func (p *eventLoop) ready(e *unix.EpollEvent) {
-	if int(e.Fd) == p.wakeup {
-		var count [8]byte
-		_, _ = unix.Read(p.wakeup, count[:])
-		return
-	}
-	c := p.conns[e.Fd]
+	c := p.conns[e.Fd] // nil for wakeup, after which run takes the posted calls
 	switch {
 	case c == nil:
 	case c.delays():
