@@ -19,9 +19,9 @@ type group struct {
 // and the first match gets the sample. Functions without a group, such as copying memory
 // and hashing, belong to their caller.
 var groups = []group{
-	{"kernel read", []string{"golang.org/x/sys/unix.Read", "golang.org/x/sys/unix.read", "syscall.Read", "syscall.read"}, true},
-	{"kernel write", []string{"golang.org/x/sys/unix.Write", "golang.org/x/sys/unix.write", "syscall.Write", "syscall.write"}, true},
-	{"kernel epoll", []string{"golang.org/x/sys/unix.Epoll", "internal/runtime/syscall/linux.Epoll", "runtime.netpoll"}, false},
+	{"kernel read", []string{"golang.org/x/sys/unix.Read", "golang.org/x/sys/unix.read", "syscall.Read", "syscall.read", "server.readNow"}, true},
+	{"kernel write", []string{"golang.org/x/sys/unix.Write", "golang.org/x/sys/unix.write", "syscall.Write", "syscall.write", "server.writeNow"}, true},
+	{"kernel epoll", []string{"golang.org/x/sys/unix.Epoll", "server.epollWait", "internal/runtime/syscall/linux.Epoll", "runtime.netpoll"}, false},
 	{"kernel futex", []string{"runtime.futex"}, false},
 	{"garbage and allocation", []string{
 		"runtime.gc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.mallocgc", "runtime.newobject", "runtime.makeslice",
@@ -44,7 +44,7 @@ var groups = []group{
 	{"deciding (limit, memory)", []string{"limit.", "limit/bucket.", "memory.", "backstop."}, false},
 	{"stages of a decision (limiter)", []string{"limiter."}, false},
 	{"pipelines (cluster)", []string{"cluster.", "github.com/redis/go-redis/"}, false},
-	{"writing replies", []string{"github.com/tidwall/redcon.", "commands.(*reply)", "commands.(*Session).replies", "commands.(*Session).writeDecisions"}, false},
+	{"writing replies", []string{"github.com/tidwall/redcon.", "commands.(*reply)", "commands.(*Session).replies", "commands.(*Session).writeDecisions", "commands.(*Session).decision", "commands.(*scratch).frame"}, false},
 	{"other commands", []string{"commands."}, false},
 	{"counting (metrics)", []string{"metrics.", "github.com/prometheus/"}, false},
 }

@@ -57,6 +57,10 @@ func (f *commandParser) advance(b []byte, lim *parserBounds) (done bool, err err
 		}
 	}
 	for f.left > 0 {
+		if n, size := shortLength(b[f.pos:]); !f.inWord && size > 0 && n <= lim.bulk && f.pos+size+n+2 <= lim.request {
+			f.pos += size
+			f.length, f.inWord = n, true
+		}
 		if !f.inWord {
 			if err := f.wordLength(b, lim); err != nil || !f.inWord {
 				return false, err
@@ -119,6 +123,22 @@ func (f *commandParser) wordLength(b []byte, lim *parserBounds) error {
 	}
 	f.length, f.inWord = n, true
 	return nil
+}
+
+// shortLength returns the length of a word of less than a hundred bytes, as most are, and the size of
+// its line, or 0 if b does not begin with such a line.
+func shortLength(b []byte) (n, size int) {
+	if len(b) < 5 || b[0] != '$' || b[1] < '0' || b[1] > '9' {
+		return 0, 0
+	}
+	n = int(b[1] - '0')
+	switch {
+	case b[2] == '\r' && b[3] == '\n':
+		return n, 4
+	case n > 0 && b[2] >= '0' && b[2] <= '9' && b[3] == '\r' && b[4] == '\n':
+		return n*10 + int(b[2]-'0'), 5
+	}
+	return 0, 0
 }
 
 // line returns the line at pos without its CR LF and moves pos behind it, or returns nil
