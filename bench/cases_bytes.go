@@ -23,8 +23,8 @@ type form struct {
 }
 
 var forms = []form{
-	{"token bucket by tenant", slowLimit("tenant", "tenant", ", burst: 1000"), atMost(100)},
-	{"token bucket by tenant and op", slowLimit("op", "tenant, op", ", burst: 1000"), atMost(100)},
+	{"token bucket by tenant", slowLimit("tenant", "tenant", ", burst: 1000"), atMost(105)},
+	{"token bucket by tenant and op", slowLimit("op", "tenant, op", ", burst: 1000"), atMost(105)},
 	{"sliding window by tenant and op", slowLimit("op", "tenant, op", ", algorithm: sliding_window"), nil},
 }
 

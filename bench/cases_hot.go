@@ -40,7 +40,7 @@ func hotCases() []Case {
 	}
 	return []Case{
 		pair("hot-p16", "one hot bucket, pipeline 16", hot(50, 16),
-			throughput(atLeast(6)), storeMicros(atMost(0.1)), serverCPU(nil)),
+			throughput(atLeast(5.5)), storeMicros(atMost(0.2)), serverCPU(nil)),
 		pair("hot-p1-500", "one hot bucket, pipeline 1, 500 connections", hot(500, 1),
 			throughput(atLeast(1.6)), storeMicros(nil), serverCPU(nil)),
 	}

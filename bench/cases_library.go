@@ -49,7 +49,7 @@ func libraryCases() []Case {
 				"For one process at pipeline 1, a library that pipelines by itself (rueidis) is cheaper than any hop. A proxy "+
 				"gains with many processes, with checks that it coalesces, and in languages without such a library.",
 			gate{kind: onRedis, traffic: uniform(callers, 1)}.side(), redisRate(),
-			totalCPU(atMost(0.65)), throughput(atLeast(1.3)), storeCPU(nil)),
+			totalCPU(atMost(0.62)), throughput(atLeast(1.4)), storeCPU(nil)),
 		compare("redis-rate-go", "redis_rate as a library, beside Limitgate asked by go-redis",
 			about+"Limitgate's client here is go-redis, on which redis_rate is built too.",
 			goService(), redisRate(),

@@ -10,11 +10,11 @@ func memoryCases() []Case {
 	}
 	return []Case{
 		pair("memory-p16", "memory store, pipeline 16", uniform(50, 16),
-			throughput(atLeast(1.5)), serverCPU(atMost(0.75))),
+			throughput(atLeast(1.5)), serverCPU(atMost(0.65))),
 		pair("memory-p64", "memory store, pipeline 64", uniform(50, 64),
-			throughput(atLeast(2)), serverCPU(atMost(0.5))),
+			throughput(atLeast(1.8)), serverCPU(atMost(0.55))),
 		pair("memory-p1", "memory store, pipeline 1", uniform(50, 1),
-			throughput(atLeast(1)), serverCPU(nil)),
+			throughput(atLeast(1.05)), serverCPU(atMost(0.95))),
 		pair("memory-million-p16", "memory store, 1M tenants, pipeline 16", every(manyTenants, uniform(50, 16)),
 			throughput(atLeast(1.3)), serverCPU(nil)),
 	}
@@ -30,18 +30,18 @@ func exactCases() []Case {
 	}
 	return []Case{
 		pair("redis-p16", "one Redis, pipeline 16", uniform(50, 16),
-			throughput(atLeast(3)), serverCPU(atMost(0.45)), storeCPU(nil), proxyMicros(atMost(1)), p99Ratio(atMost(0.6))),
+			throughput(atLeast(2.9)), serverCPU(atMost(0.5)), storeCPU(atMost(0.33)), proxyMicros(atMost(0.9)), p99Ratio(atMost(0.6))),
 		pair("redis-p1", "one Redis, pipeline 1, 50 connections", uniform(50, 1),
-			throughput(atLeast(0.95)), storeCPU(atMost(0.42)), proxyMicros(atMost(8))),
+			throughput(atLeast(0.92)), storeCPU(atMost(0.42)), proxyMicros(atMost(7.5))),
 		pair("redis-p1-500", "one Redis, pipeline 1, 500 connections", uniform(500, 1),
-			throughput(atLeast(1.1)), storeCPU(atMost(0.30)), proxyMicros(nil)),
+			throughput(atLeast(1.15)), storeCPU(atMost(0.30)), proxyMicros(nil)),
 		compare("two-levels", "two levels, (tenant, op) and (tenant), pipeline 16",
 			"The cost of a second bucket for the store. The yardstick is Limitgate with one level.",
 			gate{kind: onRedis, limits: twoLimits, op: operation, traffic: uniform(50, 16)}.side(),
 			gate{name: "limitgate, one level", kind: onRedis, op: operation, traffic: uniform(50, 16)}.side(),
-			storeCPU(atMost(1.5)), throughput(nil)),
+			storeCPU(atMost(1.9)), throughput(nil)),
 		pair("redis-zipf-p16", "one Redis, Zipf(1.1), pipeline 16", zipf(50, 16),
-			throughput(atLeast(3.3)), serverCPU(nil), storeMicros(nil)),
+			throughput(atLeast(3.2)), serverCPU(nil), storeMicros(nil)),
 	}
 }
 
@@ -56,15 +56,15 @@ func clusterCases() []Case {
 	}
 	return []Case{
 		pair("cluster-p16", "cluster, pipeline 16", uniform(50, 16),
-			throughput(atLeast(1.4)), serverCPU(nil), storeCPU(nil)),
+			throughput(atLeast(1.25)), serverCPU(nil), storeCPU(nil)),
 		pair("cluster-p64", "cluster, pipeline 64", uniform(50, 64),
-			throughput(atLeast(2.1)), serverCPU(nil), storeCPU(nil)),
+			throughput(atLeast(1.8)), serverCPU(nil), storeCPU(nil)),
 		pair("cluster-p1", "cluster, pipeline 1, 50 connections", uniform(50, 1),
 			throughput(atLeast(0.75)), storeCPU(nil), proxyMicros(nil)),
 		pair("cluster-p1-500", "cluster, pipeline 1, 500 connections", uniform(500, 1),
 			throughput(atLeast(1.05)), storeCPU(nil), proxyMicros(nil)),
 		pair("cluster-zipf-p16", "cluster, Zipf(1.1), pipeline 16", zipf(50, 16),
-			throughput(atLeast(2)), serverCPU(nil), storeMicros(nil)),
+			throughput(atLeast(1.7)), serverCPU(nil), storeMicros(nil)),
 	}
 }
 
@@ -76,6 +76,6 @@ func latencyCases() []Case {
 	}
 	return []Case{
 		pair("latency-1", "added latency, 1 connection, pipeline 1", uniform(1, 1), 60, 120),
-		pair("latency-16", "added latency, 16 connections, pipeline 1", uniform(16, 1), 90, 150),
+		pair("latency-16", "added latency, 16 connections, pipeline 1", uniform(16, 1), 105, 180),
 	}
 }

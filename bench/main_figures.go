@@ -16,7 +16,7 @@ const (
 // mainPairs are the cases of two sides in the block. They have a figure "throughput".
 var mainPairs = []string{
 	"redis-p1", "redis-p16", "cluster-p1", "cluster-p16", "hot-p16", "redis-rate", "redis-rate-go", "memory-p16",
-	"lease-auto-zipf",
+	"lease-auto-zipf", "tls-p16", "tls-redis-p16",
 }
 
 // caseFigure names a figure of a case.

@@ -35,7 +35,7 @@ func newBypass(t *testing.T) (tokens *bypass.Tokens, token, small string) {
 	return bypass.New(keys, bypass.Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return clock }}), made["large"], made["small"]
 }
 
-// TestBypass checks the option BYPASS: who may use it, beside which options, and that a
+// TestBypass checks the option BYPASS: the rights that it needs, the options beside it, and that a
 // request with a token takes nothing of any limit.
 func TestBypass(t *testing.T) {
 	set, err := users.Parse([]byte("user load on nopass ~a* +@check +@bypass\nuser plain on nopass ~* +@check\nuser ops on nopass ~* +@all\nuser some on nopass ~* +@all -@bypass"))

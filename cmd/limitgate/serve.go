@@ -11,9 +11,11 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/logwriter"
 	"github.com/limitgate/limitgate/internal/proxy"
 )
 
@@ -51,31 +53,43 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	log := newLog(env, settings)
+	log, endLog := startLog(ctx, env, settings)
 	for _, w := range settings.Warnings {
 		log.Warn("warning about the settings", "text", w)
 	}
 	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, Version: version, Reload: hup})
-	if err != nil {
-		return fail(env, err)
+	if err == nil {
+		printBanner(env, p, settings)
+		// The first signal drains. The handler is then gone, so a second signal ends the
+		// process.
+		context.AfterFunc(ctx, stop)
+		err = p.Run(ctx)
 	}
-	printBanner(env, p, settings)
-	// The first signal drains. The handler is then gone, so a second signal ends the
-	// process.
-	context.AfterFunc(ctx, stop)
-	if err := p.Run(ctx); err != nil {
+	endLog()
+	if err != nil {
 		return fail(env, err)
 	}
 	return exitOK
 }
 
-// newLog returns the logger of the settings.
-func newLog(env *environment, s *config.Settings) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: s.LogLevel}
+// startLog returns the logger of the settings, and a function that ends it: lines that follow are
+// lost.
+func startLog(ctx context.Context, env *environment, s *config.Settings) (log *slog.Logger, end func()) {
+	out, opts := logwriter.New(env.stderr), &slog.HandlerOptions{Level: s.LogLevel}
+	log = slog.New(slog.NewTextHandler(out, opts))
 	if s.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(env.stderr, opts))
+		log = slog.New(slog.NewJSONHandler(out, opts))
 	}
-	return slog.New(slog.NewTextHandler(env.stderr, opts))
+	out.OnOmitted = func(lines int64) {
+		log.Warn("lines of the log were omitted: its reader is slower than they are", "lines", lines)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = out.Run(ctx) }) // it returns no error
+	return log, func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // printBanner prints the address of the proxy and a first command to type.

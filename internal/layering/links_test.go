@@ -13,7 +13,7 @@ var (
 	pageLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	pageHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	pageAnchor  = regexp.MustCompile(`(?:id|name)="([^"]+)"`)
-	notInAnchor = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // TestLinksOfPages checks that links between the pages lead to a file, and to a heading in it.
