@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/limitgate/limitgate/internal/load"
 )
@@ -30,6 +31,11 @@ plans:
 
 // twoLimits adds one for each operation of a tenant.
 var twoLimits = oneLimit + fmt.Sprintf("    - {id: op, by: [tenant, op], rate: 1/s, burst: %d, on_error: open}\n", burst)
+
+// fixedLimits has a bucket for each tenant, and one for each of its declared operations, which is a
+// field of the same key.
+var fixedLimits = fmt.Sprintf("version: 1\ndimensions:\n  op: {values: [%q]}\n", operation) +
+	strings.TrimPrefix(twoLimits, "version: 1\n")
 
 // operation is the op of requests that have one.
 const operation = "GET /v1/things"

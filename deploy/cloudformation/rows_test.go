@@ -138,7 +138,7 @@ var calls = []call{
 	{file: "controlplane/audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: objects, policies: []string{operator, auditor}},
 	{file: "controlplane/audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: oneTenant, policies: []string{tenantOperator}},
 
-	{file: "internal/redisauth/secret.go", function: "SecretsManager", operation: "secretsmanager.GetSecretValue", unallowed: "the secret of Redis belongs to the stack of the Redis, which allows proxies to read it"},
+	{file: "internal/redisauth/secret_read.go", function: "SecretsManager", operation: "secretsmanager.GetSecretValue", unallowed: "the secret of Redis belongs to the stack of the Redis, which allows proxies to read it"},
 	{file: "cmd/limitgate/limits_table.go", function: "caller", operation: "sts.GetCallerIdentity", unallowed: "AWS tells everybody who they are"},
 }
 
