@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -192,9 +193,11 @@ func TestDocumentedUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, example, _ := strings.Cut(string(document), "```acl\n")
-	example, _, _ = strings.Cut(example, "```")
-	s := mustParse(t, example)
+	var examples strings.Builder
+	for _, m := range regexp.MustCompile("(?s)```acl\n(.*?)```").FindAllSubmatch(document, -1) {
+		examples.Write(m[1])
+	}
+	s := mustParse(t, examples.String())
 	if n := len(s.All()); n != 6 {
 		t.Errorf("%d users", n)
 	}
