@@ -56,6 +56,7 @@ func mustExchange(t *testing.T, c net.Conn, text, answer string) {
 // goroutines as before.
 func TestLongCrowds(t *testing.T) {
 	p := serve(t, "", append([]string{"--max-conns", "16000"}, exact...)...)
+	connectMany(t, p, 1) // the loop starts with the first connection
 	calmDown := p.footprint(t).goroutines
 	before := p.peakRSS()
 	idle := connectMany(t, p, idleConns)
