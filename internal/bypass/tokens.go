@@ -19,10 +19,11 @@ import (
 const (
 	// maxToken bounds a token, in bytes: it is decoded before its signature is checked.
 	maxToken = 2 << 10
-	// maxVerified bounds the tokens whose signature is known to be right, some 1 MB: only
-	// owners of a key make tokens.
+	// maxVerified bounds the tokens whose signature is known to be right, some 3 MB at most:
+	// only owners of a key make tokens.
 	maxVerified = 1000
-	// maxBuckets bounds the tokens whose use is counted against their rate.
+	// maxBuckets bounds the tokens whose use is counted against their rate, as many as are
+	// known. The backstop forgets some before, where their hashes are uneven.
 	maxBuckets = 1000
 )
 
@@ -56,8 +57,8 @@ type Tokens struct {
 	parser  *jwt.Parser
 	revoked atomic.Pointer[map[string]struct{}] // by id
 
-	// A signature takes some ten microseconds to check. Tokens that are used again are
-	// known by their hash, and clients may send few tokens with a wrong one.
+	// A signature takes longer to check than many decisions. Tokens that are used again are
+	// known by their hash, and clients may send few tokens with a wrong signature.
 	verified *lru.Cache[[sha256.Size]byte, *token]
 	failed   *failures.Limit[client]
 
@@ -179,13 +180,16 @@ func (t *Tokens) verify(u *Use, now time.Time) (known *token, refusal Outcome) {
 // isToken reports whether a text has the characters of a token only. The decoder skips ends of
 // lines, so that a token would have any number of spellings.
 func isToken(text string) bool {
+	if len(text) > maxToken {
+		return false
+	}
 	for i := range len(text) {
 		c := text[i]
 		if !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
 			return false
 		}
 	}
-	return len(text) <= maxToken
+	return true
 }
 
 // parse returns a token, or nil unless a key has signed it.
