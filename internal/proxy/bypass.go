@@ -37,30 +37,32 @@ func openBypass(ctx context.Context, s *config.Settings, instances func() int, l
 	if s.BypassRevoked == "" {
 		return b, nil
 	}
-	b.watcher = config.NewWatcher(s.BypassRevoked, func() { _ = b.reload() })
-	return b, b.reload()
+	b.watcher = config.NewWatcher(s.BypassRevoked, b.reload)
+	return b, b.load()
 }
 
-// reload reads the list of revoked tokens. After an error the earlier one stays in force.
-func (b *bypassTokens) reload() error {
+// load reads the list of revoked tokens. After an error the earlier one stays in force.
+func (b *bypassTokens) load() error {
 	content, err := config.ReadFile(b.settings.BypassRevoked, bypass.MaxRevokedBytes)
 	if err != nil {
-		err = fmt.Errorf("read revoked bypass tokens: %w", err)
+		return fmt.Errorf("read revoked bypass tokens: %w", err)
 	}
-	var ids map[string]struct{}
-	if err == nil {
-		if ids, err = bypass.ParseRevoked(content); err != nil {
-			err = fmt.Errorf("read revoked bypass tokens of %s: %w", b.settings.BypassRevoked, err)
-		}
-	}
-	b.stale.Store(err != nil)
+	ids, err := bypass.ParseRevoked(content)
 	if err != nil {
-		b.log.Error("failed to read the revoked bypass tokens, using the earlier list", "error", err)
-		return err
+		return fmt.Errorf("read revoked bypass tokens of %s: %w", b.settings.BypassRevoked, err)
 	}
 	b.tokens.SetRevoked(ids)
 	b.log.Info("revoked bypass tokens loaded", "tokens", len(ids))
 	return nil
+}
+
+// reload reads a list that has changed.
+func (b *bypassTokens) reload() {
+	err := b.load()
+	b.stale.Store(err != nil)
+	if err != nil {
+		b.log.Error("failed to read the revoked bypass tokens, using the earlier list", "error", err)
+	}
 }
 
 // parts returns what runs beside the server.
