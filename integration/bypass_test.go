@@ -43,15 +43,6 @@ func bypassToken(t *testing.T, key, id string, more ...string) string {
 func TestBypassTokens(t *testing.T) {
 	folder := t.TempDir()
 	jwks, revoked := filepath.Join(folder, "bypass.json"), filepath.Join(folder, "revoked.txt")
-	put := func(path, text string) {
-		t.Helper()
-		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
-	}
 	keys := func(sets ...map[string]any) {
 		t.Helper()
 		var all []any
@@ -62,12 +53,12 @@ func TestBypassTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(jwks, string(text))
+		replace(t, jwks, string(text))
 	}
 	first, firstPublic := bypassKey(t, "first")
 	second, secondPublic := bypassKey(t, "second")
 	keys(firstPublic, secondPublic)
-	put(revoked, "# none yet\n")
+	replace(t, revoked, "# none yet\n")
 	g := serveUsers(t, []string{
 		"user load on " + userRule("pw-load") + " ~acme +@check +@bypass", "user plain on " + userRule("pw-plain") + " ~* +@check",
 	}, "--bypass-jwks", jwks, "--bypass-revoked", revoked)
@@ -105,9 +96,9 @@ func TestBypassTokens(t *testing.T) {
 	if got := use(kept); got != "bypass" {
 		t.Errorf("before it is revoked: %s", got)
 	}
-	put(revoked, "kept # lost on a train\n")
+	replace(t, revoked, "kept # lost on a train\n")
 	eventually(t, "a revoked token is used", func() bool { return use(kept) == "store" })
-	put(revoked, "not an id\n")
+	replace(t, revoked, "not an id\n")
 	eventually(t, "a broken list is not reported", func() bool { return strings.Contains(g.get("/metrics"), "limitgate_bypass_revoked_stale 1") })
 	if got := use(kept); got != "store" {
 		t.Errorf("under a broken list: %s", got)
