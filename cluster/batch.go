@@ -49,17 +49,23 @@ type batch struct {
 	// returned is called with the names of buckets that units were returned to after their
 	// callers had left, see Options.Returned.
 	returned func(names []string)
-	inTime   int   // calls that were answered while their callers waited
-	now      int64 // the store's time, from the reply being read
+	// onFailure is called with each call that the replies leave undecided. failed counts them,
+	// as far as they count against the node, and lastErr is the last of these errors.
+	onFailure func(error, []limit.Item)
+	failed    int
+	lastErr   error
+	inTime    int   // calls that were answered while their callers waited
+	now       int64 // the store's time, from the reply being read
 	// replayed reports whether the reply being read is a replayed answer.
 	replayed bool
 	sentAt   time.Time
 	refs     int // senders and readers, see pipeline.release
-	// missing are the commands that failed with NOSCRIPT. resend holds the bytes that are
-	// sent to repeat them.
-	missing []int
-	resend  []byte
-	resends int // number of resends
+	read     int // the replies that were read, that to SCRIPT LOAD included
+	// missing are the commands that failed with NOSCRIPT. again are those that failed before
+	// the batch was sent once more, after SCRIPT LOAD; resend holds the bytes that were sent.
+	missing, again []int
+	resend         []byte
+	resends        int // number of resends
 }
 
 // batchOptions configure how calls are combined into commands.
@@ -134,7 +140,7 @@ var hashSeed = maphash.MakeSeed()
 // reset empties the batch.
 func (b *batch) reset() {
 	b.commands, b.runs, b.coalesced = b.commands[:0], b.runs[:0], b.coalesced[:0]
-	b.missing, b.inTime, b.resends = nil, 0, 0
+	b.missing, b.again, b.read, b.inTime, b.resends = nil, nil, 0, 0, 0
 	clear(b.callers) // releases the node requests
 	clear(b.requests)
 	b.callers, b.requests = b.callers[:0], b.requests[:0]

@@ -37,7 +37,7 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &nodeConn{Conn: conn, in: resp.NewReader(conn)}
+	l := newNodeConn(conn)
 	_ = conn.SetDeadline(began.Add(d.timeout))
 	stop := context.AfterFunc(ctx, l.hangUp)
 	defer stop()

@@ -153,7 +153,7 @@ func abuse(t *testing.T, f *fake) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	s, err := Open(ctx, Options{Addrs: []string{f.addr()}, IOTimeout: 30 * time.Millisecond})
+	s, err := Open(ctx, Options{Addrs: []string{f.addr()}, IOTimeout: 30 * time.Millisecond, ToLoop: toLoop})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestHangingUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t, []byte(greeting), says("!"))
 			defer f.close()
-			s, err := Open(t.Context(), Options{Addrs: []string{f.addr()}, ReloadInterval: time.Hour})
+			s, err := Open(t.Context(), Options{Addrs: []string{f.addr()}, ReloadInterval: time.Hour, ToLoop: toLoop})
 			if err != nil {
 				t.Fatal(err)
 			}

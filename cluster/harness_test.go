@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"context"
+	"net"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,9 +15,35 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/server"
 )
 
-func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+func TestMain(m *testing.M) {
+	var err error
+	if loops, err = server.NewLoops(2); err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = loops.Run(ctx) })
+	code := redistest.Main(m)
+	stop()
+	running.Wait()
+	os.Exit(code)
+}
+
+// loops are the event loops of the stores of this package's tests.
+var loops *server.Loops
+
+// toLoop is Options.ToLoop for the stores of tests. Tests with encrypted and wrapped
+// connections use goroutines.
+func toLoop(conn *net.TCPConn) (Socket, error) {
+	s, err := loops.Adopt(conn)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
 
 // fakeClockLine replaces clockLine in the scripts of tests: they read the time from two
 // keys of a single Redis.
@@ -49,7 +77,7 @@ func openWithOptions(tb testing.TB, opts Options, addrs ...string) *Store {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	opts.Addrs, opts.IOTimeout, opts.DialTimeout = addrs, 5*time.Second, 5*time.Second
+	opts.Addrs, opts.IOTimeout, opts.DialTimeout, opts.ToLoop = addrs, 5*time.Second, 5*time.Second, toLoop
 	s, err := Open(ctx, opts)
 	if err != nil {
 		tb.Fatal(err)

@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
-	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 )
 
-// openThrough returns a store that runs until the test ends, whose pipelines use
-// connections wrapped by wrap.
-func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs ...string) *Store {
+// openThrough returns a store that runs until the test ends, whose pipelines use sockets
+// wrapped by wrap.
+func openThrough(t *testing.T, opts Options, wrap func(Socket) Socket, addrs ...string) *Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -27,21 +26,14 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 	if opts.IOTimeout == 0 {
 		opts.IOTimeout = 5 * time.Second
 	}
+	opts.ToLoop = func(conn *net.TCPConn) (Socket, error) {
+		_ = conn.SetWriteBuffer(4 << 10) // so that a few batches fill it
+		s, err := toLoop(conn)
+		return wrap(s), err
+	}
 	s, err := Open(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, n := range s.top.Load().nodes {
-		dial := n.pipeline.dial
-		n.pipeline.dial = func(ctx context.Context) (*nodeConn, error) {
-			conn, err := dial(ctx)
-			if err == nil {
-				conn.Conn = wrap(conn.Conn)
-				conn.in = resp.NewReader(conn.Conn)
-			}
-			return conn, err
-		}
-		n.pipeline.disconnect(errDown) // the connection made by Open
 	}
 	running(t, s)
 	for _, n := range s.top.Load().nodes {
@@ -56,13 +48,13 @@ func openThrough(t *testing.T, opts Options, wrap func(net.Conn) net.Conn, addrs
 
 // forgetful makes some commands fail with NOSCRIPT: it replaces their script by one that
 // was never loaded. It leaves writes that load the script unchanged.
-type forgetful struct{ net.Conn }
+type forgetful struct{ Socket }
 
 func (c forgetful) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("\r\nLOAD\r\n")) {
-		return c.Conn.Write(b)
+		return c.Socket.Write(b)
 	}
-	return c.Conn.Write(withoutScript(b, func() bool { return rand.IntN(3) == 0 }))
+	return c.Socket.Write(withoutScript(b, func() bool { return rand.IntN(3) == 0 }))
 }
 
 // evalSHA is the start of a call of a script, before its hash.
@@ -94,7 +86,7 @@ func TestSomeScriptsMissing(t *testing.T) {
 
 func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed uint64, histories int) {
 	t.Helper()
-	s := openThrough(t, opts, func(c net.Conn) net.Conn { return forgetful{c} }, c.Addrs()...)
+	s := openThrough(t, opts, func(s Socket) Socket { return forgetful{s} }, c.Addrs()...)
 	storetest.SerialOrderWithoutIDs(t, s, seed, histories)
 	ld := startLoad(t, s, 5*time.Second, someTenants(t, 12)...)
 	ld.advance(200 * loadPipeline)
@@ -109,7 +101,7 @@ func someScriptsMissing(t *testing.T, c *redistest.Cluster, opts Options, seed u
 // flushed makes a number of batches fail with NOSCRIPT, including those that load the
 // script.
 type flushed struct {
-	net.Conn
+	Socket
 	times *atomic.Int64
 }
 
@@ -117,7 +109,7 @@ func (c flushed) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte(evalSHA)) && c.times.Add(-1) >= 0 {
 		b = withoutScript(b, func() bool { return true })
 	}
-	return c.Conn.Write(b)
+	return c.Socket.Write(b)
 }
 
 // TestScriptFlushedAgain checks that a script flushed between its loading and the call is
@@ -126,7 +118,7 @@ func (c flushed) Write(b []byte) (int, error) {
 func TestScriptFlushedAgain(t *testing.T) {
 	var times atomic.Int64
 	node := redistest.SharedNode(t)
-	s := openThrough(t, Options{}, func(c net.Conn) net.Conn { return flushed{c, &times} }, node.Addr)
+	s := openThrough(t, Options{}, func(s Socket) Socket { return flushed{s, &times} }, node.Addr)
 	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d"})
 	for flushes, want := range map[int64]limit.Source{1: limit.SourceStore, 3: limit.SourceStore, maxResends: limit.SourceStore, maxResends + 1: limit.SourceNone} {
 		times.Store(flushes)

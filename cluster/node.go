@@ -80,7 +80,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
-		script:  s.script, ioTimeout: s.opts.IOTimeout, connAge: s.opts.connAge,
+		script:  s.script, toLoop: s.opts.ToLoop, ioTimeout: s.opts.IOTimeout, connAge: s.opts.connAge,
 		onFailure: func(err error, items []limit.Item) { s.recordFailure(n, err, items) }, report: n.reportHealth, onScriptLoad: func() { s.counts.scriptLoads.Add(1) },
 	}
 	dialer := s.newDialer(addr, cluster)
@@ -96,7 +96,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.pipeline.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxInFlight {
 		b := newBatch()
-		b.late, b.returned = s.opts.Late, s.opts.Returned
+		b.late, b.returned, b.onFailure = s.opts.Late, s.opts.Returned, n.pipeline.failureOf(b)
 		n.pipeline.free = append(n.pipeline.free, b)
 	}
 	return n

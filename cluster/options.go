@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -48,6 +49,10 @@ type Options struct {
 	// ReloadInterval is the interval of reloads of the topology. Failures trigger a reload
 	// at once.
 	ReloadInterval time.Duration
+	// ToLoop, unless nil, moves a connection that decides into an event loop, which reads its
+	// replies from then on: if it fails, or the connection is encrypted, a goroutine reads
+	// them. The loop must run until Run has returned.
+	ToLoop func(*net.TCPConn) (Socket, error)
 	// SeparateChecks disables the coalescing of equal checks, for tests that compare the two:
 	// each has a decision of its own in the script. Otherwise one decision returns how many
 	// are granted.

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
-	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -27,8 +25,6 @@ const (
 	// minPipelined is the number of queued calls that a second batch in flight requires.
 	// With fewer, waiting for the first batch makes batches larger at no cost.
 	minPipelined = maxBatch / 8
-	// writeTimeout is how long a caller blocks in the write of a batch.
-	writeTimeout = time.Millisecond
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -51,11 +47,12 @@ var (
 // demands, without a timer. An idle pipeline sends a call at once, or at Flush all calls
 // that were started together.
 //
-// One goroutine, in run, reads the replies and answers the calls. A batch is encoded and
-// sent by the goroutine that finds that it can be sent: a caller's, or the reader.
+// An event loop, or the goroutine in run, reads the replies and answers the calls. A batch is
+// encoded and sent by the goroutine that finds that it can be sent: a caller's, or the reader's.
 type pipeline struct {
 	script       script
 	dial         func(context.Context) (*nodeConn, error)
+	toLoop       func(*net.TCPConn) (Socket, error) // nil: a goroutine reads
 	ioTimeout    time.Duration
 	onFailure    func(error, []limit.Item) // called when a call stays undecided
 	onScriptLoad func()                    // called when the script had to be loaded
@@ -73,9 +70,6 @@ type pipeline struct {
 	answered    []*nodeRequest
 	notifyLater func(*nodeRequest) // appends to answered
 
-	// writers are the goroutines that finish writes which send could not complete at once.
-	writers sync.WaitGroup
-
 	mu          sync.Mutex // guards the fields below, except a batch while its owner uses it
 	conn        *nodeConn  // nil if there is no connection
 	connErr     error      // reason for no connection: errDown or a downError
@@ -88,16 +82,6 @@ type pipeline struct {
 	// next, unless nil, replaces conn when nothing is in flight. Nothing is sent meanwhile.
 	next *nodeConn
 }
-
-// nodeConn is a connection to a node, with the options for combining calls on it.
-type nodeConn struct {
-	net.Conn
-	in   *resp.Reader
-	opts batchOptions
-}
-
-// hangUp closes the connection. The reader notices that.
-func (conn *nodeConn) hangUp() { _ = conn.Close() }
 
 // enqueue adds a node request to the queue, to be sent now or at the next trySend. Every
 // enqueued request is answered.
@@ -155,12 +139,11 @@ func (p *pipeline) trySend() {
 	p.unsent.Store(false) // before reading the queue
 	for !p.sending && p.canSend() {
 		p.sending = true
-		var sent bool
 		if len(p.resend) > 0 {
 			b := p.resend[0]
 			p.resend = append(p.resend[:0], p.resend[1:]...)
 			b.refs-- // send counts the reader again
-			sent = p.send(b, b.resend)
+			p.send(b, b.resend)
 		} else {
 			b := p.free[len(p.free)-1]
 			p.free = p.free[:len(p.free)-1]
@@ -168,9 +151,12 @@ func (p *pipeline) trySend() {
 			p.mu.Unlock()
 			p.encode(b)
 			p.mu.Lock()
-			sent = p.send(b, b.out)
+			p.send(b, b.out)
 		}
-		p.sending = !sent
+		p.sending = false
+		if p.replaceable() {
+			p.conn.wake() // the reply may have been read before
+		}
 	}
 }
 
@@ -224,47 +210,27 @@ func (p *pipeline) encode(b *batch) {
 }
 
 // send writes out, the bytes of a batch. The caller holds mu; send releases it during the
-// write. A node that does not read must not block the caller that sends: in that case a
-// goroutine writes the rest, and send reports false.
-func (p *pipeline) send(b *batch, out []byte) (done bool) {
+// write, which does not wait for a node that does not read.
+func (p *pipeline) send(b *batch, out []byte) {
 	b.refs += 2 // this sender and the reader
 	conn := p.conn
 	if len(b.callers) > 0 && conn != nil {
 		b.sentAt = time.Now()
 		p.inFlight = append(p.inFlight, b)
 		p.mu.Unlock()
-		_ = conn.SetWriteDeadline(b.sentAt.Add(writeTimeout))
-		n, err := conn.Write(out)
+		_, err := conn.out.Write(out)
 		p.mu.Lock()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			p.writers.Go(func() { p.sendRest(conn, b, out[n:]) })
-			return false
-		}
 		if err != nil {
 			conn.hangUp() // the reader notices, and fails the batch
 		}
 		p.release(b)
-		return true
+		return
 	}
 	p.mu.Unlock()
 	p.fail(b, errDown, false)
 	p.mu.Lock()
 	p.release(b)
 	p.release(b)
-	return true
-}
-
-// sendRest finishes a write that send began.
-func (p *pipeline) sendRest(conn *nodeConn, b *batch, rest []byte) {
-	_ = conn.SetWriteDeadline(time.Now().Add(p.ioTimeout))
-	if _, err := conn.Write(rest); err != nil {
-		conn.hangUp()
-	}
-	p.mu.Lock()
-	p.release(b)
-	p.sending = false
-	p.mu.Unlock()
-	p.trySend()
 }
 
 // release is called by the sender and by the reader of a batch when they no longer use it:
@@ -309,7 +275,6 @@ func (p *pipeline) run(ctx context.Context) {
 		}
 	}
 	p.disconnect(errDown)
-	p.writers.Wait()
 }
 
 // connected reports whether there is a connection.
@@ -344,12 +309,19 @@ func (p *pipeline) connect(ctx context.Context) error {
 	return nil
 }
 
-// open opens a connection whose replies read can read.
+// open opens a connection that batches can be sent on, and read can read from.
 func (p *pipeline) open(ctx context.Context) (*nodeConn, error) {
 	conn, err := p.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if tcp, ok := conn.Conn.(*net.TCPConn); ok && p.toLoop != nil {
+		if socket, err := p.toLoop(tcp); err == nil {
+			conn.moveTo(socket)
+			return conn, nil
+		}
+	}
+	conn.unblock(p.ioTimeout)
 	conn.in.OnTimeout, conn.in.BeforeRead = p.onReadTimeout, p.notifyAnswered
 	_ = conn.SetReadDeadline(time.Now().Add(p.ioTimeout))
 	return conn, nil
@@ -368,11 +340,11 @@ func (p *pipeline) setConnErr(why error) {
 func (p *pipeline) disconnect(why error) {
 	p.mu.Lock()
 	if p.conn != nil {
-		_ = p.conn.Close()
+		p.conn.hangUp()
 		p.conn, p.connErr = nil, &downError{why}
 	}
 	if p.next != nil {
-		_ = p.next.Close()
+		p.next.hangUp()
 		p.next = nil
 	}
 	away := p.inFlight

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
@@ -9,59 +8,91 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// This file holds the reader of a pipeline.
-
-// onReadTimeout handles a read that timed out. It returns an error only if a reply is
-// overdue.
-func (p *pipeline) onReadTimeout() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	from := time.Now()
-	if len(p.inFlight) == 0 && p.next != nil {
-		return errReplaced
-	}
-	if len(p.inFlight) > 0 {
-		if from.Sub(p.inFlight[0].sentAt) >= p.ioTimeout {
-			return errOverdue
-		}
-		from = p.inFlight[0].sentAt
-	}
-	return p.conn.SetReadDeadline(from.Add(p.ioTimeout))
-}
+// This file holds the reader of a pipeline in a goroutine, and what it has in common with the
+// one in an event loop.
 
 // read answers batches as their replies arrive. It returns the number of batches and the
 // reason why no more can be read.
 func (p *pipeline) read() (settled int, err error) {
+	if p.conn.socket != nil {
+		return p.readInLoop(p.conn)
+	}
 	in := p.conn.in
 	defer p.notifyAnswered()
 	for ; ; settled++ {
 		if err := in.Await(); err != nil {
 			return settled, err
 		}
-		p.mu.Lock()
-		if len(p.inFlight) == 0 {
-			p.mu.Unlock()
+		b := p.oldestInFlight()
+		if b == nil {
 			return settled, resp.ErrReply
 		}
-		b := p.inFlight[0]
-		p.mu.Unlock()
-		if err := p.readReplies(b, in); err != nil {
-			return settled, err
+		for done := false; !done; {
+			if done, err = p.readNext(b, in); err != nil {
+				return settled, err
+			}
 		}
-		p.mu.Lock()
-		p.inFlight = append(p.inFlight[:0], p.inFlight[1:]...)
-		if len(b.missing) > 0 {
-			p.resend = append(p.resend, b) // the reader keeps its reference
-		} else {
-			p.release(b)
+		if err := p.settle(b); err != nil {
+			return settled + 1, err
 		}
-		replaced := p.next != nil && len(p.inFlight) == 0
-		p.mu.Unlock()
-		if replaced {
-			return settled + 1, errReplaced
-		}
-		p.trySend()
 	}
+}
+
+// oldestInFlight returns the batch whose replies come next, or nil.
+func (p *pipeline) oldestInFlight() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.inFlight) == 0 {
+		return nil
+	}
+	return p.inFlight[0]
+}
+
+// deadline returns when the reader looks again whether a reply is overdue. It returns an error
+// if one is, or if the connection is to be replaced now.
+func (p *pipeline) deadline() (time.Time, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from := time.Now()
+	switch {
+	case p.replaceable():
+		return from, errReplaced
+	case len(p.inFlight) == 0:
+	case from.Sub(p.inFlight[0].sentAt) >= p.ioTimeout:
+		return from, errOverdue
+	default:
+		from = p.inFlight[0].sentAt
+	}
+	return from.Add(p.ioTimeout), nil
+}
+
+// onReadTimeout handles a read that timed out. It returns an error if nothing more can be
+// read.
+func (p *pipeline) onReadTimeout() error {
+	by, err := p.deadline()
+	if err != nil {
+		return err
+	}
+	return p.conn.SetReadDeadline(by)
+}
+
+// settle takes a batch whose replies have been read out of flight, and sends what waits for
+// that. It returns errReplaced if the connection is to be replaced now.
+func (p *pipeline) settle(b *batch) error {
+	p.mu.Lock()
+	p.inFlight = append(p.inFlight[:0], p.inFlight[1:]...)
+	if b.again != nil && b.read == 0 {
+		p.resend = append(p.resend, b) // the reader keeps its reference
+	} else {
+		p.release(b)
+	}
+	replaced := p.replaceable()
+	p.mu.Unlock()
+	if replaced {
+		return errReplaced
+	}
+	p.trySend()
+	return nil
 }
 
 // notifyAnswered notifies the callers of answered node requests.
@@ -77,74 +108,101 @@ func (p *pipeline) notifyAnswered() {
 // takes one more flush in the fraction of a millisecond between two commands.
 const maxResends = 8
 
-// readReplies reads the replies to a batch. Commands that failed with NOSCRIPT did not run:
-// they are sent once more, after the script.
-func (p *pipeline) readReplies(b *batch, in *resp.Reader) error {
-	b.notify = p.notifyLater
-	defer func() { b.notify = (*nodeRequest).notifyDone }()
-	var last error
-	failed := 0
-	b.inTime = 0
-	fail := func(err error, items []limit.Item) {
+// failureOf returns the function that counts a call which the replies to a batch leave
+// undecided.
+func (p *pipeline) failureOf(b *batch) func(error, []limit.Item) {
+	return func(err error, items []limit.Item) {
 		kind := kindOf(err)
 		if !kind.ofBucket() {
-			last = err
+			b.lastErr = err
 		}
 		if kind.countsAgainstNode() {
-			failed++
+			b.failed++
 		} else {
 			b.inTime++
 		}
 		p.onFailure(err, items)
 	}
-	if err := b.readCommandReplies(in, fail); err != nil {
-		return err
-	}
-	if b.missing != nil {
-		b.resends++
-		p.onScriptLoad()
-		b.resend = resp.AppendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
-		for _, i := range b.missing {
-			b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
-		}
-	}
-	p.report(last)
-	p.record(breaker.Outcome{OK: b.inTime, Failed: failed, Err: last})
-	return nil
 }
 
-// readCommandReplies reads the replies to the commands that were sent, and notes in b.missing
-// those that failed with NOSCRIPT. It calls fail with each call that stays undecided.
-func (b *batch) readCommandReplies(in *resp.Reader, fail func(error, []limit.Item)) error {
-	if len(b.missing) > 0 { // the reply to SCRIPT LOAD
-		if _, err := in.Strings(); err != nil {
+// readNext reads the reply to the next command of a batch, and answers its calls. done means
+// that it was the last one. Commands that failed with NOSCRIPT did not run: they are to be
+// sent once more then, after the script.
+func (p *pipeline) readNext(b *batch, in *resp.Reader) (done bool, err error) {
+	b.notify = p.notifyLater
+	err = b.readNext(in)
+	b.notify = (*nodeRequest).notifyDone
+	if err != nil || !b.allRead() {
+		return false, err
+	}
+	p.report(b.lastErr)
+	p.record(breaker.Outcome{OK: b.inTime, Failed: b.failed, Err: b.lastErr})
+	b.lastErr, b.failed, b.inTime = nil, 0, 0
+	if b.missing == nil {
+		return true, nil
+	}
+	b.again, b.missing, b.read = b.missing, nil, 0
+	b.resends++
+	p.onScriptLoad()
+	b.resend = resp.AppendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
+	for _, i := range b.again {
+		b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
+	}
+	return true, nil
+}
+
+// nextCommand returns the index of the command whose reply comes next, or -1 for that to SCRIPT
+// LOAD.
+func (b *batch) nextCommand() int {
+	switch {
+	case b.again == nil:
+		return b.read
+	case b.read == 0:
+		return -1
+	default:
+		return b.again[b.read-1]
+	}
+}
+
+// allRead reports whether all replies were read.
+func (b *batch) allRead() bool {
+	if b.again == nil {
+		return b.read == len(b.commands)
+	}
+	return b.read == len(b.again)+1
+}
+
+// nextReplies returns how many replies readNext reads.
+func (b *batch) nextReplies() int {
+	if i := b.nextCommand(); i >= 0 && b.commands[i].route.asking {
+		return 2
+	}
+	return 1
+}
+
+// readNext reads the reply to the next command. It notes in b.missing a command that failed
+// with NOSCRIPT, and calls b.onFailure with each call that stays undecided.
+func (b *batch) readNext(in *resp.Reader) error {
+	i := b.nextCommand()
+	b.read++
+	if i < 0 {
+		_, err := in.Strings()
+		return err
+	}
+	if b.commands[i].route.asking {
+		if _, err := in.Line(); err != nil {
 			return err
 		}
 	}
-	again := b.missing
-	b.missing = nil
-	for i := range b.commands {
-		if again != nil && !slices.Contains(again, i) {
-			continue
-		}
-		if b.commands[i].route.asking {
-			if _, err := in.Line(); err != nil {
-				return err
-			}
-		}
-		none, err := in.StartsWith("-NOSCRIPT")
-		if err != nil {
-			return err
-		}
-		if none && b.resends < maxResends {
-			b.missing = append(b.missing, i)
-			_, err = in.Line()
-		} else {
-			err = b.readReply(&b.commands[i], in, fail)
-		}
-		if err != nil {
-			return err
-		}
+	none, err := in.StartsWith("-NOSCRIPT")
+	switch {
+	case err != nil:
+		return err
+	case none && b.resends < maxResends:
+		b.missing = append(b.missing, i)
+		_, err = in.Line()
+		return err
+	default:
+		return b.readReply(&b.commands[i], in, b.onFailure)
 	}
-	return nil
 }

@@ -25,11 +25,8 @@ const replaceRetry = time.Minute
 func (p *pipeline) readUntilReplaced(ctx context.Context) (settled int, err error) {
 	stop := context.AfterFunc(ctx, p.conn.hangUp)
 	defer stop()
-	p.mu.Lock()
-	isOpen := p.next != nil // replace found a batch in flight
-	p.mu.Unlock()
 	age := p.connAge()
-	if age <= 0 || isOpen {
+	if age <= 0 {
 		return p.read()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -51,20 +48,23 @@ func (p *pipeline) prepareNext(ctx context.Context, age time.Duration) {
 		}
 		p.mu.Lock()
 		p.next = conn
-		_ = p.conn.SetReadDeadline(time.Now())
+		p.conn.wake()
 		p.mu.Unlock()
 		return
 	}
 }
 
-// replace makes the next connection the present one, unless a batch was sent since the reader
-// found none in flight: its replies are on the present one.
+// replaceable reports whether the next connection can replace the present one: no reply is to
+// come on that, and nothing is sent from now on. The caller holds mu.
+func (p *pipeline) replaceable() bool {
+	return p.next != nil && len(p.inFlight) == 0 && !p.sending
+}
+
+// replace makes the next connection the present one.
 func (p *pipeline) replace() {
 	p.mu.Lock()
-	if len(p.inFlight) == 0 {
-		_ = p.conn.Close()
-		p.conn, p.next = p.next, nil
-	}
+	p.conn.hangUp()
+	p.conn, p.next = p.next, nil
 	p.mu.Unlock()
 	p.trySend()
 }

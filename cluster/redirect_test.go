@@ -203,15 +203,15 @@ func TestLeasesOutliveAMove(t *testing.T) {
 	}
 }
 
-// countedConn counts the writes to a connection.
-type countedConn struct {
-	net.Conn
+// countedSocket counts the writes to a socket.
+type countedSocket struct {
+	Socket
 	writes *atomic.Int64
 }
 
-func (c *countedConn) Write(b []byte) (int, error) {
+func (c *countedSocket) Write(b []byte) (int, error) {
 	c.writes.Add(1)
-	return c.Conn.Write(b)
+	return c.Socket.Write(b)
 }
 
 // TestSplitsTravelTogether checks that a pipeline of checks with keys on two nodes takes a
@@ -220,7 +220,7 @@ func TestSplitsTravelTogether(t *testing.T) {
 	const checks = 1000
 	c := redistest.StartCluster(t, 3, 0)
 	var writes atomic.Int64
-	s := openThrough(t, Options{}, func(c net.Conn) net.Conn { return &countedConn{c, &writes} }, c.Addrs()...)
+	s := openThrough(t, Options{}, func(s Socket) Socket { return &countedSocket{s, &writes} }, c.Addrs()...)
 	set := closedPair(t, "1000000/h")
 	tenant, slot, to := movingTenant(t, c)
 	ask := func(ops int) (undecided int) {

@@ -158,7 +158,7 @@ func TestReplacedWhileNodeIsStopped(t *testing.T) {
 func TestReplacedAfterStall(t *testing.T) {
 	replacingStores(t, func(t *testing.T, node *redistest.Node, opts Options, addr string) {
 		const wait = 500 * time.Millisecond // longer than a busy machine lets a node wait
-		opts.Addrs, opts.IOTimeout, opts.DialTimeout, opts.Cooldown = []string{addr}, wait, wait, wait/5
+		opts.Addrs, opts.IOTimeout, opts.DialTimeout, opts.Cooldown, opts.ToLoop = []string{addr}, wait, wait, wait/5, toLoop
 		s, err := Open(t.Context(), opts)
 		if err != nil {
 			t.Fatal(err)

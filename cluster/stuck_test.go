@@ -21,10 +21,7 @@ func TestNodeThatReadsNothing(t *testing.T) {
 	defer f.close()
 	defer cancel()
 	const ioTimeout = 20 * time.Second
-	s := openThrough(t, Options{IOTimeout: ioTimeout}, func(c net.Conn) net.Conn {
-		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
-		return c
-	}, f.addr())
+	s := openThrough(t, Options{IOTimeout: ioTimeout}, func(s Socket) Socket { return s }, f.addr())
 	set := compile(t, spec{ID: "op", By: []string{"tenant", "op"}, Rate: "100/s"})
 	l := limiter.New(limiter.Options{Store: s, Backstop: &refuser{asked: map[string]int{}}, Addrs: testAddrs, Timeout: abuseDeadline}, set)
 	var wg sync.WaitGroup

@@ -274,11 +274,10 @@ func TestReplaceWithABatchInFlight(t *testing.T) {
 	s.Flush() // sent, and the reader has seen nothing in flight before
 	p.mu.Lock()
 	p.next = next
-	p.mu.Unlock()
-	p.replace()
-	if p.next == nil {
-		t.Fatal("the connection is replaced under a batch")
+	if p.replaceable() {
+		t.Fatal("the connection would be replaced under a batch")
 	}
+	p.mu.Unlock()
 	if _, err := p.read(); !errors.Is(err, errReplaced) {
 		t.Fatal(err)
 	}

@@ -9,12 +9,15 @@ import (
 	"time"
 )
 
+// writeTimeout is how long a write to an unblockedConn waits.
+const writeTimeout = time.Millisecond
+
 // maxUnwritten bounds the bytes that an unblockedConn keeps: more than the batches in flight
 // of one pipeline usually have.
 const maxUnwritten = 8 << 20
 
 // unblockedConn is a connection whose writes do not wait for a node that does not read: a
-// goroutine writes what the kernel does not take at once. It lies below TLS, which a write
+// goroutine writes what the kernel does not take at once. It may lie below TLS, which a write
 // that timed out would break, see crypto/tls.Conn.SetWriteDeadline. Its write deadlines have
 // no effect: the goroutine closes the connection if a write takes longer than timeout.
 type unblockedConn struct {

@@ -13,7 +13,7 @@ const lingerStep = 100 * time.Millisecond
 
 // closeFor closes the connection in the way that the reason requires.
 func (c *epollConn) closeFor(reason error) {
-	count := &c.loop.server.count
+	count := &c.listener.server.count
 	var breach protocolError
 	switch {
 	case errors.As(reason, &breach):
@@ -55,7 +55,7 @@ func (c *epollConn) hangUp() {
 
 // linger returns wait, limited to half of ShutdownTimeout.
 func (c *epollConn) linger(wait time.Duration) time.Duration {
-	return min(wait, c.loop.server.opts.ShutdownTimeout/2)
+	return min(wait, c.listener.server.opts.ShutdownTimeout/2)
 }
 
 // onDiscard reads and discards input of a connection that is closing.
@@ -73,10 +73,10 @@ func (c *epollConn) expired(now time.Time) {
 	case stateWaiting:
 		c.end()
 	case stateWriting:
-		c.loop.server.count.slowReaders.Add(1)
+		c.listener.server.count.slowReaders.Add(1)
 		c.close()
 	case stateClosing:
-		if c.undelivered() && now.Before(c.closing.Add(c.linger(c.loop.server.opts.WriteTimeout))) {
+		if c.undelivered() && now.Before(c.closing.Add(c.linger(c.listener.server.opts.WriteTimeout))) {
 			c.loop.timers.set(c, now.Add(c.linger(lingerStep)))
 			return
 		}
@@ -113,8 +113,8 @@ func (c *epollConn) onHalfClose() {
 		return
 	}
 	c.endLong()
-	if long := &c.loop.listener.long; c.queue == long && long.withdraw(&c.task) {
-		c.offload(c.taskCtx, &c.loop.listener.waiting, c.ask)
+	if long := &c.listener.long; c.queue == long && long.withdraw(&c.task) {
+		c.offload(c.taskCtx, &c.listener.waiting, c.ask)
 	}
 }
 
@@ -169,10 +169,11 @@ func (c *epollConn) close() {
 	c.in, c.batch, c.rest, c.kept = readBuffer{}, nil, nil, 0
 	c.settle()
 	_ = unix.Close(c.fd)
-	c.loop.server.count.connections.Add(-1)
+	c.listener.server.count.connections.Add(-1)
 	c.loop.mu.Lock()
 	delete(c.loop.open, c)
 	c.loop.mu.Unlock()
+	c.listener.conns.Done()
 }
 
 func (c *epollConn) closeSession() {

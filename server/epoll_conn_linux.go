@@ -15,6 +15,7 @@ import (
 // of the task queue.
 type epollConn struct {
 	loop           *eventLoop
+	listener       *listener
 	fd             int
 	peer           Peer
 	session        Session
@@ -81,14 +82,14 @@ const (
 	goneEvents  = unix.EPOLLHUP | unix.EPOLLERR
 )
 
-func newEpollConn(p *eventLoop, fd int) *epollConn {
-	c := &epollConn{loop: p, fd: fd, maxAgeAt: p.server.opts.retirement(time.Now())}
-	c.authentication.init(&p.server.opts)
+func newEpollConn(p *eventLoop, l *listener, fd int) *epollConn {
+	c := &epollConn{loop: p, listener: l, fd: fd, maxAgeAt: l.server.opts.retirement(time.Now())}
+	c.authentication.init(&l.server.opts)
 	c.in.spare = &p.buffers
 	c.onDone = func(token uint64) { p.post(c, token, (*epollConn).end) }
 	c.task.run = c.runTask
 	c.account.evict = func() {
-		p.server.count.evicted.Add(1)
+		l.server.count.evicted.Add(1)
 		c.kill()
 	}
 	return c
@@ -100,7 +101,7 @@ func (c *epollConn) begin() {
 		return
 	}
 	c.loop.conns[int32(c.fd)] = c
-	if c.loop.draining.Load() || !c.open() {
+	if c.listener.draining.Load() || !c.open() {
 		c.close()
 		return
 	}
@@ -114,7 +115,7 @@ func (c *epollConn) begin() {
 
 func (c *epollConn) open() (ok bool) {
 	defer c.survive("open", &ok)
-	c.session = c.loop.server.newSession(c.peer)
+	c.session = c.listener.server.newSession(c.peer)
 	c.async, _ = c.session.(AsyncSession)
 	return true
 }
@@ -123,7 +124,7 @@ func (c *epollConn) open() (ok bool) {
 func (c *epollConn) survive(doing string, ok *bool) {
 	if value := recover(); value != nil {
 		*ok = false
-		c.loop.server.panicked(doing, c.peer.ID, value)
+		c.listener.server.panicked(doing, c.peer.ID, value)
 	}
 }
 
@@ -202,9 +203,9 @@ func (c *epollConn) onReadable() {
 
 func (c *epollConn) bounds() *parserBounds {
 	if c.authentication.missing() {
-		return &c.loop.server.unauthenticatedBounds
+		return &c.listener.server.unauthenticatedBounds
 	}
-	return &c.loop.server.bounds
+	return &c.listener.server.bounds
 }
 
 // pause waits for input. The connection keeps no buffer, or one for the part of a command
@@ -237,7 +238,7 @@ func (c *epollConn) settle() {
 	}
 	if held != c.counted {
 		c.counted = held
-		c.loop.server.ledger.set(&c.account, held)
+		c.listener.server.ledger.set(&c.account, held)
 	}
 }
 
@@ -248,11 +249,11 @@ func (c *epollConn) sweep(now time.Time) {
 		c.closeFor(errRetired)
 		return
 	}
-	if isPast(c.authentication.deadline(&c.loop.server.opts), now) {
+	if isPast(c.authentication.deadline(&c.listener.server.opts), now) {
 		c.closeFor(errTimeout)
 		return
 	}
-	opts := &c.loop.server.opts
+	opts := &c.listener.server.opts
 	if c.since.IsZero() {
 		c.since = now
 		return

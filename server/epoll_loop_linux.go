@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,24 +22,23 @@ const (
 
 // eventLoop reads, answers and writes many connections in one goroutine. A session that
 // has to wait is left alone until it is done; one that would block runs in a task queue.
-// No other goroutine uses the descriptors of the loop and of its connections, except in
-// post.
+// The loop also reads the sockets of connections to other servers. No other goroutine uses
+// the descriptors of the loop and of its connections, except in post.
 type eventLoop struct {
-	server   *Server
-	listener *listener
-	epoll    int
-	wakeup   int // an eventfd
-	conns    map[int32]*epollConn
-	timers   timerHeap
-	swept    time.Time
-	trimmed  time.Time // when the buffers were last trimmed
-	buffers  bufferCache
-	discard  []byte // buffer for the input of closing connections
+	epoll   int
+	wakeup  int // an eventfd
+	conns   map[int32]*epollConn
+	sockets map[int32]*Socket
+	timers  timerHeap
+	swept   time.Time
+	trimmed time.Time // when the buffers were last trimmed
+	buffers bufferCache
+	discard []byte // buffer for the input of closing connections
 	// unsent are the connections with a reply to send. They are sent at the end of a
-	// round, so that a client wakes up to many replies. begun reports whether sessions
-	// have started in this round.
+	// round, so that a client wakes up to many replies. begun is the server whose sessions
+	// have started in this round, or nil.
 	unsent, spare []*epollConn
-	begun         bool
+	begun         *Server
 	bulk          bulk
 
 	mu     sync.Mutex // guards the fields below, and that wakeup is open
@@ -49,7 +47,7 @@ type eventLoop struct {
 	ended  bool       // the descriptors are closed
 	open   map[*epollConn]struct{}
 
-	draining atomic.Bool
+	stopping bool // the loop ends once it has no connection
 }
 
 // posted is a call for a connection, made by another goroutine.
@@ -59,7 +57,7 @@ type posted struct {
 	seq  uint64
 }
 
-func newLoop(l *listener) (*eventLoop, error) {
+func newLoop() (*eventLoop, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -70,8 +68,8 @@ func newLoop(l *listener) (*eventLoop, error) {
 		return nil, err
 	}
 	p := &eventLoop{
-		server: l.server, listener: l, epoll: epoll, wakeup: wakeup, discard: make([]byte, smallBuffer),
-		conns: map[int32]*epollConn{}, open: map[*epollConn]struct{}{},
+		epoll: epoll, wakeup: wakeup, discard: make([]byte, smallBuffer),
+		conns: map[int32]*epollConn{}, sockets: map[int32]*Socket{}, open: map[*epollConn]struct{}{},
 	}
 	// An edge is reported for each write, so that the count need not be read.
 	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wakeup, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(wakeup)}); err != nil {
@@ -90,14 +88,14 @@ func (p *eventLoop) end() {
 	_ = unix.Close(p.wakeup)
 }
 
-// post makes the loop's goroutine call what with c, unless the loop has ended. The mutex
-// is held during the write, so that the descriptor cannot have become that of another
-// file.
-func (p *eventLoop) post(c *epollConn, seq uint64, what func(*epollConn)) {
+// post makes the loop's goroutine call what with c. It reports false if the loop has ended.
+// The mutex is held during the write, so that the descriptor cannot have become that of
+// another file.
+func (p *eventLoop) post(c *epollConn, seq uint64, what func(*epollConn)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {
-		return
+		return false
 	}
 	p.posted = append(p.posted, posted{c, what, seq})
 	if p.asleep {
@@ -105,29 +103,16 @@ func (p *eventLoop) post(c *epollConn, seq uint64, what func(*epollConn)) {
 		one := [8]byte{1}
 		_, _ = writeNow(p.wakeup, one[:])
 	}
+	return true
 }
 
-// run runs the loop until it has drained.
+// run runs the loop until it has been stopped and has no connection.
 func (p *eventLoop) run() {
 	defer p.end()
 	var events [loopEvents]unix.EpollEvent
 	var posts []posted
-	for {
-		posts = p.take(posts[:0])
-		for i := range posts {
-			if q := &posts[i]; q.c == nil || q.seq == 0 || q.seq == q.c.seq {
-				q.what(q.c)
-			}
-			if i%loopEvents == loopEvents-1 {
-				p.flush()
-			}
-		}
-		clear(posts)
-		if p.over() {
-			return
-		}
-		n, err := epollWait(p.epoll, events[:], p.timeout(len(posts)+len(p.unsent)+len(p.bulk.unsent) > 0))
-		p.awake()
+	for !p.over() {
+		n, err := epollWait(p.epoll, events[:], p.timeout(p.sleep()))
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			panic(err) // the descriptor is owned by this loop
 		}
@@ -135,9 +120,24 @@ func (p *eventLoop) run() {
 			p.ready(&events[i])
 		}
 		p.expire()
+		posts = p.take(posts[:0])
+		p.callPosted(posts)
 		p.flush()
 		p.serveBulk()
 	}
+}
+
+// callPosted makes the calls that were posted.
+func (p *eventLoop) callPosted(posts []posted) {
+	for i := range posts {
+		if q := &posts[i]; q.c == nil || q.seq == 0 || q.seq == q.c.seq {
+			q.what(q.c)
+		}
+		if i%loopEvents == loopEvents-1 {
+			p.flush()
+		}
+	}
+	clear(posts)
 }
 
 // flush ends a round: started requests go to the store, replies go to the clients.
@@ -159,25 +159,43 @@ func (p *eventLoop) flush() {
 
 // begin sends the requests that sessions have started to the store.
 func (p *eventLoop) begin() {
-	if p.begun && p.server.opts.Flush != nil {
-		p.server.opts.Flush()
+	if p.begun != nil && p.begun.opts.Flush != nil {
+		p.begun.opts.Flush()
 	}
-	p.begun = false
+	p.begun = nil
 }
 
-// take returns the posted calls, and marks the loop asleep if there are none.
+// hasBegun records that a session of a server has started a request.
+func (p *eventLoop) hasBegun(s *Server) {
+	if p.begun != s {
+		p.begin()
+		p.begun = s
+	}
+}
+
+// sleep reports whether there is work to do now. Otherwise a call that is posted wakes the
+// loop from now on.
+func (p *eventLoop) sleep() (busy bool) {
+	if len(p.unsent)+len(p.bulk.unsent) > 0 {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asleep = len(p.posted) == 0
+	return !p.asleep
+}
+
+// take returns the posted calls. Calls that are posted from now on need not wake the loop.
 func (p *eventLoop) take(into []posted) []posted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asleep = false
 	into, p.posted = p.posted, into
-	p.asleep = len(into) == 0
 	return into
 }
 
 func (p *eventLoop) over() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.draining.Load() && len(p.open) == 0
+	return p.stopping && len(p.conns) == 0 && len(p.sockets) == 0
 }
 
 // timeout returns how long to wait for events, in ms.
@@ -214,17 +232,13 @@ func (p *eventLoop) expire() {
 	}
 }
 
-// awake records that the loop will look at the posted calls without being woken.
-func (p *eventLoop) awake() {
-	p.mu.Lock()
-	p.asleep = false
-	p.mu.Unlock()
-}
-
 func (p *eventLoop) ready(e *unix.EpollEvent) {
-	c := p.conns[e.Fd] // nil for wakeup, after which run takes the posted calls
+	c := p.conns[e.Fd]
 	switch {
-	case c == nil:
+	case c == nil: // nor is there a socket for wakeup: run takes the posted calls
+		if s := p.sockets[e.Fd]; s != nil {
+			s.onEvent(e.Events)
+		}
 	case c.delays():
 		p.bulk.events = append(p.bulk.events, bulkEvent{c, e.Events})
 	default:
@@ -232,21 +246,27 @@ func (p *eventLoop) ready(e *unix.EpollEvent) {
 	}
 }
 
-// adopt takes over a connection, or returns false.
-func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
+// duplicate returns a descriptor of a connection's socket, which the runtime does not know.
+func duplicate(tcp *net.TCPConn) (fd int, err error) {
 	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	refused := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
+	return fd, errors.Join(err, refused)
+}
+
+// adopt takes over a connection of a listener, or returns false.
+func (p *eventLoop) adopt(l *listener, tcp *net.TCPConn, id int64) bool {
+	fd, err := duplicate(tcp)
 	if err != nil {
 		return false
 	}
-	fd := -1
-	_ = raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
-	if err != nil || fd < 0 {
-		return false
-	}
-	c := newEpollConn(p, fd)
-	c.ctx, c.cancel = context.WithCancel(p.listener.ctx)
+	c := newEpollConn(p, l, fd)
+	c.ctx, c.cancel = context.WithCancel(l.ctx)
 	c.peer = Peer{ID: id, Addr: tcp.RemoteAddr(), LocalAddr: tcp.LocalAddr(), Kill: c.kill, SetAuthenticated: c.authentication.set}
 	_ = tcp.Close()
+	l.conns.Add(1)
 	p.mu.Lock()
 	p.open[c] = struct{}{}
 	p.mu.Unlock()
@@ -254,14 +274,13 @@ func (p *eventLoop) adopt(tcp *net.TCPConn, id int64) bool {
 	return true
 }
 
-// drain closes the idle connections, and the others when they have answered. Afterwards
-// no connection is adopted.
-func (p *eventLoop) drain() {
-	p.draining.Store(true)
+// drain closes the idle connections of a listener, and the others when they have answered.
+// The listener must be draining.
+func (p *eventLoop) drain(l *listener) {
 	p.post(nil, 0, func(*epollConn) {
 		for _, c := range p.conns {
 			switch {
-			case c.state != stateReading:
+			case c.listener != l || c.state != stateReading:
 			case c.undelivered():
 				c.closeFor(errDraining)
 			default:
@@ -271,14 +290,31 @@ func (p *eventLoop) drain() {
 	})
 }
 
-// killAll closes all connections and returns how many there were. It is safe for
-// concurrent use.
-func (p *eventLoop) killAll() int {
+// killAll closes all connections of a listener and returns how many there were. It is safe
+// for concurrent use.
+func (p *eventLoop) killAll(l *listener) (left int) {
 	p.mu.Lock()
-	left := slices.Collect(maps.Keys(p.open))
+	open := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()
-	for _, c := range left {
-		c.kill()
+	for _, c := range open {
+		if c.listener == l {
+			c.kill()
+			left++
+		}
 	}
-	return len(left)
+	return left
+}
+
+// stop closes all connections and sockets, and makes the loop end. It is safe for concurrent
+// use.
+func (p *eventLoop) stop() {
+	p.post(nil, 0, func(*epollConn) {
+		p.stopping = true
+		for _, c := range p.conns {
+			c.onKill()
+		}
+		for _, s := range p.sockets {
+			s.HangUp()
+		}
+	})
 }

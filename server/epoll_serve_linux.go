@@ -38,7 +38,7 @@ func (c *epollConn) serve() {
 	}
 	switch {
 	case c.state != stateReading:
-	case c.loop.draining.Load():
+	case c.listener.draining.Load():
 		c.closeFor(errDraining)
 	default:
 		c.pause()
@@ -57,7 +57,7 @@ func (c *epollConn) answer() {
 		c.finished(reply)
 	case begun:
 		c.state = stateWaiting
-		c.loop.begun = true
+		c.loop.hasBegun(c.listener.server)
 		c.loop.timers.set(c, c.async.Deadline())
 	default:
 		c.dispatch()
@@ -88,7 +88,7 @@ func (c *epollConn) end() {
 	case finished:
 		c.finished(reply)
 	default:
-		c.offload(c.ctx, &c.loop.listener.resuming, c.runResume)
+		c.offload(c.ctx, &c.listener.resuming, c.runResume)
 	}
 }
 
@@ -112,7 +112,7 @@ func (c *epollConn) finished(reply []byte) {
 // loop, or in the task queue for the weight of the first one.
 func (c *epollConn) dispatch() {
 	w, ok := c.weigh()
-	lanes := c.loop.listener
+	lanes := c.listener
 	switch {
 	case !ok:
 		c.close()

@@ -47,7 +47,7 @@ func (c *epollConn) block() {
 	}
 	c.settle()
 	c.watch(writeEvents)
-	c.loop.timers.set(c, time.Now().Add(c.loop.server.opts.WriteTimeout))
+	c.loop.timers.set(c, time.Now().Add(c.listener.server.opts.WriteTimeout))
 }
 
 // written continues after a reply is written.

@@ -12,13 +12,11 @@ import (
 // TestPostAfterEnd: post on a loop that has ended writes to no descriptor, which may be
 // that of another file by then.
 func TestPostAfterEnd(t *testing.T) {
-	l := newListener(t.Context(), New(Options{}, nil), nil)
-	defer l.cancel()
-	p, err := newLoop(l)
+	p, err := newLoop()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.draining.Store(true) // so that the loop goes to sleep and ends
+	p.stop() // so that the loop goes to sleep and ends
 	p.run()
 	var others []int
 	for range 4 { // the numbers are those that have become free

@@ -217,6 +217,9 @@ func listen(t testing.TB) net.Listener {
 
 func startOn(t testing.TB, opts Options, ln net.Listener) *run {
 	t.Helper()
+	if ln.Addr() == (pipeAddr{}) {
+		opts.Loops = &Loops{} // a loop would keep the clock of a bubble from moving
+	}
 	d := newDesk()
 	return startWith(t, New(opts, d.newSession), d, ln)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,8 +43,11 @@ type listener struct {
 
 	mu   sync.Mutex // guards the fields below, and orders draining with additions to them
 	open map[*conn]struct{}
-	// loops serve the plain TCP connections, on systems that have event loops.
-	loops []*eventLoop
+
+	// loops serve the plain TCP connections, on systems that have event loops. ownLoops
+	// means that they serve no other listener.
+	loops    *Loops
+	ownLoops bool
 
 	// waiting and long run the commands of these weights that the event loops do not
 	// serve; long also runs those of the other connections.
@@ -62,6 +64,15 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 		stopped:  make(chan struct{}),
 		broken:   make(chan error, 1),
 		open:     make(map[*conn]struct{}),
+		loops:    s.opts.Loops,
+	}
+	if l.loops == nil {
+		l.ownLoops = true
+		var err error
+		if l.loops, err = NewLoops(0); err != nil { // each connection has a goroutine
+			slog.Warn("cannot use event loops", "error", err)
+			l.loops = &Loops{}
+		}
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.waiting = taskQueue{maxRunning: waitingTasks, group: &l.conns}
@@ -72,6 +83,13 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 
 // serve accepts connections until the drain, and returns when the last of them has ended.
 func (l *listener) serve() {
+	if l.ownLoops {
+		var loops sync.WaitGroup
+		defer loops.Wait()
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		loops.Go(func() { _ = l.loops.Run(ctx) })
+	}
 	pause := minAcceptPause
 	for !l.draining.Load() {
 		nc, err := l.Listener.Accept()
@@ -147,21 +165,8 @@ func (l *listener) adopt(tcp *net.TCPConn) bool {
 	if l.draining.Load() {
 		return false
 	}
-	if len(l.loops) < loopsWanted() {
-		p, err := newLoop(l)
-		if err != nil {
-			return false
-		}
-		l.loops = append(l.loops, p)
-		l.conns.Go(p.run)
-	}
-	id := l.server.lastID.Add(1)
-	return l.loops[id%int64(len(l.loops))].adopt(tcp, id)
+	return l.loops.adopt(l, tcp, l.server.lastID.Add(1))
 }
-
-// loopsWanted returns the number of event loops of a listener. One for each core would
-// compete with the goroutines of the store.
-func loopsWanted() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // reject sends a client the error for too many connections, as Redis does. A TLS client
 // gets none: that would take a handshake.
@@ -201,8 +206,8 @@ func (l *listener) drain() {
 	for c := range l.open {
 		c.interrupt()
 	}
-	for _, p := range l.loops {
-		p.drain()
+	for _, p := range l.loops.loops {
+		p.drain(l)
 	}
 }
 
@@ -215,8 +220,8 @@ func (l *listener) killAll() int {
 		c.kill()
 	}
 	n := len(l.open)
-	for _, p := range l.loops {
-		n += p.killAll()
+	for _, p := range l.loops.loops {
+		n += p.killAll(l)
 	}
 	return n
 }

@@ -69,6 +69,9 @@ type Options struct {
 	// Flush is called after AsyncSession.Start, once for sessions that started together,
 	// by several goroutines at once. Nil means no call.
 	Flush func()
+	// Loops serve the plain TCP connections. They may serve several servers, and must run
+	// until each has returned. Nil means loops of its own for each listener.
+	Loops *Loops
 	// ShutdownTimeout is the maximum time that a drain waits for batches that are being
 	// answered. Default 10 s.
 	ShutdownTimeout time.Duration

@@ -52,6 +52,7 @@ type Proxy struct {
 	rolloutWatch                         *rolloutWatch
 	limiter                              *limiter.Limiter
 	handler                              *commands.Handler
+	loops                                *server.Loops
 	server                               *server.Server
 	metrics                              *prometheus.Registry
 
@@ -76,6 +77,9 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 			built.closeUnrun()
 		}
 	}()
+	if p.loops, err = server.NewLoops(0); err != nil {
+		return nil, err
+	}
 	addrs, agree, err := p.addrHasher()
 	if err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err := conns.Validate(); err != nil {
 		return nil, err
 	}
-	conns.Flush = p.limiter.Flush
+	conns.Flush, conns.Loops = p.limiter.Flush, p.loops
 	p.server = server.New(conns, p.newSession)
 	if err := p.listen(); err != nil {
 		return nil, err
@@ -115,6 +119,9 @@ func (p *Proxy) closeUnrun() {
 	p.limits.Close()
 	if p.cluster != nil {
 		_ = p.cluster.Close()
+	}
+	if p.loops != nil {
+		p.loops.Close()
 	}
 }
 
@@ -214,7 +221,7 @@ func (p *Proxy) denyCacheSize() int {
 
 // Run serves until ctx ends, and then drains. The servers stop first; then the limiter
 // returns its leased units and slots; then the proxy stops counting as an instance; then
-// the connections to the store are closed.
+// the connections to the store are closed; then the loops end that read them all.
 func (p *Proxy) Run(ctx context.Context) error {
 	without := !p.reached()
 	if without {
@@ -259,7 +266,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		stages = append(stages, func(ctx context.Context) error { return run.All(ctx, append(p.storeParts, p.cluster.Run)...) })
 		defer func() { _ = p.cluster.Close() }()
 	}
-	err := run.Stages(ctx, stages...)
+	err := run.Stages(ctx, append(stages, p.loops.Run)...)
 	p.log.Info("stopped")
 	return err
 }

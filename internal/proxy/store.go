@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/limitgate/limitgate/cluster"
@@ -43,6 +44,7 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 	outages := newOutages(p.metrics)
 	o.StartWithout = true
 	o.Secret, o.Adopt = agree.secret, agree.adopt
+	o.ToLoop = p.toLoop
 	o.IOTimeout = max(s.RedisIOTimeout, s.DecisionTimeout)
 	o.Cooldown = s.BreakerCooldown
 	o.OnOutage = func(d time.Duration) { outages.Observe(d.Seconds()) }
@@ -53,6 +55,16 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 		return nil, err
 	}
 	return p.cluster, nil
+}
+
+// toLoop moves a connection to Redis into an event loop, which reads those of clients too: a
+// reply passes through no other goroutine.
+func (p *Proxy) toLoop(conn *net.TCPConn) (cluster.Socket, error) {
+	s, err := p.loops.Adopt(conn)
+	if err != nil {
+		return nil, err // not a nil *server.Socket
+	}
+	return s, nil
 }
 
 // addrHasher returns the hasher of addresses, with the secret of the file or one that

@@ -43,6 +43,12 @@ func NewReader(source io.Reader) *Reader {
 	return &Reader{source: source, buf: make([]byte, replyBuffer)}
 }
 
+// SetSource makes the reader read from another source what it has not buffered.
+func (in *Reader) SetSource(source io.Reader) { in.source = source }
+
+// Fill reads more bytes into the buffer, in addition to those that are buffered.
+func (in *Reader) Fill() error { return in.fill() }
+
 // fill reads more bytes into the buffer.
 func (in *Reader) fill() error {
 	switch {
