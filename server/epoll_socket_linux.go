@@ -24,7 +24,8 @@ type Socket struct {
 
 	mu      sync.Mutex // guards the fields below, and that fd is open
 	closed  bool
-	watched bool   // the loop closes fd
+	watched bool   // Watch was called: the loop closes fd
+	added   bool   // epoll knows fd
 	rest    []byte // written by the loop as soon as the kernel takes it
 }
 
@@ -76,6 +77,7 @@ func (s *Socket) begin() error {
 	if err := s.control(unix.EPOLL_CTL_ADD); err != nil {
 		return fmt.Errorf("watch a connection: %w", err)
 	}
+	s.added = true
 	return nil
 }
 
@@ -147,7 +149,7 @@ func (s *Socket) Write(b []byte) (int, error) {
 	}
 	waits := len(s.rest) > 0
 	s.rest = append(s.rest, b[n:]...)
-	if s.watched && !waits {
+	if s.added && !waits {
 		return len(b), s.control(unix.EPOLL_CTL_MOD)
 	}
 	return len(b), nil

@@ -134,6 +134,30 @@ func TestSocketWritesRest(t *testing.T) {
 	}
 }
 
+// TestSocketWritesBeforeItIsWatched: a rest is kept until the loop has begun to watch.
+func TestSocketWritesBeforeItIsWatched(t *testing.T) {
+	loops, err := NewLoops(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := pair(t, loops).watch() // the loop does not run yet
+	sent := bytes.Repeat([]byte("0123456789"), 100_000)
+	if _, err := w.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- loops.Run(ctx) }()
+	got := make([]byte, len(sent))
+	if _, err := io.ReadFull(w.peer, got); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("%v, or other bytes than were sent", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSocketReads: all input arrives, in order, and then the end.
 func TestSocketReads(t *testing.T) {
 	loops, _ := startLoops(t)
