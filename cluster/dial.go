@@ -39,9 +39,12 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	}
 	l := newNodeConn(conn)
 	_ = conn.SetDeadline(began.Add(d.timeout))
-	stop := context.AfterFunc(ctx, l.hangUp)
-	defer stop()
-	if err := d.handshake(l); err != nil {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	err = d.handshake(l)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("handshake with %s: %w", d.addr, err)
 	}
