@@ -132,11 +132,17 @@ func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, 
 		}
 		state := stateOf(p, &numbers, now)
 		if impossible == nil && !isState(p, &state, now) {
-			impossible = fmt.Errorf("%w: %v for %s", errState, numbers[:n], g.items[i].Limit.ID)
+			impossible = impossibleState(numbers, n, g.items[i].Limit.ID)
 		}
 		b.states = append(b.states, state)
 	}
 	return used, impossible, nil
+}
+
+// impossibleState returns the error of numbers that are no state. It receives them by value, so
+// that only this error allocates memory.
+func impossibleState(numbers [6]int64, n int, id string) error {
+	return fmt.Errorf("%w: %v for %s", errState, numbers[:n], id)
 }
 
 // readRefund answers a refund.
