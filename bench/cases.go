@@ -23,7 +23,7 @@ type Case struct {
 
 // Cases returns all cases in the order in which they run.
 func Cases() []Case {
-	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), latencyCases(),
+	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), fleetCases(), latencyCases(),
 		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), securedCases(), pauseCases(), redisBenchmarkCases(), garbageCases())
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	settleMost = time.Second
 	// rewatchPause is the interval at which a folder that has gone is watched for again.
 	rewatchPause = time.Second
+	// pollPause is the interval at which a file is read where the system can watch no more
+	// folders: it allows each user some (fs.inotify.max_user_instances), often 128 in all.
+	pollPause = 2 * time.Second
 )
 
 // Watcher calls a function when the content of a file has changed. It watches the folder,
@@ -29,13 +33,14 @@ type Watcher struct {
 	reload  func()
 	trigger chan struct{} // capacity one: a pending reload covers later triggers
 	last    [sha256.Size]byte
+	open    func() (*fsnotify.Watcher, error)
 }
 
 // NewWatcher returns a watcher of the file at path. Run calls reload, one call at a time,
 // when the content differs from that at the time of this call, and from then on whenever
 // it changes, or the file disappears or returns.
 func NewWatcher(path string, reload func()) *Watcher {
-	w := &Watcher{path: path, reload: reload, trigger: make(chan struct{}, 1)}
+	w := &Watcher{path: path, reload: reload, trigger: make(chan struct{}, 1), open: fsnotify.NewWatcher}
 	w.last, _ = w.sum()
 	return w
 }
@@ -49,18 +54,21 @@ func (w *Watcher) Trigger() {
 	}
 }
 
-// Run watches until ctx ends, and then returns nil. It fails at once when the folder of
-// the file cannot be watched; if the folder disappears later, Run waits for it. Run may
-// be called once.
+// Run watches until ctx ends, and then returns nil. It fails at once when there is no folder of
+// the file; if the folder disappears later, Run waits for it. Where the system can watch no more
+// folders, it reads the file every pollPause. Run may be called once.
 func (w *Watcher) Run(ctx context.Context) error {
-	watch, err := fsnotify.NewWatcher()
+	folder := filepath.Dir(w.path)
+	if _, err := os.Stat(folder); err != nil {
+		return fmt.Errorf("watch folder %s: %w", folder, err)
+	}
+	watch, err := w.open()
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", w.path, err)
+		return w.poll(ctx)
 	}
 	defer func() { _ = watch.Close() }()
-	folder := filepath.Dir(w.path)
 	if err := watch.Add(folder); err != nil {
-		return fmt.Errorf("watch folder %s: %w", folder, err)
+		return w.poll(ctx)
 	}
 	// Changes before the folder was watched cause no event.
 	settled := time.NewTimer(settleTime)
@@ -88,6 +96,23 @@ func (w *Watcher) Run(ctx context.Context) error {
 			if len(watch.WatchList()) == 0 && watch.Add(folder) == nil {
 				since = postpone(settled, since)
 			}
+		}
+	}
+}
+
+// poll is Run for a system that can watch no more folders.
+func (w *Watcher) poll(ctx context.Context) error {
+	tick := time.NewTicker(pollPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.trigger:
+			w.last, _ = w.sum()
+			w.reload()
+		case <-tick.C:
+			w.look()
 		}
 	}
 }

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // testTimeout is the time limit of a test's waits. A test that passes never waits that long.
@@ -297,4 +301,45 @@ func TestWatcherSeesChangeBeforeRun(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestPoll: where the system can watch no more folders, a change is found all the same, and a
+// trigger works.
+func TestPoll(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	synctest.Test(t, func(t *testing.T) {
+		reloads := make(chan string, 10)
+		w := NewWatcher(path, func() {
+			content, _ := os.ReadFile(path)
+			reloads <- string(content)
+		})
+		w.open = func() (*fsnotify.Watcher, error) { return nil, unix.EMFILE }
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(10 * pollPause)
+		write("two")
+		time.Sleep(2 * pollPause)
+		w.Trigger()
+		time.Sleep(2 * pollPause)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		close(reloads)
+		var got []string
+		for content := range reloads {
+			got = append(got, content)
+		}
+		if !slices.Equal(got, []string{"two", "two"}) {
+			t.Errorf("reloaded %q, want once for the change and once for the trigger", got)
+		}
+	})
 }

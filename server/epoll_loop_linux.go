@@ -18,6 +18,9 @@ const (
 	loopEvents = 128
 	// sweepEvery is the interval at which connections are checked for deadlines.
 	sweepEvery = 250 * time.Millisecond
+	// idleWait is how long a loop without connections waits: each wake of an idle process
+	// wakes some of its threads.
+	idleWait = time.Minute
 )
 
 // eventLoop reads, answers and writes many connections in one goroutine. A session that
@@ -203,7 +206,10 @@ func (p *eventLoop) timeout(busy bool) int {
 	if busy {
 		return 0
 	}
-	wait := sweepEvery
+	wait := idleWait
+	if len(p.conns) > 0 {
+		wait = sweepEvery
+	}
 	if at := p.timers.next(); !at.IsZero() {
 		wait = min(wait, max(0, time.Until(at))+time.Millisecond-1)
 	}
