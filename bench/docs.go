@@ -18,8 +18,8 @@ const (
 //go:embed columns.md
 var columns string
 
-// WriteDocs writes the page of all tables into a folder, and the main figures into the
-// page that is there. On an error it changes neither.
+// WriteDocs writes the page of all tables and the picture into a folder, and the main figures
+// into the page that is there. On an error it changes none.
 func (r *Report) WriteDocs(folder string) error {
 	path := filepath.Join(folder, mainPage)
 	page, err := os.ReadFile(path)
@@ -29,7 +29,11 @@ func (r *Report) WriteDocs(folder string) error {
 	if page, err = r.updatePage(page, mainPairs, mainFigures); err != nil {
 		return fmt.Errorf("update %s: %w", path, err)
 	}
-	for name, text := range map[string][]byte{mainPage: page, tablesPage: r.tables()} {
+	picture, err := r.picture(mainPairs)
+	if err != nil {
+		return fmt.Errorf("draw costs: %w", err)
+	}
+	for name, text := range map[string][]byte{mainPage: page, tablesPage: r.tables(), picturePage: picture} {
 		if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
 			return fmt.Errorf("write page: %w", err)
 		}
