@@ -140,7 +140,8 @@ var hashSeed = maphash.MakeSeed()
 // reset empties the batch.
 func (b *batch) reset() {
 	b.commands, b.runs, b.coalesced = b.commands[:0], b.runs[:0], b.coalesced[:0]
-	b.missing, b.again, b.read, b.inTime, b.resends = nil, nil, 0, 0, 0
+	b.missing, b.again, b.read, b.resends = nil, nil, 0, 0
+	b.inTime, b.failed, b.lastErr = 0, 0, nil
 	clear(b.callers) // releases the node requests
 	clear(b.requests)
 	b.callers, b.requests = b.callers[:0], b.requests[:0]

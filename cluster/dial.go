@@ -41,6 +41,9 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	_ = conn.SetDeadline(began.Add(d.timeout))
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	err = d.handshake(l)
+	if err == nil && len(l.in.Buffered()) > 0 {
+		err = resp.ErrReply // it would be taken for the reply to a batch
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}

@@ -41,7 +41,9 @@ func (p *pipeline) readInLoop(conn *nodeConn) (settled int, err error) {
 		case <-conn.woken:
 		case <-timer.C:
 		}
+		p.mu.Lock()
 		by, err := p.deadline()
+		p.mu.Unlock()
 		if err != nil && why == nil {
 			why = err
 			conn.hangUp()

@@ -49,10 +49,8 @@ func (p *pipeline) oldestInFlight() *batch {
 }
 
 // deadline returns when the reader looks again whether a reply is overdue. It returns an error
-// if one is, or if the connection is to be replaced now.
+// if one is, or if the connection is to be replaced now. The caller holds mu.
 func (p *pipeline) deadline() (time.Time, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	from := time.Now()
 	switch {
 	case p.replaceable():
@@ -67,8 +65,10 @@ func (p *pipeline) deadline() (time.Time, error) {
 }
 
 // onReadTimeout handles a read that timed out. It returns an error if nothing more can be
-// read.
+// read. It holds mu until the deadline is set, so that it does not undo that of a wake.
 func (p *pipeline) onReadTimeout() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	by, err := p.deadline()
 	if err != nil {
 		return err

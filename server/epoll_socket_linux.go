@@ -95,7 +95,9 @@ func (s *Socket) control(what int) error {
 func (s *Socket) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.loop.sockets, int32(s.fd))
+	if s.loop.sockets[int32(s.fd)] == s { // the number of a closed one may be that of another
+		delete(s.loop.sockets, int32(s.fd))
+	}
 	if !s.closed {
 		s.closed, s.rest = true, nil
 		_ = unix.Close(s.fd)

@@ -45,27 +45,41 @@ func startLoops(t *testing.T) (loops *Loops, stop func()) {
 // pair returns a socket of a loop that nothing watches yet, and its other end.
 func pair(t *testing.T, loops *Loops) *watched {
 	t.Helper()
+	near, far := dialPair(t)
+	return adopted(t, loops, near, far)
+}
+
+// adopted returns the socket of an end of a connection.
+func adopted(t *testing.T, loops *Loops, near, far *net.TCPConn) *watched {
+	t.Helper()
+	s, err := loops.Adopt(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &watched{Socket: s, peer: far, ended: make(chan error, 2)}
+}
+
+// dialPair returns both ends of a connection.
+func dialPair(t *testing.T) (near, far *net.TCPConn) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = ln.Close() }()
-	near, err := net.Dial("tcp", ln.Addr().String())
+	dialled, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	far, err := ln.Accept()
+	accepted, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
+	near, far = dialled.(*net.TCPConn), accepted.(*net.TCPConn)
 	t.Cleanup(func() { _ = far.Close() })
-	_ = near.(*net.TCPConn).SetWriteBuffer(4 << 10)
-	_ = far.(*net.TCPConn).SetReadBuffer(64 << 10)
-	s, err := loops.Adopt(near.(*net.TCPConn))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &watched{Socket: s, peer: far.(*net.TCPConn), ended: make(chan error, 2)}
+	_ = near.SetWriteBuffer(4 << 10)
+	_ = far.SetReadBuffer(64 << 10)
+	return near, far
 }
 
 // watch collects the input.
@@ -231,6 +245,34 @@ func TestSocketEnds(t *testing.T) {
 		w.wantEnd(t, errTimeout)
 		expectClosed(t, w)
 	})
+}
+
+// TestSocketOfAnUsedNumber: the number of a descriptor may be that of another socket when one that
+// was hung up is to be watched.
+func TestSocketOfAnUsedNumber(t *testing.T) {
+	loops, _ := startLoops(t)
+	for range 100 {
+		gone := pair(t, loops)
+		near, far := dialPair(t)
+		gone.HangUp()
+		other := adopted(t, loops, near, far)
+		if other.fd != gone.fd {
+			other.HangUp()
+			continue
+		}
+		other.watch()
+		gone.watch().wantEnd(t, net.ErrClosed)
+		if _, err := other.peer.Write([]byte("input")); err != nil {
+			t.Fatal(err)
+		}
+		_ = other.peer.CloseWrite()
+		other.wantEnd(t, io.EOF)
+		if string(other.input) != "input" {
+			t.Errorf("the other socket has read %q", other.input)
+		}
+		return
+	}
+	t.Error("no number was used again")
 }
 
 // TestSocketBesideClients: a loop serves clients and sockets, and the peer of a socket that
