@@ -46,7 +46,7 @@ type eventLoop struct {
 
 	mu     sync.Mutex // guards the fields below, and that wakeup is open
 	posted []posted   // by other goroutines
-	asleep bool       // the loop waits, and must be woken
+	asleep bool       // a call that is posted must wake the loop, which waits or did until now
 	ended  bool       // the descriptors are closed
 	open   map[*epollConn]struct{}
 
