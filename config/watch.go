@@ -62,47 +62,19 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if _, err := os.Stat(folder); err != nil {
 		return fmt.Errorf("watch folder %s: %w", folder, err)
 	}
-	watch, err := w.open()
-	if err != nil {
-		return w.poll(ctx)
-	}
-	defer func() { _ = watch.Close() }()
-	if err := watch.Add(folder); err != nil {
-		return w.poll(ctx)
+	var events <-chan fsnotify.Event
+	var failures <-chan error
+	pause := pollPause
+	watch := w.watchFolder(folder)
+	if watch != nil {
+		defer func() { _ = watch.Close() }()
+		events, failures, pause = watch.Events, watch.Errors, rewatchPause
 	}
 	// Changes before the folder was watched cause no event.
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
 	var since time.Time // time of the oldest unhandled event; zero if there is none
-	rewatch := time.NewTicker(rewatchPause)
-	defer rewatch.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-w.trigger:
-			w.last, _ = w.sum()
-			w.reload()
-		case <-watch.Events:
-			since = postpone(settled, since)
-		case <-watch.Errors:
-			// Events were lost: check the file.
-			since = postpone(settled, since)
-		case <-settled.C:
-			since = time.Time{}
-			w.look()
-		case <-rewatch.C:
-			// A folder that was removed and created again has no watch.
-			if len(watch.WatchList()) == 0 && watch.Add(folder) == nil {
-				since = postpone(settled, since)
-			}
-		}
-	}
-}
-
-// poll is Run for a system that can watch no more folders.
-func (w *Watcher) poll(ctx context.Context) error {
-	tick := time.NewTicker(pollPause)
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
@@ -111,10 +83,36 @@ func (w *Watcher) poll(ctx context.Context) error {
 		case <-w.trigger:
 			w.last, _ = w.sum()
 			w.reload()
-		case <-tick.C:
+		case <-events:
+			since = postpone(settled, since)
+		case <-failures:
+			// Events were lost: check the file.
+			since = postpone(settled, since)
+		case <-settled.C:
+			since = time.Time{}
 			w.look()
+		case <-tick.C:
+			if watch == nil {
+				w.look()
+			} else if len(watch.WatchList()) == 0 && watch.Add(folder) == nil {
+				// A folder that was removed and created again has no watch.
+				since = postpone(settled, since)
+			}
 		}
 	}
+}
+
+// watchFolder returns a watch of a folder, or nil if the system can watch no more.
+func (w *Watcher) watchFolder(folder string) *fsnotify.Watcher {
+	watch, err := w.open()
+	if err != nil {
+		return nil
+	}
+	if watch.Add(folder) != nil {
+		_ = watch.Close()
+		return nil
+	}
+	return watch
 }
 
 // postpone delays the check of the file until settleTime has passed without events, but
