@@ -43,14 +43,13 @@ type eventLoop struct {
 	unsent, spare []*epollConn
 	begun         *Server
 	bulk          bulk
+	stopping      bool // the loop ends once it has no connection
 
 	mu     sync.Mutex // guards the fields below, and that wakeup is open
 	posted []posted   // by other goroutines
 	asleep bool       // a call that is posted must wake the loop, which waits or did until now
 	ended  bool       // the descriptors are closed
 	open   map[*epollConn]struct{}
-
-	stopping bool // the loop ends once it has no connection
 }
 
 // posted is a call for a connection, made by another goroutine.

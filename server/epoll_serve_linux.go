@@ -112,7 +112,6 @@ func (c *epollConn) finished(reply []byte) {
 // loop, or in the task queue for the weight of the first one.
 func (c *epollConn) dispatch() {
 	w, ok := c.weigh()
-	lanes := c.listener
 	switch {
 	case !ok:
 		c.close()
@@ -120,16 +119,16 @@ func (c *epollConn) dispatch() {
 		c.result = c.runServe(c.ctx)
 		c.onServed()
 	case w == waits:
-		c.offload(c.ctx, &lanes.waiting, c.runServe)
+		c.offload(c.ctx, &c.listener.waiting, c.runServe)
 	default:
 		var ctx context.Context
 		ctx, c.endLong = context.WithCancel(c.ctx)
 		if c.halfClosed {
 			c.endLong() // the task ends soon and need not wait in the queue
-			c.offload(ctx, &lanes.waiting, c.runLong)
+			c.offload(ctx, &c.listener.waiting, c.runLong)
 			return
 		}
-		c.offload(ctx, &lanes.long, c.runLong)
+		c.offload(ctx, &c.listener.long, c.runLong)
 	}
 }
 

@@ -19,8 +19,9 @@ const maxUnwritten = 8 << 20
 type Socket struct {
 	loop *eventLoop
 	fd   int
-	// ready is called in the loop, see Watch. Only the loop uses it.
+	// ready and ended are called in the loop, see Watch. Only the loop uses them.
 	ready func() error
+	ended func(error)
 
 	mu      sync.Mutex // guards the fields below, and that fd is open
 	closed  bool
@@ -33,7 +34,7 @@ type Socket struct {
 func (p *eventLoop) newSocket(tcp *net.TCPConn) (*Socket, error) {
 	fd, err := duplicate(tcp)
 	if err != nil {
-		return nil, fmt.Errorf("watch a connection: %w", err)
+		return nil, fmt.Errorf("take over a connection: %w", err)
 	}
 	_ = tcp.Close()
 	return &Socket{loop: p, fd: fd}, nil
@@ -43,26 +44,17 @@ func (p *eventLoop) newSocket(tcp *net.TCPConn) (*Socket, error) {
 // When ready returns an error the loop closes the socket, and then calls ended with the error.
 // It also does so if the socket cannot be watched. Watch may be called once.
 func (s *Socket) Watch(ready func() error, ended func(error)) {
-	watch := func(*epollConn) {
-		s.ready = func() error {
-			err := ready()
-			if err != nil {
-				s.release()
-				ended(err)
-			}
-			return err
-		}
-		if err := s.begin(); err != nil {
-			s.release()
-			ended(err)
-		}
-	}
+	s.ready, s.ended = ready, ended
 	s.mu.Lock()
 	s.watched = true
 	s.mu.Unlock()
+	watch := func(*epollConn) {
+		if err := s.begin(); err != nil {
+			s.end(err)
+		}
+	}
 	if !s.loop.post(nil, 0, watch) {
-		s.release()
-		ended(net.ErrClosed)
+		s.end(net.ErrClosed)
 	}
 }
 
@@ -90,8 +82,13 @@ func (s *Socket) control(what int) error {
 	return unix.EpollCtl(s.loop.epoll, what, s.fd, &unix.EpollEvent{Events: events, Fd: int32(s.fd)})
 }
 
-// release closes the descriptor. Only the loop calls it, or no other goroutine if the loop has
-// ended.
+// end closes the socket and reports that. Only the loop calls it, or Watch if the loop has ended.
+func (s *Socket) end(why error) {
+	s.release()
+	s.ended(why)
+}
+
+// release closes the descriptor.
 func (s *Socket) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,13 +106,16 @@ func (s *Socket) onEvent(events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writeRest()
 	}
-	if events&^unix.EPOLLOUT != 0 {
-		_ = s.ready()
+	if events&^unix.EPOLLOUT == 0 {
+		return
+	}
+	if err := s.ready(); err != nil {
+		s.end(err)
 	}
 }
 
-// Read reads input that has arrived. The error wraps unix.EAGAIN if there is none. It must be
-// called by the function passed to Watch.
+// Read reads input that has arrived. The error wraps unix.EAGAIN if there is none, and is io.EOF
+// at the end. It must be called by the function passed to Watch.
 func (s *Socket) Read(b []byte) (int, error) {
 	n, err := readNow(s.fd, b)
 	switch {
@@ -128,7 +128,8 @@ func (s *Socket) Read(b []byte) (int, error) {
 	}
 }
 
-// Write writes b. The loop writes later what the kernel does not take at once.
+// Write writes b. The loop writes later what the kernel does not take at once, up to 8 MiB: more
+// than that is an error. The error is net.ErrClosed if the socket is closed.
 func (s *Socket) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,15 +39,13 @@ type listener struct {
 	draining atomic.Bool
 	stopped  chan struct{}  // closed when draining begins
 	broken   chan error     // receives the error that ended accepting; capacity one
-	conns    sync.WaitGroup // the goroutines of connections
+	conns    sync.WaitGroup // the connections, and the goroutines of their tasks
+	// loops serve the plain TCP connections, on systems that have event loops. They are those
+	// of the options, or serve this listener alone.
+	loops *Loops
 
-	mu   sync.Mutex // guards the fields below, and orders draining with additions to them
+	mu   sync.Mutex // guards open, and orders draining with the adoption of connections
 	open map[*conn]struct{}
-
-	// loops serve the plain TCP connections, on systems that have event loops. ownLoops
-	// means that they serve no other listener.
-	loops    *Loops
-	ownLoops bool
 
 	// waiting and long run the commands of these weights that the event loops do not
 	// serve; long also runs those of the other connections.
@@ -67,7 +65,6 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 		loops:    s.opts.Loops,
 	}
 	if l.loops == nil {
-		l.ownLoops = true
 		var err error
 		if l.loops, err = NewLoops(0); err != nil { // each connection has a goroutine
 			slog.Warn("cannot use event loops", "error", err)
@@ -83,7 +80,7 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 
 // serve accepts connections until the drain, and returns when the last of them has ended.
 func (l *listener) serve() {
-	if l.ownLoops {
+	if l.loops != l.server.opts.Loops {
 		var loops sync.WaitGroup
 		defer loops.Wait()
 		ctx, stop := context.WithCancel(context.Background())

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// maxLoops bounds the number of event loops.
+// maxLoops bounds the number of event loops: each has two descriptors, of which a process has a
+// thousand by default.
 const maxLoops = 256
 
 // Loops are event loops: each is a goroutine that reads and writes many plain TCP
@@ -23,7 +24,7 @@ type Loops struct {
 
 // NewLoops returns n event loops, or half as many as there are processors if n is 0: one for
 // each would compete with the goroutines that serve TLS. They serve while Run runs, which
-// releases them.
+// releases them. The error is that of a system without descriptors left.
 func NewLoops(n int) (*Loops, error) {
 	if n == 0 {
 		n = max(1, runtime.GOMAXPROCS(0)/2)
@@ -73,8 +74,8 @@ func (l *Loops) adopt(from *listener, tcp *net.TCPConn, id int64) bool {
 	return l.loops[id%int64(len(l.loops))].adopt(from, tcp, id)
 }
 
-// Adopt takes over a connection to another server. It returns errors.ErrUnsupported if there
-// are no loops; conn is as it was then. Otherwise only the socket may be used.
+// Adopt takes over a connection to another server: only the socket may be used from then on. On
+// an error, errors.ErrUnsupported if there are no loops, conn is as it was.
 func (l *Loops) Adopt(conn *net.TCPConn) (*Socket, error) {
 	if len(l.loops) == 0 {
 		return nil, errors.ErrUnsupported
