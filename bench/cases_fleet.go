@@ -77,7 +77,7 @@ func fleetCases() []Case {
 			about+"At this rate hardly two checks meet in a proxy: they are as many calls as those of 200 proxies with "+
 				"25 checks a second each. The yardstick is one proxy with all of these checks.",
 			exact(paced).side(), beside.side(), storeMicros(nil), calls, busy),
-		compare("hot-fleet-lease", "the same with leases of measured size",
+		compare("hot-fleet-lease", fmt.Sprintf("one bucket, %d proxies, leases of measured size", fleetProxies),
 			about+"The yardstick is one exact proxy with all of these checks.",
 			fleet{name: "fleet, lease: auto", limits: leased("auto"), traffic: paced}.side(), beside.side(), storeMicros(nil), calls, busy),
 		compare("hot-fleet-full", fmt.Sprintf("one bucket, %d proxies, each with as many checks as are answered", fleetProxies),
