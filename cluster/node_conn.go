@@ -11,7 +11,7 @@ import (
 // Socket is a connection that an event loop reads. Its methods are safe for concurrent use,
 // except Read.
 type Socket interface {
-	// Watch makes the loop call ready when there is input, and when the connection has ended.
+	// Watch makes the loop call ready when there may be input, and when the connection has ended.
 	// When ready returns an error the loop closes the socket and then calls ended with it.
 	Watch(ready func() error, ended func(error))
 	// Read reads input that has arrived. ready calls it.
@@ -36,10 +36,10 @@ func newNodeConn(conn net.Conn) *nodeConn {
 	return &nodeConn{Conn: conn, out: conn, in: resp.NewReader(conn), woken: make(chan struct{}, 1)}
 }
 
-// moveTo replaces the connection by the socket that it has become.
+// moveTo replaces the connection by the socket that it has become. dial has made sure that
+// nothing is buffered.
 func (conn *nodeConn) moveTo(s Socket) {
-	conn.Conn, conn.socket, conn.out = nil, s, s
-	conn.in.SetSource(s)
+	conn.Conn, conn.socket, conn.out, conn.in = nil, s, s, resp.NewReader(s)
 }
 
 // unblock makes writes not wait. Those of an encrypted connection do not wait anyway.

@@ -21,11 +21,13 @@ import (
 func TestSlowNodeInTheLoop(t *testing.T) {
 	for name, run := range map[string]func(net.Conn, []string) error{
 		"drips": func(c net.Conn, _ []string) error {
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
 			for { // a line that does not end
 				if _, err := c.Write([]byte("1")); err != nil {
 					return err
 				}
-				time.Sleep(5 * time.Millisecond)
+				<-tick.C
 			}
 		},
 		"is silent":    func(net.Conn, []string) error { return nil },

@@ -81,7 +81,7 @@ func (p *pipeline) onReadTimeout() error {
 func (p *pipeline) settle(b *batch) error {
 	p.mu.Lock()
 	p.inFlight = append(p.inFlight[:0], p.inFlight[1:]...)
-	if b.again != nil && b.read == 0 {
+	if b.toResend() {
 		p.resend = append(p.resend, b) // the reader keeps its reference
 	} else {
 		p.release(b)
@@ -150,6 +150,9 @@ func (p *pipeline) readNext(b *batch, in *resp.Reader) (done bool, err error) {
 	}
 	return true, nil
 }
+
+// toResend reports whether readNext has prepared to send the batch once more.
+func (b *batch) toResend() bool { return b.again != nil && b.read == 0 }
 
 // nextCommand returns the index of the command whose reply comes next, or -1 for that to SCRIPT
 // LOAD.

@@ -40,7 +40,7 @@ func (p *eventLoop) newSocket(tcp *net.TCPConn) (*Socket, error) {
 	return &Socket{loop: p, fd: fd}, nil
 }
 
-// Watch makes the loop call ready whenever there is input, and when the connection has ended.
+// Watch makes the loop call ready whenever there may be input, and when the connection has ended.
 // When ready returns an error the loop closes the socket, and then calls ended with the error.
 // It also does so if the socket cannot be watched. Watch may be called once.
 func (s *Socket) Watch(ready func() error, ended func(error)) {
@@ -105,9 +105,6 @@ func (s *Socket) release() {
 func (s *Socket) onEvent(events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writeRest()
-	}
-	if events&^unix.EPOLLOUT == 0 {
-		return
 	}
 	if err := s.ready(); err != nil {
 		s.end(err)

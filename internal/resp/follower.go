@@ -9,8 +9,8 @@ const (
 	// maxLine bounds a line of a reply, in bytes.
 	maxLine = maxErrorLine
 	// maxPending bounds the elements of the arrays of a reply, nested ones included. The
-	// largest reply has two for each of the proxies that count as one, or some for each range
-	// of hash slots, or six for each of 64 limits of 256 calls.
+	// largest reply has six for each of 64 limits of 256 calls, or two for each proxy that is
+	// counted, or some for each range of hash slots.
 	maxPending = 1 << 17
 )
 

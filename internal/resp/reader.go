@@ -43,14 +43,9 @@ func NewReader(source io.Reader) *Reader {
 	return &Reader{source: source, buf: make([]byte, replyBuffer)}
 }
 
-// SetSource makes the reader read from another source what it has not buffered.
-func (in *Reader) SetSource(source io.Reader) { in.source = source }
-
-// Fill reads more bytes into the buffer, in addition to those that are buffered.
-func (in *Reader) Fill() error { return in.fill() }
-
-// fill reads more bytes into the buffer.
-func (in *Reader) fill() error {
+// Fill reads some bytes into the buffer, in addition to those that are buffered. The error is
+// that of the source, or of OnTimeout.
+func (in *Reader) Fill() error {
 	switch {
 	case in.r == in.w:
 		in.r, in.w = 0, 0
@@ -87,7 +82,7 @@ func (in *Reader) Await() error {
 	if in.r < in.w {
 		return nil
 	}
-	return in.fill()
+	return in.Fill()
 }
 
 // Buffered returns the bytes that were received and not read yet. They are valid until the
@@ -112,7 +107,7 @@ func (in *Reader) Line() ([]byte, error) {
 			}
 			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrReply, maxReplyLine)
 		}
-		if err := in.fill(); err != nil {
+		if err := in.Fill(); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +124,7 @@ func (in *Reader) longError() ([]byte, error) {
 		}
 		dropped += in.w - in.r
 		in.r = in.w
-		if err := in.fill(); err != nil {
+		if err := in.Fill(); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +193,7 @@ func (in *Reader) text(line []byte) (string, error) {
 	}
 	need := int(n) + 2
 	for in.w-in.r < need {
-		if err := in.fill(); err != nil {
+		if err := in.Fill(); err != nil {
 			return "", err
 		}
 	}
@@ -233,7 +228,7 @@ func ParseNumber(b []byte) (int64, bool) {
 // reply.
 func (in *Reader) StartsWith(prefix string) (bool, error) {
 	for in.w-in.r < 4 {
-		if err := in.fill(); err != nil {
+		if err := in.Fill(); err != nil {
 			return false, err
 		}
 	}
@@ -244,7 +239,7 @@ func (in *Reader) StartsWith(prefix string) (bool, error) {
 		if bytes.IndexByte(in.buf[in.r:in.w], '\n') >= 0 {
 			return false, nil
 		}
-		if err := in.fill(); err != nil {
+		if err := in.Fill(); err != nil {
 			return false, err
 		}
 	}
