@@ -141,9 +141,16 @@ bench-quick: build-bench ## The same in a minute, to see whether anything is out
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		bin/limitgate-bench --quick $(foreach case,$(ONLY),'$(case)')
 
+.PHONY: bench-cores
+bench-cores: build-bench ## Throughput by event loops, processes pinned from six cores on; half a minute
+	@mkdir -p .cache
+	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		bin/limitgate-bench --json .cache/bench-cores.json 'cores-*'
+
 .PHONY: bench-docs
 bench-docs: build-bench ## Write the tables of docs/performance*.md from the last full `make bench`
 	@bin/limitgate-bench --from $(REPORT) --docs docs >/dev/null
+	@test ! -f .cache/bench-cores.json || bin/limitgate-bench --from .cache/bench-cores.json --docs docs >/dev/null
 
 .PHONY: build-bench
 build-bench: build

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,8 +20,16 @@ const (
 var columns string
 
 // WriteDocs writes the page of all tables and the picture into a folder, and the main figures
-// into the page that is there. On an error it changes none.
+// into the page that is there. On an error it changes none. A report of the cases of event
+// loops alone has a picture of its own.
 func (r *Report) WriteDocs(folder string) error {
+	if r.onlyCores() {
+		picture, err := r.picture(&coresChart, r.names())
+		if err != nil {
+			return fmt.Errorf("draw throughput: %w", err)
+		}
+		return writePage(folder, coresPage, picture)
+	}
 	path := filepath.Join(folder, mainPage)
 	page, err := os.ReadFile(path)
 	if err != nil {
@@ -29,16 +38,37 @@ func (r *Report) WriteDocs(folder string) error {
 	if page, err = r.updatePage(page, mainPairs, mainFigures); err != nil {
 		return fmt.Errorf("update %s: %w", path, err)
 	}
-	picture, err := r.picture(mainPairs)
+	picture, err := r.picture(&costChart, mainPairs)
 	if err != nil {
 		return fmt.Errorf("draw costs: %w", err)
 	}
 	for name, text := range map[string][]byte{mainPage: page, tablesPage: r.tables(), picturePage: picture} {
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
-			return fmt.Errorf("write page: %w", err)
+		if err := writePage(folder, name, text); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func writePage(folder, name string, text []byte) error {
+	if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// names returns the names of the cases.
+func (r *Report) names() []string {
+	var names []string
+	for i := range r.Cases {
+		names = append(names, r.Cases[i].Name)
+	}
+	return names
+}
+
+// onlyCores reports whether all cases are those of event loops.
+func (r *Report) onlyCores() bool {
+	return !slices.ContainsFunc(r.names(), func(name string) bool { return !strings.HasPrefix(name, coresPrefix) })
 }
 
 // tables returns the page of all tables.

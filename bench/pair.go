@@ -81,7 +81,6 @@ func addedP99(goal *Goal) want {
 func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 	sides := []side{p.subject, p.yardstick}
 	var drivers []driver
-	var samples [2][]*sample
 	var result *Result
 	err := func() error {
 		for _, s := range sides {
@@ -91,22 +90,9 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 			}
 			drivers = append(drivers, d)
 		}
-		length := time.Duration(l.settings.RoundSeconds * float64(time.Second))
-		for round := range 1 + l.settings.Rounds {
-			if round == 0 {
-				l.say("warming up")
-			} else {
-				l.say("round %d of %d", round, l.settings.Rounds)
-			}
-			for i, d := range drivers {
-				s, err := d.round(ctx, length)
-				if err != nil {
-					return fmt.Errorf("measure %s: %w", sides[i].name, err)
-				}
-				if round > 0 { // the first is the warm-up
-					samples[i] = append(samples[i], s)
-				}
-			}
+		samples, err := rounds(ctx, l, drivers, []string{p.subject.name, p.yardstick.name})
+		if err != nil {
+			return err
 		}
 		result = p.result(samples[0], samples[1])
 		if d, ok := drivers[0].(profiled); ok {
@@ -121,6 +107,30 @@ func (p *pair) measure(ctx context.Context, l *lab) (*Result, error) {
 		return nil, err
 	}
 	return result, nil
+}
+
+// rounds measures the drivers of the sides with these names in turn, and returns the samples
+// of each.
+func rounds(ctx context.Context, l *lab, drivers []driver, names []string) ([][]*sample, error) {
+	samples := make([][]*sample, len(drivers))
+	length := time.Duration(l.settings.RoundSeconds * float64(time.Second))
+	for round := range 1 + l.settings.Rounds {
+		if round == 0 {
+			l.say("warming up")
+		} else {
+			l.say("round %d of %d", round, l.settings.Rounds)
+		}
+		for i, d := range drivers {
+			s, err := d.round(ctx, length)
+			if err != nil {
+				return nil, fmt.Errorf("measure %s: %w", names[i], err)
+			}
+			if round > 0 { // the first is the warm-up
+				samples[i] = append(samples[i], s)
+			}
+		}
+	}
+	return samples, nil
 }
 
 // result makes the figures of the rounds.

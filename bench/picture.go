@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// picturePage is the name of the picture of what decisions cost.
-const picturePage = "performance-cost.svg"
+// The names of the pictures: of what decisions cost, and of throughput by event loops.
+const (
+	picturePage = "performance-cost.svg"
+	coresPage   = "performance-cores.svg"
+)
 
 // The measures of the picture, in pixels.
 const (
@@ -21,14 +24,42 @@ const (
 	legendHeight = 34
 )
 
-// pictureParts are the processes of a side in the order of the bar, with their colours.
-var pictureParts = []struct {
+// part is a part of a bar.
+type part struct {
 	name, colour string
 	of           func(*SideResult) float64
-}{
-	{"client", "#9aa5b1", func(s *SideResult) float64 { return max(0, s.Client.Median) }},
-	{"Limitgate", "#2f6fb5", func(s *SideResult) float64 { return median(s.Proxy) }},
-	{"Redis", "#c6412d", func(s *SideResult) float64 { return median(s.Store) }},
+}
+
+// chart describes the bars of a picture.
+type chart struct {
+	title string
+	parts []part // of each bar, in order
+	text  string // explains the texts behind the bars
+	of    func(length float64, s *SideResult) string
+}
+
+// costChart shows what a decision costs each process of a side.
+var costChart = chart{
+	title: "CPU time of a decision, in microseconds",
+	parts: []part{
+		{"client", "#9aa5b1", func(s *SideResult) float64 { return max(0, s.Client.Median) }},
+		{"Limitgate", "#2f6fb5", func(s *SideResult) float64 { return median(s.Proxy) }},
+		{"Redis", "#c6412d", func(s *SideResult) float64 { return median(s.Store) }},
+	},
+	text: "CPU us of a decision; decisions a second",
+	of: func(length float64, s *SideResult) string {
+		return Microseconds.Format(length) + "; " + PerSecond.Format(s.PerSecond.Median)
+	},
+}
+
+// coresChart shows how many decisions a side makes.
+var coresChart = chart{
+	title: "Decisions a second by event loops",
+	parts: []part{{"decisions a second", "#2f6fb5", func(s *SideResult) float64 { return s.PerSecond.Median }}},
+	text:  "decisions a second; CPU us of Limitgate for one",
+	of: func(length float64, s *SideResult) string {
+		return PerSecond.Format(length) + "; " + Microseconds.Format(median(s.Proxy))
+	},
 }
 
 func median(s *Spread) float64 {
@@ -38,17 +69,16 @@ func median(s *Spread) float64 {
 	return max(0, s.Median)
 }
 
-// cost is the CPU of all processes for a decision, in microseconds.
-func (s *SideResult) cost() (sum float64) {
-	for _, part := range pictureParts {
+// length is the sum of the parts of a side's bar.
+func (c *chart) length(s *SideResult) (sum float64) {
+	for _, part := range c.parts {
 		sum += part.of(s)
 	}
 	return sum
 }
 
-// picture returns an SVG of the CPU that a decision costs in the cases, on Limitgate and on what it
-// is compared with.
-func (r *Report) picture(cases []string) ([]byte, error) {
+// picture returns an SVG of a chart with a bar for each side of the cases.
+func (r *Report) picture(chart *chart, cases []string) ([]byte, error) {
 	longest, height := 0.0, legendHeight
 	var found []*Result
 	for _, name := range cases {
@@ -62,20 +92,21 @@ func (r *Report) picture(cases []string) ([]byte, error) {
 		found = append(found, c)
 		height += titleStep + len(c.Sides)*barStep
 		for i := range c.Sides {
-			longest = max(longest, c.Sides[i].cost())
+			longest = max(longest, chart.length(&c.Sides[i]))
 		}
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" role="img">`+"\n",
 		pictureWidth, height+10, pictureWidth, height+10)
-	b.WriteString("<title>CPU time of a decision, in microseconds</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
-	drawLegend(&b)
+	fmt.Fprintf(&b, "<title>%s</title>\n", chart.title)
+	b.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
+	chart.drawLegend(&b)
 	y, scale := legendHeight, float64(pictureWidth-labelWidth-valueWidth)/longest
 	for _, c := range found {
 		fmt.Fprintf(&b, `<text x="10" y="%d" font-weight="bold">%s</text>`+"\n", y+18, html.EscapeString(c.Title))
 		y += titleStep
 		for i := range c.Sides {
-			c.Sides[i].draw(&b, y, scale)
+			chart.draw(&b, &c.Sides[i], y, scale)
 			y += barStep
 		}
 	}
@@ -84,28 +115,28 @@ func (r *Report) picture(cases []string) ([]byte, error) {
 }
 
 // drawLegend draws the names of the parts.
-func drawLegend(b *bytes.Buffer) {
+func (c *chart) drawLegend(b *bytes.Buffer) {
 	x := labelWidth
-	for _, part := range pictureParts {
+	for _, part := range c.parts {
 		fmt.Fprintf(b, `<rect x="%d" y="10" width="12" height="12" fill="%s"/><text x="%d" y="21">%s</text>`+"\n", x, part.colour, x+18, part.name)
-		x += 100
+		x += 30 + 8*len(part.name)
 	}
-	fmt.Fprintf(b, `<text x="%d" y="21">CPU us of a decision; decisions a second</text>`+"\n", x)
+	fmt.Fprintf(b, `<text x="%d" y="21">%s</text>`+"\n", x, c.text)
 }
 
 // draw draws the bar of a side.
-func (s *SideResult) draw(b *bytes.Buffer, y int, scale float64) {
+func (c *chart) draw(b *bytes.Buffer, s *SideResult, y int, scale float64) {
 	weight := "normal"
 	if strings.HasPrefix(s.Name, "limitgate") {
 		weight = "bold"
 	}
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end" font-weight="%s">%s</text>`, labelWidth-8, y+13, weight, html.EscapeString(s.Name))
 	x := float64(labelWidth)
-	for _, part := range pictureParts {
+	for _, part := range c.parts {
 		if width := part.of(s) * scale; width > 0 {
 			fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`, x, y, width, barHeight, part.colour)
 			x += width
 		}
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s; %s</text>`+"\n", x+8, y+13, Microseconds.Format(s.cost()), PerSecond.Format(s.PerSecond.Median))
+	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s</text>`+"\n", x+8, y+13, c.of(c.length(s), s))
 }

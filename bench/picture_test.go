@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,13 +56,13 @@ func TestPicture(t *testing.T) {
 			{Name: "script", PerSecond: once(500), Client: once(2), Store: &Spread{Median: 10}},
 		},
 	}, {Name: "b", Error: "did not run"}}}
-	picture, err := r.picture([]string{"a", "b"})
+	picture, err := r.picture(&costChart, []string{"a", "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rects, texts := readPicture(t, picture)
 	var lengths []float64
-	for _, part := range pictureParts {
+	for _, part := range costChart.parts {
 		for _, bar := range rects[part.colour][1:] { // the first is that of the legend
 			lengths = append(lengths, bar.width)
 		}
@@ -76,7 +78,27 @@ func TestPicture(t *testing.T) {
 			t.Errorf("the picture lacks %q: %q", want, texts)
 		}
 	}
-	if _, err := r.picture([]string{"c"}); err == nil {
+	if _, err := r.picture(&costChart, []string{"c"}); err == nil {
 		t.Error("a case that does not exist is drawn")
+	}
+}
+
+// TestCoresPicture: a report of event loops alone has a picture of their throughput.
+func TestCoresPicture(t *testing.T) {
+	r := &Report{Cases: []Result{{Name: coresPrefix + "memory", Title: "loops", Sides: []SideResult{
+		{Name: "one", PerSecond: once(1000)}, {Name: "two", PerSecond: once(1500)},
+	}}}}
+	folder := t.TempDir()
+	if err := r.WriteDocs(folder); err != nil {
+		t.Fatal(err)
+	}
+	picture, err := os.ReadFile(filepath.Join(folder, coresPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rects, _ := readPicture(t, picture)
+	bars := rects[coresChart.parts[0].colour][1:] // the first is that of the legend
+	if len(bars) != 2 || math.Abs(bars[1].width-1.5*bars[0].width) > 0.1 {
+		t.Errorf("bars %+v, want two in the ratio of 1,000 to 1,500", bars)
 	}
 }
