@@ -100,6 +100,7 @@ type callRun struct {
 	first, last int          // its coalesced calls
 	coalesced   int
 	several     bool // some coalesced call counts more than one check
+	repeats     bool // several of its calls may be equal
 }
 
 // coalescedCall is one call and all callers that make it.
@@ -212,10 +213,12 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 // existing coalesced call of equal calls, or a new one.
 func (b *batch) coalesce(what op, via route, items []limit.Item, after position) int {
 	if what == opRefund || what == opSettle || b.opts.separate || via.declared {
-		return b.newCoalescedCall(what, via, items, after)
+		at := b.newCoalescedCall(what, via, items, after)
+		b.runs[b.coalesced[at].place.run].repeats = true
+		return at
 	}
 	hash := hashCall(what, items)
-	cell := hash % tableSize
+	cell, repeats := hash%tableSize, false
 	for ; b.table[cell] != 0; cell = (cell + 1) % tableSize {
 		at := int(b.table[cell]) - 1
 		g := &b.coalesced[at]
@@ -225,10 +228,14 @@ func (b *batch) coalesce(what op, via route, items []limit.Item, after position)
 		if !g.place.before(after) {
 			return at
 		}
+		repeats = true
 		break // too early; later calls join the new coalesced call
 	}
 	at := b.newCoalescedCall(what, via, items, after)
 	b.coalesced[at].hash = hash
+	if repeats {
+		b.runs[b.coalesced[at].place.run].repeats = true
+	}
 	b.table[cell] = int16(at + 1)
 	return at
 }

@@ -105,7 +105,7 @@ func (d *dialer) probe(conn *nodeConn) error {
 // after a write.
 var probeLimit = &limit.Limit{Params: bucket.Params{Algorithm: bucket.AlgorithmTokenBucket, Count: 1, Period: 1000, Capacity: 10_000}}
 
-// ProbeItem returns an item for one unit of a bucket: the field of the hash at key, or key
+// ProbeItem returns an item for one unit of a bucket: the field of the string at key, or key
 // itself if field is empty.
 func ProbeItem(key, field string) limit.Item {
 	return limit.Item{Limit: probeLimit, Cost: 1, Name: []byte(key + field), KeyLen: len(key), TagLen: len(key)}

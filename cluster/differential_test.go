@@ -22,7 +22,8 @@ import (
 func TestDifferential(t *testing.T) { compareHistories(t, 100_000) }
 
 // compareHistories drives random histories through the scripts on a real Redis and through
-// the maths of package limit, on one injected clock. Verdicts, units left and waits must be
+// the maths of package limit, on one injected clock. Scripts that write the two formats take
+// turns in every second history, as two releases do that share a store. Verdicts, units left and waits must be
 // equal, through changed limits, refunds, steps of the clock and the edges of the accepted
 // numbers. The wait of every denial must be exact on both sides.
 func compareHistories(t *testing.T, steps int) {
@@ -30,7 +31,7 @@ func compareHistories(t *testing.T, steps int) {
 	seed := storetest.Seed(t)
 	node := redistest.SharedNode(t)
 	d := &differential{
-		t: t, client: client(t, node.Addr), script: onFakeClock(t),
+		t: t, client: client(t, node.Addr), scripts: []script{onFakeClock(t), onFakeClockIn(t, 1)},
 		random: rand.New(rand.NewPCG(seed, 1)),
 	}
 	d.load()
@@ -52,8 +53,11 @@ type differential struct {
 	client *redis.Client
 	conn   net.Conn
 	in     *resp.Reader
-	script script
 	random *rand.Rand
+	// scripts are the current release's and that of the one before. turns reports whether
+	// both decide the current history.
+	scripts []script
+	turns   bool
 
 	twin    storetest.Twin
 	now     int64
@@ -77,8 +81,10 @@ type question struct {
 }
 
 func (d *differential) load() {
-	if err := d.client.ScriptLoad(context.Background(), d.script.text).Err(); err != nil {
-		d.t.Fatal(err)
+	for _, s := range d.scripts {
+		if err := d.client.ScriptLoad(context.Background(), s.text).Err(); err != nil {
+			d.t.Fatal(err)
+		}
 	}
 }
 
@@ -95,6 +101,7 @@ func (d *differential) connect(addr string) {
 func (d *differential) history() {
 	d.twin = storetest.Twin{}
 	d.names++
+	d.turns = d.names%2 == 0
 	tenant := fmt.Sprintf("tenant-%d", d.names)
 	variants := []*limit.Set{d.limits(nil), nil}
 	variants[1] = d.limits(variants[0])
@@ -278,7 +285,11 @@ func (d *differential) send(what op, items []limit.Item, n int, say string) {
 	q.batch = newBatch()
 	q.batch.opts = batchOptions{acrossSlots: true, declared: d.random.IntN(2) == 0}
 	q.batch.addRequest(q.request, time.Now())
-	q.batch.encode(d.script.sha)
+	by := d.scripts[0]
+	if d.turns {
+		by = d.scripts[d.random.IntN(2)]
+	}
+	q.batch.encode(by.sha)
 	d.out = append(d.out, q.batch.out...)
 	d.asked = append(d.asked, q)
 }

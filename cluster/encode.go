@@ -10,11 +10,13 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
-// The flags of a limit, see read_limit in prelude.lua.
+// The flags of a limit, see read_limit in limits.lua.
 const (
 	flagField    = 1
 	flagEnforced = 2
 	flagOneField = 4
+	flagDistinct = 8
+	flagAtSight  = 16
 )
 
 // encode writes the commands of a batch into b.out, see main.lua.
@@ -108,10 +110,18 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 	b.body = resp.AppendNumber(b.body, int64(len(r.shape)))
 	b.body = resp.AppendNumber(b.body, int64(r.coalesced))
 	n := 3
+	atSight := c.once == nil && r.atSight()
 	for i := range r.shape {
 		it := &r.shape[i]
-		var text [128]byte // the longest is 2 + 5 doubles + 3 numbers of 20 digits
-		b.body = resp.AppendBulk(b.body, appendLimit(text[:0], it))
+		flags := flagsOf(it)
+		if len(r.shape) == 1 && !r.repeats && (flags&flagField == 0 || flags&flagOneField != 0) {
+			flags |= flagDistinct
+		}
+		if atSight {
+			flags |= flagAtSight
+		}
+		var text [128]byte // the longest is 2 + 5 doubles + 4 doubles
+		b.body = resp.AppendBulk(b.body, appendLimit(text[:0], it, flags))
 		n++
 		if it.Limit.FixedField() {
 			b.body = resp.AppendBulk(b.body, it.Name[it.KeyLen:])
@@ -149,10 +159,21 @@ func (b *batch) encodeCoalescedCall(r *callRun, g *coalescedCall) int {
 	return n
 }
 
-// appendLimit appends the parameters of an item's limit that the script needs, and the
-// item's cost.
-func appendLimit(b []byte, it *limit.Item) []byte {
-	p := &it.Limit.Params
+// atSight reports whether the script can decide the calls of a run directly.
+func (r *callRun) atSight() bool {
+	if r.op != opTake && r.op != opPeek {
+		return false
+	}
+	for i := range r.shape {
+		if it := &r.shape[i]; !it.Enforced() || !it.Limit.Params.HasLevel() {
+			return false
+		}
+	}
+	return true
+}
+
+// flagsOf returns the flags of an item that do not depend on its run.
+func flagsOf(it *limit.Item) int64 {
 	flags := int64(0)
 	if it.KeyLen < len(it.Name) {
 		flags |= flagField
@@ -163,15 +184,23 @@ func appendLimit(b []byte, it *limit.Item) []byte {
 	if it.Limit.FixedField() {
 		flags |= flagOneField
 	}
-	b = strconv.AppendInt(b, int64(p.Algorithm)*10+flags, 10)
+	return flags
+}
+
+// appendLimit appends the parameters of an item's limit that the script needs, the flags and
+// the item's cost.
+func appendLimit(b []byte, it *limit.Item, flags int64) []byte {
+	p := &it.Limit.Params
+	b = strconv.AppendInt(b, int64(p.Algorithm), 10)
+	b = strconv.AppendInt(b, flags, 36)
 	for _, n := range [...]int64{p.Count, p.Period, p.Capacity, p.Granule(), it.Cost} {
 		b = appendDouble(b, n)
 	}
 	switch p.Algorithm {
 	case bucket.AlgorithmTokenBucket:
-		b = append(strconv.AppendInt(b, p.Count, 10), '/')
-		b = append(strconv.AppendInt(b, p.Period, 10), '/')
-		b = append(strconv.AppendInt(b, p.Capacity, 10), ';')
+		for _, n := range [...]int64{p.Count, p.Period, p.Capacity} {
+			b = strconv.AppendInt(append(b, '/'), n, 36)
+		}
 	case bucket.AlgorithmCalendarWindow:
 		for _, at := range it.Bounds {
 			b = appendDouble(b, at)

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,4 +100,18 @@ func TestAskTooLate(t *testing.T) {
 	if n := calls(admin.Info(t.Context(), "commandstats").Val(), "evalsha") - before; n != 0 {
 		t.Errorf("%d script calls", n)
 	}
+}
+
+// calls returns how often a command was called, from the statistics of a node.
+func calls(stats, command string) int {
+	for line := range strings.Lines(stats) {
+		rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls=")
+		if !ok {
+			continue
+		}
+		n, _, _ := strings.Cut(rest, ",")
+		calls, _ := strconv.Atoi(n)
+		return calls
+	}
+	return 0
 }

@@ -1,7 +1,9 @@
-//go:build !limitgate_next_format
+//go:build !limitgate_previous_format
 
 package cluster
 
-// writeFormat is the format in which this release writes new buckets. It also reads and
-// updates buckets in the next format, so that a fleet can be upgraded one proxy at a time.
-const writeFormat = 1
+// writeFormat is the format in which buckets are written, see scripts/bucket.lua. This build
+// also reads those of the format before, which the build in format_previous.go writes. That
+// in turn updates those of this format: it stands for the release before this one, so that
+// a fleet can be upgraded one proxy at a time.
+const writeFormat = 3

@@ -49,17 +49,27 @@ func toLoop(conn *net.TCPConn) (Socket, error) {
 // keys of a single Redis.
 const fakeClockLine = "local time = redis.call('MGET', 'clock:s', 'clock:us')\n"
 
+// fakeTTL is the TTL of a key by that clock, which Redis does not expire keys by.
+const fakeTTL = "(function(at) return type(at) == 'number' and at >= 0 and at - now / 1000 or at end)(redis.pcall('PEXPIRETIME', key))"
+
 // onFakeClock returns the script with a clock that tests set.
 func onFakeClock(tb testing.TB) script {
+	tb.Helper()
+	return onFakeClockIn(tb, writeFormat)
+}
+
+// onFakeClockIn returns it for a format of new buckets.
+func onFakeClockIn(tb testing.TB, format int) script {
 	tb.Helper()
 	if n := strings.Count(preludeLua, clockLine); n != 1 {
 		tb.Fatalf("the scripts read the clock on %d lines, want 1", n)
 	}
-	begin := strings.Replace(preludeLua, clockLine, fakeClockLine, 1)
-	if strings.Contains(joined(begin), "'TIME'") {
+	text := strings.Replace(newDecideScript(format).text, clockLine, fakeClockLine, 1)
+	text = strings.ReplaceAll(text, "redis.pcall('PTTL', key)", fakeTTL)
+	if strings.Contains(text, "'TIME'") {
 		tb.Fatal("a script reads the clock on a line that is not marked")
 	}
-	return newScript(joined(begin))
+	return newScript(text)
 }
 
 // clockArgs returns the command that sets the fake clock, in microseconds.

@@ -92,21 +92,13 @@ func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// beat runs the script. It loads the script and repeats the call if that failed with
-// NOSCRIPT, because the call did nothing then.
+// beat runs the script.
 func (h *Heartbeat) beat(ctx context.Context) (n int, gone bool, err error) {
 	c, err := h.client()
 	if err != nil {
 		return 0, false, err
 	}
-	keys := []string{instancesKey}
-	reply, err := c.EvalSha(ctx, beatScript.sha, keys, h.args...).Int64Slice()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		if err := c.ScriptLoad(ctx, beatScript.text).Err(); err != nil {
-			return 0, false, fmt.Errorf("load script: %w", err)
-		}
-		reply, err = c.EvalSha(ctx, beatScript.sha, keys, h.args...).Int64Slice()
-	}
+	reply, err := beatScript.run(ctx, c, []string{instancesKey}, h.args...).Int64Slice()
 	if err != nil {
 		return 0, false, err
 	}

@@ -236,7 +236,7 @@ func (w *ward) healthy() {
 	}
 }
 
-// bucketKey is the place of a bucket: a key of its own, or a field of a hash.
+// bucketKey is the place of a bucket: a key of its own, or a field of a string.
 type bucketKey struct{ key, field string }
 
 // items returns the items of a request.

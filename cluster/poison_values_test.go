@@ -15,40 +15,80 @@ import (
 // extremes are numbers that no bucket contains.
 var extremes = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), -1, 0.5, 1 << 53, -(1 << 53), 1 << 63, -(1 << 63), math.MaxFloat64, 5e-324}
 
-// headers are replacements for count/period/capacity at the start of a token bucket's
-// value.
+// headers are replacements for the parameters of a token bucket in its value, with the
+// separators of either format.
 var headers = []string{
 	"0/0/0", "1/0/5", "0/1/5", "1/1/0", "18446744073709551616/1/1", "1/18446744073709551616/1", "1/1/18446744073709551616",
 	strings.Repeat("9", 400) + "/1/1", "1/" + strings.Repeat("9", 400) + "/1", "-1/1/1", "1/1", "//", "1e3/1/1", "nan/1/1", "0x10/1/1",
 }
 
-// poisonValues returns replacements for the value of a bucket, by name.
-func poisonValues(healthy string) map[string]string {
+// bucketShape describes the values of a bucket.
+type bucketShape struct {
+	numbers int    // how many doubles they have
+	old     string // the text before them in format 1
+}
+
+// poisonValues returns replacements for the value of a bucket in its current format, by name.
+func poisonValues(healthy string, shape bucketShape) map[string]string {
+	values := commonPoison(healthy)
+	values["huge"], values["huge of format 1"] = strings.Repeat("x", 10<<20), "\x01"+strings.Repeat("1", 10<<20)
+	values["huge of format 3"] = strings.Repeat("\x93", 1<<20) + "\x03"
+	first := 0
+	if healthy[len(healthy)-1] != 3 {
+		first = len(healthy) - 8*shape.numbers
+	}
+	poisonNumbers(values, healthy, first, shape.numbers)
+	if name := strings.IndexByte(healthy, '}'); first == 0 && name > 0 {
+		text := healthy[8*shape.numbers:]
+		name -= 8 * shape.numbers
+		end := strings.IndexByte(text, ';')
+		if end < name { // the text begins with a name that contains it
+			end = name + strings.IndexByte(text[name:], ';')
+		}
+		for _, h := range headers {
+			values["parameters "+h[:min(len(h), 24)]] = healthy[:8*shape.numbers] + text[:name+1] + "/" + h + text[end:]
+		}
+		for _, offset := range []string{"1", "2", "3", "99", "8191", "99999999999999999999", strings.Repeat("9", 400), "x"} {
+			values["offset "+offset[:min(len(offset), 24)]] = healthy[:8*shape.numbers] + text[:name+1] + offset + text[name+1:]
+		}
+		for _, n := range []string{"\x00\x00", "\x01\x00", "\x03\x00", "\x00\x01", "\xff\xff"} {
+			values[fmt.Sprintf("%x doubles", n)] = healthy[:len(healthy)-3] + n + "\x03"
+		}
+		values["no name"] = healthy[:8*shape.numbers] + text[name:]
+		values["many fields"] = healthy[:8*shape.numbers] + strings.Repeat(text[:end+1], 20_000) + text[len(text)-3:]
+		values["many other fields"] = healthy[:8*shape.numbers] + strings.Repeat(";:x;t}", 20_000) + text[len(text)-3:]
+	}
+	return values
+}
+
+// oldPoison returns replacements for the value of a bucket in format 1.
+func oldPoison(shape bucketShape) map[string]string {
+	numbers := strings.Repeat("\x00\x00\x00\x00\x00\x00\xf0\x3f", shape.numbers)
+	healthy := "\x01" + shape.old + numbers
+	values := commonPoison(healthy)
+	poisonNumbers(values, healthy, len(healthy)-8*shape.numbers, shape.numbers)
+	if shape.old != "" {
+		for _, h := range headers {
+			values["header "+h[:min(len(h), 24)]] = "\x01" + h + ";" + numbers
+		}
+	}
+	return values
+}
+
+// commonPoison returns replacements for a value in any format.
+func commonPoison(healthy string) map[string]string {
 	values := map[string]string{
 		"empty": "", "a word": "hello", "a number": "17", "24 NULs": strings.Repeat("\x00", 24), "49 NULs": strings.Repeat("\x00", 49),
 		"no period": "\x011/0/5;" + strings.Repeat("\x00", 24), "no period, short": "\x011/0/5;" + strings.Repeat("\x00", 16),
-		"huge": strings.Repeat("x", 10<<20), "huge of format 1": "\x01" + strings.Repeat("1", 10<<20), "huge of format 2": "\x02" + strings.Repeat("\x93", 1<<20),
-		"format 3": "\x03" + healthy[1:], "format 255": "\xff" + healthy[1:], "format 0": "\x00" + healthy[1:],
-		"format 2, nothing": "\x02", "format 2, nil": "\x02\xc0", "format 2, empty": "\x02\x90", "format 2, words": "\x02\x96\xa1a\xa1a\xa1a\xa1a\xa1a\xa1a",
-		"format 2, zeros": "\x02\x96\x00\x00\x00\x00\x00\x00", "format 2, negative": "\x02\x96\xff\xff\xff\xff\xff\xff", "format 2, deep": "\x02" + strings.Repeat("\x91", 5000) + "\xc0",
-		"format 2, NaN": "\x02\x96" + strings.Repeat("\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", 6), "format 2, wide": "\x02\xdd\xff\xff\xff\xff",
-		"twice": healthy + healthy,
+		"format 2": "\x02" + healthy[1:], "format 255": "\xff" + healthy[1:], "format 0": "\x00" + healthy[1:],
+		"later format": healthy[:len(healthy)-1] + "\x04", "only a format": "\x03", "no fields": "\x00\x00\x03", "no numbers": "\xff\xff\x03",
+		"twice":               healthy + healthy,
+		"text without a name": strings.Repeat("x", 8000) + "\x00\x00\x03", "long text without a name": strings.Repeat("x", 65_000) + "\x00\x00\x03",
+		"text of digits":      strings.Repeat("x", 1000) + "}" + strings.Repeat("1", 1000) + "\x00\x00\x03",
+		"text of many digits": strings.Repeat("x", 1000) + "}" + strings.Repeat("1", 7000) + "\x00\x00\x03",
 	}
 	for n := range len(healthy) {
 		values[fmt.Sprintf("cut to %d", n)] = healthy[:n]
-	}
-	begin := max(strings.IndexByte(healthy, ';')+1, 1)
-	for at := begin; at+8 <= len(healthy); at += 8 {
-		for _, n := range extremes {
-			b := []byte(healthy)
-			binary.LittleEndian.PutUint64(b[at:], math.Float64bits(n))
-			values[fmt.Sprintf("%g at %d", n, at)] = string(b)
-		}
-	}
-	if begin > 1 {
-		for _, h := range headers {
-			values["header "+h[:min(len(h), 24)]] = "\x01" + h + healthy[begin-1:]
-		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 20 {
@@ -57,11 +97,22 @@ func poisonValues(healthy string) map[string]string {
 			b[j] = byte(random.IntN(256))
 		}
 		if i%2 == 0 && len(b) > 0 {
-			b[0] = 1 + byte(random.IntN(2))
+			b[0], b[len(b)-1] = 1, 3
 		}
 		values[fmt.Sprintf("random %d", i)] = string(b)
 	}
 	return values
+}
+
+// poisonNumbers adds values in which one of n doubles, which begin at first, is extreme.
+func poisonNumbers(values map[string]string, healthy string, first, n int) {
+	for at := first; at < first+8*n; at += 8 {
+		for _, number := range extremes {
+			b := []byte(healthy)
+			binary.LittleEndian.PutUint64(b[at:], math.Float64bits(number))
+			values[fmt.Sprintf("%g at %d", number, at)] = string(b)
+		}
+	}
 }
 
 // scores are scores of members of sets of units, in Redis' notation.

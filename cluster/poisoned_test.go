@@ -1,12 +1,11 @@
 package cluster
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -67,28 +66,37 @@ func plantsFor(w *ward, tenant, id string, b bucketKey) []plant {
 	if strings.HasSuffix(id, "log") || id == "slots" {
 		return append(plants, sets()...)
 	}
-	get := w.client.Get(w.t.Context(), b.key)
-	if b.field != "" {
-		get = w.client.HGet(w.t.Context(), b.key, b.field)
-	}
-	healthy, err := get.Result()
+	healthy, err := w.client.Get(w.t.Context(), b.key).Result()
 	if err != nil {
 		w.t.Fatalf("read the bucket of %s: %v", tenant, err)
 	}
-	values := poisonValues(healthy)
+	shape := shapes[strings.TrimPrefix(id, "own_")]
+	if shape.numbers == 0 {
+		shape.numbers = 6
+	}
+	values := poisonValues(healthy, shape)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		plants = append(plants, plant{name, func(tb testing.TB, c *redis.Client, key string) {
-			tb.Helper()
-			var err error
-			if b.field != "" {
-				err = c.HSet(tb.Context(), key, b.field, values[name]).Err()
-			} else {
-				err = c.Set(tb.Context(), key, values[name], 0).Err()
-			}
-			if err != nil {
-				tb.Fatalf("plant %s: %v", name, err)
-			}
-		}})
+		plants = append(plants, planted(name, "SET", "KEY", values[name]))
+	}
+	old := oldPoison(shape)
+	if b.field != "" {
+		for _, digits := range []int{20, 200, 300, 400} {
+			text := "\x01" + strings.Repeat("9", digits) + "/1/1;" + strings.Repeat("\x00", 24)
+			plants = append(plants, planted(fmt.Sprintf("another field, %d digits", digits), "HSET", "KEY", ":gone;t", text))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if b.field == "" {
+			plants = append(plants, planted("old: "+name, "SET", "KEY", old[name]))
+		} else {
+			plants = append(plants, planted("old: "+name, "HSET", "KEY", b.field, old[name]))
+		}
 	}
 	return plants
+}
+
+// shapes are the shapes of token buckets of poisonLimits, by id. Windows have six numbers.
+var shapes = map[string]bucketShape{
+	"tokens": {2, "1/3600000/1000;"}, "region": {2, "1/3600000/1000;"},
+	"large_tokens": {3, "1099511627776/31622400000000/1099511627776;"},
 }

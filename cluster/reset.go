@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -42,7 +45,7 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	if node == nil {
 		return 0, fmt.Errorf("reset tenant: no node owns its slot")
 	}
-	n, err := node.removeFields(ctx, key, id)
+	n, err := s.removeFields(ctx, node.client, key, id)
 	if err != nil {
 		return n, err
 	}
@@ -68,26 +71,25 @@ func (s *Store) Forget(ctx context.Context, name string) (bool, error) {
 	return n > 0, nil
 }
 
-// removeFields removes the fields of one limit, or all, from a tenant's hash.
-func (n *node) removeFields(ctx context.Context, key, id string) (int64, error) {
-	names, err := n.client.HKeys(ctx, key).Result()
+// removeFields removes the fields of one limit, or all, from a tenant's string.
+func (s *Store) removeFields(ctx context.Context, c *redis.Client, key, id string) (int64, error) {
+	prefix := ":"
+	if id != "" {
+		prefix += id + ";"
+	}
+	reply, err := s.script.run(ctx, c, []string{key}, "reset", 0, 1, prefix).Slice()
 	if err != nil {
 		return 0, fmt.Errorf("reset tenant: %w", err)
 	}
-	var fields []string
-	for _, f := range names {
-		if id == "" || limit.OwnedBy(f, id) {
-			fields = append(fields, f)
+	if len(reply) == 2 {
+		switch n := reply[1].(type) {
+		case int64:
+			return n, nil
+		case string:
+			return 0, fmt.Errorf("reset tenant: %s", n)
 		}
 	}
-	if len(fields) == 0 {
-		return 0, nil
-	}
-	removed, err := n.client.HDel(ctx, key, fields...).Result()
-	if err != nil {
-		return removed, fmt.Errorf("reset tenant: %w", err)
-	}
-	return removed, nil
+	return 0, fmt.Errorf("reset tenant: %w: %v", resp.ErrReply, reply)
 }
 
 // unlinkMatching deletes the keys that begin with prefix and match, and returns how many of

@@ -1,11 +1,15 @@
 package cluster
 
 import (
+	"context"
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 //go:embed scripts/prelude.lua
@@ -14,11 +18,23 @@ var preludeLua string
 //go:embed scripts/fast_single.lua
 var fastSingleLua string
 
+//go:embed scripts/fields.lua
+var fieldsLua string
+
+//go:embed scripts/limits.lua
+var limitsLua string
+
+//go:embed scripts/rest.lua
+var restLua string
+
 //go:embed scripts/fast_multi.lua
 var fastMultiLua string
 
 //go:embed scripts/bucket.lua
 var bucketLua string
+
+//go:embed scripts/hashes.lua
+var hashesLua string
 
 //go:embed scripts/expiring_units.lua
 var expiringUnitsLua string
@@ -34,12 +50,12 @@ var mainLua string
 
 // lazily wraps a text that returns a function: the text runs at the first call.
 const lazily = `
-local made
-local function NAME(verb, limits, n_calls, several)
-  made = made or (function()
+local made_NAME
+local function NAME(...)
+  made_NAME = made_NAME or (function()
 TEXT
   end)()
-  return made(verb, limits, n_calls, several)
+  return made_NAME(...)
 end
 `
 
@@ -59,26 +75,32 @@ end
 const clockLine = "local time = redis.call('TIME') -- the only clock\n"
 
 // formatLine is the only line that sets the format of new buckets.
-const formatLine = "local WRITE_FORMAT = 1 -- the format of new buckets\n"
+const formatLine = "local WRITE_FORMAT = 3 -- the format of new buckets, see bucket.lua\n"
+
+// nested makes a text a function of its own inside of another: Lua searches the variables
+// that a function shares with the one around it each time that it makes it, but it copies
+// those that both share with one further out.
+const nested = `
+return (function()
+TEXT
+end)()
+`
 
 // joined returns the text of the script as it is sent. begin is the text of prelude.lua.
 func joined(begin string) string {
 	wrap := func(template, name, text string) string {
 		return strings.NewReplacer("NAME", name, "TEXT", text).Replace(template)
 	}
+	buckets := strings.NewReplacer(
+		"-- INSERT hashes\n", wrap(lazilyOnce, "hashes", hashesLua),
+	).Replace(bucketLua)
 	calls := strings.NewReplacer(
 		"-- INSERT expiring_units\n", wrap(lazilyOnce, "expiring_units", expiringUnitsLua),
 		"-- INSERT refund_settle\n", wrap(lazilyOnce, "refund_settle", refundSettleLua),
 	).Replace(generalLua)
-	text := begin
-	for _, part := range []struct{ name, text string }{
-		{"decide_any", bucketLua + "\n" + calls},
-		{"decide_one", fastSingleLua},
-		{"decide_several", fastMultiLua},
-	} {
-		text += wrap(lazily, part.name, part.text)
-	}
-	return stripped(text + mainLua)
+	rest := fieldsLua + limitsLua + wrap(nested, "", buckets+calls+restLua)
+	return stripped(begin + wrap(lazily, "decide_rest", rest) +
+		wrap(lazily, "decide_several", fieldsLua+fastMultiLua) + fastSingleLua + mainLua)
 }
 
 // stripped removes comments and indentation: every new connection sends the text.
@@ -100,9 +122,23 @@ func newScript(text string) script {
 	return script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
+// run calls the script. It loads the script and repeats the call if that failed with
+// NOSCRIPT, because the call did nothing then.
+func (s script) run(ctx context.Context, c *redis.Client, keys []string, args ...any) *redis.Cmd {
+	reply := c.EvalSha(ctx, s.sha, keys, args...)
+	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+		return reply
+	}
+	if err := c.ScriptLoad(ctx, s.text).Err(); err != nil {
+		reply.SetErr(fmt.Errorf("load script: %w", err))
+		return reply
+	}
+	return c.EvalSha(ctx, s.sha, keys, args...)
+}
+
 // newDecideScript joins the parts of the decision script. format is the format of new
 // buckets.
 func newDecideScript(format int) script {
-	begin := strings.Replace(preludeLua, formatLine, strings.Replace(formatLine, "1", strconv.Itoa(format), 1), 1)
+	begin := strings.Replace(preludeLua, formatLine, strings.Replace(formatLine, "3", strconv.Itoa(format), 1), 1)
 	return newScript(joined(begin))
 }

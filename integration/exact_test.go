@@ -94,41 +94,6 @@ func TestExactlyNMemory(t *testing.T) {
 	}
 }
 
-// TestRollingUpgrade: two releases that write different formats share a store, and admit
-// exactly N.
-func TestRollingUpgrade(t *testing.T) {
-	c := redistest.SharedCluster(t)
-	limits := writeLimits(t, exactLimits)
-	flags := append(exact, "--redis", strings.Join(c.Addrs(), ","))
-	old, next := serveBinary(t, binaries.release, limits, flags...), serveBinary(t, binaries.next, limits, flags...)
-	for _, op := range []string{"bucket", "sliding", "fixed", "calendar"} {
-		tenant := "upgrade"
-		first := hammer(t, []*proxy{old}, tenant, op, 200)
-		mixed := hammer(t, []*proxy{old, next}, tenant, op, 400)
-		after := hammer(t, []*proxy{next, old}, tenant, op, 1000)
-		if first+mixed+after != 1000 {
-			t.Errorf("%s: admitted %d by the old release, %d by both and %d after, want 1000 in all", op, first, mixed, after)
-		}
-	}
-	formats := map[byte]int{}
-	for _, n := range c.Masters(t) {
-		client := redis.NewClient(&redis.Options{Addr: n.Addr})
-		keys, err := client.Keys(context.Background(), "lg:t:{upgrade}:*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range keys {
-			if v, err := client.Get(context.Background(), k).Bytes(); err == nil && len(v) > 0 {
-				formats[v[0]]++
-			}
-		}
-		_ = client.Close()
-	}
-	if formats[2] != 4 || len(formats) != 1 {
-		t.Errorf("formats of the buckets: %v, want all 4 in format 2", formats)
-	}
-}
-
 // TestShadowBeside: a shadow limit changes no reply, request by request.
 func TestShadowBeside(t *testing.T) {
 	base := "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: real, by: [tenant], rate: 20/366d, algorithm: fixed_window}\n"

@@ -23,9 +23,9 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// binaries are the programs under test, built once: the release, one that writes the next
+// binaries are the programs under test, built once: the release, the one before, which writes the previous
 // format, and the control plane for AWS Lambda.
-var binaries struct{ release, next, lambda string }
+var binaries struct{ release, previous, lambda string }
 
 // roles are functions that a process of this binary runs instead of the tests. A test
 // starts such a process for work that needs one. The value of roleVariable in the
@@ -48,7 +48,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binaries.release, binaries.next, binaries.lambda = filepath.Join(dir, "limitgate"), filepath.Join(dir, "limitgate-next"), filepath.Join(dir, "bootstrap")
+	binaries.release, binaries.previous, binaries.lambda = filepath.Join(dir, "limitgate"), filepath.Join(dir, "limitgate-previous"), filepath.Join(dir, "bootstrap")
 	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -61,7 +61,7 @@ func testMain(m *testing.M) int {
 func build() error {
 	programs := []struct{ path, tags, from string }{
 		{binaries.release, "", "../cmd/limitgate"},
-		{binaries.next, "limitgate_next_format", "../cmd/limitgate"},
+		{binaries.previous, "limitgate_previous_format", "../cmd/limitgate"},
 		{binaries.lambda, "lambda.norpc", "../cmd/limitgate-lambda"},
 	}
 	errs := make([]error, len(programs))

@@ -122,8 +122,8 @@ func (c *compiler) compileHead() {
 	}
 }
 
-// maxFieldValues bounds the buckets that one limit may have in a tenant's hash: a hash
-// expires only as a whole.
+// maxFieldValues bounds the buckets that one limit may have in a tenant's string: a string
+// is read, and expires, as a whole.
 const maxFieldValues = 1000
 
 func (c *compiler) compileDimensions() {

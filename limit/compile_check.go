@@ -74,7 +74,7 @@ func (s *Set) ExpectedKeys() []Expect {
 		case l.Store == PlacementLocal:
 			e.Text = "none, kept in the proxy"
 		case l.field:
-			e.Text = fmt.Sprintf("%d field(s) in one hash per tenant", l.fieldCount())
+			e.Text = fmt.Sprintf("%d field(s) in one string per tenant", l.fieldCount())
 		case l.byTenant && len(l.by) == 0:
 			e.Text = "one key per tenant"
 		case l.byTenant:

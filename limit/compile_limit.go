@@ -132,7 +132,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: write by: [tenant, ...], or move it to shared")
 	}
 	if l.field && buckets > maxFieldValues {
-		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one hash", buckets, maxFieldValues)
+		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one key", buckets, maxFieldValues)
 	}
 	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.Code())
 }

@@ -45,7 +45,7 @@ func (s Source) String() string {
 type Item struct {
 	Limit  *Limit
 	Name   []byte         // the bucket's name
-	KeyLen int            // Name[:KeyLen] is its key in Redis, the rest a field of the hash there
+	KeyLen int            // Name[:KeyLen] is its key in Redis, the rest a field of the string there
 	TagLen int            // Name[:TagLen] is the same for all buckets that are decided together
 	Cost   int64          // units
 	Bounds *bucket.Bounds // of calendar windows

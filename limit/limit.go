@@ -35,7 +35,7 @@ type Limit struct {
 	calendar *bucket.Calendar
 	by       []dimension // without tenant, in order of their names
 	byTenant bool
-	field    bool // the bucket is a field of its tenant's hash
+	field    bool // the bucket is a field of its tenant's string
 	when     []condition
 	suffix   string // ":id;code": the name behind the tag
 	slots    bool   // it counts slots, or overrides a limit that does: it applies to RL.ACQUIRE alone
@@ -156,7 +156,7 @@ func (l *Limit) Bounds(now int64) *bucket.Bounds {
 }
 
 // FixedField reports whether all buckets of l are fields of the same name, each in its
-// tenant's hash.
+// tenant's string.
 func (l *Limit) FixedField() bool { return l.field && len(l.by) == 0 }
 
 // SpansTenants reports whether buckets of l span tenants.

@@ -13,7 +13,7 @@ import "strings"
 // where A is the letter of the algorithm. The braces are a Redis Cluster hash tag: all
 // buckets of a tenant share its hash slot, and a shared bucket has a hash slot of its
 // own. If the limit counts by tenant alone, or by dimensions with a declared finite list
-// of values, the bucket is a field of the tenant's hash: the key ends behind the tag and
+// of values, the bucket is a field of the tenant's string: the key ends behind the tag and
 // the rest names the field.
 //
 // VALUE and TENANT are escaped, so that two different buckets never share a name and no
@@ -118,7 +118,7 @@ func (b *Buffer) nameRecords(req *Request, calls []Call) {
 	}
 }
 
-// TenantKey returns the key of the hash that holds a tenant's fixed buckets. Keys of its
+// TenantKey returns the key of the string that holds a tenant's fixed buckets. Keys of its
 // other buckets begin with it, followed by a colon.
 func TenantKey(tenant string) string {
 	return string(append(appendEscaped([]byte(tenantPrefix), tenant), tagEnd))

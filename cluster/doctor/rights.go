@@ -15,8 +15,8 @@ import (
 var rightProbes = map[string]string{
 	"+info": "INFO server", "+role": "ROLE", "+ping": "PING", "+time": "TIME", "+evalsha": "EVALSHA 0000000000000000000000000000000000000000 0",
 	"+cluster|slots": "CLUSTER SLOTS", "+cluster|info": "CLUSTER INFO", "+asking": "ASKING",
-	"+get": "GET KEY", "+set": "SET KEY x XX", "+getex": "GETEX KEY", "+strlen": "STRLEN KEY", "+exists": "EXISTS KEY", "+del": "DEL KEY", "+unlink": "UNLINK KEY",
-	"+hget": "HGET KEY f", "+hmget": "HMGET KEY f", "+hgetall": "HGETALL KEY", "+hset": "HSET KEY f v f", "+hdel": "HDEL KEY f", "+hkeys": "HKEYS KEY", "+hlen": "HLEN KEY",
+	"+get": "GET KEY", "+mget": "MGET KEY", "+setrange": "SETRANGE KEY x v", "+set": "SET KEY x XX", "+getex": "GETEX KEY", "+strlen": "STRLEN KEY", "+exists": "EXISTS KEY", "+del": "DEL KEY", "+unlink": "UNLINK KEY",
+	"+hget": "HGET KEY f", "+hgetall": "HGETALL KEY", "+hset": "HSET KEY f v f", "+hdel": "HDEL KEY f", "+hkeys": "HKEYS KEY", "+hlen": "HLEN KEY",
 	"+pttl": "PTTL KEY", "+pexpireat": "PEXPIREAT KEY 1", "+scan": "SCAN 0 MATCH KEY COUNT 1",
 	"+zadd": "ZADD KEY nan m", "+zcard": "ZCARD KEY", "+zcount": "ZCOUNT KEY 0 0", "+zrangebyscore": "ZRANGEBYSCORE KEY 0 0", "+zrem": "ZREM KEY m",
 	"+zremrangebyscore": "ZREMRANGEBYSCORE KEY 0 0", "+zrevrange": "ZREVRANGE KEY 0 0", "+zrevrangebyscore": "ZREVRANGEBYSCORE KEY 0 0", "+zscore": "ZSCORE KEY m",
@@ -27,7 +27,7 @@ var clusterRights = []string{"+cluster|slots", "+cluster|info", "+asking"}
 
 // lesserRights are the rights without which decisions are made all the same: other checks report
 // what does not work then.
-var lesserRights = []string{"+ping", "+hlen", "+hgetall", "+unlink", "+cluster|info"}
+var lesserRights = []string{"+ping", "+mget", "+hlen", "+hgetall", "+unlink", "+cluster|info"}
 
 // missingRights returns the rights of cluster.Rights that the user does not have.
 func (m *masterInspection) missingRights(ctx context.Context) (missing []string) {

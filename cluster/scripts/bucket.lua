@@ -13,14 +13,20 @@
 -- content*period + remainder. In a level a unit is period, a microsecond adds count, and a
 -- decision is one comparison and one subtraction.
 --
--- A state is stored as one byte that names the format, followed by
---   format 1: windows: the six numbers
---             token buckets: "count/period/capacity;", then last and level, or
---             last, content and remainder
---             numbers after the text are little-endian doubles
---   format 2: the six numbers as a MessagePack array
--- A bucket in a later format than this release writes stays in that format, so that two
--- releases can run side by side during an upgrade.
+-- States are stored in two formats. In format 3 a string holds all buckets of a tenant that
+-- are fields, or a token bucket with a key of its own, which is a field of an empty name:
+--   the numbers of the fields, one after the other, as little-endian doubles
+--     of a window the six numbers, of a token bucket last and level, or last, content and
+--     remainder
+--   a text of each field: its name, "}", how many doubles are before its own unless none, and
+--     "/count/period/capacity" in base 36 if it is a token bucket; ";"
+--   the number of doubles in two bytes, little-endian; and the byte 3
+-- In format 1, which windows with a key of their own have, a state is the byte 1 and the six
+-- numbers as doubles; token buckets have "count/period/capacity;" in front of the numbers
+-- that they have in format 3. The fields of a hash have it: a tenant has a hash in place of
+-- its string if there are many, see hashes.lua. The release before this one writes only
+-- format 1, and updates buckets that have format 3. This release moves buckets to format 3
+-- when it writes them.
 
 -- muldiv returns x*m/w rounded down, and the remainder. If the product could exceed 2^52 it
 -- divides digit by digit, in the largest base that keeps every step below that.
@@ -269,54 +275,166 @@ local function is_state(l, s)
   return s[1] >= 0 and s[2] > s[1] and s[3] >= 0 and s[4] >= 0 and s[5] >= 0 and s[6] >= 0 and max(s[2] - s[1], s[3], s[4], s[5]) <= 2 ^ 46
 end
 
--- MAX_VALUE is longer, in bytes, than any stored state.
+-- MAX_VALUE is longer, in bytes, than any state in format 1.
 local MAX_VALUE = 256
 
-local function unpack_tokens(raw)
-  local count, period, capacity, at = string.match(raw, '^(%d+)/(%d+)/(%d+);()', 2)
-  if not count then
+-- token_state returns the state of a token bucket from the numbers at an offset of a value,
+-- which has as many bytes of numbers as size.
+local function token_state(raw, offset, size, count, period, capacity)
+  if not (count and period and capacity) or period == 0 then
     return nil
-  end
-  count, period, capacity = tonumber(count), tonumber(period), tonumber(capacity)
-  if #raw == at + 15 and period > 0 then
-    local last, level = unpack_struct('<dd', raw, at)
-    local content = floor(level / period)
-    return {content, level - content * period, last, count, period, capacity}
-  elseif #raw == at + 23 then
-    local last, content, remainder = unpack_struct('<ddd', raw, at)
+  elseif capacity * period < 4503599627370496 then
+    if size >= 16 then
+      local last, level = unpack_struct('<dd', raw, offset + 1)
+      local content = floor(level / period)
+      return {content, level - content * period, last, count, period, capacity}
+    end
+  elseif size >= 24 then
+    local last, content, remainder = unpack_struct('<ddd', raw, offset + 1)
     return {content, remainder, last, count, period, capacity}
   end
   return nil
 end
 
-local function unpack_state(l, raw)
-  local format, s = string.byte(raw), nil
-  if #raw > MAX_VALUE then
-    return nil, nil
-  elseif format == 1 and l.algorithm == TOKEN_BUCKET then
-    s = unpack_tokens(raw)
-  elseif format == 1 and #raw == 49 then
-    local _, a, b, c, d, e, f = unpack_struct('<Bdddddd', raw)
-    s = {a, b, c, d, e, f}
-  elseif format == 2 then
-    local ok, numbers = pcall(cmsgpack.unpack, sub(raw, 2))
-    s = ok and numbers
-  end
-  if is_state(l, s) then
-    return s, format
-  end
-  return nil, nil
+local function window_state(raw, offset)
+  local a, b, c, d, e, f = unpack_struct('<dddddd', raw, offset + 1)
+  return {a, b, c, d, e, f}
 end
 
-local function pack_state(l, s, format)
-  if max(format, WRITE_FORMAT) == 2 then
-    return '\2' .. cmsgpack.pack(s)
-  elseif l.algorithm ~= TOKEN_BUCKET then
-    return pack('<Bdddddd', 1, s[1], s[2], s[3], s[4], s[5], s[6])
-  elseif l.levels then
-    return l.prefix .. pack('<dd', s[3], s[1] * l.period + s[2])
+-- params_of returns the parameters in the text of a field as numbers.
+local function params_of(params)
+  local count, period, capacity = string.match(params, '^/(%w+)/(%w+)/(%w+)$')
+  return tonumber(count or '-', 36), tonumber(period or '-', 36), tonumber(capacity or '-', 36)
+end
+
+-- unpack_field returns the state of a field, nil if there is no such field, or false if it
+-- is none that the limit can have. The value has n bytes of numbers and then a text.
+local function unpack_field(l, raw, n, text, name)
+  local offset, params = find_field(text, name)
+  if not params then
+    return nil
+  elseif l.algorithm == TOKEN_BUCKET then
+    return offset <= n and token_state(raw, offset, n - offset, params_of(params)) or false
   end
-  return l.prefix .. pack('<ddd', s[3], s[1], s[2])
+  return offset + 48 <= n and window_state(raw, offset)
+end
+
+-- unpack_old returns the state in a value of format 1.
+local function unpack_old(l, raw)
+  if #raw > MAX_VALUE or byte(raw) ~= 1 then
+    return nil
+  elseif l.algorithm == TOKEN_BUCKET then
+    local count, period, capacity, first = string.match(raw, '^(%d+)/(%d+)/(%d+);()', 2)
+    return count and token_state(raw, first - 1, #raw - first + 1, tonumber(count), tonumber(period), tonumber(capacity))
+  end
+  return #raw == 49 and window_state(raw, 1) or nil
+end
+
+-- numbers_of returns the numbers of a state as they are stored.
+local function numbers_of(l, s)
+  if l.algorithm ~= TOKEN_BUCKET then
+    return pack('<dddddd', s[1], s[2], s[3], s[4], s[5], s[6])
+  elseif l.levels then
+    return pack('<dd', s[3], s[1] * l.period + s[2])
+  end
+  return pack('<ddd', s[3], s[1], s[2])
+end
+
+-- joined returns a string of fields.
+local function joined(numbers, names, params)
+  local n, texts = 0, {}
+  for i = 1, #numbers do
+    texts[i] = names[i] .. '}' .. (n > 0 and n / 8 or '') .. params[i] .. ';'
+    n = n + #numbers[i]
+  end
+  return table.concat(numbers) .. table.concat(texts) .. string.char(n / 8 % 256, floor(n / 2048), 3)
+end
+
+local function pack_old(l, s)
+  local params = l.algorithm == TOKEN_BUCKET and string.format('%.0f/%.0f/%.0f;', l.count, l.period, l.capacity) or ''
+  return '\1' .. params .. numbers_of(l, s)
+end
+
+local function set(key, value, at)
+  if at then
+    return failure(redis.pcall('SET', key, value, 'PXAT', string.format('%.0f', at)))
+  end
+  return failure(redis.pcall('SET', key, value, 'KEEPTTL'))
+end
+
+-- The value that was read last, until something is written: its length in bytes of numbers
+-- and its text, if it is a string of fields.
+local read_key, read_raw, read_n, read_text
+
+-- read returns the value of a key, with that length and text.
+local function read(key)
+  if key ~= read_key then
+    read_key, read_raw = key, redis.pcall('GET', key)
+    read_n = read_raw and not read_raw.err and doubles_of(read_raw)
+    read_text = read_n and sub(read_raw, read_n + 1)
+  end
+  return read_raw, read_n, read_text
+end
+
+-- INSERT hashes
+
+-- fetch returns the stored state of a bucket, nil if there is none, or nil and an error text.
+local function fetch(l, key, field)
+  local raw, n, text = read(key)
+  if not raw then
+    return nil
+  end
+  local s
+  if n then
+    s = unpack_field(l, raw, n, text, field or '')
+    if s == nil and field then
+      return nil
+    end
+  elseif field then
+    return hashes().fetch(l, key, field, raw)
+  elseif raw.err then
+    return nil, raw.err
+  else
+    s = unpack_old(l, raw)
+  end
+  if is_state(l, s) then
+    return s
+  end
+  return nil, NO_STATE
+end
+
+-- put_field stores a field in a tenant's string. Its arguments and results are those of put.
+local function put_field(l, key, field, s, at)
+  local raw, n, text = read(key)
+  if not n and (raw or WRITE_FORMAT == 1 or #field > MAX_NAME) then
+    return hashes().put(l, key, field, s, at, raw)
+  end
+  local params, numbers = l.params or '', numbers_of(l, s)
+  if not raw then
+    return set(key, joined({numbers}, {field}, {params}), at)
+  end
+  local err, offset, was = at and arm(key, at), find_field(text, field)
+  if err then
+    return err
+  elseif was == params then
+    return failure(redis.pcall('SETRANGE', key, offset, numbers))
+  end
+  return hashes().add(l, key, field, s, at, raw)
+end
+
+-- put stores a state in a key that may expire at the given ms, or if that is nil, when it
+-- does already. It returns an error text or nil.
+local function put(l, key, field, s, at)
+  local err
+  if field then
+    err = put_field(l, key, field, s, at)
+  elseif l.algorithm ~= TOKEN_BUCKET or WRITE_FORMAT == 1 and not select(2, read(key)) then
+    err = set(key, pack_old(l, s), at)
+  else
+    err = set(key, joined({numbers_of(l, s)}, {''}, {l.params}), at)
+  end
+  read_key = nil
+  return err
 end
 
 -- level_due returns the granule in which a bucket becomes full that had the level at the
@@ -339,22 +457,17 @@ local function expires_at(l, s)
   return ceil(fixed_expires(s) / 1000)
 end
 
--- fetch reads the value of a bucket.
-local function fetch(key, field)
-  if field then
-    return redis.pcall('HGET', key, field)
-  end
-  return redis.pcall('GET', key)
-end
-
 -- save stores a state, or deletes the bucket if the state is equivalent to none. It returns
 -- an error text or nil.
-local function save(l, key, field, s, format, armed)
+local function save(l, key, field, s, armed)
   local at = expires_at(l, s)
   if at * 1000 > now then
-    return write(key, field, pack_state(l, s, format), at, armed)
-  elseif field then
-    return failure(redis.pcall('HDEL', key, field))
+    return put(l, key, field, s, not armed and at or nil)
   end
-  return failure(redis.pcall('DEL', key))
+  read_key = nil
+  if not field then
+    return failure(redis.pcall('DEL', key))
+  end
+  local removed = hashes().remove(key, function(name) return name ~= field end)
+  return type(removed) == 'string' and removed or nil
 end

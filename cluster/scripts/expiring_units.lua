@@ -40,7 +40,7 @@ local function load_units(b, l, hold)
   end
   local last = redis.pcall('ZREVRANGE', k, 0, 0, 'WITHSCORES')
   last = used > 0 and tonumber(last[2]) or 0
-  b.stored, b.format, b.rewritten = used, 0, l.algorithm == SLIDING_LOG and last > now
+  b.stored, b.rewritten = used, l.algorithm == SLIDING_LOG and last > now
   if b.rewritten then
     last = now
   end

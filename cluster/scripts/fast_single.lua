@@ -1,59 +1,61 @@
--- Calls with one token bucket with a level: the most frequent calls. They are decided as in
--- general.lua, in half of the time; values that cannot be decoded directly are left to
--- general.lua.
+-- Calls with one token bucket with a level, alone in its string: the most frequent calls.
+-- They are decided as in general.lua, in a fraction of the time.
 
--- decide_one decides a run of calls.
-local function decide_one(verb, limits, n_calls, several)
-  local l = limits[1]
-  local prefix, head, size, stamp = l.prefix, l.head, l.size, l.stamp
-  local full, count, need, granule = l.full, l.count, l.need, l.granule
-  local taking, is_field, own_field = verb == 'take', l.field, l.field and not l.one_field
-  local call, args, names, replies, now = redis.pcall, ARGV, keys, out, now
-  local n, f = 1, l.one_field
-  for _ = 1, n_calls do
-    local first, k = at, names[key_at + 1]
+-- decide_one decides calls of the run that begins at the argument run, of which there are
+-- n_calls, until one is not such a call. It returns the number of decided calls, and the
+-- positions of the next arguments, keys and replies.
+local function decide_one(run, n_calls, key_at, n_out)
+  local args, keys, out, now, call, pack, unpack_struct, sub = ARGV, keys, out, now, redis.pcall, struct.pack, struct.unpack, string.sub
+  local text, taking, several = args[run + 3], sub(args[run], 1, 4) == 'take', #args[run] == 5
+  local flags, at = tonumber(sub(text, 2, 2), 36), run + 4
+  local count, period, capacity, granule, cost, params = unpack_struct('<ddddd', text, 3)
+  local full, need, name, rest = capacity * period, cost * period, '', '}' .. sub(text, params) .. ';\2\0\3'
+  if flags % 8 >= 4 then
+    name, at = args[at], at + 1
+  end
+  local lone, own_field = name .. rest, flags % 2 == 1 and name == '' -- lone is the text of the string
+  local raws = flags % 16 >= 8 and n_calls > 1 and #KEYS > 0 and call('MGET', unpack(keys, key_at + 1, key_at + n_calls))
+  raws = raws and not raws.err and raws or {}
+  for i = 1, n_calls do
+    local first, k, n, has, was_due = at, keys[key_at + 1], 1, full, 0
     if several then
-      n = tonumber(args[first])
-      first = first + 1
+      n, first = tonumber(args[first]), first + 1
     end
     if own_field then
-      f = args[first]
-      first = first + 1
+      lone, first = args[first] .. rest, first + 1
     end
-    local raw = is_field and call('HGET', k, f) or not is_field and call('GET', k)
-    local has, was_due
-    if not raw then
-      has = full
-    elseif #raw == size and sub(raw, 1, head) == prefix then
-      local last, was = unpack_struct('<dd', raw, head + 1)
-      if is_level(l, last, was) then
-        was_due = last + (full - was) / count
-        was_due = was_due - was_due % granule
-        has = was + (now - last) * count
-        if has > full then
-          has = full
-        end
+    local raw = raws[i] or call('GET', k)
+    if raw then
+      if raw.err or sub(raw, 17) ~= lone then
+        return i - 1, at, key_at, n_out
+      end
+      local last, was = unpack_struct('<dd', raw)
+      if not (last >= 0 and last <= now and last % 1 == 0 and was <= full and was >= -full and was % 1 == 0) then
+        return i - 1, at, key_at, n_out
+      end
+      was_due = last + (full - was) / count
+      was_due = was_due - was_due % granule
+      has = was + (now - last) * count
+      if has > full then
+        has = full
       end
     end
-    if has then
-      at, key_at, n_out = first, key_at + 1, n_out + 1
-      replies[n_out] = has
-      local left = has - need
-      if n > 1 then
-        left = has - min(n, floor(has / need)) * need
+    at, key_at, n_out = first, key_at + 1, n_out + 1
+    out[n_out] = has
+    local left = has - need
+    if n > 1 then
+      left = has - math.min(n, math.floor(has / need)) * need
+    end
+    if taking and left >= 0 and left < has then
+      local due, reply = now + (full - left) / count, nil
+      due = due - due % granule
+      if raw and due <= was_due then
+        reply = call('SETRANGE', k, '0', pack('<dd', now, left))
+      else
+        reply = call('SET', k, pack('<dd', now, left) .. lone, 'PXAT', string.format('%.0f', (due + granule) / 1000))
       end
-      if taking and left >= 0 and left < has then
-        local due = now + (full - left) / count
-        due = due - due % granule
-        local err = write(k, f, stamp .. pack('<d', left), (due + granule) / 1000, due == was_due)
-        if err then
-          replies[n_out] = err
-        end
-      end
-    else
-      decide_any(verb, limits, 1, several)
+      out[n_out] = type(reply) == 'table' and reply.err or has
     end
   end
+  return n_calls, at, key_at, n_out
 end
-
-return decide_one

@@ -3,11 +3,8 @@
 
 -- A bucket of the current call is a table, made for the call:
 --   key, field       its key, and its field unless it has a key of its own
---   level, due       of a token bucket with a level: the level, and the granule in which
---                    it is full by the stored value, nil if none is stored
---   state, stored,   of the others: the six numbers brought to now, the stored ones,
---   format,          their format, and whether the state has to be stored even if
---   rewritten        nothing is taken
+--   state, stored,   the six numbers brought to now, the stored ones, and whether the state
+--   rewritten        has to be stored even if nothing is taken
 --   fits             number of checks that fit
 
 -- INSERT expiring_units
@@ -39,50 +36,21 @@ local function address(limits)
   return buckets
 end
 
--- load_level decodes a bucket's value directly. It returns the units left in the bucket, or
--- nil if the value needs unpack_state.
-local function load_level(b, l, raw)
-  if not raw then
-    b.level = l.full
-    return l.capacity
-  elseif #raw ~= l.size or sub(raw, 1, l.head) ~= l.prefix then
-    return nil
-  end
-  local last, was = unpack_struct('<dd', raw, l.head + 1)
-  if not is_level(l, last, was) then
-    return nil
-  end
-  b.due = level_due(l, last, was)
-  b.level = min(l.full, was + (now - last) * l.count)
-  return floor(b.level / l.period)
-end
-
 -- load reads a bucket's value and brings it to now. It returns the units left in the
 -- bucket, or nil and an error text.
 local function load(b, l, hold)
   if l.algorithm >= SLIDING_LOG then
     return expiring_units().load(b, l, hold)
   end
-  local raw = fetch(b.key, b.field)
-  if raw and raw.err then
-    return nil, raw.err
-  end
-  local units = l.sight and load_level(b, l, raw)
-  if units then
-    return units
-  end
-  local known, form = nil, 0
-  if raw then
-    known, form = unpack_state(l, raw)
-    if not known then
-      return nil, NO_STATE
-    end
+  local known, err = fetch(l, b.key, b.field)
+  if err then
+    return nil, err
   end
   local s, changed = enter(l, known)
   if not s then
     return nil, 'LGCLOCK'
   end
-  b.state, b.stored, b.format, b.rewritten = s, known, form, changed
+  b.state, b.stored, b.rewritten = s, known, changed
   return room(l, s)
 end
 
@@ -105,9 +73,7 @@ end
 -- of them exactly.
 local function reply_bucket(b, l)
   local s, first = b.state, n_out + 1
-  if b.level then
-    reply(b.level)
-  elseif l.levels then
+  if l.levels then
     reply(s[1] * l.period + s[2])
   elseif l.algorithm == TOKEN_BUCKET then
     reply(s[1])
@@ -127,14 +93,6 @@ end
 
 -- take charges a bucket for n checks, and returns an error text or nil.
 local function take(b, l, n, hold)
-  if b.level then
-    if n == 0 then
-      return nil
-    end
-    local left = b.level - n * l.need
-    local till = level_due(l, now, left)
-    return write(b.key, b.field, l.stamp .. pack('<d', left), (till + 1) * l.granule / 1000, till == b.due)
-  end
   if n == 0 and not b.rewritten then
     return nil
   elseif l.algorithm >= SLIDING_LOG then
@@ -143,7 +101,7 @@ local function take(b, l, n, hold)
   local s, was = b.state, b.stored
   charge(l, s, n * l.cost)
   local armed = was and not b.rewritten and expires_at(l, was) == expires_at(l, s)
-  return save(l, b.key, b.field, s, b.format, armed)
+  return save(l, b.key, b.field, s, armed)
 end
 
 -- decide_call decides a call that stands for n checks. It returns the number of granted
@@ -191,9 +149,18 @@ end
 
 -- INSERT refund_settle
 
+-- reset_fields removes the fields of a tenant's buckets whose names begin with a prefix.
+local function reset_fields()
+  local prefix = ARGV[at]
+  at, key_at = at + 1, key_at + 1
+  reply(hashes().remove(keys[key_at], function(name) return sub(name, 1, #prefix) ~= prefix end))
+end
+
 -- decide_any decides a run of calls of any limits.
 local function decide_any(verb, limits, n_calls, several)
-  if verb ~= 'take' and verb ~= 'peek' then
+  if verb == 'reset' then
+    return reset_fields()
+  elseif verb ~= 'take' and verb ~= 'peek' then
     return refund_settle()(verb, limits, n_calls)
   end
   for _ = 1, n_calls do
@@ -205,5 +172,3 @@ local function decide_any(verb, limits, n_calls, several)
     guarded(decide_call, limits, address(limits), n, verb)
   end
 end
-
-return decide_any

@@ -8,6 +8,7 @@
 --              the recorded answer of the same call; "hold", which is "once" and records
 --              the buckets for a settlement; "revoke", which refunds and deletes the
 --              record; "commit", "cancel", "release" or "renew", which settle
+--              "reset", which removes fields of tenants' strings
 --              the number of limits and the number of calls
 --              for each limit: its parameters and the cost (read_limit) and, if all its
 --              buckets are fields of one name, that name
@@ -18,11 +19,12 @@
 --              0 for as long as before; and 1 if the script may use keys that it does
 --              not declare, else 0
 --              "takes" and "peeks" only: the number of checks that it stands for
---              the other fields of those buckets that are fields of the tenant's hash
+--              the other fields of those buckets that are fields of the tenant's string
+--              "reset" only: the prefix of their names
 --              "refund" and "revoke" only: for each bucket the window that was charged
 --
 -- The keys of a call are, for "once", "hold" and "revoke", the record key, then the
--- tenant's hash, if any bucket is a field of it, then the buckets with keys of their own,
+-- tenant's string, if any bucket is a field of it, then the buckets with keys of their own,
 -- in the order of the limits. The keys of a settlement are the record key, then the keys
 -- that a previous reply named.
 --
@@ -39,21 +41,16 @@
 -- took nothing: for example if a key is not on this node, or the clock is outside the
 -- boundaries of a calendar window.
 
-local check_of = {takes = 'take', peeks = 'peek'}
-local checks = {take = true, takes = true, peek = true, peeks = true}
-
 while at <= #ARGV do
-  local verb, n_limits, n_calls = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local several = check_of[verb]
-  local limits, at_sight = {}, checks[verb]
-  at = at + 3
-  for i = 1, n_limits do
-    local l = read_limit(ARGV[at], ARGV[at + 1])
-    limits[i], at_sight = l, at_sight and l.sight and l.enforced
-    l.text = ARGV[at]
-    at = at + (l.one_field and 2 or 1)
+  local run, n_calls, decided = at, tonumber(ARGV[at + 2]), 0
+  at = nil
+  local at_sight = WRITE_FORMAT == 3 and ARGV[run + 1] ~= '0' and string.sub(ARGV[run + 3], 2, 2) >= 'g' -- +16, see read_limit
+  local decide = at_sight and decide_several or decide_rest
+  if at_sight and ARGV[run + 1] == '1' then
+    decided, at, key_at, n_out = decide_one(run, n_calls, key_at, n_out)
   end
-  local decide = at_sight and (n_limits == 1 and decide_one or decide_several) or decide_any
-  decide(several or verb, limits, n_calls, several)
+  if decided < n_calls then
+    at, key_at, n_out = decide(run, n_calls - decided, at, key_at, n_out)
+  end
 end
 return out

@@ -128,8 +128,7 @@ end
 local function written_by(s)
   local full = muldiv_ceil(s[6], s[5], s[4])
   local granule = max(1000000, floor(full / 8 / 1000000) * 1000000)
-  local numbers = string.format('%.0f/%.0f/%.0f;', s[4], s[5], s[6])
-  return read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], granule, 1) .. numbers)
+  return read_limit('10' .. pack('<ddddd', s[4], s[5], s[6], granule, 1) .. params_text(s[4], s[5], s[6]))
 end
 
 -- give returns units to a bucket that were charged in a window. It returns the number of
@@ -140,15 +139,9 @@ local function give(l, k, f, units, window, by)
     local n = expiring_units().give(k, l, units, window, by)
     return type(n) == 'string' and n or min(n, 1)
   end
-  local raw = fetch(k, f)
-  if not raw then
-    return 0
-  elseif raw.err then
-    return raw.err
-  end
-  local was, form = unpack_state(l, raw)
+  local was, err = fetch(l, k, f)
   if not was then
-    return 'LGFORMAT the bucket is in a format this release does not know'
+    return err or 0
   end
   local s = give_back(l, was, units, window)
   if not s then
@@ -157,7 +150,7 @@ local function give(l, k, f, units, window, by)
   if l.algorithm == TOKEN_BUCKET then
     l = written_by(s)
   end
-  return write(k, f, pack_state(l, s, form), 0, true) or 1
+  return put(l, k, f, s) or 1
 end
 
 -- move brings the state of a window to now, with the window's own length: the limit may
@@ -186,16 +179,9 @@ local function overdraw(l, k, f, units)
   if l.algorithm >= SLIDING_LOG then
     return expiring_units().overdraw(k, l, units)
   end
-  local raw = fetch(k, f)
-  if raw and raw.err then
-    return raw.err
-  end
-  local was, form = nil, 0
-  if raw then
-    was, form = unpack_state(l, raw)
-    if not was then
-      return 'LGFORMAT the bucket is in a format this release does not know'
-    end
+  local was, err = fetch(l, k, f)
+  if err then
+    return err
   end
   if was and l.algorithm == TOKEN_BUCKET then
     l = written_by(was)
@@ -210,7 +196,7 @@ local function overdraw(l, k, f, units)
     return 'LGCLOCK'
   end
   charge(l, s, max(0, min(units, room(l, s) + l.capacity)))
-  return save(l, k, f, s, form, false)
+  return save(l, k, f, s, false)
 end
 
 -- refund_call returns the units of a call to its buckets. A bucket that cannot take them
