@@ -143,7 +143,7 @@ func (p *pipeline) trySend() {
 			b := p.resend[0]
 			p.resend = append(p.resend[:0], p.resend[1:]...)
 			b.refs-- // send counts the reader again
-			p.send(b, b.resend)
+			p.send(b, b.encodeAgain(p.script))
 		} else {
 			b := p.free[len(p.free)-1]
 			p.free = p.free[:len(p.free)-1]

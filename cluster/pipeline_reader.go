@@ -144,11 +144,17 @@ func (p *pipeline) readNext(b *batch, in *resp.Reader) (done bool, err error) {
 	b.again, b.missing, b.read = b.missing, nil, 0
 	b.resends++
 	p.onScriptLoad()
-	b.resend = resp.AppendCommand(b.resend[:0], "SCRIPT", "LOAD", p.script.text)
+	return true, nil
+}
+
+// encodeAgain encodes the script and the commands that failed without it. It must be called by
+// the sender: a reply may be read before the write of its command has returned.
+func (b *batch) encodeAgain(s script) []byte {
+	b.resend = resp.AppendCommand(b.resend[:0], "SCRIPT", "LOAD", s.text)
 	for _, i := range b.again {
 		b.resend = append(b.resend, b.out[b.commands[i].start:b.commands[i].end]...)
 	}
-	return true, nil
+	return b.resend
 }
 
 // toResend reports whether readNext has prepared to send the batch once more.
