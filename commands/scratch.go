@@ -15,6 +15,10 @@ type scratch struct {
 	dialects []dialect   // of the replies
 	tokens   bool        // some request has a bypass token
 	frames   [numFrames]decisionFrame
+	fast     struct {
+		path    limiter.FastPath
+		request limit.Request // only subject and cost are set
+	}
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -250,7 +250,11 @@ func (s *Session) recordLastCommand(cmds [][][]byte) {
 	if len(cmds) == 0 || len(cmds[len(cmds)-1]) == 0 {
 		return
 	}
-	name := cmds[len(cmds)-1][0]
+	s.recordLast(cmds[len(cmds)-1][0])
+}
+
+// recordLast records the name of the last command.
+func (s *Session) recordLast(name []byte) {
 	now := s.h.opts.Now()
 	s.mu.Lock()
 	if s.last != string(name) {

@@ -132,7 +132,7 @@ func Merge(items []Item) Decision {
 		}
 		degraded = degraded || it.Source == SourceBackstop
 		refused = refused || it.Source == SourcePolicy && !it.Allowed
-		if d.Item < 0 || binds(it, &items[d.Item]) {
+		if d.Item < 0 || binds(it.Limit, &it.Verdict, items[d.Item].Limit, &items[d.Item].Verdict) {
 			d.Item = i
 		}
 	}
@@ -140,33 +140,40 @@ func Merge(items []Item) Decision {
 		return d
 	}
 	it := &items[d.Item]
-	d.Allowed, d.Binding, d.Source = it.Allowed, it.Limit, it.Source
-	d.Limit, d.Remaining = it.Limit.Params.Capacity, it.Remaining
-	d.RetryAfter, d.ResetAfter = it.Wait, it.Reset
+	d.decidedBy(it.Limit, &it.Verdict, d.Item)
 	switch {
 	case refused:
 		d.Source = SourcePolicy
 	case degraded:
 		d.Source = SourceBackstop
+	default:
+		d.Source = it.Source
 	}
 	return d
 }
 
-// binds reports whether a binds rather than b.
-func binds(a, b *Item) bool {
+// decidedBy sets all fields but the source to those of the binding item.
+func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
+	d.Allowed, d.Binding, d.Item = v.Allowed, l, item
+	d.Limit, d.Remaining = l.Params.Capacity, v.Remaining
+	d.RetryAfter, d.ResetAfter = v.Wait, v.Reset
+}
+
+// binds reports whether the verdict a of limit la binds rather than b of lb.
+func binds(la *Limit, a *bucket.Verdict, lb *Limit, b *bucket.Verdict) bool {
 	if a.Allowed != b.Allowed {
 		return b.Allowed
 	}
 	var order int
 	if a.Allowed {
 		// a.Remaining/a.capacity against b.Remaining/b.capacity
-		ahi, alo := bits.Mul64(uint64(a.Remaining), uint64(b.Limit.Params.Capacity))
-		bhi, blo := bits.Mul64(uint64(b.Remaining), uint64(a.Limit.Params.Capacity))
+		ahi, alo := bits.Mul64(uint64(a.Remaining), uint64(lb.Params.Capacity))
+		bhi, blo := bits.Mul64(uint64(b.Remaining), uint64(la.Params.Capacity))
 		order = compareUint128(ahi, alo, bhi, blo)
 	} else {
 		order = compareWait(b.Wait, a.Wait)
 	}
-	return order < 0 || order == 0 && a.Limit.Order < b.Limit.Order
+	return order < 0 || order == 0 && la.Order < lb.Order
 }
 
 func compareUint128(ahi, alo, bhi, blo uint64) int {

@@ -114,7 +114,7 @@ func (s Settlement) Key() []byte {
 
 // IsHold reports whether name is the record key of a tenant's request that is held.
 func IsHold(name string) bool {
-	return strings.HasPrefix(name, tenantPrefix) && (strings.Contains(name, string(tagEnd)+recordMark+"r;") || strings.Contains(name, string(tagEnd)+recordMark+"a;"))
+	return strings.HasPrefix(name, tenantPrefix) && (strings.Contains(name, string(TagEnd)+recordMark+"r;") || strings.Contains(name, string(TagEnd)+recordMark+"a;"))
 }
 
 // appendHoldName appends what follows the tag in the key of a record.
@@ -127,7 +127,7 @@ func appendHoldName(b []byte, h Hold, id string) []byte {
 // part of the key behind the tag.
 func Holder(once []byte) []byte {
 	for i, c := range once {
-		if c == tagEnd {
+		if c == TagEnd {
 			return once[i+1:]
 		}
 	}

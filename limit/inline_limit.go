@@ -42,7 +42,7 @@ const inlinePrefix = "lg:k:{"
 // InlineName returns the name of the bucket that inline limits have for a key; all of it
 // is its key in Redis.
 func InlineName(key string) string {
-	return string(append(appendEscaped([]byte(inlinePrefix), key), tagEnd))
+	return string(append(appendEscaped([]byte(inlinePrefix), key), TagEnd))
 }
 
 // bindInline appends the item of a request that carries an inline limit, and its call.
@@ -50,7 +50,7 @@ func (b *Buffer) bindInline(req *Request) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
 	begin := len(b.names)
 	b.names = appendEscaped(append(b.names, inlinePrefix...), req.Key)
-	b.names = append(b.names, tagEnd)
+	b.names = append(b.names, TagEnd)
 	n := len(b.names)
 	b.Items = append(b.Items, Item{
 		Limit: req.Inline, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: req.Cost,

@@ -23,17 +23,32 @@ import "strings"
 const (
 	tenantPrefix = "lg:t:{"
 	sharedPrefix = "lg:s:{"
-	tagEnd       = '}'
+	// TagStart is the position of the tag's content in a name, and TagEnd the character behind
+	// it, which occurs nowhere else in a name.
+	TagStart = len(tenantPrefix)
+	TagEnd   = '}'
 )
 
 const hexDigits = "0123456789ABCDEF"
+
+// hasMeaning has the characters that have a meaning in a name.
+var hasMeaning = [256]bool{'%': true, '{': true, '}': true, ';': true}
+
+// needsEscapes reports whether some character of s has a meaning in a name.
+func needsEscapes(s string) bool {
+	for i := range len(s) {
+		if hasMeaning[s[i]] {
+			return true
+		}
+	}
+	return false
+}
 
 // appendEscaped appends s. It writes the characters that have a meaning in a name as %XX.
 func appendEscaped(dst []byte, s string) []byte {
 	start := 0
 	for i := range len(s) {
-		switch c := s[i]; c {
-		case '%', '{', '}', ';':
+		if c := s[i]; hasMeaning[c] {
 			dst = append(dst, s[start:i]...)
 			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 			start = i + 1
@@ -50,13 +65,28 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 	if l.byTenant {
 		dst = append(dst, tenantPrefix...)
 		dst = appendEscaped(dst, req.Tenant)
-		dst = append(dst, tagEnd)
+		dst = append(dst, TagEnd)
 		tagLen = len(dst) - begin
-		dst = append(dst, l.suffix...)
+		dst = l.appendRest(dst, req, addrs)
 	} else {
 		dst = append(dst, sharedPrefix...)
-		dst = append(dst, l.suffix[1:]...)
+		dst = l.appendValues(append(dst, l.suffix[1:]...), req, addrs)
+		dst = append(dst, TagEnd)
+		tagLen = len(dst) - begin
 	}
+	if l.field {
+		return dst, tagLen, tagLen
+	}
+	return dst, len(dst) - begin, tagLen
+}
+
+// appendRest appends the part of the name of a tenant's bucket that is behind the tag.
+func (l *Limit) appendRest(dst []byte, req *Request, addrs *AddrHasher) []byte {
+	return l.appendValues(append(dst, l.suffix...), req, addrs)
+}
+
+// appendValues appends the dimensions of l with their values.
+func (l *Limit) appendValues(dst []byte, req *Request, addrs *AddrHasher) []byte {
 	for i := range l.by {
 		d := &l.by[i]
 		dst = append(dst, d.label...)
@@ -71,14 +101,15 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 			dst = appendEscaped(dst, value)
 		}
 	}
-	if !l.byTenant {
-		dst = append(dst, tagEnd)
-		tagLen = len(dst) - begin
-	}
-	if l.field {
-		return dst, tagLen, tagLen
-	}
-	return dst, len(dst) - begin, tagLen
+	return dst
+}
+
+// IsTenantBucket reports whether a name is that of the bucket of a tenant with the part rest
+// behind the tag. No character of the tenant is escaped.
+func IsTenantBucket[N string | []byte](name N, tenant string, rest []byte) bool {
+	n := TagStart + len(tenant)
+	return len(name) == n+1+len(rest) && string(name[TagStart:n]) == tenant && string(name[n+1:]) == string(rest) &&
+		name[n] == TagEnd && string(name[:TagStart]) == tenantPrefix
 }
 
 // recordMark separates a hash tag from the id of a request: no bucket's name continues
@@ -86,7 +117,7 @@ func (l *Limit) appendName(dst []byte, req *Request, addrs *AddrHasher) (extende
 const recordMark = ":~"
 
 // IsRecord reports whether a key is a record key, not the key of a bucket.
-func IsRecord(name string) bool { return strings.Contains(name, string(tagEnd)+recordMark) }
+func IsRecord(name string) bool { return strings.Contains(name, string(TagEnd)+recordMark) }
 
 // nameRecords sets the record keys of a request's calls: the hash tag of their buckets,
 // followed by the tenant unless the tag contains it, and the id.
@@ -121,7 +152,7 @@ func (b *Buffer) nameRecords(req *Request, calls []Call) {
 // TenantKey returns the key of the string that holds a tenant's fixed buckets. Keys of its
 // other buckets begin with it, followed by a colon.
 func TenantKey(tenant string) string {
-	return string(append(appendEscaped([]byte(tenantPrefix), tenant), tagEnd))
+	return string(append(appendEscaped([]byte(tenantPrefix), tenant), TagEnd))
 }
 
 // OwnedBy reports whether a bucket name, or the part of it behind the tenant's key,

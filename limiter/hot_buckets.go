@@ -3,7 +3,6 @@ package limiter
 import (
 	"cmp"
 	"container/heap"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -55,26 +54,18 @@ type Hot struct {
 	Rate   float64
 }
 
-// count counts a sample of a batch that was decided.
-func (t *hotBuckets) count(b *Batch, now time.Time) {
-	// At random: periodic requests would otherwise be counted always, or never.
-	i := rand.IntN(topSample)
-	if i >= len(b.Decisions) {
-		return
-	}
+// count counts a decision of the sample.
+func (t *hotBuckets) count(d *limit.Decision, items []limit.Item, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn(now)
-	for ; i < len(b.Decisions); i += topSample {
-		items := b.Items(i)
-		for j := range items {
-			if items[j].Enforced() {
-				t.now.hot.add(&items[j])
-			}
+	for j := range items {
+		if items[j].Enforced() {
+			t.now.hot.add(&items[j])
 		}
-		if d := &b.Decisions[i]; !d.Allowed && d.Item >= 0 {
-			t.now.denied.add(&items[d.Item])
-		}
+	}
+	if !d.Allowed && d.Item >= 0 {
+		t.now.denied.add(&items[d.Item])
 	}
 }
 

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 // its own. Unused leased units are returned only while Run runs.
 type Limiter struct {
 	opts       Options
+	fast       FastStore // nil if there is no fast path
 	set        atomic.Pointer[limit.Set]
 	retries    *retryScheduler
 	deny       *denyCache // nil without a deny cache
@@ -33,6 +35,9 @@ func New(opts Options, set *limit.Set) *Limiter {
 	l := &Limiter{
 		opts: opts, retries: newRetryScheduler(opts.RetryJitter, opts.Random, opts.Instances),
 		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
+	}
+	if l.deny == nil && !opts.ObserveItems {
+		l.fast, _ = opts.Store.(FastStore)
 	}
 	l.set.Store(set)
 	return l
@@ -243,19 +248,28 @@ func refuses(items []limit.Item) bool {
 	return false
 }
 
-// report adds the retry jitter to the waits and reports the decisions to the observers.
+// report reports the decisions of a batch.
 func (l *Limiter) report(b *Batch) {
+	// At random: periodic requests would otherwise be counted always, or never.
+	sample := rand.IntN(topSample)
 	for i := range b.Decisions {
-		d := &b.Decisions[i]
-		items := b.Items(i)
-		if !d.Allowed && d.RetryAfter > 0 && b.Requests[i].Inline == nil { // a client with an inline limit computes with the true wait
-			d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, b.at.Now/1000)
-		}
-		if l.opts.Observer != nil {
-			l.opts.Observer.Observe(b.set, d, items)
+		d, items := &b.Decisions[i], b.Items(i)
+		l.reportDecision(b.set, b.at.Now, &b.Requests[i], d, items)
+		if i%topSample == sample {
+			l.hotBuckets.count(d, items, b.at.Start)
 		}
 	}
-	l.observeTrial(b, b.set)
-	l.observeUnlisted(b, b.set)
-	l.hotBuckets.count(b, b.at.Start)
+}
+
+// reportDecision adds the retry jitter to the wait of a request and reports its decision to the
+// observers. Now is in microseconds.
+func (l *Limiter) reportDecision(set *limit.Set, now int64, req *limit.Request, d *limit.Decision, items []limit.Item) {
+	if !d.Allowed && d.RetryAfter > 0 && req.Inline == nil { // a client with an inline limit computes with the true wait
+		d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, now/1000)
+	}
+	if l.opts.Observer != nil {
+		l.opts.Observer.Observe(set, d, items)
+	}
+	l.observeTrial(set, req)
+	l.observeUnlisted(set, req)
 }

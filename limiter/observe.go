@@ -2,27 +2,16 @@ package limiter
 
 import "github.com/limitgate/limitgate/limit"
 
-// observeTrial reports the requests that limits on trial have decided.
-func (l *Limiter) observeTrial(b *Batch, set *limit.Set) {
-	next, share := set.Trial()
-	if next == nil || l.opts.Trial == nil {
-		return
-	}
-	for i := range b.Requests {
-		if limit.InTrial(b.Requests[i].Tenant, share) {
-			l.opts.Trial(set, &b.Requests[i])
-		}
+// observeTrial reports a request that limits on trial have decided.
+func (l *Limiter) observeTrial(set *limit.Set, req *limit.Request) {
+	if next, share := set.Trial(); next != nil && l.opts.Trial != nil && limit.InTrial(req.Tenant, share) {
+		l.opts.Trial(set, req)
 	}
 }
 
-// observeUnlisted reports tenants that the limits do not list.
-func (l *Limiter) observeUnlisted(b *Batch, set *limit.Set) {
-	if l.opts.Unlisted == nil {
-		return
-	}
-	for i := range b.Requests {
-		if r := &b.Requests[i]; r.Inline == nil && !set.Lists(r.Tenant) {
-			l.opts.Unlisted(r.Tenant)
-		}
+// observeUnlisted reports a tenant that the limits do not list.
+func (l *Limiter) observeUnlisted(set *limit.Set, req *limit.Request) {
+	if l.opts.Unlisted != nil && req.Inline == nil && !set.Lists(req.Tenant) {
+		l.opts.Unlisted(req.Tenant)
 	}
 }

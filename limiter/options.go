@@ -11,7 +11,10 @@ type Options struct {
 	Store    Store
 	Backstop Backstop // may be nil for a store that decides everything
 	Observer Observer // may be nil
-	Addrs    *limit.AddrHasher
+	// ObserveItems reports that the observer needs the items of every request. Otherwise
+	// it may get none of a request without limits in shadow mode.
+	ObserveItems bool
+	Addrs        *limit.AddrHasher
 	// Timeout bounds the whole decision, from the call of Decide or Start.
 	Timeout time.Duration
 	// RetryJitter is the largest jitter on a retry_after, counted in whole

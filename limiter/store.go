@@ -48,6 +48,15 @@ type Store interface {
 	Locate(it *limit.Item) string
 }
 
+// FastStore is a Store in this process that decides most requests in one step.
+type FastStore interface {
+	Store
+	// TakeFast does what Take does for one call of a tenant's items, and returns true. It
+	// has no effect and returns false if it cannot: Take must decide then. Now is in
+	// microseconds since the epoch.
+	TakeFast(now int64, tenant string, items []limit.FastItem) bool
+}
+
 // Backstop decides while the store is unavailable. It is safe for concurrent use.
 type Backstop interface {
 	// Decide fills in verdict and source of the items of calls, items[First:Last]: those
@@ -70,7 +79,7 @@ type Backstop interface {
 }
 
 // Observer receives every decision and every settlement, once. It is safe for concurrent
-// use.
+// use. Items are those of the request, see Options.ObserveItems.
 type Observer interface {
 	Observe(set *limit.Set, d *limit.Decision, items []limit.Item)
 	Settled(change limit.Change, outcome limit.Outcome)

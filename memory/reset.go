@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"hash/maphash"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -33,8 +32,8 @@ func (s *Store) Reset(_ context.Context, tenant, id string) (int64, error) {
 
 // Forget deletes the bucket whose key is name, and reports whether it existed.
 func (s *Store) Forget(_ context.Context, name string) (bool, error) {
-	hash := maphash.String(s.seed, name)
-	sh := &s.shards[hash%shardCount]
+	tag, hash := hashName(s.seed, []byte(name))
+	sh := &s.shards[tag.shard()]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	i := sh.find(hash, []byte(name))

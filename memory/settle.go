@@ -1,15 +1,13 @@
 package memory
 
 import (
-	"hash/maphash"
-
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Settle changes the record of a request, see limiter.Store.
 func (s *Store) Settle(at limit.DecisionTime, what *limit.Settlement) (outcome limit.Outcome, changed []string) {
-	sh := &s.shards[maphash.String(s.seed, limit.TenantKey(what.Tenant))%shardCount]
+	sh := &s.shards[hashTag(s.seed, []byte(limit.TenantKey(what.Tenant))).shard()]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := limit.Monotonic(&sh.last, at.Now)
@@ -84,7 +82,8 @@ func (sh *shard) give(name []byte, p *bucket.Params, units, window, now int64, h
 	if p.Algorithm.ExpiresPerUnit() {
 		return sh.giveUnits(now, name, units, window, holder)
 	}
-	at := sh.find(maphash.Bytes(sh.seed, name), name)
+	_, hash := hashName(sh.seed, name)
+	at := sh.find(hash, name)
 	if at == none {
 		return false
 	}
@@ -110,7 +109,7 @@ func (sh *shard) owe(w *recordItem, units, now int64) {
 		return
 	}
 	var state bucket.State
-	hash := maphash.Bytes(sh.seed, name)
+	_, hash := hashName(sh.seed, name)
 	at := sh.find(hash, name)
 	if at != none {
 		state = sh.slot(at).state

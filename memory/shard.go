@@ -185,7 +185,8 @@ func (sh *shard) dies(at int64) {
 // remove frees the slot of a bucket.
 func (sh *shard) remove(i uint32) {
 	s := sh.slot(i)
-	sh.index.remove(maphash.String(sh.seed, sh.name(i)), i)
+	_, hash := hashName(sh.seed, []byte(sh.name(i)))
+	sh.index.remove(hash, i)
 	if s.nameLen == longName {
 		delete(sh.long, i)
 	}

@@ -63,13 +63,14 @@ func (s *Store) Peek(at limit.DecisionTime, items []limit.Item, calls []limit.Ca
 func (s *Store) decide(items []limit.Item, calls []limit.Call, now int64, take bool) {
 	for _, call := range calls {
 		group := items[call.First:call.Last]
-		s.decideCall(s.shardOf(&group[0]), group, call, now, take)
+		tag := s.tagOf(&group[0])
+		s.decideCall(&s.shards[tag.shard()], tag, group, call, now, take)
 	}
 }
 
 // decideCall evaluates every item, then takes the units if all enforced items admit. It
 // replays the answer to a call that was granted before under the same RecordKey.
-func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now int64, take bool) {
+func (s *Store) decideCall(sh *shard, tag tagHash, items []limit.Item, call limit.Call, now int64, take bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now = limit.Monotonic(&sh.last, now)
@@ -79,7 +80,7 @@ func (s *Store) decideCall(sh *shard, items []limit.Item, call limit.Call, now i
 	if len(items) > len(sh.pending) {
 		sh.pending = make([]pending, len(items))
 	}
-	room := s.find(sh, items, now)
+	room := s.find(sh, tag, items, now)
 	granted, overflown := true, false
 	defer func() {
 		if overflown {
@@ -114,11 +115,11 @@ type pending struct {
 // find finds the buckets of a call, and returns for how many new ones there is room.
 // Expired buckets are deleted only here, before any item is evaluated: the call's own may
 // be among them.
-func (s *Store) find(sh *shard, items []limit.Item, now int64) (room int) {
+func (s *Store) find(sh *shard, tag tagHash, items []limit.Item, now int64) (room int) {
 	missing := 0
 	for i := range items {
 		p := &sh.pending[i]
-		p.hash, p.index, p.units = maphash.Bytes(s.seed, items[i].Name), none, nil
+		p.hash, p.index, p.units = tag.with(s.seed, items[i].Name[items[i].TagLen:]), none, nil
 		if items[i].Limit.Params.Algorithm.ExpiresPerUnit() {
 			if p.units = sh.units[string(items[i].Name)]; p.units == nil {
 				missing++
@@ -225,7 +226,7 @@ func (s *Store) Refund(at limit.DecisionTime, items []limit.Item) {
 }
 
 func (s *Store) refund(now int64, items []limit.Item) {
-	sh := s.shardOf(&items[0])
+	sh := &s.shards[s.tagOf(&items[0]).shard()]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now = limit.Monotonic(&sh.last, now)
@@ -268,8 +269,5 @@ func (s *Store) Forgotten() int64 { return s.answers.forgotten.Load() + s.holds.
 // Len returns the number of buckets.
 func (s *Store) Len() int { return int(s.budget.live.Load()) }
 
-// shardOf returns the shard of an item's call: its key decides, up to the end
-// of the hash tag, so that all buckets of a tenant share a shard.
-func (s *Store) shardOf(it *limit.Item) *shard {
-	return &s.shards[maphash.Bytes(s.seed, it.Name[:it.TagLen])%shardCount]
-}
+// tagOf returns the hash of the tag of an item's call, which decides its shard.
+func (s *Store) tagOf(it *limit.Item) tagHash { return hashTag(s.seed, it.Name[:it.TagLen]) }

@@ -20,6 +20,7 @@ type epollConn struct {
 	peer           Peer
 	session        Session
 	async          AsyncSession // session, if it is an AsyncSession
+	fast           FastSession  // session, if it is a FastSession
 	ctx            context.Context
 	cancel         context.CancelFunc
 	authentication authentication
@@ -117,6 +118,7 @@ func (c *epollConn) open() (ok bool) {
 	defer c.survive("open", &ok)
 	c.session = c.listener.server.newSession(c.peer)
 	c.async, _ = c.session.(AsyncSession)
+	c.fast, _ = c.session.(FastSession)
 	return true
 }
 

@@ -22,7 +22,17 @@ func (c *epollConn) serve() {
 		if c.async != nil {
 			b.most = asyncCommands
 		}
+		if c.fast != nil && !c.authentication.missing() && !c.answerFast(b) {
+			b.release()
+			c.close()
+			break
+		}
 		err := c.in.collect(b, c.bounds())
+		if b.empty() && len(b.reply) > 0 {
+			c.batch, c.since, c.arrived = b, time.Time{}, time.Time{}
+			c.reply()
+			break
+		}
 		if b.empty() || errors.Is(err, errHTTPRequest) {
 			b.release()
 			// The rest of the command has yet to arrive: this wait is the client's.
@@ -34,6 +44,10 @@ func (c *epollConn) serve() {
 		}
 		c.since = time.Time{}
 		c.batch = b
+		if len(b.reply) > 0 && c.nextIsLong() {
+			c.reply()
+			break
+		}
 		c.answer()
 	}
 	switch {
@@ -43,6 +57,29 @@ func (c *epollConn) serve() {
 	default:
 		c.pause()
 	}
+}
+
+// answerFast answers the first commands of the input that the session can answer at once. It
+// returns false if the session has panicked.
+func (c *epollConn) answerFast(b *batch) (ok bool) {
+	defer c.survive("fast", &ok)
+	if !c.fast.BeginFast() {
+		return true
+	}
+	var last []byte
+	for lim := c.bounds(); b.most > 0 && c.in.parse(lim); b.most-- {
+		b.words = c.in.command(b.words[:0])
+		reply, ok := c.fast.Fast(b.words, b.reply)
+		if !ok {
+			break
+		}
+		b.reply, last = reply, b.words[0]
+		c.in.skip()
+	}
+	c.fast.EndFast(last)
+	clear(b.words)
+	b.words = b.words[:0]
+	return true
 }
 
 // answer calls the session for the unanswered rest of the batch.

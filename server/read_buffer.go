@@ -21,6 +21,7 @@ type readBuffer struct {
 	size      int           // of the buffer that park or shrink released
 	full      bool          // the last read filled buf: more input is likely
 	parser    commandParser // of the command at next
+	complete  bool          // the parser has all of that command
 	err       error         // why no input after the collected commands can be read
 	spare     *bufferCache
 }
@@ -36,25 +37,44 @@ func (in *readBuffer) large() bool {
 // collect moves the complete commands to b until it is full. An error is returned after
 // the commands before it are in b, and again by later calls.
 func (in *readBuffer) collect(b *batch, lim *parserBounds) error {
-	for in.err == nil && in.pending() && !b.full(lim.unauthenticated) {
+	for !b.full(lim.unauthenticated) && in.parse(lim) {
 		rest := in.buf[in.next:in.end]
-		done, err := in.parser.advance(rest, lim)
-		switch {
-		case err != nil:
-			in.err = err
-		case !done:
-			return nil
-		case isHTTPRequest(rest, in.parser.words):
+		if isHTTPRequest(rest, in.parser.words) {
 			in.err = errHTTPRequest
-		default:
-			if len(in.parser.words) > 0 {
-				b.add(rest[:in.parser.pos], in.parser.words)
-			}
-			in.next += in.parser.pos
-			in.parser.reset()
+			break
 		}
+		if len(in.parser.words) > 0 {
+			b.add(rest[:in.parser.pos], in.parser.words)
+		}
+		in.skip()
 	}
 	return in.err
+}
+
+// parse parses the command at next, and reports whether all of it has arrived.
+func (in *readBuffer) parse(lim *parserBounds) bool {
+	if in.err != nil || !in.pending() {
+		return false
+	}
+	if !in.complete {
+		in.complete, in.err = in.parser.advance(in.buf[in.next:in.end], lim)
+	}
+	return in.complete
+}
+
+// command appends the words of the complete command at next. They alias the buffer.
+func (in *readBuffer) command(words [][]byte) [][]byte {
+	for _, w := range in.parser.words {
+		words = append(words, in.buf[in.next+w.start:in.next+w.end:in.next+w.end])
+	}
+	return words
+}
+
+// skip moves next behind the complete command.
+func (in *readBuffer) skip() {
+	in.next += in.parser.pos
+	in.parser.reset()
+	in.complete = false
 }
 
 // isHTTPRequest reports whether a command is a line that only HTTP has.

@@ -128,15 +128,16 @@ func (p *Proxy) closeUnrun() {
 // newLimiter returns the limiter.
 func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limiter.Limiter {
 	return limiter.New(limiter.Options{
-		Store:       store,
-		Backstop:    p.backstop,
-		Observer:    p.observer(),
-		Addrs:       addrs,
-		Timeout:     p.settings.DecisionTimeout,
-		RetryJitter: p.settings.RetryJitter,
-		Instances:   p.count.Healthy,
-		Trial:       p.rolloutWatch.comparison.Observe,
-		Unlisted:    p.limits.Unlisted(),
+		Store:        store,
+		Backstop:     p.backstop,
+		Observer:     p.observer(),
+		ObserveItems: p.limits.Cell() != nil,
+		Addrs:        addrs,
+		Timeout:      p.settings.DecisionTimeout,
+		RetryJitter:  p.settings.RetryJitter,
+		Instances:    p.count.Healthy,
+		Trial:        p.rolloutWatch.comparison.Observe,
+		Unlisted:     p.limits.Unlisted(),
 		// A decision in this process costs as little as a lookup in the deny cache, so a
 		// memory store has none.
 		DenyCacheSize: p.denyCacheSize(),

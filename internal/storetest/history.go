@@ -168,6 +168,11 @@ func (h *history) run(t *testing.T, l *limiter.Limiter) []answer {
 				b.Reset()
 				b.Requests = append(b.Requests, pipeline...)
 				began := time.Now()
+				var fast limiter.FastPath
+				if i%3 == 1 && l.BeginFast(&fast) {
+					told[i] = append(told[i], oneByOne(i, pipeline, l, &fast)...)
+					continue
+				}
 				if h.parts && i%2 == 0 {
 					decideInParts(l, &b)
 				} else {
@@ -200,16 +205,38 @@ func decideInParts(l *limiter.Limiter, b *limiter.Batch) {
 	}
 }
 
+// oneByOne decides requests one after the other, on the fast path where that is possible.
+func oneByOne(conn int, pipeline []limit.Request, l *limiter.Limiter, fast *limiter.FastPath) []answer {
+	var out []answer
+	for i := range pipeline {
+		began := time.Now()
+		l.BeginFast(fast)
+		if fast.Decide(&pipeline[i]) {
+			out = append(out, answer{conn, pipeline[i], copied(fast.Items(&pipeline[i])), fast.Decision, began, time.Now()})
+			continue
+		}
+		b := limiter.Batch{Requests: pipeline[i : i+1 : i+1]}
+		l.Decide(&b)
+		out = append(out, answers(conn, b.Requests, &b, began)...)
+	}
+	return out
+}
+
 // answers copies the answers of a batch, which the next batch overwrites.
 func answers(conn int, pipeline []limit.Request, b *limiter.Batch, began time.Time) []answer {
 	ended := time.Now()
 	var out []answer
 	for i, req := range pipeline {
-		items := slices.Clone(b.Items(i))
-		for j := range items {
-			items[j].Name = slices.Clone(items[j].Name)
-		}
-		out = append(out, answer{conn, req, items, b.Decisions[i], began, ended})
+		out = append(out, answer{conn, req, copied(b.Items(i)), b.Decisions[i], began, ended})
 	}
 	return out
+}
+
+// copied returns a copy of items.
+func copied(items []limit.Item) []limit.Item {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Name = slices.Clone(items[i].Name)
+	}
+	return items
 }
