@@ -266,8 +266,16 @@ func skipReply(b []byte) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// serveAll answers a pipeline in as many calls as it takes.
+// serveAll answers a pipeline as an event loop does.
 func serveAll(tb testing.TB, s *commands.Session, cmds [][][]byte) (replies []byte, quit bool) {
+	tb.Helper()
+	replies, rest := serveFast(s, cmds)
+	others, quit := serveOthers(tb, s, rest)
+	return append(replies, others...), quit
+}
+
+// serveOthers answers a pipeline without the fast path, in as many calls as it takes.
+func serveOthers(tb testing.TB, s *commands.Session, cmds [][][]byte) (replies []byte, quit bool) {
 	tb.Helper()
 	for len(cmds) > 0 {
 		reply, served, quit := s.Serve(context.Background(), cmds, nil)
@@ -280,6 +288,24 @@ func serveAll(tb testing.TB, s *commands.Session, cmds [][][]byte) (replies []by
 		cmds = cmds[served:]
 	}
 	return replies, false
+}
+
+// serveFast answers the first commands as an event loop does, as far as Fast answers them, and
+// returns the rest.
+func serveFast(s *commands.Session, cmds [][][]byte) (replies []byte, rest [][][]byte) {
+	if !s.BeginFast() {
+		return nil, cmds
+	}
+	var last []byte
+	for len(cmds) > 0 {
+		reply, ok := s.Fast(cmds[0], replies)
+		if !ok {
+			break
+		}
+		replies, last, cmds = reply, cmds[0][0], cmds[1:]
+	}
+	s.EndFast(last)
+	return replies, cmds
 }
 
 // TestOutputIsBounded: a pipeline whose replies are far larger than itself is answered a

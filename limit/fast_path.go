@@ -8,6 +8,8 @@ type FastItem struct {
 	Limit *Limit
 	Rest  []byte // the bucket's name behind the tenant's tag
 	Cost  int64
+	// Bounds are those of calendar windows.
+	Bounds *bucket.Bounds
 	bucket.Verdict
 }
 
@@ -27,8 +29,8 @@ func (b *FastBuffer) Reset() {
 // ResolveFast appends to b the items of all limits that apply to req, as Resolve does, and returns
 // them. It returns nil for a request that Resolve has to bind: if it has a record, a limit of its
 // own or a tenant whose name is escaped, or if a limit does more than count in the store whole
-// units of the tenant, which come back together.
-func (s *Set) ResolveFast(req *Request, addrs *AddrHasher, b *FastBuffer) []FastItem {
+// units of the tenant, which come back together. Now is in microseconds.
+func (s *Set) ResolveFast(req *Request, addrs *AddrHasher, now int64, b *FastBuffer) []FastItem {
 	if req.Bypass || req.Inline != nil || req.ID != "" || addrs != nil && addrs.previous != nil || needsEscapes(req.Tenant) {
 		return nil
 	}
@@ -41,7 +43,7 @@ func (s *Set) ResolveFast(req *Request, addrs *AddrHasher, b *FastBuffer) []Fast
 		}
 		begin := len(b.buf.names)
 		b.buf.names = l.appendRest(b.buf.names, req, addrs)
-		b.Items = append(b.Items, FastItem{Limit: l, Rest: b.buf.names[begin:len(b.buf.names):len(b.buf.names)], Cost: l.cost(req)})
+		b.Items = append(b.Items, FastItem{Limit: l, Rest: b.buf.names[begin:len(b.buf.names):len(b.buf.names)], Cost: l.cost(req), Bounds: l.Bounds(now)})
 	}
 	return b.Items[first:]
 }
@@ -50,7 +52,7 @@ func (s *Set) ResolveFast(req *Request, addrs *AddrHasher, b *FastBuffer) []Fast
 func (b *Buffer) AddFast(tenant string, f *FastItem) {
 	begin := len(b.names)
 	b.names = append(append(append(b.names, tenantPrefix...), tenant...), TagEnd)
-	it := Item{Limit: f.Limit, TagLen: len(b.names) - begin, Cost: f.Cost, Verdict: f.Verdict, Source: SourceStore}
+	it := Item{Limit: f.Limit, TagLen: len(b.names) - begin, Cost: f.Cost, Bounds: f.Bounds, Verdict: f.Verdict, Source: SourceStore}
 	b.names = append(b.names, f.Rest...)
 	it.Name = b.names[begin:len(b.names):len(b.names)]
 	if it.KeyLen = len(it.Name); f.Limit.field {
@@ -62,7 +64,7 @@ func (b *Buffer) AddFast(tenant string, f *FastItem) {
 // takesFastPath reports whether requests to which l applies may take the fast path.
 func (l *Limit) takesFastPath() bool {
 	return l.byTenant && l.Action == ActionLimit && l.Mode == ModeEnforce && l.Missing != MissingDeny &&
-		l.Store == PlacementShared && !l.Lease.On && !l.Params.Algorithm.ExpiresPerUnit() && l.calendar == nil
+		l.Store == PlacementShared && !l.Lease.On && !l.Params.Algorithm.ExpiresPerUnit()
 }
 
 // MergeFast makes d the decision from a request's items, as Merge does.

@@ -37,7 +37,7 @@ func (l *Limiter) BeginFast(f *FastPath) bool {
 func (f *FastPath) Decide(req *limit.Request) bool {
 	l := f.limiter
 	f.items.Reset()
-	items := f.set.ResolveFast(req, l.opts.Addrs, &f.items)
+	items := f.set.ResolveFast(req, l.opts.Addrs, f.at.Now, &f.items)
 	if len(items) == 0 || !l.fast.TakeFast(f.at.Now, req.Tenant, items) {
 		return false
 	}

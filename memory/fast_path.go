@@ -34,7 +34,7 @@ func (sh *shard) takeOne(tag tagHash, tenant string, it *limit.FastItem, now int
 	s := sh.slot(i)
 	state := s.state
 	var rewritten bool
-	if it.Verdict, rewritten, _ = bucket.Decide(&it.Limit.Params, nil, &state, now, it.Cost); rewritten {
+	if it.Verdict, rewritten, _ = bucket.Decide(&it.Limit.Params, it.Bounds, &state, now, it.Cost); rewritten {
 		return false
 	}
 	if it.Allowed {
@@ -56,7 +56,7 @@ func (sh *shard) takeSeveral(tag tagHash, tenant string, items []limit.FastItem,
 		}
 		p.state = sh.slot(p.index).state
 		var rewritten bool
-		if it.Verdict, rewritten, _ = bucket.Decide(&it.Limit.Params, nil, &p.state, now, it.Cost); rewritten {
+		if it.Verdict, rewritten, _ = bucket.Decide(&it.Limit.Params, it.Bounds, &p.state, now, it.Cost); rewritten {
 			return false
 		}
 		granted = granted && it.Allowed

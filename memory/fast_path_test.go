@@ -42,7 +42,7 @@ func TestTakeFast(t *testing.T) {
 			at := limit.DecisionTime{Now: now}
 			plain.Take(at, want.Items, want.Calls)
 			var items limit.FastBuffer
-			if fast.TakeFast(now, req.Tenant, set.ResolveFast(&req, nil, &items)) {
+			if fast.TakeFast(now, req.Tenant, set.ResolveFast(&req, nil, now, &items)) {
 				taken++
 				for i := range items.Items {
 					got.AddFast(req.Tenant, &items.Items[i])

@@ -35,8 +35,9 @@
 // once the connection is gone. A client that closes only its own side, as in
 // printf ... | nc -N, still gets the replies to all others.
 //
-// The path of a batch in an event loop: epollConn.onReadable calls readBuffer.collect,
-// which cuts commands out of the input. epollConn.answer calls AsyncSession.Start, which
+// The path of input in an event loop: epollConn.onReadable reads it. epollConn.answerFast
+// passes command after command to FastSession.Fast, until it refuses one.
+// readBuffer.collect makes a batch of the commands behind that. epollConn.answer calls AsyncSession.Start, which
 // answers them or starts to, and epollConn.end calls AsyncSession.Finish for the rest; or
 // epollConn.dispatch calls Session.Serve for a part of them, in the loop or in a task
 // queue. epollConn.send writes. On the other connections conn.await collects, and

@@ -67,7 +67,7 @@ func (c *epollConn) answerFast(b *batch) (ok bool) {
 		return true
 	}
 	var last []byte
-	for lim := c.bounds(); b.most > 0 && c.in.parse(lim); b.most-- {
+	for lim := c.bounds(); b.most > 0 && c.in.parse(lim) && len(c.in.parser.words) > 0; b.most-- {
 		b.words = c.in.command(b.words[:0])
 		reply, ok := c.fast.Fast(b.words, b.reply)
 		if !ok {
