@@ -28,6 +28,9 @@ func (l *Limiter) BeginFast(f *FastPath) bool {
 	if l.fast == nil {
 		return false
 	}
+	if f.limiter == nil {
+		f.uncounted = drawUncounted()
+	}
 	f.limiter, f.set, f.at = l, l.set.Load(), l.moment()
 	return true
 }
@@ -44,18 +47,21 @@ func (f *FastPath) Decide(req *limit.Request) bool {
 	d := &f.Decision
 	limit.MergeFast(items, d)
 	f.uncounted--
-	if d.Allowed && f.uncounted >= 0 {
-		l.reportDecision(f.set, f.at.Now, req, d, nil)
-		return true
+	var named []limit.Item
+	if !d.Allowed || f.uncounted < 0 {
+		named = f.Items(req)
 	}
-	named := f.Items(req)
 	l.reportDecision(f.set, f.at.Now, req, d, named)
 	if f.uncounted < 0 {
 		l.hotBuckets.count(d, named, f.at.Start)
-		f.uncounted = rand.IntN(2*topSample - 1) // at random, as in report
+		f.uncounted = drawUncounted()
 	}
 	return true
 }
+
+// drawUncounted draws how many decisions are left out before one is counted, so that one in
+// topSample is. It is at random for the reason in report.
+func drawUncounted() int { return rand.IntN(2*topSample - 1) }
 
 // Items returns the limits that applied to the last request, with their verdicts. The slice is
 // valid until the next decision.

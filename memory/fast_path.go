@@ -15,14 +15,11 @@ func (s *Store) TakeFast(now int64, tenant string, items []limit.FastItem) bool 
 	sh := &s.shards[tag.shard()]
 	sh.mu.Lock()
 	now = limit.Monotonic(&sh.last, now)
-	ok := false
+	defer sh.mu.Unlock()
 	if len(items) == 1 {
-		ok = sh.takeOne(tag, tenant, &items[0], now)
-	} else {
-		ok = sh.takeSeveral(tag, tenant, items, now)
+		return sh.takeOne(tag, tenant, &items[0], now)
 	}
-	sh.mu.Unlock()
-	return ok
+	return sh.takeSeveral(tag, tenant, items, now)
 }
 
 // takeOne decides a call of one item. The caller holds mu.
