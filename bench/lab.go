@@ -38,9 +38,11 @@ type lab struct {
 	profiles string                           // the folder for profiles, or empty
 	say      func(format string, args ...any) // shows the progress of a case
 
-	redis   *backend
-	cluster *servers.Cluster
-	tls     *encryption // of the proxies that have it
+	redis      *backend
+	cell       *backend // a Redis with redis-cell
+	cellModule string   // the file of the module, or empty
+	cluster    *servers.Cluster
+	tls        *encryption // of the proxies that have it
 }
 
 func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, error) {
@@ -54,8 +56,10 @@ func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, e
 // close ends all servers and removes their files.
 func (l *lab) close() error {
 	var errs []error
-	if l.redis != nil {
-		errs = append(errs, l.redis.nodes[0].Close())
+	for _, b := range []*backend{l.redis, l.cell} {
+		if b != nil {
+			errs = append(errs, b.nodes[0].Close())
+		}
 	}
 	if l.cluster != nil {
 		errs = append(errs, l.cluster.Close())
@@ -106,13 +110,13 @@ func (b *backend) pids() []int {
 	return pids
 }
 
-// ownRedis starts a Redis that the caller ends.
-func (l *lab) ownRedis() (*backend, error) {
+// ownRedis starts a Redis, with further arguments, that the caller ends.
+func (l *lab) ownRedis(args ...string) (*backend, error) {
 	folder, err := l.newFolder()
 	if err != nil {
 		return nil, err
 	}
-	node, err := servers.StartNode(folder)
+	node, err := servers.StartNode(folder, args...)
 	if err != nil {
 		return nil, err
 	}

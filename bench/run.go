@@ -26,6 +26,8 @@ type Options struct {
 	// Profiles is a folder for a CPU profile of the proxy for each case that compares;
 	// empty is none.
 	Profiles string
+	// RedisCell is the file of redis-cell's module, for the cases that need it.
+	RedisCell string
 	// Progress receives a line for each case, or nothing if it is nil.
 	Progress io.Writer
 	// Live means that Progress is a terminal, on which a line can be overwritten.
@@ -65,6 +67,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
+	l.cellModule = o.RedisCell
 	if l.profiles = o.Profiles; l.profiles != "" {
 		if err := os.MkdirAll(l.profiles, 0o755); err != nil {
 			return nil, fmt.Errorf("create folder for profiles: %w", err)

@@ -132,13 +132,17 @@ func direct(name string, k kind, t traffic, request *load.Request) side {
 		if err != nil {
 			return nil, err
 		}
-		d := &loadDriver{store: store, parts: parts{client: self(), store: store.pids()}}
-		if err := d.connect(ctx, t, request, load.Integer, store.targets(t)); err != nil {
-			_ = d.close()
-			return nil, err
-		}
-		return d, nil
+		return openDirect(ctx, store, t, request, load.Integer)
 	}}
+}
+
+func openDirect(ctx context.Context, store *backend, t traffic, request *load.Request, reply load.Shape) (driver, error) {
+	d := &loadDriver{store: store, parts: parts{client: self(), store: store.pids()}}
+	if err := d.connect(ctx, t, request, reply, store.targets(t)); err != nil {
+		_ = d.close()
+		return nil, err
+	}
+	return d, nil
 }
 
 // targets divides the keys and the connections among the nodes that own keys.

@@ -14,6 +14,9 @@ const (
 	Integer Shape = iota
 	// Decision is the reply of RL.CHECK: five integers, the limit and the source.
 	Decision
+	// Throttle is the reply of CL.THROTTLE: five integers, of which the first is 0 if the
+	// request is admitted.
+	Throttle
 )
 
 // Tally counts replies.
@@ -73,6 +76,11 @@ func (t *Tally) count(shape Shape, b []byte) (size int, err error) {
 	case shape == Integer:
 		var admits bool
 		if admits, size = readInteger(b); size > 0 {
+			t.countVerdict(admits)
+		}
+	case shape == Throttle:
+		var admits bool
+		if admits, size = readThrottle(b); size > 0 {
 			t.countVerdict(admits)
 		}
 	default:
@@ -160,6 +168,23 @@ func skipLine(b []byte, i int, first byte) int {
 func readInteger(b []byte) (positive bool, size int) {
 	size = skipLine(b, 0, ':')
 	return size > 0 && b[1] >= '1' && b[1] <= '9', size
+}
+
+// throttleHead is the start of every reply of CL.THROTTLE.
+const throttleHead = "*5\r\n"
+
+func readThrottle(b []byte) (admits bool, size int) {
+	if n := min(len(b), len(throttleHead)); string(b[:n]) != throttleHead[:n] {
+		return false, -1
+	}
+	at := len(throttleHead)
+	admits = at+1 < len(b) && b[at+1] == '0'
+	for range 5 {
+		if at = skipLine(b, at, ':'); at <= 0 {
+			return false, at
+		}
+	}
+	return admits, at
 }
 
 type decision struct {

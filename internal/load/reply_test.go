@@ -23,6 +23,7 @@ func TestRepliesAreCounted(t *testing.T) {
 		"decisions": {Decision, admission + denial + admission, Tally{
 			Replies: 3, Admitted: 2, Denied: 1, Sources: []SourceCount{{"store", 2}, {"backstop", 1}},
 		}},
+		"throttles": {Throttle, "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n*5\r\n:1\r\n:16\r\n:0\r\n:2\r\n:32\r\n", Tally{Replies: 2, Admitted: 1, Denied: 1}},
 		"errors": {Decision, "-ERR no\r\n" + admission + "-OOM full\r\n", Tally{
 			Replies: 3, Admitted: 1, Errors: 2, FirstError: "ERR no", Sources: []SourceCount{{"store", 1}},
 		}},
@@ -50,7 +51,7 @@ func TestReplyThatIsNotCompleteIsNotCounted(t *testing.T) {
 	for _, test := range []struct {
 		shape Shape
 		reply string
-	}{{Integer, ":1\r\n"}, {Decision, admission}, {Decision, denial}, {Decision, "-ERR no\r\n"}} {
+	}{{Integer, ":1\r\n"}, {Decision, admission}, {Decision, denial}, {Decision, "-ERR no\r\n"}, {Throttle, "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n"}} {
 		for cut := range test.reply {
 			var tally Tally
 			size, err := tally.count(test.shape, []byte(test.reply[:cut]))
@@ -69,6 +70,8 @@ func TestReplyOfAnotherShapeIsRefused(t *testing.T) {
 		{Integer, "+OK\r\n"},
 		{Integer, admission},
 		{Decision, ":1\r\n"},
+		{Throttle, ":1\r\n"},
+		{Throttle, "*5\r\n:0\r\n:16\r\n+15\r\n"},
 		{Decision, "*6\r\n:1\r\n"},
 		{Decision, strings.Replace(admission, ":599", "+599", 1)},
 		{Decision, strings.Replace(admission, "$8\r\npayments", ":8", 1)},
