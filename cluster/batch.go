@@ -99,7 +99,7 @@ type callRun struct {
 	next        int          // the next run of the command, or -1
 	first, last int          // its coalesced calls
 	coalesced   int
-	several     bool // some coalesced call counts more than one check
+	several     int  // coalesced calls that count more than one check
 	repeats     bool // several of its calls may be equal
 }
 
@@ -202,9 +202,9 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	if nr.op == opTake && !nr.route.splitKey { // each part would be granted a different number
 		m.leaseWanted = items[0].LeaseWanted
 	}
-	g.n += 1 + m.leaseWanted
-	if g.n > 1 {
-		b.runs[g.place.run].several = true
+	before := g.n
+	if g.n += 1 + m.leaseWanted; g.n > 1 && before <= 1 {
+		b.runs[g.place.run].several++
 	}
 	b.callers = append(b.callers, m)
 }
@@ -261,17 +261,21 @@ func (b *batch) newCoalescedCall(what op, via route, items []limit.Item, after p
 		}
 		c.last = at
 	}
-	r := &b.runs[at]
 	id := len(b.coalesced)
-	b.coalesced = append(b.coalesced, coalescedCall{items: items, place: position{command, at, r.coalesced}, next: -1})
-	if r.first < 0 {
-		r.first = id
-	} else {
-		b.coalesced[r.last].next = id
-	}
-	r.last = id
-	r.coalesced++
+	b.coalesced = append(b.coalesced, coalescedCall{items: items, place: position{command, at, b.runs[at].coalesced}})
+	b.appendTo(&b.runs[at], id)
 	return id
+}
+
+// appendTo makes a coalesced call the last one of a run.
+func (b *batch) appendTo(r *callRun, call int) {
+	if r.first < 0 {
+		r.first = call
+	} else {
+		b.coalesced[r.last].next = call
+	}
+	b.coalesced[call].next, r.last = -1, call
+	r.coalesced++
 }
 
 // copyItems copies the items of a call and their names.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/limitgate/limitgate/internal/resp"
@@ -41,6 +42,7 @@ func (b *batch) encodeCommand(c *command, sha string) {
 		keys++
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
+		b.splitRun(r)
 		for g := b.runs[r].first; g >= 0; g = b.coalesced[g].next {
 			keys += b.encodeKeys(b.coalesced[g].items)
 		}
@@ -69,6 +71,42 @@ func (b *batch) encodeCall(c *command, sha string, numkeys, words int) {
 	b.out = resp.AppendBulk(b.out, "EVALSHA")
 	b.out = resp.AppendBulk(b.out, sha)
 	b.out = resp.AppendNumber(b.out, int64(numkeys))
+}
+
+// minSplit is how many calls of one check a run needs to be split: the words of another run cost
+// more than a few numbers.
+const minSplit = 32
+
+// splitRun moves the calls of several checks into a run of their own behind run id, so that the
+// script receives no number of checks for the others.
+func (b *batch) splitRun(id int) {
+	one := b.runs[id]
+	if one.several == 0 || one.coalesced-one.several < minSplit || !one.independent() {
+		return
+	}
+	several := callRun{op: one.op, shape: one.shape, next: one.next, first: -1, several: one.several}
+	at := one.first
+	one.next, one.first, one.coalesced, one.several = len(b.runs), -1, 0, 0
+	for at >= 0 {
+		next := b.coalesced[at].next
+		if b.coalesced[at].n > 1 {
+			b.appendTo(&several, at)
+		} else {
+			b.appendTo(&one, at)
+		}
+		at = next
+	}
+	b.runs[id] = one
+	b.runs = append(b.runs, several)
+}
+
+// independent reports whether no two calls of a run share a bucket, so that they may be decided
+// in any order.
+func (r *callRun) independent() bool {
+	if r.repeats {
+		return false
+	}
+	return len(r.shape) == 1 || !slices.ContainsFunc(r.shape, func(it limit.Item) bool { return !it.Limit.FixedField() })
 }
 
 // encodeKeys writes the keys of a call and returns their number.
@@ -103,7 +141,7 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 		word = "hold"
 	case c.once != nil:
 		word = "once"
-	case r.several:
+	case r.several > 0:
 		word = opNames[r.op][1]
 	}
 	b.body = resp.AppendBulk(b.body, word)
@@ -139,7 +177,7 @@ func (b *batch) encodeRun(c *command, r *callRun) int {
 
 func (b *batch) encodeCoalescedCall(r *callRun, g *coalescedCall) int {
 	n := 0
-	if r.several {
+	if r.several > 0 {
 		b.body = resp.AppendNumber(b.body, g.n)
 		n++
 	}

