@@ -4,14 +4,11 @@ import "net/netip"
 
 // BeginFast begins a run of commands for Fast, and returns false if it would answer none.
 func (s *Session) BeginFast() bool {
-	if s.tx != nil || s.replyMode != replyOn {
+	if s.tx != nil || s.replyMode != replyOn || !s.h.opts.Limiter.HasFastPath() {
 		return false
 	}
 	s.takeScratch()
-	if !s.h.opts.Limiter.BeginFast(&s.fast.path) {
-		s.giveScratch()
-		return false
-	}
+	s.h.opts.Limiter.BeginFast(&s.fast.path)
 	return true
 }
 

@@ -29,6 +29,9 @@ const (
 	TagEnd   = '}'
 )
 
+// All prefixes have the same length, see TagStart: a difference does not compile.
+var _ = [1]struct{}{}[len(sharedPrefix)-len(tenantPrefix)+len(inlinePrefix)-len(tenantPrefix)]
+
 const hexDigits = "0123456789ABCDEF"
 
 // hasMeaning has the characters that have a meaning in a name.

@@ -22,17 +22,15 @@ type FastPath struct {
 	uncounted int
 }
 
-// BeginFast begins a run of requests, which are decided by the present limits and time. It
-// returns false if the limiter has no fast path.
-func (l *Limiter) BeginFast(f *FastPath) bool {
-	if l.fast == nil {
-		return false
-	}
+// HasFastPath reports whether BeginFast may be called.
+func (l *Limiter) HasFastPath() bool { return l.fast != nil }
+
+// BeginFast begins a run of requests, which are decided by the present limits and time.
+func (l *Limiter) BeginFast(f *FastPath) {
 	if f.limiter == nil {
 		f.uncounted = drawUncounted()
 	}
 	f.limiter, f.set, f.at = l, l.set.Load(), l.moment()
-	return true
 }
 
 // Decide decides a request and returns true. It returns false, without effect, for a request that
@@ -59,9 +57,10 @@ func (f *FastPath) Decide(req *limit.Request) bool {
 	return true
 }
 
-// drawUncounted draws how many decisions are left out before one is counted, so that one in
-// topSample is. It is at random for the reason in report.
-func drawUncounted() int { return rand.IntN(2*topSample - 1) }
+// drawUncounted draws how many decisions are left out before one is counted, so that each is with
+// the probability 1/topSample, however many a FastPath decides. The mean is that of a geometric
+// distribution, which is the whole part of an exponential one: -1/ln(1-1/topSample).
+func drawUncounted() int { return int(rand.ExpFloat64() * 63.498) }
 
 // Items returns the limits that applied to the last request, with their verdicts. The slice is
 // valid until the next decision.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/storetest"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -41,33 +43,55 @@ func newSide(t *testing.T, now *time.Time, set *limit.Set) *side {
 		t.Fatal(err)
 	}
 	s.Limiter = limiter.New(limiter.Options{
-		Store: memory.New(memory.Options{}), Observer: &s.reported, Addrs: addrs, Timeout: time.Second, RetryJitter: time.Minute,
+		Store: memory.New(memory.Options{}), Backstop: backstop.New(backstop.Options{Instances: func() int { return 1 }}), Observer: &s.reported, Addrs: addrs, Timeout: time.Second, RetryJitter: time.Minute,
 		Random: s.waits.Float64, Now: func() time.Time { return *now }, Unlisted: func(tenant string) { s.unlisted = append(s.unlisted, tenant) },
 	}, set)
 	return s
 }
 
-// drawLimits draws limits of all kinds: most of them take the fast path.
+// rules are limits of all kinds; %d are drawn.
+var rules = []string{
+	"{id: l0, group: a, by: [tenant], rate: %d/2s, burst: %d}",
+	"{id: l1, group: b, by: [tenant, op], rate: %d/2s, algorithm: sliding_window, max_cost: %d}",
+	"{id: l2, group: c, by: [tenant], rate: %d/2s, algorithm: fixed_window, cost: %d}",
+	"{id: l3, group: d, by: [tenant, ip], rate: %d/1s, burst: %d}",
+	"{id: l4, group: e, by: [tenant], rate: %d00/day, timezone: Europe/Berlin, algorithm: fixed_window, max_cost: %d}",
+	"{id: l5, group: f, by: [tenant, op], when: {op: GET*}, rate: %d/3s, burst: %d}",
+	"{id: l6, group: f, by: [tenant, op], rate: %d/3s, burst: %d}",
+	"{id: l7, group: h, by: [tenant, user], missing: share, rate: %d/2s, burst: %d}",
+	"{id: l8, group: i, by: [tenant, user], missing: deny, rate: %d/2s, burst: %d}",
+	"{id: l9, group: j, by: [tenant], rate: %d/2s, burst: %d, mode: shadow}",
+	"{id: l10, group: k, by: [tenant], rate: %d/2s, burst: %d, store: local}",
+	"{id: l11, group: l, by: [tenant], slots: %d%d, algorithm: concurrency}",
+	"{id: l12, group: m, by: [tenant], rate: %d0/2s, burst: 10%d, lease: {size: 2}}",
+}
+
+// drawLimits draws limits: those of most sets take the fast path.
 func drawLimits(t *testing.T, random *rand.Rand) *limit.Set {
 	t.Helper()
-	levels := [][]string{{"tenant"}, {"tenant", "op"}, {"tenant", "user"}, {"tenant", "ip"}, {"ip"}, {"tenant"}}
-	algorithms := []string{"token_bucket", "token_bucket", "sliding_window", "fixed_window"}
-	var specs []storetest.Spec
-	for i, by := range levels[:1+random.IntN(len(levels))] {
-		s := storetest.Spec{ID: fmt.Sprint("l", i), By: by, Rate: fmt.Sprintf("%d/%ds", 1+random.IntN(30), 1+random.IntN(4))}
-		if s.Algorithm = algorithms[random.IntN(len(algorithms))]; s.Algorithm == "token_bucket" && random.IntN(2) == 0 {
-			s.Burst = fmt.Sprint(1 + random.IntN(50))
-		}
-		if random.IntN(10) == 0 {
-			s.Mode = "shadow"
-		}
-		specs = append(specs, s)
+	text := "version: 1\ndefault_plan: p\nplans:\n  p:\n"
+	n := 7
+	if random.IntN(4) == 0 {
+		n = len(rules)
 	}
-	return storetest.Compile(t, specs...)
+	for _, i := range random.Perm(n)[:1+random.IntN(4)] {
+		text += "    - " + fmt.Sprintf(rules[i], 9+random.IntN(30), 1+random.IntN(9)) + "\n"
+	}
+	if random.IntN(3) == 0 {
+		text += "    - {id: banned, group: z, by: [tenant], rate: 1000/s}\ntenants:\n  b: {plan: p, overrides: {banned: {action: deny}}}\n"
+	}
+	if random.IntN(3) == 0 {
+		text += fmt.Sprintf("shared:\n  - {id: ip, by: [ip], rate: %d/1s}\n", 1+random.IntN(30))
+	}
+	set, _, err := config.ParseLimits("limits.yaml", []byte(text), limit.CompileOptions{})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return set
 }
 
 func drawRequest(random *rand.Rand) limit.Request {
-	req := limit.Request{Tenant: []string{"a", "b", "c{d}", "a-name-that-is-too-long-for-a-slot-of-the-store"}[random.IntN(4)], Cost: 1 + random.Int64N(4)}
+	req := limit.Request{Tenant: []string{"a", "b", "c{d}", "c%7Bd%7D", "a-name-that-is-too-long-for-a-slot-of-the-store"}[random.IntN(5)], Cost: 1 + random.Int64N(4)}
 	if random.IntN(2) == 0 {
 		req.Op = []string{"GET /a", "GET;b"}[random.IntN(2)]
 	}
@@ -99,6 +123,7 @@ func TestFastPath(t *testing.T) {
 	random := rand.New(rand.NewPCG(storetest.Seed(t), 3))
 	now, set := start, drawLimits(t, random)
 	plain, fast := newSide(t, &now, set), newSide(t, &now, set)
+	limiter.ShareTurns(plain.Limiter, fast.Limiter)
 	taken := 0
 	for n := range requests {
 		switch random.IntN(300) {
@@ -141,9 +166,10 @@ func (s *side) decide(req limit.Request) (limit.Decision, []limit.Item) {
 
 func (s *side) decideFast(t *testing.T, req limit.Request) (d limit.Decision, items []limit.Item, ok bool) {
 	t.Helper()
-	if !s.BeginFast(&s.path) {
+	if !s.HasFastPath() {
 		t.Fatal("no fast path")
 	}
+	s.BeginFast(&s.path)
 	if !s.path.Decide(&req) {
 		return d, nil, false
 	}

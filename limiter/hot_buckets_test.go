@@ -14,6 +14,19 @@ import (
 // TestTop checks that Top reports the buckets with the most checks and those with the
 // most denials, with approximate rates, and drops old windows.
 func TestTop(t *testing.T) {
+	t.Run("batch", func(t *testing.T) { testTop(t, func(l *limiter.Limiter, req limit.Request) { decide(l, req) }) })
+	t.Run("fast path", func(t *testing.T) {
+		var f limiter.FastPath
+		testTop(t, func(l *limiter.Limiter, req limit.Request) {
+			if l.BeginFast(&f); !f.Decide(&req) {
+				decide(l, req)
+			}
+		})
+	})
+}
+
+func testTop(t *testing.T, decide func(*limiter.Limiter, limit.Request)) {
+	t.Helper()
 	now := start
 	addrs, _ := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
 	l := limiter.New(limiter.Options{

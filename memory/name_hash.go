@@ -25,9 +25,12 @@ func hashTag(seed maphash.Seed, tag []byte) tagHash {
 	return tagHash(maphash.Bytes(seed, tag[limit.TagStart:len(tag)-1]))
 }
 
-// hashName returns the hashes of a name.
+// hashName returns the hashes of the name of a bucket.
 func hashName(seed maphash.Seed, name []byte) (tagHash, uint64) {
 	n := bytes.IndexByte(name, limit.TagEnd) + 1
+	if n <= limit.TagStart { // no bucket has such a name
+		return tagHash(0), tagHash(0).with(seed, name)
+	}
 	tag := hashTag(seed, name[:n])
 	return tag, tag.with(seed, name[n:])
 }

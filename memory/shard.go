@@ -185,11 +185,13 @@ func (sh *shard) dies(at int64) {
 // remove frees the slot of a bucket.
 func (sh *shard) remove(i uint32) {
 	s := sh.slot(i)
-	_, hash := hashName(sh.seed, []byte(sh.name(i)))
-	sh.index.remove(hash, i)
+	name := s.name[:min(s.nameLen, inlineName)]
 	if s.nameLen == longName {
+		name = []byte(sh.long[i])
 		delete(sh.long, i)
 	}
+	_, hash := hashName(sh.seed, name)
+	sh.index.remove(hash, i)
 	*s = slot{next: sh.free}
 	sh.free = i
 	sh.budget.live.Add(-1)

@@ -39,11 +39,16 @@ func takeBatch() *batch {
 	return b
 }
 
-// release drops the commands, so that a pooled batch references no input.
-func (b *batch) release() {
+// drop removes the commands, so that the batch references no input.
+func (b *batch) drop() {
 	clear(b.cmds)
 	clear(b.words)
 	b.cmds, b.words, b.bytes, b.served = b.cmds[:0], b.words[:0], 0, 0
+}
+
+// release returns the batch to its pool.
+func (b *batch) release() {
+	b.drop()
 	if cap(b.reply) > keepReply {
 		b.reply = nil
 	}

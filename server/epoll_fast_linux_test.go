@@ -120,6 +120,47 @@ func TestFastBeforeLong(t *testing.T) {
 	c.expect("+DONE\r\n" + string(appendWords(nil, [][]byte{[]byte("FAST"), []byte("2")})))
 }
 
+// TestFastTurn checks that a turn of a connection has a bounded number of commands, whatever has
+// arrived. The session panics otherwise.
+func TestFastTurn(t *testing.T) {
+	r, fast := startSprinters(t)
+	c := r.dial()
+	const n = 40 * asyncCommands
+	c.send(strings.Repeat(command("FAST"), n))
+	c.expect(strings.Repeat(string(appendWords(nil, [][]byte{[]byte("FAST")})), n))
+	if fast.Load() != n {
+		t.Errorf("%d of %d commands took the fast path", fast.Load(), n)
+	}
+}
+
+// TestFastThenHTTP checks that commands before a line of HTTP on the fast path are answered.
+func TestFastThenHTTP(t *testing.T) {
+	for _, between := range []string{"", command("ECHO", "2")} {
+		r, _ := startSprinters(t)
+		c := r.dial()
+		c.send(command("FAST", "1") + between + "Host: x\r\n")
+		c.expectEnd(string(appendWords(nil, [][]byte{[]byte("FAST"), []byte("1")})))
+	}
+}
+
+// TestFastReleases checks that a batch references no input after a run.
+func TestFastReleases(t *testing.T) {
+	c := &epollConn{listener: &listener{server: New(Options{}, nil)}, fast: &sprinter{waiter: &waiter{}, fast: new(atomic.Int64)}}
+	if _, err := c.in.fill(strings.NewReader(command("FAST", "a", "b", "c") + command("FAST", "d") + command("ECHO", "e", "f", "g", "h"))); err != nil {
+		t.Fatal(err)
+	}
+	b := takeBatch()
+	b.most = asyncCommands
+	if !c.answerFast(b) || len(b.reply) == 0 {
+		t.Fatalf("the reply is %q", b.reply)
+	}
+	for i, word := range b.words[:cap(b.words)] {
+		if word != nil {
+			t.Errorf("word %d is %q", i, word)
+		}
+	}
+}
+
 // TestFastBroken checks that a panic in the fast path ends its connection alone.
 func TestFastBroken(t *testing.T) {
 	r, _ := startSprinters(t)

@@ -28,12 +28,15 @@ func (c *epollConn) serve() {
 			break
 		}
 		err := c.in.collect(b, c.bounds())
+		if errors.Is(err, errHTTPRequest) {
+			b.drop()
+		}
 		if b.empty() && len(b.reply) > 0 {
 			c.batch, c.since, c.arrived = b, time.Time{}, time.Time{}
 			c.reply()
 			break
 		}
-		if b.empty() || errors.Is(err, errHTTPRequest) {
+		if b.empty() {
 			b.release()
 			// The rest of the command has yet to arrive: this wait is the client's.
 			c.arrived = time.Time{}
@@ -67,8 +70,14 @@ func (c *epollConn) answerFast(b *batch) (ok bool) {
 		return true
 	}
 	var last []byte
+	used := 0 // the most words of a command
+	defer func() {
+		clear(b.words[:used])
+		b.words = b.words[:0]
+	}()
 	for lim := c.bounds(); b.most > 0 && c.in.parse(lim) && len(c.in.parser.words) > 0; b.most-- {
 		b.words = c.in.command(b.words[:0])
+		used = max(used, len(b.words))
 		reply, ok := c.fast.Fast(b.words, b.reply)
 		if !ok {
 			break
@@ -77,8 +86,6 @@ func (c *epollConn) answerFast(b *batch) (ok bool) {
 		c.in.skip()
 	}
 	c.fast.EndFast(last)
-	clear(b.words)
-	b.words = b.words[:0]
 	return true
 }
 

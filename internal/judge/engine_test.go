@@ -18,6 +18,7 @@ type way struct {
 	cache bool // with a deny cache
 	batch int  // the maximum number of requests that are decided together
 	begin bool // with Start and Finish
+	fast  bool // on the fast path, where that is possible; only in batches of one
 }
 
 func (w way) String() string {
@@ -27,6 +28,9 @@ func (w way) String() string {
 	}
 	if w.begin {
 		s += ", begun"
+	}
+	if w.fast {
+		s += ", fast"
 	}
 	return s
 }
@@ -60,6 +64,7 @@ type limiterEngine struct {
 	limiter   *limiter.Limiter
 	now       int64
 	batch     limiter.Batch
+	path      limiter.FastPath
 	undecided atomic.Bool
 	kept      map[heldID]bool // by held id: whether the store has a record of it
 	bytes     []byte          // of the requests, overwritten when they are answered
@@ -120,6 +125,9 @@ func (e *limiterEngine) start(h *history, set *limit.Set) error {
 	}
 	if e.way.cache {
 		opts.DenyCacheSize = 1000
+	}
+	if fast, ok := store.(limiter.FastStore); ok && e.way.fast {
+		opts.Store = realTimeFast{realTime{store, e.patience}, fast}
 	}
 	e.limiter = limiter.New(opts, set)
 	return nil
@@ -187,6 +195,13 @@ func (e *limiterEngine) decide(steps []operation, answers []answer) {
 	e.batch.Reset()
 	for i := range steps {
 		e.batch.Requests = append(e.batch.Requests, e.request(&steps[i]))
+	}
+	if e.way.fast {
+		if e.limiter.BeginFast(&e.path); e.path.Decide(&e.batch.Requests[0]) {
+			answers[0].read(&e.path.Decision)
+			e.overwrite()
+			return
+		}
 	}
 	if e.way.begin {
 		e.beginAndEnd()
@@ -271,13 +286,17 @@ func (e *limiterEngine) overwrite() {
 	e.bytes = e.bytes[:0]
 }
 
-// read reads the answer to request i of the batch.
-func (e *limiterEngine) read(a *answer, i int) {
-	d := &e.batch.Decisions[i]
+// read reads a decision.
+func (a *answer) read(d *limit.Decision) {
 	*a = answer{
 		decided: true, allowed: d.Allowed, limit: d.Limit, remaining: d.Remaining, retry: d.RetryAfter, full: d.ResetAfter,
 		id: d.LimitID(), source: d.Source,
 	}
+}
+
+// read reads the answer to request i of the batch.
+func (e *limiterEngine) read(a *answer, i int) {
+	a.read(&e.batch.Decisions[i])
 	if e.way != plain {
 		return
 	}
@@ -303,6 +322,16 @@ func (e *limiterEngine) read(a *answer, i int) {
 type realTime struct {
 	limiter.Store
 	patience time.Duration
+}
+
+// realTimeFast is a realTime with a fast path, which has no deadline.
+type realTimeFast struct {
+	realTime
+	fast limiter.FastStore
+}
+
+func (s realTimeFast) TakeFast(now int64, tenant string, items []limit.FastItem) bool {
+	return s.fast.TakeFast(now, tenant, items)
 }
 
 func (s realTime) now(at limit.DecisionTime) limit.DecisionTime {

@@ -36,17 +36,22 @@ func (l *lab) stores(memory, single, cluster way) []run {
 	}
 }
 
+// inMemory returns the runs of the memory store that decide one request after the other.
+func inMemory() []run {
+	return []run{{"memory", memoryEngine(plain)}, {"memory", memoryEngine(way{batch: 1, fast: true})}}
+}
+
 // draw draws a way for each store.
 func (l *lab) draw(r *rand.Rand) []run {
 	some := func() way {
 		return way{cache: chance(r, 3), batch: one(r, []int{1, 2, 8, 64}), begin: chance(r, 2)}
 	}
-	return append([]run{{"memory", memoryEngine(plain)}}, l.stores(some(), some(), some())...)
+	return append(inMemory(), l.stores(some(), some(), some())...)
 }
 
 // every returns all stores in all ways with different code paths.
 func (l *lab) every() []run {
-	all := []run{{"memory", memoryEngine(plain)}}
+	all := inMemory()
 	for _, batch := range []int{1, 2, 64} {
 		for _, cache := range []bool{false, true} {
 			w := way{cache: cache, batch: batch}

@@ -15,10 +15,11 @@ import (
 
 // The most lines of Go and Lua that a reader of one check needs, with comments, and the files
 // that they are in. They are today's figures, rounded up: lower them when a path gets shorter.
-// The goals are 2,000 lines in 25 files, and 1,000 in 12: only that of 1,000 lines is met.
+// The goals are 2,000 lines in 25 files, and 1,000 in 12: only the fast path has fewer than 1,000 lines.
 var pathBounds = map[string]struct{ lines, files int }{
 	"a Redis Cluster": {2475, 31},
-	"memory":          {710, 19},
+	"memory":          {1285, 20},
+	"the fast path":   {710, 19},
 }
 
 // TestDecisionPath checks that the functions and types exist that docs/design.md names as the
@@ -31,12 +32,13 @@ func TestDecisionPath(t *testing.T) {
 	_, text, _ := strings.Cut(string(content), "\n## One check")
 	text, _, _ = strings.Cut(text, "\n## ")
 	tables := pathTables(t, text)
-	if len(tables) != 3 {
-		t.Fatalf("%d tables, want 3", len(tables))
+	if len(tables) != 5 {
+		t.Fatalf("%d tables, want 5", len(tables))
 	}
-	for name, own := range map[string]map[string][]string{"a Redis Cluster": tables[1], "memory": tables[2]} {
+	for name, numbers := range map[string][]int{"a Redis Cluster": {0, 1, 2}, "memory": {0, 1, 3}, "the fast path": {0, 4}} {
 		lines, lua, declarations, files := 0, 0, 0, map[string]bool{}
-		for _, table := range []map[string][]string{tables[0], own} {
+		for _, n := range numbers {
+			table := tables[n]
 			for file, names := range table {
 				files[file] = true
 				if filepath.Ext(file) == ".lua" {
