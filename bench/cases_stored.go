@@ -29,7 +29,7 @@ func leased(lease string) string {
 
 // bucketCommands are the commands by which scripts read and write buckets.
 var bucketCommands = []string{
-	"get", "mget", "getex", "set", "mset", "setex", "psetex", "incrby", "decrby", "incr", "decr",
+	"get", "mget", "getex", "getrange", "set", "setrange", "mset", "setex", "psetex", "incrby", "decrby", "incr", "decr",
 	"hget", "hmget", "hset", "hmset", "hincrby", "hgetall",
 }
 
@@ -47,7 +47,7 @@ func deniedCases() []Case {
 	return []Case{compare("denied-flood", "flood of denied requests, pipeline 16",
 		"100 tenants that have used up their limit keep sending checks. The yardstick is the same flood on the memory "+
 			"store; 0.95 of its speed counts as equal. The `INFO commandstats` of Redis count the reads and writes of buckets "+
-			"by any script. With one call a second, a round has one call of a bucket for each second that begins in it.",
+			"by any script; one `MGET` of many buckets counts once. With one call a second, a round has one call of a bucket for each second that begins in it.",
 		gate{kind: onRedis, limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		gate{name: "limitgate, memory store", limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		want{"reads and writes in Redis per bucket and begun second", Count, func(a, _ *sample) float64 {
@@ -60,7 +60,7 @@ func deniedCases() []Case {
 func leaseCases() []Case {
 	const about = "All of a tenant's requests reach the same proxy, which takes units ahead. The yardstick is Limitgate without " +
 		"a lease on the same Redis, where equal checks of one batch are one call already. The `INFO commandstats` of Redis " +
-		"count the reads and writes of buckets for each decision."
+		"count the reads and writes of buckets for each decision; one `MGET` of many buckets counts once."
 	pair := func(name, title, lease string, t traffic) Case {
 		return compare(name, title, about,
 			gate{name: "limitgate, leases", kind: onRedis, limits: leased(lease), traffic: t}.side(),

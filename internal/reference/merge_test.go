@@ -106,6 +106,18 @@ func TestAShadowChangesNoAnswer(t *testing.T) {
 	expect(t, m, m.Check(start, get(1)), allowed("tenant", 10, 5, 500))
 }
 
+// TestShadowOfEqualSpecificity checks that a shadow is tried beside a limit that is as specific, in
+// any order of the file.
+func TestShadowOfEqualSpecificity(t *testing.T) {
+	const tenant, trial = `{id: tenant, by: [tenant], rate: 10/s}`, `{id: trial, by: [tenant], rate: 3/m, mode: `
+	for _, order := range [][]string{{tenant, trial + "shadow}"}, {trial + "shadow}", tenant}} {
+		m := newModel(t, plan(order...))
+		expect(t, m, m.Check(start, cost(2)), allowed("tenant", 10, 8, 200))
+		setLimits(t, m, plan(trial+"enforce}"))
+		expect(t, m, m.Check(start, cost(1)), allowed("trial", 3, 0, 60_000))
+	}
+}
+
 func TestOnlyShadows(t *testing.T) {
 	m := newModel(t, plan(
 		`{id: trial, by: [tenant], rate: 3/m, mode: shadow}`,

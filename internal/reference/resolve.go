@@ -123,15 +123,21 @@ func mostSpecific(contest []*considered) *considered {
 }
 
 // specificity returns the criteria of a limit's specificity, the most important first.
+//
+// Not documented: the last one is that of a shadow, so that it is tried beside a limit to which it is
+// equal otherwise.
 func (l *limit) specificity() []int {
-	exact, length := 0, 0
+	exact, length, shadow := 0, 0, 0
 	for _, c := range l.when {
 		if c.exact() {
 			exact++
 		}
 		length += c.length()
 	}
-	return []int{int(l.rank), len(l.when), exact, length}
+	if l.mode == "shadow" {
+		shadow = 1
+	}
+	return []int{int(l.rank), len(l.when), exact, length, shadow}
 }
 
 // replace removes the limits that another one replaces.
