@@ -110,7 +110,15 @@ func (s manualSource) Run(ctx context.Context, tell func(int, error)) {
 	}
 }
 
-func (s manualSource) n(n int) { s <- func(tell func(int, error)) { tell(n, nil) } }
+// n reports n, and returns when the report has been made.
+func (s manualSource) n(n int) {
+	done := make(chan struct{})
+	s <- func(tell func(int, error)) {
+		defer close(done)
+		tell(n, nil)
+	}
+	<-done
+}
 
 // TestFollowsAStoreThatIsBack checks that the count falls to the source's number when the
 // store is back, if the source reported it only while the store was out.
