@@ -27,16 +27,16 @@ func leased(lease string) string {
 	return strings.Replace(oneLimit, "on_error: open", "on_error: open, lease: "+lease, 1)
 }
 
-// bucketCommands are the commands by which scripts read and write buckets.
-var bucketCommands = []string{
-	"get", "mget", "getex", "getrange", "set", "setrange", "mset", "setex", "psetex", "incrby", "decrby", "incr", "decr",
-	"hget", "hmget", "hset", "hmset", "hincrby", "hgetall",
+// bucketWrites are the commands by which scripts write a bucket.
+var bucketWrites = []string{
+	"set", "setrange", "setex", "psetex", "incrby", "decrby", "incr", "decr", "hset", "hmset", "hincrby",
 }
 
-// bucketCalls returns how often the store read or wrote a bucket in a round.
+// bucketCalls returns how often the store read or wrote a bucket in a round: the keys that any
+// command read, and the commands that write one.
 func (s *sample) bucketCalls() float64 {
-	n := int64(0)
-	for _, command := range bucketCommands {
+	n := s.commands[keysRead].calls
+	for _, command := range bucketWrites {
 		n += s.commands[command].calls
 	}
 	return float64(n)
@@ -46,8 +46,8 @@ func deniedCases() []Case {
 	flood := traffic{conns: 50, pipeline: 16, keys: func() load.Keys { return load.Uniform(floodTenants) }}
 	return []Case{compare("denied-flood", "flood of denied requests, pipeline 16",
 		"100 tenants that have used up their limit keep sending checks. The yardstick is the same flood on the memory "+
-			"store; 0.95 of its speed counts as equal. The `INFO commandstats` of Redis count the reads and writes of buckets "+
-			"by any script; one `MGET` of many buckets counts once. With one call a second, a round has one call of a bucket for each second that begins in it.",
+			"store; 0.95 of its speed counts as equal. The keys that Redis read, and the commands that wrote one, are from its "+
+			"`INFO`. With one read a second, a round has one read of a bucket for each second that begins in it.",
 		gate{kind: onRedis, limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		gate{name: "limitgate, memory store", limits: floodLimit, traffic: flood, verdicts: denied}.side(),
 		want{"reads and writes in Redis per bucket and begun second", Count, func(a, _ *sample) float64 {
@@ -59,8 +59,8 @@ func deniedCases() []Case {
 
 func leaseCases() []Case {
 	const about = "All of a tenant's requests reach the same proxy, which takes units ahead. The yardstick is Limitgate without " +
-		"a lease on the same Redis, where equal checks of one batch are one call already. The `INFO commandstats` of Redis " +
-		"count the reads and writes of buckets for each decision; one `MGET` of many buckets counts once."
+		"a lease on the same Redis, where equal checks of one batch are one call already. The keys that " +
+		"Redis read for each decision, and the commands that wrote one, are from its `INFO`."
 	pair := func(name, title, lease string, t traffic) Case {
 		return compare(name, title, about,
 			gate{name: "limitgate, leases", kind: onRedis, limits: leased(lease), traffic: t}.side(),

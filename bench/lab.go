@@ -166,6 +166,9 @@ func (b *backend) empty(ctx context.Context) error {
 // took by the server's own clock.
 type executions struct{ calls, micros int64 }
 
+// keysRead is the entry of the keys that commands read, in place of a command: an MGET reads many.
+const keysRead = "keys read"
+
 // commands returns the executions of each command.
 func (b *backend) commands(ctx context.Context) (map[string]executions, error) {
 	commands := make(map[string]executions)
@@ -185,6 +188,17 @@ func (b *backend) commands(ctx context.Context) (map[string]executions, error) {
 				return nil, fmt.Errorf("read command statistics %q: %w", stats, err)
 			}
 			commands[name] = executions{e.calls + calls, e.micros + micros}
+		}
+		read, err := node.Fields(ctx, "INFO", "stats")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range [...]string{"keyspace_hits", "keyspace_misses"} {
+			n, err := strconv.ParseInt(read[name], 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", name, err)
+			}
+			commands[keysRead] = executions{calls: commands[keysRead].calls + n}
 		}
 	}
 	return commands, nil
