@@ -10,18 +10,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// snippetLimits have one unit that comes back after two seconds, and an operation
-// that is never admitted.
+// snippetLimits have one unit that comes back after two seconds, one that comes back after
+// hours, and an operation that is never admitted.
 const snippetLimits = `
 version: 1
 default_plan: free
 plans:
   free:
-    - {id: slow, by: [tenant], rate: 30/m, burst: 1, on_error: open}
+    - {id: slow, by: [tenant, op], when: {op: later}, rate: 30/m, burst: 1, on_error: open}
+    - {id: hourly, by: [tenant, op], when: {op: "GET /hourly"}, rate: 1/4h, on_error: open}
+    - {id: free, by: [tenant, op], rate: 1000/m, on_error: open}
 shared:
   - {id: never, action: deny, when: {op: never}}
 `
@@ -30,7 +33,9 @@ shared:
 // its code.
 type snippet struct {
 	language string // of the code blocks
-	file     string // the file of the code
+	variant  string // of the same code; empty for the only one
+	refuse   string // the file of the code that answers 429
+	wait     string // the file of the code that waits
 	connect  string // the file of the code that connects with TLS
 	main     string
 	command  []string
@@ -38,22 +43,24 @@ type snippet struct {
 }
 
 func snippets() []snippet {
-	python := pythonRows()[1]
+	python, node := pythonRows()[1], absent("node-redis and ioredis are needed", "node", "-e", "require('redis'); require('ioredis')")
 	return []snippet{
-		{language: "go", file: "checkout/checkout.go", connect: "connect/connect.go", main: "main.go", command: []string{"sh", "-c", `go build -o readme . && exec ./readme "$@"`, "readme"}},
-		{language: "python", file: "snippet.py", connect: "connection.py", main: "main.py", command: []string{python.command[0], "main.py"}, missing: python.missing},
-		{language: "js", file: "snippet.mjs", connect: "connection.mjs", main: "main.mjs", command: []string{"node", "main.mjs"}, missing: absent("node-redis is needed", "node", "-e", "require('redis')")},
-		{language: "ruby", file: "snippet.rb", connect: "connection.rb", main: "main.rb", command: []string{"ruby", "main.rb"}, missing: absent("the package ruby-redis is needed", "ruby", "-e", "require 'redis'")},
-		{language: "php", file: "snippet.php", connect: "connection.php", main: "main.php", command: []string{"php", "main.php"}, missing: phpRows()[0].missing},
+		{language: "go", refuse: "limited/limited.go", wait: "jobs/jobs.go", connect: "connect/connect.go", main: "main.go", command: []string{"sh", "-c", `go build -o readme . && exec ./readme "$@"`, "readme"}},
+		{language: "python", refuse: "limited.py", wait: "snippet.py", connect: "connection.py", main: "main.py", command: []string{python.command[0], "main.py"}, missing: python.missing},
+		{language: "js", variant: "node-redis", refuse: "limited.mjs", wait: "snippet.mjs", connect: "connection.mjs", main: "main.mjs", command: []string{"node", "main.mjs", "node-redis"}, missing: node},
+		{language: "js", variant: "ioredis", refuse: "limited.mjs", wait: "snippet.mjs", connect: "connection.mjs", main: "main.mjs", command: []string{"node", "main.mjs", "ioredis"}, missing: node},
+		{language: "ruby", refuse: "limited.rb", wait: "snippet.rb", connect: "connection.rb", main: "main.rb", command: []string{"ruby", "main.rb"}, missing: absent("the package ruby-redis is needed", "ruby", "-e", "require 'redis'")},
+		{language: "php", refuse: "limited.php", wait: "snippet.php", connect: "connection.php", main: "main.php", command: []string{"php", "main.php"}, missing: phpRows()[0].missing},
 	}
 }
 
-// TestSnippets runs the code of the section "From your language" of docs/clients.md
-// unchanged: a snippet is denied once, waits long enough, and is admitted; and it gives
-// up at once on a request that can never succeed. With -clients-secure it connects by the code
-// of the section "With TLS and users".
+// TestSnippets runs the code of docs/clients.md unchanged. The code that waits is denied once,
+// waits long enough, and is admitted; it gives up at once on a request that can never succeed and
+// on one that would wait for hours. The code that answers 429 does so with Retry-After, and
+// admits another request without. With -clients-secure it connects by the code of the section
+// "With TLS and users".
 func TestSnippets(t *testing.T) {
-	blocks, connections := codeBlocks(t, "From your language"), codeBlocks(t, "With TLS and users")
+	refusals, waits, connections := codeBlocks(t, "Answer 429"), codeBlocks(t, "Wait instead"), codeBlocks(t, "With TLS and users")
 	a, certificates := plainAccess(), map[string]string{}
 	if *secure {
 		p := newProduction(t)
@@ -62,20 +69,20 @@ func TestSnippets(t *testing.T) {
 	nodeRows(t) // sets the path of Node.js packages
 	for _, s := range snippets() {
 		if s.missing != "" {
-			fmt.Printf("docs/clients.md, %s: not run: %s\n", s.language, s.missing)
+			fmt.Printf("docs/clients.md, %s %s: not run: %s\n", s.language, s.variant, s.missing)
 			continue
 		}
-		t.Run(s.language, func(t *testing.T) {
-			code, connect := blocks[s.language], connections[s.language]
-			if code == "" || connect == "" {
+		t.Run(s.language+s.variant, func(t *testing.T) {
+			refuse, wait, connect := refusals[s.language], waits[s.language], connections[s.language]
+			if refuse == "" || wait == "" || connect == "" {
 				t.Fatalf("docs/clients.md lacks a code block of %s", s.language)
 			}
-			files := map[string][]byte{s.file: []byte(code), s.connect: []byte(connect)}
+			files := map[string][]byte{s.refuse: []byte(refuse), s.wait: []byte(wait), s.connect: []byte(connect)}
 			for name, path := range certificates {
 				files[name] = readFile(t, path)
 			}
 			s.run(t, a, s.unpack(t, files))
-			fmt.Printf("docs/clients.md, %s: denied, waited, admitted\n", s.language)
+			fmt.Printf("docs/clients.md, %s %s: answered 429; waited, was admitted\n", s.language, s.variant)
 		})
 	}
 }
@@ -90,11 +97,15 @@ func (s snippet) run(t *testing.T, a access, dir string) {
 	cmd := program(ctx, a, append(slices.Clone(s.command), host, port))
 	cmd.Dir = dir
 	last, err := converse(cmd, "take", func() string { return take(ctx, t, p, a.user) })
-	if err != nil || last != "true false" {
-		t.Errorf("it says %q, not true for what comes back and false for what does not: %v", last, err)
+	said := strings.Fields(last)
+	if err != nil || len(said) != 6 || !slices.Equal(slices.Delete(slices.Clone(said), 4, 5), []string{"true", "false", "false", "429", "200"}) {
+		t.Fatalf("it says %q, not true for later, false for never, false, 429 and the seconds for hourly, and 200 for free: %v", last, err)
 	}
-	if denied := p.denied(t); denied != [2]string{"1", "1"} {
-		t.Errorf("it was denied %q times, and not once until its unit came and once for ever", denied)
+	if wait, err := strconv.Atoi(said[4]); err != nil || wait < 3*3600 || wait > 5*3600 {
+		t.Errorf("Retry-After is %s, not some four hours in seconds", said[4])
+	}
+	if denied := p.denied(t); denied != [3]string{"1", "1", "2"} {
+		t.Errorf("later, never and hourly were denied %q times, not once, once, and once by each function", denied)
 	}
 }
 
@@ -129,7 +140,7 @@ func (s snippet) unpack(tb testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// take takes the unit, so that the snippet is denied. It fails if the snippet's connections
+// take takes the units of two limits, so that the snippet is denied. It fails if the snippet's connections
 // have another user.
 func take(ctx context.Context, tb testing.TB, p *proxy, user string) string {
 	open, err := p.others(ctx)
@@ -141,15 +152,17 @@ func take(ctx context.Context, tb testing.TB, p *proxy, user string) string {
 			tb.Errorf("the server saw the user %s", one.user)
 		}
 	}
-	reply, err := p.eye.Do(ctx, "RL.CHECK", "snippet", "later", "-").Slice()
-	if err != nil || reply[0] != int64(1) {
-		tb.Errorf("take the unit: %v, %v", reply, err)
+	for _, op := range []string{"later", "GET /hourly"} {
+		reply, err := p.eye.Do(ctx, "RL.CHECK", "snippet", op, "-").Slice()
+		if err != nil || reply[0] != int64(1) {
+			tb.Errorf("take the unit of %s: %v, %v", op, reply, err)
+		}
 	}
 	return "taken"
 }
 
 // denied returns the denials of the limits, by the proxy's metrics.
-func (p *proxy) denied(tb testing.TB) (times [2]string) {
+func (p *proxy) denied(tb testing.TB) (times [3]string) {
 	tb.Helper()
 	resp, err := p.web.Get(p.scheme + "://" + p.Admin + "/metrics")
 	if err != nil {
@@ -160,7 +173,7 @@ func (p *proxy) denied(tb testing.TB) (times [2]string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for i, limit := range []string{"slow", "never"} {
+	for i, limit := range []string{"slow", "never", "hourly"} {
 		for line := range strings.Lines(string(body)) {
 			if strings.HasPrefix(line, `limitgate_decisions_total{limit="`+limit+`"`) && strings.Contains(line, `verdict="deny"`) {
 				times[i] = strings.Fields(line)[1]

@@ -6,24 +6,38 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 
 	"github.com/redis/go-redis/v9"
 
-	"readme/checkout"
 	"readme/connect"
+	"readme/jobs"
+	"readme/limited"
 )
 
 func main() {
 	client := open(os.Args[1] + ":" + os.Args[2])
 	fmt.Println("take")
 	fmt.Scanln()
-	later, err := checkout.Admit(context.Background(), client, "snippet", "later", "-")
-	never, err2 := checkout.Admit(context.Background(), client, "snippet", "never", "-")
-	if err != nil || err2 != nil {
-		panic(fmt.Sprint(err, err2))
+	for _, op := range []string{"later", "never", "GET /hourly"} {
+		allowed, err := jobs.Admit(context.Background(), client, "snippet", op, "-")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Print(allowed, " ")
 	}
-	fmt.Println(later, never)
+	mux := http.NewServeMux()
+	tenant := func(*http.Request) string { return "snippet" }
+	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	for _, pattern := range []string{"GET /hourly", "GET /free"} {
+		mux.Handle(pattern, limited.Handler(client, tenant, next))
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest("GET", pattern[len("GET "):], nil))
+		fmt.Print(w.Code, " ", w.Header().Get("Retry-After"), " ")
+	}
+	fmt.Println()
 }
 
 // open connects with TLS if the environment has a password.

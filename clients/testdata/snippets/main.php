@@ -3,6 +3,7 @@
 // environment has a password.
 eval(file_get_contents(__DIR__ . '/snippet.php'));
 eval(file_get_contents(__DIR__ . '/connection.php'));
+eval(file_get_contents(__DIR__ . '/limited.php'));
 
 if (getenv('CLIENT_PASSWORD')) {
     $client = connect($argv[1], (int) $argv[2], getenv('CLIENT_PASSWORD'));
@@ -12,4 +13,11 @@ if (getenv('CLIENT_PASSWORD')) {
 }
 echo "take\n";
 fgets(STDIN);
-echo json_encode(admit($client, 'snippet', 'later', '-')), ' ', json_encode(admit($client, 'snippet', 'never', '-')), "\n";
+foreach (['later', 'never', 'GET /hourly'] as $op) {
+    echo json_encode(admit($client, 'snippet', $op, '-')), ' ';
+}
+foreach (['GET /hourly', 'GET /free'] as $op) {
+    [$allowed, $headers] = check($client, 'snippet', $op, '127.0.0.1');
+    echo $allowed ? 200 : 429, ' ', $headers['Retry-After'] ?? '', ' ';
+}
+echo "\n";

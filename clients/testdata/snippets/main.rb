@@ -1,6 +1,7 @@
 # Calls the Ruby code of docs/clients.md. It connects with TLS if the environment has a password.
 require 'redis'
 require_relative 'connection'
+require_relative 'limited'
 require_relative 'snippet'
 
 host, port, password = ARGV[0], ARGV[1].to_i, ENV['CLIENT_PASSWORD']
@@ -8,4 +9,9 @@ client = password ? connect(host, port, password) : Redis.new(host: host, port: 
 puts 'take'
 $stdout.flush
 $stdin.gets
-puts "#{admit(client, 'snippet', 'later', '-')} #{admit(client, 'snippet', 'never', '-')}"
+results = ['later', 'never', 'GET /hourly'].map { |op| admit(client, 'snippet', op, '-') }
+['GET /hourly', 'GET /free'].each do |op|
+  allowed, headers = check(client, 'snippet', op, '127.0.0.1')
+  results.push(allowed ? 200 : 429, headers['Retry-After'])
+end
+puts results.join(' ')
