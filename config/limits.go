@@ -58,6 +58,7 @@ type limitsDecoder struct {
 	doc      limit.Document
 	problems []limit.Problem
 	tenant   limit.TenantSpec // the tenant that is being compiled
+	included int              // how many limits the includes so far stand for
 	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }
@@ -103,8 +104,10 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		d.fail(&yaml.Node{Line: max(more.Line, 1)}, "", "a second YAML document begins: one file is one document")
 	}
-	if len(doc.Content) != 1 || !d.checkAliases(doc.Content[0]) {
+	if len(doc.Content) != 1 {
 		return nil, false
 	}
-	return doc.Content[0], true
+	root = doc.Content[0]
+	d.expandLists(root)
+	return root, d.checkAliases(root)
 }

@@ -26,11 +26,14 @@ func (d *limitsDecoder) checkAliases(root *yaml.Node) bool {
 }
 
 // count returns how many values a node has, with all that the aliases in it stand for.
-// The value of an alias comes before the alias and is counted once, so that counting
-// takes time linear in the length of the file.
+// The value of an alias is counted once, so that counting takes time linear in the length of the
+// file.
 func (a *aliases) count(n *yaml.Node) (size int, ok bool) {
 	if n.Kind == yaml.AliasNode {
 		return a.repeat(n)
+	}
+	if size, counted := a.sizes[n]; counted {
+		return size, true
 	}
 	if n.Anchor != "" {
 		a.sizes[n] = unfinished
@@ -51,8 +54,13 @@ func (a *aliases) count(n *yaml.Node) (size int, ok bool) {
 
 // repeat counts the values that an alias stands for.
 func (a *aliases) repeat(n *yaml.Node) (size int, ok bool) {
-	size = a.sizes[n.Alias]
-	a.total += size
+	size, counted := a.sizes[n.Alias]
+	if !counted { // a limit of a list, which is no part of the file any more
+		if size, ok = a.count(n.Alias); !ok {
+			return 0, false
+		}
+	}
+	a.total += max(0, size)
 	switch {
 	case size == unfinished:
 		a.decoder.fail(n, "", "*%s stands for what it is part of: write out what it should be", plain(n.Value))

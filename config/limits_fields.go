@@ -15,6 +15,7 @@ var documentFields = fields[limit.Document]{
 	"max_levels":   text(func(doc *limit.Document) *limit.Text { return &doc.MaxLevels }),
 	"dimensions":   readDimensions,
 	completeFor:    readCompleteFor,
+	listsKey:       readLists,
 	"plans":        readPlans,
 	"tenants":      readTenants,
 	"shared": func(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
@@ -82,6 +83,11 @@ func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string
 		}
 		doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key), Limits: d.limits(value, field)})
 	})
+}
+
+// readLists reports lists beside those that expandLists has removed.
+func readLists(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field string) {
+	d.fail(n, field, "it is already there: remove one of them")
 }
 
 // readTenants records the tenants' node, to be read one tenant at a time.

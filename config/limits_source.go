@@ -10,6 +10,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
+// SampleName is the name of the limits of a proxy that has no file of limits.
+const SampleName = "built-in sample"
+
 // LimitsSource holds the limits in use and reloads them from their file. It is safe for
 // concurrent use.
 type LimitsSource struct {
@@ -49,7 +52,7 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}}
 	s.read = func() ([]byte, error) { return ReadLimitsFile(path) }
 	if path == "" {
-		s.name = "built-in sample"
+		s.name = SampleName
 		s.read = func() ([]byte, error) { return sample, nil }
 	}
 	set, warnings, err := s.parse(nil)

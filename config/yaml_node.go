@@ -50,7 +50,7 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 			continue
 		}
 		if key.Tag == "!!merge" {
-			d.fail(key, field, "merge keys are not supported: write the fields out")
+			d.fail(key, field, "merge keys are not supported: write the fields out; plans share whole limits by lists, see docs/limits.md")
 			continue
 		}
 		name := join(field, key.Value)

@@ -50,10 +50,21 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 	byLine := func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) }
 	slices.SortStableFunc(c.problems, byLine)
 	slices.SortStableFunc(c.warnings, byLine)
+	c.problems, c.warnings = distinct(c.problems), distinct(c.warnings)
 	if len(c.problems) > 0 {
 		return nil, c.warnings, &Problems{File: doc.File, List: c.problems}
 	}
 	return c.set, c.warnings, nil
+}
+
+// distinct returns problems without those that are there already: plans may share limits.
+func distinct(problems []Problem) []Problem {
+	seen := make(map[Problem]bool, len(problems))
+	return slices.DeleteFunc(problems, func(p Problem) bool {
+		was := seen[p]
+		seen[p] = true
+		return was
+	})
 }
 
 // compiler holds the state and the results of Compile.
@@ -202,31 +213,46 @@ func (c *compiler) checkReplaces() {
 	}
 	for i := range c.doc.Shared {
 		for _, id := range c.doc.Shared[i].Replaces {
-			c.fail(id.Line, "replaces", "a shared limit cannot replace one of a plan: move it into the plan")
+			c.checkReplacedShared(c.doc.Shared[i].ID.Value, id)
 		}
 	}
 }
 
-// checkReplaced checks that a limit replaces only coarser ones. That also prevents limits
-// from replacing each other in a circle.
+// checkReplaced checks that a limit replaces only coarser ones, and those whose place it takes
+// anyway. That also prevents limits from replacing each other in a circle.
 func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
-	find := func(name string) *Limit {
-		i := slices.IndexFunc(p.limits, func(l *Limit) bool { return l.ID == name })
-		if i < 0 {
-			return nil
-		}
-		return p.limits[i]
-	}
-	finer, coarser := find(spec.ID.Value), find(id.Value)
+	finer, coarser := withID(p.limits, spec.ID.Value), withID(p.limits, id.Value)
 	switch {
 	case coarser == nil:
 		c.fail(id.Line, "replaces", "plan %s has no limit %s%s", p.spec.Name.Value, quote(id.Value), didYouMean(id.Value, keys(p.specs)))
 	case finer == nil || finer.broken || coarser.broken:
+	case takesPlace(finer, coarser):
 	case finer.Action == ActionAllow:
 		c.fail(id.Line, "replaces", "a limit with action: allow only passes its own level and replaces nothing: remove it")
 	case !isFiner(finer.Level(), coarser.Level()):
 		c.fail(id.Line, "replaces", "%s does not count by all that %s counts by, and more: only a finer limit can stand in for a coarser one", quote(finer.ID), quote(coarser.ID))
 	}
+}
+
+// checkReplacedShared checks that a shared limit replaces only shared ones whose place it takes
+// anyway.
+func (c *compiler) checkReplacedShared(by string, id Text) {
+	l, replaced := withID(c.shared, by), withID(c.shared, id.Value)
+	switch {
+	case replaced == nil:
+		c.fail(id.Line, "replaces", "there is no shared limit %s; a shared limit cannot replace one of a plan: move it into the plan", quote(id.Value))
+	case l == nil || l.broken || replaced.broken:
+	case !takesPlace(l, replaced):
+		c.fail(id.Line, "replaces", "%s is not more specific than %s in one level and group: remove it", quote(by), quote(id.Value))
+	}
+}
+
+// withID returns the limit that has the id, or nil.
+func withID(limits []*Limit, id string) *Limit {
+	if i := slices.IndexFunc(limits, func(l *Limit) bool { return l.ID == id }); i >= 0 {
+		return limits[i]
+	}
+	return nil
 }
 
 // isFiner reports whether a level has all dimensions of another one and more.

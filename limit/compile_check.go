@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -22,11 +23,12 @@ func (c *compiler) checkDefaults() {
 		}
 		const day = 86400e6
 		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
-			c.warn(l.Line, "rate", "%s counts over a day or more: a store that restarts empty forgets it, so run Redis with AOF", quote(l.ID))
+			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart", quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}
 		c.warnMissing(l)
 	}
+	c.warnPlaces()
 	if defaulted > 0 {
 		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", defaulted, len(c.limits))
 	}
@@ -55,6 +57,39 @@ func (c *compiler) warnMissing(l *Limit) {
 	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, quote(l.ID), l.Plan)
 }
 
+// takesPlace reports whether a applies in place of b to a request that matches both.
+func takesPlace(a, b *Limit) bool {
+	return a.groupKey() == b.groupKey() && compareRank(a, b) < 0 && canMeet(a, b)
+}
+
+// warnPlaces warns of limits that take the place of another one for some of the requests that
+// share its buckets: those requests do not count there, so that both limits together admit more
+// than the other one.
+func (c *compiler) warnPlaces() {
+	for _, a := range c.set.Limits {
+		if a.Mode != ModeEnforce || a.Action != ActionLimit || a.broken || a.splitsBuckets() {
+			continue
+		}
+		for _, b := range c.set.Limits {
+			if a.Plan == b.Plan && b.Mode == ModeEnforce && b.Action == ActionLimit && !b.broken && takesPlace(a, b) && !slices.Contains(a.Replaces, b.ID) {
+				c.warn(a.Line, "when", "%s takes the place of %s, which counts by %s too: requests that %[1]s counts are not counted by %[2]s. Say group: %[4]s to count them by both, or replaces: [%[5]s] if that is meant",
+					quote(a.ID), quote(b.ID), strings.Join(a.Level(), ", "), a.ID, b.ID)
+			}
+		}
+	}
+}
+
+// splitsBuckets reports whether all requests of a bucket agree in the conditions of l, because l
+// counts by all dimensions that it has conditions on.
+func (l *Limit) splitsBuckets() bool {
+	for i := range l.when {
+		if !slices.Contains(l.Level(), l.when[i].name) {
+			return false
+		}
+	}
+	return true
+}
+
 // Expect describes the cost of one limit for the store, for capacity planning.
 type Expect struct {
 	Limit *Limit
@@ -74,7 +109,10 @@ func (s *Set) ExpectedKeys() []Expect {
 		case l.Store == PlacementLocal:
 			e.Text = "none, kept in the proxy"
 		case l.field:
-			e.Text = fmt.Sprintf("%d field(s) in one string per tenant", l.fieldCount())
+			e.Text = fmt.Sprintf("%d fields in one string per tenant", l.fieldCount())
+			if l.fieldCount() == 1 {
+				e.Text = "one field in one string per tenant"
+			}
 		case l.byTenant && len(l.by) == 0:
 			e.Text = "one key per tenant"
 		case l.byTenant:

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func (c *compiler) compileRulesets() {
 		if r := c.set.byPlan[d.Value]; r != nil {
 			c.set.defaultPlan = r
 		} else {
-			c.fail(d.Line, "default_plan", "there is no plan %s%s", quote(d.Value), didYouMean(d.Value, keys(c.plans)))
+			c.fail(d.Line, "default_plan", "%s", c.noPlan(d.Value))
 		}
 	}
 	if c.doc.Tenants != nil {
@@ -37,6 +38,25 @@ func (c *compiler) compileRulesets() {
 	}
 	c.set.tenants = &tenantIndex{base: c.tenants, len: len(c.tenants)}
 	c.checkTenantConditions()
+}
+
+// maxPlansNamed bounds the plans in an error.
+const maxPlansNamed = 10
+
+// noPlan returns the error for a plan that does not exist: with the plan that is nearly
+// called so, or with the plans there are.
+func (c *compiler) noPlan(name string) string {
+	text, plans := "there is no plan "+quote(name), keys(c.plans)
+	near := didYouMean(name, plans)
+	switch {
+	case near != "":
+		return text + near
+	case len(plans) == 0:
+		return text + ": the file has no plans"
+	case len(plans) > maxPlansNamed:
+		return text + fmt.Sprintf(": the plans are %s and %d more", strings.Join(plans[:maxPlansNamed], ", "), len(plans)-maxPlansNamed)
+	}
+	return text + ": the plans are " + strings.Join(plans, ", ")
 }
 
 func (c *compiler) compileTenant(spec *TenantSpec) {
@@ -54,7 +74,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	}
 	p := c.plans[planName]
 	if p == nil {
-		c.fail(spec.Plan.Line, field+".plan", "there is no plan %s%s", quote(planName), didYouMean(planName, keys(c.plans)))
+		c.fail(spec.Plan.Line, field+".plan", "%s", c.noPlan(planName))
 		return
 	}
 	if len(spec.Overrides) == 0 {

@@ -159,6 +159,14 @@ func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
 	d.RetryAfter, d.ResetAfter = v.Wait, v.Reset
 }
 
+// Alone returns the decision that the limit of a decided item makes by itself, whatever its
+// mode.
+func Alone(it *Item) Decision {
+	d := Decision{Source: it.Source}
+	d.decidedBy(it.Limit, &it.Verdict, 0)
+	return d
+}
+
 // binds reports whether the verdict a of limit la binds rather than b of lb.
 func binds(la *Limit, a *bucket.Verdict, lb *Limit, b *bucket.Verdict) bool {
 	if a.Allowed != b.Allowed {

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -57,11 +58,13 @@ type Request struct {
 
 var (
 	errEmpty   = errors.New("it is empty")
-	errLong    = errors.New("it is too long")
 	errControl = errors.New("it has control characters")
 	errUTF8    = errors.New("it is not UTF-8")
 	errAddr    = errors.New("it is not an IPv4 or IPv6 address")
 	errZone    = errors.New("an address with a zone means nothing outside its host")
+	errPort    = errors.New("it is an address with a port: leave out the port")
+	errNetwork = errors.New("it is a network: an address of it is needed")
+	errList    = errors.New("it is a list: one address is needed, that of the client")
 )
 
 // CheckName returns an error unless name can be a tenant, or a dimension's name or value:
@@ -77,7 +80,7 @@ func checkText(s string, most int) error {
 		return errEmpty
 	}
 	if len(s) > most {
-		return errLong
+		return fmt.Errorf("it has %d bytes, at most %d", len(s), most)
 	}
 	ascii := true
 	for i := range len(s) {
@@ -101,16 +104,32 @@ func checkText(s string, most int) error {
 }
 
 // ParseAddr parses an IPv4 or IPv6 address. It turns an IPv4-mapped IPv6 address into the
-// IPv4 address; a zone is an error.
+// IPv4 address. A zone, a port, a network and a list are errors.
 func ParseAddr(s string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(s)
 	if err != nil {
-		return netip.Addr{}, errAddr
+		return netip.Addr{}, mistakeInAddr(s)
 	}
 	if addr.Zone() != "" {
 		return netip.Addr{}, errZone
 	}
 	return addr.Unmap(), nil
+}
+
+// mistakeInAddr returns the reason that s is no address.
+func mistakeInAddr(s string) error {
+	if _, err := netip.ParseAddrPort(s); err == nil {
+		return errPort
+	}
+	if _, err := netip.ParsePrefix(s); err == nil {
+		return errNetwork
+	}
+	if first, _, found := strings.Cut(s, ","); found {
+		if _, err := ParseAddr(strings.TrimSpace(first)); err == nil {
+			return errList
+		}
+	}
+	return errAddr
 }
 
 // Dimension returns the value of an extra dimension, or false.

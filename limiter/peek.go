@@ -20,3 +20,21 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 		}
 	}
 }
+
+// PeekLimit peeks for the one request of b as Peek does, but decides by one of its limits alone.
+// It does not use the deny cache, which may know another limit that denies and leave this one
+// out. PeekLimit returns false if no bucket of the limit decides about the request.
+func (l *Limiter) PeekLimit(b *Batch, id string) bool {
+	l.peek(b, l.set.Load(), nil)
+	for i := range b.Items(0) {
+		it := &b.Items(0)[i]
+		if it.Limit.ID != id || it.Limit.Action != limit.ActionLimit || it.Source == limit.SourceNone {
+			continue
+		}
+		d := limit.Alone(it)
+		d.RetryAfter = l.retries.peek(&d)
+		b.Decisions[0] = d
+		return true
+	}
+	return false
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -71,6 +72,38 @@ func openTableArgs(ctx context.Context, env *environment, file, name string, ipM
 	return t, err
 }
 
+// openFiles reads two files. The old one takes the place of a table.
+func openFiles(_ context.Context, env *environment, old, file string, ipMaxTTL time.Duration) (t *tableArgs, err error) {
+	if old == "-" && file == "-" {
+		return nil, errors.New("standard input can be one of two files, not both")
+	}
+	t = &tableArgs{
+		name: old, opts: limit.CompileOptions{IPMaxTTL: ipMaxTTL.Microseconds()}, items: map[string]table.Item{},
+		complete: []string{config.PartShared, config.PartPlans, config.PartTenants},
+	}
+	before, err := t.split(env, old)
+	if err != nil {
+		return nil, err
+	}
+	for key, body := range before {
+		t.items[key] = table.Item{Key: key, Body: body}
+	}
+	t.parts, err = t.split(env, file)
+	return t, err
+}
+
+// split reads a valid limits file, and splits it into its parts.
+func (t *tableArgs) split(env *environment, file string) (map[string]json.RawMessage, error) {
+	content, err := readFileOrStdin(env, file)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := config.ParseLimits(file, content, t.opts); err != nil {
+		return nil, err
+	}
+	return config.SplitLimits(file, content)
+}
+
 // read reads the whole table.
 func (t *tableArgs) read(ctx context.Context) (map[string]table.Item, error) {
 	items, err := t.table.Scan(ctx)
@@ -119,11 +152,15 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
-		fmt.Fprintf(env.stderr, "limitgate limits diff: "+tableUsage, "diff")
+	if fs.NArg() != 2 || isTable(fs.Arg(0)) {
+		fmt.Fprintln(env.stderr, "limitgate limits diff: two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml")
 		return exitUsage
 	}
-	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)
+	open := openFiles
+	if isTable(fs.Arg(1)) {
+		open = openTableArgs
+	}
+	t, err := open(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -234,7 +271,9 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 		by := ""
 		var before []string
 		if c.Before != nil {
-			by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(c.Before.Actor))
+			if c.Before.Version > 0 { // of a table
+				by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(c.Before.Actor))
+			}
 			before = config.PartLines(c.Before.Body)
 		}
 		after := config.PartLines(c.After)

@@ -27,10 +27,13 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 		return nil, err
 	}
 	for _, w := range warnings {
-		if w.Redis && !s.UsesRedis() {
-			continue
+		switch {
+		case w.Redis && !s.UsesRedis():
+		case s.Limits == "":
+			log.Warn("warning about the built-in sample of limits", "field", w.Field, "text", w.Text)
+		default:
+			log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
 		}
-		log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
 	}
 	source.Canary(s.LimitsCanary, s.CanaryThreshold)
 	return &fileSource{source, s.Limits, log, reload}, nil

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,14 +39,14 @@ type limitsSource interface {
 // reload loads the limits again, and logs the result. By is the cause. A client that asks for
 // it gets the error as a reply: clients must not be able to fill the log.
 func reload(source limitsSource, by string, log *slog.Logger) error {
-	before := source.Status()
+	before, set := source.Status(), source.Set()
 	err := source.Reload()
 	switch st := source.Status(); {
 	case err != nil && by == byClient:
 	case err != nil:
 		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
-		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial)
+		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial, "changes", strings.Join(limit.Changes(set, source.Set()), "; "))
 	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}

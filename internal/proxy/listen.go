@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/limitgate/limitgate/internal/tlsfiles"
 )
@@ -14,13 +16,13 @@ func (p *Proxy) listen() (err error) {
 	s := p.settings
 	front, err := net.Listen("tcp", s.Listen)
 	if err != nil {
-		return fmt.Errorf("listen for clients: %w", err)
+		return fmt.Errorf("listen for clients: %w%s", err, listenAdvice(err, "--listen"))
 	}
 	var admin net.Listener
 	if s.Admin != "" {
 		if admin, err = net.Listen("tcp", s.Admin); err != nil {
 			_ = front.Close()
-			return fmt.Errorf("listen for admin: %w", err)
+			return fmt.Errorf("listen for admin: %w%s", err, listenAdvice(err, "--admin"))
 		}
 	}
 	if s.TLSCert != "" {
@@ -34,6 +36,19 @@ func (p *Proxy) listen() (err error) {
 	}
 	p.front, p.admin = front, admin
 	return nil
+}
+
+// listenAdvice returns the way out of an error of a listener whose address is that of a flag.
+func listenAdvice(err error, flag string) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Sprintf(" (another process listens there: end it, or set another address by %s)", flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Sprintf(" (this host does not have that address: set another one by %s)", flag)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Sprintf(" (this user may not listen there: set a port above 1023 by %s)", flag)
+	}
+	return ""
 }
 
 // encrypt makes the listeners speak TLS. Only clients of front need a certificate: probes and

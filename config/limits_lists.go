@@ -1,0 +1,116 @@
+package config
+
+import (
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// The keys of lists of limits: the one of all lists, and the one of an entry of a plan that stands
+// for the limits of a list.
+const (
+	listsKey   = "lists"
+	includeKey = "include"
+)
+
+// maxIncluded is the maximum number of limits that includes stand for, all together: a short file
+// could name a long list many times.
+const maxIncluded = 1 << 16
+
+// expandLists removes the lists of limits from a limits file, and puts aliases of their limits in
+// the place of each `include: NAME`, so that a list counts as what aliases repeat.
+func (d *limitsDecoder) expandLists(root *yaml.Node) {
+	if root.Kind != yaml.MappingNode {
+		return
+	}
+	removed := false
+	named := map[string]*yaml.Node{}
+	var rest []*yaml.Node
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if key.Value != listsKey || removed { // a second one is a duplicate key
+			rest = append(rest, key, value)
+			continue
+		}
+		removed = true
+		d.entries(value, listsKey, func(key, list *yaml.Node, field string) {
+			if list = resolveAlias(list); list.Kind != yaml.SequenceNode {
+				d.fail(list, field, "a list of limits belongs here: lines that begin with - id: NAME")
+				return
+			}
+			named[key.Value] = list
+		})
+	}
+	root.Content = rest
+	d.expandEach(root, named)
+}
+
+// expandEach replaces the includes of plans and of the shared limits.
+func (d *limitsDecoder) expandEach(root *yaml.Node, named map[string]*yaml.Node) {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		switch key, value := root.Content[i], resolveAlias(root.Content[i+1]); {
+		case key.Value == "shared":
+			d.expand(value, named, "shared")
+		case key.Value == "plans" && value.Kind == yaml.MappingNode:
+			for j := 0; j+1 < len(value.Content); j += 2 {
+				d.expand(resolveAlias(value.Content[j+1]), named, join("plans", value.Content[j].Value))
+			}
+		}
+	}
+}
+
+// expand replaces the includes of a list of limits.
+func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, field string) {
+	if list.Kind != yaml.SequenceNode || !slices.ContainsFunc(list.Content, isInclude) {
+		return
+	}
+	var limits []*yaml.Node
+	for _, item := range list.Content {
+		if !isInclude(item) {
+			limits = append(limits, item)
+			continue
+		}
+		item = resolveAlias(item)
+		name := resolveAlias(item.Content[1])
+		from := named[name.Value]
+		if name.Kind != yaml.ScalarNode || from == nil {
+			d.fail(item, plain(field), "there is no list %s among lists%s", Quote(name.Value), nearestList(name.Value, named))
+			continue
+		}
+		if d.included += len(from.Content); d.included > maxIncluded {
+			d.fail(item, plain(field), "lists stand for more than %d limits: give plans shorter lists, or tenants one plan instead of equal ones", maxIncluded)
+			break
+		}
+		limits = append(limits, aliasesOf(from, name)...)
+	}
+	list.Content = limits
+}
+
+// isInclude reports whether an entry of a list stands for another list.
+func isInclude(n *yaml.Node) bool {
+	n = resolveAlias(n)
+	return n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == includeKey
+}
+
+// aliasesOf returns an alias of each limit of a list, at the place of the name that includes it.
+func aliasesOf(list, name *yaml.Node) []*yaml.Node {
+	var out []*yaml.Node
+	for _, item := range list.Content {
+		item = resolveAlias(item)
+		if item.Anchor == "" {
+			item.Anchor = name.Value
+		}
+		out = append(out, &yaml.Node{Kind: yaml.AliasNode, Value: name.Value, Alias: item, Line: name.Line, Column: name.Column})
+	}
+	return out
+}
+
+func nearestList(name string, named map[string]*yaml.Node) string {
+	if near := limit.Nearest(name, slices.Sorted(maps.Keys(named))); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}

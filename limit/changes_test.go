@@ -1,0 +1,132 @@
+package limit_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+func parsed(t *testing.T, file string) *limit.Set {
+	t.Helper()
+	set, _, err := config.ParseLimits("limits.yaml", []byte(file), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestChanges checks the description of each kind of change, and that equal files have none.
+func TestChanges(t *testing.T) {
+	const before = `version: 1
+default_plan: free
+plans:
+  free:
+    - {id: tenant, by: [tenant], rate: 100/s}
+    - {id: gone, by: [tenant, op], rate: 1/s}
+    - {id: mode, by: [tenant, a], rate: 1/s}
+    - {id: closed, by: [tenant, b], rate: 1/s}
+    - {id: when, by: [tenant, c], rate: 1/s, when: {op: x}}
+  old: []
+shared: [{id: ip, by: [ip], rate: 10/m}]
+tenants:
+  moves: {plan: old}
+  leaves: {}
+  overrides: {overrides: {tenant: {rate: 200/s}}}
+  drops: {overrides: {tenant: {rate: 200/s}}}
+`
+	const after = `version: 1
+default_plan: free
+plans:
+  free:
+    - {id: tenant, by: [tenant], rate: 50/s}
+    - {id: come, by: [tenant, op], rate: 2/s}
+    - {id: mode, by: [tenant, a], rate: 1/s, mode: shadow}
+    - {id: closed, by: [tenant, b], rate: 1/s, on_error: closed}
+    - {id: when, by: [tenant, c], rate: 1/s, when: {op: y}}
+  new: []
+shared: [{id: ip, by: [ip], rate: 20/m}]
+tenants:
+  moves: {plan: new}
+  comes: {}
+  overrides: {overrides: {tenant: {rate: 300/s}}}
+  drops: {}
+`
+	got := limit.Changes(parsed(t, before), parsed(t, after))
+	want := []string{
+		"shared: ip 10/m burst 10 -> 20/m burst 20",
+		"plan free: tenant 100/s burst 100 -> 50/s burst 50",
+		"plan free: gone 1/s burst 1 is gone",
+		"plan free: mode enforce -> shadow",
+		"plan free: closed on_error open -> closed",
+		"plan free: when changed",
+		"plan free: come 2/s burst 2 is new",
+		"plan new is new",
+		"plan old is gone",
+		"tenant moves: plan old -> new",
+		"tenant leaves is not listed any more",
+		"tenant overrides: tenant 200/s burst 200 -> 300/s burst 300",
+		"tenant drops: tenant 200/s burst 200 -> 50/s burst 50",
+		"tenant comes is new",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := limit.Changes(parsed(t, before), parsed(t, before)); len(got) > 0 {
+		t.Errorf("an equal file has changes: %q", got)
+	}
+	many := before
+	for i := range 100 {
+		many += fmt.Sprintf("  t%d: {}\n", i)
+	}
+	if got := limit.Changes(parsed(t, before), parsed(t, many)); len(got) != 21 || got[20] != "and 80 more" {
+		t.Errorf("100 new tenants are %q", got)
+	}
+}
+
+// TestWarnPlaces checks the warning of a limit that takes the place of another one for some of the
+// requests of its buckets, and what silences it.
+func TestWarnPlaces(t *testing.T) {
+	const login = "version: 1\nshared:\n  - {id: ip, by: [ip], rate: 1000/m, on_error: open}\n  - {id: login, by: [ip], when: {op: login}, rate: 5/m, on_error: open%s}\n"
+	const user = "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: op, by: [tenant, op], rate: 9/s, on_error: open}\n    - {id: pay, by: [tenant, op], when: {op: \"pay*\"%s}, rate: 1/s, on_error: open}\n"
+	for _, row := range []struct {
+		file string
+		want string // the limit that is replaced; empty for no warning
+	}{
+		{fmt.Sprintf(login, ""), "ip"},
+		{fmt.Sprintf(login, ", mode: shadow"), ""},
+		{fmt.Sprintf(login, ", mode: off"), ""},
+		{fmt.Sprintf(login, ", group: login"), ""},
+		{fmt.Sprintf(login, ", replaces: [ip]"), ""},
+		{fmt.Sprintf(user, ""), ""}, // every bucket of op is of one op
+		{fmt.Sprintf(user, ", region: eu"), "op"},
+	} {
+		_, warnings, err := config.ParseLimits("limits.yaml", []byte(row.file), limit.CompileOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", row.file, err)
+		}
+		found := ""
+		for _, w := range warnings {
+			if strings.Contains(w.Text, "takes the place of") {
+				found += w.Text
+			}
+		}
+		if (row.want == "") != (found == "") || !strings.Contains(found, row.want) {
+			t.Errorf("%s\nwarns %q, want one of %q", row.file, found, row.want)
+		}
+	}
+	for _, row := range []struct{ replaces, want string }{
+		{"nope", `there is no shared limit "nope"`},
+		{"login", "is not more specific than"},
+	} {
+		_, _, err := config.ParseLimits("limits.yaml", fmt.Appendf(nil, login, ", replaces: ["+row.replaces+"]"), limit.CompileOptions{})
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("replaces %s: %v, want %s", row.replaces, err, row.want)
+		}
+	}
+}
