@@ -12,7 +12,7 @@ import (
 // resetCommand replies with the number of buckets removed.
 func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	if len(args) > 3 {
-		s.out.error("ERR wrong number of arguments for 'rl.reset' command")
+		s.out.error(s.h.wrongNumber("rl.reset"))
 		return
 	}
 	tenant, id := string(args[1]), ""
@@ -34,9 +34,11 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		return
 	case tenant == "-":
 		tenant = ""
-	case limit.CheckName(tenant) != nil:
-		s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")
-		return
+	default:
+		if err := limit.CheckName(tenant); err != nil {
+			s.out.error(invalid("tenant", args[1], err))
+			return
+		}
 	}
 	n, err := s.h.opts.Limiter.Reset(ctx, tenant, id)
 	if err != nil {
@@ -119,7 +121,7 @@ func (s *Session) reply(not string, err error) {
 func topCommand(_ context.Context, s *Session, args [][]byte) {
 	n := int64(10)
 	if len(args) > 2 {
-		s.out.error("ERR wrong number of arguments for 'rl.top' command")
+		s.out.error(s.h.wrongNumber("rl.top"))
 		return
 	}
 	if len(args) == 2 {

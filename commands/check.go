@@ -20,15 +20,23 @@ const (
 	maxBatch = 64
 )
 
+// peekCommand replies with the decision of all limits, or with that of one limit alone.
 func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
-	if errReply := s.parseCheck(args, &s.batch.Requests[0], &options{}); errReply != "" {
+	opts := options{takes: optionLimit}
+	if errReply := s.parseCheck(args, &s.batch.Requests[0], &opts); errReply != "" {
 		s.batch.Reset()
 		s.out.error(errReply)
 		return
 	}
 	s.dialects = append(s.dialects, dialectCheck)
-	s.h.opts.Limiter.Peek(&s.batch)
+	if opts.limit == "" {
+		s.h.opts.Limiter.Peek(&s.batch)
+	} else if !s.h.opts.Limiter.PeekLimit(&s.batch, opts.limit) {
+		s.dropChecks()
+		s.out.error("ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why")
+		return
+	}
 	s.writeDecisions(&s.batch)
 }
 
@@ -50,6 +58,8 @@ func ParseRequest(words []string) (limit.Request, error) {
 	return req, nil
 }
 
+const tenantErrReply = "ERR tenant required: - stands for that of the user, and this user has none"
+
 const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 
 // options are the options of a command after tenant, op, ip and cost, except DIM, and the
@@ -57,6 +67,7 @@ const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 type options struct {
 	takes   option
 	headers bool
+	limit   string // of LIMIT, or ""
 }
 
 // option is a set of options.
@@ -67,9 +78,26 @@ const (
 	optionHeaders
 	optionTTL
 	optionBypass
+	optionLimit
 
 	checkOptions = optionID | optionHeaders | optionBypass
 )
+
+// invalid returns the error for a word that is none of the options that a command takes. Dims
+// reports that dimensions stand before it.
+func (o option) invalid(word []byte, dims bool) (errReply string) {
+	errReply = "ERR invalid option '" + quote(word) + "': "
+	if dims {
+		return errReply + "DIM stands before every name and value"
+	}
+	errReply += "the options here are DIM name value"
+	for i, name := range [...]string{"ID id", "HEADERS", "TTL ms", "BYPASS token", "LIMIT id"} {
+		if o&(1<<i) != 0 {
+			errReply += ", " + name
+		}
+	}
+	return errReply
+}
 
 // parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS | BYPASS token }...`,
 // the arguments after the command's name, into req and opts. It returns an error text, or "".
@@ -82,7 +110,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 	req.Cost = 1
 	if len(rest) > 0 && !isOption(rest[0]) {
 		if !looksNumeric(rest[0]) && len(rest) > 1 {
-			return "ERR invalid option '" + quote(rest[0]) + "'"
+			return opts.takes.invalid(rest[0], false)
 		}
 		cost, ok := parseCost(rest[0])
 		if !ok {
@@ -102,32 +130,47 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	tenant, op, ip := alias(args[1]), alias(args[2]), alias(args[3])
 	if tenant == ownTenant {
 		if tenant = s.user.Tenant(); tenant == "" {
-			return "ERR tenant required"
+			return tenantErrReply
 		}
 	}
-	if limit.CheckName(tenant) != nil {
-		return "ERR invalid tenant '" + quote(args[1]) + "'"
+	if err := limit.CheckName(tenant); err != nil {
+		return invalid("tenant", args[1], err)
 	}
 	req.Tenant = tenant
 	if op != "-" {
-		if limit.CheckOp(op) != nil {
-			return "ERR invalid op '" + quote(args[2]) + "'"
+		if err := limit.CheckOp(op); err != nil {
+			return invalid("op", args[2], err) + orNone(args[2])
 		}
 		req.Op = op
 	}
 	if ip != "-" {
 		addr, err := limit.ParseAddr(ip)
 		if err != nil {
-			return "ERR invalid ip '" + quote(args[3]) + "'"
+			return invalid("ip", args[3], err) + orNone(args[3])
 		}
 		req.Addr = addr
 	}
 	return ""
 }
 
+var errReservedDim = errors.New("tenant, op and ip stand in front, without DIM")
+
+// invalid returns the error for an argument that is not what it has to be.
+func invalid(what string, arg []byte, reason error) string {
+	return "ERR invalid " + what + " '" + quote(arg) + "': " + reason.Error()
+}
+
+// orNone adds advice to the error for an empty argument that a request may lack.
+func orNone(arg []byte) string {
+	if len(arg) == 0 {
+		return ", - stands for none"
+	}
+	return ""
+}
+
 // isOption reports whether an argument is the name of an option.
 func isOption(arg []byte) bool {
-	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS") || equalFold(arg, "TTL") || equalFold(arg, "BYPASS")
+	return equalFold(arg, "DIM") || equalFold(arg, "ID") || equalFold(arg, "HEADERS") || equalFold(arg, "TTL") || equalFold(arg, "BYPASS") || equalFold(arg, "LIMIT")
 }
 
 // parseOptions parses all remaining options.
@@ -146,13 +189,12 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 			errReply = setHoldFor(rest, req)
 		case opts.takes&optionBypass != 0 && equalFold(name, "BYPASS"):
 			errReply = s.setToken(rest, req)
+		case opts.takes&optionLimit != 0 && equalFold(name, "LIMIT"):
+			errReply = opts.setLimit(rest)
 		case opts.takes&optionHeaders != 0 && equalFold(name, "HEADERS"):
 			opts.headers, words = true, 1
 		default:
-			errReply = "ERR invalid option '" + quote(name) + "'"
-			if len(s.dims) > begin {
-				errReply += ": DIM stands before every name and value"
-			}
+			errReply = opts.takes.invalid(name, len(s.dims) > begin)
 		}
 		rest = rest[min(words, len(rest)):]
 	}
@@ -172,21 +214,40 @@ func setID(rest [][]byte, req *limit.Request) (errReply string) {
 		return "ERR syntax error: ID needs an id behind it"
 	case req.ID != "":
 		return "ERR invalid option 'ID': it is there twice"
-	case limit.CheckName(alias(rest[1])) != nil:
-		return "ERR invalid id '" + quote(rest[1]) + "'"
+	}
+	if err := limit.CheckName(alias(rest[1])); err != nil {
+		return invalid("id", rest[1], err)
 	}
 	req.ID = alias(rest[1])
+	return ""
+}
+
+// setLimit parses LIMIT id.
+func (o *options) setLimit(rest [][]byte) (errReply string) {
+	switch {
+	case len(rest) < 2:
+		return "ERR syntax error: LIMIT needs the id of a limit behind it"
+	case o.limit != "":
+		return "ERR invalid option 'LIMIT': it is there twice"
+	}
+	if err := limit.CheckName(string(rest[1])); err != nil {
+		return invalid("limit", rest[1], err)
+	}
+	o.limit = string(rest[1])
 	return ""
 }
 
 // addDim adds a dimension to those of a request, which begin at begin.
 func (s *Session) addDim(begin int, nameArg, valueArg []byte) (errReply string) {
 	name, value := alias(nameArg), alias(valueArg)
-	if limit.CheckName(name) != nil || limit.ReservedDim(name) {
-		return "ERR invalid dimension name '" + quote(nameArg) + "'"
+	if err := limit.CheckName(name); err != nil {
+		return invalid("dimension name", nameArg, err)
 	}
-	if limit.CheckName(value) != nil {
-		return "ERR invalid dimension value '" + quote(valueArg) + "'"
+	if limit.ReservedDim(name) {
+		return invalid("dimension name", nameArg, errReservedDim)
+	}
+	if err := limit.CheckName(value); err != nil {
+		return invalid("dimension value", valueArg, err)
 	}
 	for _, d := range s.dims[begin:] {
 		if d.Name == name {

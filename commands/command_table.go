@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -51,7 +53,7 @@ func newTable() map[string]*command {
 	fast, admin := []string{"fast"}, []string{"admin"}
 	rows := []row{
 		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [ID id] [HEADERS] [BYPASS token]", "Decide whether the cost may be taken now, and take it.", nil},
-		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage, "The decision RL.CHECK would give; takes nothing.", peekCommand},
+		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage + " [LIMIT id]", "The decision RL.CHECK would give; takes nothing.", peekCommand},
 		{"rl.reserve", -5, groupLimit, []string{"write", "fast"}, "tenant op ip estimate [TTL ms] [ID id] [DIM name value [DIM name value ...]]", "Take an estimated cost, to be settled when the true one is known.", nil},
 		{"rl.commit", -3, groupLimit, []string{"write", "fast"}, "id actual | ID id TENANT tenant actual", "Settle a reservation to what was used.", settler(limit.HoldReservation, limit.ChangeCommit)},
 		{"rl.cancel", -2, groupLimit, []string{"write", "fast"}, "id | ID id TENANT tenant", "Give back all that a reservation took.", settler(limit.HoldReservation, limit.ChangeCancel)},
@@ -103,17 +105,32 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 		}
 	}
 	if c == nil {
-		return nil, unknownCommand(args)
+		return nil, unknownCommand(args) + h.meant(args[0])
 	}
 	if c.takes(len(args)) {
 		return c, ""
 	}
-	errReply = "wrong number of arguments for '" + c.full + "' command"
+	errReply = c.wrongNumber()
 	if c.full == "exec" {
-		return nil, execAborted + errReply
+		errReply = execAborted + strings.TrimPrefix(errReply, "ERR ")
 	}
-	return nil, "ERR " + errReply
+	return nil, errReply
 }
+
+// wrongNumber returns Redis' error for a wrong number of arguments. The arguments of Limitgate's
+// own commands follow; clients may compare the texts of the others.
+func (c *command) wrongNumber() string {
+	errReply := "ERR wrong number of arguments for '" + c.full + "' command"
+	if strings.HasPrefix(c.full, ownPrefix) && c.usage != "" {
+		errReply += ": " + strings.ToUpper(strings.ReplaceAll(c.full, "|", " ")) + " " + c.usage
+	}
+	return errReply
+}
+
+func (h *Handler) wrongNumber(name string) string { return h.table[name].wrongNumber() }
+
+// ownPrefix begins the names of Limitgate's own commands.
+const ownPrefix = "rl."
 
 // maxArgsQuoted is the maximum number of bytes of arguments in the error for an unknown
 // command, as in Redis.
@@ -136,6 +153,28 @@ func unknownCommand(args [][]byte) string {
 		b.WriteString("' ")
 	}
 	return b.String()
+}
+
+// meant returns "did you mean X?" for a name that is nearly one of Limitgate's own commands, or
+// is one without its prefix. For any other name it returns "", as the error is Redis' then.
+func (h *Handler) meant(name []byte) string {
+	word := strings.ToLower(quote(name))
+	if h.table[ownPrefix+word] == nil && !strings.HasPrefix(word, "rl") {
+		return ""
+	}
+	var own []string // without the prefix
+	for _, name := range slices.Sorted(maps.Keys(h.table)) {
+		if bare, found := strings.CutPrefix(name, ownPrefix); found {
+			own = append(own, bare)
+		}
+	}
+	if near := limit.Nearest(strings.TrimLeft(strings.TrimPrefix(word, "rl"), ".:-_ "), own); near != "" {
+		return "; did you mean " + strings.ToUpper(ownPrefix+near) + "?"
+	}
+	if strings.HasPrefix(strings.ToLower(quote(name)), ownPrefix) {
+		return "; RL.HELP lists the commands"
+	}
+	return ""
 }
 
 // equalFold reports whether an argument is a word, ignoring case.

@@ -80,7 +80,7 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 		return f, s.parseAcquire(args, req)
 	}
 	if len(args) < 4 {
-		return f, "ERR wrong number of arguments for '" + checkName + "' command"
+		return f, s.h.wrongNumber(checkName)
 	}
 	opts := options{takes: checkOptions}
 	errReply = s.parseCheck(args, req, &opts)

@@ -93,7 +93,7 @@ func originOf(l *limit.Limit) string {
 // of one tenant.
 func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if len(args) > 2 {
-		s.out.error("ERR wrong number of arguments for 'rl.limits' command")
+		s.out.error(s.h.wrongNumber("rl.limits"))
 		return
 	}
 	set := s.h.opts.Limiter.Limits()
@@ -101,10 +101,13 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if len(args) == 2 {
 		tenant := string(args[1])
 		if tenant == ownTenant {
-			tenant = s.user.Tenant()
+			if tenant = s.user.Tenant(); tenant == "" {
+				s.out.error(tenantErrReply)
+				return
+			}
 		}
-		if limit.CheckName(tenant) != nil {
-			s.out.error("ERR invalid tenant '" + quote(args[1]) + "'")
+		if err := limit.CheckName(tenant); err != nil {
+			s.out.error(invalid("tenant", args[1], err))
 			return
 		}
 		limits, version = set.TenantLimits(tenant), set.VersionFor(tenant)

@@ -13,7 +13,7 @@ import (
 // arguments after the command's name, into req, see parseCheck.
 func (s *Session) parseReserve(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) < 5 {
-		return "ERR wrong number of arguments for 'rl.reserve' command"
+		return s.h.wrongNumber("rl.reserve")
 	}
 	if isOption(args[4]) {
 		return costErrReply
@@ -28,7 +28,7 @@ func (s *Session) parseReserve(args [][]byte, req *limit.Request) (errReply stri
 // arguments after the command's name, into req, see parseCheck.
 func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) < 4 {
-		return "ERR wrong number of arguments for 'rl.acquire' command"
+		return s.h.wrongNumber("rl.acquire")
 	}
 	if errReply = s.parseSubject(args, req); errReply != "" {
 		return errReply
@@ -92,7 +92,7 @@ func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, 
 		what := limit.Settlement{Hold: h, Change: change}
 		rest, kept, errReply := parseHeld(args[1:], s.user.Tenant(), &what)
 		if errReply == "" {
-			errReply = parseChange(rest, &what)
+			errReply = s.h.parseChange(rest, &what)
 		}
 		if errReply != "" {
 			s.out.error(errReply)
@@ -128,10 +128,14 @@ func parseHeld(args [][]byte, own string, what *limit.Settlement) (rest [][]byte
 	switch {
 	case len(args) < 4 || !equalFold(args[2], "TENANT"):
 		return nil, false, "ERR syntax error: TENANT and a tenant stand behind ID and an id"
-	case limit.CheckName(string(args[1])) != nil:
-		return nil, false, "ERR invalid id '" + quote(args[1]) + "'"
-	case limit.CheckName(string(args[3])) != nil || string(args[3]) == ownTenant:
-		return nil, false, "ERR invalid tenant '" + quote(args[3]) + "'"
+	case string(args[3]) == ownTenant:
+		return nil, false, tenantErrReply
+	}
+	if err := limit.CheckName(string(args[1])); err != nil {
+		return nil, false, invalid("id", args[1], err)
+	}
+	if err := limit.CheckName(string(args[3])); err != nil {
+		return nil, false, invalid("tenant", args[3], err)
 	}
 	what.ID, what.Tenant = string(args[1]), string(args[3])
 	return args[4:], true, ""
@@ -139,7 +143,7 @@ func parseHeld(args [][]byte, own string, what *limit.Settlement) (rest [][]byte
 
 // parseChange parses the words after the id: for a commit the units used, for a renewal
 // an optional TTL ms.
-func parseChange(rest [][]byte, what *limit.Settlement) (errReply string) {
+func (h *Handler) parseChange(rest [][]byte, what *limit.Settlement) (errReply string) {
 	switch {
 	case what.Change == limit.ChangeCommit && len(rest) == 1:
 		units, ok := parseCost(rest[0])
@@ -154,7 +158,7 @@ func parseChange(rest [][]byte, what *limit.Settlement) (errReply string) {
 		}
 		what.For = ttl
 	case what.Change == limit.ChangeCommit || len(rest) > 0:
-		return "ERR wrong number of arguments for 'rl." + what.Change.String() + "' command"
+		return h.wrongNumber("rl." + what.Change.String())
 	}
 	return ""
 }

@@ -34,8 +34,8 @@ func TestLintAsksForCeiling(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		code := runLint(t.Context(), &environment{stdout: &out, stderr: &errs}, append(strings.Fields(flags), path))
-		asked := strings.Contains(out.String(), backstop.CeilingOff)
-		if code != exitOK || asked != (want != "") || !strings.Contains(out.String(), want) {
+		asked := strings.Contains(errs.String(), backstop.CeilingOff)
+		if code != exitOK || asked != (want != "") || !strings.Contains(errs.String(), want) {
 			t.Errorf("lint %s: exit %d\n%s%s", flags, code, out.String(), errs.String())
 		}
 	}

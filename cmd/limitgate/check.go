@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -49,17 +48,13 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
 		return exitUsage
 	}
-	words := slices.Clone(fs.Args())
-	if words[0] == "-" { // the tenant of the user, which the server knows
-		words[0] = "tenant"
-	}
-	if _, err := commands.ParseRequest(words); err != nil {
+	if _, err := commands.ParseRequest(ownTenantNamed(fs.Args())); err != nil {
 		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	client, err := flags.newClient(*addr, *timeout)
+	client, err := flags.newClient(*addr, *timeout, 2)
 	if err != nil {
 		return fail(env, fmt.Errorf("check: %w", err))
 	}
@@ -68,11 +63,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if *peek {
 		name = "RL.PEEK"
 	}
-	command := []any{name}
-	for _, a := range fs.Args() {
-		command = append(command, a)
-	}
-	d, err := askDecision(client.Do(ctx, command...))
+	d, err := askDecision(client.Do(ctx, wordsOf(name, fs.Args())...))
 	if err != nil {
 		return fail(env, fmt.Errorf("check: %w", explainDial(*addr, err)))
 	}

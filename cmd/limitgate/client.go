@@ -35,9 +35,10 @@ func (f *clientFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.passwordFile, "password-file", "", "the `file` of the user's password")
 }
 
-// newClient returns a client of a limitgate that never retries.
-func (f *clientFlags) newClient(addr string, timeout time.Duration) (*redis.Client, error) {
+// newClient returns a client of a limitgate that never retries. Protocol is the version of RESP.
+func (f *clientFlags) newClient(addr string, timeout time.Duration, protocol int) (*redis.Client, error) {
 	o := clientOptions(addr, timeout)
+	o.Protocol = protocol
 	var err error
 	if o.TLSConfig, err = f.tlsConfig(addr); err != nil {
 		return nil, err
@@ -93,6 +94,10 @@ func explainDial(addr string, err error) error {
 		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w (name the file of its authority by --tls-ca)", err)
+	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
+		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
+	case redis.HasErrorPrefix(err, "NOAUTH"):
+		return fmt.Errorf("%w (name a user by --user, and the file of its password by --password-file)", err)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%w (%s closed the connection: if it speaks TLS, say --tls)", err, addr)
 	}

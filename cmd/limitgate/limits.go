@@ -12,7 +12,6 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 )
@@ -22,7 +21,9 @@ const limitsAbout = `Works on limits files, and on tables of limits.
 Usage:
 
 	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
+	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
+	limitgate limits diff OLD NEW
 	limitgate limits diff FILE dynamodb://TABLE
 	limitgate limits push [--yes] [--actor NAME] [--removes NUMBER] FILE dynamodb://TABLE
 	limitgate limits pull dynamodb://TABLE
@@ -39,7 +40,9 @@ which would fit.
 explain says which limits one request would meet, and why. DIM stands before
 every dimension.
 
-diff prints what push would write: first the limits that it loosens, then item by
+With --addr it prints the limits in force of a running limitgate.
+
+diff prints what changes from one file to another, or what push would write: first the limits that it loosens, then item by
 item the plans, all that is shared and the tenants. push asks first, unless --yes is given,
 and writes each item only if it is still the one that was shown. A file that removes
 the default plan, a shared limit, several plans or all limits of one, or more than a
@@ -57,34 +60,35 @@ a proxy is, by a queue of its own. AWS is found as its own tools find it.
 All exit with 0 when it is done or the file can be used, 1 when not, and with
 64 when the arguments are wrong; diff exits with 2 when there is a difference.`
 
+// limitsCommands are the commands of limits.
+func limitsCommands() []subcommand {
+	return []subcommand{
+		{name: "lint", run: runLint}, {name: "explain", run: runExplain}, {name: "diff", run: runDiff},
+		{name: "push", run: runPush}, {name: "pull", run: runPull}, {name: "history", run: runHistory},
+		{name: "watch", run: runWatch}, {name: "rollback", run: runRollback}, {name: "confirm", run: runConfirm},
+	}
+}
+
 func runLimits(ctx context.Context, env *environment, args []string) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case "lint":
-			return runLint(ctx, env, args[1:])
-		case "explain":
-			return runExplain(ctx, env, args[1:])
-		case "diff":
-			return runDiff(ctx, env, args[1:])
-		case "push":
-			return runPush(ctx, env, args[1:])
-		case "pull":
-			return runPull(ctx, env, args[1:])
-		case "history":
-			return runHistory(ctx, env, args[1:])
-		case "watch":
-			return runWatch(ctx, env, args[1:])
-		case "rollback":
-			return runRollback(ctx, env, args[1:])
-		case "confirm":
-			return runConfirm(ctx, env, args[1:])
+	var names []string
+	for _, c := range limitsCommands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.run(ctx, env, args[1:])
 		}
+		names = append(names, c.name)
+	}
+	if len(args) > 1 && strings.HasPrefix(strings.TrimLeft(args[0], "-"), "addr") {
+		return limitsLive.run(ctx, env, args)
 	}
 	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate limits: say lint, explain, diff, push, pull, history, watch, rollback or confirm; limitgate limits --help says more")
+	text := "say one of " + strings.Join(names, ", ")
+	if fs.NArg() > 0 {
+		text = fmt.Sprintf("there is no command %.64q%s; %s", fs.Arg(0), didYouMean(fs.Arg(0), names), text)
+	}
+	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage
 }
 
@@ -115,22 +119,29 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		IPMaxTTL: ttl.Microseconds(), Strict: *strict, IPSecret: *secret != "",
 	})
 	for _, w := range warnings {
-		fmt.Fprintf(env.stdout, "%s (warning)\n", w.Format(fs.Arg(0)))
+		if !w.Redis {
+			fmt.Fprintf(env.stderr, "%s (warning)\n", w.Format(fs.Arg(0)))
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(env.stderr, err)
 		return exitError
 	}
 	if *strict && ceiling.totalRate == 0 {
-		fmt.Fprintf(env.stdout, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
+		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
 	}
 	printExpectations(env.stdout, set)
+	for _, w := range warnings {
+		if w.Redis {
+			fmt.Fprintf(env.stdout, "%s\n", w.Format(fs.Arg(0)))
+		}
+	}
 	return exitOK
 }
 
 func printExpectations(w io.Writer, set *limit.Set) {
-	fmt.Fprintf(w, "%d limits in %d plans, %d tenants listed, version %s\n", len(set.IDs), set.Plans(), set.Tenants(), set.Version)
-	fmt.Fprintf(w, "at most %d enforced limits for one request\n", set.MaxEnforced())
+	fmt.Fprintf(w, "%s in %s, %s listed, version %s\n", counted(len(set.IDs), "limit"), counted(set.Plans(), "plan"), counted(set.Tenants(), "tenant"), set.Version)
+	fmt.Fprintf(w, "at most %s for one request\n", counted(set.MaxEnforced(), "enforced limit"))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "LIMIT\tFROM\tKEYS IN THE STORE")
 	for _, e := range set.ExpectedKeys() {
@@ -144,6 +155,14 @@ func printExpectations(w io.Writer, set *limit.Set) {
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Limit.ID, from, e.Text)
 	}
 	_ = tw.Flush()
+}
+
+// counted returns a number of things: 1 limit, 2 limits.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // loadLimits reads a limits file; - is standard input.
@@ -194,7 +213,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	var batch limiter.Batch
-	printExplanation(env.stdout, &req, l.Explain(&batch, &req), *secretFile == "")
+	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK
 }
 
@@ -210,57 +229,4 @@ func localLimiter(set *limit.Set, secret []byte) (*limiter.Limiter, error) {
 		Addrs:    addrs,
 		Timeout:  time.Second,
 	}, set), nil
-}
-
-// printExplanation prints the verdict of each limit. MadeUp reports that the secret that
-// hashes addresses was generated for this run.
-func printExplanation(w io.Writer, req *limit.Request, x limiter.Explanation, madeUp bool) {
-	set, d := x.Set, &x.Decision
-	plan := set.Plan(req.Tenant)
-	if plan == "" {
-		plan = "none"
-	}
-	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n", req.Tenant, plan, set.Version)
-	verdict := "admitted"
-	if !d.Allowed {
-		verdict = "denied"
-	}
-	if d.Binding == nil {
-		fmt.Fprintf(w, "%s: no limit applies\n", verdict)
-	} else {
-		if d.RetryAfter == bucket.Never && d.Binding.Action == limit.ActionLimit {
-			verdict += fmt.Sprintf(" for ever, since a cost of %d is more than %d", req.Cost, d.Limit)
-		}
-		fmt.Fprintf(w, "%s, bound by %s\n", verdict, d.LimitID())
-	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\tKEY AND FIELD")
-	for _, e := range x.Limits {
-		mark := ""
-		if e.Applies {
-			mark = "*"
-		}
-		algorithm, store := "-", "-"
-		if e.Limit.Action == limit.ActionLimit {
-			algorithm, store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, e.Limit.ID, strings.Join(e.Limit.Level(), ","),
-			e.Limit.Describe(), algorithm, e.Limit.Mode, e.Limit.OnError, store, e.Limit.Lease, e.Reason, keyOf(&e, madeUp))
-	}
-	_ = tw.Flush()
-}
-
-// keyOf returns the key, and the field in it, under which the store keeps the bucket.
-func keyOf(e *limiter.Explained, madeUp bool) string {
-	switch {
-	case e.Item == nil:
-		return ""
-	case e.Limit.Store == limit.PlacementLocal:
-		return "none, kept in the proxy"
-	}
-	key := strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))
-	if madeUp && e.Limit.CountsAddresses() {
-		key += " (example hash)"
-	}
-	return key
 }

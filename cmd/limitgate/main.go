@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // version is set by the linker, see the Makefile.
@@ -48,6 +49,10 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
 		{"check", "ask a running limitgate for one decision", runCheck},
+		{"explain", "ask a running limitgate which limits a request meets, and why", explainLive.run},
+		{"top", "ask a running limitgate for the buckets asked for most", topLive.run},
+		{"denied", "ask a running limitgate for the buckets that deny most", deniedLive.run},
+		{"shards", "ask a running limitgate for the masters of its store", shardsLive.run},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint and explain limits files, and bring them into tables and back", runLimits},
 		{"audit", "show every change that was made to a tenant of a table", runAudit},
@@ -95,8 +100,20 @@ func execute(ctx context.Context, env *environment, args []string) int {
 			return c.run(ctx, env, args[1:])
 		}
 	}
-	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q; limitgate help lists them\n", args[0])
+	var names []string
+	for _, c := range subcommands() {
+		names = append(names, c.name)
+	}
+	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], didYouMean(args[0], names))
 	return exitUsage
+}
+
+// didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
+func didYouMean(word string, names []string) string {
+	if near := limit.Nearest(word, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 func usage(w io.Writer) {
@@ -195,12 +212,13 @@ func printFlag(w io.Writer, f *flag.Flag) {
 	fmt.Fprintln(w)
 }
 
-// parseFlags parses args. Done reports that the command ends with the code.
+// parseFlags parses args, whose flags may stand anywhere before an argument --. Done reports
+// that the command ends with the code.
 func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
 	// The flag package prints its own errors and usage. Suppress them.
 	help := fs.Usage
 	fs.Usage = func() {}
-	switch err := fs.Parse(args); {
+	switch err := parseAnywhere(fs, args); {
 	case errors.Is(err, flag.ErrHelp):
 		help()
 		return exitOK, true
@@ -209,6 +227,36 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 		return exitUsage, true
 	}
 	return 0, false
+}
+
+// parseAnywhere parses args, and leaves those that are no flags in fs.Args.
+func parseAnywhere(fs *flag.FlagSet, args []string) error {
+	var others []string
+	for len(args) > 0 {
+		if arg := args[0]; !isFlag(arg) {
+			others, args = append(others, arg), args[1:]
+			continue
+		}
+		if args[0] == "--" {
+			others = append(others, args[1:]...)
+			break
+		}
+		if err := fs.Parse(args); err != nil {
+			return err
+		}
+		// Parse stops at the first argument that is no flag, or behind --.
+		if n := len(args) - fs.NArg(); args[n-1] == "--" {
+			others = append(others, fs.Args()...)
+			break
+		}
+		args = fs.Args()
+	}
+	return fs.Parse(append([]string{"--"}, others...))
+}
+
+// isFlag reports whether an argument is a flag, and not a - or a negative number.
+func isFlag(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
 }
 
 // fail prints an error and returns its exit code.

@@ -172,7 +172,7 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 	}
 	var report *replay.Report
 	if f.against != "" {
-		client, err := f.client.newClient(f.against, replayTimeout)
+		client, err := f.client.newClient(f.against, replayTimeout, 2)
 		if err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}

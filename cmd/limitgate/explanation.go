@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// explanation says which limits one request meets, by a limits file or by a running limitgate.
+type explanation struct {
+	tenant, plan, version string
+	verdict               string
+	limits                []explainedLimit
+	// live reports that it is of a running limitgate, which knows the units that are left and
+	// the node of each bucket.
+	live bool
+}
+
+// explainedLimit is a row of an explanation.
+type explainedLimit struct {
+	applies                                                                                   bool
+	id, level, rate, algorithm, mode, onError, store, lease, why, remaining, limit, node, key string
+}
+
+// print prints the explanation as a table.
+func (x *explanation) print(w io.Writer) {
+	if x.plan == "" {
+		x.plan = "none"
+	}
+	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n%s\n", x.tenant, x.plan, x.version, x.verdict)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	live := func(columns string) string {
+		if x.live {
+			return columns
+		}
+		return ""
+	}
+	fmt.Fprintf(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\t%sKEY AND FIELD\n", live("REMAINING\tNODE\t"))
+	for _, l := range x.limits {
+		mark, left := "", ""
+		if l.applies {
+			mark = "*"
+		}
+		if l.remaining != "" {
+			left = l.remaining + " of " + l.limit
+		}
+		columns := []string{mark, l.id, l.level, l.rate, l.algorithm, l.mode, l.onError, l.store, l.lease, l.why}
+		if x.live {
+			columns = append(columns, left, l.node)
+		}
+		fmt.Fprintln(tw, strings.Join(append(columns, l.key), "\t"))
+	}
+	_ = tw.Flush()
+}
+
+// verdictText describes a decision in a line. Endless reports that the request can never succeed
+// since its cost is more than the capacity of the limit.
+func verdictText(allowed bool, id string, endless bool, cost, capacity int64) string {
+	verdict := "admitted"
+	if !allowed {
+		verdict = "denied"
+	}
+	if id == "" {
+		return verdict + ": no limit applies"
+	}
+	if endless {
+		verdict += fmt.Sprintf(" for ever, since a cost of %d is more than %d", cost, capacity)
+	}
+	return verdict + ", bound by " + id
+}
+
+// explanationOf describes an explanation of limits in this process. MadeUp reports that the
+// secret that hashes addresses was generated for this run.
+func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *explanation {
+	d := &x.Decision
+	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit
+	out := &explanation{
+		tenant: req.Tenant, plan: x.Set.Plan(req.Tenant), version: x.Set.Version,
+		verdict: verdictText(d.Allowed, d.LimitID(), endless, req.Cost, d.Limit),
+	}
+	for i := range x.Limits {
+		e := &x.Limits[i]
+		row := explainedLimit{
+			applies: e.Applies, id: e.Limit.ID, level: strings.Join(e.Limit.Level(), ", "), rate: e.Limit.Describe(), algorithm: "-",
+			mode: e.Limit.Mode.String(), onError: e.Limit.OnError.String(), store: "-", lease: e.Limit.Lease.String(), why: e.Reason, key: keyOf(e, madeUp),
+		}
+		if e.Limit.Action == limit.ActionLimit {
+			row.algorithm, row.store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()
+		}
+		out.limits = append(out.limits, row)
+	}
+	return out
+}
+
+// keyOf returns the key, and the field in it, under which the store keeps the bucket.
+func keyOf(e *limiter.Explained, madeUp bool) string {
+	switch {
+	case e.Item == nil:
+		return ""
+	case e.Limit.Store == limit.PlacementLocal:
+		return "none, kept in the proxy"
+	}
+	key := strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))
+	if madeUp && e.Limit.CountsAddresses() {
+		key += " (example hash)"
+	}
+	return key
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/commands"
+)
+
+// A liveCommand asks a running limitgate and prints its reply as a table.
+type liveCommand struct {
+	name     string // of the subcommand
+	about    string
+	examples []string
+	// words returns the command for the arguments, or an error that says what would be right.
+	words func(args []string) ([]any, error)
+	print func(w io.Writer, args []string, reply any)
+}
+
+const liveAbout = `
+
+It exits with 0 when it is done, 1 when the limitgate does not answer or refuses,
+and with 64 when the arguments are wrong.`
+
+var explainLive = liveCommand{
+	name: "explain",
+	about: `Asks a running limitgate which limits one request meets, and why.
+
+Usage: limitgate explain [flags] TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
+
+It takes nothing. limitgate limits explain does the same for a limits file.` + liveAbout,
+	examples: []string{`limitgate explain acme "POST /v1/payments" 203.0.113.7`},
+	words: func(args []string) ([]any, error) {
+		if _, err := commands.ParseRequest(ownTenantNamed(args)); err != nil {
+			return nil, err
+		}
+		return wordsOf("RL.EXPLAIN", args), nil
+	},
+	print: func(w io.Writer, args []string, reply any) { explanationOfReply(args, reply).print(w) },
+}
+
+var limitsLive = liveCommand{
+	name: "limits",
+	about: `Asks a running limitgate for the limits in force, all of them or those of a tenant.
+
+Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + liveAbout,
+	examples: []string{"limitgate limits --addr 127.0.0.1:6380 acme"},
+	words: func(args []string) ([]any, error) {
+		if len(args) > 1 {
+			return nil, errors.New("one tenant at most can be named")
+		}
+		return wordsOf("RL.LIMITS", args), nil
+	},
+	print: printLimits,
+}
+
+var topLive = liveCommand{
+	name: "top",
+	about: `Asks a running limitgate for the buckets that were asked for most in the last seconds.
+
+Usage: limitgate top [flags] [NUMBER]
+
+The rates are estimates, from one decision in 64 of that limitgate.` + liveAbout,
+	examples: []string{"limitgate top 20"},
+	words:    topWords,
+	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, entry(reply, "hot")) },
+}
+
+var deniedLive = liveCommand{
+	name: "denied",
+	about: `Asks a running limitgate for the buckets that denied most in the last seconds.
+
+Usage: limitgate denied [flags] [NUMBER]
+
+The rates are estimates, from one decision in 64 of that limitgate.` + liveAbout,
+	examples: []string{"limitgate denied 20"},
+	words:    topWords,
+	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, entry(reply, "denied")) },
+}
+
+var shardsLive = liveCommand{
+	name: "shards",
+	about: `Asks a running limitgate for the masters of its store, and whether it uses them.
+
+Usage: limitgate shards [flags]` + liveAbout,
+	examples: []string{"limitgate shards"},
+	words: func(args []string) ([]any, error) {
+		if len(args) > 0 {
+			return nil, fmt.Errorf("%.64q is one argument too many", args[0])
+		}
+		return []any{"RL.CONFIG", "SHARDS"}, nil
+	},
+	print: printShards,
+}
+
+// ownTenantNamed returns the arguments of a request with a name in place of -, which stands for
+// the tenant of the user: only the server knows it.
+func ownTenantNamed(args []string) []string {
+	if len(args) == 0 || args[0] != "-" {
+		return args
+	}
+	return append([]string{"tenant"}, args[1:]...)
+}
+
+// wordsOf returns the words of a command of the server.
+func wordsOf(name string, args []string) []any {
+	words := []any{name}
+	for _, a := range args {
+		words = append(words, a)
+	}
+	return words
+}
+
+func topWords(args []string) ([]any, error) {
+	if len(args) == 0 {
+		return []any{"RL.TOP"}, nil
+	}
+	if n, err := strconv.Atoi(args[0]); err != nil || n < 1 || n > 100 || len(args) > 1 {
+		return nil, errors.New("one number from 1 to 100 says how many buckets to list")
+	}
+	return []any{"RL.TOP", args[0]}, nil
+}
+
+// run is the subcommand.
+func (c liveCommand) run(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, c.name, c.about, c.examples...)
+	addr := fs.String("addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
+	asJSON := fs.Bool("json", false, "print the reply as JSON")
+	timeout := fs.Duration("timeout", 10*time.Second, "how long to wait for an answer")
+	var flags clientFlags
+	flags.define(fs)
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	words, err := c.words(fs.Args())
+	if err != nil {
+		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %s --help says more\n", c.name, err, c.name)
+		return exitUsage
+	}
+	client, err := flags.newClient(*addr, *timeout, 3) // the maps of RESP3 have names
+	if err != nil {
+		return fail(env, fmt.Errorf("%s: %w", c.name, err))
+	}
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	reply, err := client.Do(ctx, words...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(*addr, err)))
+	}
+	if *asJSON {
+		encoder := json.NewEncoder(env.stdout)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(named(reply)); err != nil {
+			return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
+		}
+		return exitOK
+	}
+	c.print(env.stdout, fs.Args(), named(reply))
+	return exitOK
+}

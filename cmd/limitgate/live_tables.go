@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// named returns a reply with maps that have texts as keys.
+func named(reply any) any {
+	switch v := reply.(type) {
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[fmt.Sprint(key)] = named(value)
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = named(v[i])
+		}
+	}
+	return reply
+}
+
+// entry returns a value of a map, or nil.
+func entry(reply any, name string) any {
+	m, _ := reply.(map[string]any)
+	return m[name]
+}
+
+// text returns a value of a map as text; empty if there is none.
+func text(reply any, name string) string {
+	v := entry(reply, name)
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// list returns a value of a map as a list.
+func list(reply any, name string) []any {
+	all, _ := entry(reply, name).([]any)
+	return all
+}
+
+// explanationOfReply describes a reply of RL.EXPLAIN. The arguments are those of the request.
+func explanationOfReply(args []string, reply any) *explanation {
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(text(reply, name), 10, 64)
+		return n
+	}
+	cost := int64(1)
+	if len(args) > 3 {
+		if n, err := strconv.ParseInt(args[3], 10, 64); err == nil {
+			cost = n
+		}
+	}
+	x := &explanation{
+		tenant: text(reply, "tenant"), plan: text(reply, "plan"), version: text(reply, "version"), live: true,
+		verdict: verdictText(number("allowed") == 1, text(reply, "limit_id"), number("retry_after_ms") < 0 && number("limit") > 0 && cost > number("limit"), cost, number("limit")),
+	}
+	short := func(description string) string {
+		word, _, _ := strings.Cut(description, ":")
+		return word
+	}
+	for _, l := range list(reply, "limits") {
+		row := explainedLimit{
+			applies: text(l, "applies") == "1", id: text(l, "id"), level: text(l, "level"), rate: text(l, "rate"), algorithm: text(l, "algorithm"),
+			mode: text(l, "mode"), onError: short(text(l, "on_error")), store: short(text(l, "store")), lease: short(text(l, "lease")), why: text(l, "reason"),
+			remaining: text(l, "remaining"), limit: text(l, "capacity"), node: text(l, "node"), key: strings.TrimSpace(text(l, "key") + " " + text(l, "field")),
+		}
+		if row.rate == limit.ActionDeny.String() || row.rate == limit.ActionAllow.String() {
+			row.algorithm, row.store = "-", "-"
+		}
+		x.limits = append(x.limits, row)
+	}
+	return x
+}
+
+// printLimits prints a reply of RL.LIMITS.
+func printLimits(w io.Writer, _ []string, reply any) {
+	fmt.Fprintf(w, "limits version %s, from %s\n", text(reply, "version"), text(reply, "source"))
+	columns := []string{"id", "from", "level", "when", "rate", "algorithm", "mode", "on_error"}
+	if text(reply, "source") != config.SampleName { // whose lines are in no file of the user
+		columns = append(columns, "line")
+	}
+	printTable(w, list(reply, "limits"), columns)
+}
+
+// printBuckets prints a list of RL.TOP.
+func printBuckets(w io.Writer, buckets any) {
+	all, _ := buckets.([]any)
+	printTable(w, all, []string{"per_second", "limit_id", "bucket"})
+}
+
+// printShards prints a reply of RL.CONFIG SHARDS.
+func printShards(w io.Writer, _ []string, reply any) {
+	all, _ := reply.([]any)
+	printTable(w, all, []string{"addr", "breaker", "next_probe_ms", "error"})
+}
+
+// printTable prints the values of maps in columns, or that there are none.
+func printTable(w io.Writer, rows []any, columns []string) {
+	if len(rows) == 0 {
+		fmt.Fprintln(w, "none")
+		return
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, strings.ToUpper(strings.Join(columns, "\t")))
+	for _, row := range rows {
+		values := make([]string, len(columns))
+		for i, name := range columns {
+			values[i] = text(row, name)
+		}
+		fmt.Fprintln(tw, strings.Join(values, "\t"))
+	}
+	_ = tw.Flush()
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// TestMistakes: each mistake of a user gets an error that says what is wrong and what would be
+// right.
+func TestMistakes(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	folder := t.TempDir()
+	noPlan := filepath.Join(folder, "no_plan.yaml")
+	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("t", 300)
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{
+			[]string{"serve", "--listen", taken.Addr().String(), "--admin", ""},
+			"bind: address already in use (another process listens there: end it, or set another address by --listen)",
+		},
+		{
+			[]string{"serve", "--listen", "127.0.0.1:0", "--admin", taken.Addr().String()},
+			"bind: address already in use (another process listens there: end it, or set another address by --admin)",
+		},
+		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
+		{[]string{"limits", "lint", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
+		{[]string{"limits", "lint", "nope.yaml"}, "no such file"},
+		{[]string{"limits", "diff", sample}, "two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml"},
+		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-"}, "(is limitgate serve running at 127.0.0.1:1?)"},
+		{[]string{"check", long, "-", "-"}, "...': it has 300 bytes, at most 256"},
+		{[]string{"check", "acme", strings.Repeat("o", 1025), "-"}, "...': it has 1025 bytes, at most 1024"},
+		{[]string{"check", "acme", "-", "203.0.113.7:443"}, "invalid ip '203.0.113.7:443': it is an address with a port: leave out the port"},
+		{[]string{"check", "acme", "-", "[2001:db8::1]:443"}, "leave out the port"},
+		{[]string{"check", "acme", "-", "203.0.113.0/24"}, "invalid ip '203.0.113.0/24': it is a network: an address of it is needed"},
+		{[]string{"check", "acme", "-", "203.0.113.7, 10.0.0.1"}, "it is a list: one address is needed, that of the client"},
+		{[]string{"check", "acme", "-", "localhost"}, "invalid ip 'localhost': it is not an IPv4 or IPv6 address"},
+		{[]string{"check", "acme", "", "-"}, "invalid op '': it is empty, - stands for none"},
+		{[]string{"check", "acme", "-", "-", "1", "user", "u1"}, "invalid option 'user': the options here are DIM name value"},
+		{[]string{"check", "acme", "-", "-", "1", "DIM", "ip", "u1"}, "invalid dimension name 'ip': tenant, op and ip stand in front, without DIM"},
+		{[]string{"check", "acme", "-", "-", "-1"}, "cost must be an integer between 1 and 2147483647"},
+		{[]string{"check", "acme", "-", "-", "--jsn"}, "flag provided but not defined: -jsn; limitgate check --help lists the flags"},
+		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
+		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
+	} {
+		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
+			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestMistakeRedis: check says so where its address is that of a Redis.
+func TestMistakeRedis(t *testing.T) {
+	addr := redistest.Start(t).Addr
+	const want = " is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis "
+	if _, errs, code := command("check", "acme", "-", "-", "--addr", addr); code != exitError || !strings.Contains(errs, addr+want+addr+")") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// TestLiveCommands: explain, limits, top, denied and shards print the replies of a running proxy as
+// tables, or as JSON; explain prints the rows of limits explain.
+func TestLiveCommands(t *testing.T) {
+	file := writeLimits(t, `
+version: 1
+default_plan: p
+plans:
+  p:
+    - {id: tenant, by: [tenant], rate: 1000/h, on_error: open}
+    - {id: pay, by: [tenant, op], when: {op: pay}, rate: 1/h, on_error: closed}
+shared: [{id: ban, action: deny, when: {op: never}}]
+`)
+	store := redistest.Start(t)
+	p := serve(t, file, append([]string{"--redis", store.Addr}, exact...)...)
+	pipe := p.client().Pipeline()
+	for range 3000 { // top samples one decision in 64
+		pipe.Do(t.Context(), "RL.CHECK", "acme", "pay", "-")
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"explain", "acme", "pay", "-"}, []string{
+			"tenant acme, plan p, limits version ", "denied, bound by pay\n", "REMAINING", "998 of 1000", "0 of 1", store.Addr, "lg:t:{acme}",
+		}},
+		{[]string{"explain", "acme", "never", "-"}, []string{"denied, bound by ban\n"}},
+		{[]string{"explain", "acme", "-", "-", "5000"}, []string{"denied for ever, since a cost of 5000 is more than 1000, bound by tenant\n"}},
+		{[]string{"limits"}, []string{"limits version ", file, "plan p", "1000/h burst 1000", "deny"}},
+		{[]string{"limits", "acme"}, []string{"pay", "op: pay"}},
+		{[]string{"top"}, []string{"PER_SECOND", "pay"}},
+		{[]string{"denied", "1"}, []string{"PER_SECOND", "pay"}},
+		{[]string{"shards"}, []string{"ADDR", store.Addr, "closed"}},
+	} {
+		args := append([]string{row.args[0], "--addr", p.addr}, row.args[1:]...)
+		out, errs, code := run(t, nil, args...)
+		for _, want := range row.want {
+			if code != 0 || !strings.Contains(out, want) {
+				t.Errorf("%v: exit %d, without %q:\n%s%s", args, code, want, out, errs)
+			}
+		}
+		out, errs, code = run(t, nil, append(args, "--json")...)
+		var reply any
+		if err := json.Unmarshal([]byte(out), &reply); err != nil || code != 0 {
+			t.Errorf("%v --json: exit %d, %v:\n%s%s", args, code, err, out, errs)
+		}
+	}
+	for _, args := range [][]string{{"explain", "acme"}, {"top", "0"}, {"denied", "x"}, {"shards", "x"}, {"limits", "--addr", p.addr, "a", "b"}} {
+		if _, errs, code := run(t, nil, args...); code != 64 || !strings.Contains(errs, "--help says more") {
+			t.Errorf("%v: exit %d, %s", args, code, errs)
+		}
+	}
+	if _, errs, code := run(t, nil, "shards", "--addr", store.Addr); code != 1 || !strings.Contains(errs, "subcommand") && !strings.Contains(errs, "is a Redis") {
+		t.Errorf("of a Redis: exit %d, %s", code, errs)
+	}
+}
