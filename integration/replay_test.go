@@ -99,10 +99,42 @@ func TestReplayCompare(t *testing.T) {
 	}
 }
 
-// TestReplaySorted: sorting by time leaves nothing out of order.
+// TestReplaySorted: requests are decided in the order of time, whatever that of the log is; a log
+// that is further out of order than the window is refused, and sorted as a whole with --sort.
 func TestReplaySorted(t *testing.T) {
-	r := replay(t, "--sort", "--limits", "../examples/limits.yaml", accessLog(t, 500))
-	if r.OutOfOrder != 0 || r.Requests != 500 {
-		t.Errorf("got %+v", r)
+	var forward, backward, tooFar strings.Builder
+	const lines = 200
+	begin := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	line := func(b *strings.Builder, second int) {
+		fmt.Fprintf(b, "198.18.0.1 - - [%s] \"GET / HTTP/1.1\" 200 10\n", begin.Add(time.Duration(second)*time.Second).Format("02/Jan/2006:15:04:05 -0700"))
+	}
+	for i := range lines {
+		line(&forward, i)
+		line(&backward, lines-1-i)
+	}
+	for range 200_000 {
+		line(&tooFar, 3600)
+	}
+	line(&tooFar, 3600)
+	line(&tooFar, 0)
+	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 1/s, burst: 1}]}}")
+	write := func(content string) string {
+		path := filepath.Join(t.TempDir(), "access.log")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	a, b := replay(t, "--limits", limits, write(forward.String())), replay(t, "--limits", limits, write(backward.String()))
+	if a.Denied != 0 || b.Denied != 0 || a.OutOfOrder != 0 || b.OutOfOrder != lines-1 || b.Requests != lines {
+		t.Errorf("forward:\n%+v\nbackward:\n%+v", a, b)
+	}
+	far := write(tooFar.String())
+	_, errs, code := run(t, nil, "replay", "--limits", limits, far)
+	if code != 1 || !strings.Contains(errs, "the log is not in the order of time: line 200002 is of 2026-03-01T10:00:00Z") || !strings.Contains(errs, "--sort") {
+		t.Errorf("too far out of order: exit %d: %s", code, errs)
+	}
+	if r := replay(t, "--limits", limits, "--sort", far); r.Requests != 200_002 || r.Admitted != 2 {
+		t.Errorf("sorted: %+v", r)
 	}
 }

@@ -29,7 +29,7 @@ The log is in Common or Combined Log Format, plain or gzip; - is standard
 input. Each line becomes a request on the log's own clock: --tenant and --op
 are templates of {method} {path} {path:N} {query:NAME} {status} {user} {host}
 {referer_host} {ua_family} and text. A tenant that the limits file does not
-list has its default plan.
+list has its default plan. Requests are decided in the order of their times.
 
 With --against the requests go to a running limitgate. That takes units there:
 those requests count against the limits of whoever uses it. They are sent as fast
@@ -54,20 +54,13 @@ type replayFlags struct {
 
 func runReplay(ctx context.Context, env *environment, args []string) int {
 	var f replayFlags
-	fs := newFlags(env, "replay", replayAbout, "limitgate replay --sort --limits examples/limits.yaml access.log.gz")
+	fs := newFlags(env, "replay", replayAbout, "limitgate replay --limits examples/limits.yaml access.log.gz")
 	f.register(fs)
 	code, done := parseFlags(env, fs, args)
 	if done {
 		return code
 	}
 	rest := fs.Args()
-	// Flags may follow the log, as in: replay - --sort.
-	if len(rest) > 1 {
-		if code, done = parseFlags(env, fs, rest[1:]); done {
-			return code
-		}
-		rest = append(rest[:1:1], fs.Args()...)
-	}
 	if len(rest) != 1 || f.limits == "" {
 		fmt.Fprintln(env.stderr, "limitgate replay: one log and --limits FILE are needed; limitgate replay --help says more")
 		return exitUsage
@@ -95,7 +88,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.op, "op", accesslog.DefaultOp, "`template` of the operation")
 	fs.Var(&f.dims, "dim", "`NAME=TEMPLATE` of a further dimension; may be repeated")
 	fs.StringVar(&f.secret, "privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with, to find them in a store")
-	fs.BoolVar(&f.sort, "sort", false, "sort the log by time first")
+	fs.BoolVar(&f.sort, "sort", false, "hold the whole log in memory and sort it, if it is further out of order than 200,000 lines")
 	fs.BoolVar(&f.frozen, "frozen", false, "let the clock stand still at the first line")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 }

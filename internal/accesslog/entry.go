@@ -1,9 +1,6 @@
 package accesslog
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Entry is one parsed line of an access log. Two entries may be compared with
 // ==. The strings of an entry share the memory of its line: code that keeps
@@ -48,16 +45,4 @@ type Entry struct {
 	// Bytes is the size of the response's body in bytes, 0 or more; a "-" in
 	// the log is 0.
 	Bytes int64
-}
-
-// Sort puts entries in order of Time and keeps entries of the same second in
-// the order they had. It sorts in place; the caller must be the only user of
-// the slice meanwhile.
-//
-// Servers write a line when a request ends, and several processes may share a
-// log, so that even the log of one server is not quite in order.
-func Sort(entries []Entry) {
-	slices.SortStableFunc(entries, func(a, b Entry) int {
-		return a.Time.Compare(b.Time)
-	})
 }

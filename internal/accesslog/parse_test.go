@@ -121,21 +121,6 @@ func TestParseAllocatesOnce(t *testing.T) {
 	}
 }
 
-func TestSortIsStable(t *testing.T) {
-	// Enough entries that an unstable sort shows; 7 seconds, in no order.
-	entries := make([]Entry, 200)
-	for i := range entries {
-		entries[i] = Entry{Line: i + 1, Time: atNoon.Add(time.Duration(i*5%7) * time.Second)}
-	}
-	Sort(entries)
-	for i := 1; i < len(entries); i++ {
-		a, b := entries[i-1], entries[i]
-		if b.Time.Before(a.Time) || b.Time.Equal(a.Time) && b.Line < a.Line {
-			t.Errorf("after Sort line %d of %v comes before line %d of %v", a.Line, a.Time, b.Line, b.Time)
-		}
-	}
-}
-
 const benchmarkLine = `192.0.2.10 - - [17/May/2015:10:05:03 +0000] "GET /presentations/logstash-monitorama-2013/images/kibana-search.png HTTP/1.1" 200 203023 "http://www.example.com/presentations/logstash-monitorama-2013/" "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36"`
 
 func BenchmarkParse(b *testing.B) {

@@ -2,12 +2,15 @@
 // decisions.
 //
 // It drives the real decision pipeline: the same resolution, algorithms and merging that
-// serve uses, on the log's own clock, or a running proxy. The log's clock never runs
-// backwards: a line with an earlier time than the line before is decided at the later
-// time, and counted.
+// serve uses, on the log's own clock, or a running proxy. Requests are decided in the order of
+// their times. Servers write a line when a request ends, so that logs are a little out of order:
+// of up to windowLines lines the earliest is decided first. A log that is further out of order is
+// refused unless it is sorted as a whole: decided at a later time, its requests would be denied
+// that never were too many.
 package replay
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +28,7 @@ type Options struct {
 	Op     *accesslog.Template
 	// Dims are further dimensions, by name.
 	Dims map[string]*accesslog.Template
-	// Sort sorts the log by time first; the whole log is held in memory then.
+	// Sort sorts the log as a whole, which is held in memory then.
 	Sort bool
 	// Frozen makes the clock stand still at the first line.
 	Frozen bool
@@ -72,6 +75,16 @@ type decider interface {
 // the proxy after each request, and no more than it decides at once.
 const batchSize = 16
 
+// The window of lines among which the earliest is decided first ends at windowLines lines, which
+// are those of minutes of a busy server, or at windowBytes, since a log may have very long ones.
+const (
+	windowLines = 200_000
+	windowBytes = 128 << 20
+)
+
+// ErrUnsorted is returned for a log that is further out of order than windowLines lines.
+var ErrUnsorted = errors.New("the log is not in the order of time")
+
 // ErrNothing is returned for a log without a readable line.
 var ErrNothing = errors.New("read access log: no line of it is in Common or Combined Log Format")
 
@@ -79,8 +92,11 @@ var ErrNothing = errors.New("read access log: no line of it is in Common or Comb
 type source struct {
 	opts   Options
 	reader *accesslog.Reader
-	sorted []accesslog.Entry // with Options.Sort
+	window timeHeap // the lines among which the earliest is next
+	held   int      // bytes of their text
+	ended  bool     // the log has no more lines
 
+	latest     time.Time // of the lines read so far
 	clock      time.Time
 	frozen     time.Time
 	lines      int64
@@ -97,21 +113,7 @@ func newSource(log io.Reader, opts Options) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read access log: %w", err)
 	}
-	s := &source{opts: opts, reader: r}
-	if !opts.Sort {
-		return s, nil
-	}
-	for {
-		e, err := s.read()
-		if errors.Is(err, io.EOF) {
-			accesslog.Sort(s.sorted)
-			return s, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.sorted = append(s.sorted, e)
-	}
+	return &source{opts: opts, reader: r}, nil
 }
 
 // read returns the next line that parses.
@@ -125,6 +127,11 @@ func (s *source) read() (accesslog.Entry, error) {
 		var bad *accesslog.ParseError
 		switch {
 		case err == nil:
+			if e.Time.Before(s.latest) {
+				s.outOfOrder++
+			} else {
+				s.latest = e.Time
+			}
 			return e, nil
 		case errors.As(err, &bad):
 			s.skipped++
@@ -141,23 +148,11 @@ func (s *source) read() (accesslog.Entry, error) {
 
 // next returns the next request, or io.EOF.
 func (s *source) next() (asked, error) {
-	var e accesslog.Entry
-	if s.opts.Sort {
-		if len(s.sorted) == 0 {
-			return asked{}, io.EOF
-		}
-		e, s.sorted = s.sorted[0], s.sorted[1:]
-	} else {
-		var err error
-		if e, err = s.read(); err != nil {
-			return asked{}, err
-		}
+	e, err := s.earliest()
+	if err != nil {
+		return asked{}, err
 	}
-	if e.Time.Before(s.clock) {
-		s.outOfOrder++
-	} else {
-		s.clock = e.Time
-	}
+	s.clock = e.Time
 	if s.frozen.IsZero() {
 		s.frozen = e.Time
 	}
@@ -166,6 +161,63 @@ func (s *source) next() (asked, error) {
 		a.at = s.frozen
 	}
 	return a, nil
+}
+
+// earliest returns the earliest line of the window, or io.EOF.
+func (s *source) earliest() (accesslog.Entry, error) {
+	for !s.ended && (s.opts.Sort || len(s.window) < windowLines && s.held < windowBytes) {
+		e, err := s.read()
+		if errors.Is(err, io.EOF) {
+			s.ended = true
+			break
+		}
+		if err != nil {
+			return e, err
+		}
+		if e.Time.Before(s.clock) {
+			return e, fmt.Errorf("%w: line %d is of %s, and lines of %s are decided already; --sort holds the whole log in memory and sorts it",
+				ErrUnsorted, e.Line, e.Time.Format(time.RFC3339), s.clock.Format(time.RFC3339))
+		}
+		s.held += textBytes(&e)
+		heap.Push(&s.window, e)
+	}
+	if len(s.window) == 0 {
+		return accesslog.Entry{}, io.EOF
+	}
+	e := heap.Pop(&s.window).(accesslog.Entry)
+	s.held -= textBytes(&e)
+	return e, nil
+}
+
+// textBytes returns the bytes of the text of a line.
+func textBytes(e *accesslog.Entry) int {
+	return len(e.RemoteAddr) + len(e.User) + len(e.Method) + len(e.Target) + len(e.Proto) + len(e.Referer) + len(e.UserAgent)
+}
+
+// timeHeap is a heap of lines, with the earliest at the top. Lines of one time are in the order of
+// the log.
+type timeHeap []accesslog.Entry
+
+func (h timeHeap) Len() int { return len(h) }
+
+func (h timeHeap) Less(i, j int) bool {
+	if !h[i].Time.Equal(h[j].Time) {
+		return h[i].Time.Before(h[j].Time)
+	}
+	return h[i].Line < h[j].Line
+}
+
+func (h timeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *timeHeap) Push(e any) { *h = append(*h, e.(accesslog.Entry)) }
+
+// Pop implements heap.Interface.
+func (h *timeHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = accesslog.Entry{} // whose text is free then
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 // request maps a line to a request.

@@ -21,7 +21,7 @@ func (r *Report) Write(w io.Writer) {
 		fmt.Fprintf(w, "first denial %s\n", stamp(r.FirstDenial))
 	}
 	if r.OutOfOrder > 0 {
-		fmt.Fprintf(w, "%d lines were stamped earlier than the one before them and decided at the later time; --sort sorts them first\n", r.OutOfOrder)
+		fmt.Fprintf(w, "%d lines stood behind later ones, and were decided in the order of time\n", r.OutOfOrder)
 	}
 	r.writeUnparsed(w)
 	fmt.Fprintln(w)
