@@ -91,6 +91,14 @@ hostile: ## Clients that read nothing, send rubbish or leave, under limits; 7 mi
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongHostile -count=1 -timeout=30m -v ./integration -hostile-clients $(CLIENTS)
 
+.PHONY: tour
+tour: build ## Walk through docs/tour.md in a terminal: a cluster, decisions, a change of limits, a failover
+	@folder=$$(scripts/provision.sh redis) && PATH=$$folder:$$PATH scripts/tour.sh
+
+.PHONY: tour-picture
+tour-picture: ## Write docs/tour.svg, an animation of docs/tour.md
+	@go run ./scripts/tour_picture
+
 .PHONY: demo-aws
 demo-aws: build ## Walk through docs/limits-as-data.md on the AWS emulator
 	@scripts/demo_aws.sh

@@ -1,0 +1,78 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// clusterPorts returns the first of six consecutive ports without a listener, which are low enough
+// for the bus of a Redis Cluster, 10,000 above each.
+func clusterPorts(t *testing.T) int {
+	t.Helper()
+next:
+	for range 100 {
+		first := 20000 + rand.IntN(10000)
+		for port := first; port < first+6; port++ {
+			for _, p := range []int{port, port + 10000} {
+				l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
+				if err != nil {
+					continue next
+				}
+				defer func() { _ = l.Close() }()
+			}
+		}
+		return first
+	}
+	t.Fatal("no six consecutive ports are free")
+	return 0
+}
+
+// TestTour runs the commands of docs/tour.md as `make tour` does, and checks that each prints the
+// lines that the page shows, where ... stands for anything.
+func TestTour(t *testing.T) {
+	first, ports, folder := clusterPorts(t), freePorts(t, 2), t.TempDir()
+	tour := exec.Command("bash", "scripts/tour.sh")
+	tour.Dir = ".."
+	path := os.Getenv("PATH")
+	if redis := os.Getenv("LIMITGATE_REDIS_BIN"); redis != "" {
+		path = redis + string(os.PathListSeparator) + path
+	}
+	tour.Env = append(os.Environ(), "PATH="+path, "NO_COLOR=1",
+		fmt.Sprint("TOUR_PORT=", first), "TOUR_FOLDER="+folder,
+		"LIMITGATE_LISTEN=127.0.0.1:"+ports[0], "LIMITGATE_ADMIN=127.0.0.1:"+ports[1],
+		fmt.Sprintf(`TOUR_REPLACE=s/7600/%d/g; s/-p 6380/-p %s/; s/limitgate \(check\|explain\)/limitgate \1 --addr 127.0.0.1:%s/g; s|bin/limitgate|%s|g; s|\.cache/tour|%s|g`,
+			first, ports[0], ports[0], binaries.release, folder))
+	var out, errs bytes.Buffer
+	tour.Stdout, tour.Stderr = &out, &errs
+	if err := tour.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
+	}
+	rest := out.String()
+	steps := examples(t, "../docs/tour.md")
+	for _, e := range steps {
+		for _, line := range e.shows {
+			for part := range strings.SplitSeq(strings.ReplaceAll(line, "7600", fmt.Sprint(first)), "...") {
+				i := strings.Index(rest, part)
+				if i < 0 {
+					t.Fatalf("%s\ndoes not print %q, where there is left\n%s%s", e.command, line, rest, errs.String())
+				}
+				rest = rest[i+len(part):]
+			}
+		}
+	}
+	if len(steps) != 12 {
+		t.Errorf("the tour has %d commands", len(steps))
+	}
+	for port := first; port < first+6; port++ {
+		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = conn.Close()
+			t.Errorf("a server of the tour still listens on port %d", port)
+		}
+	}
+}

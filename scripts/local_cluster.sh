@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Runs a Redis Cluster of three masters and three replicas on loopback, for the tour.
+#
+#   local_cluster.sh start         starts it, and returns when it is whole
+#   local_cluster.sh kill TENANT   kills the master that has the buckets of a tenant
+#   local_cluster.sh stop          ends what is left of it
+#
+# TOUR_PORT is the first of its six ports, 7600 unless it is set. Its files are in .cache/tour,
+# or in TOUR_FOLDER.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+first=${TOUR_PORT:-7600}
+folder=${TOUR_FOLDER:-.cache/tour}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+ports=$(seq "$first" $((first + 5)))
+
+# end ends the server of a port with a signal, if this script started one, and waits for its end.
+end() {
+	local file=$folder/$2.pid pid
+	[ -s "$file" ] || return 0
+	pid=$(cat "$file")
+	kill -"$1" "$pid" 2>/dev/null || true
+	for _ in $(seq 50); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.1
+	done
+	rm -f "$file"
+}
+
+# whole succeeds when all hash slots are served and each master has its replica.
+whole() {
+	local port
+	for port in $ports; do
+		redis-cli -p "$port" CLUSTER INFO | grep -q '^cluster_state:ok' || return 1
+		[ "$(redis-cli -p "$port" CLUSTER NODES | grep -c ' connected')" -ge 6 ] || return 1
+		redis-cli -p "$port" INFO replication | grep -Eq '^(connected_slaves:1|master_link_status:up)' || return 1
+	done
+}
+
+start() {
+	local port nodes=()
+	for port in $ports; do
+		if redis-cli -p "$port" PING >/dev/null 2>&1; then
+			printf 'another server answers on port %s: end it, or set TOUR_PORT\n' "$port" >&2
+			exit 1
+		fi
+		rm -f "$folder/$port.conf"
+		redis-server --port "$port" --bind 127.0.0.1 --daemonize yes --dir "$folder" --pidfile "$folder/$port.pid" \
+			--logfile "$port.log" --save '' --cluster-enabled yes --cluster-config-file "$port.conf" \
+			--cluster-node-timeout 1000 --cluster-require-full-coverage no >/dev/null
+		nodes+=("127.0.0.1:$port")
+	done
+	for port in $ports; do
+		until redis-cli -p "$port" PING >/dev/null 2>&1; do sleep 0.1; done
+	done
+	redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log"
+	for _ in $(seq 300); do
+		if whole; then
+			printf 'three masters and three replicas on 127.0.0.1, from port %s\n' "$first"
+			return
+		fi
+		sleep 0.1
+	done
+	printf 'the cluster is not whole after half a minute: see %s\n' "$folder" >&2
+	exit 1
+}
+
+# owner prints the port of the master that has a hash slot.
+owner() {
+	redis-cli -p "$first" CLUSTER NODES | awk -v slot="$1" '$3 ~ /master/ {
+		for (i = 9; i <= NF; i++) {
+			split($i, range, "-")
+			if (range[1] <= slot && slot <= (range[2] == "" ? range[1] : range[2])) { split($2, at, "[:@]"); print at[2] }
+		}
+	}'
+}
+
+case ${1:-} in
+start) start ;;
+kill)
+	port=$(owner "$(redis-cli -p "$first" CLUSTER KEYSLOT "{$2}")")
+	end KILL "$port"
+	printf 'killed the master on port %s, which has the buckets of %s\n' "$port" "$2"
+	;;
+stop) for port in $ports; do end TERM "$port"; done ;;
+*)
+	sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+	exit 64
+	;;
+esac
