@@ -63,9 +63,15 @@ All exit with 0 when it is done or the file can be used, 1 when not, and with
 // limitsCommands are the commands of limits.
 func limitsCommands() []subcommand {
 	return []subcommand{
-		{name: "lint", run: runLint}, {name: "explain", run: runExplain}, {name: "diff", run: runDiff},
-		{name: "push", run: runPush}, {name: "pull", run: runPull}, {name: "history", run: runHistory},
-		{name: "watch", run: runWatch}, {name: "rollback", run: runRollback}, {name: "confirm", run: runConfirm},
+		{name: "lint", run: runLint},
+		{name: "explain", run: runExplain},
+		{name: "diff", run: runDiff},
+		{name: "push", run: runPush},
+		{name: "pull", run: runPull},
+		{name: "history", run: runHistory},
+		{name: "watch", run: runWatch},
+		{name: "rollback", run: runRollback},
+		{name: "confirm", run: runConfirm},
 	}
 }
 
