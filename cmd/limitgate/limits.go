@@ -23,6 +23,7 @@ Usage:
 	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
 	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
+	limitgate limits import nginx|kong FILE
 	limitgate limits diff OLD NEW
 	limitgate limits diff FILE dynamodb://TABLE
 	limitgate limits push [--yes] [--actor NAME] [--removes NUMBER] FILE dynamodb://TABLE
@@ -40,7 +41,8 @@ which would fit.
 explain says which limits one request would meet, and why. DIM stands before
 every dimension.
 
-With --addr it prints the limits in force of a running limitgate.
+With --addr it prints the limits in force of a running limitgate. import makes a
+limits file of the configuration of another limiter.
 
 diff prints what changes from one file to another, or what push would write: first the limits that it loosens, then item by
 item the plans, all that is shared and the tenants. push asks first, unless --yes is given,
@@ -64,6 +66,7 @@ All exit with 0 when it is done or the file can be used, 1 when not, and with
 func limitsCommands() []subcommand {
 	return []subcommand{
 		{name: "lint", run: runLint},
+		{name: "import", run: runImport},
 		{name: "explain", run: runExplain},
 		{name: "diff", run: runDiff},
 		{name: "push", run: runPush},

@@ -1,0 +1,184 @@
+// Package limitimport turns the configuration of other limiters into limits files.
+//
+// A limits file never admits more than the configuration without a remark that says so: all that
+// cannot be said, or means something else here, has one.
+package limitimport
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Result is a limits file, and what it does not say.
+type Result struct {
+	// File is the limits file, in YAML.
+	File []byte
+	// Remarks are in the order of their lines.
+	Remarks []Remark
+}
+
+// Remark says what of a configuration is not in the limits file, or means something else there.
+type Remark struct {
+	Line int // of the configuration
+	Text string
+}
+
+// imported is a limit of the file.
+type imported struct {
+	id, rate, algorithm, group string
+	by                         []string
+	when                       []condition
+	burst                      int64 // 0 for a limit that has none
+	shadow, closed             bool
+	replaces                   []string // the ids of limits whose place it takes, as in the configuration
+}
+
+// condition is an entry of when.
+type condition struct{ dimension, pattern string }
+
+// draft collects limits and remarks.
+type draft struct {
+	tenant, shared []imported // the limits of the plan, and those that span tenants
+	remarks        []Remark
+	said           map[Remark]bool // the remarks; those of the whole configuration without a line
+}
+
+func (d *draft) remark(line int, format string, args ...any) {
+	r := Remark{line, fmt.Sprintf(format, args...)}
+	if d.isNew(r) {
+		d.remarks = append(d.remarks, r)
+	}
+}
+
+// remarkOnce adds a remark that is true of the whole configuration, at its first line.
+func (d *draft) remarkOnce(line int, text string) {
+	if d.isNew(Remark{Text: text}) {
+		d.remarks = append(d.remarks, Remark{line, text})
+	}
+}
+
+func (d *draft) isNew(r Remark) bool {
+	if d.said == nil {
+		d.said = map[Remark]bool{}
+	}
+	was := d.said[r]
+	d.said[r] = true
+	return !was
+}
+
+// add adds a limit. A limit by tenant is one of the plan.
+func (d *draft) add(l imported) {
+	if slices.Contains(l.by, "tenant") {
+		d.tenant = append(d.tenant, l)
+		return
+	}
+	d.shared = append(d.shared, l)
+}
+
+// result writes the file.
+func (d *draft) result() Result {
+	used := map[string]int{}
+	name(d.tenant, used)
+	name(d.shared, used)
+	var b strings.Builder
+	b.WriteString("version: 1\n")
+	if len(d.tenant) > 0 {
+		b.WriteString("default_plan: default\nplans:\n  default:\n")
+		for i := range d.tenant {
+			d.tenant[i].write(&b, "    ")
+		}
+	}
+	if len(d.shared) > 0 {
+		b.WriteString("shared:\n")
+		for i := range d.shared {
+			d.shared[i].write(&b, "  ")
+		}
+	}
+	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return a.Line - b.Line })
+	return Result{[]byte(b.String()), d.remarks}
+}
+
+// name makes the ids unique, and names the limits that others replace: those without conditions
+// that count by the same.
+func name(limits []imported, used map[string]int) {
+	for i := range limits {
+		l := &limits[i]
+		l.id = word(l.id)
+		if used[l.id]++; used[l.id] > 1 {
+			l.id = fmt.Sprintf("%s-%d", l.id, used[l.id])
+		}
+	}
+	general := map[string]string{}
+	place := func(l *imported) string { return l.group + ":" + strings.Join(l.by, ",") }
+	for i := range limits {
+		if l := &limits[i]; len(l.when) == 0 {
+			general[place(l)] = l.id
+		}
+	}
+	for i := range limits {
+		if l := &limits[i]; len(l.when) > 0 && general[place(l)] != "" {
+			l.replaces = []string{general[place(l)]}
+		}
+	}
+}
+
+// write writes a limit.
+func (l *imported) write(b *strings.Builder, indent string) {
+	fmt.Fprintf(b, "%s- {id: %s, by: [%s]", indent, l.id, strings.Join(l.by, ", "))
+	for i, c := range l.when {
+		begin := ", when: {"
+		if i > 0 {
+			begin = ", "
+		}
+		fmt.Fprintf(b, "%s%s: %s", begin, c.dimension, quoted(c.pattern))
+	}
+	if len(l.when) > 0 {
+		b.WriteString("}")
+	}
+	for _, field := range []struct{ name, value string }{{"group", l.group}, {"rate", l.rate}, {"algorithm", l.algorithm}} {
+		if field.value != "" {
+			fmt.Fprintf(b, ", %s: %s", field.name, field.value)
+		}
+	}
+	if l.burst > 0 {
+		fmt.Fprintf(b, ", burst: %d", l.burst)
+	}
+	if len(l.replaces) > 0 {
+		fmt.Fprintf(b, ", replaces: [%s]", strings.Join(l.replaces, ", "))
+	}
+	if l.shadow {
+		b.WriteString(", mode: shadow")
+	}
+	onError := "open"
+	if l.closed {
+		onError = "closed"
+	}
+	fmt.Fprintf(b, ", on_error: %s}\n", onError)
+}
+
+// quoted returns text as a YAML scalar: JSON is YAML.
+func quoted(text string) string {
+	content, _ := json.Marshal(text) // a string has no marshaler that fails
+	return string(content)
+}
+
+// word returns text as a name of a limit, a group or a dimension.
+func word(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		default:
+			return '-'
+		}
+	}, text)
+	if text = strings.Trim(text, "-."); text == "" {
+		return "limit"
+	}
+	return text[:min(len(text), maxWord)]
+}
+
+// maxWord bounds the names that are made of a configuration.
+const maxWord = 64

@@ -1,0 +1,75 @@
+package limitimport
+
+import (
+	"fmt"
+	"strings"
+)
+
+// nginxWord is a word, or one of ; { } if it is not quoted.
+type nginxWord struct {
+	text   string
+	quoted bool
+	line   int
+}
+
+func (w nginxWord) is(mark string) bool { return !w.quoted && w.text == mark }
+
+// nginxWords splits a configuration into words.
+func nginxWords(text string) (words []nginxWord, err error) {
+	line := 1
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case c == '\n':
+			line++
+			i++
+		case c == ' ' || c == '\t' || c == '\r':
+			i++
+		case c == '#':
+			for i < len(text) && text[i] != '\n' {
+				i++
+			}
+		case strings.IndexByte(";{}", c) >= 0:
+			words = append(words, nginxWord{string(c), false, line})
+			i++
+		case c == '"' || c == '\'':
+			end := i + 1
+			for end < len(text) && text[end] != c {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(text) {
+				return nil, fmt.Errorf("line %d: a quote does not end", line)
+			}
+			words = append(words, nginxWord{text[i+1 : end], true, line})
+			line += strings.Count(text[i:end], "\n")
+			i = end + 1
+		default:
+			end := i
+			for end < len(text) && !endsWord(text, end) {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end = min(end, len(text))
+			words = append(words, nginxWord{text[i:end], false, line})
+			i = end
+		}
+	}
+	return words, nil
+}
+
+// endsWord reports whether a word ends before a byte. The { of ${name} is part of it.
+func endsWord(text string, i int) bool {
+	switch text[i] {
+	case ' ', '\t', '\r', '\n', ';':
+		return true
+	case '{':
+		return text[i-1] != '$'
+	case '}':
+		return !strings.Contains(text[strings.LastIndexAny(text[:i], " \t\r\n;")+1:i], "${")
+	}
+	return false
+}
