@@ -25,8 +25,9 @@ have done to that traffic.
 
 Usage: limitgate replay [flags] --limits FILE ACCESS_LOG
 
-The log is in Common or Combined Log Format, plain or gzip; - is standard
-input. Each line becomes a request on the log's own clock: --tenant and --op
+The log is in Common or Combined Log Format, in JSON (nginx, Caddy, Traefik,
+Envoy), or as Envoy, an Application Load Balancer or CloudFront writes it, plain or
+gzip; - is standard input. Each line becomes a request on the log's own clock: --tenant and --op
 are templates of {method} {path} {path:N} {query:NAME} {status} {user} {host}
 {referer_host} {ua_family} and text. A tenant that the limits file does not
 list has its default plan. Requests are decided in the order of their times.
@@ -50,6 +51,7 @@ type replayFlags struct {
 	client             clientFlags
 	dims               dimFlags
 	sort, frozen, json bool
+	showAddresses      bool
 }
 
 func runReplay(ctx context.Context, env *environment, args []string) int {
@@ -90,6 +92,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.secret, "privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with, to find them in a store")
 	fs.BoolVar(&f.sort, "sort", false, "hold the whole log in memory and sort it, if it is further out of order than 200,000 lines")
 	fs.BoolVar(&f.frozen, "frozen", false, "let the clock stand still at the first line")
+	fs.BoolVar(&f.showAddresses, "show-addresses", false, "add the addresses of clients to the buckets that have them hashed")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 }
 
@@ -115,7 +118,7 @@ func (d *dimFlags) Set(s string) error {
 }
 
 func (f *replayFlags) options() (replay.Options, error) {
-	opts := replay.Options{Sort: f.sort, Frozen: f.frozen, Dims: f.dims}
+	opts := replay.Options{Sort: f.sort, ShowAddresses: f.showAddresses, Frozen: f.frozen, Dims: f.dims}
 	var err error
 	if opts.Tenant, err = accesslog.ParseTemplate(f.tenant); err != nil {
 		return opts, fmt.Errorf("flag --tenant: %w", err)
@@ -125,6 +128,9 @@ func (f *replayFlags) options() (replay.Options, error) {
 	}
 	if f.against != "" && f.compare != "" {
 		return opts, errors.New("--compare works on two files, --against on a running proxy: say one of them")
+	}
+	if f.against != "" && f.showAddresses {
+		return opts, errors.New("--show-addresses is for a replay in memory: a proxy does not say which buckets it used")
 	}
 	if f.against != "" && f.frozen {
 		return opts, errors.New("--frozen stops the clock of a replay in memory: a proxy has a clock of its own")

@@ -2,7 +2,9 @@
 // record can be replayed through a rate limiter.
 //
 // [Reader] yields one [Entry] a line from a plain or gzip-compressed log in
-// Common or Combined Log Format, as Apache httpd and nginx write them.
+// Common or Combined Log Format, as Apache httpd and nginx write them, in JSON,
+// or as Envoy, Application Load Balancers and CloudFront write them. The
+// beginning of each line tells its format.
 // [Template] turns an entry into the word a limiter counts by, for example
 // "GET /presentations/logstash-monitorama-2013". [Progress] shows on a
 // terminal how far the reading is.

@@ -10,7 +10,8 @@ type Entry struct {
 	// from Parse and not from a Reader.
 	Line int
 
-	// Time is when the server logged the request, to the second, in UTC.
+	// Time is when the server logged the request, in UTC; Common Log Format has
+	// whole seconds.
 	Time time.Time
 
 	// RemoteAddr is the client's IPv4 or IPv6 address, or its name on a server

@@ -28,10 +28,11 @@ const (
 // 200 KiB of memory however long the log and its lines are. Its methods are for
 // one goroutine, except BytesRead.
 type Reader struct {
-	source *countingReader
-	lines  *bufio.Reader
-	line   int   // The number of the line read last.
-	err    error // The error that ended the reading, returned by all later calls.
+	source  *countingReader
+	lines   *bufio.Reader
+	line    int      // The number of the line read last.
+	columns []string // The names in the last line #Fields:, nil before it.
+	err     error    // The error that ended the reading, returned by all later calls.
 }
 
 // NewReader returns a Reader of the log r. A log that begins like gzip is
@@ -79,7 +80,7 @@ func otherCompression(head []byte) string {
 // count as lines nevertheless.
 //
 // It returns io.EOF at the end of the log, and a *[ParseError] for a line that
-// is not in Common or Combined Log Format or is longer than [MaxLine]; calling
+// is in no format of the package or is longer than [MaxLine]; calling
 // Next again then goes on at the line after. Any other error is from reading or
 // decompressing the log and final, and a line it cut short is not returned.
 func (r *Reader) Next() (Entry, error) {
@@ -91,9 +92,12 @@ func (r *Reader) Next() (Entry, error) {
 		if len(line) == 0 {
 			continue
 		}
-		e, err := Parse(line)
+		e, ok, err := r.parseLine(line)
 		if err != nil {
 			return Entry{}, &ParseError{Line: r.line, Text: excerpt(string(line)), Reason: err.Error()}
+		}
+		if !ok {
+			continue
 		}
 		e.Line = r.line
 		return e, nil

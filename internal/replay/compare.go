@@ -35,11 +35,11 @@ func (b *both) decide(ctx context.Context, batch []asked) ([]outcome, error) {
 
 // Compare replays a log through two sets.
 func Compare(ctx context.Context, log io.Reader, oldSet, newSet *limit.Set, opts Options) (*Comparison, error) {
-	oldLocal, err := newLocal(oldSet, opts.Secret)
+	oldLocal, err := newLocal(oldSet, opts)
 	if err != nil {
 		return nil, err
 	}
-	newLocal, err := newLocal(newSet, opts.Secret)
+	newLocal, err := newLocal(newSet, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -17,12 +17,13 @@ const replayBuckets = 4_000_000
 type local struct {
 	limiter *limiter.Limiter
 	now     time.Time
+	show    bool // addresses
 	batch   limiter.Batch
 }
 
-func newLocal(set *limit.Set, secret []byte) (*local, error) {
-	l := &local{}
-	addrs, err := newHasher(secret)
+func newLocal(set *limit.Set, opts Options) (*local, error) {
+	l := &local{show: opts.ShowAddresses}
+	addrs, err := newHasher(opts.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +51,30 @@ func (l *local) decide(_ context.Context, batch []asked) ([]outcome, error) {
 		l.limiter.Decide(&l.batch)
 		d := &l.batch.Decisions[0]
 		out[i] = outcome{allowed: d.Allowed, limitID: d.LimitID(), applied: appliedOf(l.batch.Items(0))}
+		if l.show {
+			showAddress(out[i].applied, &batch[i].req)
+		}
 	}
 	return out, nil
+}
+
+// showAddress adds the address of a request to the buckets that count by it.
+func showAddress(all []applied, req *limit.Request) {
+	for i := range all {
+		if all[i].limit.CountsAddresses() && req.Addr.IsValid() {
+			all[i].bucket += " " + req.Addr.String()
+		}
+	}
 }
 
 func appliedOf(items []limit.Item) []applied {
 	out := make([]applied, len(items))
 	for i := range items {
 		it := &items[i]
-		out[i] = applied{limit: it.Limit, bucket: string(it.Name), wouldDeny: !it.Enforced() && it.Denies()}
+		out[i] = applied{limit: it.Limit, bucket: string(it.Name), wouldDeny: !it.Enforced() && it.Denies(), left: -1}
+		if it.Source != limit.SourceNone && it.Limit.Action == limit.ActionLimit {
+			out[i].left = it.Remaining
+		}
 	}
 	return out
 }

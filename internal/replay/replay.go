@@ -38,6 +38,8 @@ type Options struct {
 	// Secret hashes addresses, so that buckets have the same names as in a store whose
 	// proxies hash with it; nil means a random secret.
 	Secret []byte
+	// ShowAddresses adds the addresses of clients to the names of buckets that have them hashed.
+	ShowAddresses bool
 	// Progress is called with the bytes and lines read so far; it may be nil.
 	Progress func(bytesRead, lines int64)
 }
@@ -63,6 +65,8 @@ type applied struct {
 	limit     *limit.Limit
 	bucket    string
 	wouldDeny bool
+	// left is what the bucket had left, -1 if that is not known.
+	left int64
 }
 
 // decider decides requests in their order. A slice it returns belongs to the
@@ -86,7 +90,7 @@ const (
 var ErrUnsorted = errors.New("the log is not in the order of time")
 
 // ErrNothing is returned for a log without a readable line.
-var ErrNothing = errors.New("read access log: no line of it is in Common or Combined Log Format")
+var ErrNothing = errors.New("read access log: no line of it is in a format that limitgate reads")
 
 // source reads a log as requests.
 type source struct {

@@ -51,6 +51,17 @@ type LimitReport struct {
 	// WouldDeny counts the requests that a shadow limit would have denied; null behind a
 	// proxy, whose replies do not report them.
 	WouldDeny *int64 `json:"would_deny"`
+	// Closest is the bucket that had the least left at any time; null behind a proxy, and for
+	// limits that no request met.
+	Closest *ClosestReport `json:"closest"`
+}
+
+// ClosestReport is the moment at which a limit was closest to denying, or denied.
+type ClosestReport struct {
+	Bucket string    `json:"bucket"`
+	Left   int64     `json:"left"`
+	Of     int64     `json:"of"` // the capacity of the limit
+	At     time.Time `json:"at"`
 }
 
 // BucketReport counts the denials of one bucket.
@@ -126,13 +137,23 @@ func (t *tally) add(a *asked, o *outcome) {
 			l.Denied++
 			t.addDenied(ap)
 		}
+		if ap.left >= 0 && (l.Closest == nil || closer(ap, l.Closest)) {
+			l.Closest = &ClosestReport{ap.bucket, ap.left, ap.limit.Params.Capacity, a.at}
+		}
 		if ap.wouldDeny && l.WouldDeny != nil {
 			*l.WouldDeny++
 		}
 	}
 }
 
+// closer reports whether a bucket has less left than another had, in proportion to its limit:
+// tenants may override it.
+func closer(ap *applied, c *ClosestReport) bool {
+	return float64(ap.left)/float64(ap.limit.Params.Capacity) < float64(c.Left)/float64(c.Of)
+}
+
 func (t *tally) addSecond(at time.Time) {
+	at = at.Truncate(time.Second)
 	if !at.Equal(t.second) {
 		t.second, t.count = at, 0
 	}
@@ -188,7 +209,7 @@ func (t *tally) finish(s *source) *Report {
 
 // Local replays a log in this process, on the log's own clock.
 func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*Report, error) {
-	d, err := newLocal(set, opts.Secret)
+	d, err := newLocal(set, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -21,30 +21,56 @@ func (r *Report) Write(w io.Writer) {
 		fmt.Fprintf(w, "first denial %s\n", stamp(r.FirstDenial))
 	}
 	if r.OutOfOrder > 0 {
-		fmt.Fprintf(w, "%d lines stood behind later ones, and were decided in the order of time\n", r.OutOfOrder)
+		fmt.Fprintf(w, "%s behind later ones, and decided in the order of time\n", lines(r.OutOfOrder, "was", "were"))
 	}
 	r.writeUnparsed(w)
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "limit\trequests\tadmitted\tdenied\twould deny\t")
+	fmt.Fprintln(tw, "limit\trequests\tadmitted\tdenied\twould deny\tleast left\t")
 	for _, l := range r.Limits {
 		would := "?"
 		if l.WouldDeny != nil {
 			would = strconv.FormatInt(*l.WouldDeny, 10)
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%s\t\n", l.ID, l.Requests, l.Admitted, l.Denied, would)
+		least := ""
+		if l.Closest != nil {
+			least = fmt.Sprintf("%d of %d", l.Closest.Left, l.Closest.Of)
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%s\t%s\t\n", l.ID, l.Requests, l.Admitted, l.Denied, would, least)
 	}
 	_ = tw.Flush()
 	r.writeNotes(w)
+	r.writeClosest(w)
 	if len(r.TopDenied) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nbuckets that denied most (addresses are hashed):")
+	fmt.Fprintln(w, "\nbuckets that denied most (addresses are hashed, --show-addresses adds them):")
 	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, b := range r.TopDenied {
 		fmt.Fprintf(tw, "%d\t  %s\n", b.Denied, b.Bucket)
 	}
 	_ = tw.Flush()
+}
+
+// writeClosest prints the buckets that had the least left.
+func (r *Report) writeClosest(w io.Writer) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	heading := "\nclosest to each limit:\n"
+	for _, l := range r.Limits {
+		if l.Closest != nil {
+			fmt.Fprintf(tw, "%s  %s\t%d left at\t%s\t%s\n", heading, l.ID, l.Closest.Left, stamp(&l.Closest.At), l.Closest.Bucket)
+			heading = ""
+		}
+	}
+	_ = tw.Flush()
+}
+
+// lines returns a number of lines, and the verb for them.
+func lines(n int64, one, several string) string {
+	if n == 1 {
+		return "1 line " + one
+	}
+	return fmt.Sprintf("%d lines %s", n, several)
 }
 
 // writeNotes explains the columns of the table that do not add up.
@@ -66,7 +92,7 @@ func (r *Report) writeUnparsed(w io.Writer) {
 	if r.Unparsed == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%d lines were left out because they do not parse:\n", r.Unparsed)
+	fmt.Fprintf(w, "%s left out because of its format:\n", lines(r.Unparsed, "was", "were"))
 	for _, line := range r.UnparsedSample {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
