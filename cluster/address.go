@@ -169,6 +169,8 @@ func Explain(err error) string {
 		return err.Error()
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"
+	case replied && strings.HasPrefix(string(refused), "WRONGPASS"):
+		return string(refused) + ": check --redis-user and the file of --redis-password-file"
 	case replied:
 		return string(refused)
 	case errors.As(err, &name):

@@ -9,6 +9,9 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
+// noLimit returns the error for an id that no limit has.
+func noLimit(id []byte) string { return "ERR no limit '" + quote(id) + "': RL.LIMITS lists them" }
+
 // resetCommand replies with the number of buckets removed.
 func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	if len(args) > 3 {
@@ -20,7 +23,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		id = string(args[2])
 		l := s.h.opts.Limiter.Limits().LimitByID(id)
 		if l == nil {
-			s.out.error("ERR no limit '" + quote(args[2]) + "': RL.LIMITS lists them")
+			s.out.error(noLimit(args[2]))
 			return
 		}
 		if l.SpansTenants() != (tenant == "-") {
@@ -97,7 +100,7 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 			s.out.pair("next_probe_ms", sh.NextProbe.Milliseconds())
 		}
 	default:
-		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "'. Try RL.HELP.")
+		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "': RL.CONFIG " + s.h.table["rl.config"].usage)
 	}
 }
 

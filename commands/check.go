@@ -34,6 +34,10 @@ func peekCommand(_ context.Context, s *Session, args [][]byte) {
 		s.h.opts.Limiter.Peek(&s.batch)
 	} else if !s.h.opts.Limiter.PeekLimit(&s.batch, opts.limit) {
 		s.dropChecks()
+		if s.h.opts.Limiter.Limits().LimitByID(opts.limit) == nil {
+			s.out.error(noLimit([]byte(opts.limit)))
+			return
+		}
 		s.out.error("ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why")
 		return
 	}

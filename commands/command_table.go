@@ -159,6 +159,9 @@ func unknownCommand(args [][]byte) string {
 // is one without its prefix. For any other name it returns "", as the error is Redis' then.
 func (h *Handler) meant(name []byte) string {
 	word := strings.ToLower(quote(name))
+	if strings.HasPrefix(word, "cl.") && limit.Nearest(word, []string{"cl.throttle"}) != "" {
+		return "; did you mean CL.THROTTLE?"
+	}
 	if h.table[ownPrefix+word] == nil && !strings.HasPrefix(word, "rl") {
 		return ""
 	}

@@ -40,6 +40,7 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 		return nil, nil, &limit.Problems{File: name, List: d.problems}
 	}
 	set, warnings, err := limit.Compile(&d.doc, opts)
+	warnings = mergeProblems(d.warnings, warnings)
 	if len(d.problems) == 0 {
 		return set, warnings, err
 	}
@@ -57,8 +58,11 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 type limitsDecoder struct {
 	doc      limit.Document
 	problems []limit.Problem
-	tenant   limit.TenantSpec // the tenant that is being compiled
-	included int              // how many limits the includes so far stand for
+	tenant   limit.TenantSpec    // the tenant that is being compiled
+	included int                 // how many limits the includes so far stand for
+	expanded map[*yaml.Node]bool // the lists whose includes are replaced
+	listed   map[string]bool     // the lists that are included
+	warnings []limit.Problem
 	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }

@@ -85,9 +85,9 @@ func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string
 	})
 }
 
-// readLists reports lists beside those that expandLists has removed.
+// readLists reports lists beside those that expandLists has removed, or in a table.
 func readLists(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field string) {
-	d.fail(n, field, "it is already there: remove one of them")
+	d.fail(n, field, "lists stand once in a limits file, and not in a table, whose plans have all their limits: remove these")
 }
 
 // readTenants records the tenants' node, to be read one tenant at a time.
@@ -100,7 +100,11 @@ func readTenants(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field stri
 // tenantOf reads a tenant. It overwrites the tenant read before.
 func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *limit.TenantSpec {
 	d.tenant = limit.TenantSpec{Name: name, Overrides: d.tenant.Overrides[:0]}
-	if !isNull(n) {
+	switch n = resolveAlias(n); {
+	case isNull(n):
+	case n.Kind == yaml.ScalarNode:
+		d.fail(n, field, "the plan and the overrides of a tenant belong here: write {plan: %s}", plain(n.Value))
+	default:
 		mapping(d, &d.tenant, tenantFields, n, field)
 	}
 	return &d.tenant

@@ -45,7 +45,13 @@ func (d *limitsDecoder) expandLists(root *yaml.Node) {
 		})
 	}
 	root.Content = rest
+	d.expanded, d.listed = map[*yaml.Node]bool{}, map[string]bool{}
 	d.expandEach(root, named)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if !d.listed[name] {
+			d.warnings = append(d.warnings, limit.Problem{Line: named[name].Line, Field: plain(join(listsKey, name)), Text: "no plan includes it: its limits are not read"})
+		}
+	}
 }
 
 // expandEach replaces the includes of plans and of the shared limits.
@@ -64,7 +70,11 @@ func (d *limitsDecoder) expandEach(root *yaml.Node, named map[string]*yaml.Node)
 
 // expand replaces the includes of a list of limits.
 func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, field string) {
-	if list.Kind != yaml.SequenceNode || !slices.ContainsFunc(list.Content, isInclude) {
+	if d.expanded[list] || list.Kind != yaml.SequenceNode {
+		return
+	}
+	d.expanded[list] = true // aliases of it need no second look
+	if !slices.ContainsFunc(list.Content, isInclude) {
 		return
 	}
 	var limits []*yaml.Node
@@ -76,14 +86,19 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 		item = resolveAlias(item)
 		name := resolveAlias(item.Content[1])
 		from := named[name.Value]
-		if name.Kind != yaml.ScalarNode || from == nil {
-			d.fail(item, plain(field), "there is no list %s among lists%s", Quote(name.Value), nearestList(name.Value, named))
+		if name.Kind != yaml.ScalarNode {
+			d.fail(item, plain(field), "one name belongs behind include: write - include: NAME for each list")
+			continue
+		}
+		if from == nil {
+			d.fail(item, plain(field), "there is no list %s among lists%s; a plan cannot be included", Quote(name.Value), nearestList(name.Value, named))
 			continue
 		}
 		if d.included += len(from.Content); d.included > maxIncluded {
 			d.fail(item, plain(field), "lists stand for more than %d limits: give plans shorter lists, or tenants one plan instead of equal ones", maxIncluded)
 			break
 		}
+		d.listed[name.Value] = true
 		limits = append(limits, aliasesOf(from, name)...)
 	}
 	list.Content = limits

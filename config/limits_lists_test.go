@@ -66,6 +66,14 @@ tenants:
 	}
 }
 
+// TestListsUnread checks the warning of a list that no plan includes.
+func TestListsUnread(t *testing.T) {
+	_, warnings, err := config.ParseLimits("limits.yaml", []byte("version: 1\ndefault_plan: p\nplans: {p: [{include: a}]}\nlists:\n  a: []\n  b: []\n"), limit.CompileOptions{})
+	if err != nil || len(warnings) != 1 || warnings[0].Format("f") != "f:6: lists.b: no plan includes it: its limits are not read" {
+		t.Errorf("%v, %v", warnings, err)
+	}
+}
+
 // TestListsMistakes checks the errors for lists, and that aliases and lists together cannot repeat
 // more than aliases may.
 func TestListsMistakes(t *testing.T) {
@@ -73,9 +81,10 @@ func TestListsMistakes(t *testing.T) {
 	for _, row := range []struct{ file, want string }{
 		{plan, `limits.yaml:4: plans.p: there is no list "base" among lists`},
 		{plan + "lists: {bse: []}", `limits.yaml:4: plans.p: there is no list "base" among lists; did you mean bse?`},
+		{"version: 1\nplans: {p: [{include: [a, b]}]}", "limits.yaml:2: plans.p: one name belongs behind include"},
 		{plan + "lists: {base: 3}", "limits.yaml:5: lists.base: a list of limits belongs here"},
 		{plan + "lists: [a]", "limits.yaml:5: lists: names with values belong here"},
-		{plan + "lists: {base: []}\nlists: {base: []}", "limits.yaml:6: lists: it is already there: remove one of them"},
+		{plan + "lists: {base: []}\nlists: {base: []}", "limits.yaml:6: lists: lists stand once in a limits file"},
 		{plan + "lists: {base: [{include: base}]}", "limits.yaml:5: plans.p[0].include: unknown key"},
 		{plan + "lists: {base: [{id: a, by: [tenant], rate: x}]}", `limits.yaml:5: rate: "x"`},
 		{"version: 1\nplans:\n  p: [{include: base, id: a}]\nlists: {base: []}", "limits.yaml:3: plans.p[0].include: unknown key"},

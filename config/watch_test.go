@@ -324,7 +324,7 @@ func TestPoll(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
-		time.Sleep(10 * pollPause)
+		time.Sleep(10*pollPause + pollPause/2) // the file is not read while it is written
 		write("two")
 		time.Sleep(2 * pollPause)
 		w.Trigger()

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -19,6 +20,9 @@ func explainYAML(err error) (line int, message string) {
 		if e.ContextMark.Line > 0 && e.ContextMark.Line != line {
 			message += " that begins on line " + strconv.Itoa(e.ContextMark.Line)
 		}
+	}
+	if strings.Contains(message, "cannot start any token") {
+		message += ": YAML is indented by spaces, not tabs, and text that begins with @ or ` is quoted"
 	}
 	return line, plain(message)
 }

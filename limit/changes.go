@@ -4,16 +4,21 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // mostChanges bounds the lines of Changes.
 const mostChanges = 20
 
 // Changes describes for people how a set differs from the one before it: the limits of plans, the
-// shared limits and the overrides that came, went or changed, and tenants of another plan. It
-// returns at most mostChanges lines, and one that counts the others.
+// shared limits and the overrides that came, went or changed, and tenants of another plan. A set
+// that is new on trial is described in place of the one beside which it is tried. Changes returns at
+// most mostChanges lines, and one that counts the others.
 func Changes(before, after *Set) []string {
 	c := changes{}
+	if t := after.trial.set; t != nil && (before.trial.set == nil || before.trial.set.Version != t.Version) {
+		after = t
+	}
 	c.compare("shared: ", before.defaultPlan.shared(), after.defaultPlan.shared())
 	c.plan("default_plan ", before.defaultPlan, after.defaultPlan)
 	for _, plan := range union(before.byPlan, after.byPlan) {
@@ -27,18 +32,7 @@ func Changes(before, after *Set) []string {
 			c.compare("plan "+plan+": ", was.ownLimits(), is.ownLimits())
 		}
 	}
-	for tenant, was := range before.tenants.all() {
-		if is := after.tenants.get(tenant); is == nil {
-			c.add("tenant %s is not listed any more", tenant)
-		} else if what := "tenant " + tenant; !c.plan(what+": plan ", was, is) {
-			c.compare(what+": ", was.overridden(is), is.overridden(was))
-		}
-	}
-	for tenant := range after.tenants.all() {
-		if before.tenants.get(tenant) == nil {
-			c.add("tenant %s is new", tenant)
-		}
-	}
+	c.tenants(before, after)
 	if c.more > 0 {
 		c.lines = append(c.lines, fmt.Sprintf("and %d more", c.more))
 	}
@@ -59,10 +53,60 @@ func (c *changes) add(format string, args ...any) {
 	c.lines = append(c.lines, fmt.Sprintf(format, args...))
 }
 
-// plan adds a line and returns true if two rulesets are of different plans.
-func (c *changes) plan(what string, was, is *ruleset) bool {
+// tenants compares the tenants, in the order of their names.
+func (c *changes) tenants(before, after *Set) {
+	names := slices.Collect(func(yield func(string) bool) {
+		for tenant, was := range before.tenants.all() {
+			is := after.tenants.get(tenant)
+			// Most tenants only have a plan, which is compared already.
+			if is != nil && was.plan == is.plan && was == before.byPlan[was.plan] && is == after.byPlan[is.plan] {
+				continue
+			}
+			if !yield(tenant) {
+				return
+			}
+		}
+		for tenant := range after.tenants.all() {
+			if before.tenants.get(tenant) == nil && !yield(tenant) {
+				return
+			}
+		}
+	})
+	slices.Sort(names)
+	for _, tenant := range names {
+		was, is := before.tenants.get(tenant), after.tenants.get(tenant)
+		switch {
+		case was == nil:
+			c.add("tenant %s is new", tenant)
+		case is == nil:
+			c.add("tenant %s is not listed any more", tenant)
+		default:
+			c.plan("tenant "+tenant+": plan ", was, is)
+			c.compare("tenant "+tenant+": ", was.overriddenIn(is), is.overriddenIn(was))
+		}
+	}
+}
+
+// overriddenIn returns the limits of a tenant that it overrides in r, or in other if both are of one
+// plan.
+func (r *ruleset) overriddenIn(other *ruleset) []*Limit {
+	ids := map[string]bool{}
+	own := r.limits()
+	for _, l := range own {
+		ids[l.ID] = l.layer == layerOverride
+	}
+	if r.plan == other.plan {
+		for _, l := range other.limits() {
+			ids[l.ID] = ids[l.ID] || l.layer == layerOverride
+		}
+	}
+	return slices.DeleteFunc(own, func(l *Limit) bool { return !ids[l.ID] })
+}
+
+// plan adds a line if two rulesets are of different plans.
+func (c *changes) plan(what string, was, is *ruleset) {
 	if was.plan == is.plan {
-		return false
+		return
 	}
 	name := func(plan string) string {
 		if plan == "" {
@@ -71,24 +115,15 @@ func (c *changes) plan(what string, was, is *ruleset) bool {
 		return plan
 	}
 	c.add("%s%s -> %s", what, name(was.plan), name(is.plan))
-	return true
 }
 
 // compare compares limits by their ids.
 func (c *changes) compare(what string, before, after []*Limit) {
 	for _, was := range before {
-		is := withID(after, was.ID)
-		switch {
-		case is == nil:
+		if is := withID(after, was.ID); is == nil {
 			c.add("%s%s %s is gone", what, was.ID, was.Describe())
-		case was.Describe() != is.Describe():
-			c.add("%s%s %s -> %s", what, was.ID, was.Describe(), is.Describe())
-		case was.Mode != is.Mode:
-			c.add("%s%s %s -> %s", what, was.ID, was.Mode, is.Mode)
-		case was.OnError != is.OnError:
-			c.add("%s%s on_error %s -> %s", what, was.ID, was.OnError, is.OnError)
-		case was.Params != is.Params || was.Lease != is.Lease || !alike(was, is):
-			c.add("%s%s changed", what, was.ID)
+		} else if all := differences(was, is); len(all) > 0 {
+			c.add("%s%s %s", what, was.ID, strings.Join(all, ", "))
 		}
 	}
 	for _, is := range after {
@@ -96,6 +131,24 @@ func (c *changes) compare(what string, before, after []*Limit) {
 			c.add("%s%s %s is new", what, is.ID, is.Describe())
 		}
 	}
+}
+
+// differences describes all differences of two limits.
+func differences(was, is *Limit) (all []string) {
+	for _, d := range []struct{ name, was, is string }{
+		{"mode ", was.Mode.String(), is.Mode.String()},
+		{"", was.Describe(), is.Describe()},
+		{"on_error ", was.OnError.String(), is.OnError.String()},
+		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},
+	} {
+		if d.was != d.is {
+			all = append(all, d.name+d.was+" -> "+d.is)
+		}
+	}
+	if was.Lease != is.Lease || !alike(was, is) || len(all) == 0 && was.Params != is.Params {
+		all = append(all, "other requests, buckets or options")
+	}
+	return all
 }
 
 // union returns the keys of both maps, in order.

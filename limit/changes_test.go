@@ -19,6 +19,29 @@ func parsed(t *testing.T, file string) *limit.Set {
 	return set
 }
 
+// TestWarnPairsBound checks that a file made of pairs costs little: the comparison is bounded, and a
+// limit is warned of once.
+func TestWarnPairsBound(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\nshared:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "  - {id: a%d, by: [ip], when: {op: o%d, region: eu}, rate: 1/s, on_error: open}\n  - {id: b%d, by: [ip], when: {user: u%d}, rate: 1/s, on_error: open}\n", i, i, i, i)
+	}
+	_, warnings, err := config.ParseLimits("limits.yaml", []byte(b.String()), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := 0
+	for _, w := range warnings {
+		if w.Field == "when" {
+			pairs++
+		}
+	}
+	if pairs == 0 || pairs > 2000 {
+		t.Errorf("%d warnings of pairs", pairs)
+	}
+}
+
 // TestChanges checks the description of each kind of change, and that equal files have none.
 func TestChanges(t *testing.T) {
 	const before = `version: 1
@@ -45,12 +68,12 @@ plans:
     - {id: tenant, by: [tenant], rate: 50/s}
     - {id: come, by: [tenant, op], rate: 2/s}
     - {id: mode, by: [tenant, a], rate: 1/s, mode: shadow}
-    - {id: closed, by: [tenant, b], rate: 1/s, on_error: closed}
+    - {id: closed, by: [tenant, b], rate: 2/s, on_error: closed, mode: off}
     - {id: when, by: [tenant, c], rate: 1/s, when: {op: y}}
   new: []
 shared: [{id: ip, by: [ip], rate: 20/m}]
 tenants:
-  moves: {plan: new}
+  moves: {plan: free, overrides: {tenant: {rate: 7/s}}}
   comes: {}
   overrides: {overrides: {tenant: {rate: 300/s}}}
   drops: {}
@@ -60,13 +83,14 @@ tenants:
 		"shared: ip 10/m burst 10 -> 20/m burst 20",
 		"plan free: tenant 100/s burst 100 -> 50/s burst 50",
 		"plan free: gone 1/s burst 1 is gone",
-		"plan free: mode enforce -> shadow",
-		"plan free: closed on_error open -> closed",
-		"plan free: when changed",
+		"plan free: mode mode enforce -> shadow",
+		"plan free: closed mode enforce -> off, 1/s burst 1 -> 2/s burst 2, on_error open -> closed",
+		"plan free: when other requests, buckets or options",
 		"plan free: come 2/s burst 2 is new",
 		"plan new is new",
 		"plan old is gone",
-		"tenant moves: plan old -> new",
+		"tenant moves: plan old -> free",
+		"tenant moves: tenant 7/s burst 7 is new",
 		"tenant leaves is not listed any more",
 		"tenant overrides: tenant 200/s burst 200 -> 300/s burst 300",
 		"tenant drops: tenant 200/s burst 200 -> 50/s burst 50",
@@ -89,8 +113,8 @@ tenants:
 	}
 }
 
-// TestWarnPlaces checks the warning of a limit that takes the place of another one for some of the
-// requests of its buckets, and what silences it.
+// TestWarnPlaces checks the warnings of a limit that takes the place of another one for some of the
+// requests of its buckets, and of one that allows less than it seems, and what silences them.
 func TestWarnPlaces(t *testing.T) {
 	const login = "version: 1\nshared:\n  - {id: ip, by: [ip], rate: 1000/m, on_error: open}\n  - {id: login, by: [ip], when: {op: login}, rate: 5/m, on_error: open%s}\n"
 	const user = "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: op, by: [tenant, op], rate: 9/s, on_error: open}\n    - {id: pay, by: [tenant, op], when: {op: \"pay*\"%s}, rate: 1/s, on_error: open}\n"
@@ -118,6 +142,29 @@ func TestWarnPlaces(t *testing.T) {
 		}
 		if (row.want == "") != (found == "") || !strings.Contains(found, row.want) {
 			t.Errorf("%s\nwarns %q, want one of %q", row.file, found, row.want)
+		}
+	}
+	const office = "version: 1\nshared:\n  - {id: login, by: [ip], when: {op: login}, rate: 5/m, on_error: open%s}\n  - {id: office, by: [ip], when: {ip: 198.51.100.0/24}, action: allow}\n%s"
+	for _, row := range []struct{ group, more, want string }{
+		{"", "", `"office" does not allow what "login" counts, which is more specific`},
+		{", group: login", "", `"office" does not allow what "login" counts, which is of another group`},
+		{", mode: shadow", "", ""},
+		{"", "  - {id: both, by: [ip], when: {ip: 198.51.100.0/24, op: login}, action: allow}\n", ""},
+		{", group: login", "  - {id: both, by: [ip], group: login, when: {ip: 198.51.100.0/24, op: login}, action: allow}\n", ""},
+		{", group: login", "  - {id: both, by: [ip], group: login, when: {ip: 198.51.100.7, op: login}, action: allow}\n", "does not allow"},
+	} {
+		_, warnings, err := config.ParseLimits("limits.yaml", fmt.Appendf(nil, office, row.group, row.more), limit.CompileOptions{})
+		if err != nil {
+			t.Fatalf("%v: %v", row, err)
+		}
+		found := ""
+		for _, w := range warnings {
+			if w.Field == "action" {
+				found += w.Text
+			}
+		}
+		if (row.want == "") != (found == "") || !strings.Contains(found, row.want) {
+			t.Errorf("%v warns %q", row, found)
 		}
 	}
 	for _, row := range []struct{ replaces, want string }{

@@ -28,7 +28,7 @@ func (c *compiler) checkDefaults() {
 		}
 		c.warnMissing(l)
 	}
-	c.warnPlaces()
+	c.warnPairs()
 	if defaulted > 0 {
 		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", defaulted, len(c.limits))
 	}
@@ -62,21 +62,79 @@ func takesPlace(a, b *Limit) bool {
 	return a.groupKey() == b.groupKey() && compareRank(a, b) < 0 && canMeet(a, b)
 }
 
-// warnPlaces warns of limits that take the place of another one for some of the requests that
-// share its buckets: those requests do not count there, so that both limits together admit more
-// than the other one.
-func (c *compiler) warnPlaces() {
+// mostCompared bounds the pairs of limits that are compared for warnings: a file has few limits at
+// one level, unless it is made to have many.
+const mostCompared = 100_000
+
+// warnPairs warns of pairs of limits of one plan and level whose effect is seldom meant, at most once
+// for each limit.
+func (c *compiler) warnPairs() {
+	levels := map[string][]*Limit{}
+	for _, l := range c.set.Limits {
+		if l.Mode == ModeEnforce && l.Action != ActionDeny && !l.broken && !l.slots {
+			key := l.Plan + ":" + strings.Join(l.Level(), ",")
+			levels[key] = append(levels[key], l)
+		}
+	}
+	compared := 0
 	for _, a := range c.set.Limits {
-		if a.Mode != ModeEnforce || a.Action != ActionLimit || a.broken || a.splitsBuckets() {
+		if len(a.when) == 0 || a.Mode != ModeEnforce || a.Action == ActionDeny || a.broken || a.slots {
 			continue
 		}
-		for _, b := range c.set.Limits {
-			if a.Plan == b.Plan && b.Mode == ModeEnforce && b.Action == ActionLimit && !b.broken && takesPlace(a, b) && !slices.Contains(a.Replaces, b.ID) {
-				c.warn(a.Line, "when", "%s takes the place of %s, which counts by %s too: requests that %[1]s counts are not counted by %[2]s. Say group: %[4]s to count them by both, or replaces: [%[5]s] if that is meant",
-					quote(a.ID), quote(b.ID), strings.Join(a.Level(), ", "), a.ID, b.ID)
+		for _, b := range levels[a.Plan+":"+strings.Join(a.Level(), ",")] {
+			if compared++; compared > mostCompared {
+				return
+			}
+			if b.Action == ActionLimit && a != b && canMeet(a, b) && (c.warnPlace(a, b) || c.warnAllow(a, b)) {
+				break
 			}
 		}
 	}
+}
+
+// warnPlace warns if a takes the place of b for some of the requests that share its buckets: those
+// requests do not count there, so that both limits together admit more than b.
+func (c *compiler) warnPlace(a, b *Limit) bool {
+	if a.Action != ActionLimit || !takesPlace(a, b) || a.splitsBuckets() || slices.Contains(a.Replaces, b.ID) {
+		return false
+	}
+	c.warn(a.Line, "when", "%s takes the place of %s, which counts by %s too: requests that %[1]s counts are not counted by %[2]s. Say group: %[4]s to count them by both, or replaces: [%[5]s] if that is meant",
+		quote(a.ID), quote(b.ID), strings.Join(a.Level(), ", "), a.ID, b.ID)
+	return true
+}
+
+// warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific,
+// or of another group.
+func (c *compiler) warnAllow(a, b *Limit) bool {
+	if a.Action != ActionAllow || takesPlace(a, b) || c.allowed(a, b) {
+		return false
+	}
+	why := "is more specific"
+	if a.Group != b.Group {
+		why = "is of another group"
+	}
+	c.warn(a.Line, "action", "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s",
+		quote(a.ID), quote(b.ID), why)
+	return true
+}
+
+// allowed reports whether another limit allows all requests that match a and b.
+func (c *compiler) allowed(a, b *Limit) bool {
+	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
+		return l.Action == ActionAllow && l.Mode == ModeEnforce && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
+	})
+}
+
+// conditionsIn reports whether all conditions of l are among those of a and b, so that l matches what
+// both match.
+func (l *Limit) conditionsIn(a, b *Limit) bool {
+	for i := range l.when {
+		same := func(c condition) bool { return c.name == l.when[i].name && c.text == l.when[i].text }
+		if !slices.ContainsFunc(a.when, same) && !slices.ContainsFunc(b.when, same) {
+			return false
+		}
+	}
+	return true
 }
 
 // splitsBuckets reports whether all requests of a bucket agree in the conditions of l, because l

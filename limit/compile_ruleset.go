@@ -73,6 +73,9 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 		}
 	}
 	p := c.plans[planName]
+	if p == nil && !spec.Plan.Set() {
+		return // default_plan is reported once
+	}
 	if p == nil {
 		c.fail(spec.Plan.Line, field+".plan", "%s", c.noPlan(planName))
 		return

@@ -159,12 +159,27 @@ func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
 	d.RetryAfter, d.ResetAfter = v.Wait, v.Reset
 }
 
-// Alone returns the decision that the limit of a decided item makes by itself, whatever its
-// mode.
-func Alone(it *Item) Decision {
-	d := Decision{Source: it.Source}
-	d.decidedBy(it.Limit, &it.Verdict, 0)
-	return d
+// Alone returns the decision that the limit of an id makes by itself, whatever its mode, from a
+// request's items. Where it has several buckets, all must admit. Ok is false if none of its buckets
+// is decided.
+func Alone(items []Item, id string) (d Decision, ok bool) {
+	d.Item = -1
+	for i := range items {
+		it := &items[i]
+		if it.Limit.ID != id || it.Limit.Action != ActionLimit || it.Source == SourceNone {
+			continue
+		}
+		if d.Item < 0 || binds(it.Limit, &it.Verdict, items[d.Item].Limit, &items[d.Item].Verdict) {
+			d.Item = i
+		}
+	}
+	if d.Item < 0 {
+		return d, false
+	}
+	it := &items[d.Item]
+	d.Source = it.Source
+	d.decidedBy(it.Limit, &it.Verdict, d.Item)
+	return d, true
 }
 
 // binds reports whether the verdict a of limit la binds rather than b of lb.

@@ -70,7 +70,7 @@ func (r *ruleset) sorted() []*Limit {
 // loosenedOf compares limits by their ids.
 func loosenedOf(what string, before, after []*Limit) (lines []string) {
 	for _, was := range before {
-		if was.Mode != ModeEnforce {
+		if was.Mode != ModeEnforce || was.Action == ActionAllow && withID(after, was.ID) == nil {
 			continue
 		}
 		i := slices.IndexFunc(after, func(l *Limit) bool { return l.ID == was.ID })

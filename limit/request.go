@@ -64,6 +64,7 @@ var (
 	errZone    = errors.New("an address with a zone means nothing outside its host")
 	errPort    = errors.New("it is an address with a port: leave out the port")
 	errNetwork = errors.New("it is a network: an address of it is needed")
+	errBracket = errors.New("an address has no brackets: leave them out")
 	errList    = errors.New("it is a list: one address is needed, that of the client")
 )
 
@@ -123,6 +124,11 @@ func mistakeInAddr(s string) error {
 	}
 	if _, err := netip.ParsePrefix(s); err == nil {
 		return errNetwork
+	}
+	if inner, found := strings.CutPrefix(s, "["); found {
+		if _, err := ParseAddr(strings.TrimSuffix(inner, "]")); err == nil {
+			return errBracket
+		}
 	}
 	if first, _, found := strings.Cut(s, ","); found {
 		if _, err := ParseAddr(strings.TrimSpace(first)); err == nil {

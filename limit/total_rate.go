@@ -50,7 +50,7 @@ func (s *Set) TotalRate() TotalRate {
 // bound returns the smallest rate at which a group of the ruleset admits units, for any
 // mix of requests, and the id of a limit in it, or "" if there is no such group. It
 // considers the limits that count a tenant as a whole, or those that count all tenants as
-// one.
+// one, but not quotas of a day or more: their rate is far below what they admit in a moment.
 func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 	replaced := r.replaced()
 	for _, g := range r.groups {
@@ -61,6 +61,10 @@ func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 	}
 	return smallest, id
 }
+
+// quotaPeriod is the period from which on a limit is a quota: a day, which a calendar may shorten
+// by an hour.
+const quotaPeriod = 23 * 3600e6
 
 // replaced returns the ids of limits that do not apply where another limit does.
 func (r *ruleset) replaced() map[string]bool {
@@ -86,7 +90,7 @@ func (g *group) rate(byTenant bool, replaced map[string]bool) (sum float64, ok b
 		switch {
 		case l.Mode != ModeEnforce:
 			continue
-		case l.Action == ActionAllow || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || replaced[l.ID]:
+		case l.Action == ActionAllow || l.Params.Period >= quotaPeriod || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || replaced[l.ID]:
 			return 0, false
 		case l.Action == ActionLimit:
 			sum += float64(l.Params.Count) / float64(l.Params.Period) * 1e6

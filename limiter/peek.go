@@ -26,15 +26,10 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 // out. PeekLimit returns false if no bucket of the limit decides about the request.
 func (l *Limiter) PeekLimit(b *Batch, id string) bool {
 	l.peek(b, l.set.Load(), nil)
-	for i := range b.Items(0) {
-		it := &b.Items(0)[i]
-		if it.Limit.ID != id || it.Limit.Action != limit.ActionLimit || it.Source == limit.SourceNone {
-			continue
-		}
-		d := limit.Alone(it)
+	d, ok := limit.Alone(b.Items(0), id)
+	if ok {
 		d.RetryAfter = l.retries.peek(&d)
 		b.Decisions[0] = d
-		return true
 	}
-	return false
+	return ok
 }

@@ -6,7 +6,7 @@
 #   local_cluster.sh stop          ends what is left of it
 #
 # TOUR_PORT is the first of its six ports, 7600 unless it is set. Its files are in .cache/tour,
-# or in TOUR_FOLDER.
+# or in TOUR_FOLDER. start exits with 3 where a port is taken.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,11 +16,22 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 ports=$(seq "$first" $((first + 5)))
 
-# end ends the server of a port with a signal, if this script started one, and waits for its end.
+# ask asks the server of a port, for two seconds at most.
+ask() {
+	local port=$1
+	shift
+	timeout 2 redis-cli -p "$port" "$@" 2>/dev/null
+}
+
+# end ends the server of a port with a signal, if this script started it, and waits for its end.
 end() {
 	local file=$folder/$2.pid pid
 	[ -s "$file" ] || return 0
 	pid=$(cat "$file")
+	if ! ask "$2" INFO server | grep -q "^process_id:$pid"; then
+		rm -f "$file" # it has ended, and the number may be that of another process
+		return 0
+	fi
 	kill -"$1" "$pid" 2>/dev/null || true
 	for _ in $(seq 50); do
 		kill -0 "$pid" 2>/dev/null || break
@@ -33,19 +44,27 @@ end() {
 whole() {
 	local port
 	for port in $ports; do
-		redis-cli -p "$port" CLUSTER INFO | grep -q '^cluster_state:ok' || return 1
-		[ "$(redis-cli -p "$port" CLUSTER NODES | grep -c ' connected')" -ge 6 ] || return 1
-		redis-cli -p "$port" INFO replication | grep -Eq '^(connected_slaves:1|master_link_status:up)' || return 1
+		ask "$port" CLUSTER INFO | grep -q '^cluster_state:ok' || return 1
+		[ "$(ask "$port" CLUSTER NODES | grep -c ' connected')" -ge 6 ] || return 1
+		ask "$port" INFO replication | grep -Eq '^(connected_slaves:1|master_link_status:up)' || return 1
 	done
 }
 
 start() {
 	local port nodes=()
+	if [ "$first" -gt 55529 ]; then
+		printf 'TOUR_PORT is %s: a cluster needs ports 10,000 above, so at most 55529\n' "$first" >&2
+		exit 64
+	fi
 	for port in $ports; do
-		if redis-cli -p "$port" PING >/dev/null 2>&1; then
-			printf 'another server answers on port %s: end it, or set TOUR_PORT\n' "$port" >&2
-			exit 1
-		fi
+		for taken in "$port" $((port + 10000)); do
+			if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
+				printf 'another server listens on port %s: end it, or set TOUR_PORT\n' "$taken" >&2
+				exit 3
+			fi
+		done
+	done
+	for port in $ports; do
 		rm -f "$folder/$port.conf"
 		redis-server --port "$port" --bind 127.0.0.1 --daemonize yes --dir "$folder" --pidfile "$folder/$port.pid" \
 			--logfile "$port.log" --save '' --cluster-enabled yes --cluster-config-file "$port.conf" \
@@ -53,9 +72,14 @@ start() {
 		nodes+=("127.0.0.1:$port")
 	done
 	for port in $ports; do
-		until redis-cli -p "$port" PING >/dev/null 2>&1; do sleep 0.1; done
+		for _ in $(seq 100); do
+			ask "$port" PING >/dev/null && continue 2
+			sleep 0.1
+		done
+		printf 'the server on port %s does not answer: see %s\n' "$port" "$folder/$port.log" >&2
+		exit 1
 	done
-	redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log"
+	timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log"
 	for _ in $(seq 300); do
 		if whole; then
 			printf 'three masters and three replicas on 127.0.0.1, from port %s\n' "$first"
@@ -69,7 +93,7 @@ start() {
 
 # owner prints the port of the master that has a hash slot.
 owner() {
-	redis-cli -p "$first" CLUSTER NODES | awk -v slot="$1" '$3 ~ /master/ {
+	ask "$first" CLUSTER NODES | awk -v slot="$1" '$3 ~ /master/ {
 		for (i = 9; i <= NF; i++) {
 			split($i, range, "-")
 			if (range[1] <= slot && slot <= (range[2] == "" ? range[1] : range[2])) { split($2, at, "[:@]"); print at[2] }
@@ -80,7 +104,7 @@ owner() {
 case ${1:-} in
 start) start ;;
 kill)
-	port=$(owner "$(redis-cli -p "$first" CLUSTER KEYSLOT "{$2}")")
+	port=$(owner "$(ask "$first" CLUSTER KEYSLOT "{$2}")")
 	end KILL "$port"
 	printf 'killed the master on port %s, which has the buckets of %s\n' "$port" "$2"
 	;;

@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
 # Runs the commands of docs/tour.md, one after the other, with their sentences. It waits for Enter
-# between them if standard input is a terminal, and ends all that it started. TOUR_REPLACE is a
-# sed script for the commands, for other ports.
+# between them if standard input is a terminal, and ends all that it started. TOUR_PORT is the
+# first of the six ports of the cluster; TOUR_REPLACE is a sed script for the commands, for other
+# ports of the proxy.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-replace=${TOUR_REPLACE:-}
+replace="s/7600/${TOUR_PORT:-7600}/g
+${TOUR_REPLACE:-}"
 begin='' end=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
 	begin=$'\e[1m' end=$'\e[0m'
 fi
 mkdir -p "${TOUR_FOLDER:-.cache/tour}"
-trap 'kill $(jobs -p) 2>/dev/null || true; scripts/local_cluster.sh stop; wait 2>/dev/null || true' EXIT
+started=''
+trap 'kill $(jobs -p) 2>/dev/null || true; [ -z "$started" ] || scripts/local_cluster.sh stop; wait 2>/dev/null || true' EXIT
+
+for address in "${LIMITGATE_LISTEN:-127.0.0.1:6380}" "${LIMITGATE_ADMIN:-127.0.0.1:9180}"; do
+	if (exec 3<>"/dev/tcp/${address%:*}/${address##*:}") 2>/dev/null; then
+		printf 'another process listens on %s, where the proxy of the tour would: end it first\n' "$address" >&2
+		exit 3
+	fi
+done
 
 # until_ready waits for the result of a command that takes effect a moment later.
 until_ready() {
@@ -20,6 +30,7 @@ until_ready() {
 		sleep 0.1
 	done
 	printf 'not ready: %s\n' "$1" >&2
+	tail -3 "${TOUR_FOLDER:-.cache/tour}/log" >&2 || true
 	exit 1
 }
 
@@ -34,6 +45,11 @@ while IFS= read -r line <&3; do
 		read -rs
 	fi
 	case $command in
+	*'local_cluster.sh start'*)
+		eval "$command"
+		started=1
+		continue
+		;;
 	*'limits reloaded'*) until_ready 'grep "limits reloaded" .cache/tour/log' ;;
 	esac
 	eval "$command" || [ $? -eq 2 ] # a denial, or a difference

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/controlplane/table"
 )
 
 const checkAbout = `Asks a running limitgate whether a cost may be taken now, and takes it.
@@ -102,7 +103,7 @@ func askDecision(cmd *redis.Cmd) (decision, error) {
 	if !ok || !ok2 {
 		return decision{}, errNotADecision
 	}
-	return decision{n[0] == 1, n[1], n[2], n[3], n[4], id, source}, nil
+	return decision{n[0] == 1, n[1], n[2], n[3], n[4], table.Printable(id), table.Printable(source)}, nil
 }
 
 // String returns the decision as a sentence.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -88,6 +89,10 @@ func explainDial(addr string, err error) error {
 	var header tls.RecordHeaderError
 	var unknown x509.UnknownAuthorityError
 	switch {
+	case errors.As(err, &network) && network.Op == "dial" && errors.As(err, new(*net.AddrError)):
+		return fmt.Errorf("%w (an address is HOST:PORT, for example 127.0.0.1:6380)", err)
+	case strings.Contains(err.Error(), "HTTP/1."):
+		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
 	case errors.As(err, &header):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -86,7 +87,9 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 		}
 		names = append(names, c.name)
 	}
-	if len(args) > 1 && strings.HasPrefix(strings.TrimLeft(args[0], "-"), "addr") {
+	if slices.ContainsFunc(args, func(arg string) bool {
+		return strings.HasPrefix(arg, "-") && strings.HasPrefix(strings.TrimLeft(arg, "-"), "addr")
+	}) {
 		return limitsLive.run(ctx, env, args)
 	}
 	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
@@ -95,7 +98,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	}
 	text := "say one of " + strings.Join(names, ", ")
 	if fs.NArg() > 0 {
-		text = fmt.Sprintf("there is no command %.64q%s; %s", fs.Arg(0), didYouMean(fs.Arg(0), names), text)
+		text = fmt.Sprintf("there is no command %.64q%s; %s; limitgate limits --addr ADDRESS asks a running limitgate", fs.Arg(0), didYouMean(fs.Arg(0), names), text)
 	}
 	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage
@@ -149,7 +152,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 }
 
 func printExpectations(w io.Writer, set *limit.Set) {
-	fmt.Fprintf(w, "%s in %s, %s listed, version %s\n", counted(len(set.IDs), "limit"), counted(set.Plans(), "plan"), counted(set.Tenants(), "tenant"), set.Version)
+	fmt.Fprintf(w, "%s in %s, %s listed, version %s\n", counted(len(set.Limits), "limit"), counted(set.Plans(), "plan"), counted(set.Tenants(), "tenant"), set.Version)
 	fmt.Fprintf(w, "at most %s for one request\n", counted(set.MaxEnforced(), "enforced limit"))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "LIMIT\tFROM\tKEYS IN THE STORE")

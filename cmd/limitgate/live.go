@@ -155,6 +155,10 @@ func (c liveCommand) run(ctx context.Context, env *environment, args []string) i
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(*addr, err)))
 	}
+	_, isMap := named(reply).(map[string]any)
+	if _, isList := reply.([]any); !isMap && !isList && reply != nil {
+		return fail(env, fmt.Errorf("%s: the reply is no table: is %s a limitgate?", c.name, *addr))
+	}
 	if *asJSON {
 		encoder := json.NewEncoder(env.stdout)
 		encoder.SetIndent("", "  ")

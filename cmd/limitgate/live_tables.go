@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -40,7 +41,7 @@ func text(reply any, name string) string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprint(v)
+	return table.Printable(fmt.Sprint(v)) // keys of other limiters' commands may be any bytes
 }
 
 // list returns a value of a map as a list.
@@ -75,12 +76,17 @@ func explanationOfReply(args []string, reply any) *explanation {
 			mode: text(l, "mode"), onError: short(text(l, "on_error")), store: short(text(l, "store")), lease: short(text(l, "lease")), why: text(l, "reason"),
 			remaining: text(l, "remaining"), limit: text(l, "capacity"), node: text(l, "node"), key: strings.TrimSpace(text(l, "key") + " " + text(l, "field")),
 		}
-		if row.rate == limit.ActionDeny.String() || row.rate == limit.ActionAllow.String() {
+		if countsNothing(row.rate) {
 			row.algorithm, row.store = "-", "-"
 		}
 		x.limits = append(x.limits, row)
 	}
 	return x
+}
+
+// countsNothing reports whether the rate of a limit is an action.
+func countsNothing(rate string) bool {
+	return rate == limit.ActionDeny.String() || rate == limit.ActionAllow.String()
 }
 
 // printLimits prints a reply of RL.LIMITS.
@@ -90,25 +96,31 @@ func printLimits(w io.Writer, _ []string, reply any) {
 	if text(reply, "source") != config.SampleName { // whose lines are in no file of the user
 		columns = append(columns, "line")
 	}
-	printTable(w, list(reply, "limits"), columns)
+	limits := list(reply, "limits")
+	for _, l := range limits {
+		if row, ok := l.(map[string]any); ok && countsNothing(text(l, "rate")) {
+			row["algorithm"] = "-"
+		}
+	}
+	printTable(w, limits, columns, "none")
 }
 
 // printBuckets prints a list of RL.TOP.
 func printBuckets(w io.Writer, buckets any) {
 	all, _ := buckets.([]any)
-	printTable(w, all, []string{"per_second", "limit_id", "bucket"})
+	printTable(w, all, []string{"per_second", "limit_id", "bucket"}, "none")
 }
 
 // printShards prints a reply of RL.CONFIG SHARDS.
 func printShards(w io.Writer, _ []string, reply any) {
 	all, _ := reply.([]any)
-	printTable(w, all, []string{"addr", "breaker", "next_probe_ms", "error"})
+	printTable(w, all, []string{"addr", "breaker", "next_probe_ms", "error"}, "none: the buckets are in the memory of this limitgate")
 }
 
-// printTable prints the values of maps in columns, or that there are none.
-func printTable(w io.Writer, rows []any, columns []string) {
+// printTable prints the values of maps in columns, or a text if there are none.
+func printTable(w io.Writer, rows []any, columns []string, none string) {
 	if len(rows) == 0 {
-		fmt.Fprintln(w, "none")
+		fmt.Fprintln(w, none)
 		return
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -223,10 +224,21 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 		help()
 		return exitOK, true
 	case err != nil:
-		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %s --help lists the flags\n", fs.Name(), err, fs.Name())
+		fmt.Fprintf(env.stderr, "limitgate %s: %s%s; limitgate %s --help lists the flags\n", fs.Name(), err, flagMeant(fs, err), fs.Name())
 		return exitUsage, true
 	}
 	return 0, false
+}
+
+// flagMeant returns "; did you mean --X?" for the error of a flag that does not exist.
+func flagMeant(fs *flag.FlagSet, err error) string {
+	name, found := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
+	if !found {
+		return ""
+	}
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
+	return didYouMean("--"+strings.TrimLeft(name, "-"), names)
 }
 
 // parseAnywhere parses args, and leaves those that are no flags in fs.Args.
@@ -261,7 +273,9 @@ func isFlag(arg string) bool {
 
 // fail prints an error and returns its exit code.
 func fail(env *environment, err error) int {
-	fmt.Fprintf(env.stderr, "limitgate: %s\n", err)
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
+	}
 	if advice := awsclient.Advice(err); advice != "" {
 		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)
 	}

@@ -53,7 +53,11 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "1", "user", "u1"}, "invalid option 'user': the options here are DIM name value"},
 		{[]string{"check", "acme", "-", "-", "1", "DIM", "ip", "u1"}, "invalid dimension name 'ip': tenant, op and ip stand in front, without DIM"},
 		{[]string{"check", "acme", "-", "-", "-1"}, "cost must be an integer between 1 and 2147483647"},
-		{[]string{"check", "acme", "-", "-", "--jsn"}, "flag provided but not defined: -jsn; limitgate check --help lists the flags"},
+		{[]string{"check", "acme", "-", "-", "--jsn"}, "flag provided but not defined: -jsn; did you mean --json?; limitgate check --help lists the flags"},
+		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, "(an address is HOST:PORT, for example 127.0.0.1:6380)"},
+		{[]string{"check", "acme", "-", "-", "--addr", "127.0.0.1"}, "(an address is HOST:PORT, for example 127.0.0.1:6380)"},
+		{[]string{"check", "acme", "-", "[::1]"}, "invalid ip '[::1]': an address has no brackets"},
+		{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
 		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
 		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
 	} {

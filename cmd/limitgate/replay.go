@@ -44,6 +44,9 @@ when the arguments are wrong.`
 // replayTimeout bounds the wait for the replies to one pipeline.
 const replayTimeout = 30 * time.Second
 
+// leastSpeed is the slowest pace of a replay against a proxy, and one divided by it the fastest.
+const leastSpeed = 1e-6
+
 // replayFlags are the flags of replay.
 type replayFlags struct {
 	limits, compare, against, speed, tenant, op, secret string
@@ -141,7 +144,7 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if f.against == "" {
 		return opts, errors.New("--speed is the pace at which a proxy is asked: say --against HOST:PORT")
 	}
-	if opts.Speed, err = strconv.ParseFloat(strings.TrimSuffix(f.speed, "x"), 64); err != nil || opts.Speed <= 0 {
+	if opts.Speed, err = strconv.ParseFloat(strings.TrimSuffix(f.speed, "x"), 64); err != nil || !(opts.Speed >= leastSpeed && opts.Speed <= 1/leastSpeed) {
 		return opts, fmt.Errorf("flag --speed: %.32q is not a pace: write 1x, 10x or max", f.speed)
 	}
 	return opts, nil

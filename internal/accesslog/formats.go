@@ -46,7 +46,7 @@ func isEnvoy(line []byte) bool {
 func parseEnvoy(s string) (e Entry, err error) {
 	stamp, rest, ok := strings.Cut(s[1:], "] ")
 	if !ok {
-		return e, errors.New("the [time] is not closed by a bracket and a space: want Envoy's default format, [2026-03-01T10:00:00.000Z] \"GET / HTTP/1.1\" 200 ...")
+		return e, errors.New("the [time] is not closed by a bracket and a space: want Envoy's default format, which begins with [2026-03-01T10:00:00.000Z]")
 	}
 	if e.Time, err = timeRFC3339(stamp); err != nil {
 		return e, err
@@ -136,7 +136,7 @@ func (r *Reader) heading(line string) error {
 func (r *Reader) parseColumns(s string) (e Entry, err error) {
 	values := strings.Split(s, "\t")
 	if len(values) != len(r.columns) {
-		return e, fmt.Errorf("there are %d columns between tabs: want the %d of the line #Fields:", len(values), len(r.columns))
+		return e, fmt.Errorf("there are %d columns between tabs: want the %d that the line #Fields: names", len(values), len(r.columns))
 	}
 	column := func(name string) string {
 		for i, c := range r.columns {

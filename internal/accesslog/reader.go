@@ -31,6 +31,7 @@ type Reader struct {
 	source  *countingReader
 	lines   *bufio.Reader
 	line    int      // The number of the line read last.
+	length  int      // The length of the line read last.
 	columns []string // The names in the last line #Fields:, nil before it.
 	err     error    // The error that ended the reading, returned by all later calls.
 }
@@ -104,6 +105,10 @@ func (r *Reader) Next() (Entry, error) {
 	}
 }
 
+// LineBytes is the length in bytes of the line that Next read last. The strings of its entry may
+// hold as many in memory.
+func (r *Reader) LineBytes() int { return r.length }
+
 // BytesRead is the number of bytes read from the underlying reader so far, compressed
 // ones if the log is compressed, for a [Progress]. It is ahead of the entries by the
 // buffered data, up to 64 KiB of text and 8 KiB of compressed data, and at the end of the
@@ -131,6 +136,7 @@ func (r *Reader) nextLine() ([]byte, error) {
 		}
 	}
 	r.line++
+	r.length = len(line)
 	if length := len(trimEnding(line)); length > MaxLine {
 		return nil, r.longLine(line)
 	}

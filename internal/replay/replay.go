@@ -97,7 +97,7 @@ type source struct {
 	opts   Options
 	reader *accesslog.Reader
 	window timeHeap // the lines among which the earliest is next
-	held   int      // bytes of their text
+	held   int      // their bytes
 	ended  bool     // the log has no more lines
 
 	latest     time.Time // of the lines read so far
@@ -182,25 +182,27 @@ func (s *source) earliest() (accesslog.Entry, error) {
 			return e, fmt.Errorf("%w: line %d is of %s, and lines of %s are decided already; --sort holds the whole log in memory and sorts it",
 				ErrUnsorted, e.Line, e.Time.Format(time.RFC3339), s.clock.Format(time.RFC3339))
 		}
-		s.held += textBytes(&e)
-		heap.Push(&s.window, e)
+		n := s.reader.LineBytes()
+		s.held += n
+		heap.Push(&s.window, heldLine{e, n})
 	}
 	if len(s.window) == 0 {
 		return accesslog.Entry{}, io.EOF
 	}
-	e := heap.Pop(&s.window).(accesslog.Entry)
-	s.held -= textBytes(&e)
-	return e, nil
+	first := heap.Pop(&s.window).(heldLine)
+	s.held -= first.bytes
+	return first.Entry, nil
 }
 
-// textBytes returns the bytes of the text of a line.
-func textBytes(e *accesslog.Entry) int {
-	return len(e.RemoteAddr) + len(e.User) + len(e.Method) + len(e.Target) + len(e.Proto) + len(e.Referer) + len(e.UserAgent)
+// heldLine is a line of the window. Its text holds the memory of all its bytes.
+type heldLine struct {
+	accesslog.Entry
+	bytes int
 }
 
 // timeHeap is a heap of lines, with the earliest at the top. Lines of one time are in the order of
 // the log.
-type timeHeap []accesslog.Entry
+type timeHeap []heldLine
 
 func (h timeHeap) Len() int { return len(h) }
 
@@ -214,12 +216,12 @@ func (h timeHeap) Less(i, j int) bool {
 func (h timeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 // Push implements heap.Interface.
-func (h *timeHeap) Push(e any) { *h = append(*h, e.(accesslog.Entry)) }
+func (h *timeHeap) Push(e any) { *h = append(*h, e.(heldLine)) }
 
 // Pop implements heap.Interface.
 func (h *timeHeap) Pop() any {
 	last := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = accesslog.Entry{} // whose text is free then
+	(*h)[len(*h)-1] = heldLine{} // whose text is free then
 	*h = (*h)[:len(*h)-1]
 	return last
 }
