@@ -148,6 +148,10 @@ func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) 
 func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		w := limit.WhenSpec{Dim: textOf(key)}
+		if resolveAlias(value).Kind == yaml.SequenceNode {
+			d.fail(value, plain(field), "one value belongs here: write a limit for each value, or a prefix followed by *")
+			return
+		}
 		d.text(&w.Pattern, value, field)
 		spec.When = append(spec.When, w)
 	})

@@ -64,6 +64,9 @@ var errUserInAddress = errors.New("an address must not contain a user or a passw
 
 // parseNode parses one address.
 func parseNode(text, port string) (Nodes, error) {
+	if text != "" && !strings.ContainsAny(text, `:/\ =`) {
+		return Nodes{}, fmt.Errorf("%s has no port; write host:port, for example 127.0.0.1:%s", Quote(text), port)
+	}
 	if !strings.Contains(text, "://") {
 		return Nodes{Addrs: []string{text}}, checkNode(text)
 	}

@@ -64,6 +64,12 @@ func ParseRate(text string) (Rate, error) {
 	return r, r.parsePeriod(period)
 }
 
+// shortPeriods are the names of periods that people write in place of units.
+var shortPeriods = map[string]string{
+	"sec": "s", "second": "s", "seconds": "s", "min": "m", "minute": "m", "minutes": "m", "hour": "h", "hours": "h", "days": "d",
+	"week": "7d", "year": "365d",
+}
+
 func (r *Rate) parsePeriod(period string) error {
 	switch period {
 	case "day":
@@ -74,6 +80,9 @@ func (r *Rate) parsePeriod(period string) error {
 		return nil
 	}
 	unit, ok := periodUnits[period[len(period)-1]]
+	if short := shortPeriods[period]; short != "" {
+		return fmt.Errorf("%s is written %s: %d/%s", period, short, r.Count, short)
+	}
 	if !ok {
 		return errRateForm
 	}
