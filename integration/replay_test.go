@@ -138,3 +138,32 @@ func TestReplaySorted(t *testing.T) {
 		t.Errorf("sorted: %+v", r)
 	}
 }
+
+// TestSuggest: the limits that are suggested for a log deny nothing of it when they are enforced, and
+// the rate that is said to deny a hundredth, as a fixed window, denies no more and nearly as much.
+func TestSuggest(t *testing.T) {
+	const requests = 5000
+	log := accessLog(t, requests)
+	out, errs, code := run(t, nil, "limits", "suggest", log)
+	if code != 0 || strings.Count(out, "mode: shadow") != 3 {
+		t.Fatalf("exit %d:\n%s%s", code, out, errs)
+	}
+	enforced := writeLimits(t, strings.ReplaceAll(out, "mode: shadow", "mode: enforce"))
+	if r := replay(t, "--limits", enforced, log); r.Denied != 0 || r.Requests != requests {
+		t.Errorf("of the log that they are made from they deny %+v", r)
+	}
+	var busiest, thousandth, hundredth int
+	_, ip, _ := strings.Cut(out, "shared:")
+	if _, err := fmt.Sscanf(strings.TrimSpace(ip), "# %d in the busiest minute; %d/m would deny 0.1 %% of the requests, %d/m", &busiest, &thousandth, &hundredth); err != nil {
+		t.Fatalf("%v in %s", err, ip)
+	}
+	deniedBy := func(rate int) int64 {
+		return replay(t, "--limits", writeLimits(t, fmt.Sprintf("{version: 1, shared: [{id: ip, by: [ip], rate: %d/m, algorithm: fixed_window}]}", rate)), log).Denied
+	}
+	if at, below := deniedBy(hundredth), deniedBy(hundredth-1); at > requests/100 || below <= requests/100 {
+		t.Errorf("%d/m denies %d of %d, and one less %d", hundredth, at, requests, below)
+	}
+	if deniedBy(busiest) != 0 || deniedBy(busiest-1) == 0 {
+		t.Errorf("%d is not the busiest minute", busiest)
+	}
+}

@@ -25,6 +25,7 @@ Usage:
 	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 	limitgate limits import nginx|kong FILE
+	limitgate limits suggest ACCESS_LOG
 	limitgate limits diff OLD NEW
 	limitgate limits diff FILE dynamodb://TABLE
 	limitgate limits push [--yes] [--actor NAME] [--removes NUMBER] FILE dynamodb://TABLE
@@ -43,7 +44,7 @@ explain says which limits one request would meet, and why. DIM stands before
 every dimension.
 
 With --addr it prints the limits in force of a running limitgate. import makes a
-limits file of the configuration of another limiter.
+limits file of the configuration of another limiter, suggest one of an access log.
 
 diff prints what changes from one file to another, or what push would write: first the limits that it loosens, then item by
 item the plans, all that is shared and the tenants. push asks first, unless --yes is given,
@@ -68,6 +69,7 @@ func limitsCommands() []subcommand {
 	return []subcommand{
 		{name: "lint", run: runLint},
 		{name: "import", run: runImport},
+		{name: "suggest", run: runSuggest},
 		{name: "explain", run: runExplain},
 		{name: "diff", run: runDiff},
 		{name: "push", run: runPush},

@@ -54,6 +54,20 @@ type LimitReport struct {
 	// Closest is the bucket that had the least left at any time; null behind a proxy, and for
 	// limits that no request met.
 	Closest *ClosestReport `json:"closest"`
+	// Rates are the counts for the limit's period with which at most a part of the requests that
+	// met it would have been denied, in fixed windows; null behind a proxy, and for limits that no
+	// request met.
+	Rates *RatesReport `json:"rates"`
+
+	windows *windows
+}
+
+// RatesReport has the counts for a period that would have denied nothing, 0.1 % and 1 % of the
+// requests.
+type RatesReport struct {
+	Nothing    int64 `json:"nothing"`
+	Thousandth int64 `json:"thousandth"`
+	Hundredth  int64 `json:"hundredth"`
 }
 
 // ClosestReport is the moment at which a limit was closest to denying, or denied.
@@ -137,6 +151,12 @@ func (t *tally) add(a *asked, o *outcome) {
 			l.Denied++
 			t.addDenied(ap)
 		}
+		if ap.left >= 0 {
+			if l.windows == nil {
+				l.windows = newWindows(time.Duration(ap.limit.Params.Period) * time.Microsecond)
+			}
+			l.windows.add(ap.bucket, a.at)
+		}
 		if ap.left >= 0 && (l.Closest == nil || closer(ap, l.Closest)) {
 			l.Closest = &ClosestReport{ap.bucket, ap.left, ap.limit.Params.Capacity, a.at}
 		}
@@ -193,9 +213,27 @@ func (t *tally) top(n int) []BucketReport {
 	return out[:min(n, len(out))]
 }
 
+// setRates sets the rates, where a request met the limit.
+func (l *LimitReport) setRates() {
+	if l.windows == nil {
+		return
+	}
+	l.windows.end()
+	nothing, ok := l.windows.limitFor(0)
+	if !ok {
+		return
+	}
+	thousandth, _ := l.windows.limitFor(0.001)
+	hundredth, _ := l.windows.limitFor(0.01)
+	l.Rates = &RatesReport{nothing, thousandth, hundredth}
+}
+
 // finish returns the report.
 func (t *tally) finish(s *source) *Report {
 	r := &t.report
+	for i := range t.limits {
+		t.limits[i].setRates()
+	}
 	r.Limits, r.TopDenied = t.limits, t.top(topShown)
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
 	if r.Degraded > 0 {

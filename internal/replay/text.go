@@ -52,13 +52,23 @@ func (r *Report) Write(w io.Writer) {
 	_ = tw.Flush()
 }
 
-// writeClosest prints the buckets that had the least left.
+// writeClosest prints the buckets that had the least left, and the rates that would have denied a
+// part of the requests.
 func (r *Report) writeClosest(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	heading := "\nclosest to each limit:\n"
 	for _, l := range r.Limits {
 		if l.Closest != nil {
 			fmt.Fprintf(tw, "%s  %s\t%d left at\t%s\t%s\n", heading, l.ID, l.Closest.Left, stamp(&l.Closest.At), l.Closest.Bucket)
+			heading = ""
+		}
+	}
+	_ = tw.Flush()
+	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	heading = "\nrequests for a bucket and period that would deny nothing, 0.1 % and 1 %, in fixed windows:\n"
+	for _, l := range r.Limits {
+		if l.Rates != nil {
+			fmt.Fprintf(tw, "%s  %s\t%d\t%d\t%d\n", heading, l.ID, l.Rates.Nothing, l.Rates.Thousandth, l.Rates.Hundredth)
 			heading = ""
 		}
 	}

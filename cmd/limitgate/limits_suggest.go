@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/internal/replay"
+)
+
+const suggestAbout = `Writes a first limits file for the traffic of an access log.
+
+Usage: limitgate limits suggest [flags] ACCESS_LOG
+
+The limits are by tenant, operation and address, twice what the busiest bucket had
+in a minute, and in the shadow. Comments say which rates would have denied a part of
+the requests. The log and the templates are those of limitgate replay.
+
+It exits with 0 when it is done, 1 when the log cannot be read and 64 when the
+arguments are wrong.`
+
+func runSuggest(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "limits suggest", suggestAbout, `limitgate limits suggest --op "{method} {path:1}" access.log.gz > limits.yaml`)
+	tenant := fs.String("tenant", "web", "`template` of the tenant")
+	op := fs.String("op", accesslog.DefaultOp, "`template` of the operation")
+	sort := fs.Bool("sort", false, "hold the whole log in memory and sort it, if it is further out of order than 200,000 lines")
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 {
+		fmt.Fprintln(env.stderr, "limitgate limits suggest: one log is needed: limitgate limits suggest access.log > limits.yaml")
+		return exitUsage
+	}
+	opts := replay.Options{Sort: *sort}
+	var err error
+	if opts.Tenant, err = accesslog.ParseTemplate(*tenant); err == nil {
+		opts.Op, err = accesslog.ParseTemplate(*op)
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "limitgate limits suggest: %s\n", err)
+		return exitUsage
+	}
+	in, size, err := openLog(env, fs.Arg(0))
+	if err != nil {
+		return fail(env, err)
+	}
+	defer func() { _ = in.Close() }()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
+	opts.Progress = progress.Update
+	file, err := replay.Suggest(ctx, in, opts)
+	progress.Finish()
+	if err != nil {
+		return fail(env, err)
+	}
+	_, _ = env.stdout.Write(file)
+	return exitOK
+}

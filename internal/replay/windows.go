@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// maxWindowBuckets bounds the buckets that are counted in one window. Where there are more, nothing
+// is said of the limit.
+const maxWindowBuckets = 1_000_000
+
+// windows counts requests by bucket in consecutive windows, to say which limit for a window would
+// have denied a part of them.
+type windows struct {
+	period  time.Duration
+	begin   time.Time
+	counts  map[string]int64 // of the present window
+	sizes   map[int64]int64  // how many windows of buckets had so many requests
+	total   int64
+	most    int64 // the most requests of a bucket in a window
+	skipped bool  // there were too many buckets
+}
+
+func newWindows(period time.Duration) *windows {
+	return &windows{period: period, counts: map[string]int64{}, sizes: map[int64]int64{}}
+}
+
+// add counts a request of a bucket. Requests come in the order of time.
+func (w *windows) add(bucket string, at time.Time) {
+	if begin := at.Truncate(w.period); !begin.Equal(w.begin) {
+		w.end()
+		w.begin = begin
+	}
+	if _, found := w.counts[bucket]; !found && len(w.counts) == maxWindowBuckets {
+		w.skipped = true
+		return
+	}
+	w.counts[bucket]++
+	w.total++
+}
+
+// end ends the present window.
+func (w *windows) end() {
+	for _, n := range w.counts {
+		w.sizes[n]++
+		w.most = max(w.most, n)
+	}
+	clear(w.counts)
+}
+
+// limitFor returns the smallest number of requests for a bucket and window with which at most a
+// share of all requests, 0 to 1, would have been denied. Ok is false if that is not known. The last
+// window must have ended.
+func (w *windows) limitFor(share float64) (limit int64, ok bool) {
+	if w.total == 0 || w.skipped {
+		return 0, false
+	}
+	allowed := int64(share * float64(w.total))
+	sizes := slices.Sorted(maps.Keys(w.sizes))
+	// Lowering the limit by one denies one request more of each larger window.
+	limit = w.most
+	denied, larger := int64(0), int64(0)
+	for i := len(sizes) - 1; i >= 0; i-- {
+		larger += w.sizes[sizes[i]]
+		next := int64(0)
+		if i > 0 {
+			next = sizes[i-1]
+		}
+		steps := min(limit-next, (allowed-denied)/larger)
+		limit -= steps
+		denied += steps * larger
+		if limit > next {
+			break
+		}
+	}
+	return max(1, limit), true
+}
