@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -148,9 +149,13 @@ func TestSuggest(t *testing.T) {
 	if code != 0 || strings.Count(out, "mode: shadow") != 3 {
 		t.Fatalf("exit %d:\n%s%s", code, out, errs)
 	}
-	enforced := writeLimits(t, strings.ReplaceAll(out, "mode: shadow", "mode: enforce"))
-	if r := replay(t, "--limits", enforced, log); r.Denied != 0 || r.Requests != requests {
+	enforced, picture := writeLimits(t, strings.ReplaceAll(out, "mode: shadow", "mode: enforce")), filepath.Join(t.TempDir(), "t.svg")
+	if r := replay(t, "--limits", enforced, "--svg", picture, log); r.Denied != 0 || r.Requests != requests {
 		t.Errorf("of the log that they are made from they deny %+v", r)
+	}
+	svg, err := os.ReadFile(picture)
+	if err != nil || strings.Count(string(svg), `class="title"`) != 3 || strings.Contains(string(svg), `class="over"`) || strings.Contains(string(svg), "%!") || xml.Unmarshal(svg, new(struct{})) != nil {
+		t.Errorf("the timeline of three limits that deny nothing: %v\n%.2000s", err, svg)
 	}
 	var busiest, thousandth, hundredth int
 	_, ip, _ := strings.Cut(out, "shared:")

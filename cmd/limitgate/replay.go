@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,7 @@ type replayFlags struct {
 	dims               dimFlags
 	sort, frozen, json bool
 	showAddresses      bool
+	svg                string
 }
 
 func runReplay(ctx context.Context, env *environment, args []string) int {
@@ -96,6 +98,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.sort, "sort", false, "hold the whole log in memory and sort it, if it is further out of order than 200,000 lines")
 	fs.BoolVar(&f.frozen, "frozen", false, "let the clock stand still at the first line")
 	fs.BoolVar(&f.showAddresses, "show-addresses", false, "add the addresses of clients to the buckets that have them hashed")
+	fs.StringVar(&f.svg, "svg", "", "write a timeline of each limit into this `file`")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 }
 
@@ -131,6 +134,9 @@ func (f *replayFlags) options() (replay.Options, error) {
 	}
 	if f.against != "" && f.compare != "" {
 		return opts, errors.New("--compare works on two files, --against on a running proxy: say one of them")
+	}
+	if f.svg != "" && (f.against != "" || f.compare != "") {
+		return opts, errors.New("--svg is for a replay of one file in memory")
 	}
 	if f.against != "" && f.showAddresses {
 		return opts, errors.New("--show-addresses is for a replay in memory: a proxy does not say which buckets it used")
@@ -189,10 +195,27 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 		return err
 	}
 	progress.Finish()
+	if f.svg != "" {
+		if err := writeTimeline(report, f.svg); err != nil {
+			return err
+		}
+	}
 	if f.json {
 		return writeJSON(env.stdout, report)
 	}
 	report.Write(env.stdout)
+	return nil
+}
+
+// writeTimeline writes the timeline of a report into a file.
+func writeTimeline(report *replay.Report, path string) error {
+	var b bytes.Buffer
+	if err := report.WriteTimeline(&b); err != nil {
+		return fmt.Errorf("draw timeline: %w", err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write timeline: %w", err)
+	}
 	return nil
 }
 

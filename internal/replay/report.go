@@ -54,7 +54,7 @@ type LimitReport struct {
 	// Closest is the bucket that had the least left at any time; null behind a proxy, and for
 	// limits that no request met.
 	Closest *ClosestReport `json:"closest"`
-	// Rates are the counts for the limit's period with which at most a part of the requests that
+	// Rates are the counts for the period of the limit's rate with which at most a part of the requests that
 	// met it would have been denied, in fixed windows; null behind a proxy, and for limits that no
 	// request met.
 	Rates *RatesReport `json:"rates"`
@@ -153,7 +153,8 @@ func (t *tally) add(a *asked, o *outcome) {
 		}
 		if ap.left >= 0 {
 			if l.windows == nil {
-				l.windows = newWindows(time.Duration(ap.limit.Params.Period) * time.Microsecond)
+				l.windows = newWindows(time.Duration(ap.limit.Rate.Period) * time.Microsecond)
+				l.windows.limit, l.windows.title = ap.limit.Rate.Count, ap.limit.Describe()
 			}
 			l.windows.add(ap.bucket, a.at)
 		}

@@ -65,7 +65,7 @@ func (r *Report) writeClosest(w io.Writer) {
 	}
 	_ = tw.Flush()
 	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	heading = "\nrequests for a bucket and period that would deny nothing, 0.1 % and 1 %, in fixed windows:\n"
+	heading = "\nrequests for a bucket in the period of its rate that would deny nothing, 0.1 % and 1 %, as fixed windows:\n"
 	for _, l := range r.Limits {
 		if l.Rates != nil {
 			fmt.Fprintf(tw, "%s  %s\t%d\t%d\t%d\n", heading, l.ID, l.Rates.Nothing, l.Rates.Thousandth, l.Rates.Hundredth)

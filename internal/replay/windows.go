@@ -20,6 +20,9 @@ type windows struct {
 	total   int64
 	most    int64 // the most requests of a bucket in a window
 	skipped bool  // there were too many buckets
+	limit   int64 // the count of the limit's rate, 0 if there is none
+	title   string
+	points  []point
 }
 
 func newWindows(period time.Duration) *windows {
@@ -42,10 +45,15 @@ func (w *windows) add(bucket string, at time.Time) {
 
 // end ends the present window.
 func (w *windows) end() {
+	most := int64(0)
 	for _, n := range w.counts {
 		w.sizes[n]++
-		w.most = max(w.most, n)
+		most = max(most, n)
 	}
+	if most > 0 {
+		w.addPoint(most)
+	}
+	w.most = max(w.most, most)
 	clear(w.counts)
 }
 
