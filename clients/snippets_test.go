@@ -57,7 +57,7 @@ func snippets() []snippet {
 // TestSnippets runs the code of docs/clients.md unchanged. The code that waits is denied once,
 // waits long enough, and is admitted; it gives up at once on a request that can never succeed and
 // on one that would wait for hours. The code that answers 429 does so with Retry-After, and
-// admits another request without. With -clients-secure it connects by the code of the section
+// admits another request without; a mistake in the call is an error. With -clients-secure it connects by the code of the section
 // "With TLS and users".
 func TestSnippets(t *testing.T) {
 	refusals, waits, connections := codeBlocks(t, "Answer 429"), codeBlocks(t, "Wait instead"), codeBlocks(t, "With TLS and users")
@@ -98,8 +98,8 @@ func (s snippet) run(t *testing.T, a access, dir string) {
 	cmd.Dir = dir
 	last, err := converse(cmd, "take", func() string { return take(ctx, t, p, a.user) })
 	said := strings.Fields(last)
-	if err != nil || len(said) != 6 || !slices.Equal(slices.Delete(slices.Clone(said), 4, 5), []string{"true", "false", "false", "429", "200"}) {
-		t.Fatalf("it says %q, not true for later, false for never, false, 429 and the seconds for hourly, and 200 for free: %v", last, err)
+	if err != nil || len(said) != 7 || !slices.Equal(slices.Delete(slices.Clone(said), 4, 5), []string{"true", "false", "false", "429", "200", "500"}) {
+		t.Fatalf("it says %q, not true for later, false for never, false, 429 and the seconds for hourly, 200 for free, and 500 for an op that is too long: %v", last, err)
 	}
 	if wait, err := strconv.Atoi(said[4]); err != nil || wait < 3*3600 || wait > 5*3600 {
 		t.Errorf("Retry-After is %s, not some four hours in seconds", said[4])

@@ -171,7 +171,8 @@ func (h *Handler) meant(name []byte) string {
 			own = append(own, bare)
 		}
 	}
-	if near := limit.Nearest(strings.TrimLeft(strings.TrimPrefix(word, "rl"), ".:-_ "), own); near != "" {
+	word = strings.TrimLeft(strings.TrimPrefix(word, "rl"), ".:-_ ")
+	if near := limit.Nearest(word, own); near != "" && near[0] == word[0] {
 		return "; did you mean " + strings.ToUpper(ownPrefix+near) + "?"
 	}
 	if strings.HasPrefix(strings.ToLower(quote(name)), ownPrefix) {

@@ -85,7 +85,7 @@ func TestBadInputRefused(t *testing.T) {
 		{bulk("RL.CHECK", "t", "o", "-", "DIM", "user", ""), "-ERR invalid dimension value '': it is empty"},
 		{bulk("RL.CHECK", "t", "o", "-", "DIM", "u", "1", "dim", "u", "2"), "-ERR invalid dimension 'u': it is there twice"},
 		{bulk(append([]string{"RL.CHECK", "t", "o", "-"}, manyDims(17)...)...), "-ERR invalid number of dimensions: at most 16"},
-		{bulk("RL.NOPE", "a", "b"), "-ERR unknown command 'RL.NOPE', with args beginning with: 'a' 'b' ; did you mean RL.TOP?"},
+		{bulk("RL.NOPE", "a", "b"), "-ERR unknown command 'RL.NOPE', with args beginning with: 'a' 'b' ; RL.HELP lists the commands"},
 		{bulk("RL.RESET", "-"), "-ERR limit_id required: RL.RESET - limit_id"},
 		{bulk("SELECT", "1"), "-ERR DB index is out of range"},
 		{bulk("HELLO", "4"), "-NOPROTO unsupported protocol version"},

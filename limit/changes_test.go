@@ -125,6 +125,7 @@ func TestWarnPlaces(t *testing.T) {
 		{fmt.Sprintf(login, ""), "ip"},
 		{fmt.Sprintf(login, ", mode: shadow"), ""},
 		{fmt.Sprintf(login, ", mode: off"), ""},
+		{strings.ReplaceAll(fmt.Sprintf(login, ""), "on_error", "mode: shadow, on_error"), "ip"},
 		{fmt.Sprintf(login, ", group: login"), ""},
 		{fmt.Sprintf(login, ", replaces: [ip]"), ""},
 		{fmt.Sprintf(user, ""), ""}, // every bucket of op is of one op

@@ -71,21 +71,21 @@ const mostCompared = 100_000
 func (c *compiler) warnPairs() {
 	levels := map[string][]*Limit{}
 	for _, l := range c.set.Limits {
-		if l.Mode == ModeEnforce && l.Action != ActionDeny && !l.broken && !l.slots {
+		if l.Mode != ModeOff && l.Action != ActionDeny && !l.broken && !l.slots {
 			key := l.Plan + ":" + strings.Join(l.Level(), ",")
 			levels[key] = append(levels[key], l)
 		}
 	}
 	compared := 0
 	for _, a := range c.set.Limits {
-		if len(a.when) == 0 || a.Mode != ModeEnforce || a.Action == ActionDeny || a.broken || a.slots {
+		if len(a.when) == 0 || a.Mode == ModeOff || a.Action == ActionDeny || a.broken || a.slots {
 			continue
 		}
 		for _, b := range levels[a.Plan+":"+strings.Join(a.Level(), ",")] {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if b.Action == ActionLimit && a != b && canMeet(a, b) && (c.warnPlace(a, b) || c.warnAllow(a, b)) {
+			if b.Action == ActionLimit && a.Mode == b.Mode && a != b && canMeet(a, b) && (c.warnPlace(a, b) || c.warnAllow(a, b)) {
 				break
 			}
 		}
@@ -121,7 +121,7 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
 	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
-		return l.Action == ActionAllow && l.Mode == ModeEnforce && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
+		return l.Action == ActionAllow && l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
 	})
 }
 
@@ -219,7 +219,7 @@ func (r *ruleset) enforced() int {
 	n := 0
 	for _, g := range r.groups {
 		for _, l := range g.candidates {
-			if l.Mode == ModeEnforce && l.Action == ActionLimit {
+			if l.Mode != ModeOff && l.Action == ActionLimit {
 				n++
 				break
 			}

@@ -16,9 +16,9 @@ type explanation struct {
 	tenant, plan, version string
 	verdict               string
 	limits                []explainedLimit
-	// live reports that it is of a running limitgate, which knows the units that are left and
+	// running reports that it is of a running limitgate, which knows the units that are left and
 	// the node of each bucket.
-	live bool
+	running bool
 }
 
 // explainedLimit is a row of an explanation.
@@ -34,13 +34,13 @@ func (x *explanation) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n%s\n", x.tenant, x.plan, x.version, x.verdict)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	live := func(columns string) string {
-		if x.live {
+	inRunning := func(columns string) string {
+		if x.running {
 			return columns
 		}
 		return ""
 	}
-	fmt.Fprintf(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\t%sKEY AND FIELD\n", live("REMAINING\tNODE\t"))
+	fmt.Fprintf(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\t%sKEY AND FIELD\n", inRunning("REMAINING\tNODE\t"))
 	for _, l := range x.limits {
 		mark, left := "", ""
 		if l.applies {
@@ -50,7 +50,7 @@ func (x *explanation) print(w io.Writer) {
 			left = l.remaining + " of " + l.limit
 		}
 		columns := []string{mark, l.id, l.level, l.rate, l.algorithm, l.mode, l.onError, l.store, l.lease, l.why}
-		if x.live {
+		if x.running {
 			columns = append(columns, left, l.node)
 		}
 		fmt.Fprintln(tw, strings.Join(append(columns, l.key), "\t"))
@@ -58,9 +58,9 @@ func (x *explanation) print(w io.Writer) {
 	_ = tw.Flush()
 }
 
-// verdictText describes a decision in a line. Endless reports that the request can never succeed
-// since its cost is more than the capacity of the limit.
-func verdictText(allowed bool, id string, endless bool, cost, capacity int64) string {
+// verdictText describes a decision in a line. Endless reports that the request can never succeed,
+// since the limit admits no such cost.
+func verdictText(allowed bool, id string, endless bool, cost int64) string {
 	verdict := "admitted"
 	if !allowed {
 		verdict = "denied"
@@ -69,7 +69,7 @@ func verdictText(allowed bool, id string, endless bool, cost, capacity int64) st
 		return verdict + ": no limit applies"
 	}
 	if endless {
-		verdict += fmt.Sprintf(" for ever, since a cost of %d is more than %d", cost, capacity)
+		verdict += fmt.Sprintf(" for ever, since a cost of %d is more than the limit admits", cost)
 	}
 	return verdict + ", bound by " + id
 }
@@ -81,7 +81,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit
 	out := &explanation{
 		tenant: req.Tenant, plan: x.Set.Plan(req.Tenant), version: x.Set.Version,
-		verdict: verdictText(d.Allowed, d.LimitID(), endless, req.Cost, d.Limit),
+		verdict: verdictText(d.Allowed, d.LimitID(), endless, req.Cost),
 	}
 	for i := range x.Limits {
 		e := &x.Limits[i]

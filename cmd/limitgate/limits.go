@@ -92,7 +92,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	if slices.ContainsFunc(args, func(arg string) bool {
 		return strings.HasPrefix(arg, "-") && strings.HasPrefix(strings.TrimLeft(arg, "-"), "addr")
 	}) {
-		return limitsLive.run(ctx, env, args)
+		return limitsRunning.run(ctx, env, args)
 	}
 	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {

@@ -50,10 +50,10 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
 		{"check", "ask a running limitgate for one decision", runCheck},
-		{"explain", "ask a running limitgate which limits a request meets, and why", explainLive.run},
-		{"top", "ask a running limitgate for the buckets asked for most", topLive.run},
-		{"denied", "ask a running limitgate for the buckets that deny most", deniedLive.run},
-		{"shards", "ask a running limitgate for the masters of its store", shardsLive.run},
+		{"explain", "ask a running limitgate which limits a request meets, and why", explainRunning.run},
+		{"top", "ask a running limitgate for the buckets asked for most", topRunning.run},
+		{"denied", "ask a running limitgate for the buckets that deny most", deniedRunning.run},
+		{"shards", "ask a running limitgate for the masters of its store", shardsRunning.run},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint and explain limits files, and bring them into tables and back", runLimits},
 		{"audit", "show every change that was made to a tenant of a table", runAudit},
@@ -248,10 +248,6 @@ func parseAnywhere(fs *flag.FlagSet, args []string) error {
 		if arg := args[0]; !isFlag(arg) {
 			others, args = append(others, arg), args[1:]
 			continue
-		}
-		if args[0] == "--" {
-			others = append(others, args[1:]...)
-			break
 		}
 		if err := fs.Parse(args); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,7 +32,7 @@ func main() {
 	mux := http.NewServeMux()
 	tenant := func(*http.Request) string { return "snippet" }
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	for _, pattern := range []string{"GET /hourly", "GET /free"} {
+	for _, pattern := range []string{"GET /hourly", "GET /free", "GET /" + strings.Repeat("long", 300)} {
 		mux.Handle(pattern, limited.Handler(client, tenant, next))
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest("GET", pattern[len("GET "):], nil))

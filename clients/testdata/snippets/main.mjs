@@ -17,7 +17,7 @@ const input = createInterface({ input: process.stdin })
 await input[Symbol.asyncIterator]().next()
 const results = []
 for (const op of ['later', 'never', 'GET /hourly']) results.push(await admit(client, 'snippet', op, '-'))
-for (const op of ['GET /hourly', 'GET /free']) {
+for (const op of ['GET /hourly', 'GET /free', 'long'.repeat(300)]) {
   const { status, headers } = await get(limited(client, () => 'snippet', op))
   results.push(status, headers.get('Retry-After') ?? '')
 }
@@ -36,7 +36,10 @@ async function open () {
 
 // Returns the response of a server that has a middleware.
 async function get (middleware) {
-  const server = createServer((req, res) => middleware(req, res, () => res.end()))
+  const server = createServer((req, res) => middleware(req, res, err => {
+    res.statusCode = err ? 500 : 200
+    res.end()
+  }))
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
   try {
     return await fetch(`http://127.0.0.1:${server.address().port}/`)

@@ -20,4 +20,9 @@ foreach (['GET /hourly', 'GET /free'] as $op) {
     [$allowed, $headers] = check($client, 'snippet', $op, '127.0.0.1');
     echo $allowed ? 200 : 429, ' ', $headers['Retry-After'] ?? '', ' ';
 }
+try {
+    check($client, 'snippet', str_repeat('long', 300), '127.0.0.1');
+} catch (UnexpectedValueException $e) {
+    echo 500;
+}
 echo "\n";

@@ -17,4 +17,8 @@ results = [str(admit(client, "snippet", op, "-")).lower() for op in ("later", "n
 for op in ("GET /hourly", "GET /free"):
     allowed, headers = check(client, "snippet", op, "127.0.0.1")
     results += ["200" if allowed else "429", headers.get("Retry-After", "")]
+try:
+    check(client, "snippet", "long" * 300, "127.0.0.1")
+except redis.ResponseError:
+    results.append("500")
 print(*results)

@@ -14,4 +14,9 @@ results = ['later', 'never', 'GET /hourly'].map { |op| admit(client, 'snippet', 
   allowed, headers = check(client, 'snippet', op, '127.0.0.1')
   results.push(allowed ? 200 : 429, headers['Retry-After'])
 end
+begin
+  check(client, 'snippet', 'long' * 300, '127.0.0.1')
+rescue Redis::CommandError
+  results.push(500)
+end
 puts results.join(' ')

@@ -14,8 +14,8 @@ import (
 	"github.com/limitgate/limitgate/commands"
 )
 
-// A liveCommand asks a running limitgate and prints its reply as a table.
-type liveCommand struct {
+// A runningCommand asks a running limitgate and prints its reply as a table.
+type runningCommand struct {
 	name     string // of the subcommand
 	about    string
 	examples []string
@@ -24,18 +24,18 @@ type liveCommand struct {
 	print func(w io.Writer, args []string, reply any)
 }
 
-const liveAbout = `
+const runningAbout = `
 
 It exits with 0 when it is done, 1 when the limitgate does not answer or refuses,
 and with 64 when the arguments are wrong.`
 
-var explainLive = liveCommand{
+var explainRunning = runningCommand{
 	name: "explain",
 	about: `Asks a running limitgate which limits one request meets, and why.
 
 Usage: limitgate explain [flags] TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 
-It takes nothing. limitgate limits explain does the same for a limits file.` + liveAbout,
+It takes nothing. limitgate limits explain does the same for a limits file.` + runningAbout,
 	examples: []string{`limitgate explain acme "POST /v1/payments" 203.0.113.7`},
 	words: func(args []string) ([]any, error) {
 		if _, err := commands.ParseRequest(ownTenantNamed(args)); err != nil {
@@ -46,11 +46,11 @@ It takes nothing. limitgate limits explain does the same for a limits file.` + l
 	print: func(w io.Writer, args []string, reply any) { explanationOfReply(args, reply).print(w) },
 }
 
-var limitsLive = liveCommand{
+var limitsRunning = runningCommand{
 	name: "limits",
 	about: `Asks a running limitgate for the limits in force, all of them or those of a tenant.
 
-Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + liveAbout,
+Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + runningAbout,
 	examples: []string{"limitgate limits --addr 127.0.0.1:6380 acme"},
 	words: func(args []string) ([]any, error) {
 		if len(args) > 1 {
@@ -61,35 +61,35 @@ Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + liveAbout,
 	print: printLimits,
 }
 
-var topLive = liveCommand{
+var topRunning = runningCommand{
 	name: "top",
 	about: `Asks a running limitgate for the buckets that were asked for most in the last seconds.
 
 Usage: limitgate top [flags] [NUMBER]
 
-The rates are estimates, from one decision in 64 of that limitgate.` + liveAbout,
+The rates are estimates, from one decision in 64 of that limitgate.` + runningAbout,
 	examples: []string{"limitgate top 20"},
 	words:    topWords,
-	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, entry(reply, "hot")) },
+	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, fieldOf(reply, "hot")) },
 }
 
-var deniedLive = liveCommand{
+var deniedRunning = runningCommand{
 	name: "denied",
 	about: `Asks a running limitgate for the buckets that denied most in the last seconds.
 
 Usage: limitgate denied [flags] [NUMBER]
 
-The rates are estimates, from one decision in 64 of that limitgate.` + liveAbout,
+The rates are estimates, from one decision in 64 of that limitgate.` + runningAbout,
 	examples: []string{"limitgate denied 20"},
 	words:    topWords,
-	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, entry(reply, "denied")) },
+	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, fieldOf(reply, "denied")) },
 }
 
-var shardsLive = liveCommand{
+var shardsRunning = runningCommand{
 	name: "shards",
 	about: `Asks a running limitgate for the masters of its store, and whether it uses them.
 
-Usage: limitgate shards [flags]` + liveAbout,
+Usage: limitgate shards [flags]` + runningAbout,
 	examples: []string{"limitgate shards"},
 	words: func(args []string) ([]any, error) {
 		if len(args) > 0 {
@@ -129,7 +129,7 @@ func topWords(args []string) ([]any, error) {
 }
 
 // run is the subcommand.
-func (c liveCommand) run(ctx context.Context, env *environment, args []string) int {
+func (c runningCommand) run(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, c.name, c.about, c.examples...)
 	addr := fs.String("addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
 	asJSON := fs.Bool("json", false, "print the reply as JSON")
@@ -155,18 +155,18 @@ func (c liveCommand) run(ctx context.Context, env *environment, args []string) i
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(*addr, err)))
 	}
-	_, isMap := named(reply).(map[string]any)
+	_, isMap := withNames(reply).(map[string]any)
 	if _, isList := reply.([]any); !isMap && !isList && reply != nil {
 		return fail(env, fmt.Errorf("%s: the reply is no table: is %s a limitgate?", c.name, *addr))
 	}
 	if *asJSON {
 		encoder := json.NewEncoder(env.stdout)
 		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(named(reply)); err != nil {
+		if err := encoder.Encode(withNames(reply)); err != nil {
 			return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
 		}
 		return exitOK
 	}
-	c.print(env.stdout, fs.Args(), named(reply))
+	c.print(env.stdout, fs.Args(), withNames(reply))
 	return exitOK
 }

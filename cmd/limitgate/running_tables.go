@@ -12,48 +12,48 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// named returns a reply with maps that have texts as keys.
-func named(reply any) any {
+// withNames returns a reply with maps that have texts as keys.
+func withNames(reply any) any {
 	switch v := reply.(type) {
 	case map[any]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[fmt.Sprint(key)] = named(value)
+			out[fmt.Sprint(key)] = withNames(value)
 		}
 		return out
 	case []any:
 		for i := range v {
-			v[i] = named(v[i])
+			v[i] = withNames(v[i])
 		}
 	}
 	return reply
 }
 
-// entry returns a value of a map, or nil.
-func entry(reply any, name string) any {
+// fieldOf returns a value of a map, or nil.
+func fieldOf(reply any, name string) any {
 	m, _ := reply.(map[string]any)
 	return m[name]
 }
 
-// text returns a value of a map as text; empty if there is none.
-func text(reply any, name string) string {
-	v := entry(reply, name)
+// fieldText returns a value of a map as text; empty if there is none.
+func fieldText(reply any, name string) string {
+	v := fieldOf(reply, name)
 	if v == nil {
 		return ""
 	}
 	return table.Printable(fmt.Sprint(v)) // keys of other limiters' commands may be any bytes
 }
 
-// list returns a value of a map as a list.
-func list(reply any, name string) []any {
-	all, _ := entry(reply, name).([]any)
+// fieldList returns a value of a map as a list.
+func fieldList(reply any, name string) []any {
+	all, _ := fieldOf(reply, name).([]any)
 	return all
 }
 
 // explanationOfReply describes a reply of RL.EXPLAIN. The arguments are those of the request.
 func explanationOfReply(args []string, reply any) *explanation {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(text(reply, name), 10, 64)
+		n, _ := strconv.ParseInt(fieldText(reply, name), 10, 64)
 		return n
 	}
 	cost := int64(1)
@@ -63,18 +63,21 @@ func explanationOfReply(args []string, reply any) *explanation {
 		}
 	}
 	x := &explanation{
-		tenant: text(reply, "tenant"), plan: text(reply, "plan"), version: text(reply, "version"), live: true,
-		verdict: verdictText(number("allowed") == 1, text(reply, "limit_id"), number("retry_after_ms") < 0 && number("limit") > 0 && cost > number("limit"), cost, number("limit")),
+		tenant: fieldText(reply, "tenant"), plan: fieldText(reply, "plan"), version: fieldText(reply, "version"), running: true,
+		verdict: verdictText(number("allowed") == 1, fieldText(reply, "limit_id"), number("retry_after_ms") < 0 && fieldText(reply, "source") != limit.SourcePolicy.String(), cost),
 	}
 	short := func(description string) string {
 		word, _, _ := strings.Cut(description, ":")
 		return word
 	}
-	for _, l := range list(reply, "limits") {
+	for _, l := range fieldList(reply, "limits") {
 		row := explainedLimit{
-			applies: text(l, "applies") == "1", id: text(l, "id"), level: text(l, "level"), rate: text(l, "rate"), algorithm: text(l, "algorithm"),
-			mode: text(l, "mode"), onError: short(text(l, "on_error")), store: short(text(l, "store")), lease: short(text(l, "lease")), why: text(l, "reason"),
-			remaining: text(l, "remaining"), limit: text(l, "capacity"), node: text(l, "node"), key: strings.TrimSpace(text(l, "key") + " " + text(l, "field")),
+			applies: fieldText(l, "applies") == "1", id: fieldText(l, "id"), level: fieldText(l, "level"), rate: fieldText(l, "rate"), algorithm: fieldText(l, "algorithm"),
+			mode: fieldText(l, "mode"), onError: short(fieldText(l, "on_error")), store: short(fieldText(l, "store")), lease: short(fieldText(l, "lease")), why: fieldText(l, "reason"),
+			remaining: fieldText(l, "remaining"), limit: fieldText(l, "capacity"), node: fieldText(l, "node"), key: strings.TrimSpace(fieldText(l, "key") + " " + fieldText(l, "field")),
+		}
+		if row.lease == "" {
+			row.lease = "-"
 		}
 		if countsNothing(row.rate) {
 			row.algorithm, row.store = "-", "-"
@@ -91,14 +94,14 @@ func countsNothing(rate string) bool {
 
 // printLimits prints a reply of RL.LIMITS.
 func printLimits(w io.Writer, _ []string, reply any) {
-	fmt.Fprintf(w, "limits version %s, from %s\n", text(reply, "version"), text(reply, "source"))
+	fmt.Fprintf(w, "limits version %s, from %s\n", fieldText(reply, "version"), fieldText(reply, "source"))
 	columns := []string{"id", "from", "level", "when", "rate", "algorithm", "mode", "on_error"}
-	if text(reply, "source") != config.SampleName { // whose lines are in no file of the user
+	if fieldText(reply, "source") != config.SampleName { // whose lines are in no file of the user
 		columns = append(columns, "line")
 	}
-	limits := list(reply, "limits")
+	limits := fieldList(reply, "limits")
 	for _, l := range limits {
-		if row, ok := l.(map[string]any); ok && countsNothing(text(l, "rate")) {
+		if row, ok := l.(map[string]any); ok && countsNothing(fieldText(l, "rate")) {
 			row["algorithm"] = "-"
 		}
 	}
@@ -128,7 +131,7 @@ func printTable(w io.Writer, rows []any, columns []string, none string) {
 	for _, row := range rows {
 		values := make([]string, len(columns))
 		for i, name := range columns {
-			values[i] = text(row, name)
+			values[i] = fieldText(row, name)
 		}
 		fmt.Fprintln(tw, strings.Join(values, "\t"))
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestLiveCommands: explain, limits, top, denied and shards print the replies of a running proxy as
+// TestRunningCommands: explain, limits, top, denied and shards print the replies of a running proxy as
 // tables, or as JSON; explain prints the rows of limits explain.
-func TestLiveCommands(t *testing.T) {
+func TestRunningCommands(t *testing.T) {
 	file := writeLimits(t, `
 version: 1
 default_plan: p
 plans:
   p:
-    - {id: tenant, by: [tenant], rate: 1000/h, on_error: open}
+    - {id: tenant, by: [tenant], rate: 1000000/h, on_error: open}
     - {id: pay, by: [tenant, op], when: {op: pay}, rate: 1/h, on_error: closed}
 shared: [{id: ban, action: deny, when: {op: never}}]
 `)
@@ -25,6 +25,7 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 	pipe := p.client().Pipeline()
 	for range 3000 { // top samples one decision in 64
 		pipe.Do(t.Context(), "RL.CHECK", "acme", "pay", "-")
+		pipe.Do(t.Context(), "RL.CHECK", "admitted", "other", "-")
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
@@ -34,14 +35,14 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 		want []string
 	}{
 		{[]string{"explain", "acme", "pay", "-"}, []string{
-			"tenant acme, plan p, limits version ", "denied, bound by pay\n", "REMAINING", "998 of 1000", "0 of 1", store.Addr, "lg:t:{acme}",
+			"tenant acme, plan p, limits version ", "denied, bound by pay\n", "REMAINING", " of 1000000", "0 of 1", store.Addr, "lg:t:{acme}",
 		}},
 		{[]string{"explain", "acme", "never", "-"}, []string{"denied, bound by ban\n"}},
-		{[]string{"explain", "acme", "-", "-", "5000"}, []string{"denied for ever, since a cost of 5000 is more than 1000, bound by tenant\n"}},
-		{[]string{"limits"}, []string{"limits version ", file, "plan p", "1000/h burst 1000", "deny"}},
+		{[]string{"explain", "acme", "-", "-", "2000000"}, []string{"denied for ever, since a cost of 2000000 is more than the limit admits, bound by tenant\n"}},
+		{[]string{"limits"}, []string{"limits version ", file, "plan p", "1000000/h burst 1000000", "deny"}},
 		{[]string{"limits", "acme"}, []string{"pay", "op: pay"}},
-		{[]string{"top"}, []string{"PER_SECOND", "pay"}},
-		{[]string{"denied", "1"}, []string{"PER_SECOND", "pay"}},
+		{[]string{"top"}, []string{"PER_SECOND", "pay", "lg:t:{admitted}"}},
+		{[]string{"denied"}, []string{"PER_SECOND", "pay"}},
 		{[]string{"shards"}, []string{"ADDR", store.Addr, "closed"}},
 	} {
 		args := append([]string{row.args[0], "--addr", p.addr}, row.args[1:]...)
@@ -56,6 +57,9 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 		if err := json.Unmarshal([]byte(out), &reply); err != nil || code != 0 {
 			t.Errorf("%v --json: exit %d, %v:\n%s%s", args, code, err, out, errs)
 		}
+	}
+	if out, _, _ := run(t, nil, "denied", "--addr", p.addr); strings.Contains(out, "admitted") {
+		t.Errorf("a bucket that denied nothing is among those that deny:\n%s", out)
 	}
 	for _, args := range [][]string{{"explain", "acme"}, {"top", "0"}, {"denied", "x"}, {"shards", "x"}, {"limits", "--addr", p.addr, "a", "b"}} {
 		if _, errs, code := run(t, nil, args...); code != 64 || !strings.Contains(errs, "--help says more") {
