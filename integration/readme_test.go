@@ -69,7 +69,7 @@ var documents = map[string]int{"README.md": 9, "docs/commands.md": 6, "docs/oper
 
 // TestReadme runs every command in the documents' console blocks in a shell, with a fresh
 // proxy and a cluster, and compares their output. It compares only the first word of each
-// line, because times and versions change.
+// line, because times and versions change, but for the commands of other limiters.
 func TestReadme(t *testing.T) {
 	p := serve(t, "../examples/limits.yaml", "--retry-jitter", "0", "--decision-timeout", "5s")
 	bin := t.TempDir()
@@ -105,7 +105,11 @@ func TestReadme(t *testing.T) {
 		}
 		lines := strings.Split(string(out), "\n")
 		for i, want := range e.shows {
-			if i >= len(lines) || firstWord(lines[i]) != firstWord(want) {
+			same := i < len(lines) && firstWord(lines[i]) == firstWord(want)
+			if strings.Contains(e.command, "THROTTLE") { // a full bucket answers the same each time
+				same = i < len(lines) && lines[i] == want
+			}
+			if !same {
 				t.Errorf("$ %s\nline %d is not as shown, %q:\n%s", e.command, i+1, want, out)
 				break
 			}

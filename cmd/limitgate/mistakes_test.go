@@ -37,6 +37,7 @@ func TestMistakes(t *testing.T) {
 			[]string{"serve", "--listen", "127.0.0.1:0", "--admin", taken.Addr().String()},
 			"bind: address already in use (another process listens there: end it, or set another address by --admin)",
 		},
+		{[]string{"serve", "--listen", "192.0.2.1:0", "--unsafe-open", "--admin", ""}, "(this host does not have that address: set another one by --listen)"},
 		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
 		{[]string{"limits", "lint", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
 		{[]string{"limits", "lint", "nope.yaml"}, "no such file"},
@@ -63,6 +64,36 @@ func TestMistakes(t *testing.T) {
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestLintSamples: lint has no warning of the samples, and says what a quota needs of Redis.
+func TestLintSamples(t *testing.T) {
+	out, errs, code := command("limits", "lint", "../../examples/limits.yaml")
+	if code != exitOK || errs != "" || !strings.Contains(out, "a Redis without AOF forgets it") {
+		t.Errorf("exit %d, warnings %q:\n%s", code, errs, out)
+	}
+	if _, errs, _ := command("limits", "lint", "../../examples/replay-budget.yaml"); errs != "" {
+		t.Errorf("warnings %q", errs)
+	}
+}
+
+// TestFlagsAnywhere: flags may stand before and behind arguments, and behind -- is none.
+func TestFlagsAnywhere(t *testing.T) {
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"check", "acme", "-", "-", "--addr", "127.0.0.1:1"}, "127.0.0.1:1"},
+		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-", "--peek"}, "127.0.0.1:1"},
+		{[]string{"check", "--addr", "127.0.0.1:1", "--", "acme", "-o", "-"}, "127.0.0.1:1"},
+		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-o", "-"}, "flag provided but not defined: -o"},
+		{[]string{"check", "--addr", "127.0.0.1:1", "--", "acme", "--peek", "x"}, "invalid ip 'x'"},
+		{[]string{"check", "acme", "-", "-", "-5"}, "cost must be an integer"},
+	} {
+		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
+			t.Errorf("%v: exit %d, without %q: %s", row.args, code, row.want, errs)
 		}
 	}
 }
