@@ -38,9 +38,8 @@ func poisonValues(healthy string, shape bucketShape) map[string]string {
 		first = len(healthy) - 8*shape.numbers
 	}
 	poisonNumbers(values, healthy, first, shape.numbers)
-	if name := strings.IndexByte(healthy, '}'); first == 0 && name > 0 {
-		text := healthy[8*shape.numbers:]
-		name -= 8 * shape.numbers
+	text := healthy[min(len(healthy), 8*shape.numbers):] // behind the numbers, which may have any byte
+	if name := strings.IndexByte(text, '}'); first == 0 && name >= 0 {
 		end := strings.IndexByte(text, ';')
 		if end < name { // the text begins with a name that contains it
 			end = name + strings.IndexByte(text[name:], ';')

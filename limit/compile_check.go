@@ -219,7 +219,7 @@ func (r *ruleset) enforced() int {
 	n := 0
 	for _, g := range r.groups {
 		for _, l := range g.candidates {
-			if l.Mode != ModeOff && l.Action == ActionLimit {
+			if l.Mode == ModeEnforce && l.Action == ActionLimit {
 				n++
 				break
 			}

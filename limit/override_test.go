@@ -71,3 +71,14 @@ func TestTiesOfVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxLevelsCountsEnforced checks that limits in the shadow do not count towards max_levels.
+func TestMaxLevelsCountsEnforced(t *testing.T) {
+	const file = "version: 1\nmax_levels: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: a, by: [tenant], rate: 1/s}\n    - {id: b, by: [tenant, op], rate: 1/s, mode: %s}\n"
+	for mode, want := range map[string]bool{"shadow": true, "off": true, "enforce": false} {
+		set, _, err := config.ParseLimits("limits.yaml", fmt.Appendf(nil, file, mode), limit.CompileOptions{})
+		if (err == nil) != want || want && set.MaxEnforced() != 1 {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # Runs the commands of docs/tour.md, one after the other, with their sentences. It waits for Enter
 # between them if standard input is a terminal, and ends all that it started. TOUR_PORT is the
-# first of the six ports of the cluster; TOUR_REPLACE is a sed script for the commands, for other
-# ports of the proxy.
+# first of the six ports of the cluster, LIMITGATE_LISTEN and LIMITGATE_ADMIN are the addresses of
+# the proxy, and TOUR_REPLACE is a sed script for the commands.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 replace="s/7600/${TOUR_PORT:-7600}/g
 ${TOUR_REPLACE:-}"
+if [ -n "${LIMITGATE_LISTEN:-}" ]; then
+	replace="$replace
+s/limitgate \\(check\\|explain\\) /&--addr $LIMITGATE_LISTEN /g
+s/-p 6380/-h ${LIMITGATE_LISTEN%:*} -p ${LIMITGATE_LISTEN##*:}/"
+fi
 begin='' end=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
 	begin=$'\e[1m' end=$'\e[0m'

@@ -105,7 +105,14 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	for _, c := range subcommands() {
 		names = append(names, c.name)
 	}
-	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], didYouMean(args[0], names))
+	for _, c := range limitsCommands() {
+		names = append(names, "limits "+c.name)
+		if c.name == args[0] {
+			args[0] = "limits " + c.name
+		}
+	}
+	meant := didYouMean(args[0], names)
+	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", strings.TrimPrefix(args[0], "limits "), meant)
 	return exitUsage
 }
 

@@ -135,12 +135,12 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remarkOnce(line, "consumers are tenants: a request without a consumer, which Kong counts by its address, needs a tenant here")
 		return []string{"tenant"}, true
 	case "credential":
-		k.remark(line, "services send DIM credential; a request without it is not counted")
+		k.remark(line, "services send DIM credential; a request without it is not counted, and in Kong counts by its address")
 		return []string{"tenant", "credential"}, true
 	case "ip":
 		return []string{"ip"}, true
 	case "service":
-		k.remark(line, "services send DIM service; a request without it is not counted")
+		k.remark(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
 		return []string{"service"}, true
 	case "header":
 		name := word(strings.ToLower(scalar(config, "header_name")))

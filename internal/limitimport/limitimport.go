@@ -42,6 +42,7 @@ type condition struct{ dimension, pattern string }
 type draft struct {
 	tenant, shared []imported // the limits of the plan, and those that span tenants
 	remarks        []Remark
+	added          map[string]bool // the limits
 	said           map[Remark]bool // the remarks; those of the whole configuration without a line
 }
 
@@ -68,13 +69,23 @@ func (d *draft) isNew(r Remark) bool {
 	return !was
 }
 
-// add adds a limit. A limit by tenant is one of the plan.
-func (d *draft) add(l imported) {
+// add adds a limit, and reports whether it is new: an equal one counts the same requests already. A
+// limit by tenant is one of the plan.
+func (d *draft) add(l imported) bool {
+	to := &d.shared
 	if slices.Contains(l.by, "tenant") {
-		d.tenant = append(d.tenant, l)
-		return
+		to = &d.tenant
 	}
-	d.shared = append(d.shared, l)
+	if d.added == nil {
+		d.added = map[string]bool{}
+	}
+	key := fmt.Sprint(l)
+	if d.added[key] {
+		return false
+	}
+	d.added[key] = true
+	*to = append(*to, l)
+	return true
 }
 
 // result writes the file.

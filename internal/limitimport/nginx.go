@@ -21,7 +21,11 @@ func Nginx(content []byte) (Result, error) {
 		return Result{}, err
 	}
 	for i := range n.requests {
-		n.add(&n.requests[i])
+		// Of a limit that is not imported only the reason is a remark.
+		before := len(n.remarks)
+		if !n.add(&n.requests[i]) {
+			n.remarks = append(n.remarks[:before], n.remarks[len(n.remarks)-1:]...)
+		}
 	}
 	if len(n.requests) == 0 {
 		n.remark(1, "there is no limit_req: nothing is imported")
@@ -46,6 +50,12 @@ type limitRequest struct {
 	line        int
 }
 
+// place is a location of a server.
+type place struct {
+	location
+	server *server
+}
+
 // server is a server block, whose name may stand behind what is in it.
 type server struct{ names []string }
 
@@ -61,9 +71,11 @@ type nginx struct {
 	uses     map[string]int // how many limit_req name a zone
 	requests []limitRequest
 	paths    []location
+	places   []place // all locations
 	server   *server
 	servers  int
 	dry      []bool // limit_req_dry_run of each context
+	enforced bool   // limit_req_dry_run is off somewhere
 }
 
 // maxNginxDepth bounds the blocks in each other.
@@ -116,9 +128,9 @@ func (n *nginx) directives(words []nginxWord, depth int) (rest []nginxWord, err 
 
 // block reads the block of a directive, and returns the words behind it.
 func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord, err error) {
-	line := 0
-	if len(words) > 0 {
-		line = words[0].line
+	line := 1
+	if len(directive) > 0 {
+		line = directive[0].line
 	}
 	if depth > maxNginxDepth {
 		return nil, fmt.Errorf("line %d: there are more than %d blocks in each other", line, maxNginxDepth)
@@ -128,6 +140,7 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 	switch {
 	case len(directive) > 1 && directive[0].text == "location":
 		n.paths = append(n.paths, locationOf(directive))
+		n.places = append(n.places, place{locationOf(directive), n.server})
 	case len(directive) == 1 && directive[0].text == "server":
 		n.server = &server{}
 		n.servers++
@@ -166,7 +179,9 @@ func (n *nginx) directive(words []nginxWord, rank *int) {
 		n.request(words, *rank)
 		*rank++
 	case "limit_req_dry_run":
-		n.dry[len(n.dry)-1] = len(words) > 1 && words[1].text == "on"
+		on := len(words) > 1 && words[1].text == "on"
+		n.dry[len(n.dry)-1] = on
+		n.enforced = n.enforced || !on
 	case "server_name":
 		if n.server != nil {
 			for _, w := range words[1:] {
@@ -216,27 +231,28 @@ func (n *nginx) request(words []nginxWord, rank int) {
 	n.requests = append(n.requests, r)
 }
 
-// add adds the limit of a limit_req.
-func (n *nginx) add(r *limitRequest) {
+// add adds the limit of a limit_req, and reports whether it can be said. If not, the last remark has
+// the reason.
+func (n *nginx) add(r *limitRequest) bool {
 	z := n.zones[r.zone]
 	if z == nil {
 		n.remark(r.line, "limit_req is not imported: there is no limit_req_zone %s", cut(r.zone))
-		return
+		return false
 	}
-	l := imported{id: r.zone, burst: max(0, r.burst) + 1, shadow: r.dry}
+	l := imported{id: r.zone, burst: max(0, r.burst) + 1, shadow: r.dry && !n.enforced}
 	var ok bool
 	if l.by, ok = n.key(z, r.line); !ok {
-		return
+		return false
 	}
 	if l.rate, ok = nginxRate(z.rate); !ok {
-		n.remark(z.line, "zone %s is not imported: %s is no rate", cut(r.zone), cut(z.rate))
-		return
+		n.remark(r.line, "limit_req is not imported: %s, the rate of zone %s, is no rate", cut(z.rate), cut(r.zone))
+		return false
 	}
-	if !n.location(r, &l) {
-		return
+	if !n.location(r, &l) || !n.host(r, &l) {
+		return false
 	}
-	if !n.host(r, &l) {
-		return
+	if r.dry && n.enforced {
+		n.remark(r.line, "limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
 	}
 	if r.rank > 0 {
 		l.group = fmt.Sprintf("nginx-%d", r.rank+1)
@@ -244,10 +260,10 @@ func (n *nginx) add(r *limitRequest) {
 	if r.delays && r.burst > 0 {
 		n.remark(r.line, "nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
 	}
-	if n.uses[r.zone] > 1 {
+	if n.draft.add(l) && n.uses[r.zone] > 1 {
 		n.remark(r.line, "%d limit_req share the units of zone %s; here each has its own, so that they admit more together", n.uses[r.zone], cut(r.zone))
 	}
-	n.draft.add(l)
+	return true
 }
 
 // location adds the condition on the path, and reports whether it can be said.
@@ -275,6 +291,11 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	l.when = []condition{{"path", pattern}}
 	l.id += "-" + strings.Trim(at.path, "/")
 	n.remark(r.line, "location %s is a condition on path: services send DIM path with the path of the request", cut(at.path))
+	for _, other := range n.places {
+		if at.modifier != "=" && other.server == r.server && other.path != at.path && (strings.HasPrefix(other.modifier, "~") || strings.HasPrefix(other.path, at.path)) {
+			n.remark(other.line, "nginx matches location %s before %s, whose limit its requests have here too: write a limit for it", cut(other.path), cut(at.path))
+		}
+	}
 	return true
 }
 
@@ -282,6 +303,10 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 // said.
 func (n *nginx) host(r *limitRequest, l *imported) bool {
 	if r.server == nil || n.servers < 2 {
+		return true
+	}
+	if len(r.server.names) == 0 || r.server.names[0] == "_" {
+		n.remark(r.line, "its server has the hosts that no other server names; here the limit counts requests of all hosts")
 		return true
 	}
 	if len(r.server.names) != 1 || strings.ContainsAny(r.server.names[0], "*~") {
@@ -317,11 +342,10 @@ func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
 		case strings.HasPrefix(name, "http_"), strings.HasPrefix(name, "arg_"), strings.HasPrefix(name, "cookie_"):
 			_, dimension, _ = strings.Cut(name, "_")
 		default:
-			n.remark(line, "limit_req is not imported: limits do not count by $%s, which a map or geo may make: a limit with action: allow and when exempts requests", cut(name))
-			return nil, false
+			dimension = name
 		}
 		if dimension != "ip" {
-			n.remark(line, "services send DIM %s with what nginx has in $%s; a request without it is not counted, as in nginx", word(dimension), cut(name))
+			n.remark(line, "services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), cut(name))
 		}
 		by = append(by, word(dimension))
 	}

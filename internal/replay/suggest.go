@@ -57,11 +57,14 @@ func Suggest(ctx context.Context, log io.Reader, opts Options) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("suggest limits: %w", ctx.Err())
 	}
+	if from.IsZero() && len(s.unparsed) == 0 {
+		return nil, errors.New("read access log: it is empty")
+	}
 	if from.IsZero() {
-		return nil, ErrNothing
+		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %d requests from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\nversion: 1\ndefault_plan: default\n",
+	fmt.Fprintf(&b, "# Requests: %d, from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\nversion: 1\ndefault_plan: default\n",
 		counted[0].total, stamp(&from), stamp(&s.clock))
 	for i, l := range suggested {
 		w := counted[i]
@@ -73,7 +76,7 @@ func Suggest(ctx context.Context, log io.Reader, opts Options) ([]byte, error) {
 		b.WriteString(l.where)
 		little, _ := w.limitFor(0.001)
 		more, _ := w.limitFor(0.01)
-		fmt.Fprintf(&b, "# %d in the busiest minute; %d/m would deny 0.1 %% of the requests, %d/m 1 %%\n", w.most, little, more)
+		fmt.Fprintf(&b, "# %d in the busiest minute; %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%\n", w.most, little, more)
 		indent := strings.Repeat(" ", len(l.where)-strings.LastIndexByte(l.where, '\n')-1)
 		fmt.Fprintf(&b, "%s- {id: %s, by: [%s], rate: %d/m, mode: shadow, on_error: open}\n", indent, l.id, l.by, 2*w.most)
 	}

@@ -13,7 +13,11 @@ func (r *Report) Write(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "WARNING: %s\n", warning)
 	}
-	fmt.Fprintf(w, "%d requests: %d admitted, %d denied (%s)\n", r.Requests, r.Admitted, r.Denied, percent(r.Denied, r.Requests))
+	requests := "requests"
+	if r.Requests == 1 {
+		requests = "request"
+	}
+	fmt.Fprintf(w, "%d %s: %d admitted, %d denied (%s)\n", r.Requests, requests, r.Admitted, r.Denied, percent(r.Denied, r.Requests))
 	if r.From != nil && r.To != nil {
 		fmt.Fprintf(w, "from %s to %s; busiest second %s with %d requests\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), r.BusiestCount)
 	}
