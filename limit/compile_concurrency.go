@@ -13,7 +13,7 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 		field string
 	}{{spec.Rate, "rate"}, {spec.Burst, "burst"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Timezone, "timezone"}} {
 		if t.text.Set() {
-			c.fail(t.text.Line, t.field, "a limit of concurrency counts the slots that are held, one for each request: say slots, and nothing of this")
+			c.fail(t.text.Line, t.field, "a limit of concurrency counts the slots that are held, one for each request: remove this, and say slots")
 		}
 	}
 	if !spec.Slots.Set() {

@@ -19,7 +19,6 @@ type condition struct {
 
 var (
 	errPatternStar = errors.New(`a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *`)
-	errPatternAddr = errors.New(`an ip condition is an address or a block in CIDR form: for example 203.0.113.7 or 2001:db8::/32`)
 )
 
 // parseCondition reads a `when` entry.
@@ -48,7 +47,7 @@ func (c *condition) parseNet(pattern string) error {
 	}
 	block, err := netip.ParsePrefix(pattern)
 	if err != nil || block.Addr().Is4In6() {
-		return errPatternAddr
+		return fmt.Errorf("%s is no address and no block in CIDR form: write for example 203.0.113.7 or 2001:db8::/32", quote(pattern))
 	}
 	c.net = block.Masked()
 	if c.net != block {

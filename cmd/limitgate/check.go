@@ -11,6 +11,7 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const checkAbout = `Asks a running limitgate whether a cost may be taken now, and takes it.
@@ -120,6 +121,8 @@ func (d decision) String() string {
 			return fmt.Sprintf("denied by %s, which refuses such requests (source policy)", d.LimitID)
 		}
 		return fmt.Sprintf("denied by %s: it holds %d units, so this cost can never succeed (source %s)", d.LimitID, d.Limit, d.Source)
+	case d.Source == limit.SourcePolicy.String():
+		return fmt.Sprintf("denied by %s, which fails closed while the store is unavailable: retry after %s (source policy)", d.LimitID, millis(d.RetryAfter))
 	default:
 		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.Source)

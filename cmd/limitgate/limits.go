@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -138,8 +139,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(env.stderr, err)
-		return exitError
+		return failLimits(env, err)
 	}
 	if *strict && ceiling.totalRate == 0 {
 		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
@@ -179,6 +179,15 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// failLimits prints the mistakes of a limits file as they are, which name the file, or another error.
+func failLimits(env *environment, err error) int {
+	if problems := (*limit.Problems)(nil); !errors.As(err, &problems) {
+		return fail(env, err)
+	}
+	fmt.Fprintln(env.stderr, err)
+	return exitError
+}
+
 // loadLimits reads a limits file; - is standard input.
 func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	var content []byte
@@ -208,8 +217,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	}
 	set, _, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{})
 	if err != nil {
-		fmt.Fprintln(env.stderr, err)
-		return exitError
+		return failLimits(env, err)
 	}
 	req, err := commands.ParseRequest(fs.Args()[1:])
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 	_ "time/tzdata" // calendar windows must not depend on the machine
 
 	"github.com/redis/go-redis/v9"
@@ -237,9 +238,18 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 	return 0, false
 }
 
-// flagMeant returns "; did you mean --X?" for the error of a flag that does not exist.
+// flagMeant returns "; did you mean --X?" for the error of a flag that does not exist, and an example
+// for one that takes a time.
 func flagMeant(fs *flag.FlagSet, err error) string {
 	name, found := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
+	if _, rest, invalid := strings.Cut(err.Error(), "for flag -"); invalid {
+		name, _, _ := strings.Cut(rest, ":")
+		if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
+			if _, isDuration := g.Get().(time.Duration); isDuration {
+				return "; write for example 5s or 200ms"
+			}
+		}
+	}
 	if !found {
 		return ""
 	}
