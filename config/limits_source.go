@@ -66,7 +66,7 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 // ReadLimitsFile reads a limits file for ParseLimits. The file must be a regular one, or
 // a link to one, and no larger than MaxLimitsFileBytes.
 func ReadLimitsFile(path string) ([]byte, error) {
-	if strings.HasPrefix(path, "dynamodb:") {
+	if strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:") {
 		return nil, fmt.Errorf("read limits: %s is no file; a table is written dynamodb://TABLE, where one is expected", Quote(path))
 	}
 	content, err := readRegular(path, limitsBounds)

@@ -30,7 +30,7 @@ func (c *compiler) checkDefaults() {
 	}
 	c.warnPairs()
 	if defaulted > 0 {
-		c.warn(1, "on_error", "%d of %d limits rely on the default, open: say open or closed", defaulted, len(c.limits))
+		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))
 	}
 }
 

@@ -17,9 +17,7 @@ type condition struct {
 	net    netip.Prefix // for ip: the addresses
 }
 
-var (
-	errPatternStar = errors.New(`a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *`)
-)
+var errPatternStar = errors.New(`a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *`)
 
 // parseCondition reads a `when` entry.
 func parseCondition(dim, pattern string) (condition, error) {

@@ -88,6 +88,7 @@ func explainDial(addr string, err error) error {
 	var network *net.OpError
 	var header tls.RecordHeaderError
 	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
 	switch {
 	case errors.As(err, &network) && network.Op == "dial" && errors.As(err, new(*net.AddrError)):
 		return fmt.Errorf("%w (an address is HOST:PORT, for example 127.0.0.1:6380)", err)
@@ -97,6 +98,10 @@ func explainDial(addr string, err error) error {
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
 	case errors.As(err, &header):
 		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
+	case errors.As(err, &host):
+		return fmt.Errorf("%w (name a host of the certificate by --tls-server-name)", err)
+	case strings.Contains(err.Error(), "tls: certificate required"):
+		return fmt.Errorf("%w (it wants a certificate of an authority of its --tls-client-ca: name one by --tls-cert and --tls-key)", err)
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w (name the file of its authority by --tls-ca)", err)
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):

@@ -109,7 +109,10 @@ func (d *dimFlags) String() string { return "" }
 
 func (d *dimFlags) Set(s string) error {
 	name, text, ok := strings.Cut(s, "=")
-	if !ok || limit.CheckName(name) != nil || limit.ReservedDim(name) {
+	if ok && limit.ReservedDim(name) {
+		return errors.New("op is set by --op, tenant by --tenant, and ip is the address in the log")
+	}
+	if !ok || limit.CheckName(name) != nil {
 		return errors.New("a dimension is NAME=TEMPLATE, for example user={user}")
 	}
 	t, err := accesslog.ParseTemplate(text)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -26,8 +27,8 @@ type mismatch struct {
 //   - Any other decision agrees in every field, except for tolerated differences.
 //
 // A limit changes for a bucket with the first check that reaches it, and a check that the
-// cache answers does not reach it: after such a check of a raised token bucket the rest
-// of a history is undetermined.
+// cache answers does not reach it: after such a check of a changed token bucket the rest
+// of a history is undetermined, until another check has reached the bucket.
 func compare(h *history, truth, got []answer, w way) *mismatch {
 	first := 0 // first step of the pipeline
 	for i := range got {
@@ -48,7 +49,7 @@ func compare(h *history, truth, got []answer, w way) *mismatch {
 			if problem := checkCached(a, want); problem != "" {
 				return &mismatch{i, fmt.Sprintf("%s: got %s, want %s", problem, a, want)}
 			}
-			if raised(truth, i) {
+			if changed(truth, got, i) {
 				return nil // the store did not see this check, and has not changed the bucket yet
 			}
 		case !tolerated(h, truth, first, i, a) && !repeated(h, truth, got, i):
@@ -91,18 +92,22 @@ func sameSlots(a, want *answer) bool {
 	return false
 }
 
-// raised reports whether a request used a token bucket whose capacity was smaller before.
-func raised(truth []answer, step int) bool {
+// changed reports whether a request used a token bucket whose limit was another one when the store
+// saw it last: it refills at the old rate, up to the old capacity, until the store sees it again.
+func changed(truth, got []answer, step int) bool {
 	for _, b := range truth[step].buckets {
 		if b.params.Algorithm != bucket.AlgorithmTokenBucket {
 			continue
 		}
-		for j := range step {
-			for _, before := range truth[j].buckets {
-				if before.name == b.name && before.params.Capacity < b.params.Capacity {
-					return true
-				}
+		for j := step - 1; j >= 0; j-- {
+			i := slices.IndexFunc(truth[j].buckets, func(before seenBucket) bool { return before.name == b.name })
+			if i < 0 || got[j].source == limit.SourceCache {
+				continue
 			}
+			if truth[j].buckets[i].params != b.params {
+				return true
+			}
+			break
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package limitimport
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,8 +70,10 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 	}
 }
 
-// kongWindows are the windows of the plugin, and the periods of limits.
-var kongWindows = []struct{ name, period string }{
+// kongWindow is a window of the plugin, and the period of its limit.
+type kongWindow struct{ name, period string }
+
+var kongWindows = []kongWindow{
 	{"second", "s"}, {"minute", "m"}, {"hour", "h"}, {"day", "day"}, {"month", "month"}, {"year", "366d"},
 }
 
@@ -95,6 +98,10 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 		}
 	}
 	config := value(n, "config")
+	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return scalar(config, w.name) != "" }) {
+		k.remark(n.Line, "a plugin is not imported: its config has none of second, minute, hour, day, month and year")
+		return
+	}
 	k.checkMerge(n)
 	k.checkMerge(config)
 	by, ok := k.by(n.Line, config)
@@ -143,6 +150,10 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remark(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
 		return []string{"service"}, true
 	case "header":
+		if scalar(config, "header_name") == "" {
+			k.remark(line, "a plugin is not imported: limit_by: header needs header_name")
+			return nil, false
+		}
 		name := word(strings.ToLower(scalar(config, "header_name")))
 		k.remark(line, "services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name)
 		return []string{name}, true

@@ -47,6 +47,7 @@ type limitRequest struct {
 	paths       []location // from the outermost
 	server      *server    // nil outside of a server
 	rank        int        // its place among those of its context
+	mistake     string     // the word that cannot be read, or ""
 	line        int
 }
 
@@ -222,9 +223,15 @@ func (n *nginx) request(words []nginxWord, rank int) {
 		case "zone":
 			r.zone = value
 		case "burst":
-			r.burst, _ = strconv.ParseInt(value, 10, 64)
+			var err error
+			if r.burst, err = strconv.ParseInt(value, 10, 64); err != nil || r.burst < 0 {
+				r.mistake = w.text + " is no number of requests"
+			}
 		case "nodelay":
 			r.delays = false
+		case "delay":
+		default:
+			r.mistake = w.text + " is not known"
 		}
 	}
 	n.uses[r.zone]++
@@ -234,6 +241,10 @@ func (n *nginx) request(words []nginxWord, rank int) {
 // add adds the limit of a limit_req, and reports whether it can be said. If not, the last remark has
 // the reason.
 func (n *nginx) add(r *limitRequest) bool {
+	if r.mistake != "" {
+		n.remark(r.line, "limit_req is not imported: %s", cut(r.mistake))
+		return false
+	}
 	z := n.zones[r.zone]
 	if z == nil {
 		n.remark(r.line, "limit_req is not imported: there is no limit_req_zone %s", cut(r.zone))
@@ -245,7 +256,7 @@ func (n *nginx) add(r *limitRequest) bool {
 		return false
 	}
 	if l.rate, ok = nginxRate(z.rate); !ok {
-		n.remark(r.line, "limit_req is not imported: %s, the rate of zone %s, is no rate", cut(z.rate), cut(r.zone))
+		n.remark(r.line, "limit_req is not imported: the rate of zone %s is %q: nginx has N r/s and N r/m", cut(r.zone), cut(z.rate))
 		return false
 	}
 	if !n.location(r, &l) || !n.host(r, &l) {
