@@ -17,8 +17,8 @@ const (
 )
 
 // maxIncluded is the maximum number of limits that includes stand for, all together: a short file
-// could name a long list many times.
-const maxIncluded = 1 << 16
+// could name a long list many times, and limits of one plan are compared with each other.
+const maxIncluded = 1 << 14
 
 // expandLists removes the lists of limits from a limits file, and puts aliases of their limits in
 // the place of each `include: NAME`, so that a list counts as what aliases repeat.
@@ -96,7 +96,8 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 		}
 		if d.included += len(from.Content); d.included > maxIncluded {
 			d.fail(item, plain(field), "lists stand for more than %d limits: give plans shorter lists, or tenants one plan instead of equal ones", maxIncluded)
-			break
+			d.unreadable = true // the document is not compiled
+			return
 		}
 		d.listed[name.Value] = true
 		limits = append(limits, aliasesOf(from, name)...)

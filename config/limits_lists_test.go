@@ -88,7 +88,7 @@ func TestListsMistakes(t *testing.T) {
 		{plan + "lists: {base: [{include: base}]}", "limits.yaml:5: plans.p[0].include: unknown key"},
 		{plan + "lists: {base: [{id: a, by: [tenant], rate: x}]}", `limits.yaml:5: rate: "x"`},
 		{"version: 1\nplans:\n  p: [{include: base, id: a}]\nlists: {base: []}", "limits.yaml:3: plans.p[0].include: unknown key"},
-		{strings.Replace(plan, "{include: base}", strings.Repeat("{include: base},", 2000), 1) + "lists:\n  base: [" + strings.Repeat("{id: a},", 1000) + "]", "lists stand for more than 65536 limits"},
+		{strings.Replace(plan, "{include: base}", strings.Repeat("{include: base},", 2000), 1) + "lists:\n  base: [" + strings.Repeat("{id: a},", 1000) + "]", "lists stand for more than 16384 limits"},
 		{"version: 1\nplans:\n  p: [&a {id: a, by: [" + strings.Repeat("x,", 2000) + "]}," + strings.Repeat("{include: base},", 30) + "]\nlists:\n  base: [" + strings.Repeat("*a,", 200) + "]", "aliases repeat more than 1048576 values"},
 	} {
 		_, _, err := config.ParseLimits("limits.yaml", []byte(row.file), limit.CompileOptions{})

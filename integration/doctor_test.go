@@ -87,7 +87,7 @@ func TestDoctorExits(t *testing.T) {
 		{nil, 64, "an address is needed"},
 		{[]string{"--redis", ""}, 64, "an address is needed"},
 		{[]string{"--redis", "redis://:secret@10.0.0.1"}, 64, "an address must not contain a user or a password"},
-		{[]string{"--redis", "10.0.0.1"}, 64, "is not host:port"},
+		{[]string{"--redis", "10.0.0.1"}, 64, "has no port"},
 		{[]string{master.Addr}, 64, "is not a flag"},
 		{[]string{"--redis", master.Addr, "--timeout", "0s"}, 64, "above zero"},
 		{[]string{"--nonsense"}, 64, "limitgate doctor --help"},
