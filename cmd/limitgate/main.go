@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // calendar windows must not depend on the machine
@@ -106,14 +107,11 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	for _, c := range subcommands() {
 		names = append(names, c.name)
 	}
-	for _, c := range limitsCommands() {
-		names = append(names, "limits "+c.name)
-		if c.name == args[0] {
-			args[0] = "limits " + c.name
-		}
-	}
 	meant := didYouMean(args[0], names)
-	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", strings.TrimPrefix(args[0], "limits "), meant)
+	if slices.ContainsFunc(limitsCommands(), func(c subcommand) bool { return c.name == args[0] }) {
+		meant = "; did you mean limits " + args[0] + "?"
+	}
+	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], meant)
 	return exitUsage
 }
 
@@ -241,21 +239,23 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 // flagMeant returns "; did you mean --X?" for the error of a flag that does not exist, and an example
 // for one that takes a time.
 func flagMeant(fs *flag.FlagSet, err error) string {
-	name, found := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
-	if _, rest, invalid := strings.Cut(err.Error(), "for flag -"); invalid {
-		name, _, _ := strings.Cut(rest, ":")
-		if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
-			if _, isDuration := g.Get().(time.Duration); isDuration {
-				return "; write for example 5s or 200ms"
-			}
+	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
+	if missing {
+		var names []string
+		fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
+		return didYouMean("--"+strings.TrimLeft(name, "-"), names)
+	}
+	advice := ""
+	fs.VisitAll(func(f *flag.Flag) {
+		g, ok := f.Value.(flag.Getter)
+		if !ok || !strings.HasSuffix(err.Error(), "for flag -"+f.Name+": parse error") {
+			return
 		}
-	}
-	if !found {
-		return ""
-	}
-	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-	return didYouMean("--"+strings.TrimLeft(name, "-"), names)
+		if _, isDuration := g.Get().(time.Duration); isDuration {
+			advice = "; write for example 5s or 200ms"
+		}
+	})
+	return advice
 }
 
 // parseAnywhere parses args, and leaves those that are no flags in fs.Args.

@@ -60,6 +60,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "[::1]"}, "invalid ip '[::1]': an address has no brackets"},
 		{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
 		{[]string{"check", "acme", "-", "-", "--timeout", "5"}, "parse error; write for example 5s or 200ms"},
+		{[]string{"check", "acme", "-", "-", "--timeout", "for flag -nope: "}, "parse error; write for example 5s or 200ms"},
 		{[]string{"suggest", "access.log"}, "there is no command \"suggest\"; did you mean limits suggest?"},
 		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
 		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
