@@ -41,7 +41,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	l := e.Limit
 	r.mapping(20)
 	r.pair("id", l.ID)
-	r.pair("level", levelOf(l))
+	r.pair("level", l.DescribeLevel())
 	r.pair("applies", e.Applies)
 	r.pair("reason", e.Reason)
 	r.pair("from", originOf(l))
@@ -68,14 +68,6 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("allowed", it.Allowed)
 	r.pair("remaining", it.Remaining)
 	r.pair("wait_ms", it.Wait)
-}
-
-func levelOf(l *limit.Limit) string {
-	level := strings.Join(l.Level(), ", ")
-	if l.Group != "" {
-		level += " (group " + l.Group + ")"
-	}
-	return level
 }
 
 func originOf(l *limit.Limit) string {
@@ -123,7 +115,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		r.pair("id", l.ID)
 		r.pair("from", originOf(l))
 		r.pair("line", int64(l.Line))
-		r.pair("level", levelOf(l))
+		r.pair("level", l.DescribeLevel())
 		r.pair("when", strings.Join(l.When(), ", "))
 		r.pair("rate", l.Describe())
 		r.pair("algorithm", l.Params.Algorithm.String())

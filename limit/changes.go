@@ -82,25 +82,9 @@ func (c *changes) tenants(before, after *Set) {
 			c.add("tenant %s is not listed any more", tenant)
 		default:
 			c.plan("tenant "+tenant+": plan ", was, is)
-			c.compare("tenant "+tenant+": ", was.overriddenIn(is), is.overriddenIn(was))
+			c.compare("tenant "+tenant+": ", was.overridden(is), is.overridden(was))
 		}
 	}
-}
-
-// overriddenIn returns the limits of a tenant that it overrides in r, or in other if both are of one
-// plan.
-func (r *ruleset) overriddenIn(other *ruleset) []*Limit {
-	ids := map[string]bool{}
-	own := r.limits()
-	for _, l := range own {
-		ids[l.ID] = l.layer == layerOverride
-	}
-	if r.plan == other.plan {
-		for _, l := range other.limits() {
-			ids[l.ID] = ids[l.ID] || l.layer == layerOverride
-		}
-	}
-	return slices.DeleteFunc(own, func(l *Limit) bool { return !ids[l.ID] })
 }
 
 // plan adds a line if two rulesets are of different plans.

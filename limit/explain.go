@@ -86,6 +86,15 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 
 func (c *condition) describe() string { return c.name + ": " + c.text }
 
+// DescribeLevel returns the dimensions that l counts by, and its group: "tenant, op (group quota)".
+func (l *Limit) DescribeLevel() string {
+	level := strings.Join(l.Level(), ", ")
+	if l.Group != "" {
+		level += " (group " + l.Group + ")"
+	}
+	return level
+}
+
 // When returns the conditions of l as in a limits file.
 func (l *Limit) When() []string {
 	var out []string

@@ -42,13 +42,19 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 	return lines
 }
 
-// overridden returns the limits of a tenant that it overrides in r or in other; the
-// limits of its plan are compared with the plan.
+// overridden returns the limits of a tenant that it overrides in r, or in other if both are of one
+// plan; the limits of its plan are compared with the plan.
 func (r *ruleset) overridden(other *ruleset) []*Limit {
-	overrides := func(r *ruleset, id string) bool {
-		return slices.ContainsFunc(r.limits(), func(l *Limit) bool { return l.ID == id && l.layer == layerOverride })
+	own, ids := r.ownLimits(), map[string]bool{}
+	for _, l := range own {
+		ids[l.ID] = l.layer == layerOverride
 	}
-	return slices.DeleteFunc(r.ownLimits(), func(l *Limit) bool { return !overrides(r, l.ID) && !overrides(other, l.ID) })
+	if r.plan == other.plan {
+		for _, l := range other.limits() {
+			ids[l.ID] = ids[l.ID] || l.layer == layerOverride
+		}
+	}
+	return slices.DeleteFunc(own, func(l *Limit) bool { return !ids[l.ID] })
 }
 
 // ownLimits returns the limits of a plan and its overrides, in their order, without the
@@ -73,22 +79,22 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 		if was.Mode != ModeEnforce || was.Action == ActionAllow && withID(after, was.ID) == nil {
 			continue
 		}
-		i := slices.IndexFunc(after, func(l *Limit) bool { return l.ID == was.ID })
+		is := withID(after, was.ID)
 		switch {
-		case i < 0:
+		case is == nil:
 			lines = append(lines, fmt.Sprintf("%s%s %s -> none", what, was.ID, was.Describe()))
-		case after[i].Mode != ModeEnforce:
-			lines = append(lines, fmt.Sprintf("%s%s enforce -> %s", what, was.ID, after[i].Mode))
-		case admitsMore(&after[i].Params, &was.Params):
-			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), after[i].Describe()))
-		case after[i].OnError == OnErrorOpen && was.OnError != OnErrorOpen:
-			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, after[i].OnError))
-		case !alike(was, after[i]):
+		case is.Mode != ModeEnforce:
+			lines = append(lines, fmt.Sprintf("%s%s enforce -> %s", what, was.ID, is.Mode))
+		case admitsMore(&is.Params, &was.Params):
+			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), is.Describe()))
+		case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
+			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, is.OnError))
+		case !alike(was, is):
 			lines = append(lines, fmt.Sprintf("%s%s may: it is of other requests or buckets", what, was.ID))
 		}
 	}
 	for _, is := range after {
-		if is.Action == ActionAllow && !slices.ContainsFunc(before, func(l *Limit) bool { return l.ID == is.ID }) {
+		if is.Action == ActionAllow && withID(before, is.ID) == nil {
 			lines = append(lines, fmt.Sprintf("%s%s allows requests", what, is.ID))
 		}
 	}

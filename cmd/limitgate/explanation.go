@@ -86,7 +86,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 	for i := range x.Limits {
 		e := &x.Limits[i]
 		row := explainedLimit{
-			applies: e.Applies, id: e.Limit.ID, level: levelOf(e.Limit), rate: e.Limit.Describe(), algorithm: "-",
+			applies: e.Applies, id: e.Limit.ID, level: e.Limit.DescribeLevel(), rate: e.Limit.Describe(), algorithm: "-",
 			mode: e.Limit.Mode.String(), onError: e.Limit.OnError.String(), store: "-", lease: e.Limit.Lease.String(), why: e.Reason, key: keyOf(e, madeUp),
 		}
 		if e.Limit.Action == limit.ActionLimit {
@@ -95,15 +95,6 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		out.limits = append(out.limits, row)
 	}
 	return out
-}
-
-// levelOf returns the dimensions that a limit counts by, and its group.
-func levelOf(l *limit.Limit) string {
-	level := strings.Join(l.Level(), ", ")
-	if l.Group != "" {
-		level += " (group " + l.Group + ")"
-	}
-	return level
 }
 
 // keyOf returns the key, and the field in it, under which the store keeps the bucket.

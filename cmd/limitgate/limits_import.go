@@ -24,6 +24,7 @@ arguments are wrong.`
 
 func runImport(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits import", importAbout, "limitgate limits import nginx nginx.conf > limits.yaml", "nginx -T | limitgate limits import nginx - > limits.yaml")
+	ttl := ipMaxTTLFlag(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -46,7 +47,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "%s:%d: %s\n", path, r.Line, r.Text)
 	}
 	_, _ = env.stdout.Write(result.File)
-	if _, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{IPMaxTTL: 3600e6}); err != nil {
+	if _, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()}); err != nil {
 		fmt.Fprintf(env.stderr, "the limits file cannot be used as it is:\n%s\n", err)
 		return exitError
 	}

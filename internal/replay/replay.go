@@ -86,8 +86,8 @@ const (
 	windowBytes = 128 << 20
 )
 
-// ErrUnsorted is returned for a log that is further out of order than windowLines lines.
-var ErrUnsorted = errors.New("the log is not in the order of time")
+// errUnsorted is the error for a log that is further out of order than windowLines lines.
+var errUnsorted = errors.New("the log is not in the order of time")
 
 // ErrNothing is returned for a log without a readable line.
 var ErrNothing = errors.New("read access log: no line of it is in a format that limitgate reads")
@@ -180,7 +180,7 @@ func (s *source) earliest() (accesslog.Entry, error) {
 		}
 		if e.Time.Before(s.clock) {
 			return e, fmt.Errorf("%w: line %d is of %s, and lines of %s are decided already; --sort holds the whole log in memory and sorts it",
-				ErrUnsorted, e.Line, e.Time.Format(time.RFC3339), s.clock.Format(time.RFC3339))
+				errUnsorted, e.Line, e.Time.Format(time.RFC3339), s.clock.Format(time.RFC3339))
 		}
 		n := s.reader.LineBytes()
 		s.held += n
