@@ -61,28 +61,24 @@ Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + runningAbout,
 	print: printLimits,
 }
 
-var topRunning = runningCommand{
-	name: "top",
-	about: `Asks a running limitgate for the buckets that were asked for most in the last seconds.
+var (
+	topRunning    = bucketsRunning("top", "were asked for most", "hot")
+	deniedRunning = bucketsRunning("denied", "denied most", "denied")
+)
 
-Usage: limitgate top [flags] [NUMBER]
+// bucketsRunning returns a command that prints a list of RL.TOP.
+func bucketsRunning(name, which, list string) runningCommand {
+	return runningCommand{
+		name: name,
+		about: `Asks a running limitgate for the buckets that ` + which + ` in the last seconds.
 
-The rates are estimates, from one decision in 64 of that limitgate.` + runningAbout,
-	examples: []string{"limitgate top 20"},
-	words:    topWords,
-	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, fieldOf(reply, "hot")) },
-}
-
-var deniedRunning = runningCommand{
-	name: "denied",
-	about: `Asks a running limitgate for the buckets that denied most in the last seconds.
-
-Usage: limitgate denied [flags] [NUMBER]
+Usage: limitgate ` + name + ` [flags] [NUMBER]
 
 The rates are estimates, from one decision in 64 of that limitgate.` + runningAbout,
-	examples: []string{"limitgate denied 20"},
-	words:    topWords,
-	print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, fieldOf(reply, "denied")) },
+		examples: []string{"limitgate " + name + " 20"},
+		words:    topWords,
+		print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, fieldList(reply, list)) },
+	}
 }
 
 var shardsRunning = runningCommand{

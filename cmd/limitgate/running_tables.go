@@ -109,9 +109,8 @@ func printLimits(w io.Writer, _ []string, reply any) {
 }
 
 // printBuckets prints a list of RL.TOP.
-func printBuckets(w io.Writer, buckets any) {
-	all, _ := buckets.([]any)
-	printTable(w, all, []string{"per_second", "limit_id", "bucket"}, "none")
+func printBuckets(w io.Writer, buckets []any) {
+	printTable(w, buckets, []string{"per_second", "limit_id", "bucket"}, "none")
 }
 
 // printShards prints a reply of RL.CONFIG SHARDS.
