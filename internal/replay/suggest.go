@@ -11,12 +11,13 @@ import (
 
 // suggested are the limits of a first limits file: what they count by, and the bucket of a request.
 var suggested = []struct {
-	id, by, where string
-	bucket        func(a *asked) string
+	id, by string
+	shared bool // by all tenants
+	bucket func(a *asked) string
 }{
-	{"tenant", "tenant", "plans:\n  default:\n    ", func(a *asked) string { return a.req.Tenant }},
-	{"op", "tenant, op", "    ", func(a *asked) string { return a.req.Tenant + " " + a.req.Op }},
-	{"ip", "ip", "shared:\n  ", func(a *asked) string {
+	{"tenant", "tenant", false, func(a *asked) string { return a.req.Tenant }},
+	{"op", "tenant, op", false, func(a *asked) string { return a.req.Tenant + " " + a.req.Op }},
+	{"ip", "ip", true, func(a *asked) string {
 		if !a.req.Addr.IsValid() {
 			return ""
 		}
@@ -63,22 +64,36 @@ func Suggest(ctx context.Context, log io.Reader, opts Options) ([]byte, error) {
 	if from.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Requests: %d, from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\nversion: 1\ndefault_plan: default\n",
-		counted[0].total, stamp(&from), stamp(&s.clock))
+	var plan, shared strings.Builder
 	for i, l := range suggested {
-		w := counted[i]
-		w.end()
-		if w.total == 0 || w.skipped {
-			fmt.Fprintf(&b, "# no limit by %s: the log has no address, or too many in a minute\n", l.by)
-			continue
+		to, indent := &plan, "    "
+		if l.shared {
+			to, indent = &shared, "  "
 		}
-		b.WriteString(l.where)
-		little, _ := w.limitFor(0.001)
-		more, _ := w.limitFor(0.01)
-		fmt.Fprintf(&b, "# %d in the busiest minute; %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%\n", w.most, little, more)
-		indent := strings.Repeat(" ", len(l.where)-strings.LastIndexByte(l.where, '\n')-1)
-		fmt.Fprintf(&b, "%s- {id: %s, by: [%s], rate: %d/m, mode: shadow, on_error: open}\n", indent, l.id, l.by, 2*w.most)
+		counted[i].end()
+		counted[i].suggest(to, indent, l.id, l.by)
 	}
-	return []byte(b.String()), nil
+	file := fmt.Sprintf("# Requests: %d, from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\n",
+		counted[0].total, stamp(&from), stamp(&s.clock))
+	return []byte(file + "version: 1\ndefault_plan: default\nplans:\n  default:\n" + orEmpty(plan.String(), "    ") + "shared:\n" + orEmpty(shared.String(), "  ")), nil
+}
+
+// orEmpty returns the lines of a list, and an empty list behind comments alone.
+func orEmpty(lines, indent string) string {
+	if strings.Contains(lines, "- {") {
+		return lines
+	}
+	return lines + indent + "[]\n"
+}
+
+// suggest writes a limit for a minute.
+func (w *windows) suggest(to *strings.Builder, indent, id, by string) {
+	little, ok := w.limitFor(0.001)
+	if !ok {
+		fmt.Fprintf(to, "%s# no limit by %s: the log has none, or too many in a minute\n", indent, by)
+		return
+	}
+	more, _ := w.limitFor(0.01)
+	fmt.Fprintf(to, "%s# %d in the busiest minute; %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%\n", indent, w.most, little, more)
+	fmt.Fprintf(to, "%s- {id: %s, by: [%s], rate: %d/m, mode: shadow, on_error: open}\n", indent, id, by, 2*w.most)
 }
