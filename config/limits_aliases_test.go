@@ -88,7 +88,7 @@ func TestProblemsBounded(t *testing.T) {
 	var err error
 	n := allocated(func() { _, _, err = ParseLimits("f", []byte(file), limit.CompileOptions{}) })
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != maxProblems+1 || lines[0] != "f:4: plans.p[0]: names with values belong here: NAME: VALUE" ||
+	if len(lines) != maxProblems+1 || lines[0] != "f:4: plans.p[0]: the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: a" ||
 		lines[maxProblems] != "f:4: more mistakes follow: mend these first" {
 		t.Errorf("%d mistakes are listed, %q to %q", len(lines), lines[0], lines[len(lines)-1])
 	}

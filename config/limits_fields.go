@@ -111,6 +111,10 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 }
 
 func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field string) {
+	if resolveAlias(n).Kind == yaml.SequenceNode {
+		d.fail(n, field, "the ids of limits with their fields belong here, and no list: ID: {rate: 5/1m}")
+		return
+	}
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		spec.Overrides = append(spec.Overrides, limit.RuleSpec{Line: key.Line, ID: textOf(key)})
 		mapping(d, &spec.Overrides[len(spec.Overrides)-1], overrideFields, value, field)
@@ -130,8 +134,13 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	var specs []limit.RuleSpec
 	for i, item := range n.Content {
 		item = resolveAlias(item)
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if item.Kind == yaml.ScalarNode && !isNull(item) {
+			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(item.Value))
+			continue
+		}
 		spec := limit.RuleSpec{Line: item.Line}
-		mapping(d, &spec, limitFields, item, field+"["+strconv.Itoa(i)+"]")
+		mapping(d, &spec, limitFields, item, at)
 		if d.unreadable {
 			return nil
 		}

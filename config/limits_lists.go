@@ -41,6 +41,12 @@ func (d *limitsDecoder) expandLists(root *yaml.Node) {
 				d.fail(list, field, "a list of limits belongs here: lines that begin with - id: NAME")
 				return
 			}
+			for _, item := range list.Content {
+				if isInclude(item) {
+					d.fail(item, plain(field), "a list cannot include another: name both where they are included")
+				}
+			}
+			list.Content = slices.DeleteFunc(list.Content, isInclude)
 			named[key.Value] = list
 		})
 	}

@@ -20,16 +20,22 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		read := known[key.Value]
 		if read == nil {
-			names := slices.Sorted(maps.Keys(known))
-			hint := "; the keys are " + strings.Join(names, ", ")
-			if near := limit.Nearest(key.Value, names); near != "" {
-				hint = "; did you mean " + near + "?"
-			}
-			d.fail(key, plain(field), "unknown key%s", hint)
+			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
 			return
 		}
 		read(d, to, value, field)
 	})
+}
+
+// knownKeys says which key belongs in the place of an unknown one.
+func knownKeys(unknown, field string, names []string) string {
+	if field == "limits" {
+		return "limits stand in plans, by the name of each plan, and in shared"
+	}
+	if near := limit.Nearest(unknown, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "the keys are " + strings.Join(names, ", ")
 }
 
 // entries calls read for each entry of a mapping.
@@ -87,7 +93,10 @@ func (d *limitsDecoder) text(to *limit.Text, n *yaml.Node, field string) {
 func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 	n = resolveAlias(n)
 	if n.Kind != yaml.SequenceNode {
-		d.fail(n, plain(field), "a list belongs here: [a, b]")
+		d.fail(n, plain(field), "a list belongs here: [%s]", cmp.Or(plain(n.Value), "a, b"))
+		if to != nil && n.Kind == yaml.ScalarNode && !isNull(n) {
+			*to = append(*to, textOf(n)) // no second mistake follows of an empty list
+		}
 		return
 	}
 	for _, item := range n.Content {

@@ -108,6 +108,8 @@ func explainDial(addr string, err error) error {
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
 		return fmt.Errorf("%w (its file of users has no such user with this password; without --users it has none: leave out --user)", err)
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		return fmt.Errorf("%w (its file of users gives rights as +@GROUP and tenants as ~TENANT: +@read ~* for lists of all tenants; name a user that has them by --user)", err)
 	case redis.HasErrorPrefix(err, "NOAUTH"):
 		return fmt.Errorf("%w (name a user by --user, and the file of its password by --password-file)", err)
 	case errors.Is(err, io.EOF):

@@ -152,6 +152,14 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
+	if fs.NArg() == 2 && isTable(fs.Arg(0)) && !isTable(fs.Arg(1)) {
+		fmt.Fprintf(env.stderr, "limitgate limits diff: the table is the second one: limitgate limits diff %.64s %.64s\n", fs.Arg(1), fs.Arg(0))
+		return exitUsage
+	}
+	if at := strings.Index(fs.Arg(1), "://"); at >= 0 && !isTable(fs.Arg(1)) {
+		fmt.Fprintf(env.stderr, "limitgate limits diff: %.64q is neither a file nor a table: a table is named %sTABLE\n", fs.Arg(1), config.LimitsTablePrefix)
+		return exitUsage
+	}
 	if fs.NArg() != 2 || isTable(fs.Arg(0)) {
 		fmt.Fprintln(env.stderr, "limitgate limits diff: two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml")
 		return exitUsage

@@ -51,6 +51,9 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 		return
 	}
 	k.checkMerge(n)
+	if plugins := value(n, "plugins"); plugins != nil && plugins.Kind != yaml.SequenceNode {
+		k.remark(plugins.Line, "plugins is no list, which Kong wants: - name: rate-limiting: these are not imported")
+	}
 	for _, plugin := range items(n, "plugins") {
 		k.plugin(plugin, scope)
 	}

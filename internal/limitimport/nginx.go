@@ -83,7 +83,7 @@ type nginx struct {
 const maxNginxDepth = 32
 
 var (
-	errNginxEnd   = errors.New("a directive does not end with ; or a block")
+	errNginxEnd   = errors.New("a directive does not end with ; or a block, as in an nginx.conf")
 	errNginxBlock = errors.New("a block does not end")
 	errNginxBrace = errors.New("a } ends no block")
 )

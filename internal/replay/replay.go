@@ -89,6 +89,8 @@ const (
 // errUnsorted is the error for a log that is further out of order than windowLines lines.
 var errUnsorted = errors.New("the log is not in the order of time")
 
+var errEmpty = errors.New("read access log: it is empty")
+
 // ErrNothing is returned for a log without a readable line.
 var ErrNothing = errors.New("read access log: no line of it is in a format that limitgate reads")
 
@@ -281,6 +283,9 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 		for i := range outcomes {
 			each(&batch[i], &outcomes[i])
 		}
+	}
+	if s.skipped == 0 && s.clock.IsZero() {
+		return nil, errEmpty
 	}
 	if s.skipped > 0 && s.clock.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])

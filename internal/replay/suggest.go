@@ -59,7 +59,7 @@ func Suggest(ctx context.Context, log io.Reader, opts Options) ([]byte, error) {
 		return nil, fmt.Errorf("suggest limits: %w", ctx.Err())
 	}
 	if from.IsZero() && len(s.unparsed) == 0 {
-		return nil, errors.New("read access log: it is empty")
+		return nil, errEmpty
 	}
 	if from.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])

@@ -177,7 +177,7 @@ func (u *User) changeGroups(add bool, text string) error {
 	groups, known := parseGroups(name)
 	switch {
 	case !ok:
-		return fmt.Errorf("%s is a command, and rights are given for groups: @check, @read, @dialects, @admin and @all", quote(text))
+		return fmt.Errorf("%s is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all", quote(text))
 	case !known:
 		return fmt.Errorf("%s is not a group; there are @check, @read, @dialects, @admin, @bypass and @all", quote(text))
 	case add:

@@ -75,7 +75,7 @@ func TestParseMistakes(t *testing.T) {
 		"<hunter2":        "a file holds hashes and no passwords: limitgate hash-password makes a hash",
 		"#hunter2":        "behind # are the 64 hexadecimal digits of a SHA-256; limitgate hash-password makes them",
 		"hunter2":         "unknown rule; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=",
-		"+get":            `"get" is a command, and rights are given for groups: @check, @read, @dialects, @admin and @all`,
+		"+get":            `"get" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all`,
 		"+@keyspace":      `"@keyspace" is not a group; there are @check, @read, @dialects, @admin, @bypass and @all`,
 		"~a*b":            `"~a*b" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
 		"~a?":             `"~a?" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,
@@ -113,7 +113,7 @@ func TestParseMistakes(t *testing.T) {
 		"usr a on nopass":          "line 1: a line begins with user and a name, as in: user acme on #HASH ~acme +@check",
 		"user":                     "line 1: a line begins with user and a name, as in: user acme on #HASH ~acme +@check",
 		"user a off\nuser a off":   `line 2: user "a" is in line 1 already`,
-		"user a +x\nuser b +y":     "line 1: user \"a\": \"x\" is a command, and rights are given for groups: @check, @read, @dialects, @admin and @all\nline 2: user \"b\": \"y\" is a command, and rights are given for groups: @check, @read, @dialects, @admin and @all",
+		"user a +x\nuser b +y":     "line 1: user \"a\": \"x\" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all\nline 2: user \"b\": \"y\" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all",
 		"user " + longText(257):    "line 1: a name has at most 256 bytes",
 		longText(MaxFileBytes + 1): "the file has more than 16777216 bytes",
 		"user a certificate=cn:x\nuser b certificate=cn:x": `line 2: user "b": "certificate=cn:x" is of user "a" already`,
@@ -203,5 +203,26 @@ func TestDocumentedUsers(t *testing.T) {
 	}
 	if s.User("payments").Tenant() != "payments" || !s.User("gateway").MayUse("team-a") || s.User("gateway").May(Read) || !s.User("ops").MayAll() {
 		t.Error("the users of the example have other rights than the text says")
+	}
+}
+
+// TestWithoutTenants: rights of a user that may use no tenant are found.
+func TestWithoutTenants(t *testing.T) {
+	for _, row := range []struct{ file, want string }{
+		{"user a on nopass ~acme +@check\nuser b on nopass +@check", "b"},
+		{"user a on nopass ~acme +@check\nuser b on nopass", ""},
+		{"user a on nopass +@read allkeys\nuser b off nopass +@check", ""},
+	} {
+		set, err := Parse([]byte(row.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ""
+		if u := set.WithoutTenants(); u != nil {
+			name = u.Name
+		}
+		if name != row.want {
+			t.Errorf("%q: %q, want %q", row.file, name, row.want)
+		}
 	}
 }

@@ -60,6 +60,16 @@ func (s *Set) NeedsCertificates() *User {
 	return nil
 }
 
+// WithoutTenants returns a user that has rights and no tenant to use them on, or nil.
+func (s *Set) WithoutTenants() *User {
+	for _, u := range s.order {
+		if u.Enabled && u.groups != 0 && !u.allTenants && len(u.tenants) == 0 {
+			return u
+		}
+	}
+	return nil
+}
+
 // Keeps reports whether connections of a user of an earlier Set may go on.
 func (s *Set) Keeps(u *User) bool {
 	if !u.Until.IsZero() {
