@@ -20,14 +20,22 @@ const (
 	maxBatch = 64
 )
 
-// peekCommand replies with the decision of all limits, or with that of one limit alone.
+// peekCommand answers RL.PEEK: with the decision of all limits, or with that of one limit alone.
 func peekCommand(_ context.Context, s *Session, args [][]byte) {
+	if errReply := s.peek(args); errReply != "" {
+		s.out.error(errReply)
+		return
+	}
+	s.writeDecisions(&s.batch)
+}
+
+// peek makes the decision of RL.PEEK in the batch, which is empty, or returns an error text.
+func (s *Session) peek(args [][]byte) (errReply string) {
 	s.batch.Requests = append(s.batch.Requests, limit.Request{})
 	opts := options{takes: optionLimit}
 	if errReply := s.parseCheck(args, &s.batch.Requests[0], &opts); errReply != "" {
 		s.batch.Reset()
-		s.out.error(errReply)
-		return
+		return errReply
 	}
 	s.dialects = append(s.dialects, dialectCheck)
 	if opts.limit == "" {
@@ -35,13 +43,11 @@ func peekCommand(_ context.Context, s *Session, args [][]byte) {
 	} else if !s.h.opts.Limiter.PeekLimit(&s.batch, opts.limit) {
 		s.dropChecks()
 		if s.h.opts.Limiter.Limits().LimitByID(opts.limit) == nil {
-			s.out.error(noLimit([]byte(opts.limit)))
-			return
+			return noLimit([]byte(opts.limit))
 		}
-		s.out.error("ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why")
-		return
+		return "ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why"
 	}
-	s.writeDecisions(&s.batch)
+	return ""
 }
 
 // ParseRequest parses the arguments of RL.CHECK: tenant, op and ip, then a cost and

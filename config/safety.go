@@ -25,6 +25,9 @@ func (s *Settings) Validate() error {
 
 func (s *Settings) problems() []problem {
 	all := s.checkListener("listen", s.Listen, "let anybody on the network spend quotas")
+	if s.HTTP.Listen != "" && !strings.HasPrefix(s.HTTP.Listen, UnixPrefix) {
+		all = append(all, s.checkListener("http.listen", s.HTTP.Listen, "let anybody on the network spend quotas")...)
+	}
 	if s.Admin != "" {
 		all = append(all, s.checkListener("admin", s.Admin, "show metrics and profiles to anybody on the network")...)
 	}
@@ -122,12 +125,13 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	if err := checkAddress(addr, 0); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
-	authenticated := name == "listen" && (s.NeedsAuth() || s.TLSClientCA != "")
+	forClients := name != "admin"
+	authenticated := forClients && (s.NeedsAuth() || s.TLSClientCA != "")
 	if s.UnsafeOpen || isLoopback(addr) || authenticated {
 		return nil
 	}
 	or := ""
-	if name == "listen" {
+	if forClients {
 		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}
 	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}

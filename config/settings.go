@@ -5,6 +5,7 @@ import (
 	"flag"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -43,6 +44,9 @@ type Settings struct {
 	BypassKeys, BypassRevoked string
 	// UnsafeOpen allows addresses that other hosts can reach.
 	UnsafeOpen bool
+
+	// HTTP are the settings of checks over HTTP.
+	HTTP HTTP
 
 	// Limits is the path of the limits file, or LimitsTablePrefix and the name of a
 	// table; empty is the built-in sample.
@@ -148,13 +152,16 @@ type Settings struct {
 // NeedsAuth reports whether clients must authenticate.
 func (s *Settings) NeedsAuth() bool { return s.Users != "" || s.JWTKeys != "" }
 
-// LocalOnly reports whether only this machine can reach Listen.
-func (s *Settings) LocalOnly() bool { return isLoopback(s.Listen) }
+// LocalOnly reports whether only this machine can reach Listen and HTTP.Listen.
+func (s *Settings) LocalOnly() bool {
+	http := s.HTTP.Listen
+	return isLoopback(s.Listen) && (http == "" || strings.HasPrefix(http, UnixPrefix) || isLoopback(http))
+}
 
-// IsOpen reports whether other hosts can reach Listen without a certificate, and UnsafeOpen
+// IsOpen reports whether other hosts can reach one of them without a certificate, and UnsafeOpen
 // does not allow that.
 func (s *Settings) IsOpen() bool {
-	return !isLoopback(s.Listen) && s.TLSClientCA == "" && !s.UnsafeOpen
+	return !s.LocalOnly() && s.TLSClientCA == "" && !s.UnsafeOpen
 }
 
 // UsesRedis reports whether buckets are in a Redis.

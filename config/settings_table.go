@@ -63,6 +63,7 @@ type settings []*setting
 // The headings of help.
 const (
 	groupListen  = "Listening"
+	groupHTTP    = "Checks over HTTP"
 	groupLimits  = "Limits and decisions"
 	groupStore   = "Store"
 	groupPrivacy = "Addresses of clients"
@@ -72,7 +73,7 @@ const (
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), authSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {

@@ -130,7 +130,17 @@ var table = map[string]row{
 	},
 	"commands": {
 		reason:  "parse, decide, reply: it knows the decision and not the stores behind it",
-		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass", "internal/httpfields"},
+		settled: true,
+	},
+	"httpapi": {
+		reason:  "another front: it asks the handler of commands by names in place of positions",
+		imports: []string{"limit", "limit/bucket", "commands", "internal/users", "internal/httpfields"},
+		settled: true,
+	},
+	"internal/httpfields": {
+		reason:  "writes decisions as header fields, for every front",
+		imports: []string{"limit", "limit/bucket"},
 		settled: true,
 	},
 	"metrics": {

@@ -10,7 +10,7 @@ import (
 	"github.com/limitgate/limitgate/internal/tlsfiles"
 )
 
-// listen opens both listeners before anything else starts, so that a port in use ends the
+// listen opens all listeners before anything else starts, so that a port in use ends the
 // program with a clear error.
 func (p *Proxy) listen() (err error) {
 	s := p.settings
@@ -32,6 +32,15 @@ func (p *Proxy) listen() (err error) {
 				_ = admin.Close()
 			}
 			return fmt.Errorf("listen by TLS: %w", err)
+		}
+	}
+	if s.HTTP.Listen != "" {
+		if p.httpFront, err = p.listenHTTP(); err != nil {
+			_ = front.Close()
+			if admin != nil {
+				_ = admin.Close()
+			}
+			return err
 		}
 	}
 	p.front, p.admin = front, admin

@@ -13,6 +13,7 @@ import (
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/httpapi"
 	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
@@ -57,6 +58,9 @@ type Proxy struct {
 	metrics                              *prometheus.Registry
 
 	front, admin net.Listener
+
+	http      *httpapi.Server // nil without checks over HTTP
+	httpFront net.Listener
 }
 
 // New builds a proxy from the bottom up. It is listening when New returns. The caller calls
@@ -111,6 +115,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 		return nil, err
 	}
 	p.registerMetrics()
+	if p.httpFront != nil {
+		p.http = p.newHTTP()
+		p.registerHTTPMetrics()
+	}
 	return p, nil
 }
 
@@ -229,7 +237,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		p.warnWithout(ctx)
 	}
 	st := p.limits.Status()
-	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", p.adminAddr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
+	p.log.Info("listening", "addr", p.front.Addr().String(), "http", p.httpAddr(), "admin", p.adminAddr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
 	front := []func(context.Context) error{
 		func(ctx context.Context) error {
 			p.count.WaitFirst(ctx)
@@ -247,6 +255,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 	if p.admin != nil {
 		front = append(front, p.runAdmin)
+	}
+	if p.http != nil {
+		front = append(front, p.runHTTP)
 	}
 	if p.memory != nil {
 		front = append(front, p.watchOverflow)

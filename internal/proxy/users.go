@@ -22,6 +22,7 @@ type clientUsers struct {
 	log      *slog.Logger
 	auth     *users.Authenticator
 	keys     *tokenKeys      // nil without tokens
+	tokens   users.Tokens    // nil without tokens
 	watcher  *config.Watcher // nil without a file
 	// replace receives the users when the file has changed. It is set before watcher runs.
 	replace func(*users.Set)
@@ -48,14 +49,13 @@ func openUsers(ctx context.Context, s *config.Settings, log *slog.Logger) (*clie
 	if err != nil {
 		return nil, err
 	}
-	var tokens users.Tokens
 	if s.JWTKeys != "" {
 		if f.keys, err = openKeys(ctx, s.JWTKeys, log); err != nil {
 			return nil, err
 		}
-		tokens = jwtauth.NewVerifier(f.keys.Keys, jwtauth.Options{Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim})
+		f.tokens = jwtauth.NewVerifier(f.keys.Keys, jwtauth.Options{Issuer: s.JWTIssuer, Audience: s.JWTAudience, TenantClaim: s.JWTTenantClaim})
 	}
-	f.auth = users.NewAuthenticator(set, tokens)
+	f.auth = users.NewAuthenticator(set, f.tokens)
 	if s.TLSCert == "" && !s.LocalOnly() {
 		log.Warn("passwords of clients cross the network unencrypted: set --tls-cert and --tls-key")
 	}

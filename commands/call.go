@@ -1,0 +1,119 @@
+package commands
+
+import (
+	"context"
+	"crypto/x509"
+	"net/netip"
+	"sync"
+
+	"github.com/limitgate/limitgate/internal/users"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Answer is the answer to a command that asks for a decision.
+type Answer struct {
+	limit.Decision
+	// Held is the id under which a reservation or a slot is settled, or empty.
+	Held string
+	// Error is the text of the error reply, or empty if there is a decision.
+	Error string
+}
+
+// calls are sessions of no connection, which belong to one call at a time.
+var calls = sync.Pool{New: func() any { return new(Session) }}
+
+// beginCall returns a session of a user for one call, which the caller ends by endCall.
+func (h *Handler) beginCall(u *users.User) *Session {
+	s := calls.Get().(*Session)
+	s.h, s.user = h, u
+	s.takeScratch()
+	return s
+}
+
+func endCall(s *Session) {
+	s.giveScratch()
+	s.h, s.user, s.out.buf, s.out.resp3 = nil, nil, nil, false
+	calls.Put(s)
+}
+
+// Decide answers commands that ask for decisions, RL.CHECK, RL.RESERVE and RL.ACQUIRE, as a
+// connection of the user would that sends them in one pipeline. It waits for the store. A user
+// that is nil has not authenticated. Answers are appended to answers, in the order of cmds. Decide
+// is safe for concurrent use.
+func (h *Handler) Decide(u *users.User, cmds [][][]byte, answers []Answer) []Answer {
+	s := h.beginCall(u)
+	defer endCall(s)
+	for first := 0; first < len(cmds); first += maxBatch {
+		answers = s.decideSome(cmds[first:min(first+maxBatch, len(cmds))], answers)
+	}
+	return answers
+}
+
+// decideSome answers up to maxBatch commands.
+func (s *Session) decideSome(cmds [][][]byte, answers []Answer) []Answer {
+	first := len(answers)
+	for _, args := range cmds {
+		form, _ := dialectOf(args[0])
+		var req limit.Request
+		_, errReply := s.parse(form, args, &req)
+		answers = append(answers, Answer{Error: errReply})
+		if errReply == "" {
+			s.batch.Requests = append(s.batch.Requests, req)
+		}
+	}
+	s.useTokens()
+	s.h.opts.Limiter.Decide(&s.batch)
+	decided := 0
+	for i := first; i < len(answers); i++ {
+		if answers[i].Error != "" {
+			continue
+		}
+		answers[i].Decision = s.batch.Decisions[decided]
+		if s.batch.Requests[decided].Hold != 0 {
+			answers[i].Held = heldID(&s.batch, decided)
+		}
+		decided++
+	}
+	s.dropChecks()
+	return answers
+}
+
+// Peek answers RL.PEEK as Decide answers RL.CHECK. It is safe for concurrent use.
+func (h *Handler) Peek(u *users.User, args [][]byte) (a Answer) {
+	s := h.beginCall(u)
+	defer endCall(s)
+	if a.Error = s.permit(h.table["rl.peek"], args); a.Error != "" {
+		return a
+	}
+	if a.Error = s.peek(args); a.Error == "" {
+		a.Decision = s.batch.Decisions[0]
+		s.dropChecks()
+	}
+	return a
+}
+
+// Call answers any other command, as a connection of the user would that speaks RESP3. The
+// command is one that stands for itself: it leaves nothing on its connection. Call is safe for
+// concurrent use.
+func (h *Handler) Call(ctx context.Context, u *users.User, args [][]byte) (reply []byte) {
+	s := h.beginCall(u)
+	defer endCall(s)
+	s.out.resp3 = true
+	s.run(ctx, args)
+	return s.out.buf
+}
+
+// LogIn returns the user of a client at addr that shows a certificate, which may be nil, and
+// gives a name and a password unless both are empty. A user that is nil has not authenticated. The
+// text is that of the error reply to AUTH, or empty. It is safe for concurrent use.
+func (h *Handler) LogIn(ctx context.Context, addr netip.Addr, certificate *x509.Certificate, name, password string) (u *users.User, errReply string) {
+	s := Session{h: h, certificate: certificate}
+	if addr.IsValid() {
+		s.addr = netip.AddrPortFrom(addr, 0).String()
+	}
+	s.logOut()
+	if name != "" || password != "" {
+		errReply = s.logIn(ctx, name, password)
+	}
+	return s.user, errReply
+}

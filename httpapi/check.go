@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/internal/users"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+// anonymous is the tenant of requests that name none.
+const anonymous = "anonymous"
+
+// hashedPrefix precedes the hash of a secret that names a tenant.
+const hashedPrefix = "key-"
+
+// check answers a gateway: 200 or 429. Below is the path behind /check, which is that of the
+// gateway's client; the query of /check itself is the operator's. What a client sends is never a
+// mistake: a name that cannot be used counts as missing.
+func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
+	u, ok := s.user(ctx, gatewayCredentials)
+	if !ok {
+		return
+	}
+	q, err := parseParameters(query)
+	if err != "" {
+		s.problem(ctx, fasthttp.StatusBadRequest, err)
+		return
+	}
+	var room [1]commands.Answer
+	answers := s.opts.Handler.Decide(u, [][][]byte{s.checkArgs(ctx, u, below, &q)}, room[:0])
+	a := &answers[0]
+	if a.Error != "" {
+		s.errReply(ctx, a.Error)
+		return
+	}
+	s.fields(ctx, &a.Decision)
+	if a.Allowed {
+		s.count(fasthttp.StatusOK)
+		return
+	}
+	s.deny(ctx, &a.Decision, q.deny)
+}
+
+// parameters are the query of /check.
+type parameters struct {
+	tenant, op, ip, cost string
+	dims                 [][2]string
+	deny                 int // the status of denials
+}
+
+// parseParameters reads the query of /check. The text is a sentence for the operator, or empty.
+func parseParameters(query []byte) (q parameters, mistake string) {
+	q.deny = fasthttp.StatusTooManyRequests
+	if len(query) == 0 {
+		return q, ""
+	}
+	values, err := url.ParseQuery(string(query))
+	if err != nil {
+		return q, "the query cannot be read: " + cut(err.Error())
+	}
+	for name, all := range values {
+		value := all[len(all)-1]
+		dim, isDim := strings.CutPrefix(name, "dim.")
+		switch {
+		case name == "tenant":
+			q.tenant = value
+		case name == "op":
+			q.op = value
+		case name == "ip":
+			q.ip = value
+		case name == "cost":
+			q.cost = value
+		case name == "deny" && value == "403":
+			q.deny = fasthttp.StatusForbidden
+		case name == "deny" && value == "429":
+		case name == "deny":
+			return q, "deny is 403 or 429"
+		case isDim && limit.CheckName(dim) == nil && !limit.ReservedDim(dim):
+			q.dims = append(q.dims, [2]string{dim, value})
+		default:
+			return q, "there is no parameter " + strconv.Quote(cut(name)) + ": they are tenant, op, ip, cost, dim.NAME and deny"
+		}
+	}
+	return q, ""
+}
+
+// checkArgs returns the words of RL.CHECK for a request of a gateway.
+func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte, q *parameters) [][]byte {
+	args := append(make([][]byte, 0, 12), []byte("rl.check"), s.tenant(ctx, u, q), s.opOf(ctx, below, q), s.address(ctx, q), s.cost(ctx, q))
+	dims := 0
+	add := func(name, value string) {
+		if dims < limit.MaxDims && limit.CheckName(value) == nil {
+			args = append(args, []byte("DIM"), []byte(name), []byte(value))
+			dims++
+		}
+	}
+	for _, d := range q.dims {
+		add(d[0], d[1])
+	}
+	for _, d := range s.opts.DimHeaders {
+		if !q.has(d.Dim) {
+			add(d.Dim, string(last(&ctx.Request.Header, d.Header)))
+		}
+	}
+	return args
+}
+
+// has reports whether the query has a dimension.
+func (q *parameters) has(dim string) bool {
+	for _, d := range q.dims {
+		if d[0] == dim {
+			return true
+		}
+	}
+	return false
+}
+
+// tenant returns the tenant: that of the header, that of the query, that of the gateway's user if
+// it has only one, or anonymous.
+func (s *Server) tenant(ctx *fasthttp.RequestCtx, u *users.User, q *parameters) []byte {
+	if s.opts.TenantHeader != "" {
+		if name := s.tenantOf(last(&ctx.Request.Header, s.opts.TenantHeader)); name != "" {
+			return []byte(name)
+		}
+	}
+	switch {
+	case q.tenant != "" && limit.CheckName(q.tenant) == nil:
+		return []byte(q.tenant)
+	case u != nil && u.Tenant() != "":
+		return []byte(u.Tenant())
+	}
+	return []byte(anonymous)
+}
+
+// tenantOf returns the tenant that the value of the tenant's header names, or "". A bearer token
+// names the one of its claim if it can be checked. Other secrets are hashed: the name of a tenant
+// stands in keys of Redis, in replies and in the limits.
+func (s *Server) tenantOf(value []byte) string {
+	if len(value) == 0 {
+		return ""
+	}
+	if !s.tenantHashed {
+		if name := string(value); limit.CheckName(name) == nil {
+			return name
+		}
+		return ""
+	}
+	if s.opts.Tokens != nil && strings.EqualFold(s.opts.TenantHeader, "Authorization") {
+		_, token, ok := credentials(string(value))
+		if !ok {
+			return ""
+		}
+		tenant, _, err := s.opts.Tokens.Verify(token)
+		if err != nil {
+			return ""
+		}
+		return tenant
+	}
+	sum := sha256.Sum256(value)
+	return hashedPrefix + hex.EncodeToString(sum[:16])
+}
+
+// opOf returns the op: that of the query, or that of the gateway's headers.
+func (s *Server) opOf(ctx *fasthttp.RequestCtx, below []byte, q *parameters) []byte {
+	if q.op != "" && limit.CheckOp(q.op) == nil {
+		return []byte(q.op)
+	}
+	op, named := s.op(ctx, below)
+	if !named {
+		s.warnings.noPath(s.opts.Gateway)
+		return []byte("-")
+	}
+	return op
+}
+
+// address returns the address of the client, or - for none.
+func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
+	addr := netip.Addr{}
+	if q.ip != "" {
+		addr = parseEntry(q.ip)
+	} else {
+		addr = s.client(ctx, peerOf(ctx))
+	}
+	if !addr.IsValid() {
+		return []byte("-")
+	}
+	return addr.AppendTo(nil)
+}
+
+// cost returns the cost: that of the header, that of the query, or 1.
+func (s *Server) cost(ctx *fasthttp.RequestCtx, q *parameters) []byte {
+	text := q.cost
+	if s.opts.CostHeader != "" {
+		if header := last(&ctx.Request.Header, s.opts.CostHeader); len(header) > 0 {
+			text = string(header)
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return []byte("1")
+	}
+	return strconv.AppendInt(nil, min(n, bucket.MaxCost), 10)
+}

@@ -1,0 +1,200 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Gateway is a program that asks at /check, which decides from where the method and the path of
+// its client's request are taken. A client can choose any header that its gateway does not set.
+type Gateway uint8
+
+// The gateways.
+const (
+	// GatewayAuto takes the headers that are there, the first of those below, or else the
+	// request itself. Clients can choose headers that their gateway passes on.
+	GatewayAuto Gateway = iota
+	// GatewayNginx sets X-Original-Method, and X-Original-URI or X-Original-URL, as its
+	// configuration says.
+	GatewayNginx
+	// GatewayCaddy sets X-Forwarded-Method and X-Forwarded-Uri.
+	GatewayCaddy
+	// GatewayTraefik sets the same.
+	GatewayTraefik
+	// GatewayEnvoy sends the method of its client, and its path and query behind /check.
+	GatewayEnvoy
+	// GatewayHAProxy sets X-Original-Method and X-Original-URI, as its script says.
+	GatewayHAProxy
+	// GatewayKong sets X-Forwarded-Method and X-Forwarded-Uri, as APISIX does.
+	GatewayKong
+	// GatewayAPISIX sets the same.
+	GatewayAPISIX
+)
+
+var gatewayNames = []string{"auto", "nginx", "caddy", "traefik", "envoy", "haproxy", "kong", "apisix"}
+
+// GatewayNames returns the names of all gateways.
+func GatewayNames() []string { return slices.Clone(gatewayNames) }
+
+// ParseGateway returns the gateway of a name.
+func ParseGateway(name string) (Gateway, bool) {
+	n := slices.Index(gatewayNames, name)
+	return Gateway(max(n, 0)), n >= 0
+}
+
+// String returns the name of the gateway.
+func (g Gateway) String() string { return gatewayNames[g] }
+
+var (
+	originalMethod  = []string{"X-Original-Method"}
+	originalURI     = []string{"X-Original-URI", "X-Original-URL"}
+	forwardedMethod = []string{"X-Forwarded-Method"}
+	forwardedURI    = []string{"X-Forwarded-Uri"}
+)
+
+// headers returns the headers with the method and with the path, the first one that is there
+// counts. Without them the request itself has both.
+func (g Gateway) headers() (method, uri []string) {
+	switch g {
+	case GatewayNginx, GatewayHAProxy:
+		return originalMethod, originalURI
+	case GatewayCaddy, GatewayTraefik, GatewayKong, GatewayAPISIX:
+		return forwardedMethod, forwardedURI
+	case GatewayAuto:
+		return slices.Concat(originalMethod, forwardedMethod), slices.Concat(originalURI, forwardedURI)
+	default:
+		return nil, nil
+	}
+}
+
+// last returns the last value of the first of some headers that is there: a gateway that does not
+// replace the header of its client adds its own behind it.
+func last(h *fasthttp.RequestHeader, names ...string) []byte {
+	for _, name := range names {
+		if all := h.PeekAll(name); len(all) > 0 && len(all[len(all)-1]) > 0 {
+			return all[len(all)-1]
+		}
+	}
+	return nil
+}
+
+// op returns the operation of the request that a gateway asks about: its method and its path
+// without the query. Below is the path behind /check, or nil. Named is false if the gateway sent
+// no path.
+func (s *Server) op(ctx *fasthttp.RequestCtx, below []byte) (op []byte, named bool) {
+	h := &ctx.Request.Header
+	methods, uris := s.opts.Gateway.headers()
+	method, uri := last(h, methods...), last(h, uris...)
+	if s.opts.Gateway == GatewayAuto && uri != nil {
+		s.warnings.auto()
+	}
+	if uri == nil && (s.opts.Gateway == GatewayAuto || s.opts.Gateway == GatewayEnvoy) {
+		uri = below
+	}
+	if method == nil {
+		method = h.Method()
+	}
+	if uri == nil {
+		return nil, false
+	}
+	return appendOp(nil, method, pathOf(uri)), true
+}
+
+// pathOf returns the path of a URI, which may begin with a scheme and a host, without its query.
+func pathOf(uri []byte) []byte {
+	if i := bytes.IndexAny(uri, "?#"); i >= 0 {
+		uri = uri[:i]
+	}
+	if i := bytes.Index(uri, []byte("://")); i >= 0 && !bytes.HasPrefix(uri, []byte("/")) {
+		rest := uri[i+3:]
+		if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
+			return rest[slash:]
+		}
+		return []byte("/")
+	}
+	return uri
+}
+
+// appendOp appends METHOD PATH. The path is decoded once; // and . stay. A path that is no text
+// for an op when it is decoded stays as it came, without what is not printable ASCII, and the end
+// of a long one is cut off: such requests are decided too.
+func appendOp(op, method, path []byte) []byte {
+	op = append(append(op, bytes.ToUpper(method)...), ' ')
+	begin := len(op)
+	if op = appendDecoded(op, path); limit.CheckOp(string(op)) == nil {
+		return op
+	}
+	if decoded := op; utf8.Valid(decoded) && limit.CheckOp(string(cutText(decoded))) == nil {
+		return cutText(decoded)
+	}
+	op = op[:begin]
+	for _, c := range path {
+		if c > ' ' && c < 0x7f {
+			op = append(op, c)
+		}
+	}
+	return cutText(op)
+}
+
+// cutText cuts the end of a text that is too long for an op, between two characters.
+func cutText(op []byte) []byte {
+	if len(op) <= limit.MaxOpBytes {
+		return op
+	}
+	n := limit.MaxOpBytes
+	for n > 0 && !utf8.RuneStart(op[n]) {
+		n--
+	}
+	return op[:n]
+}
+
+// appendDecoded appends a path with its %XX replaced by bytes. A % without two digits stays.
+func appendDecoded(to, path []byte) []byte {
+	for i := 0; i < len(path); i++ {
+		if path[i] == '%' && i+2 < len(path) {
+			if hi, lo := digit(path[i+1]), digit(path[i+2]); hi >= 0 && lo >= 0 {
+				to = append(to, byte(hi<<4|lo))
+				i += 2
+				continue
+			}
+		}
+		to = append(to, path[i])
+	}
+	return to
+}
+
+// digit returns the value of a hexadecimal digit, or -1.
+func digit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+var errHeaderName = errors.New("a name of a header is needed, such as X-Api-Key")
+
+// CheckHeader checks the name of a header: a token of RFC 9110.
+func CheckHeader(name string) error {
+	if name == "" || len(name) > 128 {
+		return errHeaderName
+	}
+	for _, c := range []byte(name) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 {
+			continue
+		}
+		return errHeaderName
+	}
+	return nil
+}

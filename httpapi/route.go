@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	checkPath   = "/check"
+	apiPath     = "/v1/"
+	openAPIPath = "/v1/openapi.json"
+)
+
+// serve answers one request. The path is compared as it came: nothing is decoded, so that no two
+// programs can disagree about it.
+func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	path, query, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
+	switch {
+	case string(path) == checkPath:
+		s.check(ctx, nil, query)
+	case bytes.HasPrefix(path, []byte(checkPath+"/")):
+		s.check(ctx, path[len(checkPath):], nil)
+	case isOfBrowser(ctx):
+		s.problem(ctx, fasthttp.StatusForbidden, "requests of browsers are refused: a page that someone visits could spend quotas")
+	case string(path) == openAPIPath:
+		s.openAPI(ctx)
+	case bytes.HasPrefix(path, []byte(apiPath)):
+		s.api(ctx, string(path[len(apiPath):]), query)
+	default:
+		s.problem(ctx, fasthttp.StatusNotFound, "there is nothing here: gateways ask /check, and "+openAPIPath+" describes the API")
+	}
+}
+
+// isOfBrowser reports whether a page of another site made a browser send the request. Browsers
+// tell, see https://fetch.spec.whatwg.org/#origin-header and https://www.w3.org/TR/fetch-metadata/.
+func isOfBrowser(ctx *fasthttp.RequestCtx) bool {
+	site := string(ctx.Request.Header.Peek("Sec-Fetch-Site"))
+	return len(ctx.Request.Header.Peek("Origin")) > 0 || site != "" && site != "none"
+}
+
+// refuse answers a request that is not HTTP, too large or too slow. The connection ends.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	code, text := fasthttp.StatusBadRequest, "the request is not HTTP/1.1"
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case asSmallBuffer(err, &small):
+		code, text = fasthttp.StatusRequestHeaderFieldsTooLarge, "the headers have more than 32 KiB"
+	case isTimeout(err):
+		code, text = fasthttp.StatusRequestTimeout, "the request was not complete within 5 s"
+	}
+	ctx.Response.Reset()
+	s.problem(ctx, code, text)
+}
+
+// operationOf returns the operation of a path below /v1/, or nil.
+func operationOf(name string) *operation {
+	for i := range operations {
+		if operations[i].name == name {
+			return &operations[i]
+		}
+	}
+	return nil
+}
+
+// operationNames returns the names of all operations, for errors.
+func operationNames() string {
+	var names []string
+	for i := range operations {
+		names = append(names, operations[i].name)
+	}
+	return strings.Join(names, ", ")
+}

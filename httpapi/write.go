@@ -1,0 +1,151 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/internal/httpfields"
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	jsonType    = "application/json"
+	problemType = "application/problem+json"
+)
+
+// problem is the body of an answer other than a success, after RFC 9457.
+type problem struct {
+	Type   string `json:"type,omitempty"` // about:blank if it is missing
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	// ViolatedPolicies are the ids of the limits that deny, a member of
+	// draft-ietf-httpapi-ratelimit-headers-11.
+	ViolatedPolicies []string `json:"violated-policies,omitempty"`
+}
+
+// problem answers with a status and the reason.
+func (s *Server) problem(ctx *fasthttp.RequestCtx, code int, detail string) {
+	s.writeProblem(ctx, &problem{Title: fasthttp.StatusMessage(code), Status: code, Detail: detail})
+}
+
+func (s *Server) writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
+	body, _ := json.Marshal(p) // of texts and numbers, which never fails
+	if p.Status == fasthttp.StatusUnauthorized {
+		ctx.Response.Header.Set("WWW-Authenticate", `Basic realm="limitgate", Bearer`)
+	}
+	s.write(ctx, p.Status, problemType, append(body, '\n'))
+}
+
+func (s *Server) write(ctx *fasthttp.RequestCtx, code int, contentType string, body []byte) {
+	s.count(code)
+	ctx.SetStatusCode(code)
+	ctx.SetContentType(contentType)
+	ctx.SetBody(body)
+}
+
+// errReply answers with the text of an error reply of RESP: its first word decides the status.
+func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
+	word, rest, _ := strings.Cut(text, " ")
+	code := fasthttp.StatusBadRequest
+	switch word {
+	case "NOAUTH", "WRONGPASS":
+		code = fasthttp.StatusUnauthorized
+	case "NOPERM":
+		code = fasthttp.StatusForbidden
+	}
+	s.problem(ctx, code, named(rest))
+}
+
+// named returns the text of an error with the names that arguments have here.
+func named(text string) string {
+	if strings.HasPrefix(text, "tenant required") {
+		return "tenant required: name it, or authenticate as a user that has one"
+	}
+	return text
+}
+
+// appendDecision appends a decision as a JSON object.
+func appendDecision(b []byte, a *commands.Answer) []byte {
+	b = append(b, `{"allowed":`...)
+	b = strconv.AppendBool(b, a.Allowed)
+	for _, n := range [...]struct {
+		name  string
+		value int64
+	}{{`,"limit":`, a.Limit}, {`,"remaining":`, a.Remaining}, {`,"retry_after_ms":`, a.RetryAfter}, {`,"reset_after_ms":`, a.ResetAfter}} {
+		b = strconv.AppendInt(append(b, n.name...), n.value, 10)
+	}
+	b = append(b, `,"limit_id":"`...) // neither it nor the source has a character to be escaped
+	b = append(b, a.LimitID()...)
+	b = append(b, `","source":"`...)
+	b = append(b, a.Source.String()...)
+	b = append(b, '"')
+	if a.Held != "" {
+		b = append(b, `,"id":`...)
+		b = appendText(b, a.Held)
+	}
+	return append(b, '}')
+}
+
+// appendText appends a JSON string.
+func appendText(b []byte, text string) []byte {
+	quoted, _ := json.Marshal(text) // of a text, which never fails
+	return append(b, quoted...)
+}
+
+// fields sets the header fields of a decision.
+func (s *Server) fields(ctx *fasthttp.RequestCtx, d *limit.Decision) {
+	var room [httpfields.MaxFields]httpfields.Field
+	for _, f := range s.opts.Format.Append(room[:0], d, s.opts.Now()) {
+		// The names are written as their specifications have them.
+		ctx.Response.Header.SetCanonical([]byte(f.Name), []byte(f.Value))
+	}
+}
+
+// deny answers a request at /check that is denied. A body says which limit denies it, and no
+// address.
+func (s *Server) deny(ctx *fasthttp.RequestCtx, d *limit.Decision, code int) {
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	ctx.Response.Header.Set("Access-Control-Expose-Headers", s.exposed)
+	p := &problem{
+		Type: "https://iana.org/assignments/http-problem-types#quota-exceeded", Title: "Request cannot be satisfied as assigned quota has been exceeded",
+		Status: code, Detail: detailOf(d),
+	}
+	switch {
+	case d.Binding != nil && d.Binding.Action == limit.ActionDeny:
+		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "Request not satisfied due to detection of abnormal request pattern"
+	case d.Source == limit.SourceBackstop || d.Source == limit.SourcePolicy:
+		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", "Request cannot be satisfied due to temporary server capacity constraints"
+	}
+	if id := d.LimitID(); id != "" {
+		p.ViolatedPolicies = []string{id}
+	}
+	s.writeProblem(ctx, p)
+}
+
+// detailOf says when a denied request may come again.
+func detailOf(d *limit.Decision) string {
+	switch {
+	case d.Binding != nil && d.Binding.Action == limit.ActionDeny:
+		return "These requests are refused."
+	case d.RetryAfter < 0:
+		return "The request costs more than the limit has when nothing is used."
+	default:
+		return "Come again in " + strconv.FormatInt((d.RetryAfter+999)/1000, 10) + " s."
+	}
+}
+
+func asSmallBuffer(err error, to **fasthttp.ErrSmallBuffer) bool { return errors.As(err, to) }
+
+// isTimeout reports whether a client took too long.
+func isTimeout(err error) bool {
+	var network net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}
