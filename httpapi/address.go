@@ -29,7 +29,7 @@ const (
 // client returns the address of the client, which is not valid if none can be trusted.
 func (s *Server) client(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
 	r := &s.opts.Addresses
-	if r.Hops == 0 && len(r.Trusted) == 0 {
+	if r.isPeer() {
 		return peer
 	}
 	var lines []string
@@ -39,10 +39,16 @@ func (s *Server) client(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
 	return r.find(lines, peer)
 }
 
+// isPeer reports whether no header counts.
+func (r *AddressRule) isPeer() bool { return r.Hops == 0 && len(r.Trusted) == 0 }
+
 // find returns the address that the lines of the header have, or that of the peer. An entry that
 // is no address is never passed over: with it there is none, as what stands before it may be
 // forged.
 func (r *AddressRule) find(lines []string, peer netip.Addr) netip.Addr {
+	if r.isPeer() {
+		return peer
+	}
 	entries := r.entries(lines)
 	if len(r.Trusted) == 0 {
 		if r.Hops > len(entries) {

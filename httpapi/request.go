@@ -125,6 +125,8 @@ func (o *operation) decodeError(err error) error {
 		return errors.New("the body is not JSON: it ends too early")
 	case errors.As(err, &wrong) && wrong.Field == "":
 		return errors.New("a JSON object is needed: " + o.example)
+	case errors.As(err, &wrong) && wrong.Field == "dims":
+		return errors.New(`dims has names with texts: {"user": "u1"}`)
 	case errors.As(err, &wrong):
 		return fmt.Errorf("%s is a %s: a text belongs there", cut(wrong.Field), wrong.Value)
 	case errors.As(err, &syntax):

@@ -69,7 +69,7 @@ func named(text string) string {
 	if strings.HasPrefix(text, "tenant required") {
 		return "tenant required: name it, or authenticate as a user that has one"
 	}
-	return text
+	return strings.Replace(text, "for an id of your own say ID id TENANT tenant", "name the tenant beside an id of your own", 1)
 }
 
 // appendDecision appends a decision as a JSON object.
