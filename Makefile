@@ -80,6 +80,12 @@ clients: ## Drive Redis clients of many languages and the code of docs/clients.m
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags clients -run 'TestMatrix|TestSnippets' -count=1 -timeout=20m -v ./clients $(if $(SECURE),-clients-secure)
 
+.PHONY: gateways
+gateways: ## Ask through nginx, Caddy and HAProxy by the examples of docs/http.md: denials, forged headers, Limitgate killed
+	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh gateways
+	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags gateways -run TestGateways -count=1 -timeout=5m -v ./integration
+
 .PHONY: crowds
 crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a second; half a minute
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \

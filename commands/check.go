@@ -91,6 +91,7 @@ const (
 	optionLimit
 
 	checkOptions = optionID | optionHeaders | optionBypass
+	holdOptions  = optionID | optionHeaders | optionTTL
 )
 
 // invalid returns the error for a word that is none of the options that a command takes. Dims

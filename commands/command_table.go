@@ -54,10 +54,10 @@ func newTable() map[string]*command {
 	rows := []row{
 		{"rl.check", -4, groupLimit, []string{"write", "fast"}, peekUsage + " [ID id] [HEADERS] [BYPASS token]", "Decide whether the cost may be taken now, and take it.", nil},
 		{"rl.peek", -4, groupLimit, []string{"readonly", "fast"}, peekUsage + " [LIMIT id]", "The decision RL.CHECK would give; takes nothing.", peekCommand},
-		{"rl.reserve", -5, groupLimit, []string{"write", "fast"}, "tenant op ip estimate [TTL ms] [ID id] [DIM name value [DIM name value ...]]", "Take an estimated cost, to be settled when the true one is known.", nil},
+		{"rl.reserve", -5, groupLimit, []string{"write", "fast"}, "tenant op ip estimate [TTL ms] [ID id] [HEADERS] [DIM name value [DIM name value ...]]", "Take an estimated cost, to be settled when the true one is known.", nil},
 		{"rl.commit", -3, groupLimit, []string{"write", "fast"}, "id actual | ID id TENANT tenant actual", "Settle a reservation to what was used.", settler(limit.HoldReservation, limit.ChangeCommit)},
 		{"rl.cancel", -2, groupLimit, []string{"write", "fast"}, "id | ID id TENANT tenant", "Give back all that a reservation took.", settler(limit.HoldReservation, limit.ChangeCancel)},
-		{"rl.acquire", -4, groupLimit, []string{"write", "fast"}, "tenant op ip [ID id] [TTL ms] [DIM name value [DIM name value ...]]", "Take a slot of the limits of concurrency, beside a unit of the others.", nil},
+		{"rl.acquire", -4, groupLimit, []string{"write", "fast"}, "tenant op ip [ID id] [TTL ms] [HEADERS] [DIM name value [DIM name value ...]]", "Take a slot of the limits of concurrency, beside a unit of the others.", nil},
 		{"rl.renew", -2, groupLimit, []string{"write", "fast"}, "id [TTL ms] | ID id TENANT tenant [TTL ms]", "Hold a slot from now on for its time.", settler(limit.HoldSlot, limit.ChangeRenew)},
 		{"rl.release", -2, groupLimit, []string{"write", "fast"}, "id | ID id TENANT tenant", "Give a slot back.", settler(limit.HoldSlot, limit.ChangeRelease)},
 		{"rl.explain", -4, groupLimit, []string{"readonly"}, peekUsage, "Every limit considered, its bucket, and why it applies or not.", explainCommand},

@@ -19,6 +19,7 @@ const (
 	dialectReserve                  // RL.RESERVE
 	dialectAcquire                  // RL.ACQUIRE
 	dialectHeaders                  // RL.CHECK with HEADERS
+	dialectHeldHeaders              // RL.RESERVE and RL.ACQUIRE with HEADERS
 )
 
 // dialectNames are the commands' names in lower case, except of dialects that an option
@@ -74,10 +75,17 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 		return f, s.h.inlineLimits.parseGCRA(args, req)
 	case dialectThrottle:
 		return f, s.h.inlineLimits.parseThrottle(args, req)
-	case dialectReserve:
-		return f, s.parseReserve(args, req)
-	case dialectAcquire:
-		return f, s.parseAcquire(args, req)
+	case dialectReserve, dialectAcquire:
+		opts := options{takes: holdOptions}
+		if f == dialectReserve {
+			errReply = s.parseReserve(args, req, &opts)
+		} else {
+			errReply = s.parseAcquire(args, req, &opts)
+		}
+		if opts.headers {
+			f = dialectHeldHeaders
+		}
+		return f, errReply
 	}
 	if len(args) < 4 {
 		return f, s.h.wrongNumber(checkName)
@@ -135,6 +143,10 @@ func (s *Session) writeDecisions(b *limiter.Batch) {
 			s.out.headers(d)
 		case dialectReserve, dialectAcquire:
 			s.decision(d, 8)
+			s.out.bulk(heldID(b, i))
+		case dialectHeldHeaders:
+			s.decision(d, 9)
+			s.out.headers(d)
 			s.out.bulk(heldID(b, i))
 		default:
 			s.decision(d, 7)

@@ -9,24 +9,24 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// parseReserve parses `tenant op ip estimate { TTL ms | ID id | DIM name value }...`, the
+// parseReserve parses `tenant op ip estimate { TTL ms | ID id | HEADERS | DIM name value }...`, the
 // arguments after the command's name, into req, see parseCheck.
-func (s *Session) parseReserve(args [][]byte, req *limit.Request) (errReply string) {
+func (s *Session) parseReserve(args [][]byte, req *limit.Request, opts *options) (errReply string) {
 	if len(args) < 5 {
 		return s.h.wrongNumber("rl.reserve")
 	}
 	if isOption(args[4]) {
 		return costErrReply
 	}
-	if errReply = s.parseCheck(args, req, &options{takes: optionID | optionTTL}); errReply == "" {
+	if errReply = s.parseCheck(args, req, opts); errReply == "" {
 		hold(req, limit.HoldReservation)
 	}
 	return errReply
 }
 
-// parseAcquire parses `tenant op ip { ID id | TTL ms | DIM name value }...`, the
+// parseAcquire parses `tenant op ip { ID id | TTL ms | HEADERS | DIM name value }...`, the
 // arguments after the command's name, into req, see parseCheck.
-func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (errReply string) {
+func (s *Session) parseAcquire(args [][]byte, req *limit.Request, opts *options) (errReply string) {
 	if len(args) < 4 {
 		return s.h.wrongNumber("rl.acquire")
 	}
@@ -34,7 +34,7 @@ func (s *Session) parseAcquire(args [][]byte, req *limit.Request) (errReply stri
 		return errReply
 	}
 	req.Cost = 1
-	if errReply = s.parseOptions(args[4:], req, &options{takes: optionID | optionTTL}); errReply == "" {
+	if errReply = s.parseOptions(args[4:], req, opts); errReply == "" {
 		hold(req, limit.HoldSlot)
 	}
 	return errReply

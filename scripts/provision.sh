@@ -6,6 +6,7 @@
 #   provision.sh aws        prints the folder that holds moto_server, an emulator of AWS
 #   provision.sh dynamodb   prints the folder of AWS's own DynamoDB Local
 #   provision.sh clients    gets the clients of other languages, as far as it can
+#   provision.sh gateways   makes sure there are nginx, Caddy and HAProxy
 #
 # LIMITGATE_APT=1 lets it install packages with apt-get, as root, and LIMITGATE_BREW=1
 # redis with brew. Without them it installs nothing: on Debian and Ubuntu it unpacks the
@@ -194,6 +195,17 @@ provide_clients() {
 	install_node_clients || say "npm did not install the clients of Node.js"
 }
 
+# provide_gateways installs the gateways that are missing.
+provide_gateways() {
+	local missing=() program
+	for program in nginx caddy haproxy; do
+		has "$program" || missing+=("${program/nginx/nginx-light}")
+	done
+	[ ${#missing[@]} = 0 ] && return
+	may_install || die "missing: ${missing[*]} (as root on Debian and Ubuntu, LIMITGATE_APT=1 installs them)"
+	install_packages "${missing[@]}" || die "apt-get did not install ${missing[*]}"
+}
+
 # install_node_clients installs them with npm into the cache, once for each list.
 install_node_clients() {
 	local from=$root/clients/node to=$root/.cache/clients/node
@@ -263,5 +275,6 @@ compiler) provide_compiler ;;
 aws) provide_moto ;;
 dynamodb) provide_dynamodb ;;
 clients) provide_clients ;;
-*) die "unknown need: $1 (redis, compiler, aws, dynamodb or clients)" ;;
+gateways) provide_gateways ;;
+*) die "unknown need: $1 (redis, compiler, aws, dynamodb, clients or gateways)" ;;
 esac

@@ -237,7 +237,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		p.warnWithout(ctx)
 	}
 	st := p.limits.Status()
-	p.log.Info("listening", "addr", p.front.Addr().String(), "http", p.httpAddr(), "admin", p.adminAddr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
+	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", p.adminAddr(), "http", p.httpAddr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
 	front := []func(context.Context) error{
 		func(ctx context.Context) error {
 			p.count.WaitFirst(ctx)

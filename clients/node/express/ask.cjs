@@ -1,0 +1,93 @@
+'use strict'
+// Asks Limitgate for decisions, by the Redis client that the application has, or over HTTP.
+
+// DecisionError is a mistake in a call, such as a tenant that is too long. It is not that Limitgate
+// cannot be reached.
+class DecisionError extends Error {
+  constructor(message) {
+    super(message)
+    this.name = 'DecisionError'
+  }
+}
+
+// asker returns functions that ask over a client of ioredis or node-redis, or over the URL of
+// limitgate serve --http. Timeout is in milliseconds.
+function asker({ client, url, timeout = 250, authorization }) {
+  if (client && url) throw new TypeError('limitgate: give a client or a url, not both')
+  if (client) return overRedis(client, timeout)
+  if (url) return overHTTP(new URL(url), timeout, authorization)
+  throw new TypeError('limitgate: give a client of ioredis or node-redis, or the url of limitgate serve --http')
+}
+
+function overRedis(client, timeout) {
+  const send = typeof client.call === 'function'
+    ? (words) => client.call(...words)
+    : (words) => client.sendCommand(words)
+  const ask = (words) => within(timeout, send(words.map(String)).catch(rethrow))
+  const subject = (r) => [r.tenant, r.op || '-', r.ip || '-']
+  const dims = (r) => Object.entries(r.dims ?? {}).flatMap(([name, value]) => ['DIM', name, value])
+  return {
+    check: async (r) => decision(await ask(['RL.CHECK', ...subject(r), r.cost ?? 1, ...dims(r), 'HEADERS'])),
+    reserve: async (r) => decision(await ask(['RL.RESERVE', ...subject(r), r.cost ?? 1, ...dims(r), 'HEADERS'])),
+    commit: async (id, actual) => Number(await ask(['RL.COMMIT', id, actual])) === 1,
+  }
+}
+
+// decision names the elements of a reply.
+function decision([allowed, limit, remaining, retryAfter, resetAfter, limitId, source, fields, id]) {
+  const headers = {}
+  for (let i = 0; i < fields.length; i += 2) headers[String(fields[i])] = String(fields[i + 1])
+  return {
+    allowed: Number(allowed) === 1, limit: Number(limit), remaining: Number(remaining), retryAfterMs: Number(retryAfter),
+    resetAfterMs: Number(resetAfter), limitId: String(limitId), source: String(source), headers, id: id ? String(id) : undefined,
+  }
+}
+
+// rethrow tells error replies, which have a code word in front, from broken connections.
+function rethrow(err) {
+  if (/^(ERR|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(err?.message ?? '')) throw new DecisionError(err.message)
+  throw err
+}
+
+function overHTTP(url, timeout, authorization) {
+  const headers = { 'Content-Type': 'application/json' }
+  if (authorization) headers.Authorization = authorization
+  const ask = async (operation, body) => {
+    const answer = await fetch(new URL('/v1/' + operation, url), { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(timeout) })
+    const value = await answer.json()
+    if (answer.status >= 400 && answer.status < 500) throw new DecisionError(value.detail ?? value.title)
+    if (!answer.ok) throw new Error(`Limitgate answers ${answer.status}`)
+    return [value, answer.headers]
+  }
+  const named = ([v, answered]) => {
+    const fields = {}
+    for (const name of passedOn) if (answered.has(name)) fields[name] = answered.get(name)
+    return {
+      allowed: v.allowed, limit: v.limit, remaining: v.remaining, retryAfterMs: v.retry_after_ms,
+      resetAfterMs: v.reset_after_ms, limitId: v.limit_id, source: v.source, headers: fields, id: v.id,
+    }
+  }
+  const request = ({ tenant, op, ip, dims }) => ({ tenant, op: op || undefined, ip: ip || undefined, dims })
+  return {
+    check: async (r) => named(await ask('check', { ...request(r), cost: r.cost ?? 1 })),
+    reserve: async (r) => named(await ask('reserve', { ...request(r), estimate: r.cost ?? 1 })),
+    commit: async (id, actual) => (await ask('commit', { id, actual }))[0].result === 'done',
+  }
+}
+
+const passedOn = [
+  'RateLimit-Policy', 'RateLimit', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset',
+  'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After',
+]
+
+// within rejects if a promise takes longer than a time: some clients wait for a connection without end.
+function within(ms, promise) {
+  let timer
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Limitgate did not answer within ${ms} ms`)), ms)
+  })
+  promise.catch(() => {}) // it may still fail when nobody waits for it
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+module.exports = { asker, DecisionError }

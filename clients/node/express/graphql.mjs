@@ -1,0 +1,3 @@
+import graphql from './graphql.cjs'
+
+export const { limitGraphQL, requestedCost, actualCost, CostError } = graphql

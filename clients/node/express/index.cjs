@@ -1,0 +1,135 @@
+'use strict'
+// Middleware that asks Limitgate before each request: limit() for Express, limitFastify() and
+// limitKoa() for Fastify and Koa, and retry() for clients that are denied.
+
+const { asker, DecisionError } = require('./ask.cjs')
+
+// limiter returns a function that decides about a request of any framework.
+function limiter(options) {
+  const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logError } = options
+  if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
+  const ask = asker(options)
+  const of = (value, req) => (typeof value === 'function' ? value(req) : value)
+  // decide resolves to a decision, or to undefined if the request goes on without one.
+  return async function decide(req, own = {}) {
+    const request = {
+      tenant: await of(tenant, req), op: await of(op ?? own.op, req), ip: await of(ip ?? own.ip, req),
+      cost: await of(cost, req), dims: await of(dims, req),
+    }
+    try {
+      const decision = await (settle ? ask.reserve(request) : ask.check(request))
+      if (settle && decision.id) {
+        decision.commit = (actual) => ask.commit(decision.id, Math.max(0, Math.ceil(actual))).catch(onError)
+      }
+      return decision
+    } catch (err) {
+      // A mistake in the call is no way past the limits.
+      if (err instanceof DecisionError || !failOpen) throw err
+      onError(err)
+      return undefined
+    }
+  }
+}
+
+const logError = (err) => console.error(`limitgate: ${err.message}`)
+
+// A problem is the body of a denial, as RFC 9457 describes it.
+const problem = (decision) => ({
+  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+  title: 'Request cannot be satisfied as assigned quota has been exceeded',
+  status: 429,
+  'violated-policies': [decision.limitId],
+})
+
+// limit returns middleware for Express.
+function limit(options) {
+  const decide = limiter(options)
+  const { settle, onDenied = deny } = options
+  return async function limitgate(req, res, next) {
+    let decision
+    try {
+      decision = await decide(req, { op: () => `${req.method} ${req.baseUrl ?? ''}${req.route?.path ?? req.path}`, ip: () => req.ip ?? req.socket.remoteAddress })
+    } catch (err) {
+      return next(err)
+    }
+    if (!decision) return next()
+    for (const [name, value] of Object.entries(decision.headers)) res.setHeader(name, value)
+    if (!decision.allowed) return onDenied(req, res, next, decision)
+    if (decision.commit) {
+      // close comes once, whether the answer was sent or its client has gone.
+      res.once('close', async () => {
+        try {
+          await decision.commit(await settle(req, res))
+        } catch (err) {
+          (options.onError ?? logError)(err)
+        }
+      })
+    }
+    req.limitgate = decision
+    next()
+  }
+}
+
+function deny(req, res, next, decision) {
+  res.statusCode = 429
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('Content-Type', 'application/problem+json')
+  res.end(JSON.stringify(problem(decision)))
+}
+
+// limitFastify returns an onRequest hook for Fastify, whose route is known there.
+function limitFastify(options) {
+  const decide = limiter(options)
+  return async function limitgate(request, reply) {
+    const decision = await decide(request, { op: () => `${request.method} ${request.routeOptions?.url ?? request.url.split('?')[0]}`, ip: () => request.ip })
+    if (!decision) return
+    reply.headers(decision.headers)
+    if (!decision.allowed) {
+      await reply.code(429).header('Cache-Control', 'no-store').type('application/problem+json').send(problem(decision))
+      return
+    }
+    if (decision.commit) reply.raw.once('close', async () => decision.commit(await options.settle(request, reply)))
+  }
+}
+
+// limitKoa returns middleware for Koa.
+function limitKoa(options) {
+  const decide = limiter(options)
+  return async function limitgate(ctx, next) {
+    const decision = await decide(ctx, { op: () => `${ctx.method} ${ctx._matchedRoute ?? ctx.path}`, ip: () => ctx.ip })
+    if (!decision) return next()
+    ctx.set(decision.headers)
+    if (!decision.allowed) {
+      ctx.set('Cache-Control', 'no-store')
+      ctx.status = 429
+      ctx.body = JSON.stringify(problem(decision))
+      ctx.type = 'application/problem+json'
+      return
+    }
+    try {
+      await next()
+    } finally {
+      if (decision.commit) await decision.commit(await options.settle(ctx))
+    }
+  }
+}
+
+// retry calls attempt until it resolves to a response that is not 429 or 503, at most attempts
+// times. It waits for Retry-After and some of a random time more, so that clients that were denied
+// together do not come back together, and gives up where one wait would be longer than maxWait
+// milliseconds. It resolves to the last response.
+async function retry(attempt, { attempts = 4, base = 200, maxWait = 60_000, random = Math.random, wait = sleep } = {}) {
+  for (let n = 1; ; n++) {
+    const response = await attempt(n)
+    if (response.status !== 429 && response.status !== 503 || n >= attempts) return response
+    const asked = Number(response.headers.get('Retry-After'))
+    // Full jitter: any time up to the bound that doubles, behind the time that was asked for.
+    const ms = (asked > 0 ? asked * 1000 : 0) + random() * Math.min(maxWait, base * 2 ** (n - 1))
+    if (!(ms <= maxWait)) return response
+    await wait(ms)
+  }
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+module.exports = { limit, limitFastify, limitKoa, limiter, retry, DecisionError }

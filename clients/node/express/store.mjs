@@ -1,0 +1,3 @@
+import store from './store.cjs'
+
+export const { LimitgateStore } = store

@@ -1,0 +1,236 @@
+// Runs the middleware with real servers and clients. LIMITGATE and LIMITGATE_URL are the addresses of
+// a limitgate that has limits.yaml.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { once } from 'node:events'
+import net from 'node:net'
+import { after, before, test } from 'node:test'
+import express from 'express'
+import { rateLimit } from 'express-rate-limit'
+import Fastify from 'fastify'
+import Redis from 'ioredis'
+import Koa from 'koa'
+import { createClient } from 'redis'
+import { limit, limitFastify, limitKoa, retry } from 'limitgate-express'
+import { LimitgateStore } from 'limitgate-express/store'
+
+const [host, port] = process.env.LIMITGATE.split(':')
+const url = process.env.LIMITGATE_URL
+const clients = {}
+
+before(async () => {
+  clients.ioredis = new Redis({ host, port: Number(port), lazyConnect: true })
+  clients.redis = createClient({ socket: { host, port: Number(port) } })
+  clients.redis.on('error', () => {})
+  await clients.redis.connect()
+})
+
+after(() => {
+  clients.ioredis.disconnect()
+  clients.redis.destroy()
+})
+
+// serve runs an application until the test ends, and returns its address.
+async function serve(t, app) {
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.closeAllConnections?.() ?? undefined)
+  t.after(() => server.close())
+  return `http://127.0.0.1:${server.address().port}`
+}
+
+// expectTwo sends three requests, of which two are admitted.
+async function expectTwo(address, init) {
+  for (const want of [200, 200, 429]) {
+    const answer = await fetch(address, init)
+    const body = await answer.text()
+    assert.equal(answer.status, want, body)
+    assert.match(answer.headers.get('RateLimit'), /^"two";r=[01];t=\d+$/)
+    assert.equal(answer.headers.get('RateLimit-Policy'), '"two";q=2;w=60')
+    if (want === 429) {
+      assert.ok(Number(answer.headers.get('Retry-After')) > 0)
+      assert.equal(answer.headers.get('Cache-Control'), 'no-store')
+      assert.deepEqual(JSON.parse(body)['violated-policies'], ['two'])
+      assert.match(answer.headers.get('Content-Type'), /^application\/problem\+json/)
+    }
+  }
+}
+
+for (const [name, how] of Object.entries({ ioredis: () => ({ client: clients.ioredis }), 'node-redis': () => ({ client: clients.redis }), http: () => ({ url }) })) {
+  test(`Express by ${name}`, async (t) => {
+    const app = express()
+    const reached = []
+    app.get('/items/:id', limit({ ...how(), tenant: (req) => req.get('X-Tenant') }), (req, res) => {
+      reached.push([req.params.id, req.limitgate.allowed])
+      res.send('served')
+    })
+    const address = await serve(t, app)
+    // The op is the template: items of different ids share a bucket.
+    await expectTwo(`${address}/items/${name}`, { headers: { 'X-Tenant': `express-${name}` } })
+    assert.equal((await fetch(`${address}/items/other`, { headers: { 'X-Tenant': `express-${name}` } })).status, 429)
+    assert.deepEqual(reached, [[name, true], [name, true]])
+  })
+
+  test(`cost, dims and settle by ${name}`, async (t) => {
+    const app = express()
+    const settled = []
+    app.get('/report', limit({
+      ...how(), tenant: `shop-${name}`, op: 'GET /report', cost: async () => 15, dims: () => ({ user: 'u1' }),
+      settle: (req, res) => Number(res.getHeader('X-Used')),
+    }), (req, res) => {
+      res.once('close', () => settled.push(true))
+      res.setHeader('X-Used', '2').send('served')
+    })
+    const address = await serve(t, app)
+    // 20 points: three times 15 at once do not fit, but 2 are used of each.
+    for (let n = 0; n < 3; n++) {
+      assert.equal((await fetch(`${address}/report`)).status, 200)
+      await until(async () => {
+        const peek = await (await fetch(`${url}/v1/peek?tenant=shop-${name}&limit=points`)).json()
+        return peek.remaining >= 13
+      })
+    }
+    assert.equal(settled.length, 3)
+  })
+
+  test(`a mistake in the call by ${name} is an error, and no way past the limits`, async (t) => {
+    const app = express()
+    app.use(limit({ ...how(), tenant: () => 't'.repeat(300) }))
+    app.use((err, req, res, next) => res.status(500).send(err.message))
+    const answer = await fetch(await serve(t, app))
+    assert.equal(answer.status, 500)
+    assert.match(await answer.text(), /invalid tenant/)
+  })
+}
+
+// until waits for a condition of another process.
+async function until(condition) {
+  for (let n = 0; n < 500; n++) {
+    if (await condition()) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  assert.fail('the condition did not come true')
+}
+
+test('Express without Limitgate', async (t) => {
+  // A server that accepts and never answers.
+  const silent = net.createServer((socket) => socket.on('error', () => {}))
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.after(() => silent.close())
+  const client = new Redis({ host: '127.0.0.1', port: silent.address().port, enableReadyCheck: false, maxRetriesPerRequest: 0 })
+  client.on('error', () => {})
+  t.after(() => client.disconnect())
+  for (const how of [{ client }, { url: 'http://127.0.0.1:9' }, { url: `http://127.0.0.1:${silent.address().port}` }]) {
+    for (const failOpen of [true, false]) {
+      const app = express()
+      const errors = []
+      app.use(limit({ ...how, tenant: 'acme', timeout: 100, failOpen, onError: (err) => errors.push(err) }))
+      app.use((req, res) => res.send('served'))
+      app.use((err, req, res, next) => res.status(503).send('refused'))
+      const answer = await fetch(await serve(t, app))
+      assert.equal(answer.status, failOpen ? 200 : 503)
+      assert.equal(errors.length, failOpen ? 1 : 0)
+    }
+  }
+})
+
+test('a client that goes away still settles', async (t) => {
+  const app = express()
+  let began
+  const beginning = new Promise((resolve) => { began = resolve })
+  app.get('/', limit({ client: clients.ioredis, tenant: 'aborted', op: 'GET /', cost: 20, settle: () => 1 }), () => began())
+  const address = await serve(t, app)
+  const controller = new AbortController()
+  const asked = fetch(address, { signal: controller.signal }).catch(() => {})
+  await beginning
+  controller.abort()
+  await asked
+  await until(async () => (await (await fetch(`${url}/v1/peek?tenant=aborted&limit=points`)).json()).remaining >= 18)
+})
+
+test('onDenied replaces the answer', async (t) => {
+  const app = express()
+  app.get('/', limit({ client: clients.redis, tenant: 'denied', op: 'GET /denied', onDenied: (req, res, next, decision) => res.status(418).json(decision.limitId) }), (req, res) => res.send('served'))
+  const address = await serve(t, app)
+  await fetch(address)
+  await fetch(address)
+  const answer = await fetch(address)
+  assert.equal(answer.status, 418)
+  assert.equal(await answer.json(), 'two')
+})
+
+test('Fastify', async (t) => {
+  const app = Fastify()
+  app.addHook('onRequest', limitFastify({ client: clients.ioredis, tenant: 'fastify' }))
+  app.get('/items/:id', async () => 'served')
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  t.after(() => app.close())
+  await expectTwo(`http://127.0.0.1:${app.server.address().port}/items/7`)
+  assert.equal((await fetch(`http://127.0.0.1:${app.server.address().port}/items/8`)).status, 429)
+})
+
+test('Koa', async (t) => {
+  const app = new Koa()
+  app.use(limitKoa({ client: clients.redis, tenant: 'koa' }))
+  app.use((ctx) => { ctx.body = 'served' })
+  await expectTwo(await serve(t, app))
+})
+
+test('a store for express-rate-limit', async (t) => {
+  for (const [name, client] of Object.entries(clients)) {
+    const app = express()
+    const store = new LimitgateStore({ client, prefix: `store-${name}:` })
+    app.use(rateLimit({ windowMs: 60_000, limit: 2, standardHeaders: 'draft-6', legacyHeaders: false, store, validate: false, keyGenerator: (req) => req.get('X-Key') ?? 'k' }))
+    app.use((req, res) => res.send('served'))
+    const address = await serve(t, app)
+    const remaining = []
+    for (const want of [200, 200, 429]) {
+      const answer = await fetch(address)
+      assert.equal(answer.status, want)
+      remaining.push(answer.headers.get('RateLimit-Remaining'))
+    }
+    assert.deepEqual(remaining, ['1', '0', '0'])
+    assert.equal((await fetch(address, { headers: { 'X-Key': 'other' } })).status, 200)
+    await store.resetKey('k')
+    assert.equal((await fetch(address)).status, 200)
+  }
+  // The middleware logs an error of a store, and goes on.
+  const log = t.mock.method(console, 'error', () => {})
+  for (const wrong of [{ skipFailedRequests: true }, { limit: () => 5 }]) {
+    const app = express()
+    app.use(rateLimit({ store: new LimitgateStore({ client: clients.redis }), validate: false, ...wrong }))
+    app.use((err, req, res, next) => res.status(500).send(err.message))
+    const answer = await fetch(await serve(t, app))
+    assert.equal(answer.status, 500)
+    assert.match(await answer.text(), /^limitgate: /)
+  }
+  assert.equal(log.mock.callCount(), 2)
+})
+
+test('retry waits for Retry-After and a random time more, and gives up', async () => {
+  const response = (status, after) => ({ status, headers: new Headers(after === undefined ? {} : { 'Retry-After': String(after) }) })
+  const run = async (responses, options) => {
+    const waits = []
+    const last = await retry(async (n) => responses[n - 1], { random: () => 0.5, wait: async (ms) => { waits.push(ms) }, ...options })
+    return [last.status, waits]
+  }
+  assert.deepEqual(await run([response(200)]), [200, []])
+  assert.deepEqual(await run([response(429, 2), response(200)]), [200, [2100]])
+  assert.deepEqual(await run([response(429, 1), response(503), response(429), response(200)]), [200, [1100, 200, 400]])
+  assert.deepEqual(await run([response(429, 1), response(429, 1), response(429, 1), response(429, 1)]), [429, [1100, 1200, 1400]])
+  // More than a minute, and more than a timer holds.
+  assert.deepEqual(await run([response(429, 61)]), [429, []])
+  assert.deepEqual(await run([response(429, 2592000)]), [429, []])
+  assert.deepEqual(await run([response(429, 'Wed, 21 Oct 2026 07:28:00 GMT'), response(200)]), [200, [100]])
+  assert.deepEqual(await run([response(500)]), [500, []])
+})
+
+test('CommonJS has the same functions', () => {
+  const require = createRequire(import.meta.url)
+  assert.equal(require('limitgate-express').limit, limit)
+  assert.equal(require('limitgate-express/store').LimitgateStore, LimitgateStore)
+  assert.throws(() => limit({ tenant: 'a' }), /give a client/)
+  assert.throws(() => limit({ url }), /give a tenant/)
+  assert.throws(() => limit({ url, client: clients.redis, tenant: 'a' }), /not both/)
+})
