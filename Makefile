@@ -80,6 +80,12 @@ clients: ## Drive Redis clients of many languages and the code of docs/clients.m
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags clients -run 'TestMatrix|TestSnippets' -count=1 -timeout=20m -v ./clients $(if $(SECURE),-clients-secure)
 
+.PHONY: middleware
+middleware: ## Run the middleware for Express, Go, Python and Ruby with real servers
+	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh clients
+	@go vet -C clients/go/middleware ./...
+	@go test -tags clients -run TestMiddleware -count=1 -timeout=10m -v ./clients
+
 .PHONY: gateways
 gateways: ## Ask through nginx, Caddy and HAProxy by the examples of docs/http.md: denials, forged headers, Limitgate killed
 	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh gateways

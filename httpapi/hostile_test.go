@@ -231,3 +231,21 @@ func TestTooManyConnections(t *testing.T) {
 		t.Errorf("within the bound: %v %v", a, err)
 	}
 }
+
+// panicking panics in place of a decision.
+type panicking struct{ recorder }
+
+func (*panicking) Decide(*users.User, [][][]byte, []commands.Answer) []commands.Answer {
+	panic("a fault")
+}
+
+// TestPanic: a fault ends its connection, and no other.
+func TestPanic(t *testing.T) {
+	addr := serve(t, httpapi.Options{Handler: new(panicking)})
+	if first, _, _ := strings.Cut(send(t, addr, "GET /check HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n"); !strings.Contains(first, " 500 ") {
+		t.Error(first)
+	}
+	if first, _, _ := strings.Cut(send(t, addr, "GET /v1/limits HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "\r\n"); !strings.Contains(first, " 500 ") && !strings.Contains(first, " 200 ") {
+		t.Error(first)
+	}
+}

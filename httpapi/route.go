@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -16,6 +19,7 @@ const (
 // serve answers one request. The path is compared as it came: nothing is decoded, so that no two
 // programs can disagree about it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	defer s.recoverPanic(ctx)
 	path, query, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
 	switch {
 	case string(path) == checkPath:
@@ -30,6 +34,20 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		s.api(ctx, string(path[len(apiPath):]), query)
 	default:
 		s.problem(ctx, fasthttp.StatusNotFound, "there is nothing here: gateways ask /check, and "+openAPIPath+" describes the API")
+	}
+}
+
+// recoverPanic answers a request whose handling has panicked: the library would end the program.
+func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
+	if value := recover(); value != nil {
+		cause := fmt.Sprintf("%T", value) // other values than those of the runtime may contain client data
+		if fault, ok := value.(runtime.Error); ok {
+			cause = fault.Error()
+		}
+		s.opts.Log.Error("a request over HTTP panicked", "cause", cause, "stack", string(debug.Stack()))
+		ctx.Response.Reset()
+		ctx.SetConnectionClose()
+		s.problem(ctx, fasthttp.StatusInternalServerError, "this request has met a fault of limitgate, which its log has")
 	}
 }
 

@@ -86,7 +86,7 @@ type Server struct {
 }
 
 // countedCodes are the status codes of answers, which are counted.
-var countedCodes = [...]int{200, 400, 401, 403, 404, 405, 408, 413, 429, 431}
+var countedCodes = [...]int{200, 400, 401, 403, 404, 405, 408, 413, 429, 431, 500}
 
 // New returns a server.
 func New(opts Options) *Server {

@@ -192,7 +192,8 @@ provide_clients() {
 		done
 		[ ${#missing[@]} = 0 ] || install_packages "${missing[@]}" || say "not all clients of Debian are there"
 	fi
-	install_node_clients || say "npm did not install the clients of Node.js"
+	install_node_packages "$root/clients/node" "$root/.cache/clients/node" || say "npm did not install the clients of Node.js"
+	install_node_packages "$root/clients/node/express/test" "$root/.cache/clients/express" || say "npm did not install Express and others"
 }
 
 # provide_gateways installs the gateways that are missing.
@@ -206,9 +207,10 @@ provide_gateways() {
 	install_packages "${missing[@]}" || die "apt-get did not install ${missing[*]}"
 }
 
-# install_node_clients installs them with npm into the cache, once for each list.
-install_node_clients() {
-	local from=$root/clients/node to=$root/.cache/clients/node
+# install_node_packages installs the packages of a folder with npm into another one, once for
+# each list.
+install_node_packages() {
+	local from=$1 to=$2
 	if cmp -s "$from/package-lock.json" "$to/installed"; then
 		return
 	fi

@@ -1,0 +1,213 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ways returns the options by which a limitgate is asked that has the limits of the tests: by Redis
+// at LIMITGATE, and over HTTP at LIMITGATE_URL.
+func ways(t *testing.T) map[string]Options {
+	t.Helper()
+	addr, url := os.Getenv("LIMITGATE"), os.Getenv("LIMITGATE_URL")
+	if addr == "" || url == "" {
+		t.Fatal("LIMITGATE and LIMITGATE_URL are needed: make middleware sets them")
+	}
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = client.Close() })
+	return map[string]Options{"redis": {Client: client, Timeout: 5 * time.Second}, "http": {URL: url, Timeout: 5 * time.Second}}
+}
+
+// tenantOf returns a function of requests.
+func tenantOf(name string) func(*http.Request) string { return func(*http.Request) string { return name } }
+
+// wrapped returns a server of a handler behind the middleware.
+func wrapped(t *testing.T, o Options, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /items/{id}", m(h))
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func get(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
+	a, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	body, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, string(body)
+}
+
+var twoState = regexp.MustCompile(`^"two";r=[01];t=\d+$`)
+
+// TestLimit: two requests a minute for a route, whatever its path, and then an honest 429.
+func TestLimit(t *testing.T) {
+	for name, o := range ways(t) {
+		o.Tenant = tenantOf("go-" + name)
+		served := 0
+		s := wrapped(t, o, func(_ http.ResponseWriter, r *http.Request) {
+			served++
+			if d := FromContext(r.Context()); d == nil || d.LimitID != "two" {
+				t.Errorf("%s: decision %+v", name, d)
+			}
+		})
+		for n, want := range []int{200, 200, 429} {
+			a, body := get(t, fmt.Sprintf("%s/items/%d", s.URL, n))
+			if a.StatusCode != want || !twoState.MatchString(a.Header.Get("RateLimit")) {
+				t.Errorf("%s %d: %s, RateLimit %q: %s", name, n, a.Status, a.Header.Get("RateLimit"), body)
+			}
+			if want == 429 && (a.Header.Get("Retry-After") == "" || a.Header.Get("Cache-Control") != "no-store" || !strings.Contains(body, `"violated-policies":["two"]`)) {
+				t.Errorf("%s: %v %s", name, a.Header, body)
+			}
+		}
+		if served != 2 {
+			t.Errorf("%s: served %d", name, served)
+		}
+	}
+}
+
+// TestSettle: the true cost is what is taken in the end, also if the handler panics.
+func TestSettle(t *testing.T) {
+	for name, o := range ways(t) {
+		tenant := map[string]string{"redis": "shop-ioredis", "http": "shop-http"}[name]
+		o.Tenant = tenantOf(tenant)
+		o.Cost = func(*http.Request) int64 { return 20 }
+		o.Settle = func(_ *http.Request, status int, written int64) int64 { return written }
+		s := wrapped(t, o, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "abc")
+			panic(http.ErrAbortHandler)
+		})
+		if a, err := http.Get(s.URL + "/items/1"); err == nil {
+			_ = a.Body.Close()
+		}
+		remaining := int64(0)
+		for end := time.Now().Add(10 * time.Second); remaining < 15 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			var peek struct{ Remaining int64 }
+			_, body := get(t, os.Getenv("LIMITGATE_URL")+"/v1/peek?limit=points&tenant="+tenant)
+			if err := json.Unmarshal([]byte(body), &peek); err != nil {
+				t.Fatal(err)
+			}
+			remaining = peek.Remaining
+		}
+		if remaining < 15 {
+			t.Errorf("%s: %d are left of 20 after 3 were used", name, remaining)
+		}
+	}
+}
+
+// TestMistake: a mistake in the call is no way past the limits.
+func TestMistake(t *testing.T) {
+	for name, o := range ways(t) {
+		var got error
+		o.Tenant, o.OnError = tenantOf(strings.Repeat("t", 300)), func(_ *http.Request, err error) { got = err }
+		s := wrapped(t, o, func(http.ResponseWriter, *http.Request) { t.Errorf("%s: served", name) })
+		if a, _ := get(t, s.URL+"/items/1"); a.StatusCode != http.StatusInternalServerError || !errors.Is(got, ErrCall) {
+			t.Errorf("%s: %s, %v", name, a.Status, got)
+		}
+	}
+	if _, err := New(Options{}); err == nil {
+		t.Error("no options are needed")
+	}
+}
+
+// TestUnreachable: without Limitgate a request goes on, or is refused, in time.
+func TestUnreachable(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	addr := silent.Addr().String()
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+	defer func() { _ = client.Close() }()
+	for name, o := range map[string]Options{"redis": {Client: client}, "http": {URL: "http://" + addr}} {
+		for _, closed := range []bool{false, true} {
+			errs := 0
+			o.Tenant, o.Timeout, o.FailClosed = tenantOf("acme"), 50*time.Millisecond, closed
+			o.OnError = func(*http.Request, error) { errs++ }
+			s := wrapped(t, o, func(http.ResponseWriter, *http.Request) {})
+			want := map[bool]int{false: 200, true: 503}[closed]
+			if a, _ := get(t, s.URL+"/items/1"); a.StatusCode != want || errs != 1 {
+				t.Errorf("%s, closed %t: %s with %d errors", name, closed, a.Status, errs)
+			}
+		}
+	}
+}
+
+// TestRetry waits for what Retry-After says and a random time more.
+func TestRetry(t *testing.T) {
+	for _, row := range []struct {
+		answers []string // STATUS and perhaps Retry-After
+		status  int
+		waits   string
+	}{
+		{[]string{"200"}, 200, "[]"},
+		{[]string{"429 2", "200"}, 200, "[2.1s]"},
+		{[]string{"429 1", "503", "429", "200"}, 200, "[1.1s 200ms 400ms]"},
+		{[]string{"429 1", "429 1", "429 1", "429 1", "200"}, 429, "[1.1s 1.2s 1.4s]"},
+		{[]string{"429 61"}, 429, "[]"},
+		{[]string{"429 60"}, 429, "[]"},
+		{[]string{"429 9223372036854775807"}, 429, "[]"},
+		{[]string{"500"}, 500, "[]"},
+	} {
+		waits := []time.Duration{}
+		n := 0
+		r := Retry{random: func() float64 { return 0.5 }, wait: func(_ context.Context, d time.Duration) error {
+			waits = append(waits, d)
+			return nil
+		}}
+		a, err := r.Do(context.Background(), func(context.Context) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			status, after, _ := strings.Cut(row.answers[n], " ")
+			n++
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			code := 0
+			_, _ = fmt.Sscan(status, &code)
+			w.WriteHeader(code)
+			return w.Result(), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+		if a.StatusCode != row.status || fmt.Sprint(waits) != row.waits {
+			t.Errorf("%v: %d after %v, want %d after %s", row.answers, a.StatusCode, waits, row.status, row.waits)
+		}
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Retry{}.Do(cancelled, func(context.Context) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		w.WriteHeader(http.StatusTooManyRequests)
+		return w.Result(), nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
