@@ -4,7 +4,6 @@ package clients
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,8 @@ var middlewareTests = []struct {
 }{
 	{"go", "go/middleware", []string{"go", "test", "-race", "-count=1", "./..."}},
 	{"express", "../.cache/clients/express", []string{"node", "--test", "--test-reporter=spec", "middleware.test.mjs", "graphql.test.mjs"}},
+	{"python", "python/limitgate_middleware", []string{"/usr/bin/python3", "-B", "-m", "unittest", "discover"}},
+	{"rack", "ruby/limitgate-rack", []string{"ruby", "-W1", "-Ilib", "-Itest", "-e", "Dir['test/*_test.rb'].each { |file| require './' + file }"}},
 	{"types", "../.cache/clients/express", []string{"node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--moduleResolution", "nodenext", "types.ts"}},
 }
 
@@ -32,19 +33,13 @@ func TestMiddleware(t *testing.T) {
 	copyExpress(t)
 	for _, m := range middlewareTests {
 		t.Run(m.name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			addr := l.Addr().String()
-			_ = l.Close()
-			p := start(t, string(limits), "--http", addr, "--retry-jitter", "0")
+			p := start(t, string(limits), "--http", "127.0.0.1:0", "--retry-jitter", "0")
 			defer func() { _ = p.Close() }()
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, m.command[0], m.command[1:]...)
 			cmd.Dir = m.folder
-			cmd.Env = append(os.Environ(), "LIMITGATE="+p.Addr, "LIMITGATE_URL=http://"+addr)
+			cmd.Env = append(os.Environ(), "LIMITGATE="+p.Addr, "LIMITGATE_URL=http://"+p.HTTP)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)

@@ -107,6 +107,12 @@ func (h *Handler) Call(ctx context.Context, u *users.User, args [][]byte) (reply
 // gives a name and a password unless both are empty. A user that is nil has not authenticated. The
 // text is that of the error reply to AUTH, or empty. It is safe for concurrent use.
 func (h *Handler) LogIn(ctx context.Context, addr netip.Addr, certificate *x509.Certificate, name, password string) (u *users.User, errReply string) {
+	if certificate == nil && name == "" && password == "" { // most requests of a service on its own host
+		if h.opts.Users == nil {
+			return users.Unrestricted, ""
+		}
+		return h.opts.Users.Users().Default(), ""
+	}
 	s := Session{h: h, certificate: certificate}
 	if addr.IsValid() {
 		s.addr = netip.AddrPortFrom(addr, 0).String()
@@ -114,6 +120,9 @@ func (h *Handler) LogIn(ctx context.Context, addr netip.Addr, certificate *x509.
 	s.logOut()
 	if name != "" || password != "" {
 		errReply = s.logIn(ctx, name, password)
+	}
+	if s.revoked.Load() { // the users were replaced meanwhile
+		return nil, errReply
 	}
 	return s.user, errReply
 }

@@ -76,16 +76,7 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 	case dialectThrottle:
 		return f, s.h.inlineLimits.parseThrottle(args, req)
 	case dialectReserve, dialectAcquire:
-		opts := options{takes: holdOptions}
-		if f == dialectReserve {
-			errReply = s.parseReserve(args, req, &opts)
-		} else {
-			errReply = s.parseAcquire(args, req, &opts)
-		}
-		if opts.headers {
-			f = dialectHeldHeaders
-		}
-		return f, errReply
+		return s.parseHold(f, args, req)
 	}
 	if len(args) < 4 {
 		return f, s.h.wrongNumber(checkName)
@@ -141,13 +132,8 @@ func (s *Session) writeDecisions(b *limiter.Batch) {
 		case dialectHeaders:
 			s.decision(d, 8)
 			s.out.headers(d)
-		case dialectReserve, dialectAcquire:
-			s.decision(d, 8)
-			s.out.bulk(heldID(b, i))
-		case dialectHeldHeaders:
-			s.decision(d, 9)
-			s.out.headers(d)
-			s.out.bulk(heldID(b, i))
+		case dialectReserve, dialectAcquire, dialectHeldHeaders:
+			s.held(s.dialects[i], b, i)
 		default:
 			s.decision(d, 7)
 		}

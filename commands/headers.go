@@ -1,7 +1,7 @@
 package commands
 
 import (
-	"time"
+	"github.com/tidwall/redcon"
 
 	"github.com/limitgate/limitgate/internal/httpfields"
 	"github.com/limitgate/limitgate/limit"
@@ -11,10 +11,10 @@ import (
 // of httpfields.Draft11. Without a limit the list is empty.
 func (r *reply) headers(d *limit.Decision) {
 	var room [httpfields.MaxFields]httpfields.Field
-	fields := httpfields.Draft11.Append(room[:0], d, time.Time{}) // no field of it has the time
+	var values [httpfields.MaxBytes]byte
+	fields := httpfields.Draft11.Append(room[:0], values[:0], d, nil) // no field of it has the time
 	r.array(2 * len(fields))
 	for _, f := range fields {
-		r.bulk(f.Name)
-		r.bulk(f.Value)
+		r.buf = redcon.AppendBulk(redcon.AppendBulk(r.buf, f.Name), f.Value)
 	}
 }

@@ -40,6 +40,33 @@ func (s *Session) parseAcquire(args [][]byte, req *limit.Request, opts *options)
 	return errReply
 }
 
+// parseHold parses RL.RESERVE or RL.ACQUIRE, and returns the dialect of the reply.
+func (s *Session) parseHold(f dialect, args [][]byte, req *limit.Request) (answer dialect, errReply string) {
+	opts := options{takes: holdOptions}
+	if f == dialectReserve {
+		errReply = s.parseReserve(args, req, &opts)
+	} else {
+		errReply = s.parseAcquire(args, req, &opts)
+	}
+	if opts.headers {
+		f = dialectHeldHeaders
+	}
+	return f, errReply
+}
+
+// held writes the reply for request i of a batch, which reserves or takes a slot: that of RL.CHECK
+// with the id behind it.
+func (s *Session) held(f dialect, b *limiter.Batch, i int) {
+	d := &b.Decisions[i]
+	if f == dialectHeldHeaders {
+		s.decision(d, 9)
+		s.out.headers(d)
+	} else {
+		s.decision(d, 8)
+	}
+	s.out.bulk(heldID(b, i))
+}
+
 // hold makes req a reservation or slot request, with a generated id unless it has one.
 func hold(req *limit.Request, h limit.Hold) {
 	req.Hold = h

@@ -50,7 +50,8 @@ func httpSettings(s *Settings) settings {
 		},
 		{
 			name: "http.gateway", group: groupHTTP, initial: "auto",
-			usage: "the program that asks at /check; with auto, its clients may choose their op", value: words(&h.Gateway, HTTPGateways),
+			usage: "auto, nginx, caddy, traefik, envoy, haproxy, kong or apisix, which asks at /check",
+			value: named("NAME", textChoice(&h.Gateway, HTTPGateways)),
 		},
 		{
 			name: "http.tenant_header", group: groupHTTP,
@@ -70,21 +71,27 @@ func httpSettings(s *Settings) settings {
 		},
 		{
 			name: "http.trusted_hops", group: groupHTTP, initial: "1",
-			usage: "how many proxies have added an address to it: that entry counts, from the right; 0 is the peer", value: whole(&h.TrustedHops, 0, 32),
+			usage: "how many proxies added an address to it: that entry counts, from the right; 0 is the peer", value: whole(&h.TrustedHops, 0, 32),
 		},
 		{
 			name: "http.trusted_cidrs", group: groupHTTP,
-			usage: "networks of proxies; from the right, the first address in none of them counts, whatever trusted_hops is", value: networks(&h.TrustedCIDRs),
+			usage: "networks of proxies: from the right, the first address in none of them counts instead", value: networks(&h.TrustedCIDRs),
 		},
 		{
 			name: "http.headers", group: groupHTTP, initial: "draft-11",
-			usage: "the fields about limits in answers", value: words(&h.Headers, HTTPHeaders),
+			usage: "the fields about limits in answers", value: textChoice(&h.Headers, HTTPHeaders),
 		},
 	}
 }
 
-// words is a choice of texts that mean themselves.
-func words(to *string, of []string) value {
+// named is a value with another name of its text in help.
+func named(arg string, v value) value {
+	v.arg = arg
+	return v
+}
+
+// textChoice is a choice of texts that mean themselves.
+func textChoice(to *string, of []string) value {
 	var options []option[string]
 	for _, w := range of {
 		options = append(options, word(w, w))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"cmp"
 	"errors"
 	"flag"
@@ -38,6 +39,7 @@ func TestDefaults(t *testing.T) {
 		DecisionTimeout: 5 * time.Millisecond, RetryJitter: 30 * time.Second, Instances: Instances{Source: "static", Count: 1}, BackstopCeiling: 3, CellWeight: 100, JWTTenantClaim: "tenant_id", CanaryThreshold: 500,
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		RedisIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
+		HTTP:            HTTP{Gateway: "auto", Headers: "draft-11", AddressHeader: "X-Forwarded-For", TrustedHops: 1},
 		PrivacyIPMaxTTL: time.Hour, PrivacyIPv4Prefix: 32, PrivacyIPv6Prefix: 64, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -70,6 +72,19 @@ var kinds = []struct {
 	{"breaker.cooldown", [3]string{"10ms", "2s", "1m"}, [3]any{10 * time.Millisecond, 2 * time.Second, time.Minute}, func(s *Settings) any { return s.BreakerCooldown }},
 	{"redis.declared_keys", [3]string{"false", "true", "false"}, [3]any{false, true, false}, func(s *Settings) any { return s.RedisDeclaredKeys }},
 	{"memory.buckets", [3]string{"1000", "2000", "100000000"}, [3]any{1000, 2000, 100000000}, func(s *Settings) any { return s.MemoryBuckets }},
+	{"http.listen", [3]string{"localhost:1", `""`, "unix:/run/a.sock"}, [3]any{"localhost:1", "", "unix:/run/a.sock"}, func(s *Settings) any { return s.HTTP.Listen }},
+	{"http.gateway", [3]string{"nginx", "envoy", "auto"}, [3]any{"nginx", "envoy", "auto"}, func(s *Settings) any { return s.HTTP.Gateway }},
+	{"http.headers", [3]string{"draft-03", "legacy", "off"}, [3]any{"draft-03", "legacy", "off"}, func(s *Settings) any { return s.HTTP.Headers }},
+	{"http.tenant_header", [3]string{"X-A", `""`, "X-C"}, [3]any{"X-A", "", "X-C"}, func(s *Settings) any { return s.HTTP.TenantHeader }},
+	{"http.cost_header", [3]string{"X-A", `""`, "X-C"}, [3]any{"X-A", "", "X-C"}, func(s *Settings) any { return s.HTTP.CostHeader }},
+	{"http.dim_headers", [3]string{"user=X-User", "user=X-User, region=X-Region", `""`}, [3]any{
+		[]DimHeader{{"user", "X-User"}}, []DimHeader{{"user", "X-User"}, {"region", "X-Region"}}, []DimHeader(nil),
+	}, func(s *Settings) any { return s.HTTP.DimHeaders }},
+	{"http.address_header", [3]string{"Forwarded", "X-Real-IP", "X-Forwarded-For"}, [3]any{"Forwarded", "X-Real-IP", "X-Forwarded-For"}, func(s *Settings) any { return s.HTTP.AddressHeader }},
+	{"http.trusted_hops", [3]string{"0", "2", "32"}, [3]any{0, 2, 32}, func(s *Settings) any { return s.HTTP.TrustedHops }},
+	{"http.trusted_cidrs", [3]string{"10.0.0.0/8", "10.1.2.3/8, 2001:db8::1", `""`}, [3]any{
+		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}, []netip.Prefix(nil),
+	}, func(s *Settings) any { return s.HTTP.TrustedCIDRs }},
 	{"pprof", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.Pprof }},
 	{"log.format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},
 	{"log.level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},

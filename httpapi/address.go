@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"net/netip"
 	"strings"
 
@@ -32,11 +33,7 @@ func (s *Server) client(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
 	if r.isPeer() {
 		return peer
 	}
-	var lines []string
-	for _, line := range ctx.Request.Header.PeekAll(r.Header) {
-		lines = append(lines, string(line))
-	}
-	return r.find(lines, peer)
+	return r.find(ctx.Request.Header.PeekAll(r.Header), peer)
 }
 
 // isPeer reports whether no header counts.
@@ -45,26 +42,30 @@ func (r *AddressRule) isPeer() bool { return r.Hops == 0 && len(r.Trusted) == 0 
 // find returns the address that the lines of the header have, or that of the peer. An entry that
 // is no address is never passed over: with it there is none, as what stands before it may be
 // forged.
-func (r *AddressRule) find(lines []string, peer netip.Addr) netip.Addr {
-	if r.isPeer() {
+func (r *AddressRule) find(lines [][]byte, peer netip.Addr) netip.Addr {
+	if r.isPeer() || len(r.Trusted) > 0 && peer.IsValid() && !r.trusts(peer) {
 		return peer
 	}
-	entries := r.entries(lines)
-	if len(r.Trusted) == 0 {
-		if r.Hops > len(entries) {
+	w := walker{lines: lines, quoted: strings.EqualFold(r.Header, "Forwarded")}
+	found := peer
+	for n := 1; ; n++ {
+		entry, ok := w.next()
+		switch {
+		case !ok && len(r.Trusted) > 0:
+			return found // the leftmost, as all are trusted, or the peer without any
+		case !ok:
 			return peer
+		case len(r.Trusted) == 0 && n < r.Hops:
+			continue
 		}
-		return entries[len(entries)-r.Hops]
-	}
-	if peer.IsValid() && !r.trusts(peer) || len(entries) == 0 {
-		return peer
-	}
-	for i := len(entries) - 1; i > 0; i-- {
-		if !entries[i].IsValid() || !r.trusts(entries[i]) {
-			return entries[i]
+		found = parseEntry(entry)
+		if w.quoted {
+			found = parseForwarded(entry)
+		}
+		if len(r.Trusted) == 0 || !found.IsValid() || !r.trusts(found) {
+			return found
 		}
 	}
-	return entries[0]
 }
 
 func (r *AddressRule) trusts(addr netip.Addr) bool {
@@ -76,35 +77,45 @@ func (r *AddressRule) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// entries returns the entries of all lines in their order, maxEntries at most from the right. An
-// entry that is no address is not valid.
-func (r *AddressRule) entries(lines []string) (all []netip.Addr) {
-	joined := strings.Join(lines, ",")
-	if len(joined) > maxAddressBytes {
-		joined = joined[len(joined)-maxAddressBytes:]
-	}
-	if joined == "" {
-		return nil
-	}
-	split, parse := splitPlain, parseEntry
-	if strings.EqualFold(r.Header, "Forwarded") {
-		split, parse = splitQuoted, parseForwarded
-	}
-	parts := split(joined)
-	for _, part := range parts[max(0, len(parts)-maxEntries):] {
-		all = append(all, parse(part))
-	}
-	return all
+// walker returns the entries of lines from the right, maxEntries at most within the last
+// maxAddressBytes.
+type walker struct {
+	lines  [][]byte // not read yet
+	line   []byte   // the rest of the line being read
+	open   bool     // line is being read
+	quoted bool     // entries may have quoted strings, with commas
+	n      int
+	read   int // bytes
 }
 
-func splitPlain(text string) []string { return strings.Split(text, ",") }
+// next returns the next entry. An empty line has none.
+func (w *walker) next() (entry string, ok bool) {
+	for !w.open {
+		if len(w.lines) == 0 {
+			return "", false
+		}
+		w.line, w.lines = w.lines[len(w.lines)-1], w.lines[:len(w.lines)-1]
+		w.open = len(w.line) > 0
+	}
+	begin := bytes.LastIndexByte(w.line, ',')
+	if w.quoted {
+		begin = lastOutside(w.line, ',')
+	}
+	entry = string(w.line[begin+1:])
+	if w.open = begin >= 0; w.open {
+		w.line = w.line[:begin]
+	}
+	w.n++
+	if w.read += len(entry) + 1; w.n > maxEntries || w.read > maxAddressBytes {
+		return "", false
+	}
+	return entry, true
+}
 
-// splitQuoted splits at commas outside of quoted strings (RFC 9110, section 5.6.4).
-func splitQuoted(text string) (parts []string) { return splitOutside(text, ',') }
-
-// splitOutside splits at a separator outside of quoted strings.
-func splitOutside(text string, separator byte) (parts []string) {
-	begin, quoted := 0, false
+// lastOutside returns the last place of a separator outside of quoted strings (RFC 9110, section
+// 5.6.4), or -1.
+func lastOutside(text []byte, separator byte) int {
+	at, quoted := -1, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
@@ -112,18 +123,21 @@ func splitOutside(text string, separator byte) (parts []string) {
 		case c == '"':
 			quoted = !quoted
 		case !quoted && c == separator:
-			parts = append(parts, text[begin:i])
-			begin = i + 1
+			at = i
 		}
 	}
-	return append(parts, text[begin:])
+	return at
 }
 
 // parseForwarded returns the address of an element of Forwarded (RFC 7239): that of its parameter
 // for. A name such as unknown or _hidden is no address.
 func parseForwarded(element string) netip.Addr {
-	for _, pair := range splitOutside(element, ';') {
-		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+	for rest := []byte(element); rest != nil; {
+		begin := lastOutside(rest, ';')
+		name, value, _ := strings.Cut(strings.TrimSpace(string(rest[begin+1:])), "=")
+		if rest = rest[:max(begin, 0)]; begin < 0 {
+			rest = nil
+		}
 		if strings.EqualFold(name, "for") {
 			if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 				value = strings.ReplaceAll(value[1:len(value)-1], `\`, "")

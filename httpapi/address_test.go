@@ -67,7 +67,7 @@ func TestAddress(t *testing.T) {
 		if row.peer != "" {
 			peer = netip.MustParseAddr(row.peer)
 		}
-		got := row.rule.find(row.lines, peer)
+		got := row.rule.find(asBytes(row.lines), peer)
 		want := netip.Addr{}
 		if row.want != none {
 			want = netip.MustParseAddr(row.want)
@@ -97,10 +97,17 @@ func FuzzAddress(f *testing.F) {
 		for range r.Hops {
 			lines = append(lines, last)
 		}
-		if got := r.find(lines, netip.MustParseAddr("10.0.0.1")); plain && got.String() != added {
+		if got := r.find(asBytes(lines), netip.MustParseAddr("10.0.0.1")); plain && got.String() != added {
 			t.Errorf("%q with %d hops: %v", line, r.Hops, got)
 		} else if got.IsValid() && got.Zone() != "" {
 			t.Errorf("%q: zone of %v", line, got)
 		}
 	})
+}
+
+func asBytes(lines []string) (all [][]byte) {
+	for _, l := range lines {
+		all = append(all, []byte(l))
+	}
+	return all
 }

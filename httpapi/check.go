@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
@@ -15,6 +16,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
+
+// Words of commands.
+var checkWord, dimWord, oneWord = []byte("rl.check"), []byte("DIM"), []byte("1")
 
 // anonymous is the tenant of requests that name none.
 const anonymous = "anonymous"
@@ -95,11 +99,12 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 
 // checkArgs returns the words of RL.CHECK for a request of a gateway.
 func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte, q *parameters) [][]byte {
-	args := append(make([][]byte, 0, 12), []byte("rl.check"), s.tenant(ctx, u, q), s.opOf(ctx, below, q), s.address(ctx, q), s.cost(ctx, q))
+	op := s.opOf(ctx, below, q)
+	args := append(make([][]byte, 0, 18), checkWord, s.tenant(ctx, u, q), op, s.address(ctx, q), s.cost(ctx, q))
 	dims := 0
 	add := func(name, value string) {
 		if dims < limit.MaxDims && limit.CheckName(value) == nil {
-			args = append(args, []byte("DIM"), []byte(name), []byte(value))
+			args = append(args, dimWord, []byte(name), []byte(value))
 			dims++
 		}
 	}
@@ -111,7 +116,25 @@ func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte
 			add(d.Dim, string(last(&ctx.Request.Header, d.Header)))
 		}
 	}
+	// Limits of other limiters are often by path alone.
+	method, path, _ := bytes.Cut(op, []byte(" "))
+	for i, value := range [2][]byte{method, path} {
+		if name := opDims[i]; bytes.HasPrefix(path, []byte("/")) && !q.has(name) && !s.hasDimHeader(name) && dims < limit.MaxDims {
+			args = append(args, dimWord, []byte(name), cutTo(value, limit.MaxNameBytes))
+			dims++
+		}
+	}
 	return args
+}
+
+// hasDimHeader reports whether a header has a dimension.
+func (s *Server) hasDimHeader(dim string) bool {
+	for _, d := range s.opts.DimHeaders {
+		if d.Dim == dim {
+			return true
+		}
+	}
+	return false
 }
 
 // has reports whether the query has a dimension.
@@ -182,6 +205,9 @@ func (s *Server) opOf(ctx *fasthttp.RequestCtx, below []byte, q *parameters) []b
 	return op
 }
 
+// opDims are the dimensions of the parts of an op that is METHOD PATH.
+var opDims = [2]string{"method", "path"}
+
 // address returns the address of the client, or - for none.
 func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 	addr := netip.Addr{}
@@ -204,9 +230,12 @@ func (s *Server) cost(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 			text = string(header)
 		}
 	}
+	if text == "" {
+		return oneWord
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return []byte("1")
+		return oneWord
 	}
 	return strconv.AppendInt(nil, min(n, bucket.MaxCost), 10)
 }

@@ -104,7 +104,7 @@ func (s *Server) op(ctx *fasthttp.RequestCtx, below []byte) (op []byte, named bo
 	if uri == nil {
 		return nil, false
 	}
-	return appendOp(nil, method, pathOf(uri)), true
+	return appendOp(make([]byte, 0, len(method)+1+len(uri)), method, pathOf(uri)), true
 }
 
 // pathOf returns the path of a URI, which may begin with a scheme and a host, without its query.
@@ -126,7 +126,13 @@ func pathOf(uri []byte) []byte {
 // for an op when it is decoded stays as it came, without what is not printable ASCII, and the end
 // of a long one is cut off: such requests are decided too.
 func appendOp(op, method, path []byte) []byte {
-	op = append(append(op, bytes.ToUpper(method)...), ' ')
+	for _, c := range method {
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		op = append(op, c)
+	}
+	op = append(op, ' ')
 	begin := len(op)
 	if op = appendDecoded(op, path); limit.CheckOp(string(op)) == nil {
 		return op
@@ -144,15 +150,17 @@ func appendOp(op, method, path []byte) []byte {
 }
 
 // cutText cuts the end of a text that is too long for an op, between two characters.
-func cutText(op []byte) []byte {
-	if len(op) <= limit.MaxOpBytes {
-		return op
+func cutText(op []byte) []byte { return cutTo(op, limit.MaxOpBytes) }
+
+// cutTo cuts the end of a text that has more than most bytes, between two characters.
+func cutTo(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
 	}
-	n := limit.MaxOpBytes
-	for n > 0 && !utf8.RuneStart(op[n]) {
-		n--
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
 	}
-	return op[:n]
+	return text[:most]
 }
 
 // appendDecoded appends a path with its %XX replaced by bytes. A % without two digits stays.

@@ -1,11 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,35 +12,11 @@ import (
 
 // request is the body of any operation. A field that is missing is nil.
 type request struct {
-	Tenant   *string           `json:"tenant"`
-	Op       *string           `json:"op"`
-	IP       *string           `json:"ip"`
-	Cost     integer           `json:"cost"`
-	Dims     map[string]string `json:"dims"`
-	ID       *string           `json:"id"`
-	Bypass   *string           `json:"bypass"`
-	Limit    *string           `json:"limit"`
-	Estimate integer           `json:"estimate"`
-	Actual   integer           `json:"actual"`
-	TTL      integer           `json:"ttl_ms"`
+	Tenant, Op, IP, ID, Bypass, Limit *string
+	Dims                              map[string]string
+	// These are integers as they were written; the command checks them.
+	Cost, Estimate, Actual, TTL []byte
 }
-
-// integer is a JSON number as it was written; the command checks it.
-type integer []byte
-
-// UnmarshalJSON takes a number. The error of anything else has no position: decodeError adds it.
-func (n *integer) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		return nil
-	}
-	if c := b[0]; c != '-' && (c < '0' || c > '9') {
-		return errNoInteger
-	}
-	*n = append([]byte(nil), b...)
-	return nil
-}
-
-var errNoInteger = errors.New("cost, estimate, actual and ttl_ms are integers")
 
 // given returns the names of the fields that are there.
 func (r *request) given() (names []string) {
@@ -68,74 +41,6 @@ func (r *request) given() (names []string) {
 		}
 	}
 	return names
-}
-
-// decode reads a body into requests: an object, or a list of them where the operation decides.
-// List reports a list. The error is a sentence for the client.
-func (o *operation) decode(body []byte) (requests []request, list bool, err error) {
-	body = bytes.TrimSpace(body)
-	if len(body) == 0 {
-		return nil, false, errors.New("a JSON object is needed: " + o.example)
-	}
-	if list = body[0] == '['; list {
-		if !o.decides() {
-			return nil, false, errors.New("this operation takes one object, and no list")
-		}
-		err = strictly(body, &requests)
-	} else {
-		requests = make([]request, 1)
-		err = strictly(body, &requests[0])
-	}
-	if err != nil {
-		return nil, list, o.decodeError(err)
-	}
-	if len(requests) > maxList {
-		return nil, list, errors.New(tooLong)
-	}
-	for i := range requests {
-		if err := o.checkFields(requests[i].given()); err != nil {
-			if list {
-				err = fmt.Errorf("request %d: %w", i, err)
-			}
-			return nil, list, err
-		}
-	}
-	return requests, list, nil
-}
-
-// strictly decodes one JSON value without unknown fields.
-func strictly(body []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return err
-	}
-	if d.More() {
-		return errors.New("one JSON value is a body, and more follows it")
-	}
-	return nil
-}
-
-// decodeError turns an error of the decoder into a sentence.
-func (o *operation) decodeError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the body is not JSON: it ends too early")
-	case errors.As(err, &wrong) && wrong.Field == "":
-		return errors.New("a JSON object is needed: " + o.example)
-	case errors.As(err, &wrong) && wrong.Field == "dims":
-		return errors.New(`dims has names with texts: {"user": "u1"}`)
-	case errors.As(err, &wrong):
-		return fmt.Errorf("%s is a %s: a text belongs there", cut(wrong.Field), wrong.Value)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("the body is not JSON: %s at byte %d", cut(syntax.Error()), syntax.Offset)
-	}
-	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return o.unknown(strings.Trim(name, `"`))
-	}
-	return errors.New(cut(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
 // checkFields checks the names of the fields of a request.
@@ -198,7 +103,7 @@ func (r *request) set(name, value string) error {
 	case "ip":
 		r.IP = &value
 	case "cost":
-		r.Cost = integer(value)
+		r.Cost = []byte(value)
 	case "limit":
 		r.Limit = &value
 	default:

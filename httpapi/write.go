@@ -103,9 +103,10 @@ func appendText(b []byte, text string) []byte {
 // fields sets the header fields of a decision.
 func (s *Server) fields(ctx *fasthttp.RequestCtx, d *limit.Decision) {
 	var room [httpfields.MaxFields]httpfields.Field
-	for _, f := range s.opts.Format.Append(room[:0], d, s.opts.Now()) {
+	var values [httpfields.MaxBytes]byte
+	for _, f := range s.opts.Format.Append(room[:0], values[:0], d, s.opts.Now) {
 		// The names are written as their specifications have them.
-		ctx.Response.Header.SetCanonical([]byte(f.Name), []byte(f.Value))
+		ctx.Response.Header.SetCanonical(f.Name, f.Value)
 	}
 }
 

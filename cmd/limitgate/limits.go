@@ -25,7 +25,7 @@ Usage:
 	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
 	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
-	limitgate limits import nginx|kong FILE
+	limitgate limits import nginx|kong|rules FILE
 	limitgate limits suggest ACCESS_LOG
 	limitgate limits diff OLD NEW
 	limitgate limits diff FILE dynamodb://TABLE

@@ -11,10 +11,11 @@ import (
 
 const importAbout = `Turns the configuration of another limiter into a limits file.
 
-Usage: limitgate limits import nginx|kong FILE
+Usage: limitgate limits import nginx|kong|rules FILE
 
 nginx reads limit_req_zone and limit_req of an nginx.conf, best as nginx -T prints
-it. kong reads the rate-limiting plugins of a declarative configuration. The limits
+it. kong reads the rate-limiting plugins of a declarative configuration. rules reads a
+list of {rule_id, match, rate, per, capacity, on_fail, enabled}, in JSON or YAML. The limits
 file goes to standard output. A line on standard error says each thing that the file
 cannot say, or that means something else there; - is standard input.
 
@@ -28,10 +29,10 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	readers := map[string]func([]byte) (limitimport.Result, error){"nginx": limitimport.Nginx, "kong": limitimport.Kong}
+	readers := map[string]func([]byte) (limitimport.Result, error){"nginx": limitimport.Nginx, "kong": limitimport.Kong, "rules": limitimport.Rules}
 	read := readers[fs.Arg(0)]
 	if fs.NArg() != 2 || read == nil {
-		fmt.Fprintln(env.stderr, "limitgate limits import: nginx or kong, and a file, are needed: limitgate limits import nginx nginx.conf > limits.yaml")
+		fmt.Fprintln(env.stderr, "limitgate limits import: nginx, kong or rules, and a file, are needed: limitgate limits import nginx nginx.conf > limits.yaml")
 		return exitUsage
 	}
 	path := fs.Arg(1)

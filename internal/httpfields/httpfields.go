@@ -4,7 +4,6 @@ package httpfields
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -57,16 +56,29 @@ func (f Format) Exposed() string {
 }
 
 // Field is a header field.
-type Field struct{ Name, Value string }
+type Field struct{ Name, Value []byte }
 
-// MaxFields is the maximum number of fields of a decision.
-const MaxFields = 6
+// MaxFields is the maximum number of fields of a decision, and MaxBytes that of all their values.
+const (
+	MaxFields = 6
+	MaxBytes  = 512
+)
 
-// Append appends the fields of a decision that was made at now. Quota and window are those of the
-// rate; remaining is never reported as more than the quota. Seconds are rounded up, so that no
-// client comes back early. A decision without a limit has no fields. All values can be parsed as
+// The names, as their specifications write them.
+var (
+	rateLimitPolicy, rateLimit                           = []byte("RateLimit-Policy"), []byte("RateLimit")
+	rateLimitLimit, rateLimitRemaining, rateLimitReset   = []byte("RateLimit-Limit"), []byte("RateLimit-Remaining"), []byte("RateLimit-Reset")
+	xRateLimitLimit, xRateLimitRemaining, xRateLimitTime = []byte("X-RateLimit-Limit"), []byte("X-RateLimit-Remaining"), []byte("X-RateLimit-Reset")
+	retryAfter                                           = []byte("Retry-After")
+)
+
+// Append appends the fields of a decision to fields, with values in buf, to which it appends up to
+// MaxBytes. Now returns the time, which only Legacy needs. Quota and window are those of the rate;
+// remaining is never reported as more than the quota. Seconds are rounded up, so that no client
+// comes back early. A decision without a limit has no fields. All values can be parsed as
 // Structured Fields of RFC 9651: an id of a limit has no character that needs an escape.
-func (f Format) Append(fields []Field, d *limit.Decision, now time.Time) []Field {
+func (f Format) Append(fields []Field, buf []byte, d *limit.Decision, now func() time.Time) []Field {
+	w := writer{fields: fields, buf: buf}
 	wait := !d.Allowed && d.RetryAfter >= 0
 	reset := ceilSeconds(d.ResetAfter)
 	if wait {
@@ -77,36 +89,81 @@ func (f Format) Append(fields []Field, d *limit.Decision, now time.Time) []Field
 		remaining := min(d.Remaining, quota)
 		switch f {
 		case Draft11:
-			fields = appendDraft11(fields, l, quota, window, remaining, reset)
+			w.draft11(l, quota, window, remaining, reset)
 		case Draft03:
-			policy := number(quota)
-			if window > 0 {
-				policy += ", " + policy + ";w=" + number(window) + `;name="` + l.ID + `"`
-			}
-			fields = append(fields, Field{"X-RateLimit-Limit", policy}, Field{"X-RateLimit-Remaining", number(remaining)}, Field{"X-RateLimit-Reset", number(reset)})
+			w.draft03(l, quota, window)
+			w.number(xRateLimitRemaining, remaining)
+			w.number(xRateLimitTime, reset)
 		case Legacy:
-			fields = append(fields, Field{"X-RateLimit-Limit", number(quota)}, Field{"X-RateLimit-Remaining", number(remaining)}, Field{"X-RateLimit-Reset", number(now.Unix() + reset)})
+			w.number(xRateLimitLimit, quota)
+			w.number(xRateLimitRemaining, remaining)
+			w.number(xRateLimitTime, now().Unix()+reset)
 		}
 	}
 	if wait {
-		fields = append(fields, Field{"Retry-After", number(reset)})
+		w.number(retryAfter, reset)
 	}
-	return fields
+	return w.fields
 }
 
-func appendDraft11(fields []Field, l *limit.Limit, quota, window, remaining, reset int64) []Field {
-	var policy, state strings.Builder
-	policy.WriteString(`"` + l.ID + `";q=` + number(quota))
-	state.WriteString(`"` + l.ID + `";r=` + number(remaining))
+// writer writes values into a buffer.
+type writer struct {
+	fields []Field
+	buf    []byte
+	begin  int // of the value being written
+}
+
+// text appends to the value.
+func (w *writer) text(s string) { w.buf = append(w.buf, s...) }
+
+// parameter appends a name and an integer to the value.
+func (w *writer) parameter(name string, n int64) { w.buf = strconv.AppendInt(append(w.buf, name...), n, 10) }
+
+// end ends the value of a field.
+func (w *writer) end(name []byte) {
+	w.fields = append(w.fields, Field{name, w.buf[w.begin:len(w.buf):len(w.buf)]})
+	w.begin = len(w.buf)
+}
+
+// number writes a field whose value is an integer.
+func (w *writer) number(name []byte, n int64) {
+	w.parameter("", n)
+	w.end(name)
+}
+
+func (w *writer) draft11(l *limit.Limit, quota, window, remaining, reset int64) {
+	w.text(`"`)
+	w.text(l.ID)
+	w.parameter(`";q=`, quota)
 	if window > 0 {
-		policy.WriteString(";w=" + number(window))
-		state.WriteString(";t=" + number(reset))
+		w.parameter(";w=", window)
 	} else {
-		policy.WriteString(`;qu="concurrent-requests"`)
+		w.text(`;qu="concurrent-requests"`)
 	}
-	return append(fields,
-		Field{"RateLimit-Policy", policy.String()}, Field{"RateLimit", state.String()},
-		Field{"RateLimit-Limit", number(quota)}, Field{"RateLimit-Remaining", number(remaining)}, Field{"RateLimit-Reset", number(reset)})
+	w.end(rateLimitPolicy)
+	w.text(`"`)
+	w.text(l.ID)
+	w.parameter(`";r=`, remaining)
+	if window > 0 {
+		w.parameter(";t=", reset)
+	}
+	w.end(rateLimit)
+	w.number(rateLimitLimit, quota)
+	w.number(rateLimitRemaining, remaining)
+	w.number(rateLimitReset, reset)
+}
+
+// draft03 writes the quota, and the policy behind it.
+func (w *writer) draft03(l *limit.Limit, quota, window int64) {
+	w.parameter("", quota)
+	if window > 0 {
+		w.parameter(", ", quota)
+		w.parameter(";w=", window)
+		w.text(`;name="`)
+		w.text(l.ID)
+		w.text(`"`)
+	}
+	w.end(xRateLimitLimit)
 }
 
 // quotaOf returns the quota of a limit and its window in seconds, which is 0 for slots.
@@ -133,5 +190,3 @@ func windowSeconds(l *limit.Limit) int64 {
 
 // ceilSeconds returns a number of milliseconds in seconds, rounded up.
 func ceilSeconds(ms int64) int64 { return max(0, (ms+999)/1000) }
-
-func number(n int64) string { return strconv.FormatInt(n, 10) }

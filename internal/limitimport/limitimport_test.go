@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the expected limits files and remarks")
 
 // readers are the importers, by the ending of the test data.
-var readers = map[string]func([]byte) (Result, error){".conf": Nginx, ".yaml": Kong}
+var readers = map[string]func([]byte) (Result, error){".conf": Nginx, ".yaml": Kong, ".json": Rules, ".rules": Rules}
 
 // TestImport compares the limits file and the remarks of each configuration in testdata with those
 // beside it, and checks that the limits file can be used or says why not.
@@ -79,6 +79,9 @@ func FuzzNginx(f *testing.F) { fuzz(f, "testdata/*.conf", Nginx) }
 
 // FuzzKong checks the same of Kong's.
 func FuzzKong(f *testing.F) { fuzz(f, "testdata/*.yaml", Kong) }
+
+// FuzzRules reads any list of rules.
+func FuzzRules(f *testing.F) { fuzz(f, "testdata/*.json", Rules) }
 
 func fuzz(f *testing.F, seeds string, read func([]byte) (Result, error)) {
 	paths, _ := filepath.Glob(seeds)

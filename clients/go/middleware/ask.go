@@ -71,8 +71,11 @@ func (o overRedis) commit(ctx context.Context, id string, actual int64) error {
 	return callError(o.client.Do(ctx, "RL.COMMIT", id, actual).Err())
 }
 
-// callError marks an error reply.
+// callError marks an error reply. A proxy that has as many clients as it takes cannot be reached.
 func callError(err error) error {
+	if redis.HasErrorPrefix(err, "max number of clients") || redis.HasErrorPrefix(err, "ERR max number of clients") {
+		return err
+	}
 	if reply := redis.Error(nil); errors.As(err, &reply) {
 		return fmt.Errorf("%w: %w", ErrCall, err)
 	}

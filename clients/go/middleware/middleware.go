@@ -13,7 +13,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -139,7 +141,7 @@ func (m *middleware) decide(r *http.Request) (*Decision, error) {
 	case m.Op != nil:
 		q.op = m.Op(r)
 	case q.op == "":
-		q.op = r.Method + " " + r.URL.Path
+		q.op = opOf(r)
 	}
 	if m.IP != nil {
 		q.ip = m.IP(r)
@@ -153,6 +155,25 @@ func (m *middleware) decide(r *http.Request) (*Decision, error) {
 		q.dims = m.Dims(r)
 	}
 	return m.ask.decide(ctx, q)
+}
+
+// maxOp is the maximum length of an op, in bytes.
+const maxOp = 1024
+
+// opOf returns the method and the path of a request, which its client chose: without control
+// characters, and no longer than an op may be.
+func opOf(r *http.Request) string {
+	op := strings.ToValidUTF8(r.Method+" "+r.URL.Path, "")
+	op = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, op)
+	if len(op) > maxOp {
+		op = strings.ToValidUTF8(op[:maxOp], "")
+	}
+	return op
 }
 
 func (m *middleware) deny(w http.ResponseWriter, r *http.Request, d *Decision) {

@@ -134,6 +134,18 @@ func TestMistake(t *testing.T) {
 	}
 }
 
+// TestOp: every path gives an op that can be decided.
+func TestOp(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a": "GET /a", "/a%00b": "GET /ab", "/%FF": "GET /", "/" + strings.Repeat("a", 2000): "GET /" + strings.Repeat("a", 1019),
+		"/" + strings.Repeat("%C3%A9", 2000): "GET /" + strings.Repeat("é", 509),
+	} {
+		if got := opOf(httptest.NewRequest(http.MethodGet, path, nil)); got != want {
+			t.Errorf("%.40s: %.60q, want %.60q", path, got, want)
+		}
+	}
+}
+
 // TestUnreachable: without Limitgate a request goes on, or is refused, in time.
 func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

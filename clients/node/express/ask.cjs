@@ -43,9 +43,10 @@ function decision([allowed, limit, remaining, retryAfter, resetAfter, limitId, s
   }
 }
 
-// rethrow tells error replies, which have a code word in front, from broken connections.
+// rethrow tells error replies, which have a code word in front, from broken connections. A proxy that
+// has as many clients as it takes cannot be reached.
 function rethrow(err) {
-  if (/^(ERR|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(err?.message ?? '')) throw new DecisionError(err.message)
+  if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(err?.message ?? '')) throw new DecisionError(err.message)
   throw err
 }
 
@@ -54,10 +55,10 @@ function overHTTP(url, timeout, authorization) {
   if (authorization) headers.Authorization = authorization
   const ask = async (operation, body) => {
     const answer = await fetch(new URL('/v1/' + operation, url), { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(timeout) })
-    const value = await answer.json()
-    if (answer.status >= 400 && answer.status < 500) throw new DecisionError(value.detail ?? value.title)
-    if (!answer.ok) throw new Error(`Limitgate answers ${answer.status}`)
-    return [value, answer.headers]
+    if (answer.ok) return [await answer.json(), answer.headers]
+    const text = await answer.text()
+    if (answer.status >= 400 && answer.status < 500) throw new DecisionError(`Limitgate answers ${answer.status}: ${text}`)
+    throw new Error(`Limitgate answers ${answer.status}`)
   }
   const named = ([v, answered]) => {
     const fields = {}

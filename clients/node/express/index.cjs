@@ -33,6 +33,10 @@ function limiter(options) {
 
 const logError = (err) => console.error(`limitgate: ${err.message}`)
 
+// opOf makes an op of a method and a path that a client chose: it has no control characters, and is
+// not too long to be one.
+const opOf = (method, path) => Buffer.from(`${method} ${path}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, '')).subarray(0, 1024).toString().replace(/\ufffd$/, '')
+
 // A problem is the body of a denial, as RFC 9457 describes it.
 const problem = (decision) => ({
   type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
@@ -48,7 +52,7 @@ function limit(options) {
   return async function limitgate(req, res, next) {
     let decision
     try {
-      decision = await decide(req, { op: () => `${req.method} ${req.baseUrl ?? ''}${req.route?.path ?? req.path}`, ip: () => req.ip ?? req.socket.remoteAddress })
+      decision = await decide(req, { op: () => opOf(req.method, `${req.baseUrl ?? ''}${req.route?.path ?? req.path}`), ip: () => req.ip ?? req.socket.remoteAddress })
     } catch (err) {
       return next(err)
     }
@@ -81,7 +85,7 @@ function deny(req, res, next, decision) {
 function limitFastify(options) {
   const decide = limiter(options)
   return async function limitgate(request, reply) {
-    const decision = await decide(request, { op: () => `${request.method} ${request.routeOptions?.url ?? request.url.split('?')[0]}`, ip: () => request.ip })
+    const decision = await decide(request, { op: () => opOf(request.method, request.routeOptions?.url ?? request.url.split('?')[0]), ip: () => request.ip })
     if (!decision) return
     reply.headers(decision.headers)
     if (!decision.allowed) {
@@ -96,7 +100,7 @@ function limitFastify(options) {
 function limitKoa(options) {
   const decide = limiter(options)
   return async function limitgate(ctx, next) {
-    const decision = await decide(ctx, { op: () => `${ctx.method} ${ctx._matchedRoute ?? ctx.path}`, ip: () => ctx.ip })
+    const decision = await decide(ctx, { op: () => opOf(ctx.method, ctx._matchedRoute ?? ctx.path), ip: () => ctx.ip })
     if (!decision) return next()
     ctx.set(decision.headers)
     if (!decision.allowed) {

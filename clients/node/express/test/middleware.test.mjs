@@ -149,6 +149,15 @@ test('a client that goes away still settles', async (t) => {
   await until(async () => (await (await fetch(`${url}/v1/peek?tenant=aborted&limit=points`)).json()).remaining >= 18)
 })
 
+test('a long path is limited too', async (t) => {
+  const app = express()
+  app.use(limit({ client: clients.ioredis, tenant: 'long' }), (req, res) => res.send('served'))
+  const address = await serve(t, app)
+  for (const want of [200, 200, 429]) {
+    assert.equal((await fetch(`${address}/${'\u00e9'.repeat(900)}`)).status, want)
+  }
+})
+
 test('onDenied replaces the answer', async (t) => {
   const app = express()
   app.get('/', limit({ client: clients.redis, tenant: 'denied', op: 'GET /denied', onDenied: (req, res, next, decision) => res.status(418).json(decision.limitId) }), (req, res) => res.send('served'))

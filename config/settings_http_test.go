@@ -1,0 +1,39 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHTTPMistakes: mistakes in the settings of HTTP get a sentence that says what would be right.
+func TestHTTPMistakes(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{"--http=8080", `"8080" is not host:port; write for example 127.0.0.1:6380`},
+		{"--http=unix:limitgate.sock", "has no absolute path; write for example unix:/run/limitgate/http.sock"},
+		{"--http=unix:/" + strings.Repeat("a", 103), "the path of a Unix socket has at most 103 bytes"},
+		{"--http=0.0.0.0:8080", "http.listen 0.0.0.0:8080 would let anybody on the network spend quotas: listen on 127.0.0.1, set --users"},
+		{"--http-gateway=ngnix", "auto, nginx, caddy, traefik, envoy, haproxy, kong or apisix"},
+		{"--http-headers=draft-10", "draft-11, draft-03, legacy or off"},
+		{"--http-tenant-header=X Api Key", `"X Api Key" is not the name of a header; write for example X-Api-Key`},
+		{"--http-address-header=", `"" is not the name of a header`},
+		{"--http-dim-headers=user:X-User", `"user:X-User" is not DIM=HEADER; write for example user=X-User-Id`},
+		{"--http-dim-headers=ip=X-Real-IP", "tenant, op and ip have settings of their own: http.tenant_header, http.gateway and http.address_header"},
+		{"--http-trusted-hops=33", "from 0 to 32"},
+		{"--http-trusted-cidrs=10.0.0.0/33", `"10.0.0.0/33" is not a network; write for example 10.0.0.0/8`},
+		{"--http-trusted-cidrs=::ffff:10.0.0.0/104", "is a network of IPv4 in the form of IPv6; write its IPv4 form"},
+	} {
+		if _, _, err := load([]string{row.args}, nil, ""); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%.60s: %v, want %s", row.args, err, row.want)
+		}
+	}
+	for _, args := range [][]string{{"--http=unix:/run/x.sock"}, {"--http=0.0.0.0:8080", "--unsafe-open"}, {"--http=0.0.0.0:8080", "--users=users.acl"}} {
+		if _, _, err := load(args, nil, ""); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	for listen, local := range map[string]bool{"": true, "127.0.0.1:1": true, "unix:/x": true, "0.0.0.0:1": false} {
+		if s := (&Settings{Listen: "127.0.0.1:1", HTTP: HTTP{Listen: listen}}); s.LocalOnly() != local || s.IsOpen() != !local {
+			t.Errorf("%q: local %t, open %t", listen, s.LocalOnly(), s.IsOpen())
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package limitimport
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Rules imports a flat list of rules in JSON or YAML, each with rule_id, match, rate, per, capacity,
+// on_fail and enabled. All rules that match a request count for it, so that each is a group of its
+// own. The error is one of the syntax.
+func Rules(content []byte) (Result, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(content, &doc); err != nil {
+		return Result{}, fmt.Errorf("read YAML: %w", err)
+	}
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode && value(doc.Content[0], "rules") == nil {
+		return Result{}, errors.New("it is no list of rules: [{rule_id: pay, match: POST /pay*, rate: 10, per: tenant}]")
+	}
+	list := doc.Content[0]
+	if list.Kind != yaml.SequenceNode {
+		list = value(list, "rules")
+	}
+	r := &rules{}
+	for _, n := range list.Content {
+		r.rule(resolved(n))
+	}
+	if len(r.tenant)+len(r.shared) == 0 {
+		r.remark(1, "there is no rule that can be imported")
+	}
+	return r.result(), nil
+}
+
+// rules is a list of rules that is being read.
+type rules struct{ draft }
+
+// ruleFields are the fields of a rule.
+var ruleFields = map[string]bool{"rule_id": true, "match": true, "rate": true, "per": true, "capacity": true, "on_fail": true, "enabled": true}
+
+// rule reads a rule.
+func (r *rules) rule(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		r.remark(n.Line, "a rule is not imported: it has no fields")
+		return
+	}
+	id := word(scalar(n, "rule_id"))
+	if scalar(n, "enabled") == "false" {
+		r.remark(n.Line, "%s is not imported: it is not enabled", id)
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i]; !ruleFields[key.Value] {
+			r.remark(key.Line, "%s: the field %s is not read", id, cut(key.Value))
+		}
+	}
+	l := imported{id: id, group: id}
+	period, ok := r.per(n, &l)
+	if !ok {
+		return
+	}
+	if l.when, ok = r.match(n, id); !ok {
+		return
+	}
+	if l.rate, ok = r.rate(n, id, period); !ok {
+		return
+	}
+	if !r.capacity(n, &l) {
+		return
+	}
+	switch how := scalar(n, "on_fail"); how {
+	case "", "open", "allow":
+	case "closed", "close", "deny":
+		l.closed = true
+	default:
+		l.closed = true
+		r.remark(n.Line, "%s: on_fail %s is neither open nor closed: the limit is closed", id, cut(how))
+	}
+	r.add(l)
+}
+
+// periods are the words of per that say a time.
+var periods = map[string]string{"second": "s", "sec": "s", "s": "s", "minute": "m", "min": "m", "m": "m", "hour": "h", "h": "h", "day": "d", "d": "d"}
+
+// per reads by what a rule counts, a period or dimensions, and returns its period.
+func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
+	period = "s"
+	var words []string
+	if list := items(n, "per"); list != nil {
+		for _, item := range list {
+			words = append(words, resolved(item).Value)
+		}
+	} else if text := scalar(n, "per"); text != "" {
+		words = strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '+' || c == ' ' })
+	}
+	timed := false
+	for _, w := range words {
+		if p := periods[strings.ToLower(w)]; p != "" {
+			period, timed = p, true
+			continue
+		}
+		name := word(strings.ToLower(w))
+		switch name {
+		case "client", "consumer", "customer", "api_key", "key":
+			r.remark(n.Line, "%s: per %s counts by tenant", l.id, name)
+			name = "tenant"
+		case "global", "all", "route":
+			continue
+		case "address", "remote_addr":
+			name = "ip"
+		}
+		l.by = append(l.by, name)
+		if name != "tenant" && name != "ip" && name != "op" {
+			r.remark(n.Line, "%s: services send DIM %s; a request without it is not counted", l.id, name)
+		}
+	}
+	if !timed && !strings.Contains(scalar(n, "rate"), "/") {
+		r.remarkOnce(n.Line, "a rate without a period is one of a second")
+	}
+	if len(words) == 0 {
+		r.remark(n.Line, "%s: without per, all requests that match share one bucket", l.id)
+	}
+	if len(l.by) > maxBy {
+		r.remark(n.Line, "%s is not imported: a limit counts by %d dimensions at most", l.id, maxBy)
+		return "", false
+	}
+	return period, true
+}
+
+// maxBy bounds the dimensions of an imported limit.
+const maxBy = 8
+
+const pathRemark = "path and method are conditions on dimensions: /check of limitgate serve --http adds them, and other services send DIM path and DIM method"
+
+// match reads which requests a rule counts.
+func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
+	m := value(n, "match")
+	switch {
+	case m == nil:
+		return nil, true
+	case m.Kind == yaml.ScalarNode:
+		return r.pattern(m, id)
+	case m.Kind != yaml.MappingNode:
+		r.remark(m.Line, "%s is not imported: match is neither a text nor fields", id)
+		return nil, false
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		name, of := word(strings.ToLower(m.Content[i].Value)), resolved(m.Content[i+1])
+		if of.Kind != yaml.ScalarNode {
+			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
+			return nil, false
+		}
+		if !r.isPrefix(of, id) {
+			return nil, false
+		}
+		when = append(when, condition{name, of.Value})
+		if name == "path" || name == "method" {
+			r.remarkOnce(m.Line, pathRemark)
+		}
+	}
+	return when, true
+}
+
+// pattern reads a match of METHOD PATH or PATH alone.
+func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
+	if !r.isPrefix(m, id) {
+		return nil, false
+	}
+	switch text := m.Value; {
+	case text == "*" || text == "" || text == "/*":
+		return nil, true
+	case strings.HasPrefix(text, "/"):
+		r.remarkOnce(m.Line, pathRemark)
+		return []condition{{"path", text}}, true
+	case strings.HasPrefix(text, "* "):
+		return r.pattern(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text[2:]), Line: m.Line}, id)
+	default:
+		return []condition{{"op", text}}, true
+	}
+}
+
+// isPrefix reports whether a pattern is a text with a * at its end at most.
+func (r *rules) isPrefix(m *yaml.Node, id string) bool {
+	text := strings.TrimPrefix(m.Value, "* ")
+	if i := strings.IndexAny(text, "*?[{:"); i >= 0 && (text[i] != '*' || i != len(text)-1) {
+		r.remark(m.Line, "%s is not imported: %s has a wildcard before its end", id, cut(m.Value))
+		return false
+	}
+	return true
+}
+
+// rate reads a number of requests a period, or COUNT/PERIOD.
+func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
+	text := scalar(n, "rate")
+	if count, of, found := strings.Cut(text, "/"); found {
+		if p := periods[strings.ToLower(of)]; p != "" {
+			period, text = p, count
+		} else {
+			return text, true // lint says whether it is one
+		}
+	}
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || count < 1 {
+		r.remark(n.Line, "%s is not imported: rate %s is no whole number above zero", id, cut(text))
+		return "", false
+	}
+	return fmt.Sprintf("%d/%s", count, period), true
+}
+
+// capacity reads the burst.
+func (r *rules) capacity(n *yaml.Node, l *imported) (ok bool) {
+	text := scalar(n, "capacity")
+	if text == "" {
+		return true
+	}
+	burst, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || burst < 1 {
+		r.remark(n.Line, "%s is not imported: capacity %s is no whole number above zero", l.id, cut(text))
+		return false
+	}
+	l.burst = burst
+	return true
+}
