@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -55,7 +56,7 @@ func httpSettings(s *Settings) settings {
 		},
 		{
 			name: "http.tenant_header", group: groupHTTP,
-			usage: "the header with the tenant at /check; the value of one for credentials is hashed", value: optional(headerName(&h.TenantHeader), &h.TenantHeader),
+			usage: "the header with the tenant at /check; the value of one for credentials is hashed", value: optional(noCookie(headerName(&h.TenantHeader)), &h.TenantHeader),
 		},
 		{
 			name: "http.cost_header", group: groupHTTP,
@@ -133,6 +134,18 @@ func headerName(to *string) value {
 	}}
 }
 
+// noCookie refuses the header Cookie, whose value a client can vary at will.
+func noCookie(v value) value {
+	read := v.read
+	v.read = func(text string) error {
+		if strings.EqualFold(text, "Cookie") {
+			return errors.New("clients put anything into Cookie, and each value would be a tenant: name another header, which the gateway sets")
+		}
+		return read(text)
+	}
+	return v
+}
+
 // maxHeaderName bounds the name of a header, in bytes.
 const maxHeaderName = 128
 
@@ -156,6 +169,8 @@ func dimHeaders(to *[]DimHeader) value {
 				return fmt.Errorf("%s is not DIM=HEADER; write for example user=X-User-Id", Quote(item))
 			case limit.ReservedDim(dim):
 				return errReservedDimHeader
+			case slices.ContainsFunc(all, func(d DimHeader) bool { return d.Dim == dim }):
+				return fmt.Errorf("%s has two headers; name one", Quote(dim))
 			case len(all) == limit.MaxDims:
 				return fmt.Errorf("a request has at most %d dimensions", limit.MaxDims)
 			}

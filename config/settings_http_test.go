@@ -15,6 +15,8 @@ func TestHTTPMistakes(t *testing.T) {
 		{"--http-gateway=ngnix", "auto, nginx, caddy, traefik, envoy, haproxy, kong or apisix"},
 		{"--http-headers=draft-10", "draft-11, draft-03, legacy or off"},
 		{"--http-tenant-header=X Api Key", `"X Api Key" is not the name of a header; write for example X-Api-Key`},
+		{"--http-tenant-header=cookie", "clients put anything into Cookie"},
+		{"--http-dim-headers=user=X-A,user=X-B", `"user" has two headers; name one`},
 		{"--http-address-header=", `"" is not the name of a header`},
 		{"--http-dim-headers=user:X-User", `"user:X-User" is not DIM=HEADER; write for example user=X-User-Id`},
 		{"--http-dim-headers=ip=X-Real-IP", "tenant, op and ip have settings of their own: http.tenant_header, http.gateway and http.address_header"},

@@ -1,11 +1,11 @@
 package config
 
 import (
-	"net/netip"
 	"cmp"
 	"errors"
 	"flag"
 	"log/slog"
+	"net/netip"
 	"os"
 	"reflect"
 	"slices"

@@ -113,20 +113,28 @@ func (w *walker) next() (entry string, ok bool) {
 }
 
 // lastOutside returns the last place of a separator outside of quoted strings (RFC 9110, section
-// 5.6.4), or -1.
+// 5.6.4), or -1. It looks from the right: what a trusted proxy has added is well-formed, whatever
+// its client sent before, such as a quote that does not end.
 func lastOutside(text []byte, separator byte) int {
-	at, quoted := -1, false
-	for i := 0; i < len(text); i++ {
+	quoted := false
+	for i := len(text) - 1; i >= 0; i-- {
 		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
+		case c == '"' && (!quoted || !escaped(text[:i])):
 			quoted = !quoted
 		case !quoted && c == separator:
-			at = i
+			return i
 		}
 	}
-	return at
+	return -1
+}
+
+// escaped reports whether a backslash before it escapes what follows a text.
+func escaped(text []byte) bool {
+	n := 0
+	for n < len(text) && text[len(text)-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
 }
 
 // parseForwarded returns the address of an element of Forwarded (RFC 7239): that of its parameter

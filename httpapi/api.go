@@ -28,6 +28,10 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 	if !ok {
 		return
 	}
+	if u == nil { // nothing of the request is read
+		s.errReply(ctx, "NOAUTH Authentication required.")
+		return
+	}
 	asStatus := false
 	if rest, found := withoutStatus(query); found {
 		query, asStatus = rest, true
@@ -86,8 +90,8 @@ func (s *Server) requests(ctx *fasthttp.RequestCtx, o *operation, query []byte) 
 
 // readBody reads the body of a request, which has maxBodyBytes at most.
 func readBody(ctx *fasthttp.RequestCtx) (body []byte, code int, err error) {
-	if ctx.Request.Header.ContentLength() <= maxBodyBytes {
-		body, err = io.ReadAll(io.LimitReader(ctx.RequestBodyStream(), maxBodyBytes+1))
+	if stream := ctx.RequestBodyStream(); stream != nil && ctx.Request.Header.ContentLength() <= maxBodyBytes {
+		body, err = io.ReadAll(io.LimitReader(stream, maxBodyBytes+1))
 	}
 	switch {
 	case err != nil:

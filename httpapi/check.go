@@ -113,7 +113,7 @@ func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte
 	}
 	for _, d := range s.opts.DimHeaders {
 		if !q.has(d.Dim) {
-			add(d.Dim, string(last(&ctx.Request.Header, d.Header)))
+			add(d.Dim, string(single(&ctx.Request.Header, d.Header)))
 		}
 	}
 	// Limits of other limiters are often by path alone.
@@ -151,12 +151,12 @@ func (q *parameters) has(dim string) bool {
 // it has only one, or anonymous.
 func (s *Server) tenant(ctx *fasthttp.RequestCtx, u *users.User, q *parameters) []byte {
 	if s.opts.TenantHeader != "" {
-		if name := s.tenantOf(last(&ctx.Request.Header, s.opts.TenantHeader)); name != "" {
+		if name := s.tenantOf(single(&ctx.Request.Header, s.opts.TenantHeader)); name != "" {
 			return []byte(name)
 		}
 	}
 	switch {
-	case q.tenant != "" && limit.CheckName(q.tenant) == nil:
+	case isName(q.tenant):
 		return []byte(q.tenant)
 	case u != nil && u.Tenant() != "":
 		return []byte(u.Tenant())
@@ -172,12 +172,16 @@ func (s *Server) tenantOf(value []byte) string {
 		return ""
 	}
 	if !s.tenantHashed {
-		if name := string(value); limit.CheckName(name) == nil {
+		if name := string(value); isName(name) {
 			return name
 		}
 		return ""
 	}
-	if s.opts.Tokens != nil && strings.EqualFold(s.opts.TenantHeader, "Authorization") {
+	ofAuthorization := strings.EqualFold(s.opts.TenantHeader, "Authorization")
+	if ofAuthorization {
+		value = normalized(value)
+	}
+	if s.opts.Tokens != nil && ofAuthorization {
 		_, token, ok := credentials(string(value))
 		if !ok {
 			return ""
@@ -190,6 +194,19 @@ func (s *Server) tenantOf(value []byte) string {
 	}
 	sum := sha256.Sum256(value)
 	return hashedPrefix + hex.EncodeToString(sum[:16])
+}
+
+// isName reports whether a text names a tenant. A dash stands for none.
+func isName(text string) bool { return text != "" && text != "-" && limit.CheckName(text) == nil }
+
+// normalized returns the value of an Authorization header with its scheme in lower case and single
+// blanks: servers read other forms of it as the same.
+func normalized(value []byte) []byte {
+	words := bytes.Fields(value)
+	if len(words) > 0 {
+		words[0] = bytes.ToLower(words[0])
+	}
+	return bytes.Join(words, []byte(" "))
 }
 
 // opOf returns the op: that of the query, or that of the gateway's headers.
@@ -226,7 +243,7 @@ func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 func (s *Server) cost(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 	text := q.cost
 	if s.opts.CostHeader != "" {
-		if header := last(&ctx.Request.Header, s.opts.CostHeader); len(header) > 0 {
+		if header := single(&ctx.Request.Header, s.opts.CostHeader); len(header) > 0 {
 			text = string(header)
 		}
 	}

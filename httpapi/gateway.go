@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
@@ -85,6 +86,15 @@ func last(h *fasthttp.RequestHeader, names ...string) []byte {
 	return nil
 }
 
+// single returns the value of a header that is there once. Of several, a service may read another
+// one than we do, so they count as none.
+func single(h *fasthttp.RequestHeader, name string) []byte {
+	if all := h.PeekAll(name); len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
 // op returns the operation of the request that a gateway asks about: its method and its path
 // without the query. Below is the path behind /check, or nil. Named is false if the gateway sent
 // no path.
@@ -112,19 +122,26 @@ func pathOf(uri []byte) []byte {
 	if i := bytes.IndexAny(uri, "?#"); i >= 0 {
 		uri = uri[:i]
 	}
-	if i := bytes.Index(uri, []byte("://")); i >= 0 && !bytes.HasPrefix(uri, []byte("/")) {
-		rest := uri[i+3:]
-		if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
-			return rest[slash:]
-		}
-		return []byte("/")
+	if bytes.HasPrefix(uri, []byte("/")) {
+		return uri
 	}
-	return uri
+	_, rest, found := bytes.Cut(uri, []byte(":"))
+	if !found {
+		return uri
+	}
+	authority, hasAuthority := bytes.CutPrefix(rest, []byte("//"))
+	if !hasAuthority {
+		return rest
+	}
+	if slash := bytes.IndexByte(authority, '/'); slash >= 0 {
+		return authority[slash:]
+	}
+	return []byte("/")
 }
 
-// appendOp appends METHOD PATH. The path is decoded once; // and . stay. A path that is no text
-// for an op when it is decoded stays as it came, without what is not printable ASCII, and the end
-// of a long one is cut off: such requests are decided too.
+// appendOp appends METHOD PATH. The path is decoded once; // and . stay. What is no text for an op,
+// a control character or a byte outside of UTF-8, is encoded, and the end of a long path is cut off:
+// such requests are decided too.
 func appendOp(op, method, path []byte) []byte {
 	for _, c := range method {
 		if c >= 'a' && c <= 'z' {
@@ -134,19 +151,36 @@ func appendOp(op, method, path []byte) []byte {
 	}
 	op = append(op, ' ')
 	begin := len(op)
-	if op = appendDecoded(op, path); limit.CheckOp(string(op)) == nil {
-		return op
-	}
-	if decoded := op; utf8.Valid(decoded) && limit.CheckOp(string(cutText(decoded))) == nil {
-		return cutText(decoded)
-	}
-	op = op[:begin]
-	for _, c := range path {
-		if c > ' ' && c < 0x7f {
-			op = append(op, c)
-		}
+	if op = appendDecoded(op, path); !isPlain(op[begin:]) {
+		op = appendEncoded(op[:begin], bytes.Clone(op[begin:]))
 	}
 	return cutText(op)
+}
+
+// isPlain reports whether a text has printable ASCII only, as most paths do.
+func isPlain(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// appendEncoded appends a text, with %XX in place of each byte of what an op cannot have.
+func appendEncoded(to, text []byte) []byte {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) {
+			for _, c := range text[:size] {
+				to = append(to, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+			}
+		} else {
+			to = append(to, text[:size]...)
+		}
+		text = text[size:]
+	}
+	return to
 }
 
 // cutText cuts the end of a text that is too long for an op, between two characters.

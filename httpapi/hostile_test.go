@@ -201,34 +201,49 @@ func drip(c net.Conn, ended <-chan struct{}, writes bool) {
 	}
 }
 
-// TestTooManyConnections: connections beyond the bound are refused, and those within it are served.
+// TestTooManyConnections: a connection beyond the bound takes the place of the one that has been idle
+// for longest, and is served.
 func TestTooManyConnections(t *testing.T) {
 	addr := serve(t, httpapi.Options{Handler: new(recorder)})
 	const asked = "GET /check HTTP/1.1\r\nHost: x\r\n\r\n"
-	var within net.Conn
-	for range httpapi.MaxConns {
+	ask := func(c net.Conn) error {
+		if _, err := io.WriteString(c, asked); err != nil {
+			return err
+		}
+		a, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err == nil && a.StatusCode != http.StatusOK {
+			return errors.New(a.Status)
+		}
+		return err
+	}
+	var open []net.Conn
+	for n := range httpapi.MaxConns + 100 {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-		if _, err := io.WriteString(c, asked); err != nil {
-			t.Fatal(err)
+		if err := ask(c); err != nil {
+			t.Fatalf("connection %d: %v", n, err)
 		}
-		if a, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || a.StatusCode != http.StatusOK {
-			t.Fatal(a, err)
+		open = append(open, c)
+	}
+	if err := ask(open[0]); err == nil {
+		t.Error("the oldest connection is still open")
+	}
+	if err := ask(open[len(open)-1]); err != nil {
+		t.Errorf("the newest connection: %v", err)
+	}
+}
+
+// TestNoBody: a POST without a body, and without a length of one, is a mistake.
+func TestNoBody(t *testing.T) {
+	for _, path := range []string{"/v1/check", "/v1/limits", "/check"} {
+		want := map[bool]string{true: " 200 ", false: " 400 "}[path == "/check"]
+		if first, _, _ := strings.Cut(send(t, serve(t, httpapi.Options{Handler: new(recorder)}), "POST "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "\r\n"); !strings.Contains(first, want) {
+			t.Errorf("%s: %q, want %s", path, first, want)
 		}
-		within = c
-	}
-	if first, _, _ := strings.Cut(send(t, addr, asked), "\r\n"); first != "" && !strings.Contains(first, " 503 ") {
-		t.Errorf("beyond the bound: %q", first)
-	}
-	if _, err := io.WriteString(within, asked); err != nil {
-		t.Fatal(err)
-	}
-	if a, err := http.ReadResponse(bufio.NewReader(within), nil); err != nil || a.StatusCode != http.StatusOK {
-		t.Errorf("within the bound: %v %v", a, err)
 	}
 }
 

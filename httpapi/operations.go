@@ -170,7 +170,7 @@ func orDash(text *string) []byte {
 // settledWords are the results of commands that settle, by their integers.
 var settledWords = map[string]string{":0": "unknown", ":1": "done", ":2": "already_done"}
 
-// maxList is the maximum number of requests in a list: more do not fit into a body.
-const maxList = maxBodyBytes / len(`{"op":"x"},`)
+// maxList is the maximum number of requests in a list: their words and answers take some KiB each.
+const maxList = 256
 
-var tooLong = "the list has more than " + strconv.Itoa(maxList) + " requests"
+var tooLong = "a list has " + strconv.Itoa(maxList) + " requests at most"

@@ -20,8 +20,10 @@ import (
 
 const (
 	// MaxConns is the maximum number of open connections: gateways and sidecars keep few. With
-	// its buffers a connection holds up to 40 KiB. Others are refused with 503.
+	// its buffers a connection holds up to 40 KiB. See Bound.
 	MaxConns = 2048
+	// closing is how many connections more may be about to end.
+	closing = 64
 	// maxHeaderBytes bounds the request line and the headers: gateways pass on those of their
 	// clients, of which nginx takes 32 KiB.
 	maxHeaderBytes = 32 << 10
@@ -97,7 +99,7 @@ func New(opts Options) *Server {
 	s.warnings.log = opts.Log
 	s.http = &fasthttp.Server{
 		Handler: s.serve, ErrorHandler: s.refuse,
-		Concurrency: MaxConns, ReadBufferSize: maxHeaderBytes, WriteBufferSize: 4 << 10,
+		Concurrency: MaxConns + closing, ReadBufferSize: maxHeaderBytes, WriteBufferSize: 4 << 10,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		// Bodies are read where JSON is expected, and left where nobody asked for one.
 		MaxRequestBodySize: maxBodyBytes, StreamRequestBody: true, DisablePreParseMultipartForm: true,
@@ -114,7 +116,7 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 
 // Run serves the connections of l until ctx ends, and then those requests that are under way, for
-// ShutdownTimeout at most. It closes l.
+// ShutdownTimeout at most. It closes l, which Bound has bounded.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	s.ctx = ctx
 	served := make(chan error, 1)

@@ -85,7 +85,7 @@ func serveOn(tb testing.TB, o httpapi.Options, l net.Listener) *httpapi.Server {
 	s := httpapi.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, l) }()
+	go func() { ended <- s.Run(ctx, httpapi.Bound(l)) }()
 	tb.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -61,6 +61,9 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 	case "NOPERM":
 		code = fasthttp.StatusForbidden
 	}
+	if strings.HasPrefix(rest, "too many") { // attempts to authenticate
+		code = fasthttp.StatusTooManyRequests
+	}
 	s.problem(ctx, code, named(rest))
 }
 

@@ -205,10 +205,54 @@ func (g *gateway) drive(t *testing.T, front string, behind *origin) {
 	if got := behind.last(); got != "POST /pay/1?x=1 a body" {
 		t.Errorf("a denied request reached the service: %q", got)
 	}
+	attackGateway(t, front, behind)
 	// One address searches once a minute, whatever it says of itself.
 	for n, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
 		if code, _ := askGateway(t, front, "GET", "/search?q=1", n == 1); code != want {
 			t.Errorf("search %d: %d, want %d", n, code, want)
+		}
+	}
+}
+
+// attackGateway sends requests that a gateway, or Limitgate behind it, may refuse to read: none of
+// them is a way past a limit that is used up.
+func attackGateway(t *testing.T, front string, behind *origin) {
+	t.Helper()
+	header := func(n, length int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "C%d: %s\r\n", i, strings.Repeat("c", length))
+		}
+		return b.String()
+	}
+	for name, request := range map[string]string{
+		"long headers":             "POST /pay HTTP/1.1\r\n" + header(4, 8170),
+		"longer headers":           "POST /pay HTTP/1.1\r\n" + header(10, 8170),
+		"300 KB of headers":        "POST /pay HTTP/1.1\r\n" + header(40, 8170),
+		"a control character":      "POST /pay HTTP/1.1\r\nX-A: \x01\r\n",
+		"a long path":              "POST /pay/" + strings.Repeat("a", 15_150) + " HTTP/1.1\r\n",
+		"a longer path":            "POST /pay/" + strings.Repeat("a", 15_900) + " HTTP/1.1\r\n",
+		"credentials":              "POST /pay HTTP/1.1\r\nX-Limitgate-Authorization: Basic eDp5\r\n",
+		"an encoded path":          "POST /%70ay/1 HTTP/1.1\r\n",
+		"bytes that are no text":   "POST /%70ay/%ff HTTP/1.1\r\n",
+		"a control byte in a path": "POST /%70ay;%01 HTTP/1.1\r\n",
+		"an absolute URI":          "POST http://" + front + "/pay HTTP/1.1\r\n",
+		"a scheme":                 "POST foo:/pay HTTP/1.1\r\n",
+		"hop by hop":               "POST /pay HTTP/1.1\r\nConnection: close, X-Original-URI, X-Original-Method, X-Forwarded-Uri\r\n",
+		"an expectation":           "POST /pay HTTP/1.1\r\nExpect: 100-continue\r\n",
+	} {
+		before := behind.last()
+		c, err := net.Dial("tcp", front)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		go func() { _, _ = io.WriteString(c, request+"Host: "+front+"\r\nContent-Length: 0\r\n\r\n") }()
+		status := make([]byte, len("HTTP/1.1 200"))
+		_, err = io.ReadFull(c, status) // a gateway may close the connection instead
+		_ = c.Close()
+		if err == nil && string(status[9:]) == "200" || behind.last() != before {
+			t.Errorf("%s: %s, and the service was asked %.60q", name, status, behind.last())
 		}
 	}
 }

@@ -44,12 +44,17 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 func (p *Proxy) listenHTTP() (net.Listener, error) {
 	addr := p.settings.HTTP.Listen
 	if path, unix := strings.CutPrefix(addr, config.UnixPrefix); unix {
-		return listenUnix(path)
+		l, err := listenUnix(path)
+		if err != nil {
+			return nil, err
+		}
+		return httpapi.Bound(l), nil
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for HTTP: %w%s", err, listenAdvice(err, "--http"))
 	}
+	l = httpapi.Bound(l)
 	s := p.settings
 	if s.TLSCert == "" {
 		return l, nil
