@@ -16,10 +16,11 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/internal/servers"
 )
 
-// httpGate is a side that asks Limitgate over HTTP.
+// httpGate is a side that asks Limitgate over HTTP, or with an empty path by RL.CHECK.
 type httpGate struct {
 	gate
 	path string
@@ -40,7 +41,7 @@ func (g httpGate) side() side {
 			d.parts.store = store.pids()
 		}
 		for range g.traffic.conns {
-			c, err := net.Dial("tcp", proxy.HTTP)
+			c, err := net.Dial("tcp", d.addr())
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("connect: %w", err), d.close())
 			}
@@ -56,6 +57,13 @@ type httpDriver struct {
 	parts parts
 	path  string
 	conns []net.Conn
+}
+
+func (d *httpDriver) addr() string {
+	if d.path == "" {
+		return d.proxy.Addr
+	}
+	return d.proxy.HTTP
 }
 
 func (d *httpDriver) close() error {
@@ -105,7 +113,7 @@ func (d *httpDriver) ask(c net.Conn, latency *hdrhistogram.Histogram, end time.T
 		if _, err := c.Write(request); err != nil {
 			return fmt.Errorf("send request: %w", err)
 		}
-		if err := readAnswer(in); err != nil {
+		if err := d.read(in); err != nil {
 			return fmt.Errorf("read answer: %w", err)
 		}
 		answered := time.Now()
@@ -117,8 +125,11 @@ func (d *httpDriver) ask(c net.Conn, latency *hdrhistogram.Histogram, end time.T
 	return nil
 }
 
-// appendRequest appends a request for a tenant: that of a gateway, or one of JSON.
+// appendRequest appends a request for a tenant: that of a gateway, one of JSON, or RL.CHECK.
 func (d *httpDriver) appendRequest(b []byte, tenant int) []byte {
+	if d.path == "" {
+		return resp.AppendCommand(b, "RL.CHECK", "t"+strconv.Itoa(tenant), "POST /v1/payments/7", "203.0.113.7", "1")
+	}
 	if d.path == "/check" {
 		b = append(b, "GET /check?tenant=t"...)
 		b = strconv.AppendInt(b, int64(tenant), 10)
@@ -131,7 +142,30 @@ func (d *httpDriver) appendRequest(b []byte, tenant int) []byte {
 	return append(append(b, "\r\n\r\n"...), body...)
 }
 
-var errNotAdmitted = errors.New("the answer is not 200")
+// read reads an answer that admits.
+func (d *httpDriver) read(in *bufio.Reader) error {
+	if d.path == "" {
+		return readDecision(in)
+	}
+	return readAnswer(in)
+}
+
+// readDecision reads a reply to RL.CHECK, which is an array of five integers and two texts.
+func readDecision(in *bufio.Reader) error {
+	const lines = 1 + 5 + 2*2
+	for n := range lines {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if n == 1 && string(line) != ":1\r\n" {
+			return errNotAdmitted
+		}
+	}
+	return nil
+}
+
+var errNotAdmitted = errors.New("the answer does not admit")
 
 // readAnswer reads an answer, which has to be 200.
 func readAnswer(in *bufio.Reader) error {

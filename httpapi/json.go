@@ -8,14 +8,23 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// decoders have buffers that each body needs.
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(bytes.NewBuffer(nil)) }}
+
 // decode reads a body into requests: an object, or a list of them where the operation decides.
 // List reports a list. The error is a sentence for the client.
 func (o *operation) decode(body []byte) (requests []request, list bool, err error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	d := decoders.Get().(*jsontext.Decoder)
+	d.Reset(bytes.NewBuffer(body))
+	defer func() {
+		d.Reset(bytes.NewBuffer(nil)) // it keeps no body
+		decoders.Put(d)
+	}()
 	switch d.PeekKind() {
 	case '{':
 		var r request

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -75,6 +76,8 @@ func (l *Limiter) Decide(b *Batch) {
 	if l.Start(b, time.Time{}, b.waiter.done, 0) {
 		return
 	}
+	// Other goroutines that have a request may start theirs first: one Flush sends the calls of all.
+	runtime.Gosched()
 	l.Flush()
 	if !b.waiter.wait(b.at.Deadline().Sub(l.opts.Now())) {
 		b.waiter = nil
