@@ -281,7 +281,7 @@ var table = map[string]row{
 	},
 	"bench": {
 		reason:  "measures programs from outside, as their clients and their operators see them",
-		imports: []string{"internal/load", "internal/servers"},
+		imports: []string{"internal/load", "internal/servers", "internal/resp"},
 	},
 	"bench/limitgate-bench": {
 		reason:  "a command line around the benchmark",
