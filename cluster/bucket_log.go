@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +37,8 @@ func (b *bucketLog) report(log *slog.Logger, items []limit.Item, err error) {
 		key := items[i].Name[:items[i].KeyLen]
 		keys = append(keys, string(key[:min(len(key), loggedKeyBytes)]))
 	}
-	log.Error("one of these keys holds a value that is not a bucket", "keys", keys, "error", err)
+	slices.Sort(keys)
+	log.Error("one of these keys holds a value that is not a bucket: look at each by TYPE, and delete it by DEL", "keys", slices.Compact(keys), "error", err)
 }
 
 // isNew reports whether one of the items' keys is to be logged.

@@ -49,7 +49,11 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	}
 	n, err := s.h.opts.Limiter.Reset(ctx, tenant, id)
 	if err != nil {
-		s.out.error("ERR not all counters were reset: " + quote([]byte(err.Error())))
+		reason := quote([]byte(err.Error()))
+		if strings.Contains(err.Error(), "LGFORMAT") {
+			reason = "a key of the tenant holds a value that is no bucket: find it by TYPE in Redis, and delete it by DEL"
+		}
+		s.out.error("ERR not all counters were reset: " + reason)
 		return
 	}
 	s.out.integer(n)

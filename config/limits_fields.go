@@ -139,6 +139,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(item.Value))
 			continue
 		}
+		if isMixed(item) {
+			d.fail(item, at, "include stands alone: - include: LIST, and the fields of a limit in an entry of their own")
+			continue
+		}
 		spec := limit.RuleSpec{Line: item.Line}
 		mapping(d, &spec, limitFields, item, at)
 		if d.unreadable {

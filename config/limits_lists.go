@@ -117,6 +117,11 @@ func isInclude(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == includeKey
 }
 
+// isMixed reports whether an entry of a list has an include beside other fields.
+func isMixed(n *yaml.Node) bool {
+	return n.Kind == yaml.MappingNode && len(n.Content) > 2 && hasKey(n, includeKey)
+}
+
 // aliasesOf returns an alias of each limit of a list, at the place of the name that includes it.
 func aliasesOf(list, name *yaml.Node) []*yaml.Node {
 	var out []*yaml.Node

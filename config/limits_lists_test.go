@@ -87,7 +87,7 @@ func TestListsMistakes(t *testing.T) {
 		{plan + "lists: {base: []}\nlists: {base: []}", "limits.yaml:6: lists: lists stand once in a limits file"},
 		{plan + "lists: {base: [{include: base}]}", "limits.yaml:5: lists.base: a list cannot include another"},
 		{plan + "lists: {base: [{id: a, by: [tenant], rate: x}]}", `limits.yaml:5: rate: "x"`},
-		{"version: 1\nplans:\n  p: [{include: base, id: a}]\nlists: {base: []}", "limits.yaml:3: plans.p[0].include: unknown key"},
+		{"version: 1\nplans:\n  p: [{include: base, id: a}]\nlists: {base: []}", "limits.yaml:3: plans.p[0]: include stands alone"},
 		{strings.Replace(plan, "{include: base}", strings.Repeat("{include: base},", 2000), 1) + "lists:\n  base: [" + strings.Repeat("{id: a},", 1000) + "]", "lists stand for more than 16384 limits"},
 		{"version: 1\nplans:\n  p: [&a {id: a, by: [" + strings.Repeat("x,", 2000) + "]}," + strings.Repeat("{include: base},", 30) + "]\nlists:\n  base: [" + strings.Repeat("*a,", 200) + "]", "aliases repeat more than 1048576 values"},
 	} {

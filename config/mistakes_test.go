@@ -145,7 +145,7 @@ var mistakes = []struct {
 	{file: "privacy: 5", want: "limitgate.yaml:1: privacy: names with values belong here, as in decision_timeout: 5ms"},
 	{file: "limits: 'x\n\n", want: "limitgate.yaml:3: not readable as YAML: found unexpected end of stream, while scanning a quoted scalar that begins on line 1"},
 	{file: "pprof: true\n\tlimits: x", want: "limitgate.yaml:2: not readable as YAML: found a tab character that violates indentation, while scanning a plain scalar that begins on line 1"},
-	{file: "pprof: true\n---\nlimits: [\n", want: "limitgate.yaml:4: not readable as YAML: did not find expected node content, while parsing a flow node"},
+	{file: "pprof: true\n---\nlimits: [\n", want: "limitgate.yaml:4: not readable as YAML: did not find expected node content, while parsing a flow node: a value is missing, or the file ends too early"},
 	{file: "a: 1\nlimits: \ufeffx", want: "limitgate.yaml:2: a byte or character that YAML does not allow; a settings file is text in UTF-8"},
 	{file: "a: 1\nlimits: \xff", want: "limitgate.yaml:2: a byte or character that YAML does not allow; a settings file is text in UTF-8"},
 	{file: "#" + strings.Repeat("x", 1<<20), want: "flag --config: read settings file: limitgate.yaml has 1048577 bytes, and the largest settings file 1048576; is it the limits file?"},

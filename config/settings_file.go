@@ -142,6 +142,10 @@ func (f *settingsFile) isSection(name string) bool {
 
 func (f *settingsFile) failUnknownKey(line int, name string) {
 	hint := "limitgate serve --help lists the settings"
+	if slices.Contains([]string{"plans", "default_plan", "shared", "tenants", "lists", "dimensions"}, name) {
+		f.fail(line, name, "unknown key; it is one of a limits file: name that by --limits")
+		return
+	}
 	if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
 		hint = "did you mean " + near + "?"
 	}

@@ -222,6 +222,9 @@ func sentinel(to *Sentinel) value {
 
 // checkAddress checks that text is host:port, with a port of at least least.
 func checkAddress(text string, least int) error {
+	if host, number, found := strings.Cut(text, "/"); found && strings.Contains(host, ":") && isNumber(number) {
+		return fmt.Errorf("%s has a number behind a slash; a database of Redis is named as redis://%s", Quote(text), plain(text))
+	}
 	if strings.HasPrefix(text, "unix:") || strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, "@") {
 		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380", Quote(text))
 	}

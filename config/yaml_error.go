@@ -24,5 +24,11 @@ func explainYAML(err error) (line int, message string) {
 	if strings.Contains(message, "cannot start any token") {
 		message += ": YAML is indented by spaces, not tabs, and text that begins with @ or ` is quoted"
 	}
+	switch {
+	case strings.Contains(message, "did not find expected '-' indicator"):
+		message += ": the lines of one list begin with - in the same column"
+	case strings.Contains(message, "did not find expected node content"):
+		message += ": a value is missing, or the file ends too early"
+	}
 	return line, plain(message)
 }

@@ -99,7 +99,11 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 
 func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	if !spec.BySet && l.Action != ActionDeny {
-		c.fail(spec.Line, "by", "say what the limit counts by: for example by: [tenant]")
+		example := "tenant"
+		if l.layer == layerShared {
+			example = "ip"
+		}
+		c.fail(spec.Line, "by", "say what the limit counts by: for example by: [%s]", example)
 		return
 	}
 	l.field = true

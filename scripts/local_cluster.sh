@@ -11,6 +11,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 first=${TOUR_PORT:-7600}
+if ! [[ $first =~ ^[0-9]+$ ]] || [ "$first" -lt 1024 ] || [ "$first" -gt 55000 ]; then
+	printf 'TOUR_PORT=%s is no port from 1024 to 55000\n' "$first" >&2
+	exit 64
+fi
 folder=${TOUR_FOLDER:-.cache/tour}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
@@ -104,6 +108,14 @@ owner() {
 case ${1:-} in
 start) start ;;
 kill)
+	if [ -z "${2:-}" ]; then
+		printf 'kill needs a tenant: local_cluster.sh kill acme\n' >&2
+		exit 64
+	fi
+	if ! ask "$first" PING >/dev/null; then
+		printf 'no cluster answers on port %s: local_cluster.sh start\n' "$first" >&2
+		exit 1
+	fi
 	port=$(owner "$(ask "$first" CLUSTER KEYSLOT "{$2}")")
 	end KILL "$port"
 	printf 'killed the master on port %s, which has the buckets of %s\n' "$port" "$2"

@@ -107,7 +107,7 @@ func explainDial(addr string, err error) error {
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
-		return fmt.Errorf("%w (its file of users has no such user with this password; without --users it has none: leave out --user)", err)
+		return fmt.Errorf("%w (its file of users has no such user with this password: name the user by --user; a limitgate without --users has no passwords)", err)
 	case redis.HasErrorPrefix(err, "NOPERM"):
 		return fmt.Errorf("%w (its file of users gives rights as +@GROUP and tenants as ~TENANT: +@read ~* for lists of all tenants; name a user that has them by --user)", err)
 	case redis.HasErrorPrefix(err, "NOAUTH"):

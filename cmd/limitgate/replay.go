@@ -139,7 +139,7 @@ func (f *replayFlags) options() (replay.Options, error) {
 		return opts, errors.New("--compare works on two files, --against on a running proxy: say one of them")
 	}
 	if f.svg != "" && (f.against != "" || f.compare != "") {
-		return opts, errors.New("--svg is for a replay of one file in memory")
+		return opts, errors.New("--svg draws the replay of one limits file, and goes with neither --compare nor --against")
 	}
 	if f.against != "" && f.showAddresses {
 		return opts, errors.New("--show-addresses is for a replay in memory: a proxy does not say which buckets it used")

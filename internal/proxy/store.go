@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/cluster"
@@ -127,6 +128,9 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 	}
 	if without {
 		p.log.Info("store reached, no longer using the backstop", "store", p.StoreKind())
+	}
+	if addrs := p.settings.Redis.Addrs; len(addrs) > 1 && !p.cluster.IsCluster() && p.settings.RedisSentinel.Master == "" {
+		p.log.Warn("the store is one Redis, and only the first address that answers is used: limitgate doctor says whether the others lead to another store", "addrs", strings.Join(addrs, ","))
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

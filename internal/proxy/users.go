@@ -105,8 +105,8 @@ func (f *clientUsers) read() (*users.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read users of %s: %w", f.settings.Users, err)
 	}
-	if u := set.WithoutTenants(); u != nil {
-		f.log.Warn("a user has rights but no tenants, so most of its commands are refused: give it ~TENANT or ~*", "user", u.Name)
+	if u, lacks := set.Useless(); u != nil {
+		f.log.Warn("a user can do next to nothing: its line lacks a rule", "user", u.Name, "rule", lacks)
 	}
 	return set, nil
 }

@@ -46,6 +46,7 @@ func Compare(ctx context.Context, log io.Reader, oldSet, newSet *limit.Set, opts
 	d := &both{old: oldLocal, new: newLocal}
 	c := &Comparison{}
 	oldTally, newTally := newTally(oldSet, false), newTally(newSet, false)
+	oldTally.report.addresses, newTally.report.addresses = opts.ShowAddresses, opts.ShowAddresses
 	s, err := run(ctx, log, opts, d, func(a *asked, before *outcome) {
 		after := &d.outcomes[d.at]
 		d.at++

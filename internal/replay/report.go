@@ -25,6 +25,8 @@ type Report struct {
 	// Foreign were denied by limits that the file does not have: the proxy runs another
 	// file.
 	Foreign int64 `json:"foreign"`
+	// addresses reports that buckets have the addresses of clients.
+	addresses bool
 	// Warnings are the reasons why the figures may be misleading.
 	Warnings []string      `json:"warnings,omitempty"`
 	Limits   []LimitReport `json:"limits"`
@@ -253,6 +255,7 @@ func Local(ctx context.Context, log io.Reader, set *limit.Set, opts Options) (*R
 		return nil, err
 	}
 	t := newTally(set, false)
+	t.report.addresses = opts.ShowAddresses
 	s, err := run(ctx, log, opts, d, t.add)
 	if err != nil {
 		return nil, err

@@ -48,12 +48,20 @@ func (r *Report) Write(w io.Writer) {
 	if len(r.TopDenied) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nbuckets that denied most (addresses are hashed, --show-addresses adds them):")
+	fmt.Fprintln(w, "\nbuckets that denied most"+r.hashed()+":")
 	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, b := range r.TopDenied {
 		fmt.Fprintf(tw, "%d\t  %s\n", b.Denied, b.Bucket)
 	}
 	_ = tw.Flush()
+}
+
+// hashed says how to see the addresses of buckets.
+func (r *Report) hashed() string {
+	if r.addresses {
+		return ""
+	}
+	return " (addresses are hashed, --show-addresses adds them)"
 }
 
 // writeClosest prints the buckets that had the least left, and the rates that would have denied a
@@ -106,7 +114,7 @@ func (r *Report) writeUnparsed(w io.Writer) {
 	if r.Unparsed == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%s left out because of its format:\n", lines(r.Unparsed, "was", "were"))
+	fmt.Fprintf(w, "%s left out, whose format cannot be read:\n", lines(r.Unparsed, "was", "were"))
 	for _, line := range r.UnparsedSample {
 		fmt.Fprintf(w, "  %s\n", line)
 	}

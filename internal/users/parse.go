@@ -111,7 +111,7 @@ func (s *Set) apply(u *User, rule string) error {
 func (u *User) applySwitch(rule string) (ok bool) {
 	switch rule {
 	case "on", "off":
-		u.Enabled = rule == "on"
+		u.Enabled, u.disabled = rule == "on", rule == "off"
 	case "nopass":
 		u.NoPassword, u.secrets, u.passwords = true, nil, nil
 	case "resetpass":

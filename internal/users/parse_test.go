@@ -206,23 +206,26 @@ func TestDocumentedUsers(t *testing.T) {
 	}
 }
 
-// TestWithoutTenants: rights of a user that may use no tenant are found.
-func TestWithoutTenants(t *testing.T) {
+// TestUseless finds users whose lines lack a rule.
+func TestUseless(t *testing.T) {
 	for _, row := range []struct{ file, want string }{
-		{"user a on nopass ~acme +@check\nuser b on nopass +@check", "b"},
-		{"user a on nopass ~acme +@check\nuser b on nopass", ""},
-		{"user a on nopass +@read allkeys\nuser b off nopass +@check", ""},
+		{"user a on nopass ~acme +@check\nuser b on nopass +@check", "b ~TENANT or ~*"},
+		{"user a on nopass ~acme +@check\nuser b on nopass ~acme", "b +@GROUP"},
+		{"user a on nopass +@read allkeys\nuser b off nopass +@check", " "},
+		{"user b #307c609f87da43c3d563428a4f7efdf9857f4871fd10465732c4ab11a985a08c ~acme +@check", "b on"},
+		{"user b off #307c609f87da43c3d563428a4f7efdf9857f4871fd10465732c4ab11a985a08c ~acme +@check", " "},
 	} {
 		set, err := Parse([]byte(row.file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := ""
-		if u := set.WithoutTenants(); u != nil {
+		u, lacks := set.Useless()
+		if u != nil {
 			name = u.Name
 		}
-		if name != row.want {
-			t.Errorf("%q: %q, want %q", row.file, name, row.want)
+		if got := name + " " + lacks; got != row.want {
+			t.Errorf("%q: %q, want %q", row.file, got, row.want)
 		}
 	}
 }

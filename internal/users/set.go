@@ -60,14 +60,21 @@ func (s *Set) NeedsCertificates() *User {
 	return nil
 }
 
-// WithoutTenants returns a user that has rights and no tenant to use them on, or nil.
-func (s *Set) WithoutTenants() *User {
+// Useless returns a user that can do next to nothing, and what its line lacks, or nil: on, a group of
+// commands, or a tenant to use them on.
+func (s *Set) Useless() (u *User, lacks string) {
 	for _, u := range s.order {
-		if u.Enabled && u.groups != 0 && !u.allTenants && len(u.tenants) == 0 {
-			return u
+		noTenants := !u.allTenants && len(u.tenants) == 0
+		switch {
+		case !u.Enabled && u.PasswordCount() > 0 && !u.disabled:
+			return u, "on"
+		case u.Enabled && u.groups == 0:
+			return u, "+@GROUP"
+		case u.Enabled && noTenants:
+			return u, "~TENANT or ~*"
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // Keeps reports whether connections of a user of an earlier Set may go on.

@@ -11,6 +11,8 @@ type User struct {
 	Name string
 	// Enabled users can authenticate.
 	Enabled bool
+	// disabled reports that the file says off.
+	disabled bool
 	// NoPassword means that any password is right.
 	NoPassword bool
 	// Until is the end of the right to use the connection without another AUTH; zero is

@@ -40,7 +40,7 @@ type Rate struct {
 	Text     string // as written
 }
 
-var errRateForm = errors.New(`a rate is COUNT/PERIOD, where PERIOD is s, m, h, d, day, month or a number of s, m, h, d: for example 100/s, 5/15m or 1000000/month`)
+var errRateForm = errors.New(`a rate is COUNT/PERIOD, where COUNT is a whole number above zero and PERIOD is s, m, h, d, day, month or a number of s, m, h, d: for example 100/s, 5/15m or 1000000/month`)
 
 var periodUnits = map[byte]int64{'s': 1e6, 'm': 60e6, 'h': 3600e6, 'd': 86400e6}
 
