@@ -88,6 +88,9 @@ func TestJSONPolicy(t *testing.T) {
 	}
 	_, after, _ := strings.Cut(string(page), "```json\n")
 	policy, _, _ := strings.Cut(after, "```")
+	if file, err := os.ReadFile("../examples/http/sidecar/policy.json"); err != nil || string(file) != policy {
+		t.Errorf("the policy of the example is another one, %v:\n%s", err, file)
+	}
 	folder, err := os.MkdirTemp("", "http") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 // Runs the middleware with real servers and clients. LIMITGATE and LIMITGATE_URL are the addresses of
 // a limitgate that has limits.yaml.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { createRequire } from 'node:module'
 import { once } from 'node:events'
 import net from 'node:net'
@@ -233,6 +235,14 @@ test('retry waits for Retry-After and a random time more, and gives up', async (
   assert.deepEqual(await run([response(429, 2592000)]), [429, []])
   assert.deepEqual(await run([response(429, 'Wed, 21 Oct 2026 07:28:00 GMT'), response(200)]), [200, [100]])
   assert.deepEqual(await run([response(500)]), [500, []])
+})
+
+test('the example', async (t) => {
+  const require = createRequire(import.meta.url)
+  const app = spawn(process.execPath, [require.resolve('limitgate-express/package.json').replace('package.json', 'example/app.mjs')], { env: { ...process.env, PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => app.kill())
+  const [line] = await once(createInterface(app.stdout), 'line')
+  await expectTwo(`http://127.0.0.1:${line.split(' ').at(-1)}/v1/items/7`, { headers: { 'X-Tenant': 'example' } })
 })
 
 test('CommonJS has the same functions', () => {
