@@ -22,30 +22,34 @@ type Answer struct {
 // calls are sessions of no connection, which belong to one call at a time.
 var calls = sync.Pool{New: func() any { return new(Session) }}
 
-// beginCall returns a session of a user for one call, which the caller ends by endCall.
-func (h *Handler) beginCall(u *users.User) *Session {
+// beginCall returns a session of a user at peer for one call, which the caller ends by endCall. A
+// session whose call has panicked is not used again.
+func (h *Handler) beginCall(u *users.User, peer netip.Addr) *Session {
 	s := calls.Get().(*Session)
-	s.h, s.user = h, u
+	s.h, s.user, s.addr = h, u, ""
+	if h.opts.Bypass != nil && peer.IsValid() { // the use of a token is logged with the address
+		s.addr = netip.AddrPortFrom(peer, 0).String()
+	}
 	s.takeScratch()
 	return s
 }
 
 func endCall(s *Session) {
 	s.giveScratch()
-	s.h, s.user, s.out.buf, s.out.resp3 = nil, nil, nil, false
+	s.h, s.user, s.addr, s.out.buf, s.out.resp3 = nil, nil, "", nil, false
 	calls.Put(s)
 }
 
 // Decide answers commands that ask for decisions, RL.CHECK, RL.RESERVE and RL.ACQUIRE, as a
-// connection of the user would that sends them in one pipeline. It waits for the store. A user
-// that is nil has not authenticated. Answers are appended to answers, in the order of cmds. Decide
-// is safe for concurrent use.
-func (h *Handler) Decide(u *users.User, cmds [][][]byte, answers []Answer) []Answer {
-	s := h.beginCall(u)
-	defer endCall(s)
+// connection of the user at peer would that sends them in one pipeline. It waits for the store. A
+// user that is nil has not authenticated, and a peer without an address is not valid. Answers are
+// appended to answers, in the order of cmds. Decide is safe for concurrent use.
+func (h *Handler) Decide(u *users.User, peer netip.Addr, cmds [][][]byte, answers []Answer) []Answer {
+	s := h.beginCall(u, peer)
 	for first := 0; first < len(cmds); first += maxBatch {
 		answers = s.decideSome(cmds[first:min(first+maxBatch, len(cmds))], answers)
 	}
+	endCall(s)
 	return answers
 }
 
@@ -80,15 +84,15 @@ func (s *Session) decideSome(cmds [][][]byte, answers []Answer) []Answer {
 
 // Peek answers RL.PEEK as Decide answers RL.CHECK. It is safe for concurrent use.
 func (h *Handler) Peek(u *users.User, args [][]byte) (a Answer) {
-	s := h.beginCall(u)
-	defer endCall(s)
-	if a.Error = s.permit(h.table["rl.peek"], args); a.Error != "" {
-		return a
+	s := h.beginCall(u, netip.Addr{})
+	if a.Error = s.permit(h.table["rl.peek"], args); a.Error == "" {
+		a.Error = s.peek(args)
 	}
-	if a.Error = s.peek(args); a.Error == "" {
+	if a.Error == "" {
 		a.Decision = s.batch.Decisions[0]
 		s.dropChecks()
 	}
+	endCall(s)
 	return a
 }
 
@@ -96,11 +100,12 @@ func (h *Handler) Peek(u *users.User, args [][]byte) (a Answer) {
 // command is one that stands for itself: it leaves nothing on its connection. Call is safe for
 // concurrent use.
 func (h *Handler) Call(ctx context.Context, u *users.User, args [][]byte) (reply []byte) {
-	s := h.beginCall(u)
-	defer endCall(s)
+	s := h.beginCall(u, netip.Addr{})
 	s.out.resp3 = true
 	s.run(ctx, args)
-	return s.out.buf
+	reply = s.out.buf
+	endCall(s)
+	return reply
 }
 
 // LogIn returns the user of a client at addr that shows a certificate, which may be nil, and

@@ -25,9 +25,7 @@ func (s *Settings) Validate() error {
 
 func (s *Settings) problems() []problem {
 	all := s.checkListener("listen", s.Listen, "let anybody on the network spend quotas")
-	if s.HTTP.Listen != "" && !strings.HasPrefix(s.HTTP.Listen, UnixPrefix) {
-		all = append(all, s.checkListener("http.listen", s.HTTP.Listen, "let anybody on the network spend quotas")...)
-	}
+	all = append(all, s.httpProblems()...)
 	if s.Admin != "" {
 		all = append(all, s.checkListener("admin", s.Admin, "show metrics and profiles to anybody on the network")...)
 	}
@@ -44,6 +42,23 @@ func (s *Settings) problems() []problem {
 	all = append(all, s.limitsProblems()...)
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
+	}
+	return all
+}
+
+// httpProblems checks the settings of checks over HTTP.
+func (s *Settings) httpProblems() (all []problem) {
+	h := &s.HTTP
+	switch {
+	case h.Listen == "" && (h.TenantHeader != "" || h.CostHeader != "" || len(h.DimHeaders) > 0 || len(h.TrustedCIDRs) > 0 || h.Gateway != "" && h.Gateway != "auto"):
+		all = append(all, problem{"http.listen", "settings of HTTP have no effect without an address: say --http 127.0.0.1:8080"})
+	case h.Listen != "" && (h.Listen == s.Listen || h.Listen == s.Admin) && !strings.HasSuffix(h.Listen, ":0"):
+		all = append(all, problem{"http.listen", "it is the address of --listen or --admin too: name another port"})
+	case h.Listen != "" && !strings.HasPrefix(h.Listen, UnixPrefix):
+		all = s.checkListener("http.listen", h.Listen, "let anybody on the network spend quotas")
+	}
+	if len(h.TrustedCIDRs) > 0 && h.TrustedHops != defaultTrustedHops {
+		all = append(all, problem{"http.trusted_hops", "networks take its place: say --http-trusted-hops or --http-trusted-cidrs"})
 	}
 	return all
 }

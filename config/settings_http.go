@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -31,6 +32,9 @@ type HTTP struct {
 
 // DimHeader is a header with the value of a dimension.
 type DimHeader struct{ Dim, Header string }
+
+// defaultTrustedHops is for a gateway that adds the address of its client to the header.
+const defaultTrustedHops = 1
 
 // UnixPrefix precedes the path of a Unix socket in HTTP.Listen.
 const UnixPrefix = "unix:"
@@ -71,7 +75,7 @@ func httpSettings(s *Settings) settings {
 			usage: "the header with addresses of clients at /check; Forwarded is read as RFC 7239 says", value: headerName(&h.AddressHeader),
 		},
 		{
-			name: "http.trusted_hops", group: groupHTTP, initial: "1",
+			name: "http.trusted_hops", group: groupHTTP, initial: strconv.Itoa(defaultTrustedHops),
 			usage: "how many proxies added an address to it: that entry counts, from the right; 0 is the peer", value: whole(&h.TrustedHops, 0, 32),
 		},
 		{
@@ -110,7 +114,15 @@ func httpAddress(to *string) value {
 		if unix && len(path) > maxSocketPath {
 			return fmt.Errorf("the path of a Unix socket has at most %d bytes", maxSocketPath)
 		}
-		if !unix {
+		switch {
+		case unix:
+		case strings.HasPrefix(text, "/"):
+			return fmt.Errorf("%s is a path; write unix:%s for a Unix socket", Quote(text), plain(text))
+		case strings.Contains(text, "://"):
+			return fmt.Errorf("%s is a URL; write host:port alone, for example 127.0.0.1:8080", Quote(text))
+		case !strings.Contains(text, ":"):
+			return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:8080", Quote(text))
+		default:
 			if err := checkAddress(text, 0); err != nil {
 				return err
 			}

@@ -8,7 +8,11 @@ import (
 // TestHTTPMistakes: mistakes in the settings of HTTP get a sentence that says what would be right.
 func TestHTTPMistakes(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
-		{"--http=8080", `"8080" is not host:port; write for example 127.0.0.1:6380`},
+		{"--http=8080", `"8080" is not host:port; write for example 127.0.0.1:8080`},
+		{"--http=/tmp/x.sock", `"/tmp/x.sock" is a path; write unix:/tmp/x.sock for a Unix socket`},
+		{"--http=http://127.0.0.1:8080", "is a URL; write host:port alone, for example 127.0.0.1:8080"},
+		{"--http=127.0.0.1:6380", "it is the address of --listen or --admin too: name another port"},
+		{"--http-gateway=nginx", "settings of HTTP have no effect without an address: say --http 127.0.0.1:8080"},
 		{"--http=unix:limitgate.sock", "has no absolute path; write for example unix:/run/limitgate/http.sock"},
 		{"--http=unix:/" + strings.Repeat("a", 103), "the path of a Unix socket has at most 103 bytes"},
 		{"--http=0.0.0.0:8080", "http.listen 0.0.0.0:8080 would let anybody on the network spend quotas: listen on 127.0.0.1, set --users"},
@@ -28,13 +32,16 @@ func TestHTTPMistakes(t *testing.T) {
 			t.Errorf("%.60s: %v, want %s", row.args, err, row.want)
 		}
 	}
+	if _, _, err := load([]string{"--http=127.0.0.1:8080", "--http-trusted-hops=2", "--http-trusted-cidrs=10.0.0.0/8"}, nil, ""); err == nil || !strings.Contains(err.Error(), "say --http-trusted-hops or --http-trusted-cidrs") {
+		t.Error(err)
+	}
 	for _, args := range [][]string{{"--http=unix:/run/x.sock"}, {"--http=0.0.0.0:8080", "--unsafe-open"}, {"--http=0.0.0.0:8080", "--users=users.acl"}} {
 		if _, _, err := load(args, nil, ""); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
 	for listen, local := range map[string]bool{"": true, "127.0.0.1:1": true, "unix:/x": true, "0.0.0.0:1": false} {
-		if s := (&Settings{Listen: "127.0.0.1:1", HTTP: HTTP{Listen: listen}}); s.LocalOnly() != local || s.IsOpen() != !local {
+		if s := (&Settings{Listen: "127.0.0.1:2", HTTP: HTTP{Listen: listen}}); s.LocalOnly() != local || s.IsOpen() != !local {
 			t.Errorf("%q: local %t, open %t", listen, s.LocalOnly(), s.IsOpen())
 		}
 	}

@@ -99,6 +99,9 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 		r := newTable(new(Settings)).named(k.name)
 		unquoted := func(i int) string { return strings.Trim(k.texts[i], `"`) }
 		file := k.name + ": " + k.texts[0]
+		if strings.HasPrefix(k.name, "http.") && k.name != "http.listen" { // they need an address
+			file += "\nhttp.listen: 127.0.0.1:8080"
+		}
 		environ := []string{r.env() + "=" + unquoted(1)}
 		args := []string{r.flag() + "=" + unquoted(2)}
 		for i, sources := range []struct {

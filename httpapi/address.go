@@ -33,6 +33,9 @@ func (s *Server) client(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
 	if r.isPeer() {
 		return peer
 	}
+	if len(r.Trusted) > 0 && peer.IsValid() && !r.trusts(peer) {
+		s.warnings.untrusted()
+	}
 	return r.find(ctx.Request.Header.PeekAll(r.Header), peer)
 }
 

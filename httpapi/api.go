@@ -114,7 +114,7 @@ func (s *Server) decide(ctx *fasthttp.RequestCtx, u *users.User, o *operation, r
 		for i := range requests {
 			cmds[i] = o.args(&requests[i])
 		}
-		answers = s.opts.Handler.Decide(u, cmds, make([]commands.Answer, 0, len(cmds)))
+		answers = s.opts.Handler.Decide(u, peerOf(ctx), cmds, make([]commands.Answer, 0, len(cmds)))
 	}
 	if list {
 		s.write(ctx, fasthttp.StatusOK, jsonType, appendList(nil, answers))

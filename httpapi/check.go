@@ -32,6 +32,13 @@ const hashedPrefix = "key-"
 func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 	u, ok := s.user(ctx, gatewayCredentials)
 	if !ok {
+		s.warnings.refused("its " + gatewayCredentials + " is refused")
+		return
+	}
+	if u == nil {
+		const missing = gatewayCredentials + " is missing, with which the gateway authenticates"
+		s.warnings.refused(missing)
+		s.problem(ctx, fasthttp.StatusUnauthorized, missing)
 		return
 	}
 	q, err := parseParameters(query)
@@ -40,9 +47,10 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 		return
 	}
 	var room [1]commands.Answer
-	answers := s.opts.Handler.Decide(u, [][][]byte{s.checkArgs(ctx, u, below, &q)}, room[:0])
+	answers := s.opts.Handler.Decide(u, peerOf(ctx), [][][]byte{s.checkArgs(ctx, u, below, &q)}, room[:0])
 	a := &answers[0]
 	if a.Error != "" {
+		s.warnings.refused(a.Error)
 		s.errReply(ctx, a.Error)
 		return
 	}
@@ -229,7 +237,9 @@ var opDims = [2]string{"method", "path"}
 func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 	addr := netip.Addr{}
 	if q.ip != "" {
-		addr = parseEntry(q.ip)
+		if addr = parseEntry(q.ip); !addr.IsValid() {
+			s.warnings.address()
+		}
 	} else {
 		addr = s.client(ctx, peerOf(ctx))
 	}
@@ -252,6 +262,7 @@ func (s *Server) cost(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
+		s.warnings.cost()
 		return oneWord
 	}
 	return strconv.AppendInt(nil, min(n, bucket.MaxCost), 10)

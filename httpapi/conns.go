@@ -12,7 +12,8 @@ import (
 // keep a gateway out.
 type conns struct {
 	net.Listener
-	most int
+	most   int
+	closed sync.Once
 
 	mu   sync.Mutex // guards open
 	open map[*conn]struct{}
@@ -38,6 +39,12 @@ func (c *conns) Accept() (net.Conn, error) {
 	}
 	c.open[added] = struct{}{}
 	return added, nil
+}
+
+// Close implements net.Listener. Further calls have no effect.
+func (c *conns) Close() (err error) {
+	c.closed.Do(func() { err = c.Listener.Close() })
+	return err
 }
 
 // evict closes the connection that has waited longest. The caller holds mu.

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"errors"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -223,20 +221,4 @@ func digit(c byte) int {
 		return int(c-'A') + 10
 	}
 	return -1
-}
-
-var errHeaderName = errors.New("a name of a header is needed, such as X-Api-Key")
-
-// CheckHeader checks the name of a header: a token of RFC 9110.
-func CheckHeader(name string) error {
-	if name == "" || len(name) > 128 {
-		return errHeaderName
-	}
-	for _, c := range []byte(name) {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 {
-			continue
-		}
-		return errHeaderName
-	}
-	return nil
 }

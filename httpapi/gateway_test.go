@@ -3,7 +3,6 @@ package httpapi
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/httpfields"
@@ -49,7 +48,7 @@ func FuzzOp(f *testing.F) {
 	f.Add("GET", "/v1/%41?x")
 	f.Add("POST", "http://h/%FF\x80")
 	f.Fuzz(func(t *testing.T, method, uri string) {
-		if !utf8.ValidString(method) || CheckHeader(method) != nil || len(method) > 64 {
+		if strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_") != "" || method == "" || len(method) > 64 {
 			return
 		}
 		if op := appendOp(nil, []byte(method), pathOf([]byte(uri))); limit.CheckOp(string(op)) != nil {

@@ -26,7 +26,7 @@ type recorder struct {
 	tenants []string
 }
 
-func (r *recorder) Decide(_ *users.User, cmds [][][]byte, answers []commands.Answer) []commands.Answer {
+func (r *recorder) Decide(_ *users.User, _ netip.Addr, cmds [][][]byte, answers []commands.Answer) []commands.Answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, args := range cmds {
@@ -133,8 +133,9 @@ func TestLargeRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, _, _ := strings.Cut(send(t, serve(t, httpapi.Options{Handler: new(recorder)}), row.text), "\r\n")
-			// A server that ends while a client still sends resets the connection: the answer may be lost.
-			if first != "" && !strings.Contains(first, row.want) {
+			// A server that ends while a client still sends resets the connection, and the answer may be
+			// lost: then it must not have been 200.
+			if !strings.Contains(first, row.want) && (first != "" || row.want == " 200 ") {
 				t.Errorf("%q, want %q", first, row.want)
 			}
 		})
@@ -250,7 +251,7 @@ func TestNoBody(t *testing.T) {
 // panicking panics in place of a decision.
 type panicking struct{ recorder }
 
-func (*panicking) Decide(*users.User, [][][]byte, []commands.Answer) []commands.Answer {
+func (*panicking) Decide(*users.User, netip.Addr, [][][]byte, []commands.Answer) []commands.Answer {
 	panic("a fault")
 }
 
@@ -260,7 +261,7 @@ func TestPanic(t *testing.T) {
 	if first, _, _ := strings.Cut(send(t, addr, "GET /check HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n"); !strings.Contains(first, " 500 ") {
 		t.Error(first)
 	}
-	if first, _, _ := strings.Cut(send(t, addr, "GET /v1/limits HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "\r\n"); !strings.Contains(first, " 500 ") && !strings.Contains(first, " 200 ") {
-		t.Error(first)
+	if first, _, _ := strings.Cut(send(t, addr, "GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "\r\n"); !strings.Contains(first, " 200 ") {
+		t.Errorf("after it: %s", first)
 	}
 }

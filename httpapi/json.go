@@ -206,8 +206,8 @@ func syntaxOf(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the body is not JSON: it ends too early")
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return errors.New("a name is there twice in one object")
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		return fmt.Errorf("%s is there twice in one object", cut(syntax.JSONPointer.LastToken()))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("the body is not JSON: %s at byte %d", cut(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset)
 	}

@@ -37,6 +37,11 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// isCheck reports whether a request is one for /check.
+func isCheck(ctx *fasthttp.RequestCtx) bool {
+	return bytes.HasPrefix(ctx.Request.Header.RequestURI(), []byte(checkPath))
+}
+
 // recoverPanic answers a request whose handling has panicked: the library would end the program.
 func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
 	if value := recover(); value != nil {

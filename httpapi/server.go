@@ -41,7 +41,7 @@ const (
 // Handler decides and answers commands for users; commands.Handler is one.
 type Handler interface {
 	// Decide answers RL.CHECK, RL.RESERVE and RL.ACQUIRE, appending to answers.
-	Decide(u *users.User, cmds [][][]byte, answers []commands.Answer) []commands.Answer
+	Decide(u *users.User, peer netip.Addr, cmds [][][]byte, answers []commands.Answer) []commands.Answer
 	// Peek answers RL.PEEK.
 	Peek(u *users.User, args [][]byte) commands.Answer
 	// Call answers any other command in RESP3.
@@ -65,8 +65,10 @@ type Options struct {
 	// DimHeaders are the headers with dimensions of a request at /check, by their names.
 	DimHeaders []DimHeader
 	Addresses  AddressRule
-	Format     httpfields.Format
-	Log        *slog.Logger
+	// NoUsers reports that clients need not authenticate, for errors.
+	NoUsers bool
+	Format  httpfields.Format
+	Log     *slog.Logger
 	// ShutdownTimeout bounds the time for requests under way at the end.
 	ShutdownTimeout time.Duration
 	// Now is the clock; nil is time.Now.
@@ -88,7 +90,7 @@ type Server struct {
 }
 
 // countedCodes are the status codes of answers, which are counted.
-var countedCodes = [...]int{200, 400, 401, 403, 404, 405, 408, 413, 429, 431, 500}
+var countedCodes = [...]int{200, 400, 401, 403, 404, 405, 408, 413, 429, 431, 500, 503}
 
 // New returns a server.
 func New(opts Options) *Server {
@@ -126,6 +128,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve http: %w", err)
 	case <-ctx.Done():
 	}
+	_ = l.Close() // or Serve would begin to accept, if it has not yet
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.ShutdownTimeout)
 	defer cancel()
 	err := s.http.ShutdownWithContext(stop)
@@ -174,11 +177,16 @@ func (s *Server) user(ctx *fasthttp.RequestCtx, header string) (u *users.User, o
 		certificate = state.PeerCertificates[0]
 	}
 	u, errReply := s.opts.Handler.LogIn(s.ctx, peerOf(ctx), certificate, name, password)
-	if errReply != "" {
-		s.errReply(ctx, errReply)
-		return nil, false
+	switch {
+	case errReply == "":
+		return u, true
+	case name == users.TokenName && s.opts.Tokens == nil:
+		errReply = "WRONGPASS no tokens are taken here: --jwt-jwks names their keys"
+	case name != "" && s.opts.NoUsers:
+		errReply = "WRONGPASS there are no users here, for want of --users: leave out " + header
 	}
-	return u, true
+	s.errReply(ctx, errReply)
+	return nil, false
 }
 
 // peerOf returns the address of the peer of a connection, which is not valid on a Unix socket.

@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// warnings logs mistakes of a gateway's configuration once each: the requests show them.
+// warnings logs mistakes of a gateway's configuration once each: the requests show them. No message
+// has anything that a client sent.
 type warnings struct {
-	log              *slog.Logger
-	onAuto, onNoPath sync.Once
+	log                                                         *slog.Logger
+	onAuto, onNoPath, onRefused, onCost, onAddress, onUntrusted sync.Once
 }
 
 // auto warns that a client may be able to choose its op.
@@ -23,5 +24,27 @@ func (w *warnings) noPath(g Gateway) {
 	w.onNoPath.Do(func() {
 		_, uris := g.headers()
 		w.log.Warn("a request at /check has no op, because the gateway sends no path", "gateway", g.String(), "headers", uris)
+	})
+}
+
+// refused warns that a gateway gets errors for decisions.
+func (w *warnings) refused(reason string) {
+	w.onRefused.Do(func() { w.log.Warn("a request at /check is refused", "reason", cut(reason)) })
+}
+
+// cost warns that a cost counts as 1.
+func (w *warnings) cost() {
+	w.onCost.Do(func() { w.log.Warn("a cost at /check is no whole number above zero, and counts as 1") })
+}
+
+// address warns that a request counts as one without an address.
+func (w *warnings) address() {
+	w.onAddress.Do(func() { w.log.Warn("the parameter ip at /check is no address, and counts as none") })
+}
+
+// untrusted warns that addresses of clients are not read.
+func (w *warnings) untrusted() {
+	w.onUntrusted.Do(func() {
+		w.log.Warn("the gateway is in none of --http-trusted-cidrs, so its header with addresses of clients is not read")
 	})
 }

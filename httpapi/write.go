@@ -37,8 +37,8 @@ func (s *Server) problem(ctx *fasthttp.RequestCtx, code int, detail string) {
 }
 
 func (s *Server) writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
-	body, _ := json.Marshal(p) // of texts and numbers, which never fails
-	if p.Status == fasthttp.StatusUnauthorized {
+	body, _ := json.Marshal(p)                                    // of texts and numbers, which never fails
+	if p.Status == fasthttp.StatusUnauthorized && !isCheck(ctx) { // a browser behind a gateway would ask its user
 		ctx.Response.Header.Set("WWW-Authenticate", `Basic realm="limitgate", Bearer`)
 	}
 	s.write(ctx, p.Status, problemType, append(body, '\n'))
@@ -61,18 +61,29 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 	case "NOPERM":
 		code = fasthttp.StatusForbidden
 	}
-	if strings.HasPrefix(rest, "too many") { // attempts to authenticate
+	switch { // attempts to authenticate
+	case strings.HasPrefix(rest, "too many failed"):
 		code = fasthttp.StatusTooManyRequests
+	case strings.HasPrefix(rest, "too many clients"):
+		code = fasthttp.StatusServiceUnavailable
 	}
 	s.problem(ctx, code, named(rest))
 }
+
+// ownNames replaces what errors of RL.* commands name by what the API has for it.
+var ownNames = strings.NewReplacer(
+	"for an id of your own say ID id TENANT tenant", "name the tenant beside an id of your own",
+	"RL.LIMITS lists them", "/v1/limits lists them",
+	"RL.EXPLAIN says why", "/v1/explain says why",
+	"tenant, op and ip stand in front, without DIM", "tenant, op and ip are fields of their own",
+)
 
 // named returns the text of an error with the names that arguments have here.
 func named(text string) string {
 	if strings.HasPrefix(text, "tenant required") {
 		return "tenant required: name it, or authenticate as a user that has one"
 	}
-	return strings.Replace(text, "for an id of your own say ID id TENANT tenant", "name the tenant beside an id of your own", 1)
+	return ownNames.Replace(text)
 }
 
 // appendDecision appends a decision as a JSON object.

@@ -19,7 +19,7 @@ core.register_action("limitgate", { "http-req" }, function(txn)
   }
   txn:set_var("txn.limit_status", tostring(answer and answer.status or 0))
   local headers = answer and answer.headers
-  for variable, name in pairs({ retry_after = "retry-after", ratelimit = "ratelimit" }) do
+  for variable, name in pairs({ retry_after = "retry-after", ratelimit = "ratelimit", ratelimit_policy = "ratelimit-policy" }) do
     local value = first(headers, name)
     if value then
       txn:set_var("txn." .. variable, value)

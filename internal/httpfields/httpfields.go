@@ -117,7 +117,9 @@ type writer struct {
 func (w *writer) text(s string) { w.buf = append(w.buf, s...) }
 
 // parameter appends a name and an integer to the value.
-func (w *writer) parameter(name string, n int64) { w.buf = strconv.AppendInt(append(w.buf, name...), n, 10) }
+func (w *writer) parameter(name string, n int64) {
+	w.buf = strconv.AppendInt(append(w.buf, name...), n, 10)
+}
 
 // end ends the value of a field.
 func (w *writer) end(name []byte) {

@@ -24,7 +24,7 @@ func Rules(content []byte) (Result, error) {
 	if list.Kind != yaml.SequenceNode {
 		list = value(list, "rules")
 	}
-	r := &rules{}
+	r := &rules{ids: map[string]int{}}
 	for _, n := range list.Content {
 		r.rule(resolved(n))
 	}
@@ -35,7 +35,10 @@ func Rules(content []byte) (Result, error) {
 }
 
 // rules is a list of rules that is being read.
-type rules struct{ draft }
+type rules struct {
+	draft
+	ids map[string]int // how many rules have each id
+}
 
 // ruleFields are the fields of a rule.
 var ruleFields = map[string]bool{"rule_id": true, "match": true, "rate": true, "per": true, "capacity": true, "on_fail": true, "enabled": true}
@@ -47,9 +50,16 @@ func (r *rules) rule(n *yaml.Node) {
 		return
 	}
 	id := word(scalar(n, "rule_id"))
-	if scalar(n, "enabled") == "false" {
+	if r.ids[id]++; r.ids[id] > 1 { // rules of one group would take the place of each other
+		id = fmt.Sprintf("%s-%d", id, r.ids[id])
+	}
+	switch how := strings.ToLower(scalar(n, "enabled")); how {
+	case "", "true", "yes", "on", "1":
+	case "false", "no", "off", "0":
 		r.remark(n.Line, "%s is not imported: it is not enabled", id)
 		return
+	default:
+		r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, cut(how))
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if key := n.Content[i]; !ruleFields[key.Value] {
@@ -101,6 +111,14 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 			period, timed = p, true
 			continue
 		}
+		if w[0] >= '0' && w[0] <= '9' {
+			if periods[strings.ToLower(strings.TrimLeft(w, "0123456789"))] == "" {
+				r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, cut(w))
+				return "", false
+			}
+			period, timed = strings.ToLower(w), true
+			continue
+		}
 		name := word(strings.ToLower(w))
 		switch name {
 		case "client", "consumer", "customer", "api_key", "key":
@@ -119,8 +137,8 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 	if !timed && !strings.Contains(scalar(n, "rate"), "/") {
 		r.remarkOnce(n.Line, "a rate without a period is one of a second")
 	}
-	if len(words) == 0 {
-		r.remark(n.Line, "%s: without per, all requests that match share one bucket", l.id)
+	if len(l.by) == 0 {
+		r.remark(n.Line, "%s: per names no dimension, such as tenant or ip, so all requests that match share one bucket", l.id)
 	}
 	if len(l.by) > maxBy {
 		r.remark(n.Line, "%s is not imported: a limit counts by %d dimensions at most", l.id, maxBy)
@@ -156,8 +174,12 @@ func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
 			return nil, false
 		}
 		when = append(when, condition{name, of.Value})
-		if name == "path" || name == "method" {
+		switch name {
+		case "path", "method":
 			r.remarkOnce(m.Line, pathRemark)
+		case "op", "tenant", "ip":
+		default:
+			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted", id, name)
 		}
 	}
 	return when, true
@@ -205,6 +227,9 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 	if err != nil || count < 1 {
 		r.remark(n.Line, "%s is not imported: rate %s is no whole number above zero", id, cut(text))
 		return "", false
+	}
+	if digits := strings.TrimRight(period, "smhd"); digits == "1" {
+		period = strings.TrimPrefix(period, "1")
 	}
 	return fmt.Sprintf("%d/%s", count, period), true
 }

@@ -31,7 +31,7 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 		Addresses: httpapi.AddressRule{Header: h.AddressHeader, Hops: h.TrustedHops, Trusted: h.TrustedCIDRs},
 		Log:       p.log, ShutdownTimeout: p.settings.ShutdownTimeout,
 	}
-	if p.users != nil {
+	if o.NoUsers = p.users == nil; !o.NoUsers {
 		o.Tokens = p.users.tokens
 	}
 	for _, d := range h.DimHeaders {
@@ -84,6 +84,8 @@ func listenUnix(path string) (net.Listener, error) {
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			_ = os.Remove(path)
 		}
+	} else if err == nil {
+		return nil, fmt.Errorf("listen for HTTP: %s is there and is no socket: name another path by --http", path)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -102,15 +104,7 @@ func (p *Proxy) runHTTP(ctx context.Context) error {
 	return p.http.Run(ctx, p.httpFront)
 }
 
-// HTTPAddr returns the address of checks over HTTP, or nil.
-func (p *Proxy) HTTPAddr() net.Addr {
-	if p.httpFront == nil {
-		return nil
-	}
-	return p.httpFront.Addr()
-}
-
-// httpAddr returns the same for the log.
+// httpAddr returns the address of checks over HTTP, or off.
 func (p *Proxy) httpAddr() string {
 	if p.httpFront == nil {
 		return "off"
