@@ -12,14 +12,14 @@ import (
 type dialect uint8
 
 const (
-	dialectCheck     dialect = iota // RL.CHECK
-	dialectRedisCell                // CL.THROTTLE of redis-cell
-	dialectGCRA                     // GCRA of Redis before the release of 8.8
-	dialectThrottle                 // THROTTLE of throttlecrab
-	dialectReserve                  // RL.RESERVE
-	dialectAcquire                  // RL.ACQUIRE
-	dialectHeaders                  // RL.CHECK with HEADERS
-	dialectHeldHeaders              // RL.RESERVE and RL.ACQUIRE with HEADERS
+	dialectCheck       dialect = iota // RL.CHECK
+	dialectRedisCell                  // CL.THROTTLE of redis-cell
+	dialectGCRA                       // GCRA of Redis before the release of 8.8
+	dialectThrottle                   // THROTTLE of throttlecrab
+	dialectReserve                    // RL.RESERVE
+	dialectAcquire                    // RL.ACQUIRE
+	dialectHeaders                    // RL.CHECK with HEADERS
+	dialectHeldHeaders                // RL.RESERVE and RL.ACQUIRE with HEADERS
 )
 
 // dialectNames are the commands' names in lower case, except of dialects that an option

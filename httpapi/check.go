@@ -235,7 +235,7 @@ var opDims = [2]string{"method", "path"}
 
 // address returns the address of the client, or - for none.
 func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
-	addr := netip.Addr{}
+	var addr netip.Addr
 	if q.ip != "" {
 		if addr = parseEntry(q.ip); !addr.IsValid() {
 			s.warnings.address()

@@ -41,7 +41,7 @@ func TestFronts(t *testing.T) {
 			k := drawCall(rt)
 			c.advance(k.wait)
 			want := overRESP(ofTwo, &k)
-			got := ""
+			var got string
 			if rapid.Bool().Draw(rt, "over HTTP") {
 				got = overHTTP(t, client, addr, &k)
 			} else {

@@ -212,10 +212,14 @@ func TestTooManyConnections(t *testing.T) {
 			return err
 		}
 		a, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err == nil && a.StatusCode != http.StatusOK {
+		if err != nil {
+			return err
+		}
+		_ = a.Body.Close()
+		if a.StatusCode != http.StatusOK {
 			return errors.New(a.Status)
 		}
-		return err
+		return nil
 	}
 	var open []net.Conn
 	for n := range httpapi.MaxConns + 100 {

@@ -56,7 +56,7 @@ func OpenAPI() []byte {
 		"operationId": "gateway", "summary": "For gateways: 200 admits and 429 denies. It takes any method, and any path below it.",
 		"parameters": []object{
 			parameter("tenant", object{"type": "string"}), parameter("op", object{"type": "string"}), parameter("ip", object{"type": "string"}),
-			parameter("cost", fieldSchemas["cost"]), parameter("deny", object{"type": "integer", "enum": []int{403, 429}, "default": 429}),
+			parameter("cost", fieldSchemas["cost"]), parameter("dim.NAME", object{"type": "string"}), parameter("deny", object{"type": "integer", "enum": []int{403, 429}, "default": 429}),
 		},
 		"responses": object{"200": object{"description": "Admitted."}, "429": problemResponse("Denied.")},
 	}}}
@@ -84,10 +84,17 @@ func OpenAPI() []byte {
 func (o *operation) post() object {
 	schema := o.schema()
 	if o.decides() {
-		schema = object{"oneOf": []object{schema, {"type": "array", "items": schema}}}
+		schema = object{"oneOf": []object{schema, {"type": "array", "items": schema, "maxItems": maxList}}}
 	}
-	return o.described("", object{"required": len(o.required) > 0, "content": object{jsonType: object{"schema": schema, "example": json.RawMessage(o.example)}}})
+	d := o.described("", object{"required": len(o.required) > 0, "content": object{jsonType: object{"schema": schema, "example": json.RawMessage(o.example)}}})
+	if o.result == resultDecision {
+		d["parameters"] = []object{asStatusParameter}
+	}
+	return d
 }
+
+// asStatusParameter makes a denial a status.
+var asStatusParameter = object{"name": "http", "in": "query", "schema": object{"type": "integer", "enum": []int{1}}, "description": "Answers a denial with the status 429."}
 
 // schema is the schema of one request.
 func (o *operation) schema() object {
@@ -108,12 +115,15 @@ func (o *operation) query() object {
 	var parameters []object
 	for _, name := range slices.Sorted(slices.Values(o.fields)) {
 		if name == "dims" {
-			p := parameter(name, fieldSchemas[name])
-			p["description"], p["style"] = "One parameter dim.NAME for each.", "deepObject"
+			p := parameter("dim.NAME", object{"type": "string"})
+			p["description"] = "The dimension NAME."
 			parameters = append(parameters, p)
 			continue
 		}
 		parameters = append(parameters, parameter(name, fieldSchemas[name]))
+	}
+	if o.result == resultDecision {
+		parameters = append(parameters, asStatusParameter)
 	}
 	d["parameters"] = parameters
 	return d
@@ -123,8 +133,13 @@ func (o *operation) query() object {
 func (o *operation) described(suffix string, body object) object {
 	d := object{"operationId": o.name + suffix, "summary": o.summary, "responses": object{
 		"200": object{"description": strings.TrimSuffix(o.summary, "."), "content": object{jsonType: object{"schema": o.resultSchema()}}},
-		"400": problemResponse("A field is wrong."), "401": problemResponse("Who asks is not known."), "403": problemResponse("The user may not ask this."),
-	}}
+		"400": problemResponse("A field is wrong."), "401": problemResponse("The user is not known."), "403": problemResponse("The user may not ask this."),
+		"408": problemResponse("The request was not complete in time."), "413": problemResponse("The body is too large."),
+		"503": problemResponse("Too many clients authenticate at once."),
+	}, "security": []object{{}, {"basic": []string{}}, {"bearer": []string{}}}}
+	if o.result == resultDecision {
+		d["responses"].(object)["429"] = object{"description": "Denied, with http=1.", "content": object{jsonType: object{"schema": o.resultSchema()}}}
+	}
 	if body != nil {
 		d["requestBody"] = body
 	}

@@ -215,6 +215,7 @@ func answer(t *testing.T, addr string, r *http.Request) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = a.Body.Close() }()
 	body, err := io.ReadAll(a.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -91,11 +91,7 @@ func TestJSONPolicy(t *testing.T) {
 	if file, err := os.ReadFile("../examples/http/sidecar/policy.json"); err != nil || string(file) != policy {
 		t.Errorf("the policy of the example is another one, %v:\n%s", err, file)
 	}
-	folder, err := os.MkdirTemp("", "http") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
+	folder := t.TempDir()
 	if err := os.WriteFile(folder+"/policy.json", []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}

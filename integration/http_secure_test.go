@@ -121,7 +121,7 @@ func TestHTTPTenants(t *testing.T) {
 	signer := jwkstest.NewSigner(t, "k", jwt.SigningMethodES256)
 	keys := jwkstest.Write(t, jwkstest.Set(t, signer.JWK(t)))
 	token := signer.Token(t, nil)
-	limits := writeLimits(t, "version: 1\ndefault_plan: p\nplans:\n  p: [{id: one, by: [tenant], rate: 1/h, algorithm: fixed_window, on_error: open}]\n")
+	limits := writeLimits(t, "version: 1\ndefault_plan: p\nplans:\n  p: [{id: one, by: [tenant], rate: 1/h, algorithm: fixed_window, on_error: open}]\n  q: [{id: two, by: [tenant], rate: 2/h, algorithm: fixed_window, on_error: open}]\ntenants:\n  acme: {plan: q}\n")
 	_, addr := serveHTTP(t, limits, "--http-gateway", "nginx", "--http-tenant-header", "Authorization", "--jwt-jwks", keys,
 		"--jwt-issuer", "issuer", "--jwt-audience", "limitgate", "--users", gatewayUsers(t))
 	const gateway, uri = "X-Limitgate-Authorization: Basic Z2F0ZXdheTp0d28=", "X-Original-URI: /"
@@ -134,7 +134,8 @@ func TestHTTPTenants(t *testing.T) {
 		want    int
 	}{
 		{[]string{gateway, "Authorization: Bearer " + token}, 200},
-		{[]string{gateway, "Authorization: bearer  " + token}, 429},               // the same tenant
+		{[]string{gateway, "Authorization: bearer  " + token}, 200}, // the same tenant, which has two
+		{[]string{gateway, "Authorization: BEARER " + token}, 429},
 		{[]string{gateway, "Authorization: Bearer " + token[:len(token)-2]}, 200}, // anonymous
 		{[]string{gateway, "Authorization: Bearer x"}, 429},                       // anonymous, too
 		{[]string{gateway, "Authorization: Bearer " + token, "Authorization: Bearer " + token}, 429},

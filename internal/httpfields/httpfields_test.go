@@ -33,28 +33,34 @@ func TestFields(t *testing.T) {
 		want     string
 	}{
 		{
-			"admitted, more left than the quota", httpfields.Draft11, limit.Decision{Allowed: true, Binding: perMinute, Remaining: 99, ResetAfter: 1001},
+			"admitted, more left than the quota", httpfields.Draft11,
+			limit.Decision{Allowed: true, Binding: perMinute, Remaining: 99, ResetAfter: 1001},
 			`RateLimit-Policy: "per-minute";q=60;w=60|RateLimit: "per-minute";r=60;t=2|RateLimit-Limit: 60|RateLimit-Remaining: 60|RateLimit-Reset: 2`,
 		},
 		{
-			"denied", httpfields.Draft11, limit.Decision{Binding: perMinute, RetryAfter: 2000, ResetAfter: 90_000},
+			"denied", httpfields.Draft11,
+			limit.Decision{Binding: perMinute, RetryAfter: 2000, ResetAfter: 90_000},
 			`RateLimit-Policy: "per-minute";q=60;w=60|RateLimit: "per-minute";r=0;t=2|RateLimit-Limit: 60|RateLimit-Remaining: 0|RateLimit-Reset: 2|Retry-After: 2`,
 		},
 		{
-			"never", httpfields.Draft11, limit.Decision{Binding: perMinute, Remaining: 3, RetryAfter: bucket.Never, ResetAfter: 5000},
+			"never", httpfields.Draft11,
+			limit.Decision{Binding: perMinute, Remaining: 3, RetryAfter: bucket.Never, ResetAfter: 5000},
 			`RateLimit-Policy: "per-minute";q=60;w=60|RateLimit: "per-minute";r=3;t=5|RateLimit-Limit: 60|RateLimit-Remaining: 3|RateLimit-Reset: 5`,
 		},
 		{
-			"slots", httpfields.Draft11, limit.Decision{Binding: slots, RetryAfter: 1, ResetAfter: 60_000},
+			"slots", httpfields.Draft11,
+			limit.Decision{Binding: slots, RetryAfter: 1, ResetAfter: 60_000},
 			`RateLimit-Policy: "slots";q=5;qu="concurrent-requests"|RateLimit: "slots";r=0|RateLimit-Limit: 5|RateLimit-Remaining: 0|RateLimit-Reset: 1|Retry-After: 1`,
 		},
 		{
-			"a month", httpfields.Draft03, limit.Decision{Allowed: true, Binding: monthly, Remaining: 7, ResetAfter: 86_400_000},
+			"a month", httpfields.Draft03,
+			limit.Decision{Allowed: true, Binding: monthly, Remaining: 7, ResetAfter: 86_400_000},
 			`X-RateLimit-Limit: 1000, 1000;w=2592000;name="monthly"|X-RateLimit-Remaining: 7|X-RateLimit-Reset: 86400`,
 		},
 		{"slots as Envoy", httpfields.Draft03, limit.Decision{Allowed: true, Binding: slots, Remaining: 4}, `X-RateLimit-Limit: 5|X-RateLimit-Remaining: 4|X-RateLimit-Reset: 0`},
 		{
-			"since the epoch", httpfields.Legacy, limit.Decision{Binding: perMinute, RetryAfter: 1500, ResetAfter: 90_000},
+			"since the epoch", httpfields.Legacy,
+			limit.Decision{Binding: perMinute, RetryAfter: 1500, ResetAfter: 90_000},
 			`X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000002|Retry-After: 2`,
 		},
 		{"off", httpfields.Off, limit.Decision{Binding: perMinute, RetryAfter: 1}, `Retry-After: 1`},

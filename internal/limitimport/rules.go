@@ -217,11 +217,11 @@ func (r *rules) isPrefix(m *yaml.Node, id string) bool {
 func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 	text := scalar(n, "rate")
 	if count, of, found := strings.Cut(text, "/"); found {
-		if p := periods[strings.ToLower(of)]; p != "" {
-			period, text = p, count
-		} else {
+		p := periods[strings.ToLower(of)]
+		if p == "" {
 			return text, true // lint says whether it is one
 		}
+		period, text = p, count
 	}
 	count, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || count < 1 {

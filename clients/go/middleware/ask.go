@@ -173,6 +173,10 @@ func (o overHTTP) commit(ctx context.Context, id string, actual int64) error {
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 64 << 10
 
+// mistakes are the statuses of a mistake in a call. Any other than 200 says that Limitgate could not
+// answer.
+var mistakes = []int{400, 401, 403, 404, 405, 413}
+
 // post sends a request, and decodes the answer unless to is nil.
 func (o overHTTP) post(ctx context.Context, operation string, body, to any) (http.Header, error) {
 	text, err := json.Marshal(body)
@@ -196,7 +200,7 @@ func (o overHTTP) post(ctx context.Context, operation string, body, to any) (htt
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read answer: %w", err)
-	case answer.StatusCode >= 400 && answer.StatusCode < 500:
+	case slices.Contains(mistakes, answer.StatusCode):
 		return nil, fmt.Errorf("%w: %s: %s", ErrCall, answer.Status, bytes.TrimSpace(content))
 	case answer.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("ask limitgate: %s", answer.Status)

@@ -10,9 +10,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -60,7 +63,11 @@ type Options struct {
 	OnError func(r *http.Request, err error)
 }
 
-var errOptions = errors.New("limitgate middleware: give a Client or a URL, and a Tenant")
+var (
+	errOptions = errors.New("limitgate middleware: give a Client or a URL, and a Tenant")
+	errTimeout = errors.New("limitgate middleware: set ContextTimeoutEnabled in the options of the Client: without it go-redis does not keep the Timeout")
+	errURL     = errors.New("limitgate middleware: URL is the address of limitgate serve --http, such as http://127.0.0.1:8080")
+)
 
 type decisionKey struct{}
 
@@ -75,12 +82,18 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 	if (o.Client == nil) == (o.URL == "") || o.Tenant == nil {
 		return nil, errOptions
 	}
+	if c, ok := o.Client.(interface{ Options() *redis.Options }); ok && !c.Options().ContextTimeoutEnabled {
+		return nil, errTimeout
+	}
 	m := &middleware{Options: o, ask: overRedis{o.Client}}
 	if o.Client == nil {
+		if u, err := url.Parse(o.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errURL
+		}
 		if o.HTTP == nil {
 			o.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}}
 		}
-		m.ask = overHTTP{o.URL, o.HTTP, o.Authorization}
+		m.ask = overHTTP{strings.TrimRight(o.URL, "/"), o.HTTP, o.Authorization}
 	}
 	if m.Timeout == 0 {
 		m.Timeout = DefaultTimeout
@@ -134,7 +147,8 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 
 // decide asks for the decision about a request.
 func (m *middleware) decide(r *http.Request) (*Decision, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), m.Timeout)
+	// A client that goes away must not end the question: its request would go on without an answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), m.Timeout)
 	defer cancel()
 	q := &request{tenant: m.Tenant(r), op: r.Pattern, cost: 1, reserve: m.Settle != nil}
 	switch {
@@ -145,8 +159,8 @@ func (m *middleware) decide(r *http.Request) (*Decision, error) {
 	}
 	if m.IP != nil {
 		q.ip = m.IP(r)
-	} else if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		q.ip = host
+	} else {
+		q.ip = peer(r.RemoteAddr)
 	}
 	if m.Cost != nil {
 		q.cost = m.Cost(r)
@@ -154,7 +168,24 @@ func (m *middleware) decide(r *http.Request) (*Decision, error) {
 	if m.Dims != nil {
 		q.dims = m.Dims(r)
 	}
-	return m.ask.decide(ctx, q)
+	d, err := m.ask.decide(ctx, q)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("limitgate did not answer within %s: %w", m.Timeout, err)
+	}
+	return d, err
+}
+
+// peer returns the address of a peer, which may have a port and a zone, or "".
+func peer(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return ""
+	}
+	return addr.WithZone("").String()
 }
 
 // maxOp is the maximum length of an op, in bytes.
@@ -184,12 +215,15 @@ func (m *middleware) deny(w http.ResponseWriter, r *http.Request, d *Decision) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusTooManyRequests)
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"type":              "https://iana.org/assignments/http-problem-types#quota-exceeded",
-		"title":             "Request cannot be satisfied as assigned quota has been exceeded",
-		"status":            http.StatusTooManyRequests,
-		"violated-policies": []string{d.LimitID},
-	})
+	problem := map[string]any{
+		"type":   "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"title":  "Request cannot be satisfied as assigned quota has been exceeded",
+		"status": http.StatusTooManyRequests,
+	}
+	if d.LimitID != "" {
+		problem["violated-policies"] = []string{d.LimitID}
+	}
+	_ = json.NewEncoder(w).Encode(problem)
 }
 
 // settle commits the true cost. The client may have gone, and its context with it.

@@ -26,13 +26,15 @@ func ways(t *testing.T) map[string]Options {
 	if addr == "" || url == "" {
 		t.Fatal("LIMITGATE and LIMITGATE_URL are needed: make middleware sets them")
 	}
-	client := redis.NewClient(&redis.Options{Addr: addr})
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	return map[string]Options{"redis": {Client: client, Timeout: 5 * time.Second}, "http": {URL: url, Timeout: 5 * time.Second}}
+	return map[string]Options{"redis": {Client: client, Timeout: 5 * time.Second}, "http": {URL: url + "/", Timeout: 5 * time.Second}}
 }
 
 // tenantOf returns a function of requests.
-func tenantOf(name string) func(*http.Request) string { return func(*http.Request) string { return name } }
+func tenantOf(name string) func(*http.Request) string {
+	return func(*http.Request) string { return name }
+}
 
 // wrapped returns a server of a handler behind the middleware.
 func wrapped(t *testing.T, o Options, h http.HandlerFunc) *httptest.Server {
@@ -129,8 +131,46 @@ func TestMistake(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, a.Status, got)
 		}
 	}
-	if _, err := New(Options{}); err == nil {
-		t.Error("no options are needed")
+	for want, o := range map[error]Options{
+		errOptions: {},
+		errURL:     {URL: "127.0.0.1:8080", Tenant: tenantOf("a")},
+		errTimeout: {Client: redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), Tenant: tenantOf("a")},
+	} {
+		if _, err := New(o); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+}
+
+// TestGoneClient: a request whose client has gone is limited as any other.
+func TestGoneClient(t *testing.T) {
+	for name, o := range ways(t) {
+		o.Tenant, o.Op = tenantOf("gone-"+name), func(*http.Request) string { return "GET /gone" }
+		m, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := 0
+		h := m(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+		for range 4 {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		}
+		if served != 2 {
+			t.Errorf("%s: served %d, want 2", name, served)
+		}
+	}
+}
+
+// TestPeer: the address of a peer has neither a port nor a zone.
+func TestPeer(t *testing.T) {
+	for remote, want := range map[string]string{
+		"203.0.113.7:80": "203.0.113.7", "203.0.113.7": "203.0.113.7", "[fe80::1%eth0]:80": "fe80::1", "2001:db8::1": "2001:db8::1", "@": "", "": "",
+	} {
+		if got := peer(remote); got != want {
+			t.Errorf("%q: %q, want %q", remote, got, want)
+		}
 	}
 }
 

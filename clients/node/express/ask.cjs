@@ -15,7 +15,10 @@ class DecisionError extends Error {
 function asker({ client, url, timeout = 250, authorization }) {
   if (client && url) throw new TypeError('limitgate: give a client or a url, not both')
   if (client) return overRedis(client, timeout)
-  if (url) return overHTTP(new URL(url), timeout, authorization)
+  if (url) {
+    if (!/^https?:\/\/[^/]/.test(url)) throw new TypeError('limitgate: url is the address of limitgate serve --http, such as http://127.0.0.1:8080')
+    return overHTTP(new URL(url), timeout, authorization)
+  }
   throw new TypeError('limitgate: give a client of ioredis or node-redis, or the url of limitgate serve --http')
 }
 
@@ -57,7 +60,7 @@ function overHTTP(url, timeout, authorization) {
     const answer = await fetch(new URL('/v1/' + operation, url), { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(timeout) })
     if (answer.ok) return [await answer.json(), answer.headers]
     const text = await answer.text()
-    if (answer.status >= 400 && answer.status < 500) throw new DecisionError(`Limitgate answers ${answer.status}: ${text}`)
+    if (mistakes.includes(answer.status)) throw new DecisionError(`Limitgate answers ${answer.status}: ${text}`)
     throw new Error(`Limitgate answers ${answer.status}`)
   }
   const named = ([v, answered]) => {
@@ -75,6 +78,9 @@ function overHTTP(url, timeout, authorization) {
     commit: async (id, actual) => (await ask('commit', { id, actual }))[0].result === 'done',
   }
 }
+
+// The statuses of a mistake in a call. Any other than 200 says that Limitgate could not answer.
+const mistakes = [400, 401, 403, 404, 405, 413]
 
 const passedOn = [
   'RateLimit-Policy', 'RateLimit', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset',

@@ -114,11 +114,13 @@ function actualCost(data) {
 // of limit(), of requestedCost(), and status, that of a denial: 200, as GraphQL clients read it. The
 // function takes the request, the response and the query, a parsed document with variables and
 // operationName, and execute, which runs it. It resolves to the result for the client.
-function limitGraphQL({ status = 200, maxCost = 2147483647, ...options }) {
+function limitGraphQL({ status = 200, maxCost = 2147483647, mutation, defaultSize, maxDepth, maxFields, ...options }) {
+  const counting = { mutation, defaultSize, maxDepth, maxFields }
+  const { onError = (err) => console.error(`limitgate: ${err.message}`) } = options
   return async function run(req, res, { document, variables, operationName }, execute) {
     let requested
     try {
-      requested = requestedCost(document, { ...options, variables: variables ?? {}, operationName })
+      requested = requestedCost(document, { ...counting, variables: variables ?? {}, operationName })
     } catch (err) {
       if (!(err instanceof CostError)) throw err
       return refusal(err.message, 'MAX_COST_EXCEEDED', {})
@@ -140,7 +142,7 @@ function limitGraphQL({ status = 200, maxCost = 2147483647, ...options }) {
       Object.assign(cost, { actualQueryCost: actual, throttleStatus: throttleStatus(decision, requested - actual) })
       return { ...result, extensions: { ...result.extensions, cost } }
     } finally {
-      await decision.commit?.(actual)
+      await decision.commit?.(actual).catch(onError)
     }
   }
 }

@@ -4,23 +4,33 @@
 
 const { asker, DecisionError } = require('./ask.cjs')
 
+const optionNames = ['client', 'url', 'authorization', 'timeout', 'tenant', 'op', 'ip', 'cost', 'dims', 'settle', 'failOpen', 'onError', 'onDenied']
+
+// checked returns a request, or throws for one that no text and no number can be made of.
+function checked(request) {
+  if (typeof request.tenant !== 'string') throw new TypeError(`limitgate: the tenant is ${request.tenant}, and no text`)
+  if (!Number.isInteger(request.cost)) throw new TypeError(`limitgate: the cost is ${request.cost}, and no whole number`)
+  return request
+}
+
 // limiter returns a function that decides about a request of any framework.
-function limiter(options) {
+function limiter(options = {}) {
+  for (const name of Object.keys(options)) {
+    if (!optionNames.includes(name)) throw new TypeError(`limitgate: there is no option ${name}; the options are ${optionNames.join(', ')}`)
+  }
   const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logError } = options
   if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
   const ask = asker(options)
   const of = (value, req) => (typeof value === 'function' ? value(req) : value)
   // decide resolves to a decision, or to undefined if the request goes on without one.
   return async function decide(req, own = {}) {
-    const request = {
+    const request = checked({
       tenant: await of(tenant, req), op: await of(op ?? own.op, req), ip: await of(ip ?? own.ip, req),
       cost: await of(cost, req), dims: await of(dims, req),
-    }
+    })
     try {
       const decision = await (settle ? ask.reserve(request) : ask.check(request))
-      if (settle && decision.id) {
-        decision.commit = (actual) => ask.commit(decision.id, Math.max(0, Math.ceil(actual))).catch(onError)
-      }
+      if (settle && decision.id) decision.commit = (actual) => ask.commit(decision.id, Math.max(0, Math.ceil(actual)))
       return decision
     } catch (err) {
       // A mistake in the call is no way past the limits.
@@ -28,6 +38,15 @@ function limiter(options) {
       onError(err)
       return undefined
     }
+  }
+}
+
+// settled commits what settle returns, and gives errors of both to onError: the answer has been sent.
+async function settled(decision, { onError = logError }, settle) {
+  try {
+    await decision.commit(await settle())
+  } catch (err) {
+    onError(err)
   }
 }
 
@@ -42,7 +61,7 @@ const problem = (decision) => ({
   type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   title: 'Request cannot be satisfied as assigned quota has been exceeded',
   status: 429,
-  'violated-policies': [decision.limitId],
+  'violated-policies': decision.limitId ? [decision.limitId] : undefined,
 })
 
 // limit returns middleware for Express.
@@ -53,22 +72,15 @@ function limit(options) {
     let decision
     try {
       decision = await decide(req, { op: () => opOf(req.method, `${req.baseUrl ?? ''}${req.route?.path ?? req.path}`), ip: () => req.ip ?? req.socket.remoteAddress })
+      if (decision) {
+        for (const [name, value] of Object.entries(decision.headers)) res.setHeader(name, value)
+        if (!decision.allowed) return await onDenied(req, res, next, decision)
+      }
     } catch (err) {
       return next(err)
     }
-    if (!decision) return next()
-    for (const [name, value] of Object.entries(decision.headers)) res.setHeader(name, value)
-    if (!decision.allowed) return onDenied(req, res, next, decision)
-    if (decision.commit) {
-      // close comes once, whether the answer was sent or its client has gone.
-      res.once('close', async () => {
-        try {
-          await decision.commit(await settle(req, res))
-        } catch (err) {
-          (options.onError ?? logError)(err)
-        }
-      })
-    }
+    // close comes once, whether the answer was sent or its client has gone.
+    if (decision?.commit) res.once('close', () => settled(decision, options, () => settle(req, res)))
     req.limitgate = decision
     next()
   }
@@ -92,7 +104,7 @@ function limitFastify(options) {
       await reply.code(429).header('Cache-Control', 'no-store').type('application/problem+json').send(problem(decision))
       return
     }
-    if (decision.commit) reply.raw.once('close', async () => decision.commit(await options.settle(request, reply)))
+    if (decision.commit) reply.raw.once('close', () => settled(decision, options, () => options.settle(request, reply)))
   }
 }
 
@@ -110,11 +122,8 @@ function limitKoa(options) {
       ctx.type = 'application/problem+json'
       return
     }
-    try {
-      await next()
-    } finally {
-      if (decision.commit) await decision.commit(await options.settle(ctx))
-    }
+    if (decision.commit) ctx.res.once('close', () => settled(decision, options, () => options.settle(ctx)))
+    await next()
   }
 }
 

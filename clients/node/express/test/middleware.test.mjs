@@ -137,6 +137,42 @@ test('Express without Limitgate', async (t) => {
   }
 })
 
+test('mistakes of the application', async (t) => {
+  for (const [options, want] of [
+    [{ tenant: () => undefined }, /the tenant is undefined/],
+    [{ tenant: 'a', cost: () => NaN }, /the cost is NaN/],
+    [{ tenant: 'a', cost: () => { throw new Error('of mine') } }, /of mine/],
+    [{ tenant: 'mine', cost: 3, onDenied: () => { throw new Error('of mine') } }, /of mine/],
+  ]) {
+    const app = express()
+    app.use(limit({ client: clients.ioredis, ...options }), (req, res) => res.send('served'))
+    app.use((err, req, res, next) => res.status(500).send(err.message))
+    const answer = await fetch(await serve(t, app))
+    assert.equal(answer.status, 500)
+    assert.match(await answer.text(), want)
+  }
+})
+
+test('settle may fail', async (t) => {
+  const errors = []
+  const options = { client: clients.ioredis, tenant: 'failing', op: 'GET /failing', settle: () => { throw new Error('of mine') }, onError: (err) => errors.push(err.message) }
+  const app = express()
+  app.get('/', limit(options), (req, res) => res.send('served'))
+  assert.equal((await fetch(await serve(t, app))).status, 200)
+  const fastify = Fastify()
+  fastify.addHook('onRequest', limitFastify({ ...options, tenant: 'failing2' }))
+  fastify.get('/', async () => 'served')
+  await fastify.listen({ port: 0, host: '127.0.0.1' })
+  t.after(() => fastify.close())
+  assert.equal((await fetch(`http://127.0.0.1:${fastify.server.address().port}/`)).status, 200)
+  const koa = new Koa()
+  koa.use(limitKoa({ ...options, tenant: 'failing3' }))
+  koa.use((ctx) => { ctx.body = 'served' })
+  assert.equal((await fetch(await serve(t, koa))).status, 200)
+  await until(async () => errors.length === 3)
+  assert.deepEqual(errors, ['of mine', 'of mine', 'of mine'])
+})
+
 test('a client that goes away still settles', async (t) => {
   const app = express()
   let began
@@ -251,5 +287,9 @@ test('CommonJS has the same functions', () => {
   assert.equal(require('limitgate-express/store').LimitgateStore, LimitgateStore)
   assert.throws(() => limit({ tenant: 'a' }), /give a client/)
   assert.throws(() => limit({ url }), /give a tenant/)
+  assert.throws(() => limit(), /give a tenant/)
+  assert.throws(() => limit({ url, tenant: 'a', failopen: false }), /there is no option failopen/)
+  assert.throws(() => limit({ url: 'redis://127.0.0.1:6380', tenant: 'a' }), /such as http:/)
+  assert.throws(() => limit({ url: '127.0.0.1:8080', tenant: 'a' }), /such as http:/)
   assert.throws(() => limit({ url, client: clients.redis, tenant: 'a' }), /not both/)
 })

@@ -66,7 +66,7 @@ class HTTPAsker:
             raise Unavailable(f"Limitgate does not answer: {str(err) or type(err).__name__}") from err
         finally:
             connection.close()
-        if answer.status >= 500:
+        if answer.status >= 500 or answer.status in (408, 429, 431):
             raise Unavailable(f"Limitgate answers {answer.status}")
         value = _object(content)
         if answer.status != 200 or value is None:

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "ipaddr"
+
 module Limitgate
   # Middleware that asks Limitgate before each request, and what it asks with.
   module Rack
@@ -47,6 +49,23 @@ module Limitgate
       raise DecisionError, "tenant, op, ip and dims have #{bytes} bytes, at most #{MAX_BYTES}" if bytes > MAX_BYTES
 
       request
+    end
+
+    # MAX_OP bounds an op, in bytes.
+    MAX_OP = 1024
+
+    # default_op makes an op of a method and a path that a client chose: it has no control characters,
+    # is UTF-8, and is not too long to be one.
+    def self.default_op(text)
+      op = text.dup.force_encoding(Encoding::UTF_8).scrub("").gsub(/[[:cntrl:]]/, "")
+      op.byteslice(0, MAX_OP).scrub("")
+    end
+
+    # default_ip returns the address of a peer without its zone, or nil for what is no address.
+    def self.default_ip(remote)
+      IPAddr.new(remote.to_s.sub(/%.*/, "")).to_s
+    rescue IPAddr::Error
+      nil
     end
 
     # text returns a value as text in UTF-8. Servers give the texts of a request as bytes.

@@ -17,8 +17,8 @@ module Limitgate
         @app = app
         @ask = Rack.asker(client: client, url: url, timeout: timeout, authorization: authorization)
         @tenant = tenant
-        @op = op || ->(env) { "#{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}" }
-        @ip = ip || ->(env) { env["REMOTE_ADDR"] }
+        @op = op || ->(env) { Rack.default_op("#{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}") }
+        @ip = ip || ->(env) { Rack.default_ip(env["REMOTE_ADDR"]) }
         @cost = cost
         @dims = dims
         @settle = settle
@@ -97,7 +97,7 @@ module Limitgate
         problem(
           429, "Request cannot be satisfied as assigned quota has been exceeded",
           "type" => "https://iana.org/assignments/http-problem-types#quota-exceeded",
-          "violated-policies" => [decision.limit_id]
+          "violated-policies" => [decision.limit_id].reject(&:empty?)
         )
       end
 

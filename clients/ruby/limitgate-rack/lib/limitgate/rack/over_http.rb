@@ -52,13 +52,19 @@ module Limitgate
         { tenant: request.tenant, op: request.op, ip: request.ip, dims: request.dims }
       end
 
+      # MISTAKES are the statuses of a mistake in a call. Any other than 200 says that Limitgate could not
+      # answer.
+      MISTAKES = %w[400 401 403 404 405 413].freeze
+
       # post returns the response of an operation, whose status is 200.
       def post(operation, **body)
         response = exchange("/v1/#{operation}", JSON.generate(body))
         case response
         when Net::HTTPOK then response
-        when Net::HTTPClientError then raise DecisionError, detail(response)
-        else raise "Limitgate answers #{response.code}"
+        else
+          raise DecisionError, detail(response) if MISTAKES.include?(response.code)
+
+          raise "Limitgate answers #{response.code}"
         end
       end
 
