@@ -18,7 +18,7 @@ import (
 )
 
 // Words of commands.
-var checkWord, dimWord, oneWord = []byte("rl.check"), []byte("DIM"), []byte("1")
+var checkWord, oneWord = []byte("rl.check"), []byte("1")
 
 // anonymous is the tenant of requests that name none.
 const anonymous = "anonymous"

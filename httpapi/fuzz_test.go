@@ -29,7 +29,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q: %d requests, list %t", body, len(requests), list)
 		}
 		for i := range requests {
-			if err := o.checkFields(requests[i].given()); err != nil {
+			if err := o.checkRequired(&requests[i]); err != nil {
 				t.Errorf("%q: %v", body, err)
 			}
 			o.args(&requests[i])

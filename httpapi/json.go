@@ -16,25 +16,24 @@ import (
 // decoders have buffers that each body needs.
 var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(bytes.NewBuffer(nil)) }}
 
-// decode reads a body into requests: an object, or a list of them where the operation decides.
-// List reports a list. The error is a sentence for the client.
+// decode reads a body into requests, which have parts of it: an object, or a list of them where the
+// operation decides. List reports a list. The error is a sentence for the client.
 func (o *operation) decode(body []byte) (requests []request, list bool, err error) {
-	d := decoders.Get().(*jsontext.Decoder)
+	d := reader{decoders.Get().(*jsontext.Decoder), body}
 	d.Reset(bytes.NewBuffer(body))
 	defer func() {
 		d.Reset(bytes.NewBuffer(nil)) // it keeps no body
-		decoders.Put(d)
+		decoders.Put(d.Decoder)
 	}()
 	switch d.PeekKind() {
 	case '{':
-		var r request
-		err = o.decodeObject(d, &r)
-		requests = []request{r}
+		requests = make([]request, 1)
+		err = o.decodeObject(&d, &requests[0])
 	case '[':
 		if !o.decides() {
 			return nil, false, errors.New("this operation takes one object, and no list")
 		}
-		requests, err = o.decodeList(d)
+		requests, err = o.decodeList(&d)
 		list = true
 	default:
 		if len(bytes.TrimSpace(body)) == 0 || json.Valid(body) {
@@ -52,7 +51,7 @@ func (o *operation) decode(body []byte) (requests []request, list bool, err erro
 }
 
 // decodeList reads a list of requests.
-func (o *operation) decodeList(d *jsontext.Decoder) (requests []request, err error) {
+func (o *operation) decodeList(d *reader) (requests []request, err error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -63,79 +62,87 @@ func (o *operation) decodeList(d *jsontext.Decoder) (requests []request, err err
 		if kind := d.PeekKind(); kind != '{' && kind != 0 {
 			return nil, fmt.Errorf("request %d is %s: an object belongs there", len(requests), kindNames[kind])
 		}
-		var r request
-		if err := o.decodeObject(d, &r); err != nil {
+		requests = append(requests, request{})
+		if err := o.decodeObject(d, &requests[len(requests)-1]); err != nil {
 			if syntax := new(jsontext.SyntacticError); !errors.As(err, &syntax) {
-				err = fmt.Errorf("request %d: %w", len(requests), err)
+				err = fmt.Errorf("request %d: %w", len(requests)-1, err)
 			}
 			return nil, err
 		}
-		requests = append(requests, r)
 	}
 	_, err = d.ReadToken()
 	return requests, err
 }
 
 // decodeObject reads one request. Names count as they are written, and once.
-func (o *operation) decodeObject(d *jsontext.Decoder, r *request) error {
-	err := members(d, func(name string) error {
-		if !slices.Contains(o.fields, name) {
-			return o.unknown(name)
-		}
-		text, number := r.field(name)
-		switch {
-		case text != nil:
-			return readText(d, name, text)
-		case number != nil:
-			return readInteger(d, name, number)
-		default:
-			return r.readDims(d)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return o.checkFields(r.given())
-}
-
-// field returns where the text or the integer of a name belongs; of dims both are nil.
-func (r *request) field(name string) (text **string, number *[]byte) {
-	switch name {
-	case "tenant":
-		return &r.Tenant, nil
-	case "op":
-		return &r.Op, nil
-	case "ip":
-		return &r.IP, nil
-	case "id":
-		return &r.ID, nil
-	case "bypass":
-		return &r.Bypass, nil
-	case "limit":
-		return &r.Limit, nil
-	case "cost":
-		return nil, &r.Cost
-	case "estimate":
-		return nil, &r.Estimate
-	case "actual":
-		return nil, &r.Actual
-	case "ttl_ms":
-		return nil, &r.TTL
-	}
-	return nil, nil
-}
-
-// members reads an object, and calls read for each of its members, which reads its value.
-func members(d *jsontext.Decoder, read func(name string) error) error {
+func (o *operation) decodeObject(d *reader, r *request) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
 	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
+		name, err := d.readText()
 		if err != nil {
 			return err
 		}
-		if err := read(name.String()); err != nil {
+		f, ok := fieldOf(name)
+		if !ok || !slices.Contains(o.fields, f) {
+			return o.unknown(string(name))
+		}
+		if err := r.read(d, f); err != nil {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	return o.checkRequired(r)
+}
+
+// read reads the value of a field; null is as if the field were missing.
+func (r *request) read(d *reader, f field) (err error) {
+	kind := d.PeekKind()
+	switch {
+	case kind == 'n':
+		_, err := d.ReadToken()
+		return err
+	case f == fieldDims && (kind == '{' || kind == 0):
+		err = r.readDims(d)
+	case f == fieldDims:
+		return fmt.Errorf(`dims is %s: names with texts belong there, such as {"user": "u1"}`, kindNames[kind])
+	case f.isNumber() && (kind == '0' || kind == 0):
+		r.values[f], err = d.readRaw()
+	case f.isNumber():
+		return fmt.Errorf("%s is %s: an integer belongs there", fieldNames[f], kindNames[kind])
+	case kind == '"' || kind == 0:
+		r.values[f], err = d.readText()
+	default:
+		return fmt.Errorf("%s is %s: a text belongs there", fieldNames[f], kindNames[kind])
+	}
+	r.given |= 1 << f
+	return err
+}
+
+// readDims reads the dimensions. One whose value is null is missing.
+func (r *request) readDims(d *reader) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		name, err := d.readText()
+		if err != nil {
+			return err
+		}
+		switch kind := d.PeekKind(); kind {
+		case 'n':
+			_, err = d.ReadToken()
+		case '"', 0:
+			var value []byte
+			value, err = d.readText()
+			r.dims = append(r.dims, [2][]byte{name, value})
+		default:
+			return fmt.Errorf("dims.%s is %s: a text belongs there", cut(string(name)), kindNames[kind])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -143,62 +150,36 @@ func members(d *jsontext.Decoder, read func(name string) error) error {
 	return err
 }
 
+// reader reads a body.
+type reader struct {
+	*jsontext.Decoder
+	body []byte
+}
+
+// readRaw reads a value as it is written, and returns that part of the body.
+func (d *reader) readRaw() ([]byte, error) {
+	value, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	end := int(d.InputOffset())
+	return d.body[end-len(value) : end : end], nil
+}
+
+// readText reads a text. It is a part of the body unless it has escapes.
+func (d *reader) readText() ([]byte, error) {
+	raw, err := d.readRaw()
+	if err != nil {
+		return nil, err
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1 : len(raw)-1], nil
+	}
+	return jsontext.AppendUnquote([]byte{}, raw)
+}
+
 // kindNames are the kinds of JSON values, for errors.
 var kindNames = map[jsontext.Kind]string{'n': "null", 'f': "false", 't': "true", '"': "a text", '0': "a number", '{': "an object", '[': "a list"}
-
-// readText reads a text; null is as if it were missing.
-func readText(d *jsontext.Decoder, name string, to **string) error {
-	switch kind := d.PeekKind(); kind {
-	case '"', 'n', 0:
-		token, err := d.ReadToken()
-		if err != nil || kind == 'n' {
-			return err
-		}
-		text := token.String()
-		*to = &text
-		return nil
-	default:
-		return fmt.Errorf("%s is %s: a text belongs there", cut(name), kindNames[kind])
-	}
-}
-
-// readInteger reads a number; null is as if it were missing.
-func readInteger(d *jsontext.Decoder, name string, to *[]byte) error {
-	switch kind := d.PeekKind(); kind {
-	case '0', 'n', 0:
-		value, err := d.ReadValue()
-		if err != nil || kind == 'n' {
-			return err
-		}
-		*to = bytes.Clone(value)
-		return nil
-	default:
-		return fmt.Errorf("%s is %s: an integer belongs there", name, kindNames[kind])
-	}
-}
-
-// readDims reads the dimensions.
-func (r *request) readDims(d *jsontext.Decoder) error {
-	switch kind := d.PeekKind(); kind {
-	case '{', 0:
-	case 'n':
-		_, err := d.ReadToken()
-		return err
-	default:
-		return fmt.Errorf(`dims is %s: names with texts belong there, such as {"user": "u1"}`, kindNames[kind])
-	}
-	r.Dims = map[string]string{}
-	return members(d, func(name string) error {
-		var value *string
-		if err := readText(d, "dims."+name, &value); err != nil {
-			return err
-		}
-		if value != nil {
-			r.Dims[name] = *value
-		}
-		return nil
-	})
-}
 
 // syntaxOf turns an error of the syntax into a sentence, and leaves others.
 func syntaxOf(err error) error {

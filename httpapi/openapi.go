@@ -99,12 +99,12 @@ var asStatusParameter = object{"name": "http", "in": "query", "schema": object{"
 // schema is the schema of one request.
 func (o *operation) schema() object {
 	properties := object{}
-	for _, name := range o.fields {
+	for _, name := range namesOf(o.fields) {
 		properties[name] = fieldSchemas[name]
 	}
 	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(o.required) > 0 {
-		schema["required"] = o.required
+		schema["required"] = namesOf(o.required)
 	}
 	return schema
 }
@@ -113,7 +113,7 @@ func (o *operation) schema() object {
 func (o *operation) query() object {
 	d := o.described("Get", nil)
 	var parameters []object
-	for _, name := range slices.Sorted(slices.Values(o.fields)) {
+	for _, name := range slices.Sorted(slices.Values(namesOf(o.fields))) {
 		if name == "dims" {
 			p := parameter("dim.NAME", object{"type": "string"})
 			p["description"] = "The dimension NAME."

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,49 +11,67 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// request is the body of any operation. A field that is missing is nil.
-type request struct {
-	Tenant, Op, IP, ID, Bypass, Limit *string
-	Dims                              map[string]string
-	// These are integers as they were written; the command checks them.
-	Cost, Estimate, Actual, TTL []byte
+// field is a field of a body.
+type field uint8
+
+// The fields.
+const (
+	fieldTenant field = iota
+	fieldOp
+	fieldIP
+	fieldCost
+	fieldDims
+	fieldID
+	fieldBypass
+	fieldLimit
+	fieldEstimate
+	fieldActual
+	fieldTTL
+	numFields
+)
+
+// fieldNames are the names of the fields.
+var fieldNames = [numFields]string{"tenant", "op", "ip", "cost", "dims", "id", "bypass", "limit", "estimate", "actual", "ttl_ms"}
+
+// fieldOf returns the field of a name.
+func fieldOf(name []byte) (field, bool) {
+	for f, known := range fieldNames {
+		if string(name) == known {
+			return field(f), true
+		}
+	}
+	return 0, false
 }
 
-// given returns the names of the fields that are there.
-func (r *request) given() (names []string) {
-	for _, f := range [...]struct {
-		name  string
-		there bool
-	}{
-		{"tenant", r.Tenant != nil},
-		{"op", r.Op != nil},
-		{"ip", r.IP != nil},
-		{"cost", r.Cost != nil},
-		{"dims", r.Dims != nil},
-		{"id", r.ID != nil},
-		{"bypass", r.Bypass != nil},
-		{"limit", r.Limit != nil},
-		{"estimate", r.Estimate != nil},
-		{"actual", r.Actual != nil},
-		{"ttl_ms", r.TTL != nil},
-	} {
-		if f.there {
-			names = append(names, f.name)
-		}
+// isNumber reports whether a field is an integer, which the command checks; dims are pairs, and all
+// others texts.
+func (f field) isNumber() bool {
+	return f == fieldCost || f == fieldEstimate || f == fieldActual || f == fieldTTL
+}
+
+// request is the body of any operation. It has parts of the body, which must outlive it.
+type request struct {
+	values [numFields][]byte // nil if the field is missing
+	dims   [][2][]byte       // names and values
+	given  uint16            // a bit for each field that is there
+}
+
+// has reports whether a field is there.
+func (r *request) has(f field) bool { return r.given&(1<<f) != 0 }
+
+// namesOf returns the names of fields.
+func namesOf(fields []field) (names []string) {
+	for _, f := range fields {
+		names = append(names, fieldNames[f])
 	}
 	return names
 }
 
-// checkFields checks the names of the fields of a request.
-func (o *operation) checkFields(given []string) error {
-	for _, name := range given {
-		if !slices.Contains(o.fields, name) {
-			return o.unknown(name)
-		}
-	}
-	for _, name := range o.required {
-		if !slices.Contains(given, name) {
-			return fmt.Errorf("%s is missing: %s", name, o.example)
+// checkRequired checks that a request has what its operation needs.
+func (o *operation) checkRequired(r *request) error {
+	for _, f := range o.required {
+		if !r.has(f) {
+			return fmt.Errorf("%s is missing: %s", fieldNames[f], o.example)
 		}
 	}
 	return nil
@@ -60,10 +79,11 @@ func (o *operation) checkFields(given []string) error {
 
 // unknown returns the error for a field that an operation does not have.
 func (o *operation) unknown(name string) error {
-	if near := limit.Nearest(name, o.fields); near != "" && near != name {
+	names := namesOf(o.fields)
+	if near := limit.Nearest(name, names); near != "" && near != name {
 		return fmt.Errorf("there is no field %q; did you mean %s?", cut(name), near)
 	}
-	return fmt.Errorf("there is no field %q; the fields of %s are %s", cut(name), o.name, strings.Join(o.fields, ", "))
+	return fmt.Errorf("there is no field %q; the fields of %s are %s", cut(name), o.name, strings.Join(names, ", "))
 }
 
 // decodeQuery reads query parameters into a request; dim.NAME is a dimension. The error is a
@@ -73,43 +93,26 @@ func (o *operation) decodeQuery(query []byte) (r request, err error) {
 	if err != nil {
 		return r, errors.New("the query cannot be read: " + cut(err.Error()))
 	}
-	for name, all := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all := values[name]
 		if len(all) > 1 {
 			return r, fmt.Errorf("%q is there twice", cut(name))
 		}
-		if err := r.set(name, all[0]); err != nil {
+		if dim, isDim := strings.CutPrefix(name, "dim."); isDim {
+			r.dims = append(r.dims, [2][]byte{[]byte(dim), []byte(all[0])})
+			continue
+		}
+		f, ok := fieldOf([]byte(name))
+		if !ok || f == fieldDims || !slices.Contains(o.fields, f) {
 			return r, o.unknown(name)
 		}
+		r.values[f] = append([]byte{}, all[0]...)
+		r.given |= 1 << f
 	}
-	return r, o.checkFields(r.given())
-}
-
-var errUnknownParameter = errors.New("unknown parameter")
-
-// set sets the field that a query parameter names.
-func (r *request) set(name, value string) error {
-	if dim, ok := strings.CutPrefix(name, "dim."); ok {
-		if r.Dims == nil {
-			r.Dims = map[string]string{}
-		}
-		r.Dims[dim] = value
-		return nil
+	if len(r.dims) > 0 && !slices.Contains(o.fields, fieldDims) {
+		return r, o.unknown("dims")
 	}
-	switch name {
-	case "tenant":
-		r.Tenant = &value
-	case "op":
-		r.Op = &value
-	case "ip":
-		r.IP = &value
-	case "cost":
-		r.Cost = []byte(value)
-	case "limit":
-		r.Limit = &value
-	default:
-		return errUnknownParameter
-	}
-	return nil
+	return r, o.checkRequired(&r)
 }
 
 // maxShown is the maximum number of bytes of a client's text that an error repeats.
