@@ -34,7 +34,8 @@ function limiter(options = {}) {
       return decision
     } catch (err) {
       // A mistake in the call is no way past the limits.
-      if (err instanceof DecisionError || !failOpen) throw err
+      if (err instanceof DecisionError) throw err
+      if (!failOpen) throw Object.assign(err, { status: 503, statusCode: 503 })
       onError(err)
       return undefined
     }

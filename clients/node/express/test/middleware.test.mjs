@@ -129,7 +129,7 @@ test('Express without Limitgate', async (t) => {
       const errors = []
       app.use(limit({ ...how, tenant: 'acme', timeout: 100, failOpen, onError: (err) => errors.push(err) }))
       app.use((req, res) => res.send('served'))
-      app.use((err, req, res, next) => res.status(503).send('refused'))
+      app.use((err, req, res, next) => res.status(err.status).send('refused'))
       const answer = await fetch(await serve(t, app))
       assert.equal(answer.status, failOpen ? 200 : 503)
       assert.equal(errors.length, failOpen ? 1 : 0)
