@@ -34,6 +34,7 @@ type leases struct {
 	seed      maphash.Seed
 	shards    [leaseShards]leaseShard
 	held      atomic.Int64 // leases in all shards
+	refreshes atomic.Int64 // units that the store granted for leases, counted once each time
 	// changed wakes Run after a change of the limits: all units are returned.
 	changed chan struct{}
 }
@@ -213,6 +214,7 @@ func (ls *leases) put(call []limit.Item, sent, received int64) {
 		}
 		l.remaining, l.full = it.Remaining, received+it.Reset*1000
 		if it.LeaseGranted > 0 {
+			ls.refreshes.Add(1)
 			l.add(it, sent)
 		}
 	}

@@ -170,6 +170,9 @@ func TestLeaseHits(t *testing.T) {
 			if local < requests*8/10 || store.calls > requests/5 {
 				t.Errorf("%d of %d decided here with %d calls, want four fifths and a fifth", local, requests, store.calls)
 			}
+			if n := l.LeaseRefreshes(); n == 0 || n > int64(store.calls) {
+				t.Errorf("%d refreshes in %d calls", n, store.calls)
+			}
 		})
 	}
 }

@@ -58,6 +58,9 @@ func (l *Limiter) SetLimits(set *limit.Set) {
 	}
 }
 
+// LeaseRefreshes returns how often the store has granted units for a lease.
+func (l *Limiter) LeaseRefreshes() int64 { return l.leases.refreshes.Load() }
+
 // Limits returns the set in use.
 func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
 

@@ -173,21 +173,7 @@ func quotaOf(l *limit.Limit) (quota, window int64) {
 	if l.Params.Algorithm == bucket.AlgorithmConcurrency {
 		return l.Params.Capacity, 0
 	}
-	return l.Rate.Count, windowSeconds(l)
-}
-
-// windowSeconds returns the window of a limit: its period; 24 hours for a calendar day
-// and 30 days for a month.
-func windowSeconds(l *limit.Limit) int64 {
-	const day = 24 * 3600
-	switch l.Rate.Calendar {
-	case bucket.CalendarDay:
-		return day
-	case bucket.CalendarMonth:
-		return 30 * day
-	default:
-		return max(1, l.Rate.Period/time.Second.Microseconds())
-	}
+	return l.Rate.Count, max(1, int64(l.Window()/time.Second))
 }
 
 // ceilSeconds returns a number of milliseconds in seconds, rounded up.

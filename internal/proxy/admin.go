@@ -15,6 +15,7 @@ import (
 
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/internal/adminserver"
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 )
 
@@ -130,6 +131,8 @@ func (p *Proxy) registerMetrics() {
 	counter("limitgate_config_rejected_total", "Limits files that could not be loaded, and items that could not be used.", func() int64 { return p.limits.Status().Rejected })
 	gauge("limitgate_healthy_instances", "Proxies that share the limits, as this one counts.", func() float64 { return float64(p.count.Healthy()) })
 	counter("limitgate_instances_source_errors_total", "Times the source of that number failed.", func() int64 { return p.count.Status().Errors })
+	metrics.RegisterLimits(r, func() []*limit.Limit { return p.limiter.Limits().Limits })
+	counter("limitgate_lease_refreshes_total", "Times the store granted units for a lease.", p.limiter.LeaseRefreshes)
 	if p.bypass != nil {
 		p.bypass.registerMetrics(r)
 	}
