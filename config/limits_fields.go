@@ -162,6 +162,10 @@ func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		w := limit.WhenSpec{Dim: textOf(key)}
 		if resolveAlias(value).Kind == yaml.SequenceNode {
+			if key.Value == "ip" {
+				d.fail(value, plain(field), "one address or network belongs here, such as 10.0.0.0/8: write a limit for each")
+				return
+			}
 			d.fail(value, plain(field), "one value belongs here: write a limit for each value, or a prefix followed by *")
 			return
 		}

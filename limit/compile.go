@@ -81,6 +81,10 @@ type compiler struct {
 	limits     []*Limit // of all tenants
 	ordinals   map[string]int
 	checked    map[[2]int]bool // pairs of lines already reported as ties
+	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it
+	// has compared.
+	lifted            map[[3]string]bool
+	comparedOverrides int
 
 	problems, warnings []Problem
 }

@@ -88,6 +88,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	for i := range spec.Overrides {
 		c.override(spec, &spec.Overrides[i], p, limits)
 	}
+	c.warnLifted(spec, limits)
 	c.tenants[spec.Name.Value] = c.ruleset(planName, limits, spec.Name.Line)
 }
 
@@ -117,6 +118,30 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	}
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
+}
+
+// warnLifted warns if an override of one limit takes the place of another one of the plan, which has
+// a condition: at most once for each pair of limits.
+func (c *compiler) warnLifted(tenant *TenantSpec, limits []*Limit) {
+	for _, a := range limits {
+		if a.Tenant == "" || a.Mode == ModeOff || a.broken {
+			continue
+		}
+		for _, b := range limits {
+			if c.comparedOverrides++; c.comparedOverrides > mostCompared {
+				return
+			}
+			pair := [3]string{a.Plan, a.ID, b.ID}
+			if b.Tenant != "" || len(b.when) == 0 || b.Action != ActionLimit || a.Mode != b.Mode || c.lifted[pair] || !takesPlace(a, b) {
+				continue
+			}
+			if c.lifted == nil {
+				c.lifted = map[[3]string]bool{}
+			}
+			c.lifted[pair] = true
+			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then does not count for the tenant: give %[2]s a group of its own, or override it as well", quote(a.ID), quote(b.ID))
+		}
+	}
 }
 
 // merge returns the limit base with the fields that the override sets.

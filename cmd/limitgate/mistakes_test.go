@@ -43,6 +43,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"limits", "lint", "nope.yaml"}, "no such file"},
 		{[]string{"limits", "diff", "dynamodb://limits", sample}, "the table is the second one: limitgate limits diff ../../examples/limits.yaml dynamodb://limits"},
 		{[]string{"limits", "diff", sample, "dynamo://limits"}, "is neither a file nor a table: a table is named dynamodb://TABLE"},
+		{[]string{"replay", "--limits", sample, "--tenant", "query:user", os.DevNull}, "query:user is a field of the log, and fields are written in braces: want {query:user}"},
 		{[]string{"replay", "--limits", sample, os.DevNull}, "read access log: it is empty"},
 		{[]string{"limits", "diff", sample}, "two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml"},
 		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-"}, "(is limitgate serve running at 127.0.0.1:1?)"},

@@ -47,6 +47,9 @@ type part struct {
 // its correction.
 func ParseTemplate(s string) (*Template, error) {
 	parts, err := parseParts(s)
+	if err == nil && len(parts) == 1 {
+		err = checkLiteral(parts[0].literal)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("parse template %s: %w", quote(s), err)
 	}
@@ -95,6 +98,18 @@ func parseParts(s string) ([]part, error) {
 		parts = append(parts, part{literal: literal.String()})
 	}
 	return parts, nil
+}
+
+// checkLiteral refuses a template that is the name of a field without braces: every request would have
+// that word.
+func checkLiteral(text string) error {
+	name, _, _ := strings.Cut(text, ":")
+	for _, f := range fields {
+		if f.name == name {
+			return fmt.Errorf("%s is a field of the log, and fields are written in braces: want {%s}", excerpt(text), excerpt(text))
+		}
+	}
+	return nil
 }
 
 // parseField parses the text between the braces of a field.

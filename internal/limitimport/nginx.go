@@ -3,6 +3,7 @@ package limitimport
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -30,6 +31,7 @@ func Nginx(content []byte) (Result, error) {
 	if len(n.requests) == 0 {
 		n.remark(1, "there is no limit_req: nothing is imported")
 	}
+	n.remarkOuter()
 	return n.result(), nil
 }
 
@@ -236,6 +238,41 @@ func (n *nginx) request(words []nginxWord, rank int) {
 	}
 	n.uses[r.zone]++
 	n.requests = append(n.requests, r)
+}
+
+// maxOuterCompared bounds how many pairs of limit_req remarkOuter compares.
+const maxOuterCompared = 100_000
+
+// remarkOuter remarks on limit_req that count by other keys than one of an outer context: nginx leaves
+// the outer one out where there is an inner one, and a limit here takes the place only of one that
+// counts by the same.
+func (n *nginx) remarkOuter() {
+	compared := 0
+	for i := range n.requests {
+		inner := &n.requests[i]
+		for j := range n.requests {
+			if compared++; compared > maxOuterCompared {
+				return
+			}
+			outer := &n.requests[j]
+			a, b := n.zones[inner.zone], n.zones[outer.zone]
+			if a == nil || b == nil || a.key == b.key || !outer.isOuterOf(inner) {
+				continue
+			}
+			n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here both count", cut(outer.zone), outer.line)
+		}
+	}
+}
+
+// isOuterOf reports whether a limit_req stands in a context around that of another one.
+func (r *limitRequest) isOuterOf(inner *limitRequest) bool {
+	if r.server != nil && r.server != inner.server || len(r.paths) > len(inner.paths) {
+		return false
+	}
+	if len(r.paths) == len(inner.paths) && r.server == inner.server {
+		return false // the same context, or one beside it
+	}
+	return slices.Equal(r.paths, inner.paths[:len(r.paths)])
 }
 
 // add adds the limit of a limit_req, and reports whether it can be said. If not, the last remark has

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -105,8 +106,8 @@ func (f *clientUsers) read() (*users.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read users of %s: %w", f.settings.Users, err)
 	}
-	if u, lacks := set.Useless(); u != nil {
-		f.log.Warn("a user can do next to nothing: its line lacks a rule", "user", u.Name, "rule", lacks)
+	if useless := set.Useless(); len(useless) > 0 {
+		f.log.Warn("users can do next to nothing, as their lines lack a rule", "number", len(useless), "rules", strings.Join(useless[:min(len(useless), 10)], ", "))
 	}
 	return set, nil
 }

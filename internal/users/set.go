@@ -60,21 +60,24 @@ func (s *Set) NeedsCertificates() *User {
 	return nil
 }
 
-// Useless returns a user that can do next to nothing, and what its line lacks, or nil: on, a group of
-// commands, or a tenant to use them on.
-func (s *Set) Useless() (u *User, lacks string) {
+// Useless returns the users that can do next to nothing, each as NAME: RULE with a rule that its line
+// lacks: on, a group of commands, or a tenant to use them on.
+func (s *Set) Useless() (all []string) {
 	for _, u := range s.order {
-		noTenants := !u.allTenants && len(u.tenants) == 0
+		lacks := ""
 		switch {
 		case !u.Enabled && u.PasswordCount() > 0 && !u.disabled:
-			return u, "on"
+			lacks = "on"
 		case u.Enabled && u.groups == 0:
-			return u, "+@GROUP"
-		case u.Enabled && noTenants:
-			return u, "~TENANT or ~*"
+			lacks = "+@GROUP"
+		case u.Enabled && !u.allTenants && len(u.tenants) == 0:
+			lacks = "~TENANT or ~*"
+		default:
+			continue
 		}
+		all = append(all, u.Name+": "+lacks)
 	}
-	return nil, ""
+	return all
 }
 
 // Keeps reports whether connections of a user of an earlier Set may go on.
