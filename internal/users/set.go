@@ -64,7 +64,7 @@ func (s *Set) NeedsCertificates() *User {
 // lacks: on, a group of commands, or a tenant to use them on.
 func (s *Set) Useless() (all []string) {
 	for _, u := range s.order {
-		lacks := ""
+		var lacks string
 		switch {
 		case !u.Enabled && u.PasswordCount() > 0 && !u.disabled:
 			lacks = "on"
