@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,40 @@ func TestHTTPFormats(t *testing.T) {
 		}
 		if status, _ := ask("203.0.113.8"); status != 200 {
 			t.Errorf("%s: another address gets %d", format, status)
+		}
+	}
+}
+
+// TestHTTPStoreDies: while its Redis is stopped, and then killed, a proxy answers over HTTP in time, by
+// decisions and never by 5xx.
+func TestHTTPStoreDies(t *testing.T) {
+	node := redistest.Start(t)
+	limits := writeLimits(t, "version: 1\ndefault_plan: p\nplans:\n  p: [{id: hourly, by: [tenant], rate: 20/h, algorithm: fixed_window, on_error: open}, {id: strict, by: [tenant, op], when: {op: \"POST /strict*\"}, rate: 20/h, algorithm: fixed_window, on_error: closed}]\n")
+	_, addr := serveHTTP(t, limits, "--redis", node.Addr, "--http-gateway", "nginx")
+	ask := func(tenant, path string) int {
+		since := time.Now()
+		status, _ := askHTTP(t, http.DefaultClient, "GET", "http://"+addr+"/check?tenant="+tenant, "", "X-Original-URI: "+path, "X-Original-Method: POST")
+		if took := time.Since(since); took > 5*time.Second {
+			t.Errorf("an answer takes %v", took)
+		}
+		return status
+	}
+	if status := ask("a", "/"); status != http.StatusOK {
+		t.Fatalf("with its store: %d", status)
+	}
+	for round, sick := range []func(){node.Stop, node.Kill} {
+		sick()
+		open, closed := "open"+strconv.Itoa(round), "closed"+strconv.Itoa(round)
+		codes := map[int]int{}
+		for range 60 {
+			codes[ask(open, "/")]++
+			codes[ask(closed, "/strict")]++
+		}
+		if codes[200] == 0 || codes[429] == 0 || codes[200]+codes[429] != 120 {
+			t.Errorf("without its store: %v, want 200 and 429 alone", codes)
+		}
+		if codes[200] > 20 { // the share of one proxy is the whole limit
+			t.Errorf("%d of 20 admitted", codes[200])
 		}
 	}
 }
