@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,12 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/httpapi"
 	"github.com/limitgate/limitgate/internal/httpfields"
-	"github.com/limitgate/limitgate/internal/tlsfiles"
+	"github.com/limitgate/limitgate/metrics"
 )
 
 // newHTTP returns the server of checks over HTTP.
@@ -40,34 +37,19 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 	return httpapi.New(o)
 }
 
-// listenHTTP opens the listener of checks over HTTP.
-func (p *Proxy) listenHTTP() (net.Listener, error) {
-	addr := p.settings.HTTP.Listen
-	if path, unix := strings.CutPrefix(addr, config.UnixPrefix); unix {
-		l, err := listenUnix(path)
-		if err != nil {
-			return nil, err
-		}
-		return httpapi.Bound(l), nil
+// listenHTTP opens the listener of checks over HTTP, which does not speak TLS yet. OnUnix reports a
+// Unix socket, which never does.
+func (p *Proxy) listenHTTP() (l net.Listener, onUnix bool, err error) {
+	path, onUnix := strings.CutPrefix(p.settings.HTTP.Listen, config.UnixPrefix)
+	if onUnix {
+		l, err = listenUnix(path)
+	} else if l, err = net.Listen("tcp", path); err != nil {
+		err = fmt.Errorf("listen for HTTP: %w%s", err, listenAdvice(err, "--http"))
 	}
-	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for HTTP: %w%s", err, listenAdvice(err, "--http"))
+		return nil, onUnix, err
 	}
-	l = httpapi.Bound(l)
-	s := p.settings
-	if s.TLSCert == "" {
-		return l, nil
-	}
-	server, err := tlsfiles.NewServer(tlsfiles.ServerOptions{
-		Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA,
-		Failed: func(err error) { p.log.Error("failed to read the TLS files, using the earlier ones", "error", err) },
-	})
-	if err != nil {
-		_ = l.Close()
-		return nil, fmt.Errorf("listen by TLS: %w", err)
-	}
-	return tls.NewListener(l, server.Config()), nil
+	return httpapi.Bound(l), onUnix, nil
 }
 
 // socketMode lets the group of the process connect, such as that of a gateway.
@@ -114,23 +96,10 @@ func (p *Proxy) httpAddr() string {
 
 // registerHTTPMetrics registers the metrics of HTTP.
 func (p *Proxy) registerHTTPMetrics() {
-	p.metrics.MustRegister(httpCodes{p.http, prometheus.NewDesc("limitgate_http_answers_total", "Answers over HTTP by their status code.", []string{"code"}, nil)})
-	p.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "limitgate_http_connections", Help: "Open connections of checks over HTTP."},
-		func() float64 { return float64(p.http.Connections()) }))
-}
-
-// httpCodes reads the numbers of answers at a scrape.
-type httpCodes struct {
-	server *httpapi.Server
-	desc   *prometheus.Desc
-}
-
-// Describe implements prometheus.Collector.
-func (c httpCodes) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
-
-// Collect implements prometheus.Collector.
-func (c httpCodes) Collect(to chan<- prometheus.Metric) {
-	for code, n := range c.server.Codes() {
-		to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(n), strconv.Itoa(code))
+	answers := map[string]func() int64{}
+	for code := range p.http.Codes() {
+		answers[strconv.Itoa(code)] = func() int64 { return p.http.Codes()[code] }
 	}
+	metrics.LabelledCounter(p.metrics, "limitgate_http_answers_total", "Answers over HTTP by their status code.", "code", answers)
+	metrics.Gauge(p.metrics, "limitgate_http_connections", "Open connections of checks over HTTP.", func() float64 { return float64(p.http.Connections()) })
 }

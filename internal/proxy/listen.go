@@ -14,36 +14,34 @@ import (
 // program with a clear error.
 func (p *Proxy) listen() (err error) {
 	s := p.settings
-	front, err := net.Listen("tcp", s.Listen)
-	if err != nil {
+	defer func() {
+		if err != nil {
+			for _, l := range []net.Listener{p.front, p.admin, p.httpFront} {
+				if l != nil {
+					_ = l.Close()
+				}
+			}
+		}
+	}()
+	if p.front, err = net.Listen("tcp", s.Listen); err != nil {
 		return fmt.Errorf("listen for clients: %w%s", err, listenAdvice(err, "--listen"))
 	}
-	var admin net.Listener
 	if s.Admin != "" {
-		if admin, err = net.Listen("tcp", s.Admin); err != nil {
-			_ = front.Close()
+		if p.admin, err = net.Listen("tcp", s.Admin); err != nil {
 			return fmt.Errorf("listen for admin: %w%s", err, listenAdvice(err, "--admin"))
 		}
 	}
-	if s.TLSCert != "" {
-		if err := p.encrypt(&front, &admin); err != nil {
-			_ = front.Close()
-			if admin != nil {
-				_ = admin.Close()
-			}
-			return fmt.Errorf("listen by TLS: %w", err)
-		}
-	}
+	onUnix := false
 	if s.HTTP.Listen != "" {
-		if p.httpFront, err = p.listenHTTP(); err != nil {
-			_ = front.Close()
-			if admin != nil {
-				_ = admin.Close()
-			}
+		if p.httpFront, onUnix, err = p.listenHTTP(); err != nil {
 			return err
 		}
 	}
-	p.front, p.admin = front, admin
+	if s.TLSCert != "" {
+		if err := p.encrypt(onUnix); err != nil {
+			return fmt.Errorf("listen by TLS: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -60,27 +58,30 @@ func listenAdvice(err error, flag string) string {
 	return ""
 }
 
-// encrypt makes the listeners speak TLS. Only clients of front need a certificate: probes and
-// scrapers rarely have one.
-func (p *Proxy) encrypt(front, admin *net.Listener) error {
+// encrypt makes the listeners speak TLS, but for that of a Unix socket. Clients need a certificate, and
+// those of admin none: probes and scrapers rarely have one.
+func (p *Proxy) encrypt(onUnix bool) error {
 	s := p.settings
 	o := tlsfiles.ServerOptions{
 		Cert: s.TLSCert, Key: s.TLSKey,
 		Failed: func(err error) { p.log.Error("failed to read the TLS files, using the earlier ones", "error", err) },
 	}
-	if *admin != nil {
+	if p.admin != nil {
 		forAdmin, err := tlsfiles.NewServer(o)
 		if err != nil {
 			return err
 		}
-		*admin = tls.NewListener(*admin, forAdmin.Config())
+		p.admin = tls.NewListener(p.admin, forAdmin.Config())
 	}
 	o.ClientCA = s.TLSClientCA
 	forClients, err := tlsfiles.NewServer(o)
 	if err != nil {
 		return err
 	}
-	*front = tls.NewListener(*front, forClients.Config())
+	p.front = tls.NewListener(p.front, forClients.Config())
+	if p.httpFront != nil && !onUnix {
+		p.httpFront = tls.NewListener(p.httpFront, forClients.Config())
+	}
 	p.clientsCertExpires = forClients.Expires
 	return nil
 }
