@@ -56,7 +56,7 @@ func httpSettings(s *Settings) settings {
 		{
 			name: "http.gateway", group: groupHTTP, initial: "auto",
 			usage: "auto, nginx, caddy, traefik, envoy, haproxy, kong or apisix, which asks at /check",
-			value: named("NAME", textChoice(&h.Gateway, HTTPGateways)),
+			value: withArg("NAME", textChoice(&h.Gateway, HTTPGateways)),
 		},
 		{
 			name: "http.tenant_header", group: groupHTTP,
@@ -89,8 +89,8 @@ func httpSettings(s *Settings) settings {
 	}
 }
 
-// named is a value with another name of its text in help.
-func named(arg string, v value) value {
+// withArg is a value with another name of its text in help.
+func withArg(arg string, v value) value {
 	v.arg = arg
 	return v
 }

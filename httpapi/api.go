@@ -32,10 +32,7 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 		s.errReply(ctx, "NOAUTH Authentication required.")
 		return
 	}
-	asStatus := false
-	if rest, found := withoutStatus(query); found {
-		query, asStatus = rest, true
-	}
+	query, asStatus := withoutStatus(query)
 	requests, list, code, err := s.requests(ctx, o, query)
 	if err != nil {
 		s.problem(ctx, code, err.Error())
@@ -145,7 +142,7 @@ func appendList(b []byte, answers []commands.Answer) []byte {
 			b = appendDecision(b, a)
 		} else {
 			_, text, _ := strings.Cut(a.Error, " ")
-			b = append(appendText(append(b, `{"error":`...), named(text)), '}')
+			b = append(appendText(append(b, `{"error":`...), withAPINames(text)), '}')
 		}
 	}
 	return append(b, "]\n"...)

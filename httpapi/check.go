@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -137,22 +138,12 @@ func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte
 
 // hasDimHeader reports whether a header has a dimension.
 func (s *Server) hasDimHeader(dim string) bool {
-	for _, d := range s.opts.DimHeaders {
-		if d.Dim == dim {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.opts.DimHeaders, func(d DimHeader) bool { return d.Dim == dim })
 }
 
 // has reports whether the query has a dimension.
 func (q *parameters) has(dim string) bool {
-	for _, d := range q.dims {
-		if d[0] == dim {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.dims, func(d [2]string) bool { return d[0] == dim })
 }
 
 // tenant returns the tenant: that of the header, that of the query, that of the gateway's user if

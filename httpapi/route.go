@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -68,10 +69,10 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	code, text := fasthttp.StatusBadRequest, "the request is not HTTP/1.1"
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case asSmallBuffer(err, &small):
-		code, text = fasthttp.StatusRequestHeaderFieldsTooLarge, "the headers have more than 32 KiB"
+	case errors.As(err, &small):
+		code, text = fasthttp.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the headers have more than %d bytes", maxHeaderBytes)
 	case isTimeout(err):
-		code, text = fasthttp.StatusRequestTimeout, "the request was not complete within 5 s"
+		code, text = fasthttp.StatusRequestTimeout, fmt.Sprintf("the request was not complete within %s", readTimeout)
 	}
 	ctx.Response.Reset()
 	s.problem(ctx, code, text)

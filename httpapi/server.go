@@ -105,7 +105,7 @@ func New(opts Options) *Server {
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		// Bodies are read where JSON is expected, and left where nobody asked for one.
 		MaxRequestBodySize: maxBodyBytes, StreamRequestBody: true, DisablePreParseMultipartForm: true,
-		NoDefaultServerHeader: true, NoDefaultContentType: true, DisableHeaderNamesNormalizing: false,
+		NoDefaultServerHeader: true, NoDefaultContentType: true,
 		CloseOnShutdown: true, LazyRequestTime: true,
 		Logger: quiet{}, SecureErrorLogMessage: true,
 	}

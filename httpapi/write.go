@@ -37,7 +37,8 @@ func (s *Server) problem(ctx *fasthttp.RequestCtx, code int, detail string) {
 }
 
 func (s *Server) writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
-	body, _ := json.Marshal(p)                                    // of texts and numbers, which never fails
+	body, _ := json.Marshal(p) // of texts and numbers, which never fails
+
 	if p.Status == fasthttp.StatusUnauthorized && !isCheck(ctx) { // a browser behind a gateway would ask its user
 		ctx.Response.Header.Set("WWW-Authenticate", `Basic realm="limitgate", Bearer`)
 	}
@@ -67,7 +68,7 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 	case strings.HasPrefix(rest, "too many clients"):
 		code = fasthttp.StatusServiceUnavailable
 	}
-	s.problem(ctx, code, named(rest))
+	s.problem(ctx, code, withAPINames(rest))
 }
 
 // ownNames replaces what errors of RL.* commands name by what the API has for it.
@@ -78,8 +79,8 @@ var ownNames = strings.NewReplacer(
 	"tenant, op and ip stand in front, without DIM", "tenant, op and ip are fields of their own",
 )
 
-// named returns the text of an error with the names that arguments have here.
-func named(text string) string {
+// withAPINames returns the text of an error with the names that arguments have here.
+func withAPINames(text string) string {
 	if strings.HasPrefix(text, "tenant required") {
 		return "tenant required: name it, or authenticate as a user that has one"
 	}
@@ -153,11 +154,9 @@ func detailOf(d *limit.Decision) string {
 	case d.RetryAfter < 0:
 		return "The request costs more than the limit has when nothing is used."
 	default:
-		return "Come again in " + strconv.FormatInt((d.RetryAfter+999)/1000, 10) + " s."
+		return "Come again in " + strconv.FormatInt(httpfields.Seconds(d.RetryAfter), 10) + " s."
 	}
 }
-
-func asSmallBuffer(err error, to **fasthttp.ErrSmallBuffer) bool { return errors.As(err, to) }
 
 // isTimeout reports whether a client took too long.
 func isTimeout(err error) bool {

@@ -80,9 +80,9 @@ var (
 func (f Format) Append(fields []Field, buf []byte, d *limit.Decision, now func() time.Time) []Field {
 	w := writer{fields: fields, buf: buf}
 	wait := !d.Allowed && d.RetryAfter >= 0
-	reset := ceilSeconds(d.ResetAfter)
+	reset := Seconds(d.ResetAfter)
 	if wait {
-		reset = ceilSeconds(d.RetryAfter)
+		reset = Seconds(d.RetryAfter)
 	}
 	if l := d.Binding; l != nil && l.Action == limit.ActionLimit {
 		quota, window := quotaOf(l)
@@ -176,5 +176,5 @@ func quotaOf(l *limit.Limit) (quota, window int64) {
 	return l.Rate.Count, max(1, int64(l.Window()/time.Second))
 }
 
-// ceilSeconds returns a number of milliseconds in seconds, rounded up.
-func ceilSeconds(ms int64) int64 { return max(0, (ms+999)/1000) }
+// Seconds returns milliseconds in seconds, rounded up, and 0 for less than none.
+func Seconds(ms int64) int64 { return max(0, (ms+999)/1000) }

@@ -106,8 +106,8 @@ func (f *clientUsers) read() (*users.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read users of %s: %w", f.settings.Users, err)
 	}
-	if useless := set.Useless(); len(useless) > 0 {
-		f.log.Warn("users can do next to nothing, as their lines lack a rule", "number", len(useless), "rules", strings.Join(useless[:min(len(useless), 10)], ", "))
+	if incomplete := set.Incomplete(); len(incomplete) > 0 {
+		f.log.Warn("users can do next to nothing, as their lines lack a rule", "number", len(incomplete), "rules", strings.Join(incomplete[:min(len(incomplete), 10)], ", "))
 	}
 	return set, nil
 }

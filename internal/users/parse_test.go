@@ -206,8 +206,8 @@ func TestDocumentedUsers(t *testing.T) {
 	}
 }
 
-// TestUseless finds users whose lines lack a rule.
-func TestUseless(t *testing.T) {
+// TestIncomplete finds users whose lines lack a rule.
+func TestIncomplete(t *testing.T) {
 	for _, row := range []struct{ file, want string }{
 		{"user a on nopass ~acme +@check\nuser b on nopass +@check", "b: ~TENANT or ~*"},
 		{"user a on nopass ~acme +@check\nuser b on nopass ~acme", "b: +@GROUP"},
@@ -220,7 +220,7 @@ func TestUseless(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(set.Useless(), ", "); got != row.want {
+		if got := strings.Join(set.Incomplete(), ", "); got != row.want {
 			t.Errorf("%q: %q, want %q", row.file, got, row.want)
 		}
 	}

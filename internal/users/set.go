@@ -60,9 +60,9 @@ func (s *Set) NeedsCertificates() *User {
 	return nil
 }
 
-// Useless returns the users that can do next to nothing, each as NAME: RULE with a rule that its line
-// lacks: on, a group of commands, or a tenant to use them on.
-func (s *Set) Useless() (all []string) {
+// Incomplete returns the users whose lines lack a rule, without which they can do next to nothing, each
+// as NAME: RULE: on, a group of commands, or a tenant to use them on.
+func (s *Set) Incomplete() (all []string) {
 	for _, u := range s.order {
 		var lacks string
 		switch {
