@@ -133,9 +133,7 @@ func TestLargeRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, _, _ := strings.Cut(send(t, serve(t, httpapi.Options{Handler: new(recorder)}), row.text), "\r\n")
-			// A server that ends while a client still sends resets the connection, and the answer may be
-			// lost: then it must not have been 200.
-			if !strings.Contains(first, row.want) && (first != "" || row.want == " 200 ") {
+			if !strings.Contains(first, row.want) {
 				t.Errorf("%q, want %q", first, row.want)
 			}
 		})

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,8 +37,6 @@ var gateways = []gateway{
 }
 
 var nginxFlags = []string{"-p", "FOLDER", "-c", "FILE", "-e", "stderr", "-g", "daemon off; master_process off; pid FOLDER/pid;"}
-
-var listeningHTTP = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+) http=(\S+)`)
 
 // origin is a service behind a gateway, which counts requests.
 type origin struct {
@@ -82,9 +79,8 @@ func TestGateways(t *testing.T) {
 			go func() { _ = service.Serve(l) }()
 			defer func() { _ = service.Close() }()
 
-			limiter, found := launch(t, exec.Command(binaries.release, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
-				"--http", "127.0.0.1:0", "--http-gateway", g.name, "--limits", "../examples/http/limits.yaml", "--retry-jitter", "0"), listeningHTTP)
-			front := g.start(t, program, found[3], l.Addr().String())
+			limiter, addr := serveHTTP(t, "../examples/http/limits.yaml", "--http-gateway", g.name)
+			front := g.start(t, program, addr, l.Addr().String())
 			g.drive(t, front, behind)
 			_ = limiter.stop(syscall.SIGKILL)
 			g.driveAlone(t, front, behind)

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -54,28 +53,22 @@ var numbers = regexp.MustCompile(`\d+`)
 
 // TestHTTPPage runs the commands of docs/http.md.
 func TestHTTPPage(t *testing.T) {
-	_, found := launch(t, exec.Command(binaries.release, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0",
-		"--limits", "../examples/limits.yaml", "--retry-jitter", "0"), regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+) http=(\S+)`))
+	p, addr := serveHTTP(t, "../examples/limits.yaml")
 	all := examples(t, "../docs/http.md")
 	if len(all) < 5 {
 		t.Fatalf("the page has %d commands", len(all))
 	}
 	for _, e := range all {
-		got := numbers.ReplaceAllString(curl(t, e.command, found[3]), "N")
+		got := numbers.ReplaceAllString(curl(t, e.command, addr), "N")
 		for _, want := range e.shows {
 			if want = numbers.ReplaceAllString(want, "N"); !strings.HasPrefix(got, want) {
 				t.Errorf("$ %s\n%s, want %s", e.command, got, want)
 			}
 		}
 	}
-	a, err := http.Get("http://" + found[2] + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = a.Body.Close() }()
-	metrics, err := io.ReadAll(a.Body)
-	if err != nil || !bytes.Contains(metrics, []byte(`limitgate_http_answers_total{code="400"} 1`)) || !bytes.Contains(metrics, []byte("limitgate_http_connections 1")) {
-		t.Errorf("%v, metrics:\n%s", err, metrics)
+	metrics := p.get("/metrics")
+	if !strings.Contains(metrics, `limitgate_http_answers_total{code="400"} 1`) || !strings.Contains(metrics, "limitgate_http_connections 1") {
+		t.Errorf("metrics:\n%s", metrics)
 	}
 }
 

@@ -25,6 +25,7 @@ var listeningWithHTTP = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)
 func serveHTTP(t *testing.T, limits string, flags ...string) (p *proxy, addr string) {
 	t.Helper()
 	p, found := launch(t, exec.Command(binaries.release, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0", "--limits", limits, "--retry-jitter", "0"}, flags...)...), listeningWithHTTP)
+	p.addr, p.admin = found[1], found[2]
 	return p, found[3]
 }
 
