@@ -79,6 +79,7 @@ type pipeline struct {
 	free        []*batch // without an owner
 	inFlight    []*batch // written or being written, in this order
 	resend      []*batch // batches whose script was missing, to be sent once more
+	traffic     traffic
 	// next, unless nil, replaces conn when nothing is in flight. Nothing is sent meanwhile.
 	next *nodeConn
 }

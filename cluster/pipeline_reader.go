@@ -84,6 +84,7 @@ func (p *pipeline) settle(b *batch) error {
 	if b.toResend() {
 		p.resend = append(p.resend, b) // the reader keeps its reference
 	} else {
+		p.traffic.count(b)
 		p.release(b)
 	}
 	replaced := p.replaceable()

@@ -18,13 +18,14 @@ type Shard struct {
 	Transitions [3]int64
 	// Failures counts calls that the master left undecided, by Kind.
 	Failures [numKinds]int64
+	Traffic  Traffic
 }
 
 // Shards returns the state of every master, sorted by address.
 func (s *Store) Shards() []Shard {
 	var all []Shard
 	for addr, n := range s.top.Load().nodes {
-		sh := Shard{Addr: addr, Status: n.breaker.Status()}
+		sh := Shard{Addr: addr, Status: n.breaker.Status(), Traffic: n.pipeline.measure()}
 		for i := range sh.Transitions {
 			sh.Transitions[i] = n.changes[i].Load()
 		}

@@ -38,6 +38,7 @@ var accessTable = map[string]access{
 	"rl.explain":  {groups: users.Read, of: scopeTenant},
 	"rl.limits":   {groups: users.Read, of: scopeTenant},
 	"rl.top":      {groups: users.Read, of: scopeAll},
+	"rl.denied":   {groups: users.Read, of: scopeAll},
 	"rl.refund":   {groups: users.Admin, of: scopeTenant},
 	"rl.reset":    {groups: users.Admin, of: scopeShared},
 	"rl.config":   {groups: users.Admin, of: scopeAll},

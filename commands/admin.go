@@ -2,11 +2,9 @@ package commands
 
 import (
 	"context"
-	"math"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limiter"
 )
 
 // noLimit returns the error for an id that no limit has.
@@ -126,37 +124,6 @@ func (s *Session) reply(not string, err error) {
 		return
 	}
 	s.out.ok()
-}
-
-// topCommand replies with a map: the buckets requested most, and those that deny most.
-func topCommand(_ context.Context, s *Session, args [][]byte) {
-	n := int64(10)
-	if len(args) > 2 {
-		s.out.error(s.h.wrongNumber("rl.top"))
-		return
-	}
-	if len(args) == 2 {
-		var ok bool
-		if n, ok = parseCost(args[1]); !ok || n > 100 {
-			s.out.error("ERR n must be an integer between 1 and 100")
-			return
-		}
-	}
-	hot, denied := s.h.opts.Limiter.Top(int(n))
-	s.out.mapping(2)
-	for _, part := range []struct {
-		name    string
-		buckets []limiter.Hot
-	}{{"hot", hot}, {"denied", denied}} {
-		s.out.bulk(part.name)
-		s.out.array(len(part.buckets))
-		for _, b := range part.buckets {
-			s.out.mapping(3)
-			s.out.pair("bucket", b.Bucket)
-			s.out.pair("limit_id", b.Limit)
-			s.out.pair("per_second", int64(math.Ceil(b.Rate)))
-		}
-	}
 }
 
 // helpCommand replies with one line per command.

@@ -37,6 +37,7 @@ func (s *Session) Fast(args [][]byte, out []byte) (reply []byte, ok bool) {
 // EndFast ends the run. Last is the name of the last command that Fast has answered, or nil.
 func (s *Session) EndFast(last []byte) {
 	s.fast.request.Tenant, s.fast.request.Op = "", "" // they alias the command
+	s.fast.path.End()
 	s.giveScratch()
 	if last != nil {
 		s.recordLast(last)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/bypass"
+	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limiter"
 )
@@ -40,6 +41,8 @@ type LimitsStatus struct {
 // Options configure the commands of all sessions.
 type Options struct {
 	Limiter *limiter.Limiter
+	// Denials returns the last n denials of a sample, the newest first; nil means none.
+	Denials func(n int) []denials.Denial
 	Limits  Limits
 	Version string // of this program
 	Store   string // the store: "memory", "redis" or "cluster"
@@ -93,6 +96,9 @@ type Handler struct {
 func NewHandler(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Denials == nil {
+		opts.Denials = func(int) []denials.Denial { return nil }
 	}
 	if opts.Shards == nil {
 		opts.Shards = func() []Shard { return nil }

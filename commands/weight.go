@@ -24,7 +24,7 @@ var lightCommands = []string{
 
 // longCommands need much processor time, iterate over the store, or read files.
 var longCommands = []string{
-	"acl|list", "acl|load", "acl|users", "client|kill", "client|list", "rl.config", "rl.explain", "rl.limits", "rl.reset", "rl.top",
+	"acl|list", "acl|load", "acl|users", "client|kill", "client|list", "rl.config", "rl.denied", "rl.explain", "rl.limits", "rl.reset", "rl.top",
 }
 
 // growingCommands take longer, and have longer replies, the more arguments they have.

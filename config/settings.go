@@ -134,6 +134,8 @@ type Settings struct {
 	LogFormat string
 	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
+	// LogDenials logs a sample of the denials.
+	LogDenials bool
 	// Pprof serves profiles on the admin address.
 	Pprof bool
 

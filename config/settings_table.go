@@ -310,6 +310,10 @@ func logSettings(s *Settings) settings {
 				word("info", slog.LevelInfo), word("warn", slog.LevelWarn), word("error", slog.LevelError)),
 		},
 		{
+			name: "log.denials", group: groupLog, initial: "false",
+			usage: "log a sample of the denials, with hashed addresses", value: toggle(&s.LogDenials),
+		},
+		{
 			name: "pprof", group: groupLog, initial: "false",
 			usage: "serve profiles on the admin address", value: toggle(&s.Pprof),
 		},

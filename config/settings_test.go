@@ -87,6 +87,7 @@ var kinds = []struct {
 	}, func(s *Settings) any { return s.HTTP.TrustedCIDRs }},
 	{"pprof", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.Pprof }},
 	{"log.format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},
+	{"log.denials", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.LogDenials }},
 	{"log.level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
 	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
 	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},

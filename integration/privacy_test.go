@@ -90,7 +90,7 @@ shared:
   - {id: log, by: [ip], rate: 20/h, algorithm: sliding_log, group: l}
   - {id: ban, action: deny, when: {ip: 198.51.100.0/24}}
 `)
-	p := serve(t, limits, "--redis", addr, "--pprof", "--log-level", "debug")
+	p := serve(t, limits, "--redis", addr, "--pprof", "--log-level", "debug", "--log-denials")
 	c := p.client()
 	var replies bytes.Buffer
 	ask := func(words ...any) {
@@ -114,6 +114,7 @@ shared:
 			ask("RL.REFUND", "t", "-", ip, "1")
 		}
 		ask("RL.TOP", "100")
+		ask("RL.DENIED", "100")
 		ask("CLIENT", "LIST")
 		ask("INFO")
 	}

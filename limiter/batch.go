@@ -35,6 +35,7 @@ type Batch struct {
 	// undecided is scratch space for calls for which the store must be called again, and
 	// for calls that the store has not decided.
 	undecided []limit.Call
+	timing    timing
 }
 
 // Reset empties the batch and keeps its memory.

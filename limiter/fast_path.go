@@ -1,10 +1,6 @@
 package limiter
 
-import (
-	"math/rand/v2"
-
-	"github.com/limitgate/limitgate/limit"
-)
+import "github.com/limitgate/limitgate/limit"
 
 // FastPath decides requests one at a time, without a batch, where a store in this process has all
 // their buckets. It is the shortest way through the steps of Limiter.Start, and makes the same
@@ -20,6 +16,7 @@ type FastPath struct {
 	named   limit.Buffer // the items with their names
 	// uncounted is how many decisions are left out before the next one that Top counts.
 	uncounted int
+	timing    timing
 }
 
 // HasFastPath reports whether BeginFast may be called.
@@ -28,7 +25,7 @@ func (l *Limiter) HasFastPath() bool { return l.fast != nil }
 // BeginFast begins a run of requests, which are decided by the present limits and time.
 func (l *Limiter) BeginFast(f *FastPath) {
 	if f.limiter == nil {
-		f.uncounted = drawUncounted()
+		f.uncounted = l.top.drawUncounted()
 	}
 	f.limiter, f.set, f.at = l, l.set.Load(), l.moment()
 }
@@ -51,16 +48,15 @@ func (f *FastPath) Decide(req *limit.Request) bool {
 	}
 	l.reportDecision(f.set, f.at.Now, req, d, named)
 	if f.uncounted < 0 {
-		l.hotBuckets.count(d, named, f.at.Start)
-		f.uncounted = drawUncounted()
+		l.top.count(req, d, named, f.at.Start)
+		f.uncounted = l.top.drawUncounted()
 	}
+	f.timing.untimed[d.Source]++
 	return true
 }
 
-// drawUncounted draws how many decisions are left out before one is counted, so that each is with
-// the probability 1/topSample, however many a FastPath decides. The mean is that of a geometric
-// distribution, which is the whole part of an exponential one: -1/ln(1-1/topSample).
-func drawUncounted() int { return int(rand.ExpFloat64() * 63.498) }
+// End ends a run that BeginFast has begun.
+func (f *FastPath) End() { f.timing.report(f.limiter, f.at.Start, 0) }
 
 // Items returns the limits that applied to the last request, with their verdicts. The slice is
 // valid until the next decision.

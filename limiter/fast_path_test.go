@@ -20,9 +20,11 @@ import (
 // reported records what an observer receives, without the items.
 type reported struct{ decisions []limit.Decision }
 
-func (o *reported) Observe(_ *limit.Set, d *limit.Decision, _ []limit.Item) {
+func (o *reported) Observe(_ *limit.Set, _ *limit.Request, _ int64, d *limit.Decision, _ []limit.Item) {
 	o.decisions = append(o.decisions, *d)
 }
+
+func (*reported) Took(limit.Source, time.Duration, int64) {}
 
 func (*reported) Settled(limit.Change, limit.Outcome) {}
 

@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -12,14 +11,14 @@ import (
 // Limiter decides requests. It is safe for concurrent use, each goroutine with batches of
 // its own. Unused leased units are returned only while Run runs.
 type Limiter struct {
-	opts       Options
-	fast       FastStore // nil if there is no fast path
-	set        atomic.Pointer[limit.Set]
-	retries    *retryScheduler
-	deny       *denyCache // nil without a deny cache
-	leases     *leases
-	hotBuckets hotBuckets
-	epoch      time.Time // an hour before the limiter was made
+	opts    Options
+	fast    FastStore // nil if there is no fast path
+	set     atomic.Pointer[limit.Set]
+	retries *retryScheduler
+	deny    *denyCache // nil without a deny cache
+	leases  *leases
+	top     topSketch
+	epoch   time.Time // an hour before the limiter was made
 }
 
 // New returns a limiter that decides by set.
@@ -41,6 +40,7 @@ func New(opts Options, set *limit.Set) *Limiter {
 		l.fast, _ = opts.Store.(FastStore)
 	}
 	l.set.Store(set)
+	l.top.every.Store(1)
 	return l
 }
 
@@ -256,15 +256,16 @@ func refuses(items []limit.Item) bool {
 
 // report reports the decisions of a batch.
 func (l *Limiter) report(b *Batch) {
-	// At random: periodic requests would otherwise be counted always, or never.
-	sample := rand.IntN(topSample)
+	sample, every := l.top.draw()
 	for i := range b.Decisions {
 		d, items := &b.Decisions[i], b.Items(i)
 		l.reportDecision(b.set, b.at.Now, &b.Requests[i], d, items)
-		if i%topSample == sample {
-			l.hotBuckets.count(d, items, b.at.Start)
+		if i%every == sample {
+			l.top.count(&b.Requests[i], d, items, b.at.Start)
 		}
+		b.timing.untimed[d.Source]++
 	}
+	b.timing.report(l, b.at.Start, l.opts.Timeout-b.at.Timeout)
 }
 
 // reportDecision adds the retry jitter to the wait of a request and reports its decision to the
@@ -274,7 +275,7 @@ func (l *Limiter) reportDecision(set *limit.Set, now int64, req *limit.Request, 
 		d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, now/1000)
 	}
 	if l.opts.Observer != nil {
-		l.opts.Observer.Observe(set, d, items)
+		l.opts.Observer.Observe(set, req, now, d, items)
 	}
 	l.observeTrial(set, req)
 	l.observeUnlisted(set, req)

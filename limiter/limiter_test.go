@@ -36,9 +36,11 @@ func (s *failingStore) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {}
 // observed collects the decisions that an observer receives.
 type observed []string
 
+func (*observed) Took(limit.Source, time.Duration, int64) {}
+
 func (o *observed) Settled(limit.Change, limit.Outcome) {}
 
-func (o *observed) Observe(_ *limit.Set, d *limit.Decision, items []limit.Item) {
+func (o *observed) Observe(_ *limit.Set, _ *limit.Request, _ int64, d *limit.Decision, items []limit.Item) {
 	*o = append(*o, fmt.Sprintf("%v by %q from %s of %d", d.Allowed, d.LimitID(), d.Source, len(items)))
 }
 

@@ -79,8 +79,12 @@ type Backstop interface {
 }
 
 // Observer receives every decision and every settlement, once. It is safe for concurrent
-// use. Items are those of the request, see Options.ObserveItems.
+// use, and must not keep its arguments. Items are those of the request, see Options.ObserveItems.
+// Now is in microseconds since the epoch.
 type Observer interface {
-	Observe(set *limit.Set, d *limit.Decision, items []limit.Item)
+	Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item)
+	// Took receives how long n decisions of a source took, from the arrival of their requests. Of
+	// very many it may miss some.
+	Took(source limit.Source, d time.Duration, n int64)
 	Settled(change limit.Change, outcome limit.Outcome)
 }

@@ -15,11 +15,13 @@ import (
 // Decisions counts decisions as limitgate_decisions_total{limit, verdict, source, mode}:
 // one with mode="enforce" for each request, under the limit that bound it (empty if none
 // matched), and one with mode="shadow" for each shadow limit that was evaluated. It
-// counts settlements as limitgate_settlements_total{change, outcome}. It is safe for
-// concurrent use.
+// counts settlements as limitgate_settlements_total{change, outcome}, and how long decisions
+// took, from the arrival of their requests, as limitgate_decision_seconds{source}. It is a
+// limiter.Observer, and safe for concurrent use.
 type Decisions struct {
 	vec         *prometheus.CounterVec
 	settlements *prometheus.CounterVec
+	latencies   latencies
 	// table holds the counters of the set in use, so that counting needs no lookup by
 	// label.
 	table atomic.Pointer[table]
@@ -60,7 +62,7 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 			d.settlements.WithLabelValues(change.String(), outcome.String()) // exports it with 0
 		}
 	}
-	r.MustRegister(d.vec, d.settlements)
+	r.MustRegister(d.vec, d.settlements, &d.latencies)
 	return d
 }
 
@@ -70,7 +72,7 @@ func (m *Decisions) Settled(change limit.Change, outcome limit.Outcome) {
 }
 
 // Observe counts one decision.
-func (m *Decisions) Observe(set *limit.Set, d *limit.Decision, items []limit.Item) {
+func (m *Decisions) Observe(set *limit.Set, _ *limit.Request, _ int64, d *limit.Decision, items []limit.Item) {
 	t := m.table.Load()
 	if t == nil || t.set != set {
 		t = m.use(set)

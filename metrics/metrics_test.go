@@ -29,10 +29,10 @@ func TestDecisions(t *testing.T) {
 			{Limit: enforced, Source: limit.SourceStore},
 			{Limit: trial, Source: limit.SourceStore},
 		}
-		m.Observe(set, &limit.Decision{Binding: enforced, Source: limit.SourceStore}, items)
+		m.Observe(set, nil, 0, &limit.Decision{Binding: enforced, Source: limit.SourceStore}, items)
 		items[1].Allowed = true
-		m.Observe(set, &limit.Decision{Allowed: true, Binding: enforced, Source: limit.SourceBackstop}, items)
-		m.Observe(set, &limit.Decision{Allowed: true, Source: limit.SourcePolicy}, nil)
+		m.Observe(set, nil, 0, &limit.Decision{Allowed: true, Binding: enforced, Source: limit.SourceBackstop}, items)
+		m.Observe(set, nil, 0, &limit.Decision{Allowed: true, Source: limit.SourcePolicy}, nil)
 	}
 	const want = `
 # HELP limitgate_decisions_total Decisions by the limit that bound them (mode enforce), and what shadow limits would have decided (mode shadow).

@@ -1,6 +1,11 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/limitgate/limitgate/internal/latency"
+)
 
 // Store is the state of the store at a scrape. Its counters never fall: counts for a
 // master that left the store are counted without a master.
@@ -27,6 +32,11 @@ type Shard struct {
 	Transitions map[string]int64
 	// Errors counts calls that it left undecided, by kind.
 	Errors map[string]int64
+	// Batches counts the batches that were sent to it, Calls the scripts in them, and Checks the
+	// calls that these decided. Queued is the number of calls that wait now.
+	Batches, Calls, Checks, Queued int64
+	// RoundTrip is the time from sending a batch to its last reply.
+	RoundTrip *latency.Histogram
 }
 
 // family is a metric of the store.
@@ -45,6 +55,17 @@ func newFamily(kind prometheus.ValueType, name, help string, labels ...string) f
 }
 
 var (
+	storeBatches = newFamily(prometheus.CounterValue, "limitgate_store_batches_total",
+		"Batches of calls that were sent to each master of the store.", "shard")
+	storeCalls = newFamily(prometheus.CounterValue, "limitgate_store_calls_total",
+		"Calls of a script in these batches.", "shard")
+	storeChecks = newFamily(prometheus.CounterValue, "limitgate_store_checks_total",
+		"Checks that these calls decided, each once for every master that it needs.", "shard")
+	storeQueued = newFamily(prometheus.GaugeValue, "limitgate_store_queued_checks",
+		"Checks that wait to be sent to each master of the store.", "shard")
+	roundTrip = prometheus.NewDesc("limitgate_store_batch_seconds",
+		"From sending a batch to its last reply.", []string{"shard"}, nil)
+
 	breakerState = newFamily(prometheus.GaugeValue, "limitgate_breaker_state",
 		"The breaker of each master of the store: 0 closed, 1 open, 2 half-open.", "shard")
 	breakerTransitions = newFamily(prometheus.CounterValue, "limitgate_breaker_transitions_total",
@@ -78,9 +99,11 @@ func (*storeCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range []family{
 		breakerState, breakerTransitions, storeErrors, storeRedirects, shedDecisions,
 		scriptLoads, refundsLost, topologyReloads, storeResets, roleMismatch,
+		storeBatches, storeCalls, storeChecks, storeQueued,
 	} {
 		to <- f.desc
 	}
+	to <- roundTrip
 }
 
 // Collect implements prometheus.Collector.
@@ -99,6 +122,13 @@ func (c *storeCollector) Collect(to chan<- prometheus.Metric) {
 		}
 		for kind, n := range sh.Errors {
 			one(storeErrors, n, sh.Addr, kind)
+		}
+		one(storeBatches, sh.Batches, sh.Addr)
+		one(storeCalls, sh.Calls, sh.Addr)
+		one(storeChecks, sh.Checks, sh.Addr)
+		one(storeQueued, sh.Queued, sh.Addr)
+		if sh.RoundTrip != nil {
+			to <- sh.RoundTrip.Metric(roundTrip, []*dto.LabelPair{{Name: new("shard"), Value: new(sh.Addr)}})
 		}
 	}
 	for kind, n := range st.Redirects {

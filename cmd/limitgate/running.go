@@ -61,24 +61,32 @@ Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + runningAbout,
 	print: printLimits,
 }
 
-var (
-	topRunning    = bucketsRunning("top", "were asked for most", "hot")
-	deniedRunning = bucketsRunning("denied", "denied most", "denied")
-)
+var topRunning = runningCommand{
+	name: "top",
+	about: `Asks a running limitgate for the buckets and operations of the last seconds: those with
+the most checks, those that deny most, and those of shadow limits that would.
 
-// bucketsRunning returns a command that prints a list of RL.TOP.
-func bucketsRunning(name, which, list string) runningCommand {
-	return runningCommand{
-		name: name,
-		about: `Asks a running limitgate for the buckets that ` + which + ` in the last seconds.
+Usage: limitgate top [flags] [NUMBER]
 
-Usage: limitgate ` + name + ` [flags] [NUMBER]
+The rates are those of that limitgate alone, and estimates where it decides more than some
+thousand checks a second.` + runningAbout,
+	examples: []string{"limitgate top 20"},
+	words:    rowsOf("RL.TOP"),
+	print:    printTop,
+}
 
-The rates are estimates, from one decision in 64 of that limitgate.` + runningAbout,
-		examples: []string{"limitgate " + name + " 20"},
-		words:    topWords,
-		print:    func(w io.Writer, _ []string, reply any) { printBuckets(w, fieldList(reply, list)) },
-	}
+var deniedRunning = runningCommand{
+	name: "denied",
+	about: `Asks a running limitgate for its last denials, and those that a shadow limit would have
+made: which limit, tenant and operation, and when the client may try again.
+
+Usage: limitgate denied [flags] [NUMBER]
+
+They are a sample: at most a hundred a second, and one a second of each limit, tenant and
+operation. Addresses are hashed.` + runningAbout,
+	examples: []string{"limitgate denied 20"},
+	words:    rowsOf("RL.DENIED"),
+	print:    printDenied,
 }
 
 var shardsRunning = runningCommand{
@@ -114,14 +122,17 @@ func wordsOf(name string, args []string) []any {
 	return words
 }
 
-func topWords(args []string) ([]any, error) {
-	if len(args) == 0 {
-		return []any{"RL.TOP"}, nil
+// rowsOf returns the words of a command of the server with an optional number of rows.
+func rowsOf(name string) func(args []string) ([]any, error) {
+	return func(args []string) ([]any, error) {
+		if len(args) == 0 {
+			return []any{name}, nil
+		}
+		if n, err := strconv.Atoi(args[0]); err != nil || n < 1 || n > 100 || len(args) > 1 {
+			return nil, errors.New("one number from 1 to 100 says how many rows to list")
+		}
+		return []any{name, args[0]}, nil
 	}
-	if n, err := strconv.Atoi(args[0]); err != nil || n < 1 || n > 100 || len(args) > 1 {
-		return nil, errors.New("one number from 1 to 100 says how many buckets to list")
-	}
-	return []any{"RL.TOP", args[0]}, nil
 }
 
 // run is the subcommand.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -108,9 +109,34 @@ func printLimits(w io.Writer, _ []string, reply any) {
 	printTable(w, limits, columns, "none")
 }
 
-// printBuckets prints a list of RL.TOP.
-func printBuckets(w io.Writer, buckets []any) {
-	printTable(w, buckets, []string{"per_second", "limit_id", "bucket"}, "none")
+// printTop prints a reply of RL.TOP.
+func printTop(w io.Writer, _ []string, reply any) {
+	for _, part := range []struct{ title, list string }{
+		{"most checks", "hot"}, {"most denials", "denied"}, {"most denials by shadow limits, if they were enforced", "would_deny"},
+	} {
+		fmt.Fprintf(w, "%s:\n", part.title)
+		printTable(w, fieldList(reply, part.list), []string{"per_second", "limit_id", "bucket"}, "none")
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w, "operations:")
+	printTable(w, fieldList(reply, "operations"), []string{"per_second", "denied_per_second", "would_deny_per_second", "op"}, "none")
+}
+
+// printDenied prints a reply of RL.DENIED.
+func printDenied(w io.Writer, _ []string, reply any) {
+	all, _ := reply.([]any)
+	for _, row := range all {
+		if m, ok := row.(map[string]any); ok {
+			if at, err := strconv.ParseInt(fieldText(row, "at_ms"), 10, 64); err == nil {
+				m["at"] = time.UnixMilli(at).Format("15:04:05.000")
+			}
+			m["left"] = fieldText(row, "remaining") + " of " + fieldText(row, "capacity")
+			if fieldText(row, "retry_after_ms") == "-1" {
+				m["retry_after_ms"] = "never"
+			}
+		}
+	}
+	printTable(w, all, []string{"at", "limit_id", "plan", "mode", "tenant", "op", "cost", "left", "retry_after_ms", "source", "address"}, "none")
 }
 
 // printShards prints a reply of RL.CONFIG SHARDS.

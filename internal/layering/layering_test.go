@@ -41,7 +41,7 @@ var table = map[string]row{
 	},
 	"limiter": {
 		reason:  "the decision calls stores through its own interfaces",
-		imports: []string{"limit", "limit/bucket"},
+		imports: []string{"limit", "limit/bucket", "internal/latency"},
 		settled: true,
 	},
 	"internal/breaker": {
@@ -55,7 +55,7 @@ var table = map[string]row{
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/resp", "internal/run"},
+		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/latency", "internal/resp", "internal/run"},
 		settled: true,
 	},
 	"cluster/doctor": {
@@ -130,12 +130,22 @@ var table = map[string]row{
 	},
 	"commands": {
 		reason:  "parse, decide, reply: it knows the decision and not the stores behind it",
-		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass", "internal/httpfields"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass", "internal/denials", "internal/httpfields"},
 		settled: true,
 	},
 	"httpapi": {
 		reason:  "another front: it asks the handler of commands by names in place of positions",
 		imports: []string{"limit", "limit/bucket", "commands", "internal/users", "internal/httpfields"},
+		settled: true,
+	},
+	"internal/denials": {
+		reason:  "keeps typed decisions for people",
+		imports: []string{"limit"},
+		settled: true,
+	},
+	"internal/latency": {
+		reason:  "counts durations, and knows nothing else",
+		imports: []string{},
 		settled: true,
 	},
 	"internal/httpfields": {
@@ -145,7 +155,7 @@ var table = map[string]row{
 	},
 	"metrics": {
 		reason:  "counts typed decisions",
-		imports: []string{"limit"},
+		imports: []string{"limit", "internal/latency"},
 		settled: true,
 	},
 	"examples": {

@@ -117,6 +117,10 @@ func (p *Proxy) registerMetrics() {
 	}
 	counter("limitgate_tls_handshake_failures_total", "Connections of clients that ended in the TLS handshake.", func() int64 { return p.server.Stats().Handshakes })
 	counter("limitgate_connections_evicted_total", "Connections closed because all together held too much memory.", func() int64 { return p.server.Stats().Evicted })
+	counter("limitgate_protocol_errors_total", "Connections closed because of bytes that are no command.", func() int64 { return p.server.Stats().ProtocolErrors })
+	gauge("limitgate_config_loaded_timestamp_seconds", "When the limits in use came into use, in seconds since the epoch.", func() float64 {
+		return float64(p.limitsSince.Load()) / 1000
+	})
 	gauge("limitgate_config_stale", "1 while a newer limits file could not be loaded.", func() float64 {
 		if p.limits.Status().Error != "" {
 			return 1

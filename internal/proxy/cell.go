@@ -11,6 +11,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
@@ -95,15 +96,17 @@ func (c *cell) reportWindow(ctx context.Context, window int64, shares map[string
 	return c.registry.Report(ctx, table.Report{Cell: c.id, Window: window, Shares: shares})
 }
 
-// decisionObserver passes decisions to the metrics and to the cell.
+// decisionObserver passes decisions to the metrics, to the sample of denials and to the cell.
 type decisionObserver struct {
 	*metrics.Decisions
+	denials  *denials.Ring
 	admitted *admission.Counter
 }
 
 // Observe counts one decision.
-func (o *decisionObserver) Observe(set *limit.Set, d *limit.Decision, items []limit.Item) {
-	o.Decisions.Observe(set, d, items)
+func (o *decisionObserver) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
+	o.Decisions.Observe(set, req, now, d, items)
+	o.denials.Observe(req, now, d, items)
 	if o.admitted != nil {
 		o.admitted.Observe(d, items)
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
@@ -51,11 +53,14 @@ type Proxy struct {
 	count                                *instances.Count
 	backstop                             *backstop.Backstop
 	rolloutWatch                         *rolloutWatch
+	limitsSince                          atomic.Int64 // when the limits in use came into use, in ms
+	denials                              *denials.Ring
 	limiter                              *limiter.Limiter
 	handler                              *commands.Handler
 	loops                                *server.Loops
 	server                               *server.Server
 	metrics                              *prometheus.Registry
+	decisions                            *metrics.Decisions
 
 	front, admin net.Listener
 
@@ -102,7 +107,12 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.bypass, err = openBypass(ctx, s, p.count.Healthy, p.log); err != nil {
 		return nil, err
 	}
+	p.denials = denials.New(addrs, nil)
+	if s.LogDenials {
+		p.denials = denials.New(addrs, p.log)
+	}
 	p.limiter = p.newLimiter(store, addrs)
+	p.limitsSince.Store(time.Now().UnixMilli())
 	p.limits.OnChange(p.setLimits)
 	p.handler = p.newHandler(opts.Version)
 	conns := serverOptions(s)
@@ -156,7 +166,7 @@ func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limite
 // newHandler returns the handler of commands.
 func (p *Proxy) newHandler(version string) *commands.Handler {
 	o := commands.Options{
-		Limiter: p.limiter, Limits: limitsView{p.limits, p.log}, Version: version, Store: p.StoreKind(), Shards: p.shards,
+		Limiter: p.limiter, Denials: p.denials.Last, Limits: limitsView{p.limits, p.log}, Version: version, Store: p.StoreKind(), Shards: p.shards,
 		Announce: p.settings.ClusterAnnounce, Settings: redisSettings(p.settings),
 	}
 	if p.users != nil {
@@ -207,7 +217,8 @@ func (p *Proxy) openLimits(ctx context.Context, reload <-chan os.Signal) (limits
 
 // observer returns the observer that counts decisions.
 func (p *Proxy) observer() limiter.Observer {
-	o := &decisionObserver{Decisions: metrics.NewDecisions(p.metrics)}
+	p.decisions = metrics.NewDecisions(p.metrics)
+	o := &decisionObserver{Decisions: p.decisions, denials: p.denials}
 	if c := p.limits.Cell(); c != nil {
 		o.admitted = c.admitted
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/rollout"
@@ -32,6 +33,7 @@ func (p *Proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
 func (p *Proxy) setLimits(set *limit.Set) {
 	p.rolloutWatch.comparison.Begin(set, p.limits.Threshold())
 	p.limiter.SetLimits(set)
+	p.limitsSince.Store(time.Now().UnixMilli())
 }
 
 // watchRollout ends the canary of limits that deny too much, until ctx ends.

@@ -51,6 +51,8 @@ func (p *Proxy) storeMetrics() metrics.Store {
 				all.Errors[k.String()] -= sh.Failures[k]
 			}
 		}
+		t := sh.Traffic
+		m.Batches, m.Calls, m.Checks, m.Queued, m.RoundTrip = t.Batches, t.Calls, t.Checks, t.Queued, t.RoundTrip
 		all.Shards = append(all.Shards, m)
 	}
 	return all

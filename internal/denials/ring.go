@@ -1,0 +1,144 @@
+// Package denials keeps a sample of the last denials, so that an operator sees which limit denied
+// which tenant and why. Memory is bounded, addresses are hashed, and a decision that denies
+// nothing costs a few nanoseconds.
+package denials
+
+import (
+	"hash/maphash"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// Kept is the number of denials that a Ring keeps.
+	Kept = 256
+	// spacing is the shortest time between two denials of the sample, in microseconds, so that a
+	// flood costs nothing: at most a hundred a second.
+	spacing = 10_000
+	// repeat is the shortest time between two denials of one limit, tenant and operation, in
+	// microseconds, so that a flood does not push out the others.
+	repeat = 1_000_000
+)
+
+// Denial is a request that a limit denied, or that one in shadow mode would have.
+type Denial struct {
+	At        time.Time
+	Tenant    string
+	Operation string
+	// Address is the hash of the client's address, or "".
+	Address string
+	// Limit and Plan are those of the limit that denied, "" if none did. Mode is enforce or shadow.
+	Limit, Plan, Mode string
+	Source            string
+	Cost, Capacity    int64
+	Remaining         int64
+	// RetryAfter is in milliseconds, or -1 if the request can never be admitted.
+	RetryAfter int64
+}
+
+// Ring keeps a sample of the last denials: at most a hundred a second, and one a second of each
+// limit, tenant and operation. It is safe for concurrent use.
+type Ring struct {
+	addrs *limit.AddrHasher
+	log   *slog.Logger
+	last  atomic.Int64 // when a denial was looked at, in microseconds
+
+	mu     sync.Mutex // guards the fields below
+	seed   maphash.Seed
+	recent [4 * Kept]recent // by hash
+	kept   [Kept]Denial
+	next   int // the number of denials so far
+}
+
+// recent is when a denial with a hash was recorded.
+type recent struct {
+	hash uint64
+	at   int64
+}
+
+// New returns an empty ring, which hashes addresses by addrs. Unless log is nil, it gets a line for
+// each denial of the sample.
+func New(addrs *limit.AddrHasher, log *slog.Logger) *Ring {
+	return &Ring{addrs: addrs, log: log, seed: maphash.MakeSeed()}
+}
+
+// Observe records a decision if it is a denial of the sample, see limiter.Observer.
+func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
+	denying := -1
+	if d.Allowed {
+		if denying = wouldDeny(items); denying < 0 {
+			return
+		}
+	} else if d.Item >= 0 && d.Item < len(items) {
+		denying = d.Item
+	}
+	last := r.last.Load()
+	if since := now - last; since >= 0 && since < spacing || !r.last.CompareAndSwap(last, now) {
+		return
+	}
+	found := Denial{At: time.UnixMicro(now), Tenant: req.Tenant, Operation: req.Op, Mode: "enforce", Source: d.Source.String(), Cost: req.Cost, RetryAfter: d.RetryAfter}
+	if denying >= 0 {
+		it := &items[denying]
+		found.Limit, found.Plan, found.Mode = it.Limit.ID, it.Limit.Plan, it.Limit.Mode.String()
+		found.Source, found.Cost, found.Capacity, found.Remaining = it.Source.String(), it.Cost, it.Limit.Params.Capacity, it.Remaining
+		if d.Allowed {
+			found.RetryAfter = it.Wait
+		}
+	}
+	r.record(&found, req, now)
+}
+
+// wouldDeny returns the index of the first item that denies without effect, or -1.
+func wouldDeny(items []limit.Item) int {
+	for i := range items {
+		if items[i].Denies() && !items[i].Enforced() {
+			return i
+		}
+	}
+	return -1
+}
+
+// record keeps a denial, unless an equal one was kept a moment ago.
+func (r *Ring) record(found *Denial, req *limit.Request, now int64) {
+	r.mu.Lock()
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	for _, part := range [...]string{found.Limit, found.Mode, found.Tenant, found.Operation} {
+		_, _ = h.WriteString(part)
+		_ = h.WriteByte(0)
+	}
+	hash := h.Sum64()
+	seen := &r.recent[hash%uint64(len(r.recent))]
+	if since := now - seen.at; seen.hash == hash && since >= 0 && since < repeat {
+		r.mu.Unlock()
+		return
+	}
+	*seen = recent{hash, now}
+	found.Tenant, found.Operation = strings.Clone(found.Tenant), strings.Clone(found.Operation) // they alias the command
+	if req.Addr.IsValid() && r.addrs != nil {
+		found.Address = string(r.addrs.Append(nil, req.Addr))
+	}
+	r.kept[r.next%Kept] = *found
+	r.next++
+	r.mu.Unlock()
+	if r.log != nil {
+		r.log.Info("denial", "limit", found.Limit, "plan", found.Plan, "mode", found.Mode, "tenant", found.Tenant, "op", found.Operation,
+			"address", found.Address, "source", found.Source, "retry_after_ms", found.RetryAfter)
+	}
+}
+
+// Last returns the last n denials, the newest first.
+func (r *Ring) Last(n int) []Denial {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := make([]Denial, 0, min(n, r.next, Kept))
+	for i := r.next - 1; len(last) < cap(last); i-- {
+		last = append(last, r.kept[i%Kept])
+	}
+	return last
+}

@@ -1,0 +1,164 @@
+package denials
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+const second = 1_000_000
+
+func newRing(t *testing.T, log *slog.Logger) *Ring {
+	t.Helper()
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(addrs, log)
+}
+
+// denied returns a decision that a limit denied, and its items.
+func denied(l *limit.Limit) (*limit.Decision, []limit.Item) {
+	items := []limit.Item{{Limit: l, Cost: 2, Source: limit.SourceStore, Verdict: bucket.Verdict{Wait: 1500, Remaining: 1}}}
+	return &limit.Decision{Binding: l, Source: limit.SourceStore, RetryAfter: 1700}, items
+}
+
+var payments = &limit.Limit{ID: "payments", Plan: "free", Params: bucket.Params{Capacity: 10}}
+
+// TestDenial checks the fields of a denial, and that no address is in it or in the log.
+func TestDenial(t *testing.T) {
+	var lines bytes.Buffer
+	r := newRing(t, slog.New(slog.NewTextHandler(&lines, nil)))
+	tenant := []byte("acme")
+	req := &limit.Request{Tenant: string(tenant), Op: "POST /pay", Addr: netip.MustParseAddr("203.0.113.7"), Cost: 2}
+	d, items := denied(payments)
+	r.Observe(req, 5*second, d, items)
+	got := r.Last(10)
+	if len(got) != 1 {
+		t.Fatalf("%d denials", len(got))
+	}
+	if got[0].Address == "" || strings.Contains(got[0].Address, "203") {
+		t.Errorf("address %q", got[0].Address)
+	}
+	want := Denial{
+		At: got[0].At, Tenant: "acme", Operation: "POST /pay", Address: got[0].Address, Limit: "payments", Plan: "free", Mode: "enforce",
+		Source: "store", Cost: 2, Capacity: 10, Remaining: 1, RetryAfter: 1700,
+	}
+	if got[0] != want || got[0].At.UnixMicro() != 5*second {
+		t.Errorf("got %+v, want %+v", got[0], want)
+	}
+	if line := lines.String(); !strings.Contains(line, "msg=denial limit=payments plan=free mode=enforce tenant=acme") || strings.Contains(line, "203.0.113.7") {
+		t.Errorf("log %q", line)
+	}
+}
+
+// TestShadow checks that a denial without effect is kept, and an admission is not.
+func TestShadow(t *testing.T) {
+	r := newRing(t, nil)
+	trial := &limit.Limit{ID: "trial", Mode: limit.ModeShadow}
+	_, items := denied(trial)
+	admitted := &limit.Decision{Allowed: true, Item: -1}
+	r.Observe(&limit.Request{Tenant: "a"}, second, admitted, items)
+	items[0].Allowed = true
+	r.Observe(&limit.Request{Tenant: "b"}, 2*second, admitted, items)
+	r.Observe(&limit.Request{Tenant: "c"}, 3*second, admitted, nil)
+	if got := r.Last(10); len(got) != 1 || got[0].Tenant != "a" || got[0].Mode != "shadow" || got[0].Limit != "trial" || got[0].RetryAfter != 1500 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestSample checks the bounds: a hundred a second, one a second of each limit, tenant and
+// operation, and as many as the ring has room for.
+func TestSample(t *testing.T) {
+	r := newRing(t, nil)
+	d, items := denied(payments)
+	for i := range int64(100_000) { // for a second
+		r.Observe(&limit.Request{Tenant: "one"}, second+i*10, d, items)
+	}
+	if n := r.next; n != 1 {
+		t.Errorf("kept %d of one tenant in a second, want 1", n)
+	}
+	for i := range int64(100_000) {
+		r.Observe(&limit.Request{Tenant: fmt.Sprint("tenant ", i)}, 3*second+i*10, d, items)
+	}
+	if n := r.next; n > 102 || n < 90 {
+		t.Errorf("kept %d of many tenants in a second, want about 101", n)
+	}
+	for i := range int64(5 * Kept) {
+		r.Observe(&limit.Request{Tenant: fmt.Sprint("later ", i)}, (10+i)*second, d, items)
+	}
+	last := r.Last(10 * Kept)
+	if len(last) != Kept || last[0].Tenant != fmt.Sprint("later ", 5*Kept-1) || last[Kept-1].Tenant != fmt.Sprint("later ", 4*Kept) {
+		t.Errorf("kept %d, from %q to %q", len(last), last[0].Tenant, last[len(last)-1].Tenant)
+	}
+	// A tenant that is denied all the time leaves room for one that is denied rarely.
+	found := 0
+	for i := range int64(100_000) {
+		tenant := "flood"
+		if i%100 == 99 {
+			tenant = fmt.Sprint("rare ", i)
+		}
+		r.Observe(&limit.Request{Tenant: tenant}, 5000*second+i*1000, d, items)
+	}
+	for _, d := range r.Last(Kept) {
+		if d.Tenant != "flood" {
+			found++
+		}
+	}
+	if found < Kept/4 {
+		t.Errorf("%d of %d are not of the flood", found, Kept)
+	}
+}
+
+// TestClockSetBack checks that the sample goes on after the clock was set back.
+func TestClockSetBack(t *testing.T) {
+	r := newRing(t, nil)
+	d, items := denied(payments)
+	r.Observe(&limit.Request{Tenant: "t"}, 1000*second, d, items)
+	r.Observe(&limit.Request{Tenant: "t"}, 10*second, d, items)
+	if len(r.Last(10)) != 2 {
+		t.Errorf("kept %+v", r.Last(10))
+	}
+}
+
+// TestAliases checks that a denial does not keep the bytes of the command.
+func TestAliases(t *testing.T) {
+	r := newRing(t, nil)
+	d, items := denied(payments)
+	var all sync.WaitGroup
+	for i := range int64(4) {
+		all.Go(func() {
+			for n := range int64(100) {
+				r.Observe(&limit.Request{Tenant: fmt.Sprint(i), Op: "x"}, (n*4+i)*second, d, items)
+				r.Last(3)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkAdmitted(b *testing.B) {
+	r := New(nil, nil)
+	items := []limit.Item{{Limit: payments}, {Limit: payments}}
+	d := &limit.Decision{Allowed: true}
+	req := &limit.Request{Tenant: "t"}
+	for i := range b.N {
+		r.Observe(req, int64(i), d, items)
+	}
+}
+
+func BenchmarkFlood(b *testing.B) {
+	r := New(nil, nil)
+	d, items := denied(payments)
+	req := &limit.Request{Tenant: "t", Op: "GET /"}
+	for i := range b.N {
+		r.Observe(req, int64(i), d, items) // a million a second
+	}
+}
