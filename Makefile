@@ -16,6 +16,10 @@ help: ## List the targets
 run: build ## Build and start on the sample limits; it prints what to type next
 	bin/limitgate serve --limits $(LIMITS)
 
+.PHONY: demo-traffic
+demo-traffic: ## Send a realistic mix of checks to the limitgate of make run, for its page to show
+	@go run ./examples/demo
+
 # The version is passed by name, so a checkout that git refuses to read (another user's,
 # or no checkout at all) builds as well. The tag leaves out gRPC's trace pages, which
 # limitgate does not serve: their templates keep the linker from removing unused code, and

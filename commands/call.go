@@ -46,37 +46,37 @@ func endCall(s *Session) {
 // appended to answers, in the order of cmds. Decide is safe for concurrent use.
 func (h *Handler) Decide(u *users.User, peer netip.Addr, cmds [][][]byte, answers []Answer) []Answer {
 	s := h.beginCall(u, peer)
-	for first := 0; first < len(cmds); first += maxBatch {
-		answers = s.decideSome(cmds[first:min(first+maxBatch, len(cmds))], answers)
+	for _, args := range cmds {
+		if len(s.batch.Requests) == maxBatch {
+			answers = s.decideInto(answers)
+		}
+		form, _ := dialectOf(args[0])
+		var req limit.Request
+		if _, errReply := s.parse(form, args, &req); errReply != "" {
+			// As in a pipeline, a malformed one ends the batch before it: the requests behind it
+			// see what is left when that is decided.
+			answers = append(s.decideInto(answers), Answer{Error: errReply})
+			continue
+		}
+		s.batch.Requests = append(s.batch.Requests, req)
 	}
+	answers = s.decideInto(answers)
 	endCall(s)
 	return answers
 }
 
-// decideSome answers up to maxBatch commands.
-func (s *Session) decideSome(cmds [][][]byte, answers []Answer) []Answer {
-	first := len(answers)
-	for _, args := range cmds {
-		form, _ := dialectOf(args[0])
-		var req limit.Request
-		_, errReply := s.parse(form, args, &req)
-		answers = append(answers, Answer{Error: errReply})
-		if errReply == "" {
-			s.batch.Requests = append(s.batch.Requests, req)
+// decideInto decides the batch and appends the answers.
+func (s *Session) decideInto(answers []Answer) []Answer {
+	if len(s.batch.Requests) > 0 {
+		s.useTokens()
+		s.h.opts.Limiter.Decide(&s.batch)
+		for i := range s.batch.Decisions {
+			a := Answer{Decision: s.batch.Decisions[i]}
+			if s.batch.Requests[i].Hold != 0 {
+				a.Held = heldID(&s.batch, i)
+			}
+			answers = append(answers, a)
 		}
-	}
-	s.useTokens()
-	s.h.opts.Limiter.Decide(&s.batch)
-	decided := 0
-	for i := first; i < len(answers); i++ {
-		if answers[i].Error != "" {
-			continue
-		}
-		answers[i].Decision = s.batch.Decisions[decided]
-		if s.batch.Requests[decided].Hold != 0 {
-			answers[i].Held = heldID(&s.batch, decided)
-		}
-		decided++
 	}
 	s.dropChecks()
 	return answers

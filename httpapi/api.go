@@ -160,7 +160,7 @@ func (s *Server) call(ctx *fasthttp.RequestCtx, u *users.User, o *operation, r *
 		s.write(ctx, fasthttp.StatusOK, jsonType, []byte(`{"result":"`+settledWords[string(line)]+"\"}\n"))
 		return
 	}
-	body, _, ok := appendJSON(nil, reply, "")
+	body, ok := commands.AppendJSON(nil, reply)
 	if !ok {
 		s.problem(ctx, fasthttp.StatusInternalServerError, "the reply of "+o.name+" cannot be written as JSON")
 		return

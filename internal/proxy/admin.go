@@ -22,11 +22,12 @@ import (
 // adminTimeout bounds pinging the store for a reply.
 const adminTimeout = 2 * time.Second
 
-// runAdmin serves /healthz, /readyz, /metrics and, if enabled, pprof.
+// runAdmin serves the dashboard, /healthz, /readyz, /metrics and, if enabled, pprof.
 func (p *Proxy) runAdmin(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { p.readyz(ctx, w, r) })
+	p.dashboard.Register(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 	if p.settings.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", adminserver.TakingLong(pprof.Index))

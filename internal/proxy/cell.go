@@ -112,15 +112,36 @@ func (o *decisionObserver) Observe(set *limit.Set, req *limit.Request, now int64
 	}
 }
 
+// cellSet returns the set of cells in use and its version, if there is a valid one.
+func (t *tableSource) cellSet() (set table.CellSet, version int64, ok bool) {
+	it, ok := t.Cells()
+	if !ok {
+		return set, 0, false
+	}
+	set, err := table.ReadCellSet(it.Body)
+	return set, it.Version, err == nil
+}
+
+// ActiveCells returns how many cells share the limits, 0 if this proxy is in none.
+func (t *tableSource) ActiveCells() int {
+	if t.cell == nil {
+		return 0
+	}
+	set, _, ok := t.cellSet()
+	if !ok {
+		return 1
+	}
+	return len(set.Active())
+}
+
 // cellMetrics returns the metrics of the cells in the current limits, at each scrape.
 func (t *tableSource) cellMetrics() (m metrics.Cells) {
-	it, ok := t.Cells()
 	limits := t.Set()
-	set, err := table.ReadCellSet(it.Body)
-	if !ok || err != nil { // without a valid cell set, this proxy enforces whole limits
+	set, version, ok := t.cellSet()
+	if !ok { // this proxy enforces whole limits
 		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: limits.Limits}
 	}
-	m.Version, m.Active = it.Version, len(set.Active())
+	m.Version, m.Active = version, len(set.Active())
 	cells, place := set.Sharing(t.cell.id, t.cell.weight)
 	total := int64(0)
 	for _, c := range cells {

@@ -42,6 +42,9 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 // Cell returns nil: only a table has cells.
 func (f *fileSource) Cell() *cell { return nil }
 
+// ActiveCells returns 0.
+func (f *fileSource) ActiveCells() int { return 0 }
+
 // Unlisted returns nil: a file lists all tenants.
 func (f *fileSource) Unlisted() func(tenant string) { return nil }
 

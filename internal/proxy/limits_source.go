@@ -26,6 +26,8 @@ type limitsSource interface {
 	Promote() error
 	// Cell returns the cell of this proxy, or nil.
 	Cell() *cell
+	// ActiveCells returns how many cells share the limits, 0 if this proxy is in none.
+	ActiveCells() int
 	// Unlisted returns the function that receives tenants that the limits do not list. It
 	// is nil if they list all tenants.
 	Unlisted() func(tenant string)

@@ -15,6 +15,7 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/dashboard"
 	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/run"
@@ -61,6 +62,7 @@ type Proxy struct {
 	server                               *server.Server
 	metrics                              *prometheus.Registry
 	decisions                            *metrics.Decisions
+	dashboard                            *dashboard.Dashboard
 
 	front, admin net.Listener
 
@@ -115,6 +117,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	p.limitsSince.Store(time.Now().UnixMilli())
 	p.limits.OnChange(p.setLimits)
 	p.handler = p.newHandler(opts.Version)
+	p.dashboard = p.newDashboard(opts.Version)
 	conns := serverOptions(s)
 	if err := conns.Validate(); err != nil {
 		return nil, err
@@ -265,7 +268,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		front = append(front, p.bypass.parts()...)
 	}
 	if p.admin != nil {
-		front = append(front, p.runAdmin)
+		front = append(front, p.runAdmin, p.dashboard.Run)
 	}
 	if p.http != nil {
 		front = append(front, p.runHTTP)

@@ -1,12 +1,20 @@
-package httpapi
+package commands
 
 import (
 	"bytes"
+	"encoding/json"
 	"strconv"
 )
 
 // booleans are the names of values that are 1 or 0 in RESP, and true or false in JSON.
 var booleans = map[string]bool{"allowed": true, "applies": true}
+
+// AppendJSON appends a reply of Call as JSON. Ok is false for a reply of other types than the RL.*
+// commands have, such as an error.
+func AppendJSON(b, reply []byte) (out []byte, ok bool) {
+	out, _, ok = appendJSON(b, reply, "")
+	return out, ok
+}
 
 // appendJSON appends the first value of a reply in RESP3 as JSON, and returns the rest of the
 // reply. The name is that of the value in a map. Ok is false for a reply of other types than our
@@ -61,4 +69,10 @@ func appendElements(b, rest []byte, n int, pairs bool) (out, remaining []byte, o
 		return append(b, '}'), rest, true
 	}
 	return append(b, ']'), rest, true
+}
+
+// appendText appends a JSON string.
+func appendText(b []byte, text string) []byte {
+	quoted, _ := json.Marshal(text) // of a text, which never fails
+	return append(b, quoted...)
 }

@@ -1,0 +1,57 @@
+// The form that asks why a request is decided as it is.
+
+import { element, fill, milliseconds } from "./draw.js";
+
+const form = document.getElementById("explain-form");
+const result = document.getElementById("explain-result");
+
+// explain fills in the form with a denial and answers it. The address is not known: only its hash is.
+export function explain(denial) {
+  form.reset();
+  form.elements.tenant.value = denial.tenant;
+  form.elements.op.value = denial.op;
+  form.elements.cost.value = denial.cost > 0 ? denial.cost : "";
+  document.getElementById("explain").scrollIntoView();
+  form.elements.ip.focus();
+  explanation(new FormData(form));
+}
+
+// explanation asks for the answer to a form and shows it.
+export async function explanation(fields) {
+  const query = new URLSearchParams([...fields].filter(([, value]) => value !== ""));
+  let answer;
+  try {
+    const reply = await fetch(`/api/explain?${query}`);
+    answer = await reply.json();
+  } catch {
+    answer = { error: "the proxy did not answer" };
+  }
+  if (answer.error !== undefined) {
+    result.replaceChildren(element("p", { class: "verdict deny" }, answer.error));
+    return;
+  }
+  result.replaceChildren(verdict(answer), limits(answer.limits));
+}
+
+function verdict(answer) {
+  const again = answer.retry_after_ms < 0 ? "never" : `in ${milliseconds(answer.retry_after_ms)}`;
+  const text = answer.allowed
+    ? `Admitted${answer.limit_id ? `, ${answer.remaining} of ${answer.limit} left in ${answer.limit_id}` : ": no limit applies"}.`
+    : `Denied by ${answer.limit_id}: ${answer.remaining} of ${answer.limit} left, again ${again}.`;
+  return element("p", { class: `verdict ${answer.allowed ? "well" : "deny"}` }, `${text} Plan ${answer.plan || "–"}, limits version ${answer.version}.`);
+}
+
+function limits(all) {
+  const table = element("table", {}, element("caption", {}, "Every limit that was considered"));
+  fill(table, [
+    { title: "limit", value: (l) => l.id },
+    { title: "applies", kind: (l) => (l.applies ? "well" : ""), value: (l) => (l.applies ? "yes" : "no") },
+    { title: "mode", value: (l) => l.mode ?? "–" },
+    { title: "rate", value: (l) => l.rate },
+    { title: "left", number: true, value: (l) => (l.remaining === undefined || l.remaining === null ? "–" : `${l.remaining} of ${l.capacity}`) },
+    { title: "why", name: true, value: (l) => l.reason || "–" },
+    { title: "while the store is out", name: true, value: (l) => l.on_error || "–" },
+    { title: "bucket", name: true, value: (l) => [l.key, l.field].filter(Boolean).join(" ") || "–" },
+    { title: "at", value: (l) => l.node || "–" }], all ?? []);
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Limits that were considered" }, table);
+}
