@@ -96,6 +96,11 @@ gateways: ## Ask through nginx, Caddy and HAProxy by the examples of docs/http.m
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags gateways -run TestGateways -count=1 -timeout=5m -v ./integration
 
+.PHONY: alerts
+alerts: ## Check the rules of Prometheus and run their tests
+	@promtool=$$(scripts/provision.sh promtool) && cd deploy/prometheus && \
+		"$$promtool" check rules limitgate-rules.yaml && "$$promtool" test rules limitgate-rules-test.yaml
+
 .PHONY: crowds
 crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a second; half a minute
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \

@@ -13,7 +13,7 @@ const envPrefix = "LIMITGATE_"
 
 // buildVariables are used for building and testing limitgate.
 var buildVariables = []string{
-	"LIMITGATE_ALL", "LIMITGATE_APT", "LIMITGATE_BREW", "LIMITGATE_DYNAMODB", "LIMITGATE_MOTO", "LIMITGATE_REDIS_BIN", "LIMITGATE_SEED", "LIMITGATE_WITHOUT_AWS",
+	"LIMITGATE_ALL", "LIMITGATE_APT", "LIMITGATE_BREW", "LIMITGATE_DYNAMODB", "LIMITGATE_MOTO", "LIMITGATE_PROMTOOL", "LIMITGATE_REDIS_BIN", "LIMITGATE_SEED", "LIMITGATE_WITHOUT_AWS",
 }
 
 // serviceVariable matches variables that Kubernetes sets in every pod of a namespace with

@@ -226,7 +226,7 @@ func TestConfigFromTheEnvironment(t *testing.T) {
 
 func TestForeignVariables(t *testing.T) {
 	environ := []string{
-		"LIMITGATE=1", "limitgate_x=1", "LIMITGATE_ALL=1", "LIMITGATE_APT=1", "LIMITGATE_DYNAMODB=x", "LIMITGATE_MOTO=x", "LIMITGATE_REDIS_BIN=x",
+		"LIMITGATE=1", "limitgate_x=1", "LIMITGATE_ALL=1", "LIMITGATE_APT=1", "LIMITGATE_DYNAMODB=x", "LIMITGATE_MOTO=x", "LIMITGATE_PROMTOOL=x", "LIMITGATE_REDIS_BIN=x",
 		// Kubernetes sets these for Services called limitgate and limitgate-admin.
 		"LIMITGATE_SERVICE_HOST=10.0.0.1", "LIMITGATE_SERVICE_PORT=6380", "LIMITGATE_SERVICE_PORT_REDIS=6380",
 		"LIMITGATE_PORT=tcp://10.0.0.1:6380", "LIMITGATE_PORT_6380_TCP=tcp://10.0.0.1:6380",

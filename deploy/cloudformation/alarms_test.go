@@ -31,6 +31,15 @@ var alarms = map[string]string{
 	"CellsThrottledAlarm":      "AWS/DynamoDB WriteThrottleEvents of ${CellsTable}, Sum of 60 s > 0, 3 of 5, notifies",
 	"LeasesThrottledAlarm":     "AWS/DynamoDB WriteThrottleEvents of ${LeasesTable}, Sum of 60 s > 0, 3 of 5, notifies",
 	"UndeliveredAlarm":         "AWS/SNS NumberOfNotificationsFailed of ${UpdatesTopic.TopicName}, Sum of 300 s > 0, 3 of 3, notifies",
+	"DecisionsSlowAlarm":       "Limitgate DecisionP99 of ${Service}, Average of 60 s > 5, 5 of 5, notifies",
+	"ShardOutAlarm":            "Limitgate OpenBreakers of ${Service}, Average of 60 s > 0.5, 1 of 1, wakes",
+	"LimitsStaleAlarm":         "Limitgate ConfigStale of ${Service}, Maximum of 60 s > 0, 5 of 5, notifies",
+	"BackstopDecidesAlarm": "IF(decisions > 60, backstop / decisions, 0) > 0.05, 5 of 5, wakes; backstop: Limitgate Backstop of ${Service}, Sum of 60 s; " +
+		"decisions: Limitgate Decisions of ${Service}, Sum of 60 s",
+	"StoreErrorsAlarm": "IF(decisions > 60, errors / decisions, 0) > 0.01, 10 of 10, notifies; errors: Limitgate StoreErrors of ${Service}, Sum of 60 s; " +
+		"decisions: Limitgate Decisions of ${Service}, Sum of 60 s",
+	"LeasesSmallAlarm": "IF(refreshes > 60, refreshes / (leased + 1), 0) > 0.5, 5 of 5, notifies; refreshes: Limitgate LeaseRefreshes of ${Service}, Sum of 60 s; " +
+		"leased: Limitgate LeaseDecisions of ${Service}, Sum of 60 s",
 	"FunctionErrorsAlarm": "FILL(relay, 0) + FILL(audit, 0) + FILL(cells, 0) > 0, 2 of 5, notifies; relay: AWS/Lambda Errors of ${RelayFunction}, Sum of 60 s; " +
 		"audit: AWS/Lambda Errors of ${AuditFunction}, Sum of 60 s; cells: AWS/Lambda Errors of ${CellsFunction}, Sum of 60 s",
 	"LimitsThrottledAlarm": "FILL(reads, 0) + FILL(writes, 0) > 0, 3 of 5, notifies; reads: AWS/DynamoDB ReadThrottleEvents of ${LimitsTable}, Sum of 60 s; " +

@@ -115,6 +115,9 @@ func TestStacksAreMade(t *testing.T) {
 		code := putCode(t, cli)
 		compareFunctions(t, cli, outputs, makeStack(t, cli, "limitgate-control-plane", templateFiles[1], "CodeBucket="+code, "CodeKey=lambda.zip"))
 	})
+	t.Run("alarms of proxies", func(t *testing.T) {
+		makeStack(t, cli, "limitgate-proxy-alarms", templateFiles[2], "Service=edge")
+	})
 	t.Run("without functions", func(t *testing.T) {
 		without := makeStack(t, cli, "limitgate-alarms", templateFiles[1], "UseLambda=false")
 		if without["RelayFunctionName"] != "" || without["TrailBucketName"] == "" {

@@ -127,6 +127,13 @@ var table = map[string]row{
 		imports: []string{"limit", "limit/bucket", "commands", "internal/users", "internal/httpfields"},
 		settled: true,
 	},
+	"internal/alerts": {
+		reason:  "a table and texts made of it: of the other packages it knows the names of metrics",
+		settled: true,
+	},
+	"examples/demo": {
+		reason: "a client, which knows the protocol alone",
+	},
 	"internal/dashboard": {
 		reason:  "shows what a proxy decides, which it reads through one function",
 		imports: []string{"limit", "limiter", "memory", "metrics", "commands", "internal/denials", "internal/latency", "internal/users"},
