@@ -139,6 +139,9 @@ type Settings struct {
 	// Pprof serves profiles on the admin address.
 	Pprof bool
 
+	// EMF are the settings of lines in CloudWatch's embedded metric format.
+	EMF EMF
+
 	// Config is the path of the settings file; empty is none.
 	Config string
 	// PrintConfig asks to print the settings and their sources instead of serving, see

@@ -67,13 +67,13 @@ const (
 	groupLimits  = "Limits and decisions"
 	groupStore   = "Store"
 	groupPrivacy = "Addresses of clients"
-	groupLog     = "Logs and profiles"
+	groupLog     = "Logs, metrics and profiles"
 	groupConfig  = "Settings"
 )
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {

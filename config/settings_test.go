@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 		DenyCacheSize: 65536, DenyCacheMaxTTL: time.Second,
 		RedisIOTimeout: 250 * time.Millisecond, BreakerCooldown: time.Second, MemoryBuckets: 1000000,
 		HTTP:            HTTP{Gateway: "auto", Headers: "draft-11", AddressHeader: "X-Forwarded-For", TrustedHops: 1},
-		PrivacyIPMaxTTL: time.Hour, PrivacyIPv4Prefix: 32, PrivacyIPv6Prefix: 64, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,
+		PrivacyIPMaxTTL: time.Hour, PrivacyIPv4Prefix: 32, PrivacyIPv6Prefix: 64, EMF: EMF{Service: "limitgate"}, LogFormat: "text", RedisAuth: "password", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the defaults are\n%+v, want\n%+v", got, want)
@@ -89,6 +89,8 @@ var kinds = []struct {
 	{"log.format", [3]string{"json", "text", "json"}, [3]any{"json", "text", "json"}, func(s *Settings) any { return s.LogFormat }},
 	{"log.denials", [3]string{"true", "false", "true"}, [3]any{true, false, true}, func(s *Settings) any { return s.LogDenials }},
 	{"log.level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
+	{"emf.sink", [3]string{"file:/a.json", `""`, "tcp:localhost:25888"}, [3]any{"file:/a.json", "", "tcp:localhost:25888"}, func(s *Settings) any { return s.EMF.Sink }},
+	{"emf.service", [3]string{"a", "b-1", "c.d"}, [3]any{"a", "b-1", "c.d"}, func(s *Settings) any { return s.EMF.Service }},
 	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
 	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},
 	{"privacy.ipv4_prefix", [3]string{"1", "24", "32"}, [3]any{1, 24, 32}, func(s *Settings) any { return s.PrivacyIPv4Prefix }},

@@ -1,44 +1,29 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane"
+	"github.com/limitgate/limitgate/internal/emf"
 )
-
-// namespace is the CloudWatch namespace of the metrics.
-const namespace = "Limitgate"
-
-// metric is a metric as CloudWatch's embedded metric format declares it:
-// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-type metric struct {
-	Name string
-	Unit string
-}
 
 // printMetrics prints the admissions of the cells as one line, from which CloudWatch
 // makes metrics.
 func printMetrics(o controlplane.OverAdmission) {
-	line, err := metricsLine(o, time.Now())
-	if err == nil {
-		fmt.Fprintf(os.Stdout, "%s\n", line)
-	}
+	line := metricsLine(o, time.Now())
+	_, _ = os.Stdout.Write(line.Append(nil))
 }
 
 // metricsLine returns the line that printMetrics prints.
-func metricsLine(o controlplane.OverAdmission, now time.Time) ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"_aws": map[string]any{
-			"Timestamp": now.UnixMilli(),
-			"CloudWatchMetrics": []any{map[string]any{
-				"Namespace":  namespace,
-				"Dimensions": [][]string{{}},
-				"Metrics":    []metric{{"OverAdmissionMax", "None"}, {"OverAdmissionP99", "None"}, {"Cells", "Count"}},
-			}},
+func metricsLine(o controlplane.OverAdmission, now time.Time) emf.Line {
+	return emf.Line{
+		Time: now,
+		Metrics: []emf.Metric{
+			emf.One("OverAdmissionMax", emf.UnitNone, o.Max),
+			emf.One("OverAdmissionP99", emf.UnitNone, o.P99),
+			emf.One("Cells", emf.UnitCount, float64(o.Cells)),
 		},
-		"OverAdmissionMax": o.Max, "OverAdmissionP99": o.P99, "Cells": o.Cells, "Worst": o.Worst,
-	})
+		Properties: []emf.Property{{Name: "Worst", Value: o.Worst}},
+	}
 }

@@ -53,13 +53,18 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	if settings.EMF.Sink == config.EMFStdout {
+		signal.Ignore(syscall.SIGPIPE) // decisions go on without the reader of metrics
+	}
 	log, endLog := startLog(ctx, env, settings)
 	for _, w := range settings.Warnings {
 		log.Warn("warning about the settings", "text", w)
 	}
-	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, Version: version, Reload: hup})
+	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, Version: version, Stdout: env.stdout, Reload: hup})
 	if err == nil {
-		printBanner(env, p, settings)
+		if settings.EMF.Sink != config.EMFStdout { // of which every line is metrics
+			printBanner(env, p, settings)
+		}
 		// The first signal drains. The handler is then gone, so a second signal ends the
 		// process.
 		context.AfterFunc(ctx, stop)

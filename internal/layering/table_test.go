@@ -134,6 +134,15 @@ var table = map[string]row{
 	"examples/demo": {
 		reason: "a client, which knows the protocol alone",
 	},
+	"internal/emf": {
+		reason:  "writes counts in one format, whatever was counted, to a file whose path it receives",
+		imports: []string{"internal/run"},
+	},
+	"internal/emf/emftest": {
+		reason:   "reads that format for tests, and knows no other package",
+		forTests: true,
+		settled:  true,
+	},
 	"internal/dashboard": {
 		reason:  "shows what a proxy decides, which it reads through one function",
 		imports: []string{"limit", "limiter", "memory", "metrics", "commands", "internal/denials", "internal/latency", "internal/users"},

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/limitgate/limitgate/httpapi"
 	"github.com/limitgate/limitgate/internal/dashboard"
 	"github.com/limitgate/limitgate/internal/denials"
+	"github.com/limitgate/limitgate/internal/emf"
 	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
@@ -31,6 +33,8 @@ type Options struct {
 	Settings *config.Settings
 	Log      *slog.Logger
 	Version  string
+	// Stdout receives the lines of the setting emf, if it names stdout.
+	Stdout io.Writer
 	// Reload makes the proxy load its limits again, as SIGHUP does. It may be nil.
 	Reload <-chan os.Signal
 }
@@ -63,6 +67,7 @@ type Proxy struct {
 	metrics                              *prometheus.Registry
 	decisions                            *metrics.Decisions
 	dashboard                            *dashboard.Dashboard
+	emf                                  *emf.Writer // nil without the setting
 
 	front, admin net.Listener
 
@@ -124,6 +129,9 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	}
 	conns.Flush, conns.Loops = p.limiter.Flush, p.loops
 	p.server = server.New(conns, p.newSession)
+	if p.emf, err = p.openEMF(opts.Stdout); err != nil {
+		return nil, err
+	}
 	if err := p.listen(); err != nil {
 		return nil, err
 	}
@@ -143,6 +151,9 @@ func (p *Proxy) closeUnrun() {
 	}
 	if p.loops != nil {
 		p.loops.Close()
+	}
+	if p.emf != nil {
+		p.emf.Close()
 	}
 }
 
@@ -243,8 +254,9 @@ func (p *Proxy) denyCacheSize() int {
 }
 
 // Run serves until ctx ends, and then drains. The servers stop first; then the limiter
-// returns its leased units and slots; then the proxy stops counting as an instance; then
-// the connections to the store are closed; then the loops end that read them all.
+// returns its leased units and slots; then the last lines of metrics are written; then the
+// proxy stops counting as an instance; then the connections to the store are closed; then the
+// loops end that read them all.
 func (p *Proxy) Run(ctx context.Context) error {
 	without := !p.reached()
 	if without {
@@ -286,8 +298,11 @@ func (p *Proxy) Run(ctx context.Context) error {
 	stages := []func(context.Context) error{
 		func(ctx context.Context) error { return run.All(ctx, front...) },
 		func(ctx context.Context) error { return run.All(ctx, afterFront...) },
-		p.count.Run,
 	}
+	if p.emf != nil { // which writes the last decisions
+		stages = append(stages, p.emf.Run)
+	}
+	stages = append(stages, p.count.Run)
 	if p.cluster != nil {
 		stages = append(stages, func(ctx context.Context) error { return run.All(ctx, append(p.storeParts, p.cluster.Run)...) })
 		defer func() { _ = p.cluster.Close() }()
