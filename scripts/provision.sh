@@ -7,6 +7,7 @@
 #   provision.sh dynamodb   prints the folder of AWS's own DynamoDB Local
 #   provision.sh clients    gets the clients of other languages, as far as it can
 #   provision.sh gateways   makes sure there are nginx, Caddy and HAProxy
+#   provision.sh browser    makes sure there is Chromium, and gets axe-core into .cache/axe
 #   provision.sh promtool   prints the path of promtool, which tests rules of Prometheus
 #
 # LIMITGATE_APT=1 lets it install packages with apt-get, as root, and LIMITGATE_BREW=1
@@ -209,6 +210,23 @@ provide_gateways() {
 	install_packages "${missing[@]}" || die "apt-get did not install ${missing[*]}"
 }
 
+# provide_browser installs Chromium if it is missing, and unpacks axe-core.
+provide_browser() {
+	local package=axe-core@4.14.1 to=$root/.cache/axe new=$root/.cache/axe.new
+	if ! has chromium && ! has google-chrome; then
+		may_install || die "missing: Chromium (as root on Debian and Ubuntu, LIMITGATE_APT=1 installs it)"
+		install_packages chromium || die "apt-get did not install chromium"
+	fi
+	[ -e "$to/axe.min.js" ] && return
+	has npm || die "no npm to get $package with"
+	rm -rf "$new"
+	mkdir -p "$new"
+	(cd "$new" && npm pack --silent --fetch-retries=1 "$package" && tar xzf ./*.tgz) >&2 </dev/null || die "npm could not get $package"
+	rm -rf "$to"
+	mv "$new/package" "$to"
+	rm -rf "$new"
+}
+
 # install_node_packages installs the packages of a folder with npm into another one, once for
 # each list.
 install_node_packages() {
@@ -314,6 +332,7 @@ aws) provide_moto ;;
 dynamodb) provide_dynamodb ;;
 clients) provide_clients ;;
 gateways) provide_gateways ;;
+browser) provide_browser ;;
 promtool) provide_promtool ;;
-*) die "unknown need: $1 (redis, compiler, aws, dynamodb, clients, gateways or promtool)" ;;
+*) die "unknown need: $1 (redis, compiler, aws, dynamodb, clients, gateways, promtool or browser)" ;;
 esac

@@ -185,6 +185,21 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// TestTwinsKnowEMF checks that the section EMF of docs/metrics.md has the metrics of every alarm.
+func TestTwinsKnowEMF(t *testing.T) {
+	_, section, _ := strings.Cut(read(t, "docs/metrics.md"), "\n## EMF\n")
+	for _, a := range All() {
+		if a.Twin == nil {
+			continue
+		}
+		for _, m := range a.Twin.Metrics {
+			if !strings.Contains(section, "`"+m.Name+"`") {
+				t.Errorf("%s: proxies write no metric %s", a.Name, m.Name)
+			}
+		}
+	}
+}
+
 // unknownMetrics returns the metrics of Limitgate in an expression that docs/metrics.md does not
 // have, and the recorded names that no rule records.
 func unknownMetrics(expr string, types map[string]string) (unknown []string) {

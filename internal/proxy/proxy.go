@@ -114,10 +114,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.bypass, err = openBypass(ctx, s, p.count.Healthy, p.log); err != nil {
 		return nil, err
 	}
-	p.denials = denials.New(addrs, nil)
-	if s.LogDenials {
-		p.denials = denials.New(addrs, p.log)
-	}
+	p.denials = p.newDenials(addrs)
 	p.limiter = p.newLimiter(store, addrs)
 	p.limitsSince.Store(time.Now().UnixMilli())
 	p.limits.OnChange(p.setLimits)
@@ -155,6 +152,14 @@ func (p *Proxy) closeUnrun() {
 	if p.emf != nil {
 		p.emf.Close()
 	}
+}
+
+// newDenials returns the sample of denials, which logs them if a setting asks for it.
+func (p *Proxy) newDenials(addrs *limit.AddrHasher) *denials.Ring {
+	if p.settings.LogDenials {
+		return denials.New(addrs, p.log)
+	}
+	return denials.New(addrs, nil)
 }
 
 // newLimiter returns the limiter.

@@ -59,7 +59,7 @@ export function button(text, press) {
   return b;
 }
 
-const width = 560, height = 160, left = 48, bottom = 20, top = 8;
+const width = 560, wide = 1120, height = 160, left = 48, bottom = 20, top = 8;
 
 // nice returns a round number that is not less than n.
 function nice(n) {
@@ -104,15 +104,15 @@ function key(series) {
 
 // strip draws simulated requests: the units left, and a mark for each request.
 export function strip(place, result, seconds) {
-  const x = (ms) => left + (ms / 1000 / seconds) * (width - left - 8);
+  const x = (ms) => left + (ms / 1000 / seconds) * (wide - left - 8);
   const floor = height - bottom - 24;
   const y = (units) => top + (1 - units / result.capacity) * (floor - top);
   const chart = shape("svg", {
-    viewBox: `0 0 ${width} ${height}`, role: "img",
+    viewBox: `0 0 ${wide} ${height}`, role: "img",
     "aria-label": `${result.allowed} requests admitted and ${result.denied} denied in ${seconds} seconds`,
   });
   for (const v of [0, result.capacity]) {
-    chart.append(shape("line", { x1: left, x2: width - 8, y1: y(v), y2: y(v), class: "axis" }));
+    chart.append(shape("line", { x1: left, x2: wide - 8, y1: y(v), y2: y(v), class: "axis" }));
     chart.append(shape("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end", class: "label" }, number(v)));
   }
   chart.append(shape("polyline", { points: result.requests.map((r) => `${x(r.at_ms).toFixed(1)},${y(r.remaining).toFixed(1)}`).join(" "), class: "line" }));
@@ -123,6 +123,6 @@ export function strip(place, result, seconds) {
       : shape("line", { x1: at, x2: at, y1: floor + 14, y2: floor + 24, class: "mark deny" }));
   }
   chart.append(shape("text", { x: left, y: height - 4, class: "label" }, "0 s"));
-  chart.append(shape("text", { x: width - 8, y: height - 4, "text-anchor": "end", class: "label" }, `${seconds} s`));
+  chart.append(shape("text", { x: wide - 8, y: height - 4, "text-anchor": "end", class: "label" }, `${seconds} s`));
   place.replaceChildren(chart);
 }
