@@ -12,16 +12,17 @@ const CeilingOff = "--backstop-total-rate is off: while the store is away nothin
 // CeilingAdvice returns a sentence that recommends --backstop-total-rate with the value
 // that fits for each of so many proxies; 0 means that their number is unknown.
 func CeilingAdvice(fits limit.TotalRate, proxies int) string {
-	const less = "less, if what stands behind bears less"
 	n := int64(proxies)
+	var number string
 	switch {
 	case fits.Units == 0:
-		return fmt.Sprintf("%s; %s, so that no number follows from the limits: choose what stands behind bears, divided by the number of proxies", CeilingOff, fits.Why)
+		return fmt.Sprintf("%s; %s, so that no number follows from the limits: set it to what the service behind bears, divided by the number of proxies", CeilingOff, fits.Why)
 	case n == 0:
-		return fmt.Sprintf("%s; %d divided by the number of proxies would fit, since %s; %s", CeilingOff, fits.Units, fits.Why, less)
+		number = fmt.Sprintf("%d divided by the number of proxies", fits.Units)
 	case n == 1:
-		return fmt.Sprintf("%s; %d would fit, since %s; %s", CeilingOff, fits.Units, fits.Why, less)
+		number = fmt.Sprint(fits.Units)
 	default:
-		return fmt.Sprintf("%s; %d would fit, that is %d divided by %d proxies, since %s; %s", CeilingOff, (fits.Units+n-1)/n, fits.Units, n, fits.Why, less)
+		number = fmt.Sprintf("%d, that is %d divided by %d proxies", (fits.Units+n-1)/n, fits.Units, n)
 	}
+	return fmt.Sprintf("%s; set it to %s, or to less if the service behind bears less: %d units a second are enough for what %s", CeilingOff, number, fits.Units, fits.Why)
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/limitgate/limitgate/internal/resp"
 )
 
@@ -86,7 +88,7 @@ func (o *Options) readContact(ctx context.Context, conn net.Conn, in *resp.Reade
 		return c, pinged
 	}
 	if o.Credentials == nil && pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
-		return c, configError("it requires a password: set --redis-password-file (NOAUTH)")
+		return c, configError(explainRefusal(pinged))
 	}
 	if o.Credentials != nil {
 		if err := o.logIn(ctx, conn, in); err != nil {
@@ -157,11 +159,14 @@ func speaksTLS(ctx context.Context, addr string) bool {
 // Explain describes an error for an operator who configures the address of a store.
 func Explain(err error) string {
 	var name *net.DNSError
-	if errors.As(err, new(masterError)) || errors.As(err, new(sentinelError)) {
+	if errors.As(err, new(explainedError)) || errors.As(err, new(sentinelError)) {
 		return err.Error()
 	}
 	refused, replied := resp.AsError(err)
 	if text := explainTLS(err); text != "" {
+		return text
+	}
+	if text := explainRefusal(err); text != "" {
 		return text
 	}
 	switch {
@@ -169,8 +174,6 @@ func Explain(err error) string {
 		return err.Error()
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"
-	case replied && strings.HasPrefix(string(refused), "WRONGPASS"):
-		return string(refused) + ": check --redis-user and the file of --redis-password-file"
 	case replied:
 		return string(refused)
 	case errors.As(err, &name):
@@ -184,6 +187,35 @@ func Explain(err error) string {
 	default:
 		return err.Error()
 	}
+}
+
+// explainRefusal describes the reply of a node that does not accept the user, or returns "".
+func explainRefusal(err error) string {
+	var reply redis.Error
+	if err == nil || !errors.As(err, &reply) || kindOf(reply) != KindAuth {
+		return ""
+	}
+	text := reply.Error()
+	switch word, _, _ := strings.Cut(text, " "); word {
+	case "NOAUTH":
+		return "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)"
+	case "WRONGPASS":
+		return text + ": check --redis-user and the file of --redis-password-file"
+	default:
+		return "the user " + lack(text) + "; docs/redis-acl.md has all the rights that it needs (" + text + ")"
+	}
+}
+
+// lack describes what a user lacks for which a node refuses a command.
+func lack(refusal string) string {
+	if _, rest, ok := strings.Cut(refusal, "run the '"); ok {
+		command, _, _ := strings.Cut(rest, "'")
+		return "lacks +" + command + ": add it to the user on every node"
+	}
+	if strings.Contains(refusal, " access ") {
+		return "may not use all keys lg:*: add ~lg:* to the user on every node"
+	}
+	return "lacks a right that the script needs: limitgate doctor names it"
 }
 
 // explainTLS describes a failure of TLS, or returns "".

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/limitgate/limitgate/limit"
 )
 
 const (
@@ -78,9 +76,9 @@ func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[s
 
 // owner returns the client of the master that owns a key.
 func (s *Store) owner(key string) (*redis.Client, error) {
-	n := s.top.Load().owner(limit.HashSlot([]byte(key)))
-	if n == nil {
-		return nil, errNoNode
+	n, err := s.top.Load().ownerOf(key)
+	if err != nil {
+		return nil, err
 	}
 	return n.client, nil
 }

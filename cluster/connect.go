@@ -152,7 +152,7 @@ func auth(conn net.Conn, in *resp.Reader, user, password string) (refused, err e
 }
 
 // errNoUsers is returned for a node that refuses AUTH itself.
-const errNoUsers = configError("the node wants no password, or does not know AUTH with a user")
+const errNoUsers = configError("the node wants no password, or does not know AUTH with a user: leave out --redis-password-file and --redis-user, or give that user a password there")
 
 // connAge returns the age at which a connection is replaced, or 0. It is a random one from
 // minConnAge to MaxConnAge, so that connections that were opened together are replaced apart.

@@ -15,6 +15,13 @@ import (
 // errNoNode is the error of a call that was never sent: no known node owns its slot.
 var errNoNode = errors.New("send call: no node owns its slot")
 
+// noOwnerError is errNoNode in words for an operator.
+type noOwnerError string
+
+func (e noOwnerError) Error() string { return string(e) }
+
+func (noOwnerError) Unwrap() error { return errNoNode }
+
 // errNoMaster is returned while no master is known.
 var errNoMaster = errors.New("no master of the store is known: it has not been reached yet, or a single Redis has become a replica")
 

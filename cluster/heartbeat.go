@@ -76,7 +76,7 @@ func (h *Heartbeat) Beat(ctx context.Context) (int, error) {
 		if kindOf(err).needsReload() {
 			h.store.requestReload()
 		}
-		return h.count, fmt.Errorf("beat: %w", err)
+		return h.count, fmt.Errorf("send heartbeat: %w", explained(err))
 	}
 	now := time.Now()
 	if h.count > 0 && (gone || h.missed) {

@@ -41,9 +41,9 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 		return n, nil
 	}
 	key := limit.TenantKey(tenant)
-	node := t.owner(limit.HashSlot([]byte(key)))
-	if node == nil {
-		return 0, fmt.Errorf("reset tenant: no node owns its slot")
+	node, err := t.ownerOf(key)
+	if err != nil {
+		return 0, fmt.Errorf("reset tenant: %w", err)
 	}
 	n, err := s.removeFields(ctx, node.client, key, id)
 	if err != nil {
@@ -60,9 +60,9 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 
 // Forget deletes the bucket whose key is name, and reports whether it existed.
 func (s *Store) Forget(ctx context.Context, name string) (bool, error) {
-	node := s.top.Load().owner(limit.HashSlot([]byte(name)))
-	if node == nil {
-		return false, fmt.Errorf("forget bucket: %w", errNoNode)
+	node, err := s.top.Load().ownerOf(name)
+	if err != nil {
+		return false, fmt.Errorf("forget bucket: %w", err)
 	}
 	n, err := node.client.Unlink(ctx, name).Result()
 	if err != nil {

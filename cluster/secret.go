@@ -79,13 +79,13 @@ func (s *Store) adopt(secret []byte) {
 
 // agree returns the secret in the store, after storing proposal if there is none.
 func (s *Store) agree(ctx context.Context, t *topology, proposal []byte) ([]byte, error) {
-	n := t.owner(limit.HashSlot([]byte(secretKey)))
-	if n == nil {
-		return nil, fmt.Errorf("agree on secret: %w", errNoNode)
+	n, err := t.ownerOf(secretKey)
+	if err != nil {
+		return nil, fmt.Errorf("agree on secret: %w", err)
 	}
 	text := base64.RawStdEncoding.EncodeToString(proposal)
 	if _, err := n.client.SetNX(ctx, secretKey, text, secretTTL).Result(); err != nil {
-		return nil, fmt.Errorf("agree on secret: %w", withoutArguments(err))
+		return nil, fmt.Errorf("agree on secret: %w", explained(withoutArguments(err)))
 	}
 	return s.readSecret(ctx, t)
 }
@@ -105,13 +105,13 @@ func withoutArguments(err error) error {
 // readSecret returns the secret in the store and prolongs it. The error is redis.Nil if
 // there is none.
 func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
-	n := t.owner(limit.HashSlot([]byte(secretKey)))
-	if n == nil {
-		return nil, fmt.Errorf("agree on secret: %w", errNoNode)
+	n, err := t.ownerOf(secretKey)
+	if err != nil {
+		return nil, fmt.Errorf("agree on secret: %w", err)
 	}
 	agreed, err := n.client.GetEx(ctx, secretKey, secretTTL).Result()
 	if err != nil {
-		return nil, fmt.Errorf("agree on secret: %w", err)
+		return nil, fmt.Errorf("agree on secret: %w", explained(err))
 	}
 	secret, err := base64.RawStdEncoding.DecodeString(agreed)
 	if err != nil || len(secret) < limit.MinSecretBytes {

@@ -74,17 +74,26 @@ func (o *Options) contactMaster(ctx context.Context, addr string, timeout time.D
 	}
 	c, err := o.contact(ctx, master, timeout)
 	if err != nil {
-		return c, fmt.Errorf("the master %s: %w", master, masterError{err})
+		return c, fmt.Errorf("the master %s: %w", master, explainedError{err})
 	}
 	return c, nil
 }
 
-// masterError is the error of a master that a Sentinel has named, in words for an operator.
-type masterError struct{ err error }
+// explainedError is the error of a node, in words for an operator.
+type explainedError struct{ err error }
 
-func (e masterError) Error() string { return Explain(e.err) }
+func (e explainedError) Error() string { return Explain(e.err) }
 
-func (e masterError) Unwrap() error { return e.err }
+func (e explainedError) Unwrap() error { return e.err }
+
+// explained returns the error of a node that refuses the user in words for an operator, and others
+// as they are.
+func explained(err error) error {
+	if explainRefusal(err) == "" {
+		return err
+	}
+	return explainedError{err}
+}
 
 // sentinelError is the error of a Sentinel that refuses the user, in words for an operator.
 type sentinelError struct{ err error }

@@ -26,6 +26,19 @@ type topology struct {
 // owner returns the master of a slot, or nil.
 func (t *topology) owner(slot uint16) *node { return t.slots[slot] }
 
+// ownerOf returns the master of a key. The error is errNoNode in words for an operator.
+func (t *topology) ownerOf(key string) (*node, error) {
+	slot := limit.HashSlot([]byte(key))
+	switch n := t.owner(slot); {
+	case n != nil:
+		return n, nil
+	case len(t.nodes) == 0:
+		return nil, noOwnerError(errNoMaster.Error())
+	default:
+		return nil, noOwnerError(fmt.Sprintf("no master serves hash slot %d yet: redis-cli cluster info on a node of the cluster says how many are served", slot))
+	}
+}
+
 // nodeOf returns the master of an item's bucket, or nil.
 func (t *topology) nodeOf(it *limit.Item) *node {
 	if t.single != nil {

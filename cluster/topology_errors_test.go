@@ -64,8 +64,8 @@ func TestStartWithoutMistakes(t *testing.T) {
 		"two that are down":   {[]string{"127.0.0.1:1", hung.Addr}, "127.0.0.1:1: nobody listens there: start Redis, or correct the address; " + hung.Addr + ": it takes", false},
 		"a replica":           {[]string{replica.Addr}, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr, true},
 		"a replica, one down": {[]string{"127.0.0.1:1", replica.Addr}, "it is a replica", true},
-		"a password":          {[]string{locked.Addr}, "it requires a password", true},
-		"no rights":           {[]string{narrow.Addr}, "NOPERM", true},
+		"a password":          {[]string{locked.Addr}, "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)", true},
+		"no rights":           {[]string{narrow.Addr}, "the user lacks +info: add it to the user on every node; docs/redis-acl.md has all the rights that it needs (NOPERM", true},
 		"a web server":        {[]string{strings.TrimPrefix(web.URL, "http://")}, `it is no Redis: it answers "HTTP/1.1 400 Bad Request"`, true},
 		"TLS":                 {[]string{strings.TrimPrefix(secure.URL, "https://")}, "it speaks TLS", true},
 	} {

@@ -119,7 +119,7 @@ func (c *command) refusal(u *users.User, args [][]byte) string {
 		}
 	case scopeHold:
 		// A malformed id, which has no tenant, is refused by the command.
-		if tenant, ok := tenantOfHold(args[1:], u.Tenant()); ok && !u.MayUse(tenant) {
+		if tenant, ok := tenantOfHold(args[1:], u); ok && !u.MayUse(tenant) {
 			return c.mayNot(tenant)
 		}
 	}
@@ -158,10 +158,10 @@ func (c *command) mayNot(tenant string) string {
 }
 
 // tenantOfHold returns the tenant of a reservation or slot from the arguments of a settlement.
-func tenantOfHold(args [][]byte, own string) (tenant string, ok bool) {
+func tenantOfHold(args [][]byte, u *users.User) (tenant string, ok bool) {
 	for _, h := range []limit.Hold{limit.HoldReservation, limit.HoldSlot} {
 		what := limit.Settlement{Hold: h}
-		if _, _, errReply := parseHeld(args, own, &what); errReply == "" {
+		if _, _, errReply := parseHeld(args, u, &what); errReply == "" {
 			return what.Tenant, true
 		}
 	}

@@ -1,8 +1,10 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -68,7 +70,18 @@ func ParseRequest(words []string) (limit.Request, error) {
 	return req, nil
 }
 
-const tenantErrReply = "ERR tenant required: - stands for that of the user, and this user has none"
+// tenantRequired returns the error for a - of a user that is not bound to one tenant.
+func tenantRequired(u *users.User) (errReply string) {
+	errReply = "ERR tenant required: - stands for that of the user, and this user "
+	switch u.Patterns() {
+	case "":
+		return errReply + "has none"
+	case "~*":
+		return errReply + "may use all: name one"
+	default:
+		return errReply + "may use several: name one"
+	}
+}
 
 const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 
@@ -141,7 +154,7 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	tenant, op, ip := alias(args[1]), alias(args[2]), alias(args[3])
 	if tenant == ownTenant {
 		if tenant = s.user.Tenant(); tenant == "" {
-			return tenantErrReply
+			return tenantRequired(s.user)
 		}
 	}
 	if err := limit.CheckName(tenant); err != nil {
@@ -157,7 +170,7 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	if ip != "-" {
 		addr, err := limit.ParseAddr(ip)
 		if err != nil {
-			return invalid("ip", args[3], err) + orNone(args[3])
+			return invalid("ip", args[3], err) + orNone(args[3]) + orQuoted(args[2], args[3])
 		}
 		req.Addr = addr
 	}
@@ -177,6 +190,17 @@ func orNone(arg []byte) string {
 		return ", - stands for none"
 	}
 	return ""
+}
+
+// methods are the methods of HTTP that an op may begin with.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+// orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted.
+func orQuoted(op, ip []byte) string {
+	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
+		return ""
+	}
+	return `; quote an op that has a space: "` + string(op) + " " + quote(ip) + `"`
 }
 
 // isOption reports whether an argument is the name of an option.

@@ -94,7 +94,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		tenant := string(args[1])
 		if tenant == ownTenant {
 			if tenant = s.user.Tenant(); tenant == "" {
-				s.out.error(tenantErrReply)
+				s.out.error(tenantRequired(s.user))
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 )
@@ -117,7 +118,7 @@ func heldID(b *limiter.Batch, i int) string {
 func settler(h limit.Hold, change limit.Change) func(context.Context, *Session, [][]byte) {
 	return func(_ context.Context, s *Session, args [][]byte) {
 		what := limit.Settlement{Hold: h, Change: change}
-		rest, kept, errReply := parseHeld(args[1:], s.user.Tenant(), &what)
+		rest, kept, errReply := parseHeld(args[1:], s.user, &what)
 		if errReply == "" {
 			errReply = s.h.parseChange(rest, &what)
 		}
@@ -135,9 +136,9 @@ var wrongHold = map[limit.Hold]string{
 	limit.HoldSlot:        "it is of a reservation, which RL.COMMIT or RL.CANCEL settles",
 }
 
-// parseHeld parses the id to be settled, and returns the words after it. Own is the tenant
-// for which - stands. Kept is false if the id shows that no store has a record of it.
-func parseHeld(args [][]byte, own string, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
+// parseHeld parses the id to be settled, and returns the words after it. A - is the tenant
+// of the user. Kept is false if the id shows that no store has a record of it.
+func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
 	if !equalFold(args[0], "ID") {
 		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
 		if _, _, _, other := limit.ParseHoldID(string(args[0]), limit.HoldReservation+limit.HoldSlot-what.Hold); !ok && other {
@@ -149,14 +150,14 @@ func parseHeld(args [][]byte, own string, what *limit.Settlement) (rest [][]byte
 		what.Tenant, what.ID = tenant, id
 		return args[1:], kept, ""
 	}
-	if len(args) >= 4 && string(args[3]) == ownTenant && own != "" {
+	if own := u.Tenant(); len(args) >= 4 && string(args[3]) == ownTenant && own != "" {
 		args = append(args[:3:3], append([][]byte{[]byte(own)}, args[4:]...)...)
 	}
 	switch {
 	case len(args) < 4 || !equalFold(args[2], "TENANT"):
 		return nil, false, "ERR syntax error: TENANT and a tenant stand behind ID and an id"
 	case string(args[3]) == ownTenant:
-		return nil, false, tenantErrReply
+		return nil, false, tenantRequired(u)
 	}
 	if err := limit.CheckName(string(args[1])); err != nil {
 		return nil, false, invalid("id", args[1], err)

@@ -3,6 +3,7 @@ package config
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -36,6 +37,9 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 		case !hasText && !isSwitch:
 			src.fail(0, "flag --%s: the value is missing; write --%[1]s=%s", name, r.value.arg)
 			continue
+		case IsList(r.value.arg) && src.has(r, "--"+name):
+			src.fail(0, "flag --%s: %s", name, ListGivenTwice("--"+name, r.value.arg))
+			continue
 		case !hasText:
 			text = "true"
 		}
@@ -52,10 +56,46 @@ func looksLikeFlag(word string) bool {
 
 func (src *source) failUnknownFlag(t settings, flag string) {
 	hint := "limitgate serve --help lists them"
-	if near := limit.Nearest(flag, t.keys((*setting).flag, flagsOnly)); near != "" {
-		hint = "did you mean " + near + "?"
+	if meant := MeantFlag(flag, t.keys((*setting).flag, flagsOnly)); meant != "" {
+		hint = "did you mean " + meant + "?"
 	}
 	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)
+}
+
+// otherNames are names of flags in other programs, with the flags here that are meant, the most
+// likely one first.
+var otherNames = map[string][]string{
+	"--port": flagsOfAddress, "--p": flagsOfAddress, "--host": flagsOfAddress, "--bind": flagsOfAddress, "--address": flagsOfAddress, "--addr": flagsOfAddress, "--server": flagsOfAddress,
+	"--password": flagsOfPassword, "--pass": flagsOfPassword, "--auth": flagsOfPassword, "--a": flagsOfPassword,
+	"--username": {"--user", "--redis-user"}, "--user": {"--redis-user"},
+	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
+	"--cluster": {"--redis"}, "--url": {"--redis", "--addr"}, "--redis-url": {"--redis"}, "--redis-host": {"--redis"}, "--redis-port": {"--redis"},
+	"--tls": {"--tls-cert", "--redis-tls"}, "--cert": {"--tls-cert", "--redis-tls-cert"}, "--key": {"--tls-key", "--redis-tls-key"}, "--cacert": {"--tls-ca", "--redis-tls-ca"},
+	"--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"},
+}
+
+var (
+	flagsOfAddress  = []string{"--listen", "--addr", "--redis"}
+	flagsOfPassword = []string{"--password-file", "--redis-password-file"}
+)
+
+// MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
+func MeantFlag(unknown string, flags []string) string {
+	for _, meant := range otherNames[unknown] {
+		if slices.Contains(flags, meant) {
+			return meant
+		}
+	}
+	return limit.Nearest(unknown, flags)
+}
+
+// IsList reports whether a flag has a list, by the name of its value in help.
+func IsList(argument string) bool { return strings.HasSuffix(argument, ",...") }
+
+// ListGivenTwice returns the mistake of a list that is given by two flags. Of other flags the last one
+// counts; of these a person may mean both.
+func ListGivenTwice(flag, argument string) string {
+	return "it is given twice; write one list with commas, " + flag + "=" + argument
 }
 
 // RedisFlags defines the settings of the connections to Redis as flags, for other commands

@@ -161,6 +161,14 @@ var mistakes = []struct {
 			"limitgate.yaml:2: nope: unknown key; limitgate serve --help lists the settings\n" +
 			"limitgate.yaml:3: log_level: \"5\" is none of the choices; write debug, info, warn or error",
 	},
+	// Of a list that is given twice a person may mean both.
+	{args: "--redis a:1 --redis b:2", want: "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
+	// Names of flags in other programs.
+	{args: "--port 6380", want: "flag --port: unknown flag; did you mean --listen?"},
+	{args: "-host x", want: "flag --host: unknown flag; did you mean --listen?"},
+	{args: "-password x", want: "flag --password: unknown flag; did you mean --redis-password-file?"},
+	{args: "--cluster x", want: "flag --cluster: unknown flag; did you mean --redis?"},
+	{args: "--timeout 5ms", want: "flag --timeout: unknown flag; did you mean --decision-timeout?"},
 	// An overridden value must be valid as well.
 	{args: "--instances 2", file: "instances: 0", want: "limitgate.yaml:1: instances: 0 is out of bounds; it must be from 1 to 100000"},
 }

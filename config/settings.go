@@ -191,7 +191,7 @@ type Origin struct {
 // Load reads the settings: args are the words after limitgate serve, environ is in the
 // form of os.Environ, and readFile, called at most once, reads the settings file that a
 // flag or a variable names. A variable that is set to nothing counts as an empty value;
-// of a flag that is given twice the last one counts.
+// of a flag that is given twice the last one counts, but a list that is given twice is a mistake.
 //
 // It returns the settings, the origin of each one in the order of --help, and the words
 // from the first one that is not a flag. The error is flag.ErrHelp when help is

@@ -53,6 +53,11 @@ func (src *source) add(g given, written, warning string) {
 	src.given = append(src.given, g)
 }
 
+// has reports whether a setting was given under a name.
+func (src *source) has(r *setting, written string) bool {
+	return slices.ContainsFunc(src.given, func(g given) bool { return g.setting == r && g.written == written })
+}
+
 type mistake struct {
 	line int // in the settings file; 0 elsewhere
 	err  error

@@ -25,8 +25,12 @@ func explainYAML(err error) (line int, message string) {
 		message += ": YAML is indented by spaces, not tabs, and text that begins with @ or ` is quoted"
 	}
 	switch {
+	case strings.Contains(message, "mapping values are not allowed in this context"):
+		message = "a colon with a space behind it begins a second mapping inside of a value: quote text that has one, or let the keys of one mapping begin in the same column"
 	case strings.Contains(message, "did not find expected '-' indicator"):
 		message += ": the lines of one list begin with - in the same column"
+	case strings.Contains(message, "did not find expected ',' or"):
+		message += ": text that has a comma, a bracket or a colon with a space behind it is quoted there"
 	case strings.Contains(message, "did not find expected node content"):
 		message += ": a value is missing, or the file ends too early"
 	}

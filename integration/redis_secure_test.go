@@ -115,7 +115,7 @@ func TestSecureRedisMistakes(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"password":  {append(r.flags(), "--redis-password-file", file), "WRONGPASS"},
+		"password":  {append(r.flags(), "--redis-password-file", file), "check --redis-user and the file of --redis-password-file"},
 		"no file":   {append(r.flags(), "--redis-password-file", file+"x"), "read password: "},
 		"authority": {append(r.flags(), "--redis-password-file", file, "--redis-tls-ca", redistest.NewAuthority(t).CA), "name the authority by --redis-tls-ca"},
 		"no TLS":    {[]string{"--redis", r.Nodes[0].TLSAddr()}, "set --redis-tls"},

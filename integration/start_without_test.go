@@ -82,7 +82,7 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	if first.id != "ip" || second.id != "ip" || second.left != first.left-1 {
 		t.Errorf("%+v, then %+v: the proxies do not share the bucket of the address", first, second)
 	}
-	if log := willing.output(); !strings.Contains(log, "the backstop has no ceiling") || !strings.Contains(log, "plan p gives one tenant as much") {
+	if log := willing.output(); !strings.Contains(log, "the backstop has no ceiling") || !strings.Contains(log, "what plan p admits of one tenant") {
 		t.Errorf("it does not ask for a ceiling:\n%s", log)
 	}
 	for _, p := range []*proxy{willing, choosy} {

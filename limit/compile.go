@@ -201,6 +201,7 @@ func (c *compiler) checkIDs() {
 func (c *compiler) checkID(l *Limit, seen map[string]*Limit) {
 	if other := seen[l.ID]; other != nil {
 		c.fail(l.Line, "id", "%s is already the id of the limit on line %d: ids are unique within a plan", quote(l.ID), other.Line)
+		l.broken = true // it would tie with the other one
 		return
 	}
 	seen[l.ID] = l

@@ -10,7 +10,8 @@ type TotalRate struct {
 	// Units is the units a second for all proxies together, rounded up; 0 if no limit
 	// bounds the rate of one tenant.
 	Units int64
-	// Why is the reason for the number, as a clause for people.
+	// Why is what that number is enough for, as a clause for people that follows "what"; without a
+	// number it is the reason why there is none.
 	Why string
 }
 
@@ -21,7 +22,7 @@ type TotalRate struct {
 // tenant is listed, it is the largest rate that a plan gives one tenant.
 func (s *Set) TotalRate() TotalRate {
 	if rate, id := s.defaultPlan.bound(false); id != "" {
-		return TotalRate{roundUp(rate), fmt.Sprintf("%s counts all tenants in one bucket", id)}
+		return TotalRate{roundUp(rate), fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", id)}
 	}
 	largest, plan := 0.0, ""
 	for name, r := range s.byPlan {
@@ -36,12 +37,12 @@ func (s *Set) TotalRate() TotalRate {
 	}
 	switch unlisted, id := s.defaultPlan.bound(true); {
 	case held:
-		why := fmt.Sprintf("the limits of the tenants that are listed, %d, admit as much; any others come on top", s.Tenants())
+		why := fmt.Sprintf("the limits of the listed tenants (%d) admit together, and other tenants come on top", s.Tenants())
 		return TotalRate{roundUp(max(sum, unlisted)), why}
 	case plan != "" && id != "":
-		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s gives one tenant as much, and how many tenants there are is not known", plan)}
+		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s admits of one tenant, and how many tenants there are is not known", plan)}
 	case plan != "":
-		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s gives one tenant as much, and some tenants have no limit that holds all their requests", plan)}
+		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s admits of one tenant, and some tenants have no limit that holds all their requests", plan)}
 	default:
 		return TotalRate{Why: "no limit holds all requests of a tenant"}
 	}

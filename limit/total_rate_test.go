@@ -22,14 +22,14 @@ func TestTotalRate(t *testing.T) {
 		units int64
 		why   string
 	}{
-		"listed":          {head + plans + listed, 23, "the limits of the tenants that are listed, 3, admit as much"},
-		"one bucket":      {head + plans + listed + "shared: [{id: all, by: [], rate: 90/m}]\n", 2, "all counts all tenants in one bucket"},
-		"only watched":    {head + plans + listed + "shared: [{id: all, by: [], rate: 90/m, mode: shadow}]\n", 23, "the limits of the tenants"},
-		"of some":         {head + plans + listed + "shared: [{id: all, by: [], when: {op: x}, rate: 90/m}]\n", 23, "the limits of the tenants"},
-		"none listed":     {head + plans, 10, "plan free gives one tenant as much, and how many tenants there are is not known"},
-		"one unheld":      {head + plans + "  open: [{id: op, by: [tenant, op], rate: 1/s}]\n" + listed + "  d: {plan: open}\n", 10, "plan free gives one tenant as much"},
+		"listed":          {head + plans + listed, 23, "the limits of the listed tenants (3) admit together, and other tenants come on top"},
+		"one bucket":      {head + plans + listed + "shared: [{id: all, by: [], rate: 90/m}]\n", 2, "limit all admits of all tenants, which it counts in one bucket"},
+		"only watched":    {head + plans + listed + "shared: [{id: all, by: [], rate: 90/m, mode: shadow}]\n", 23, "the limits of the listed tenants (3)"},
+		"of some":         {head + plans + listed + "shared: [{id: all, by: [], when: {op: x}, rate: 90/m}]\n", 23, "the limits of the listed tenants (3)"},
+		"none listed":     {head + plans, 10, "plan free admits of one tenant, and how many tenants there are is not known"},
+		"one unheld":      {head + plans + "  open: [{id: op, by: [tenant, op], rate: 1/s}]\n" + listed + "  d: {plan: open}\n", 10, "plan free admits of one tenant"},
 		"default unheld":  {strings.Replace(head, "free", "open", 1) + plans + "  open: [{id: op, by: [tenant, op], rate: 1/s}]\n", 10, "and some tenants have no limit that holds all their requests"},
-		"few listed":      {head + plans + "tenants: {c: {plan: free, overrides: {t: {rate: 1/s}}}}\n", 10, "the limits of the tenants that are listed, 1"},
+		"few listed":      {head + plans + "tenants: {c: {plan: free, overrides: {t: {rate: 1/s}}}}\n", 10, "the limits of the listed tenants (1)"},
 		"nobody held":     {head + "plans: {free: [{id: op, by: [tenant, op], rate: 1/s}]}\n", 0, "no limit holds all requests of a tenant"},
 		"an exception":    {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant], when: {op: x}, rate: 5/s}]}\n", 15, "plan free"},
 		"a free passage":  {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant], when: {op: x}, action: allow}]}\n", 0, "no limit"},
@@ -37,8 +37,8 @@ func TestTotalRate(t *testing.T) {
 		"its own cost":    {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s, cost: 2}]}\n", 0, "no limit"},
 		"slots":           {head + "plans: {free: [{id: t, by: [tenant], algorithm: concurrency, slots: 5}]}\n", 0, "no limit"},
 		"in hundredths":   {head + "plans: {free: [{id: t, by: [tenant], rate: 1/7m}]}\n", 1, "plan free"},
-		"summed exactly":  {head + "plans: {free: [{id: t, by: [tenant], rate: 1/10s}]}\ntenants: {" + strings.TrimSuffix(strings.Repeat("x#: {plan: free}, ", 10), ", ") + "}\n", 1, "the limits of the tenants that are listed, 10"},
-		"without default": {"version: 1\n" + plans + listed, 23, "any others come on top"},
+		"summed exactly":  {head + "plans: {free: [{id: t, by: [tenant], rate: 1/10s}]}\ntenants: {" + strings.TrimSuffix(strings.Repeat("x#: {plan: free}, ", 10), ", ") + "}\n", 1, "the limits of the listed tenants (10)"},
+		"without default": {"version: 1\n" + plans + listed, 23, "other tenants come on top"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := c.file

@@ -31,7 +31,7 @@ func (f *ceilingFlags) find(env *environment, r *doctor.Report, path string) err
 	if f.totalRate > 0 {
 		return nil
 	}
-	text := backstop.CeilingOff + ", unless serve is given it; --limits FILE has doctor say which number would fit"
+	text := backstop.CeilingOff + ", unless serve is given it; limitgate doctor --limits FILE names a number that fits"
 	if path != "" {
 		set, _, err := loadLimits(env, path, limit.CompileOptions{})
 		if err != nil {

@@ -27,9 +27,9 @@ func TestLintAsksForCeiling(t *testing.T) {
 	path := writeCeilingLimits(t)
 	for flags, want := range map[string]string{
 		"":                                   "",
-		"--strict":                           "; 1000 divided by the number of proxies would fit, since the limits of the tenants that are listed, 2, admit as much; any others come on top; less, if what stands behind bears less (warning)",
-		"--strict --instances 1":             "; 1000 would fit, since the limits",
-		"--strict --instances 3":             "; 334 would fit, that is 1000 divided by 3 proxies, since the limits",
+		"--strict":                           "; set it to 1000 divided by the number of proxies, or to less if the service behind bears less: 1000 units a second are enough for what the limits of the listed tenants (2) admit together, and other tenants come on top (warning)",
+		"--strict --instances 1":             "; set it to 1000, or to less",
+		"--strict --instances 3":             "; set it to 334, that is 1000 divided by 3 proxies, or to less",
 		"--strict --backstop-total-rate 400": "",
 	} {
 		var out, errs strings.Builder
@@ -54,8 +54,8 @@ func TestDoctorAsksForCeiling(t *testing.T) {
 		path  string
 		want  string
 	}{
-		{ceilingFlags{}, "", "--limits FILE has doctor say which number would fit"},
-		{ceilingFlags{instances: 2}, writeCeilingLimits(t), "; 500 would fit, that is 1000 divided by 2 proxies"},
+		{ceilingFlags{}, "", "doctor --limits FILE names a number that fits"},
+		{ceilingFlags{instances: 2}, writeCeilingLimits(t), "; set it to 500, that is 1000 divided by 2 proxies"},
 		{ceilingFlags{totalRate: 1}, "", ""},
 	} {
 		var r doctor.Report

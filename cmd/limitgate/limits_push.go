@@ -70,7 +70,7 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 		return exitOK
 	}
 	if !o.yes && !t.confirmed(env, changes) {
-		fmt.Fprintln(env.stderr, "limitgate limits: nothing is written")
+		fmt.Fprintln(env.stderr, "limitgate limits: nothing is written, because the answer is not y; --yes writes without asking")
 		return exitError
 	}
 	if o.actor == "" {

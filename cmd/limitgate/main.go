@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
@@ -243,7 +244,10 @@ func flagMeant(fs *flag.FlagSet, err error) string {
 	if missing {
 		var names []string
 		fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-		return didYouMean("--"+strings.TrimLeft(name, "-"), names)
+		if meant := config.MeantFlag("--"+strings.TrimLeft(name, "-"), names); meant != "" {
+			return "; did you mean " + meant + "?"
+		}
+		return ""
 	}
 	advice := ""
 	fs.VisitAll(func(f *flag.Flag) {
@@ -261,6 +265,7 @@ func flagMeant(fs *flag.FlagSet, err error) string {
 // parseAnywhere parses args, and leaves those that are no flags in fs.Args.
 func parseAnywhere(fs *flag.FlagSet, args []string) error {
 	var others []string
+	all := args
 	for len(args) > 0 {
 		if arg := args[0]; !isFlag(arg) {
 			others, args = append(others, arg), args[1:]
@@ -276,7 +281,30 @@ func parseAnywhere(fs *flag.FlagSet, args []string) error {
 		}
 		args = fs.Args()
 	}
+	if err := checkOnce(fs, all); err != nil {
+		return err
+	}
 	return fs.Parse(append([]string{"--"}, others...))
+}
+
+// checkOnce returns an error for a list that args, which were parsed, give twice.
+func checkOnce(fs *flag.FlagSet, args []string) error {
+	given := map[string]bool{}
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		f := fs.Lookup(name)
+		if !isFlag(arg) || f == nil {
+			continue
+		}
+		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[name] {
+			return fmt.Errorf("flag --%s: %s", name, config.ListGivenTwice("--"+name, v.Argument()))
+		}
+		given[name] = true
+	}
+	return nil
 }
 
 // isFlag reports whether an argument is a flag, and not a - or a negative number.

@@ -356,7 +356,7 @@ func (r *rolloutArgs) sure(env *environment) bool {
 	if r.yes || asked(env, "Do it?") {
 		return true
 	}
-	fmt.Fprintln(env.stderr, "limitgate rollout: nothing is done")
+	fmt.Fprintln(env.stderr, "limitgate rollout: nothing is done, because the answer is not y; --yes does it without asking")
 	return false
 }
 

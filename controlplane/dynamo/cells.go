@@ -75,7 +75,7 @@ func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.T
 	}
 	var refused *types.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &refused) { // otherwise another proxy was first
-		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(err))
+		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(r.client, err))
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (r *Registry) scan(ctx context.Context, prefix string, found func(name stri
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("scan %s: %w", r.name, plain(err))
+			return fmt.Errorf("scan %s: %w", r.name, plain(r.client, err))
 		}
 		r.clock.note(page.ResultMetadata)
 		for _, attributes := range page.Items {

@@ -176,15 +176,16 @@ func TestSubscribeToNothing(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	arn := strings.Replace(a.Topic(t, "limits"), ":limits", ":other", 1)
-	if q, err := Subscribe(t.Context(), a.Config, arn); err == nil {
-		t.Errorf("subscribed to a topic that is not there: %+v", q)
+	missing := ": there is no topic " + arn + ": check its ARN"
+	if q, err := Subscribe(t.Context(), a.Config, arn); err == nil || err.Error() != "subscribe queue"+missing {
+		t.Errorf("subscribed to a topic that is not there: %+v, %v", q, err)
 	}
 	if left := a.Queues(t); len(left) != 0 {
 		t.Errorf("queues that nobody knows: %v", left)
 	}
 	it := item("SHARED", 1, `{}`)
-	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err == nil {
-		t.Error("published to a topic that is not there")
+	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err == nil || err.Error() != "publish updates"+missing {
+		t.Errorf("published to a topic that is not there: %v", err)
 	}
 }
 

@@ -49,13 +49,10 @@ var ErrConflict = errors.New("it was changed concurrently")
 // only a write by hand can set.
 var ErrLastVersion = errors.New("its version is the largest possible, which only a write by hand sets: delete the item by hand, and write it again when the control plane has restored it")
 
-// errNoTable is the error for a table that does not exist.
-var errNoTable = errors.New("there is no such table in this region")
-
 // plain replaces an error of DynamoDB by a clearer one, if there is one.
-func plain(err error) error {
+func plain(client *dynamodb.Client, err error) error {
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
-		return errNoTable
+		return fmt.Errorf("there is no such table in the region %s: check its name, AWS_REGION and AWS_PROFILE", client.Options().Region)
 	}
 	return err
 }
@@ -90,7 +87,7 @@ func (t *Table) Scan(ctx context.Context) ([]table.Item, error) {
 	var items []table.Item
 	for i := range found {
 		if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
-			return nil, fmt.Errorf("scan %s: %w", t.name, plain(errs[i]))
+			return nil, fmt.Errorf("scan %s: %w", t.name, plain(t.client, errs[i]))
 		}
 		items = append(items, found[i]...)
 	}
@@ -119,7 +116,7 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 		TableName: &t.name, ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrKey: text(key)},
 	})
 	if err != nil {
-		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, plain(err))
+		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, plain(t.client, err))
 	}
 	if out.Item == nil {
 		return it, false, nil
@@ -175,7 +172,7 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 		return fmt.Errorf("put %s of %s: %w: %w", it.Key, t.name, table.ErrUnwritable, err)
 	}
 	if err != nil {
-		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, plain(err))
+		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, plain(t.client, err))
 	}
 	return nil
 }

@@ -236,7 +236,7 @@ func TestTableThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	nowhere := NewTable(a.Config, "nowhere")
-	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in this region" {
+	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in the region "+a.Config.Region+": check its name, AWS_REGION and AWS_PROFILE" {
 		t.Errorf("scan: %v", err)
 	}
 	if _, _, err := nowhere.Get(t.Context(), "SHARED"); err == nil || !strings.HasPrefix(err.Error(), "get SHARED of nowhere: ") {

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -26,6 +27,14 @@ type Topic struct {
 // NewTopic returns the SNS topic with an ARN.
 func NewTopic(config aws.Config, arn string) *Topic { return &Topic{sns.NewFromConfig(config), arn} }
 
+// ofTopic replaces the error of SNS for a topic that does not exist by a clearer one.
+func ofTopic(arn string, err error) error {
+	if missing := (*types.NotFoundException)(nil); errors.As(err, &missing) {
+		return fmt.Errorf("there is no topic %s: check its ARN", arn)
+	}
+	return err
+}
+
 // maxBytes bounds the messages of a batch together, with some room for the envelope
 // around them.
 const maxBytes = 250_000
@@ -40,7 +49,7 @@ func (t *Topic) Publish(ctx context.Context, messages []table.Message) (sent int
 		}
 		out, err := t.client.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries})
 		if err != nil {
-			return sent, fmt.Errorf("publish updates: %w", err)
+			return sent, fmt.Errorf("publish updates: %w", ofTopic(t.arn, err))
 		}
 		if len(out.Failed) > 0 {
 			first := len(entries)

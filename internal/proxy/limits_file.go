@@ -26,6 +26,10 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	if err != nil {
 		return nil, err
 	}
+	if s.Limits == "" && s.UsesRedis() {
+		log.Warn("no limits are set: every request is admitted or denied by the built-in sample of limits", "default_plan", source.Set().Plan(""),
+			"advice", "set --limits FILE or --limits dynamodb://TABLE; RL.LIMITS lists the limits of the sample")
+	}
 	for _, w := range warnings {
 		switch {
 		case w.Redis && !s.UsesRedis():

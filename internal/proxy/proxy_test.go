@@ -10,6 +10,21 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
+// TestSampleWarning: the sample of limits is for trials. With a Redis a warning asks for limits.
+func TestSampleWarning(t *testing.T) {
+	const want = `level=WARN msg="no limits are set: every request is admitted or denied by the built-in sample of limits" default_plan=free advice="set --limits FILE`
+	for args, warned := range map[string]bool{"": false, "--redis=a:1": true, "--redis=a:1 --limits=../../examples/limits.yaml": false} {
+		settings, _, _, err := config.Load(strings.Fields(args), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		if _, err := openFile(settings, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil || strings.Contains(log.String(), want) != warned {
+			t.Errorf("%q: %v, %s", args, err, log.String())
+		}
+	}
+}
+
 // TestNewFailure: a proxy that cannot listen returns the error, and leaves no connection to
 // its store.
 func TestNewFailure(t *testing.T) {
