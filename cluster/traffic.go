@@ -8,8 +8,8 @@ import (
 
 // Traffic counts the calls that a master answered.
 type Traffic struct {
-	// Batches is the number of batches that were sent, Calls that of the scripts in them, and
-	// Checks that of the calls that these decided. Queued is the number of calls that wait now.
+	// Batches is the number of batches that were answered, Calls that of the scripts in them, and
+	// Checks that of the calls of callers. Queued is the number of those that wait now.
 	Batches, Calls, Checks, Queued int64
 	// RoundTrip is the time from sending a batch to its last reply. Of very many batches it may
 	// miss some.

@@ -49,7 +49,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("rate", l.Describe())
 	r.pair("algorithm", l.Params.Algorithm.String())
 	r.pair("capacity", l.Params.Capacity)
-	r.pair("mode", l.Mode.String())
+	r.pair("mode", l.DescribeMode())
 	r.pair("on_error", e.OnError)
 	r.pair("store", e.Store)
 	r.pair("lease", e.Lease)
@@ -120,7 +120,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		r.pair("rate", l.Describe())
 		r.pair("algorithm", l.Params.Algorithm.String())
 		r.pair("capacity", l.Params.Capacity)
-		r.pair("mode", l.Mode.String())
+		r.pair("mode", l.DescribeMode())
 		r.pair("on_error", l.OnError.String())
 	}
 }

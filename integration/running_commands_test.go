@@ -42,7 +42,7 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 		{[]string{"limits"}, []string{"limits version ", file, "plan p", "1000000/h burst 1000000", "deny"}},
 		{[]string{"limits", "acme"}, []string{"pay", "op: pay"}},
 		{[]string{"top"}, []string{"PER_SECOND", "pay", "lg:t:{admitted}"}},
-		{[]string{"denied"}, []string{"PER_SECOND", "pay"}},
+		{[]string{"denied"}, []string{"LIMIT_ID", "pay", "enforce", "acme"}},
 		{[]string{"shards"}, []string{"ADDR", store.Addr, "closed"}},
 	} {
 		args := append([]string{row.args[0], "--addr", p.addr}, row.args[1:]...)

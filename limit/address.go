@@ -69,13 +69,18 @@ type Prefixes struct {
 	IPv6 int // up to 128
 }
 
+// orDefault returns the numbers of bits that count.
+func (p Prefixes) orDefault() Prefixes {
+	return Prefixes{cmp.Or(p.IPv4, DefaultIPv4Bits), cmp.Or(p.IPv6, DefaultIPv6Bits)}
+}
+
 // NewAddrHasher returns a hasher that groups addresses by their prefixes. All proxies that
 // share a store need the same secret and prefixes.
 func NewAddrHasher(secret []byte, bits Prefixes) (*AddrHasher, error) {
 	if len(secret) < MinSecretBytes {
 		return nil, errors.New("make address hasher: the secret must have at least 16 bytes")
 	}
-	bits = Prefixes{cmp.Or(bits.IPv4, DefaultIPv4Bits), cmp.Or(bits.IPv6, DefaultIPv6Bits)}
+	bits = bits.orDefault()
 	if bits.IPv4 < 1 || bits.IPv4 > 32 || bits.IPv6 < 1 || bits.IPv6 > 128 {
 		return nil, errors.New("make address hasher: a prefix must have 1 to 32 bits of an IPv4 address, or 1 to 128 of an IPv6 address")
 	}

@@ -120,7 +120,7 @@ func (c *changes) compare(what string, before, after []*Limit) {
 // differences describes all differences of two limits.
 func differences(was, is *Limit) (all []string) {
 	for _, d := range []struct{ name, was, is string }{
-		{"mode ", was.Mode.String(), is.Mode.String()},
+		{"mode ", was.DescribeMode(), is.DescribeMode()},
 		{"", was.Describe(), is.Describe()},
 		{"on_error ", was.OnError.String(), is.OnError.String()},
 		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},

@@ -19,6 +19,8 @@ type CompileOptions struct {
 	// IPMaxTTL is the longest a key that holds a hashed address may live, in
 	// microseconds.
 	IPMaxTTL int64
+	// Prefixes tell clients apart where a share of a limit's buckets is enforced.
+	Prefixes Prefixes
 	// Strict also demands on_error on every limit, and IPSecret if a limit
 	// counts addresses.
 	Strict bool

@@ -50,7 +50,7 @@ func (c *compiler) warnMissing(l *Limit) {
 		return
 	}
 	for _, other := range c.plans[l.Plan].limits {
-		if other.Mode == ModeEnforce && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
+		if other.enforcedAlways() && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
 			return
 		}
 	}

@@ -105,7 +105,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		return
 	}
 	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {
-		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, slots, burst, algorithm, timezone, mode, action, on_error, missing, cost, max_cost, lease and store, nothing else")
+		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, slots, burst, algorithm, timezone, mode, enforce, action, on_error, missing, cost, max_cost, lease and store, nothing else")
 		return
 	}
 	merged := merge(p.specs[o.ID.Value], o)
@@ -157,6 +157,12 @@ func merge(base, o *RuleSpec) RuleSpec {
 			m.Timezone = Text{}
 		}
 	}
+	if o.Mode.Set() {
+		m.Enforce = Text{}
+	}
+	if o.Enforce.Set() {
+		m.Mode = Text{}
+	}
 	if o.Algorithm.Set() && o.Algorithm.Value != bucket.AlgorithmTokenBucket.String() { // only a token bucket has one
 		m.Burst = Text{}
 	}
@@ -166,6 +172,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 		{&m.Burst, &o.Burst},
 		{&m.Algorithm, &o.Algorithm},
 		{&m.Mode, &o.Mode},
+		{&m.Enforce, &o.Enforce},
 		{&m.Action, &o.Action},
 		{&m.OnError, &o.OnError},
 		{&m.Missing, &o.Missing},
@@ -204,6 +211,9 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 			r.groups = append(r.groups, group{slots: l.slots})
 		}
 		r.groups[i].candidates = append(r.groups[i].candidates, l)
+		if l.share > 0 {
+			r.groups[i].candidates = append(r.groups[i].candidates, l.shadow())
+		}
 	}
 	for i := range r.groups {
 		g := r.groups[i].candidates

@@ -62,6 +62,7 @@ type RuleSpec struct {
 	Burst     Text
 	Algorithm Text
 	Mode      Text
+	Enforce   Text // a percentage
 	Action    Text
 	OnError   Text
 	Missing   Text

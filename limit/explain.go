@@ -24,6 +24,9 @@ func (s *Set) Explain(req *Request) []Considered {
 	for i := range rules.groups {
 		var winner, watcher *Limit
 		for _, l := range rules.groups[i].candidates {
+			if l.isOtherShare(req) {
+				continue
+			}
 			c := Considered{Limit: l}
 			if rules.groups[i].slots && req.Hold != HoldSlot {
 				c.Reason = "only RL.ACQUIRE takes its slots"
@@ -75,6 +78,8 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 		return true, "passes its level"
 	case l.Action == ActionDeny:
 		return true, "refuses what it meets"
+	case l.Mode == ModeShadow && l.share > 0:
+		return true, "watches: its bucket is not in the enforced share"
 	case l.Mode == ModeShadow:
 		return true, "watches"
 	case len(l.when) > 0:

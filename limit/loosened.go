@@ -83,8 +83,8 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 		switch {
 		case is == nil:
 			lines = append(lines, fmt.Sprintf("%s%s %s -> none", what, was.ID, was.Describe()))
-		case is.Mode != ModeEnforce:
-			lines = append(lines, fmt.Sprintf("%s%s enforce -> %s", what, was.ID, is.Mode))
+		case is.enforcedIn() < was.enforcedIn():
+			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.DescribeMode(), is.DescribeMode()))
 		case admitsMore(&is.Params, &was.Params):
 			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), is.Describe()))
 		case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:

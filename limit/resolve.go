@@ -102,10 +102,10 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 	}
 }
 
-// applies reports whether req matches every condition of l and has its dimensions, or l
-// has a rule for requests without them.
+// applies reports whether req matches every condition of l, has its dimensions or l has a rule for
+// requests without them, and its bucket is in the share that l enforces, or watches.
 func (l *Limit) applies(req *Request) bool {
-	return l.matches(req) && (l.Missing != MissingPass || l.missing(req) == nil)
+	return l.matches(req) && (l.Missing != MissingPass || l.missing(req) == nil) && (l.share == 0 || l.inShare(req) == (l.Mode == ModeEnforce))
 }
 
 // replacedBy returns the enforced limit among matched that replaces l, or nil. A limit

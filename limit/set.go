@@ -94,7 +94,7 @@ func (s *Set) All() []*Limit {
 func (s *Set) Raised() (n int) {
 	count := func(limits []*Limit, tenant string) {
 		for _, l := range limits {
-			if l.RoundedUp && l.Tenant == tenant {
+			if l.RoundedUp && l.Tenant == tenant && !l.isShadowSide() {
 				n++
 			}
 		}
@@ -113,7 +113,11 @@ func (s *Set) Raised() (n int) {
 func (r *ruleset) limits() []*Limit {
 	var all []*Limit
 	for _, g := range r.groups {
-		all = append(all, g.candidates...)
+		for _, l := range g.candidates {
+			if !l.isShadowSide() {
+				all = append(all, l)
+			}
+		}
 	}
 	return append(all, r.off...)
 }

@@ -263,9 +263,9 @@ func (l *Limiter) report(b *Batch) {
 		if i%every == sample {
 			l.top.count(&b.Requests[i], d, items, b.at.Start)
 		}
-		b.timing.untimed[d.Source]++
+		b.timing.run[d.Source]++
 	}
-	b.timing.report(l, b.at.Start, l.opts.Timeout-b.at.Timeout)
+	b.timing.report(l, b.at.Start, l.opts.Timeout-b.at.Timeout, len(b.calls) > 0 && l.fast == nil)
 }
 
 // reportDecision adds the retry jitter to the wait of a request and reports its decision to the

@@ -142,8 +142,9 @@ func (t *topSketch) turn(now time.Time) {
 	if lasted >= 2*topWindow || lasted < 0 { // no decisions for long
 		t.before, t.lasted = topCounts{}, 0
 	}
-	if t.samples < topSamples/4 {
-		t.every.Store(max(1, t.every.Load()/2))
+	for t.every.Load() > 1 && t.samples < topSamples/4 { // there would have been twice as many
+		t.every.Store(t.every.Load() / 2)
+		t.samples *= 2
 	}
 	t.now, t.began, t.samples = topCounts{}, now, 0
 }
@@ -221,33 +222,46 @@ func (r *rarest) Pop() any {
 // estimates, if there are more than some thousand decisions a second. Top is safe for concurrent
 // use.
 func (l *Limiter) Top(n int) (top Top) {
-	t, now := &l.top, l.opts.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.turn(now)
-	seconds := max(time.Second, t.lasted+now.Sub(t.began)).Seconds()
-	buckets := func(before, now spaceSaving) (all []HotBucket) {
-		for _, c := range mostOf(n, before, now) {
+	hot, denied, wouldDeny, ops, seconds := l.top.copy(l.opts.Now())
+	buckets := func(counts []named) (all []HotBucket) {
+		for _, c := range mostOf(n, counts) {
 			all = append(all, HotBucket{c.name, c.limit, float64(c.count) / seconds})
 		}
 		return all
 	}
-	top.Hot, top.Denied = buckets(t.before.hot, t.now.hot), buckets(t.before.denied, t.now.denied)
-	top.WouldDeny = buckets(t.before.wouldDeny, t.now.wouldDeny)
-	for _, c := range mostOf(n, t.before.ops, t.now.ops) {
+	top.Hot, top.Denied, top.WouldDeny = buckets(hot), buckets(denied), buckets(wouldDeny)
+	for _, c := range mostOf(n, ops) {
 		top.Operations = append(top.Operations, HotOperation{c.name, float64(c.count) / seconds, float64(c.denied) / seconds, float64(c.wouldDeny) / seconds})
 	}
 	return top
 }
 
-// mostOf returns the n names with the highest counts of both windows.
-func mostOf(n int, windows ...spaceSaving) (all []named) {
+// copy returns the counts of both windows, and their length in seconds. Decisions wait meanwhile, so
+// that it does nothing else.
+func (t *topSketch) copy(at time.Time) (hot, denied, wouldDeny, ops []named, seconds float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn(at)
+	for _, c := range []*topCounts{&t.before, &t.now} {
+		hot, denied = c.hot.appendTo(hot), c.denied.appendTo(denied)
+		wouldDeny, ops = c.wouldDeny.appendTo(wouldDeny), c.ops.appendTo(ops)
+	}
+	return hot, denied, wouldDeny, ops, max(time.Second, t.lasted+at.Sub(t.began)).Seconds()
+}
+
+func (s *spaceSaving) appendTo(all []named) []named {
+	for _, c := range s.rare {
+		all = append(all, *c)
+	}
+	return all
+}
+
+// mostOf returns the n names with the highest counts. A name may be there twice.
+func mostOf(n int, counts []named) (all []named) {
 	sum := map[string]named{}
-	for _, w := range windows {
-		for name, known := range w.names {
-			s := sum[name]
-			sum[name] = named{name: name, limit: known.limit, count: s.count + known.count, denied: s.denied + known.denied, wouldDeny: s.wouldDeny + known.wouldDeny}
-		}
+	for _, c := range counts {
+		s := sum[c.name]
+		sum[c.name] = named{name: c.name, limit: c.limit, count: s.count + c.count, denied: s.denied + c.denied, wouldDeny: s.wouldDeny + c.wouldDeny}
 	}
 	for _, c := range sum {
 		all = append(all, c)

@@ -7,8 +7,8 @@ import (
 	"github.com/limitgate/limitgate/internal/latency"
 )
 
-// Store is the state of the store at a scrape. Its counters never fall: counts for a
-// master that left the store are counted without a master.
+// Store is the state of the store at a scrape. Its counters never fall, but for those of batches: errors
+// of a master that left the store are counted without a master.
 type Store struct {
 	Shards []Shard
 	// Errors counts calls that were left undecided and do not belong to a present master,
@@ -32,8 +32,8 @@ type Shard struct {
 	Transitions map[string]int64
 	// Errors counts calls that it left undecided, by kind.
 	Errors map[string]int64
-	// Batches counts the batches that were sent to it, Calls the scripts in them, and Checks the
-	// calls that these decided. Queued is the number of calls that wait now.
+	// Batches counts the batches that it answered, Calls the scripts that it ran for them, and Checks
+	// what callers asked for in them. Queued is how much of it waits now.
 	Batches, Calls, Checks, Queued int64
 	// RoundTrip is the time from sending a batch to its last reply.
 	RoundTrip *latency.Histogram
@@ -56,11 +56,11 @@ func newFamily(kind prometheus.ValueType, name, help string, labels ...string) f
 
 var (
 	storeBatches = newFamily(prometheus.CounterValue, "limitgate_store_batches_total",
-		"Batches of calls that were sent to each master of the store.", "shard")
+		"Batches of calls that each master of the store has answered.", "shard")
 	storeCalls = newFamily(prometheus.CounterValue, "limitgate_store_calls_total",
-		"Calls of a script in these batches.", "shard")
+		"Scripts that it ran for them.", "shard")
 	storeChecks = newFamily(prometheus.CounterValue, "limitgate_store_checks_total",
-		"Checks that these calls decided, each once for every master that it needs.", "shard")
+		"What callers asked for in them, for each hash slot of a check once.", "shard")
 	storeQueued = newFamily(prometheus.GaugeValue, "limitgate_store_queued_checks",
 		"Checks that wait to be sent to each master of the store.", "shard")
 	roundTrip = prometheus.NewDesc("limitgate_store_batch_seconds",

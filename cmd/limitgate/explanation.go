@@ -87,7 +87,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		e := &x.Limits[i]
 		row := explainedLimit{
 			applies: e.Applies, id: e.Limit.ID, level: e.Limit.DescribeLevel(), rate: e.Limit.Describe(), algorithm: "-",
-			mode: e.Limit.Mode.String(), onError: e.Limit.OnError.String(), store: "-", lease: e.Limit.Lease.String(), why: e.Reason, key: keyOf(e, madeUp),
+			mode: e.Limit.DescribeMode(), onError: e.Limit.OnError.String(), store: "-", lease: e.Limit.Lease.String(), why: e.Reason, key: keyOf(e, madeUp),
 		}
 		if e.Limit.Action == limit.ActionLimit {
 			row.algorithm, row.store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()

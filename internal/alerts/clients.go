@@ -63,7 +63,7 @@ var clientAlerts = []Alert{
 	{
 		Name:     "LimitgateBypassKeysUnread",
 		Severity: Ticket,
-		Expr:     `sum by (job) (increase(limitgate_bypass_keys_failures_total[15m])) > 0`,
+		Expr:     `sum by (job) (increase(limitgate_bypass_keys_failures_total[15m])) > 1.5`,
 		Summary:  "The keys of bypass tokens could not be read.",
 		Meaning:  "The earlier keys stay in force: tokens of a new key do not pass, and tokens of a key that was removed still do.",
 		Section:  "Keys of tokens cannot be read",
@@ -77,7 +77,7 @@ var clientAlerts = []Alert{
 	{
 		Name:     "LimitgateTokenKeysUnread",
 		Severity: Ticket,
-		Expr:     `sum by (job) (increase(limitgate_jwt_keys_failures_total[15m])) > 0`,
+		Expr:     `sum by (job) (increase(limitgate_jwt_keys_failures_total[15m])) > 1.5`,
 		Summary:  "The keys of clients' tokens could not be read.",
 		Meaning:  "The earlier keys stay in force: clients with tokens of a new key cannot log in, and those of a key that was removed still can.",
 		Section:  "Keys of tokens cannot be read",

@@ -5,7 +5,7 @@ var decisionAlerts = []Alert{
 	{
 		Name:     "LimitgateDecisionsSlow",
 		Severity: Ticket,
-		Expr:     `histogram_quantile(0.99, sum by (job, le) (rate(limitgate_decision_seconds_bucket[5m]))) > 0.005`,
+		Expr:     `histogram_quantile(0.99, sum by (job, le) (rate(limitgate_decision_seconds_bucket[5m]))) > 0.005` + busy,
 		For:      "5m",
 		Summary:  "One decision in a hundred takes longer than 5 ms.",
 		Meaning:  "Callers wait. No decision waits for the store longer than --decision-timeout, so the proxies are short of processor time, or that setting is larger than 5 ms.",
@@ -15,6 +15,7 @@ var decisionAlerts = []Alert{
 				{of("limitgate_decision_seconds_bucket", `source="store",le="0.005"`), grow(1000, 10, 900, 20, 1000, 30)},
 				{of("limitgate_decision_seconds_bucket", `source="store",le="0.01"`), grow(1000, 10, 950, 20, 1000, 30)},
 				{of("limitgate_decision_seconds_bucket", `source="store",le="+Inf"`), grow(1000, 60)},
+				{of("limitgate_decisions_total", `limit="a",mode="enforce",source="store",verdict="admit"`), grow(1000, 60)},
 			},
 			Labels: ofJob,
 			Fires:  []string{"20m"},

@@ -99,7 +99,7 @@ and on () limitgate:upstream_saturated > 0`,
 		}},
 		Twin: &Twin{
 			Alarm:     "ShardOutAlarm",
-			Metrics:   []Metric{{Name: "OpenBreakers", Statistic: "Average"}},
+			Metrics:   []Metric{{Name: "OpenBreakers", Statistic: "Maximum"}},
 			Threshold: 0.5,
 			Minutes:   1,
 		},

@@ -249,7 +249,7 @@ func TestStreams(t *testing.T) {
 		for range maxStreams + 3 {
 			go func() {
 				w := httptest.NewRecorder()
-				d.sampler.serve(w, httptest.NewRequest(http.MethodGet, "/api/events", http.NoBody).WithContext(t.Context()))
+				d.sampler.serve(w, httptest.NewRequest(http.MethodGet, "/api/events", http.NoBody).WithContext(t.Context()), always)
 				bodies <- fmt.Sprint(w.Code, " ", w.Body)
 			}()
 		}
@@ -272,8 +272,32 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// TestStreamOfAServer checks a stream through a real server, whose write timeout is shorter, and
-// that a page which leaves makes room.
+// always is the right to see the page.
+func always() bool { return true }
+
+// TestPagesLeave checks that a page which leaves makes room, and that one ends whose user may not see
+// it any more.
+func TestPagesLeave(t *testing.T) {
+	d := New(Options{Read: empty, Version: "test"})
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for i := range 2 * maxStreams {
+		w := httptest.NewRecorder()
+		d.sampler.serve(w, httptest.NewRequest(http.MethodGet, "/api/events", http.NoBody).WithContext(gone), always)
+		if w.Code != http.StatusOK {
+			t.Fatalf("page %d: %d %s", i, w.Code, w.Body)
+		}
+	}
+	d.sampler.sample()
+	d.sampler.sample()
+	w := httptest.NewRecorder()
+	d.sampler.serve(w, httptest.NewRequest(http.MethodGet, "/api/events", http.NoBody), func() bool { return false })
+	if strings.Contains(w.Body.String(), "event: sample") {
+		t.Errorf("a user without rights received %s", w.Body)
+	}
+}
+
+// TestStreamOfAServer checks a stream through a real server, whose write timeout is shorter.
 func TestStreamOfAServer(t *testing.T) {
 	d, mux := newPage(t, "")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -82,7 +82,10 @@ func (d *Dashboard) Register(mux *http.ServeMux) {
 	}
 	mux.Handle("GET /api/events", d.permitted(func(w http.ResponseWriter, r *http.Request, _ *users.User) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which would end the request
-		d.sampler.serve(w, r)
+		d.sampler.serve(w, r, func() bool {                            // the users may have been replaced
+			_, errReply := d.user(r)
+			return errReply == ""
+		})
 	}))
 	mux.Handle("GET /api/explain", d.permitted(d.explain))
 	mux.Handle("GET /api/limits", d.permitted(func(w http.ResponseWriter, r *http.Request, u *users.User) {
@@ -102,19 +105,29 @@ func (d *Dashboard) permitted(serve func(http.ResponseWriter, *http.Request, *us
 			http.Error(w, "another site's page may not read this", http.StatusForbidden)
 			return
 		}
-		name, password, _ := r.BasicAuth()
-		from, _ := netip.ParseAddrPort(r.RemoteAddr)
-		u, errReply := d.opts.Handler.LogIn(r.Context(), from.Addr().Unmap().WithZone(""), nil, name, password)
-		if errReply == "" && u != nil {
-			errReply = replyError(d.opts.Handler.Call(r.Context(), u, words("RL.DENIED", "1")))
-		}
-		if errReply != "" || u == nil {
+		u, errReply := d.user(r)
+		if errReply != "" {
 			h.Set("WWW-Authenticate", `Basic realm="limitgate", charset="UTF-8"`)
-			http.Error(w, strings.TrimSpace("a user with +@read and ~* may see this page. "+errReply), http.StatusUnauthorized)
+			http.Error(w, "a user with +@read and ~* may see this page: "+errReply, http.StatusUnauthorized)
 			return
 		}
 		serve(w, r, u)
 	})
+}
+
+// user returns the user of a request, or why it may not see the page.
+func (d *Dashboard) user(r *http.Request) (u *users.User, errReply string) {
+	name, password, _ := r.BasicAuth()
+	from, _ := netip.ParseAddrPort(r.RemoteAddr)
+	u, errReply = d.opts.Handler.LogIn(r.Context(), from.Addr().Unmap().WithZone(""), nil, name, password)
+	switch {
+	case errReply != "":
+	case u == nil:
+		errReply = "NOAUTH Authentication required."
+	default:
+		errReply = replyError(d.opts.Handler.Call(r.Context(), u, words("RL.DENIED", "1")))
+	}
+	return u, errReply
 }
 
 // replyError returns the text of an error reply, or "".

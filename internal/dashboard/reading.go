@@ -18,7 +18,7 @@ type Reading struct {
 	Denials   []denials.Denial // the newest first
 	Limits    LimitsState
 	Store     StoreState
-	// LeaseRefreshes counts the units on lease that were asked for.
+	// LeaseRefreshes counts how often the store granted units for a lease.
 	LeaseRefreshes int64
 }
 

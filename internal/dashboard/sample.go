@@ -14,8 +14,8 @@ import (
 const (
 	// listed is the number of rows that a list of a sample has at most.
 	listed = 20
-	// listedLimits is the number of limits that a sample has at most: those with the most
-	// decisions.
+	// listedLimits is the number of limits that a sample has at most: those that deny
+	// most.
 	listedLimits = 100
 )
 
@@ -38,7 +38,7 @@ type Sample struct {
 	Limits           LimitsState   `json:"limits"`
 	Store            string        `json:"store"`
 	Instances        int           `json:"instances"`
-	// LeaseRefreshes is how often a lease was asked for, for each decision by a lease.
+	// LeaseRefreshes is how often the store granted units for a lease, for each decision by a lease.
 	LeaseRefreshes float64 `json:"refreshes_per_lease"`
 	Version        string  `json:"version"` // of the program
 }

@@ -106,7 +106,8 @@ func (s *sampler) newest() (sample []byte, next chan struct{}) {
 
 // serve sends samples to a page as server-sent events until it is closed:
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
-func (s *sampler) serve(w http.ResponseWriter, r *http.Request) {
+// It ends when the page may not be seen any more, which may reports before each sample.
+func (s *sampler) serve(w http.ResponseWriter, r *http.Request, may func() bool) {
 	points, ok := s.join()
 	if !ok {
 		w.Header().Set("Retry-After", "10")
@@ -127,7 +128,7 @@ func (s *sampler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	for {
 		sample, next := s.newest()
-		if sample != nil && !send("sample", sample) {
+		if !may() || sample != nil && !send("sample", sample) {
 			return
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -132,6 +133,18 @@ func TestClockSetBack(t *testing.T) {
 func TestAliases(t *testing.T) {
 	r := newRing(t, nil)
 	d, items := denied(payments)
+	words := []byte("acmeGET /")
+	r.Observe(&limit.Request{Tenant: unsafe.String(&words[0], 4), Op: unsafe.String(&words[4], 5)}, second, d, items)
+	copy(words, "xxxxxxxxx")
+	if got := r.Last(1)[0]; got.Tenant != "acme" || got.Operation != "GET /" {
+		t.Errorf("kept %q and %q", got.Tenant, got.Operation)
+	}
+}
+
+// TestConcurrent records and reads at once, for the race detector.
+func TestConcurrent(t *testing.T) {
+	r := newRing(t, nil)
+	d, items := denied(payments)
 	var all sync.WaitGroup
 	for i := range int64(4) {
 		all.Go(func() {
@@ -142,6 +155,9 @@ func TestAliases(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if len(r.Last(Kept)) == 0 {
+		t.Error("kept nothing")
+	}
 }
 
 func BenchmarkAdmitted(b *testing.B) {

@@ -135,11 +135,13 @@ func (d *fileDraw) rule(id string, bys []string, p *plan) rule {
 		}
 		if chance(d.r, 6) {
 			set("mode", one(d.r, []string{"shadow", "shadow", "off"}))
+		} else if chance(d.r, 8) {
+			set("enforce", one(d.r, []string{"10%", "50%", "87.5%"}))
 		}
 		if p != nil && len(p.rules) > 0 && chance(d.r, 8) {
 			set("replaces", "["+one(d.r, p.rules).id+"]")
 		}
-		if chance(d.r, 14) && len(r.get("when")) > 0 {
+		if chance(d.r, 14) && len(r.get("when")) > 0 && r.get("enforce") == "" {
 			set("action", one(d.r, []string{"deny", "allow"}))
 			return r
 		}
@@ -220,6 +222,9 @@ func (d *fileDraw) changed(r rule) rule {
 	algorithm := r.get("algorithm")
 	switch d.r.IntN(8) {
 	case 0:
+		if r.get("enforce") != "" {
+			return r.with("enforce", one(d.r, []string{"5%", "25%", "60%"}))
+		}
 		return r.with("mode", one(d.r, []string{"enforce", "shadow", "off"}))
 	case 1:
 		if algorithm != "concurrency" {

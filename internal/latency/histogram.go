@@ -70,14 +70,6 @@ func nativeBucket(d time.Duration) int {
 	return min((exponent-1)*perOctave+i, lastBucket)
 }
 
-// Count returns the number of observations.
-func (h *Histogram) Count() (n int64) {
-	for i := range h.fixed {
-		n += h.fixed[i].Load()
-	}
-	return n
-}
-
 // Quantile returns an upper bound of the duration that the share q, 0 to 1, of the observations
 // of all histograms does not exceed, since an earlier snapshot: it is at most a fifth too high.
 // It returns 0 if there are no observations. Since may be nil.

@@ -110,7 +110,7 @@ func TestExtremes(t *testing.T) {
 	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, time.Microsecond + 1, time.Minute, 1 << 40} {
 		h.Observe(d, 1)
 	}
-	if m := written(t, h.Metric(nil, nil)); m.GetSampleCount() != 8 || h.Count() != 8 {
+	if m := written(t, h.Metric(nil, nil)); m.GetSampleCount() != 8 {
 		t.Errorf("%d observations", m.GetSampleCount())
 	}
 }

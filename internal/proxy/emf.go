@@ -69,7 +69,7 @@ func (p *Proxy) emfSnapshot(limits *emfLimits) emf.Snapshot {
 	}
 	st := p.cluster.Stats()
 	for _, k := range cluster.Kinds() {
-		if k != cluster.KindOverload {
+		if k != cluster.KindOverload && k != cluster.KindBreaker {
 			s.Totals.StoreErrors += st.Undecided[k]
 		}
 	}

@@ -64,5 +64,5 @@ const (
 
 // compileOptions returns the options of the settings that limits are checked against.
 func compileOptions(s *config.Settings) limit.CompileOptions {
-	return limit.CompileOptions{IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
+	return limit.CompileOptions{Prefixes: limit.Prefixes{IPv4: s.PrivacyIPv4Prefix, IPv6: s.PrivacyIPv6Prefix}, IPMaxTTL: s.PrivacyIPMaxTTL.Microseconds(), IPSecret: s.PrivacyIPSecretFile != ""}
 }

@@ -32,8 +32,10 @@ func (p *Proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
 // setLimits makes later decisions use set.
 func (p *Proxy) setLimits(set *limit.Set) {
 	p.rolloutWatch.comparison.Begin(set, p.limits.Threshold())
+	if set.Version != p.limiter.Limits().Version { // and not a trial, or the same file again
+		p.limitsSince.Store(time.Now().UnixMilli())
+	}
 	p.limiter.SetLimits(set)
-	p.limitsSince.Store(time.Now().UnixMilli())
 }
 
 // watchRollout ends the canary of limits that deny too much, until ctx ends.

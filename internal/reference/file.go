@@ -38,6 +38,7 @@ type limitKeys struct {
 	Algorithm string            `yaml:"algorithm"`
 	Timezone  string            `yaml:"timezone"`
 	Mode      string            `yaml:"mode"`
+	Enforce   string            `yaml:"enforce"`
 	Action    string            `yaml:"action"`
 	Missing   string            `yaml:"missing"`
 	Cost      int64             `yaml:"cost"`

@@ -33,6 +33,8 @@ type limit struct {
 	group string
 	terms terms
 	mode  string // enforce, shadow or off
+	// share is the part of the buckets in which it is enforced, in ten thousandths; 0 is all.
+	share int
 	// action is deny, allow, or empty for a limit that counts.
 	action  string
 	missing string // pass, deny or share
@@ -80,6 +82,10 @@ func newLimit(k limitKeys) (*limit, error) {
 	if l.action != "" {
 		return l, nil
 	}
+	var err error
+	if l.share, err = parseShare(k.Enforce); err != nil {
+		return nil, err
+	}
 	l.terms.algorithm = cmp.Or(k.Algorithm, tokenBucketWord)
 	if l.terms.algorithm == concurrencyWord {
 		l.terms.capacity = k.Slots
@@ -88,7 +94,6 @@ func newLimit(k limitKeys) (*limit, error) {
 	if l.ownCost == 0 {
 		l.maxCost = k.MaxCost
 	}
-	var err error
 	if l.terms.count, l.terms.period, err = parseRate(k.Rate, k.Timezone); err != nil {
 		return nil, err
 	}

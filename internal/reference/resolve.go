@@ -36,7 +36,7 @@ func (c *considered) refuses() bool {
 func (l *limits) resolve(r Request, slots bool) []*considered {
 	var all []*considered
 	for _, rule := range l.ofTenant(r.Tenant) {
-		c := &considered{limit: rule}
+		c := &considered{limit: l.forRequest(r, rule)}
 		c.key, c.lacks = l.bucketKey(r, rule)
 		c.fate = l.passesOver(r, c, slots)
 		all = append(all, c)

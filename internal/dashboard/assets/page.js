@@ -20,7 +20,7 @@ const limitName = (id) => id || "(no limit)";
 // show writes a sample into the page.
 function show(s) {
   last = s;
-  points = [...points, s].slice(-pointsKept);
+  if (points.at(-1)?.at_ms !== s.at_ms) points = [...points, s].slice(-pointsKept);
   byId("about").textContent = `${s.version} · limits version ${s.limits.version} from ${s.limits.source}, in use since ${new Date(s.limits.since).toLocaleString()}`;
   byId("tile-decisions").textContent = number(s.decisions);
   byId("tile-denied").textContent = `${number(s.denied)} (${share(s.denied, s.decisions)})`;
@@ -63,7 +63,7 @@ function showCharts() {
 
 const meanings = {
   store: "the store", lease: "units that this proxy held on lease", cache: "a cached denial",
-  backstop: "this proxy's share, without the store", policy: "no limit, a ban, or a limit that fails closed",
+  backstop: "this proxy's share, without the store", policy: "no limit, a ban, a bypass token, or a limit that fails closed",
 };
 
 function showSources(s, decided) {
@@ -126,7 +126,7 @@ function showDenials(s) {
 function showStore(s) {
   byId("store-about").textContent = s.store === "memory"
     ? "The buckets are in the memory of this proxy: no other one shares them."
-    : `A ${s.store === "cluster" ? "Redis Cluster" : "Redis"}, shared by ${s.instances} ${s.instances === 1 ? "proxy" : "proxies"}. Leases are asked for ${number(s.refreshes_per_lease)} times for each decision that they make.`;
+    : `A ${s.store === "cluster" ? "Redis Cluster" : "Redis"}, shared by ${s.instances} ${s.instances === 1 ? "proxy" : "proxies"}. The store granted units for a lease ${number(s.refreshes_per_lease)} times for each decision by one.`;
   if (s.limits.cell) byId("store-about").textContent += ` This proxy is in the cell ${s.limits.cell}, one of ${s.limits.cells}.`;
   fill(byId("table-shards"), [
     { title: "master", value: (r) => r.addr },
@@ -154,8 +154,12 @@ function showAlerts(s) {
 
 async function readLimits(version) {
   definedBy = version;
-  const reply = await fetch("/api/limits");
-  if (reply.ok) definitions = (await reply.json()).limits;
+  try {
+    const reply = await fetch("/api/limits");
+    definitions = (await reply.json()).limits;
+  } catch {
+    definedBy = ""; // the next sample tries again
+  }
 }
 
 // choose shows one limit.

@@ -6,7 +6,7 @@ const steps = [
   ["Parse", "The words of RL.CHECK become a tenant, an operation, an address and a cost.",
     (s) => `${number(s.decisions)} checks a second`],
   ["Find the limits", "The tenant's plan and the shared limits say which ones apply, and each names one bucket.",
-    (s) => `${s.limit_rates.length} limits in use, version ${s.limits.version}`],
+    (s) => `version ${s.limits.version}`],
   ["Deny from the cache", "A bucket that has just denied, and cannot have enough yet, denies again without a call.",
     (s) => `${number(s.sources.cache ?? 0)} a second`],
   ["Take from a lease", "Units that this proxy took in advance need no call either.",
