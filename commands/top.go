@@ -26,10 +26,18 @@ func (s *Session) listed(name string, args [][]byte) (n int, ok bool) {
 	}
 	rows, ok := parseCost(args[1])
 	if !ok || rows > maxListed {
-		s.out.error(fmt.Sprintf("ERR n must be an integer between 1 and %d", maxListed))
+		s.out.error(fmt.Sprintf("ERR n must be an integer between 1 and %d%s", maxListed, otherList(args[1])))
 		return 0, false
 	}
 	return int(rows), true
+}
+
+// otherList names the command whose replies a word for a list means.
+func otherList(word []byte) string {
+	if equalFold(word, "DENIED") {
+		return "; RL.DENIED has the last denials"
+	}
+	return ""
 }
 
 // perSecond rounds a rate up, so that none looks like 0.

@@ -32,10 +32,24 @@ func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
 		return "limits stand in plans, by the name of each plan, and in shared"
 	}
+	if unknown == "max_burst" { // of redis-cell
+		return "write burst, which is max_burst + 1"
+	}
 	if near := limit.Nearest(unknown, names); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "the keys are " + strings.Join(names, ", ")
+}
+
+// exampleOf returns what a mapping looks like.
+func exampleOf(field string) string {
+	switch {
+	case field == "dimensions":
+		return "write {user: {}, region: {values: [eu, us]}}"
+	case strings.HasSuffix(field, ".overrides"), strings.Contains(field, ".overrides."):
+		return "write {ID: {rate: 500/s}}, with the id of a limit"
+	}
+	return "NAME: VALUE"
 }
 
 // entries calls read for each entry of a mapping.
@@ -45,7 +59,7 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, field, "names with values belong here: NAME: VALUE")
+		d.fail(n, field, "names with values belong here: %s", exampleOf(field))
 		return
 	}
 	seen := map[string]int{}

@@ -186,7 +186,8 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if _, ok := c.dimensions[name.Value]; !ok {
-		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), didYouMean(name.Value, keys(c.dimensions)))
+		near := didYouMean(name.Value, append(keys(c.dimensions), "tenant"))
+		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), cmp.Or(near, "; add "+name.Value+": {} to them"))
 	}
 }
 

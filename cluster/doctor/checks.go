@@ -277,9 +277,17 @@ func (r *Report) checkCost() {
 	text := fmt.Sprintf("a decision on one bucket keeps a master busy for %s alone, and for %s among %d",
 		d.Alone.Round(100*time.Nanosecond), d.Batched.Round(100*time.Nanosecond), d.BatchSize)
 	if d.Batched > 0 {
-		text += fmt.Sprintf(": it decides %d,000 a second at most", time.Millisecond/d.Batched)
+		text += fmt.Sprintf(": it decides %s a second at most", thousands(int64(time.Millisecond/d.Batched)))
 	}
 	r.find(SeverityOK, "cost", text)
+}
+
+// thousands writes a number of thousands with commas.
+func thousands(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d,000", n)
+	}
+	return fmt.Sprintf("%d,%03d,000", n/1000, n%1000)
 }
 
 // checkDurability reports how the masters may lose data.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -74,6 +75,14 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	}
 	if o.table == "" || o.topic == "" || o.leases == "" || fs.NArg() > 0 {
 		fmt.Fprintln(env.stderr, "limitgate controlplane: --table, --topic and --leases are needed, and nothing else; limitgate controlplane --help says more")
+		return exitUsage
+	}
+	if !strings.HasPrefix(o.topic, "arn:") {
+		fmt.Fprintf(env.stderr, "limitgate controlplane: --topic %q is not the ARN of an SNS topic: arn:aws:sns:REGION:ACCOUNT:%s\n", o.topic, o.topic)
+		return exitUsage
+	}
+	if name, ok := strings.CutPrefix(o.table, "dynamodb://"); ok {
+		fmt.Fprintf(env.stderr, "limitgate controlplane: --table is the name alone: %s\n", name)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)

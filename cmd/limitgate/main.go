@@ -241,6 +241,9 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 // for one that takes a time.
 func flagMeant(fs *flag.FlagSet, err error) string {
 	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
+	if name == "-dim" {
+		return "; write DIM NAME VALUE behind the ip"
+	}
 	if missing {
 		var names []string
 		fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })

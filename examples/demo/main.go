@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -105,6 +106,9 @@ func send(ctx context.Context, addr string) error {
 			lost += len(replies)
 			continue
 		}
+		if err := notLimitgate(replies); err != nil {
+			return fmt.Errorf("%s is no limitgate: %w", addr, err)
+		}
 		sent += len(replies)
 		denied += countDenied(replies)
 		if time.Since(printed) >= time.Second {
@@ -122,6 +126,16 @@ func queue(ctx context.Context, pipe redis.Pipeliner, s *source, due *float64, e
 	for *due += s.rate * tick.Seconds(); *due >= 1; *due-- {
 		pipe.Do(ctx, s.check()...)
 	}
+}
+
+// notLimitgate returns the error by which a server shows that it does not know RL.CHECK.
+func notLimitgate(replies []redis.Cmder) error {
+	for _, r := range replies {
+		if err := r.Err(); err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
+			return err
+		}
+	}
+	return nil
 }
 
 func countDenied(replies []redis.Cmder) (n int) {

@@ -128,6 +128,7 @@ func TestExplain(t *testing.T) {
 		"/api/explain?tenant=acme":                        `"allowed":true,"limit_id":"few","limit":2,"remaining":1`,
 		"/api/explain?tenant=acme&op=&ip=&cost=3":         `"allowed":false,"limit_id":"few","limit":2,"remaining":2`,
 		"/api/explain?tenant=acme&ip=nowhere":             `{"error":"ERR invalid ip 'nowhere'`,
+		"/api/explain?tenant=acme&dim=user:ann":           `{"error":"a dimension is NAME=VALUE`,
 		"/api/explain?tenant=acme&dim=user=ann":           `"tenant":"acme"`,
 		"/api/explain?tenant=a%0d%0ab&op=%00":             `{"error":"ERR invalid tenant`,
 		"/api/explain?tenant=":                            `{"error":"ERR `,

@@ -170,9 +170,12 @@ func (d *Dashboard) explain(w http.ResponseWriter, r *http.Request, u *users.Use
 		args = append(args, cost)
 	}
 	for _, dim := range q["dim"] {
-		if name, value, found := strings.Cut(dim, "="); found {
-			args = append(args, "DIM", strings.TrimSpace(name), strings.TrimSpace(value))
+		name, value, found := strings.Cut(dim, "=")
+		if !found {
+			sendJSON(w, http.StatusBadRequest, map[string]string{"error": "a dimension is NAME=VALUE, for example user=ann"})
+			return
 		}
+		args = append(args, "DIM", strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	d.reply(w, d.opts.Handler.Call(r.Context(), u, words(args...)))
 }

@@ -85,7 +85,10 @@ func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items [
 	if denying >= 0 {
 		it := &items[denying]
 		found.Limit, found.Plan, found.Mode = it.Limit.ID, it.Limit.Plan, it.Limit.Mode.String()
-		found.Source, found.Cost, found.Capacity, found.Remaining = it.Source.String(), it.Cost, it.Limit.Params.Capacity, it.Remaining
+		found.Source = it.Source.String()
+		if it.Limit.Action == limit.ActionLimit { // it counts
+			found.Cost, found.Capacity, found.Remaining = it.Cost, it.Limit.Params.Capacity, it.Remaining
+		}
 		if d.Allowed {
 			found.RetryAfter = it.Wait
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/limitgate/limitgate/internal/tlsfiles"
@@ -27,6 +28,9 @@ func (p *Proxy) listen() (err error) {
 		return fmt.Errorf("listen for clients: %w%s", err, listenAdvice(err, "--listen"))
 	}
 	if s.Admin != "" {
+		if s.Admin == s.Listen && !strings.HasSuffix(s.Admin, ":0") {
+			return fmt.Errorf("listen for admin: --admin is %s, as --listen is: set another port", s.Admin)
+		}
 		if p.admin, err = net.Listen("tcp", s.Admin); err != nil {
 			return fmt.Errorf("listen for admin: %w%s", err, listenAdvice(err, "--admin"))
 		}

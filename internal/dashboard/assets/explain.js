@@ -13,11 +13,11 @@ export function explain(denial) {
   form.elements.cost.value = denial.cost > 0 ? denial.cost : "";
   document.getElementById("explain").scrollIntoView();
   form.elements.ip.focus();
-  explanation(new FormData(form));
+  explanation(new FormData(form), "The address and the dimensions of that request are not kept: fill them in, or the answer may be another one.");
 }
 
 // explanation asks for the answer to a form and shows it.
-export async function explanation(fields) {
+export async function explanation(fields, remark = "") {
   const query = new URLSearchParams([...fields].filter(([, value]) => value !== ""));
   let answer;
   try {
@@ -30,7 +30,7 @@ export async function explanation(fields) {
     result.replaceChildren(element("p", { class: "verdict deny" }, answer.error));
     return;
   }
-  result.replaceChildren(verdict(answer), limits(answer.limits));
+  result.replaceChildren(element("p", { class: "hint" }, remark), verdict(answer), limits(answer.limits));
 }
 
 function verdict(answer) {
