@@ -193,8 +193,12 @@ func TestEnforceShareLoosens(t *testing.T) {
 		return parse(t, "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: a, by: [tenant], rate: 1/s"+rest+"}\n")
 	}
 	for _, c := range []struct{ was, is, want string }{
-		{"", ", enforce: 50%", "enforce -> enforce 50%"}, {", enforce: 50%", ", enforce: 20%", "enforce 50% -> enforce 20%"},
-		{", enforce: 20%", ", mode: shadow", "enforce 20% -> shadow"}, {", enforce: 20%", ", enforce: 50%", ""}, {", enforce: 20%", "", ""}, {", mode: shadow", ", enforce: 1%", ""},
+		{"", ", enforce: 50%", "enforce -> enforce 50%"},
+		{", enforce: 50%", ", enforce: 20%", "enforce 50% -> enforce 20%"},
+		{", enforce: 20%", ", mode: shadow", "enforce 20% -> shadow"},
+		{", enforce: 20%", ", enforce: 50%", ""},
+		{", enforce: 20%", "", ""},
+		{", mode: shadow", ", enforce: 1%", ""},
 	} {
 		lines := strings.Join(limit.Loosened(file(c.was), file(c.is), nil), "\n")
 		if c.want == "" && lines != "" || !strings.Contains(lines, c.want) {

@@ -46,7 +46,7 @@ type topSketch struct {
 type topCounts struct{ hot, denied, wouldDeny, ops spaceSaving }
 
 // spaceSaving counts the most frequent names. A new name replaces the rarest one and
-// continues its count, so that a count is never too low.
+// continues its count, so that a count is never too low, and remembers how much of it that is.
 type spaceSaving struct {
 	names map[string]*named
 	rare  rarest
@@ -55,6 +55,7 @@ type spaceSaving struct {
 type named struct {
 	name, limit string
 	count       int64
+	inherited   int64 // the part of count that may be of other names
 	denied      int64 // of an operation
 	wouldDeny   int64
 	at          int // in spaceSaving.rare
@@ -135,7 +136,7 @@ func (t *topSketch) count(req *limit.Request, d *limit.Decision, items []limit.I
 // turn begins a new window when the current one is over. The caller holds mu.
 func (t *topSketch) turn(now time.Time) {
 	lasted := now.Sub(t.began)
-	if lasted < topWindow && lasted >= 0 {
+	if lasted < topWindow && lasted > -topWindow { // a run may have begun before the window
 		return
 	}
 	t.before, t.lasted = t.now, min(lasted, topWindow)
@@ -183,7 +184,7 @@ func (s *spaceSaving) add(name string, n int64) *named {
 	}
 	next := s.rare[0]
 	delete(s.names, next.name)
-	*next = named{name: name, count: next.count + n, at: next.at}
+	*next = named{name: name, count: next.count + n, inherited: next.count, at: next.at}
 	s.names[name] = next
 	heap.Fix(&s.rare, 0)
 	return next
@@ -256,12 +257,13 @@ func (s *spaceSaving) appendTo(all []named) []named {
 	return all
 }
 
-// mostOf returns the n names with the highest counts. A name may be there twice.
+// mostOf returns the n names with the highest counts that are their own for sure. A name may be there
+// twice.
 func mostOf(n int, counts []named) (all []named) {
 	sum := map[string]named{}
 	for _, c := range counts {
 		s := sum[c.name]
-		sum[c.name] = named{name: c.name, limit: c.limit, count: s.count + c.count, denied: s.denied + c.denied, wouldDeny: s.wouldDeny + c.wouldDeny}
+		sum[c.name] = named{name: c.name, limit: c.limit, count: s.count + c.count - c.inherited, denied: s.denied + c.denied, wouldDeny: s.wouldDeny + c.wouldDeny}
 	}
 	for _, c := range sum {
 		all = append(all, c)

@@ -32,7 +32,7 @@ var alarms = map[string]string{
 	"LeasesThrottledAlarm":     "AWS/DynamoDB WriteThrottleEvents of ${LeasesTable}, Sum of 60 s > 0, 3 of 5, notifies",
 	"UndeliveredAlarm":         "AWS/SNS NumberOfNotificationsFailed of ${UpdatesTopic.TopicName}, Sum of 300 s > 0, 3 of 3, notifies",
 	"DecisionsSlowAlarm":       "Limitgate DecisionP99 of ${Service}, Average of 60 s > 5, 5 of 5, notifies",
-	"ShardOutAlarm":            "Limitgate OpenBreakers of ${Service}, Average of 60 s > 0.5, 1 of 1, wakes",
+	"ShardOutAlarm":            "Limitgate OpenBreakers of ${Service}, Maximum of 60 s > 0.5, 1 of 1, wakes",
 	"LimitsStaleAlarm":         "Limitgate ConfigStale of ${Service}, Maximum of 60 s > 0, 5 of 5, notifies",
 	"BackstopDecidesAlarm": "IF(decisions > 60, backstop / decisions, 0) > 0.05, 5 of 5, wakes; backstop: Limitgate Backstop of ${Service}, Sum of 60 s; " +
 		"decisions: Limitgate Decisions of ${Service}, Sum of 60 s",
@@ -150,7 +150,8 @@ func TestAlarmsMatchTheCode(t *testing.T) {
 	}
 	for file, wants := range map[string][]string{
 		"controlplane/audit/audit.go":     {`w.Log.Error(` + strconv.Quote(line) + `,`},
-		"cmd/limitgate-lambda/metrics.go": {`namespace = "Limitgate"`, `{"OverAdmissionMax", "None"}`, `"Dimensions": [][]string{{}}`},
+		"internal/emf/line.go":            {`Namespace = "Limitgate"`},
+		"cmd/limitgate-lambda/metrics.go": {`emf.One("OverAdmissionMax", emf.UnitNone, o.Max)`},
 		"controlplane/admission.go":       {"alarmAt = 1.5", "pageAt = 3", "pageAfter = 10 * time.Minute"},
 	} {
 		source, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(file)))

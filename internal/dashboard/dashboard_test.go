@@ -50,6 +50,7 @@ func newPage(t *testing.T, file string) (*Dashboard, *http.ServeMux) {
 
 func get(mux http.Handler, path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+	r.Host = "127.0.0.1:9180"
 	for _, c := range change {
 		c(r)
 	}
@@ -117,6 +118,20 @@ func TestUsers(t *testing.T) {
 		}
 		if w := get(mux, path, as("ops", secret), func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }); w.Code != http.StatusForbidden {
 			t.Errorf("%s for another site: %d", path, w.Code)
+		}
+	}
+}
+
+// TestNames checks that a name of another site, which leads here, does not show the page without a
+// password.
+func TestNames(t *testing.T) {
+	_, mux := newPage(t, "")
+	for host, want := range map[string]int{
+		"127.0.0.1:9180": 200, "[::1]:9180": 200, "[::1]": 200, "localhost:9180": 200, "limitgate": 200, "limitgate.default.svc:9180": 200, "10-0-0-1.default.pod.cluster.local": 200,
+		"attacker.example": 403, "attacker.example:9180": 403, "127.0.0.1.attacker.example": 403, "localhost.attacker.example": 403, "local.example:1": 403,
+	} {
+		if w := get(mux, "/api/limits", func(r *http.Request) { r.Host = host }); w.Code != want {
+			t.Errorf("%s: %d, want %d", host, w.Code, want)
 		}
 	}
 }

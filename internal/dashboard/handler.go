@@ -7,9 +7,11 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +83,9 @@ func (d *Dashboard) Register(mux *http.ServeMux) {
 		mux.Handle(pattern, d.permitted(d.file))
 	}
 	mux.Handle("GET /api/events", d.permitted(func(w http.ResponseWriter, r *http.Request, _ *users.User) {
+		if r.Method == http.MethodHead {
+			return
+		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which would end the request
 		d.sampler.serve(w, r, func() bool {                            // the users may have been replaced
 			_, errReply := d.user(r)
@@ -106,6 +111,10 @@ func (d *Dashboard) permitted(serve func(http.ResponseWriter, *http.Request, *us
 			return
 		}
 		u, errReply := d.user(r)
+		if errReply == "" && u == users.Unrestricted && !isOwnName(r.Host) {
+			http.Error(w, "open the page by the address of the host: another site's name may lead here (with --users any name does)", http.StatusForbidden)
+			return
+		}
 		if errReply != "" {
 			h.Set("WWW-Authenticate", `Basic realm="limitgate", charset="UTF-8"`)
 			http.Error(w, "a user with +@read and ~* may see this page: "+errReply, http.StatusUnauthorized)
@@ -113,6 +122,22 @@ func (d *Dashboard) permitted(serve func(http.ResponseWriter, *http.Request, *us
 		}
 		serve(w, r, u)
 	})
+}
+
+// privateNames are the ends of names that no public name server resolves.
+var privateNames = []string{"localhost", ".localhost", ".local", ".internal", ".svc", ".cluster.local", ".home.arpa"}
+
+// isOwnName reports whether a Host header is an address or a name that only a private network has. A
+// page of another site can make its own name resolve to this host, and then read what needs no password.
+func isOwnName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if _, err := netip.ParseAddr(host); err == nil || !strings.Contains(host, ".") {
+		return true
+	}
+	return slices.ContainsFunc(privateNames, func(end string) bool { return strings.HasSuffix(host, end) })
 }
 
 // user returns the user of a request, or why it may not see the page.

@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	// every is the time between two samples.
+	// every is the time between two samples while a page is open, and idle while none is.
 	every = time.Second
-	// readings is the number of readings that rates are computed over, so over ten seconds.
-	readings = 11
-	// pointsKept is the number of points that a page receives when it opens: five minutes.
+	idle  = 10 * time.Second
+	// pointsKept is the number of points that a page receives when it opens: at least five minutes.
 	pointsKept = 300
 	// maxStreams bounds the open pages of a proxy. The admin address has 64 connections, which
 	// probes and scrapers need, too.
@@ -52,10 +51,19 @@ func (s *sampler) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticks.C:
-			s.sample()
+		case now := <-ticks.C:
+			if s.due(now) {
+				s.sample()
+			}
 		}
 	}
+}
+
+// due reports whether to sample now.
+func (s *sampler) due(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams > 0 || len(s.last) == 0 || now.Sub(s.last[len(s.last)-1].At) > idle-every/2
 }
 
 // sample takes one sample. The first reading makes none.
@@ -74,7 +82,7 @@ func (s *sampler) sample() {
 		s.next = make(chan struct{})
 	}
 	s.last = append(s.last, now)
-	if len(s.last) > readings {
+	for len(s.last) > 2 && now.At.Sub(s.last[1].At) > idle-every/2 { // rates are those of ten seconds
 		s.last = append(s.last[:0], s.last[1:]...)
 	}
 }

@@ -44,21 +44,21 @@ type Denial struct {
 // Ring keeps a sample of the last denials: at most a hundred a second, and one a second of each
 // limit, tenant and operation. It is safe for concurrent use.
 type Ring struct {
-	addrs *limit.AddrHasher
-	log   *slog.Logger
-	last  atomic.Int64 // when a denial was looked at, in microseconds
-
-	mu     sync.Mutex // guards the fields below
+	addrs  *limit.AddrHasher
+	log    *slog.Logger
 	seed   maphash.Seed
+	last   atomic.Int64     // when a denial was recorded, in microseconds
 	recent [4 * Kept]recent // by hash
-	kept   [Kept]Denial
-	next   int // the number of denials so far
+
+	mu   sync.Mutex // guards the fields below
+	kept [Kept]Denial
+	next int // the number of denials so far
 }
 
-// recent is when a denial with a hash was recorded.
+// recent is when a denial with a hash was recorded, in microseconds.
 type recent struct {
-	hash uint64
-	at   int64
+	hash atomic.Uint64
+	at   atomic.Int64
 }
 
 // New returns an empty ring, which hashes addresses by addrs. Unless log is nil, it gets a line for
@@ -77,8 +77,7 @@ func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items [
 	} else if d.Item >= 0 && d.Item < len(items) {
 		denying = d.Item
 	}
-	last := r.last.Load()
-	if since := now - last; since >= 0 && since < spacing || !r.last.CompareAndSwap(last, now) {
+	if !r.inSample(req, denying, items, now) {
 		return
 	}
 	found := Denial{At: time.UnixMicro(now), Tenant: req.Tenant, Operation: req.Op, Mode: "enforce", Source: d.Source.String(), Cost: req.Cost, RetryAfter: d.RetryAfter}
@@ -93,7 +92,7 @@ func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items [
 			found.RetryAfter = it.Wait
 		}
 	}
-	r.record(&found, req, now)
+	r.record(&found, req)
 }
 
 // wouldDeny returns the index of the first item that denies without effect, or -1.
@@ -106,26 +105,33 @@ func wouldDeny(items []limit.Item) int {
 	return -1
 }
 
-// record keeps a denial, unless an equal one was kept a moment ago.
-func (r *Ring) record(found *Denial, req *limit.Request, now int64) {
-	r.mu.Lock()
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	for _, part := range [...]string{found.Limit, found.Mode, found.Tenant, found.Operation} {
-		_, _ = h.WriteString(part)
-		_ = h.WriteByte(0)
+// inSample reports whether a denial is one of the sample. Repeats are left out first, so that they
+// take no place of others.
+func (r *Ring) inSample(req *limit.Request, denying int, items []limit.Item, now int64) bool {
+	hash := maphash.String(r.seed, req.Tenant) + 3*maphash.String(r.seed, req.Op)
+	if denying >= 0 {
+		hash += 5 * maphash.String(r.seed, items[denying].Limit.ID)
 	}
-	hash := h.Sum64()
 	seen := &r.recent[hash%uint64(len(r.recent))]
-	if since := now - seen.at; seen.hash == hash && since >= 0 && since < repeat {
-		r.mu.Unlock()
-		return
+	if since := now - seen.at.Load(); seen.hash.Load() == hash && since >= 0 && since < repeat {
+		return false
 	}
-	*seen = recent{hash, now}
+	last := r.last.Load()
+	if since := now - last; since >= 0 && since < spacing || !r.last.CompareAndSwap(last, now) {
+		return false
+	}
+	seen.hash.Store(hash)
+	seen.at.Store(now)
+	return true
+}
+
+// record keeps a denial.
+func (r *Ring) record(found *Denial, req *limit.Request) {
 	found.Tenant, found.Operation = strings.Clone(found.Tenant), strings.Clone(found.Operation) // they alias the command
 	if req.Addr.IsValid() && r.addrs != nil {
 		found.Address = string(r.addrs.Append(nil, req.Addr))
 	}
+	r.mu.Lock()
 	r.kept[r.next%Kept] = *found
 	r.next++
 	r.mu.Unlock()

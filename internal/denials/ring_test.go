@@ -99,22 +99,29 @@ func TestSample(t *testing.T) {
 	if len(last) != Kept || last[0].Tenant != fmt.Sprint("later ", 5*Kept-1) || last[Kept-1].Tenant != fmt.Sprint("later ", 4*Kept) {
 		t.Errorf("kept %d, from %q to %q", len(last), last[0].Tenant, last[len(last)-1].Tenant)
 	}
-	// A tenant that is denied all the time leaves room for one that is denied rarely.
-	found := 0
-	for i := range int64(100_000) {
-		tenant := "flood"
-		if i%100 == 99 {
-			tenant = fmt.Sprint("rare ", i)
+}
+
+// TestFloodHidesNobody checks that a tenant which is denied all the time takes no place of others.
+func TestFloodHidesNobody(t *testing.T) {
+	r := newRing(t, nil)
+	d, items := denied(payments)
+	for i := range int64(1_000_000) { // for ten seconds
+		now := second + i*10
+		r.Observe(&limit.Request{Tenant: "flood"}, now, d, items)
+		if i%150_000 == 75_000 {
+			r.Observe(&limit.Request{Tenant: fmt.Sprint("rare ", i)}, now, d, items)
 		}
-		r.Observe(&limit.Request{Tenant: tenant}, 5000*second+i*1000, d, items)
 	}
+	rare, flood := 0, 0
 	for _, d := range r.Last(Kept) {
-		if d.Tenant != "flood" {
-			found++
+		if d.Tenant == "flood" {
+			flood++
+		} else {
+			rare++
 		}
 	}
-	if found < Kept/4 {
-		t.Errorf("%d of %d are not of the flood", found, Kept)
+	if rare != 7 || flood != 10 {
+		t.Errorf("kept %d of 7 denials that are rare, and %d of the flood", rare, flood)
 	}
 }
 

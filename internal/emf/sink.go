@@ -51,6 +51,9 @@ type file struct {
 
 // open opens the file at the path.
 func (s *file) open() error {
+	if info, err := os.Stat(s.path); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
+		return fmt.Errorf("open metrics file: %s is a pipe or a socket, which would wait for a reader: name a file", s.path)
+	}
 	f, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, fileMode)
 	if err != nil {
 		return fmt.Errorf("open metrics file: %w", err)

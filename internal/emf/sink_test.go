@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -231,4 +232,15 @@ func TestFile(t *testing.T) {
 		}
 	}
 	check(path, 8, 8)
+}
+
+// TestPipe checks that a named pipe, which nothing reads, is refused and not waited for.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFile(path); err == nil || !strings.Contains(err.Error(), "is a pipe or a socket") {
+		t.Errorf("got %v", err)
+	}
 }

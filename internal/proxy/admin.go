@@ -27,7 +27,9 @@ func (p *Proxy) runAdmin(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { p.readyz(ctx, w, r) })
-	p.dashboard.Register(mux)
+	if p.settings.TLSClientCA == "" || p.users != nil { // otherwise clients need a certificate, and here none
+		p.dashboard.Register(mux)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 	if p.settings.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", adminserver.TakingLong(pprof.Index))
