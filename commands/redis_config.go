@@ -2,8 +2,10 @@ package commands
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // redisSettings are the settings that clients, exporters and redis-benchmark read, with
@@ -21,9 +23,12 @@ var redisSettings = map[string]string{
 }
 
 // newSettings merges redisSettings with the settings of this proxy.
-func newSettings(own map[string]string) map[string]string {
+func newSettings(opts Options) map[string]string {
 	all := maps.Clone(redisSettings)
-	maps.Copy(all, own)
+	maps.Copy(all, opts.Settings)
+	if opts.LogLevel != nil {
+		all[logLevelName] = ""
+	}
 	return all
 }
 
@@ -37,15 +42,38 @@ func configGet(_ context.Context, s *Session, args [][]byte) {
 	}
 	s.out.mapping(len(found))
 	for _, name := range found {
-		s.out.pair(name, s.h.settings[name])
+		value := s.h.settings[name]
+		if name == logLevelName && s.h.opts.LogLevel != nil {
+			value = strings.ToLower(s.h.opts.LogLevel.Level().String())
+		}
+		s.out.pair(name, value)
 	}
 }
 
-// configSet replies with an error: settings come from flags, the environment and the
-// file.
+// logLevelName is the one setting that CONFIG SET changes.
+const logLevelName = "loglevel"
+
+// logLevels are the levels of the log by their names here and in Redis.
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	"verbose": slog.LevelDebug, "notice": slog.LevelInfo, "warning": slog.LevelWarn,
+}
+
+// configSet changes the level of the log until the proxy ends. For anything else it replies with an
+// error: settings come from flags, the environment and the file.
 func configSet(_ context.Context, s *Session, args [][]byte) {
 	if len(args)%2 != 0 {
 		s.out.error(syntaxError)
+		return
+	}
+	if len(args) == 4 && equalFold(args[2], "LOGLEVEL") && s.h.opts.LogLevel != nil {
+		level, ok := logLevels[strings.ToLower(string(args[3]))]
+		if !ok {
+			s.out.error("ERR CONFIG SET failed (possibly related to argument 'loglevel') - argument must be one of the following: debug, info, warn, error")
+			return
+		}
+		s.h.opts.LogLevel.Set(level)
+		s.out.ok()
 		return
 	}
 	for i := 2; i < len(args); i += 2 {

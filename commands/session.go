@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"runtime"
 	"sync"
@@ -60,6 +61,8 @@ type Options struct {
 	ReloadUsers func() error
 	// Bypass checks the tokens of requests that pass the limits. Nil refuses them.
 	Bypass *bypass.Tokens
+	// LogLevel is the level of the log, which CONFIG SET loglevel changes. Nil means that it is fixed.
+	LogLevel *slog.LevelVar
 	// Settings are values for CONFIG GET, by their names in Redis, in addition to those
 	// that do not depend on the proxy.
 	Settings map[string]string
@@ -104,7 +107,7 @@ func NewHandler(opts Options) *Handler {
 		opts.Shards = func() []Shard { return nil }
 	}
 	h := &Handler{
-		opts: opts, table: newTable(), settings: newSettings(opts.Settings), started: opts.Now(), runID: newRunID(),
+		opts: opts, table: newTable(), settings: newSettings(opts), started: opts.Now(), runID: newRunID(),
 		sessions: map[int64]*Session{}, inlineLimits: newInlineLimits(),
 	}
 	for d, name := range dialectNames {

@@ -155,3 +155,20 @@ func LabelledCounter(r prometheus.Registerer, name, help, label string, read map
 		}))
 	}
 }
+
+// RegisterInfo registers a gauge that is always 1 and has the value of a label that is read at each
+// scrape, such as a version: there is one series at a time.
+func RegisterInfo(r prometheus.Registerer, name, help, label string, read func() string) {
+	r.MustRegister(&info{newFamily(prometheus.GaugeValue, name, help, label), read})
+}
+
+type info struct {
+	family
+	read func() string
+}
+
+// Describe implements prometheus.Collector.
+func (i *info) Describe(to chan<- *prometheus.Desc) { to <- i.desc }
+
+// Collect implements prometheus.Collector.
+func (i *info) Collect(to chan<- prometheus.Metric) { i.send(to, 1, i.read()) }

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/internal/accesslog"
+	"github.com/limitgate/limitgate/internal/run"
 )
 
 // A runningCommand asks a running limitgate and prints its reply as a table.
@@ -70,7 +75,7 @@ Usage: limitgate top [flags] [NUMBER]
 
 The rates are those of that limitgate alone, and estimates where it decides more than some
 thousand checks a second.` + runningAbout,
-	examples: []string{"limitgate top 20"},
+	examples: []string{"limitgate top 20", "limitgate top --every 1s"},
 	words:    rowsOf("RL.TOP"),
 	print:    printTop,
 }
@@ -141,6 +146,7 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	addr := fs.String("addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
 	asJSON := fs.Bool("json", false, "print the reply as JSON")
 	timeout := fs.Duration("timeout", 10*time.Second, "how long to wait for an answer")
+	every := fs.Duration("every", 0, "ask again and again, with so much time between, until Ctrl-C; 0 asks once")
 	var flags clientFlags
 	flags.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
@@ -156,24 +162,54 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		return fail(env, fmt.Errorf("%s: %w", c.name, err))
 	}
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, *timeout)
-	defer cancel()
-	reply, err := client.Do(ctx, words...).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(*addr, err)))
-	}
-	_, isMap := withNames(reply).(map[string]any)
-	if _, isList := reply.([]any); !isMap && !isList && reply != nil {
-		return fail(env, fmt.Errorf("%s: the reply is no table: is %s a limitgate?", c.name, *addr))
-	}
-	if *asJSON {
-		encoder := json.NewEncoder(env.stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(withNames(reply)); err != nil {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	clear := *every > 0 && !*asJSON && accesslog.IsTerminal(os.Stdout)
+	for {
+		reply, err := c.ask(ctx, client, *addr, *timeout, words)
+		if err != nil && ctx.Err() == nil {
+			return fail(env, fmt.Errorf("%s: %w", c.name, err))
+		}
+		if err == nil {
+			err = c.show(env.stdout, fs.Args(), reply, *asJSON, clear)
+		}
+		if err != nil && ctx.Err() == nil {
 			return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
 		}
-		return exitOK
+		if *every <= 0 || !run.Sleep(ctx, *every) {
+			return exitOK
+		}
 	}
-	c.print(env.stdout, fs.Args(), withNames(reply))
-	return exitOK
+}
+
+// ask returns the reply to the command, with names as keys of its maps.
+func (c runningCommand) ask(ctx context.Context, client *redis.Client, addr string, timeout time.Duration, words []any) (reply any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reply, err = client.Do(ctx, words...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, explainDial(addr, err)
+	}
+	named := withNames(reply)
+	_, isMap := named.(map[string]any)
+	if _, isList := reply.([]any); !isMap && !isList && reply != nil {
+		return nil, fmt.Errorf("the reply is no table: is %s a limitgate?", addr)
+	}
+	return named, nil
+}
+
+// show prints a reply, on a cleared screen if clear is set.
+func (c runningCommand) show(w io.Writer, args []string, reply any, asJSON, clear bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(reply)
+	}
+	var page bytes.Buffer
+	if clear {
+		page.WriteString("\x1b[H\x1b[2J") // one write, so that the screen does not flicker
+	}
+	c.print(&page, args, reply)
+	_, err := w.Write(page.Bytes())
+	return err
 }

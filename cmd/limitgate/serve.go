@@ -56,11 +56,11 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	if settings.EMF.Sink == config.EMFStdout {
 		signal.Ignore(syscall.SIGPIPE) // decisions go on without the reader of metrics
 	}
-	log, endLog := startLog(ctx, env, settings)
+	log, level, endLog := startLog(ctx, env, settings)
 	for _, w := range settings.Warnings {
 		log.Warn("warning about the settings", "text", w)
 	}
-	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, Version: version, Stdout: env.stdout, Reload: hup})
+	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, LogLevel: level, Version: version, Stdout: env.stdout, Reload: hup})
 	if err == nil {
 		if settings.EMF.Sink != config.EMFStdout { // of which every line is metrics
 			printBanner(env, p, settings)
@@ -77,10 +77,12 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// startLog returns the logger of the settings, and a function that ends it: lines that follow are
-// lost.
-func startLog(ctx context.Context, env *environment, s *config.Settings) (log *slog.Logger, end func()) {
-	out, opts := logwriter.New(env.stderr), &slog.HandlerOptions{Level: s.LogLevel}
+// startLog returns the logger of the settings, its level, and a function that ends it: lines that follow
+// are lost.
+func startLog(ctx context.Context, env *environment, s *config.Settings) (log *slog.Logger, level *slog.LevelVar, end func()) {
+	level = new(slog.LevelVar)
+	level.Set(s.LogLevel)
+	out, opts := logwriter.New(env.stderr), &slog.HandlerOptions{Level: level}
 	log = slog.New(slog.NewTextHandler(out, opts))
 	if s.LogFormat == "json" {
 		log = slog.New(slog.NewJSONHandler(out, opts))
@@ -91,7 +93,7 @@ func startLog(ctx context.Context, env *environment, s *config.Settings) (log *s
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { _ = out.Run(ctx) }) // it returns no error
-	return log, func() {
+	return log, level, func() {
 		cancel()
 		running.Wait()
 	}

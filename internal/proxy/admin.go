@@ -121,6 +121,8 @@ func (p *Proxy) registerMetrics() {
 	counter("limitgate_tls_handshake_failures_total", "Connections of clients that ended in the TLS handshake.", func() int64 { return p.server.Stats().Handshakes })
 	counter("limitgate_connections_evicted_total", "Connections closed because all together held too much memory.", func() int64 { return p.server.Stats().Evicted })
 	counter("limitgate_protocol_errors_total", "Connections closed because of bytes that are no command.", func() int64 { return p.server.Stats().ProtocolErrors })
+	metrics.RegisterInfo(r, "limitgate_config_info", "The version of the limits in use, always 1.", "version", func() string { return p.limiter.Limits().Version })
+	metrics.RegisterInfo(r, "limitgate_build_info", "The version of the program, always 1.", "version", func() string { return p.version })
 	gauge("limitgate_config_loaded_timestamp_seconds", "When the limits in use came into use, in seconds since the epoch.", func() float64 {
 		return float64(p.limitsSince.Load()) / 1000
 	})

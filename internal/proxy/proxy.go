@@ -35,6 +35,8 @@ type Options struct {
 	Version  string
 	// Stdout receives the lines of the setting emf, if it names stdout.
 	Stdout io.Writer
+	// LogLevel is the level of Log, which CONFIG SET loglevel changes. It may be nil.
+	LogLevel *slog.LevelVar
 	// Reload makes the proxy load its limits again, as SIGHUP does. It may be nil.
 	Reload <-chan os.Signal
 }
@@ -43,6 +45,7 @@ type Options struct {
 type Proxy struct {
 	settings *config.Settings
 	log      *slog.Logger
+	version  string // of the program
 
 	limits       limitsSource
 	users        *clientUsers  // nil if clients need not authenticate
@@ -79,7 +82,7 @@ type Proxy struct {
 // Run next, which releases everything.
 func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
-	p = &Proxy{settings: s, log: opts.Log, metrics: prometheus.NewRegistry(), reload: opts.Reload, reloadLimits: make(chan os.Signal, 1)}
+	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, reloadLimits: make(chan os.Signal, 1)}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
 	if p.users, err = openUsers(ctx, s, p.log); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	p.limiter = p.newLimiter(store, addrs)
 	p.limitsSince.Store(time.Now().UnixMilli())
 	p.limits.OnChange(p.setLimits)
-	p.handler = p.newHandler(opts.Version)
+	p.handler = p.newHandler(opts)
 	p.dashboard = p.newDashboard(opts.Version)
 	conns := serverOptions(s)
 	if err := conns.Validate(); err != nil {
@@ -183,9 +186,9 @@ func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limite
 }
 
 // newHandler returns the handler of commands.
-func (p *Proxy) newHandler(version string) *commands.Handler {
+func (p *Proxy) newHandler(opts Options) *commands.Handler {
 	o := commands.Options{
-		Limiter: p.limiter, Denials: p.denials.Last, Limits: limitsView{p.limits, p.log}, Version: version, Store: p.StoreKind(), Shards: p.shards,
+		Limiter: p.limiter, Denials: p.denials.Last, Limits: limitsView{p.limits, p.log}, Version: opts.Version, LogLevel: opts.LogLevel, Store: p.StoreKind(), Shards: p.shards,
 		Announce: p.settings.ClusterAnnounce, Settings: redisSettings(p.settings),
 	}
 	if p.users != nil {
