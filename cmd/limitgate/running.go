@@ -164,14 +164,14 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	defer func() { _ = client.Close() }()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	clear := *every > 0 && !*asJSON && accesslog.IsTerminal(os.Stdout)
+	fresh := *every > 0 && !*asJSON && accesslog.IsTerminal(os.Stdout)
 	for {
 		reply, err := c.ask(ctx, client, *addr, *timeout, words)
 		if err != nil && ctx.Err() == nil {
 			return fail(env, fmt.Errorf("%s: %w", c.name, err))
 		}
 		if err == nil {
-			err = c.show(env.stdout, fs.Args(), reply, *asJSON, clear)
+			err = c.show(env.stdout, fs.Args(), reply, *asJSON, fresh)
 		}
 		if err != nil && ctx.Err() == nil {
 			return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
@@ -198,15 +198,15 @@ func (c runningCommand) ask(ctx context.Context, client *redis.Client, addr stri
 	return named, nil
 }
 
-// show prints a reply, on a cleared screen if clear is set.
-func (c runningCommand) show(w io.Writer, args []string, reply any, asJSON, clear bool) error {
+// show prints a reply, on an empty screen if fresh is set.
+func (c runningCommand) show(w io.Writer, args []string, reply any, asJSON, fresh bool) error {
 	if asJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(reply)
 	}
 	var page bytes.Buffer
-	if clear {
+	if fresh {
 		page.WriteString("\x1b[H\x1b[2J") // one write, so that the screen does not flicker
 	}
 	c.print(&page, args, reply)
