@@ -51,12 +51,12 @@ func (f *FastPath) Decide(req *limit.Request) bool {
 		l.top.count(req, d, named, f.at.Start)
 		f.uncounted = l.top.drawUncounted()
 	}
-	f.timing.run[d.Source]++
+	f.timing.untimed[d.Source]++
 	return true
 }
 
 // End ends a run that BeginFast has begun.
-func (f *FastPath) End() { f.timing.report(f.limiter, f.at.Start, 0, false) }
+func (f *FastPath) End() { f.timing.report(f.limiter, f.at.Start, 0) }
 
 // Items returns the limits that applied to the last request, with their verdicts. The slice is
 // valid until the next decision.

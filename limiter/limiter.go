@@ -96,7 +96,7 @@ func (l *Limiter) Decide(b *Batch) {
 // answered, at most once and on any goroutine. The caller must call Finish after that, or
 // at b.Deadline. The calls to the store may wait for Flush.
 func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), token uint64) (decided bool) {
-	b.set, b.at, b.answered, b.finish = l.set.Load(), l.moment(), false, nil
+	b.set, b.at, b.answered, b.timing.waited, b.finish = l.set.Load(), l.moment(), false, false, nil
 	if !since.IsZero() {
 		b.at.Timeout -= b.at.Start.Sub(since)
 	}
@@ -113,7 +113,7 @@ func (l *Limiter) Start(b *Batch, since time.Time, done func(token uint64), toke
 	if len(calls) > 0 {
 		b.finish = l.opts.Store.Start(b.at, b.buf.Items, calls, done, token)
 	}
-	if b.finish != nil {
+	if b.timing.waited = b.finish != nil; b.timing.waited {
 		return false
 	}
 	if l.conclude(b) {
@@ -263,9 +263,9 @@ func (l *Limiter) report(b *Batch) {
 		if i%every == sample {
 			l.top.count(&b.Requests[i], d, items, b.at.Start)
 		}
-		b.timing.run[d.Source]++
+		b.timing.counts()[d.Source]++
 	}
-	b.timing.report(l, b.at.Start, l.opts.Timeout-b.at.Timeout, len(b.calls) > 0 && l.fast == nil)
+	b.timing.report(l, b.at.Start, l.opts.Timeout-b.at.Timeout)
 }
 
 // reportDecision adds the retry jitter to the wait of a request and reports its decision to the

@@ -7,32 +7,35 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// timing reports how long decisions took. A run of decisions that wait for nothing and that is not
-// timed counts with the next such run that is. It is not safe for concurrent use.
+// timing reports how long decisions took. It is not safe for concurrent use.
 type timing struct {
 	timer latency.Timer
-	// run counts the decisions of the present run by source, and untimed those of earlier ones.
-	run, untimed [limit.NumSources]int64
+	// waited reports that the present run waited for the store.
+	waited bool
+	// delayed counts the decisions of a run that waited, by source, and untimed those of the runs
+	// that did not, since one of these was timed.
+	delayed, untimed [limit.NumSources]int64
 }
 
-// report reports the decisions of a run that began at start and had waited before that. A run that
-// called the store is always timed: others say nothing about it.
-func (t *timing) report(l *Limiter, start time.Time, waited time.Duration, called bool) {
-	counts := &t.run
-	if !called {
-		for source, n := range t.run {
-			t.untimed[source] += n
-		}
-		counts = &t.untimed
+// counts returns the counts for the decisions of the present run.
+func (t *timing) counts() *[limit.NumSources]int64 {
+	if t.waited {
+		return &t.delayed
 	}
-	if l.opts.Observer != nil && (called || t.timer.Due(start)) {
-		took := l.opts.Now().Sub(start) + waited
-		for source, n := range counts {
-			if n > 0 {
-				l.opts.Observer.Took(limit.Source(source), took, n)
-			}
-		}
-		*counts = [limit.NumSources]int64{}
+	return &t.untimed
+}
+
+// report reports how long the present run took, which began at start and had been queued before that.
+// A run that waited is always timed, since the others say nothing about it.
+func (t *timing) report(l *Limiter, start time.Time, queued time.Duration) {
+	if l.opts.Observer == nil || !t.waited && !t.timer.Due(start) {
+		return
 	}
-	t.run = [limit.NumSources]int64{}
+	took, counts := l.opts.Now().Sub(start)+queued, t.counts()
+	for source, n := range counts {
+		if n > 0 {
+			l.opts.Observer.Took(limit.Source(source), took, n)
+			counts[source] = 0
+		}
+	}
 }

@@ -36,8 +36,9 @@ func TestTiming(t *testing.T) {
 		}
 		begin := now
 		now = now.Add(took)
-		timed.run[source] += 2
-		timed.report(l, begin, 0, source == limit.SourceStore)
+		timed.waited = source == limit.SourceStore
+		timed.counts()[source] += 2
+		timed.report(l, begin, 0)
 	}
 	if got := o.counts[limit.SourceStore]; len(got) != 1 || got[time.Millisecond] != 2*runs/10 {
 		t.Errorf("of the store: %v", got)
@@ -46,8 +47,9 @@ func TestTiming(t *testing.T) {
 	if len(got) != 1 || got[time.Microsecond] < 2*runs*9/10-int64(2*latency.Interval/time.Microsecond) || got[time.Microsecond] > 2*runs*9/10 {
 		t.Errorf("of leases: %v", got)
 	}
-	timed.run[limit.SourceStore]++
-	timed.report(l, now, 7*time.Second, true)
+	timed.waited = true
+	timed.counts()[limit.SourceStore]++
+	timed.report(l, now, 7*time.Second)
 	if o.counts[limit.SourceStore][7*time.Second] != 1 {
 		t.Errorf("the time before the run does not count: %v", o.counts[limit.SourceStore])
 	}
