@@ -25,7 +25,10 @@ type Decisions struct {
 	// table holds the counters of the set in use, so that counting needs no lookup by
 	// label.
 	table atomic.Pointer[table]
-	mu    sync.Mutex // guards the creation of a table
+
+	mu     sync.Mutex // guards the creation of a table, and the fields below
+	series []series   // of vec, in the order in which they were made
+	known  map[Total]bool
 }
 
 // The verdicts, as indexes and as labels.
@@ -49,7 +52,7 @@ const rowLen = int(numVerdicts) * int(limit.NumSources) * 2
 
 // NewDecisions returns the family, registered with r.
 func NewDecisions(r prometheus.Registerer) *Decisions {
-	d := &Decisions{vec: prometheus.NewCounterVec(prometheus.CounterOpts{
+	d := &Decisions{known: map[Total]bool{}, vec: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "limitgate_decisions_total",
 		Help: "Decisions by the limit that bound them (mode enforce), and what shadow limits would have decided (mode shadow).",
 	}, []string{"limit", "verdict", "source", "mode"})}
@@ -107,7 +110,7 @@ func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.So
 	cell := &t.cells[row*rowLen+(verdict*int(limit.NumSources)+int(source))*2+int(mode)]
 	c := cell.Load()
 	if c == nil {
-		made := m.vec.WithLabelValues(id, verdictNames[verdict], source.String(), mode.String())
+		made := m.seriesOf(id, verdict, source, mode)
 		c = &made
 		cell.Store(c)
 	}

@@ -17,38 +17,36 @@ type Total struct {
 	Count          int64
 }
 
-// Totals returns all counters of decisions, those of former limits too. It costs what a scrape of
-// the family costs; Observe does not wait for it, except where it makes a new series.
-func (m *Decisions) Totals() []Total {
-	series := make(chan prometheus.Metric)
-	go func() {
-		defer close(series)
-		m.vec.Collect(series)
-	}()
-	var all []prometheus.Metric
-	for s := range series { // the family is locked until all are received
-		all = append(all, s)
+// series is a counter with its labels, as a Total without a count.
+type series struct {
+	labels  Total
+	counter prometheus.Counter
+}
+
+// seriesOf returns the counter of some labels, and makes it if there is none.
+func (m *Decisions) seriesOf(id string, verdict int, source limit.Source, mode limit.Mode) prometheus.Counter {
+	counter := m.vec.WithLabelValues(id, verdictNames[verdict], source.String(), mode.String())
+	labels := Total{Limit: id, Source: source.String(), Shadow: mode == limit.ModeShadow, Denies: verdict != verdictAdmit}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known[labels] {
+		m.known[labels] = true
+		m.series = append(m.series, series{labels, counter})
 	}
-	totals := make([]Total, 0, len(all))
-	for _, s := range all {
-		message := new(dto.Metric)
-		if s.Write(message) != nil {
-			continue // its labels would not be those of the family
-		}
-		t := Total{Count: int64(message.GetCounter().GetValue())}
-		for _, label := range message.GetLabel() {
-			switch value := label.GetValue(); label.GetName() {
-			case "limit":
-				t.Limit = value
-			case "source":
-				t.Source = value
-			case "mode":
-				t.Shadow = value == limit.ModeShadow.String()
-			case "verdict":
-				t.Denies = value != verdictNames[verdictAdmit]
-			}
-		}
-		totals = append(totals, t)
+	return counter
+}
+
+// Totals returns all counters of decisions, those of former limits too. Observe does not wait for it.
+func (m *Decisions) Totals() []Total {
+	m.mu.Lock()
+	all := m.series // to which others may be appended meanwhile
+	m.mu.Unlock()
+	totals := make([]Total, len(all))
+	var message dto.Metric
+	for i, s := range all {
+		_ = s.counter.Write(&message) // of a counter, which never fails
+		totals[i] = s.labels
+		totals[i].Count = int64(message.GetCounter().GetValue())
 	}
 	return totals
 }
