@@ -88,17 +88,16 @@ func TestProcessLine(t *testing.T) {
 		metric string // that the line has in addition
 		value  float64
 	}{{}, {"ActiveCells", 2}, {"DecisionP99", 1.5}} {
-		p99 := math.NaN()
 		switch more.metric {
 		case "ActiveCells":
 			s.ActiveCells = int(more.value)
 		case "DecisionP99":
-			p99 = more.value
+			s.DecisionP99 = more.value
 		}
 		if more.metric != "" {
 			want[more.metric] = []float64{more.value}
 		}
-		line := processLine("s", time.Now(), &s, totals, p99)
+		line := processLine("s", time.Now(), &s, totals)
 		got, err := emftest.Check(line.Append(nil))
 		if err != nil || !maps.EqualFunc(got.Metrics, want, slices.Equal) || len(got.Dimensions) != 1 || got.Resolution["Decisions"] != 1 {
 			t.Errorf("%+v, %v", got, err)

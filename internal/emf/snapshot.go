@@ -10,6 +10,9 @@ type Snapshot struct {
 	// Totals are those of the process.
 	Totals Totals
 
+	// DecisionP99 is the time in which 99 % of the decisions since the snapshot before were made, in
+	// milliseconds; 0 if there were none.
+	DecisionP99  float64
 	OpenBreakers int  // masters of the store that get no calls, or only probes
 	ConfigStale  bool // newer limits could not be loaded
 	ActiveCells  int  // cells that share the limits; 0 outside cells
@@ -82,9 +85,8 @@ func limitLine(service string, second time.Time, l *Limit, c Counts) Line {
 	return line
 }
 
-// processLine returns the line of the process with the totals of one second. P99 is not a number if
-// it is not measured.
-func processLine(service string, second time.Time, s *Snapshot, t Totals, p99 float64) Line {
+// processLine returns the line of the process with the totals of one second.
+func processLine(service string, second time.Time, s *Snapshot, t Totals) Line {
 	stale := 0.0
 	if s.ConfigStale {
 		stale = 1
@@ -98,11 +100,13 @@ func processLine(service string, second time.Time, s *Snapshot, t Totals, p99 fl
 			One("Backstop", UnitCount, float64(t.Backstop)),
 			One("StoreErrors", UnitCount, float64(t.StoreErrors)),
 			One("OpenBreakers", UnitCount, float64(s.OpenBreakers)),
-			One("DecisionP99", UnitMilliseconds, p99),
 			One("ConfigStale", UnitNone, stale),
 			One("LeaseRefreshes", UnitCount, float64(t.LeaseRefreshes)),
 			One("LeaseDecisions", UnitCount, float64(t.Lease)),
 		},
+	}
+	if s.DecisionP99 > 0 {
+		line.Metrics = append(line.Metrics, One("DecisionP99", UnitMilliseconds, s.DecisionP99))
 	}
 	if s.ActiveCells > 0 {
 		line.Metrics = append(line.Metrics, One("ActiveCells", UnitCount, float64(s.ActiveCells)))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 
@@ -17,9 +16,6 @@ type Options struct {
 	Service string
 	// Snapshot reads the counters.
 	Snapshot func() Snapshot
-	// Quantile returns a quantile, 0 to 1, of how long the decisions since its last call took, in
-	// milliseconds. Without it lines lack DecisionP99.
-	Quantile func(q float64) float64
 	// Sink receives the lines. The Writer closes it.
 	Sink Sink
 	Log  *slog.Logger
@@ -83,13 +79,9 @@ const batchBytes = 256 << 10
 // write queues the lines of everything that was counted since the last call.
 func (w *Writer) write(second time.Time) {
 	s := w.opts.Snapshot()
-	p99 := math.NaN()
-	if w.opts.Quantile != nil {
-		p99 = w.opts.Quantile(0.99)
-	}
 	totals := s.Totals.since(w.totals)
 	w.totals = s.Totals
-	line := processLine(w.opts.Service, second, &s, totals, p99)
+	line := processLine(w.opts.Service, second, &s, totals)
 	lines := line.Append(nil)
 	slices.SortFunc(s.Limits, func(a, b Limit) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range s.Limits {

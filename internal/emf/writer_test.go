@@ -99,8 +99,9 @@ func TestSeconds(t *testing.T) {
 		var c counted
 		w := New(Options{
 			Service: "s", Snapshot: c.snapshot, Sink: NewStream(&c), Log: slog.New(slog.DiscardHandler),
-			Now: c.now, Quantile: func(q float64) float64 { return 100 * q },
+			Now: c.now,
 		})
+		c.s.DecisionP99 = 99
 		begin := time.Now() // at the beginning of a second
 		time.Sleep(300 * time.Millisecond)
 		end := start(t, w)

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -33,27 +32,16 @@ func (p *Proxy) openEMF(stdout io.Writer) (*emf.Writer, error) {
 	} else {
 		sink = emf.NewStream(stdout)
 	}
-	limits := &emfLimits{inCell: p.limits.Cell() != nil}
-	w := emf.New(emf.Options{
-		Service: p.settings.EMF.Service, Sink: sink, Log: p.log,
-		Snapshot: func() emf.Snapshot { return p.emfSnapshot(limits) }, Quantile: quantileSinceLast(p.decisions.Latencies),
-	})
+	limits, before := &emfLimits{inCell: p.limits.Cell() != nil}, p.decisions.Latencies()
+	w := emf.New(emf.Options{Service: p.settings.EMF.Service, Sink: sink, Log: p.log, Snapshot: func() emf.Snapshot {
+		now := p.decisions.Latencies()
+		s := p.emfSnapshot(limits)
+		s.DecisionP99 = float64(latency.Quantile(0.99, now, before)) / float64(time.Millisecond)
+		before = now
+		return s
+	}})
 	metrics.Counter(p.metrics, "limitgate_emf_lines_lost_total", "Lines of metrics that found no room while their receiver took none.", w.Lost)
 	return w, nil
-}
-
-// quantileSinceLast returns a function for emf.Options.Quantile, of the counts that read returns.
-func quantileSinceLast(read func() *latency.Snapshot) func(q float64) float64 {
-	before := read()
-	return func(q float64) float64 {
-		now := read()
-		took := latency.Quantile(q, now, before)
-		before = now
-		if took == 0 { // no decision
-			return math.NaN()
-		}
-		return float64(took) / float64(time.Millisecond)
-	}
 }
 
 // emfSnapshot reads the counters of the proxy. Only one call runs at a time.
