@@ -104,14 +104,14 @@ alerts: ## Check the rules of Prometheus and run their tests
 .PHONY: browser
 browser: build ## Open the page of a limitgate in Chromium: denials, explanations, simulator, axe-core
 	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh browser
-	@go vet -C internal/dashboard/browser ./...
+	@go vet -C internal/dashboard/browser -tags pictures ./...
 	@go test -C internal/dashboard/browser -count=1 -timeout=5m -v ./...
 
 .PHONY: pictures
 pictures: build ## Write pictures of that page under the traffic of the demo to docs/img; a minute
 	@LIMITGATE_APT=$${LIMITGATE_APT-1} scripts/provision.sh browser
 	@mkdir -p docs/img
-	@go test -C internal/dashboard/browser -count=1 -timeout=5m -run TestPictures -v ./... -pictures $(CURDIR)/docs/img
+	@go test -C internal/dashboard/browser -tags pictures -count=1 -timeout=5m -run TestPictures -v ./... -pictures $(CURDIR)/docs/img
 
 .PHONY: crowds
 crowds: ## 10,000 idle connections, slow readers and writers, 1,000 new ones a second; half a minute

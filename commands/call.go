@@ -108,6 +108,13 @@ func (h *Handler) Call(ctx context.Context, u *users.User, args [][]byte) (reply
 	return reply
 }
 
+// Permits returns the text of the error reply to a command that a user may not send, or "". The command
+// must exist. A user that is nil has not authenticated. It is safe for concurrent use.
+func (h *Handler) Permits(u *users.User, args [][]byte) (errReply string) {
+	s := Session{h: h, user: u}
+	return s.permit(byFullName(h.table, args[0]), args)
+}
+
 // LogIn returns the user of a client at addr that shows a certificate, which may be nil, and
 // gives a name and a password unless both are empty. A user that is nil has not authenticated. The
 // text is that of the error reply to AUTH, or empty. It is safe for concurrent use.

@@ -16,15 +16,7 @@ import (
 func TestLogLevel(t *testing.T) {
 	level := new(slog.LevelVar)
 	h := commands.NewHandler(commands.Options{Limiter: limiter.New(limiter.Options{Store: memory.New(memory.Options{})}, &limit.Set{}), LogLevel: level})
-	s := h.NewSession(commands.Peer{})
-	ask := func(words ...string) string {
-		var args [][]byte
-		for _, w := range words {
-			args = append(args, []byte(w))
-		}
-		reply, _, _ := s.Serve(t.Context(), [][][]byte{args}, nil)
-		return string(reply)
-	}
+	ask := asking(t, h)
 	for _, step := range []struct {
 		word string
 		want slog.Level

@@ -43,15 +43,7 @@ func TestDenied(t *testing.T) {
 			}}
 		},
 	})
-	s := h.NewSession(commands.Peer{})
-	ask := func(words ...string) string {
-		var args [][]byte
-		for _, w := range words {
-			args = append(args, []byte(w))
-		}
-		reply, _, _ := s.Serve(t.Context(), [][][]byte{args}, nil)
-		return string(reply)
-	}
+	ask := asking(t, h)
 	const fields = "$5\r\nat_ms\r\n:7\r\n$6\r\ntenant\r\n$4\r\nacme\r\n$2\r\nop\r\n$9\r\nPOST /pay\r\n$7\r\naddress\r\n$1\r\nh\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n" +
 		"$4\r\nplan\r\n$4\r\nfree\r\n$4\r\nmode\r\n$6\r\nshadow\r\n$6\r\nsource\r\n$5\r\nstore\r\n$4\r\ncost\r\n:2\r\n$8\r\ncapacity\r\n:10\r\n$9\r\nremaining\r\n:1\r\n$14\r\nretry_after_ms\r\n:-1\r\n"
 	if got, want := ask("RL.DENIED"), "*1\r\n*24\r\n"+fields; got != want || asked != 10 {

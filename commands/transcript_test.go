@@ -103,6 +103,19 @@ func newHandler(tb testing.TB, o handlerOptions) *commands.Handler {
 	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{o.fail}, Version: "test", Store: "memory", Now: now, Users: o.users, Bypass: o.bypass})
 }
 
+// asking returns a function that sends a command in a session of the handler and returns the reply.
+func asking(tb testing.TB, h *commands.Handler) func(words ...string) string {
+	s := h.NewSession(commands.Peer{})
+	return func(words ...string) string {
+		var args [][]byte
+		for _, w := range words {
+			args = append(args, []byte(w))
+		}
+		reply, _, _ := s.Serve(tb.Context(), [][][]byte{args}, nil)
+		return string(reply)
+	}
+}
+
 // TestTranscripts replays testdata/*.txt, each in RESP2 and RESP3, and compares every
 // byte of the replies. A line that begins with > is a command; a line that begins with =
 // names the protocol whose expected reply follows.

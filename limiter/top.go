@@ -20,8 +20,8 @@ const (
 	// topEntries bounds the names that a sketch counts in a window, each of less than longName
 	// bytes.
 	topEntries = 256
-	// topSamples bounds the decisions that a window counts before the sampling rate falls: at
-	// some 500 ns each they take a thousandth of a processor.
+	// topSamples bounds the decisions that a window counts before the sampling rate falls, so that
+	// counting takes the same part of a processor however many there are.
 	topSamples = 20_000
 )
 
@@ -73,7 +73,7 @@ type Top struct {
 type HotBucket struct {
 	Bucket string  // its name
 	Limit  string  // the id of its limit
-	Rate   float64 // a second
+	Rate   float64 // a second; at least, if there are more buckets than topEntries
 }
 
 // HotOperation is an operation with the rates of its checks, a second: all, the denied ones, and

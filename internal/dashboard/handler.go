@@ -144,13 +144,8 @@ func isOwnName(host string) bool {
 func (d *Dashboard) user(r *http.Request) (u *users.User, errReply string) {
 	name, password, _ := r.BasicAuth()
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
-	u, errReply = d.opts.Handler.LogIn(r.Context(), from.Addr().Unmap().WithZone(""), nil, name, password)
-	switch {
-	case errReply != "":
-	case u == nil:
-		errReply = "NOAUTH Authentication required."
-	default:
-		errReply = replyError(d.opts.Handler.Call(r.Context(), u, words("RL.DENIED", "1")))
+	if u, errReply = d.opts.Handler.LogIn(r.Context(), from.Addr().Unmap().WithZone(""), nil, name, password); errReply == "" {
+		errReply = d.opts.Handler.Permits(u, words("rl.denied"))
 	}
 	return u, errReply
 }

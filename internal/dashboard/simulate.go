@@ -18,7 +18,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// maxSimulated bounds the requests of a simulation, which takes a microsecond for each.
+// maxSimulated bounds the requests of a simulation, and so its reply.
 const maxSimulated = 5000
 
 // Simulation is the result of requests to one bucket, decided by the limiter of this program with

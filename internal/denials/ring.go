@@ -17,8 +17,8 @@ import (
 const (
 	// Kept is the number of denials that a Ring keeps.
 	Kept = 256
-	// spacing is the shortest time between two denials of the sample, in microseconds, so that a
-	// flood costs nothing: at most a hundred a second.
+	// spacing is the shortest time between two denials of the sample, in microseconds: it bounds
+	// what many different ones cost, and the lines of the log.
 	spacing = 10_000
 	// repeat is the shortest time between two denials of one limit, tenant and operation, in
 	// microseconds, so that a flood does not push out the others.
@@ -34,9 +34,10 @@ type Denial struct {
 	Address string
 	// Limit and Plan are those of the limit that denied, "" if none did. Mode is enforce or shadow.
 	Limit, Plan, Mode string
-	Source            string
-	Cost, Capacity    int64
-	Remaining         int64
+	Source            string // the word of a limit.Source
+	// Cost, Capacity and Remaining are units of the bucket; of a ban the last two are 0, and Cost is
+	// that of the request.
+	Cost, Capacity, Remaining int64
 	// RetryAfter is in milliseconds, or -1 if the request can never be admitted.
 	RetryAfter int64
 }
@@ -80,7 +81,7 @@ func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items [
 	if !r.inSample(req, denying, items, now) {
 		return
 	}
-	found := Denial{At: time.UnixMicro(now), Tenant: req.Tenant, Operation: req.Op, Mode: "enforce", Source: d.Source.String(), Cost: req.Cost, RetryAfter: d.RetryAfter}
+	found := Denial{At: time.UnixMicro(now), Tenant: req.Tenant, Operation: req.Op, Mode: limit.ModeEnforce.String(), Source: d.Source.String(), Cost: req.Cost, RetryAfter: d.RetryAfter}
 	if denying >= 0 {
 		it := &items[denying]
 		found.Limit, found.Plan, found.Mode = it.Limit.ID, it.Limit.Plan, it.Limit.Mode.String()

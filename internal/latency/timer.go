@@ -2,8 +2,8 @@ package latency
 
 import "time"
 
-// Interval is the shortest time between two runs that one Timer times. Reading the clock takes
-// some 45 ns, which is more than a decision may cost that takes less than a microsecond.
+// Interval is the shortest time between two runs that one Timer times. A decision in memory takes
+// less than a microsecond, of which reading the clock for each would be a large part.
 const Interval = 100 * time.Microsecond
 
 // Timer selects the runs of decisions whose duration is measured: all of them while there are

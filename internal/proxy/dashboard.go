@@ -11,8 +11,8 @@ import (
 const deniedShown = 20
 
 // newDashboard returns the page of the admin address.
-func (p *Proxy) newDashboard(version string) *dashboard.Dashboard {
-	return dashboard.New(dashboard.Options{Read: p.readForDashboard, Handler: p.handler, Version: version})
+func (p *Proxy) newDashboard() *dashboard.Dashboard {
+	return dashboard.New(dashboard.Options{Read: p.readForDashboard, Handler: p.handler, Version: p.version})
 }
 
 // readForDashboard reads the state of the proxy.

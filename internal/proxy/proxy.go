@@ -122,7 +122,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	p.limitsSince.Store(time.Now().UnixMilli())
 	p.limits.OnChange(p.setLimits)
 	p.handler = p.newHandler(opts)
-	p.dashboard = p.newDashboard(opts.Version)
+	p.dashboard = p.newDashboard()
 	conns := serverOptions(s)
 	if err := conns.Validate(); err != nil {
 		return nil, err

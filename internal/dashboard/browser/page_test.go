@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,12 +22,15 @@ import (
 )
 
 var (
-	program  = flag.String("limitgate", "bin/limitgate", "the program whose page is opened, from the root of the repository")
-	axe      = flag.String("axe", "../../../.cache/axe/axe.min.js", "the file of axe-core")
-	pictures = flag.String("pictures", "", "a folder for pictures of the page; empty makes none")
+	program = flag.String("limitgate", "bin/limitgate", "the program whose page is opened, from the root of the repository")
+	axe     = flag.String("axe", "../../../.cache/axe/axe.min.js", "the file of axe-core")
 )
 
-const root = "../../.."
+const (
+	root = "../../.."
+	// patience is the deadline of each step. A picture of the demo needs most of it.
+	patience = 90 * time.Second
+)
 
 // site is a limitgate and a browser that shows its page.
 type site struct {
@@ -85,7 +87,7 @@ func open(t *testing.T) *site {
 // do runs steps, which together may take some seconds.
 func (s *site) do(t *testing.T, steps ...step) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(s.browser, 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.browser, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		t.Fatal(err)
@@ -95,7 +97,7 @@ func (s *site) do(t *testing.T, steps ...step) {
 // eval returns the value of an expression.
 func eval[T any](t *testing.T, s *site, expression string, opts ...chromedp.EvaluateOption) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(s.browser, 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.browser, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, opts...))
 	if err != nil {
@@ -259,39 +261,6 @@ func (s *site) examine(t *testing.T, name, code string) {
 	if err := json.Unmarshal([]byte(report), &violations); err != nil || len(violations) > 0 {
 		t.Errorf("%s: axe-core reports %s", name, report)
 	}
-}
-
-// TestPictures writes pictures of the page under the traffic of the demo, if there is a folder for them.
-func TestPictures(t *testing.T) {
-	if *pictures == "" {
-		return // make pictures sets it
-	}
-	s := open(t)
-	demo := exec.CommandContext(t.Context(), "go", "run", "./examples/demo", "--addr", s.addr, "--for", "1m")
-	demo.Dir = root
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = demo.Process.Signal(os.Interrupt); _ = demo.Wait() })
-	time.Sleep(45 * time.Second)
-	take := func(name string, steps ...step) {
-		s.do(t, append(steps, chromedp.Sleep(1500*time.Millisecond))...)
-		picture, err := chromedp.Run(s.browser, chromedp.CaptureScreenshot())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(*pictures, name), picture, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	show := func(id string) step {
-		return chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById(%q).scrollIntoView({behavior: 'instant'})", id))
-	}
-	take("dashboard.png", chromedp.EmulateViewport(1200, 780))
-	take("dashboard-denials.png", show("denials"))
-	take("dashboard-try.png", show("try"))
-	s.darken(t)
-	take("dashboard-dark.png", show("overview"))
 }
 
 // darken makes the browser ask for dark colours.
