@@ -39,7 +39,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 
 func (r *reply) explained(e *limiter.Explained) {
 	l := e.Limit
-	r.mapping(20)
+	r.mapping(21)
 	r.pair("id", l.ID)
 	r.pair("level", l.DescribeLevel())
 	r.pair("applies", e.Applies)
@@ -50,6 +50,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("algorithm", l.Params.Algorithm.String())
 	r.pair("capacity", l.Params.Capacity)
 	r.pair("mode", l.DescribeMode())
+	r.pair("warn", l.DescribeWarn())
 	r.pair("on_error", e.OnError)
 	r.pair("store", e.Store)
 	r.pair("lease", e.Lease)
@@ -111,7 +112,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	r.bulk("limits")
 	r.array(len(limits))
 	for _, l := range limits {
-		r.mapping(10)
+		r.mapping(11)
 		r.pair("id", l.ID)
 		r.pair("from", originOf(l))
 		r.pair("line", int64(l.Line))
@@ -121,6 +122,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		r.pair("algorithm", l.Params.Algorithm.String())
 		r.pair("capacity", l.Params.Capacity)
 		r.pair("mode", l.DescribeMode())
+		r.pair("warn", l.DescribeWarn())
 		r.pair("on_error", l.OnError.String())
 	}
 }

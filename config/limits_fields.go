@@ -40,6 +40,7 @@ var limitFields = fields[limit.RuleSpec]{
 	"burst":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Burst }),
 	"algorithm": text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Algorithm }),
 	"mode":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Mode }),
+	"warn":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Warn }),
 	"enforce":   text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Enforce }),
 	"action":    text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Action }),
 	"on_error":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.OnError }),

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,6 +122,7 @@ func (c *changes) compare(what string, before, after []*Limit) {
 func differences(was, is *Limit) (all []string) {
 	for _, d := range []struct{ name, was, is string }{
 		{"mode ", was.DescribeMode(), is.DescribeMode()},
+		{"warn ", orNever(was.DescribeWarn()), orNever(is.DescribeWarn())},
 		{"", was.Describe(), is.Describe()},
 		{"on_error ", was.OnError.String(), is.OnError.String()},
 		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},
@@ -134,6 +136,8 @@ func differences(was, is *Limit) (all []string) {
 	}
 	return all
 }
+
+func orNever(warn string) string { return cmp.Or(warn, "never") }
 
 // union returns the keys of both maps, in order.
 func union[V any](a, b map[string]V) []string {

@@ -32,6 +32,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	c.compileCosts(spec, l)
 	c.compileLease(spec, l)
 	c.compileShare(spec, l)
+	c.compileWarn(spec, l)
 	for _, id := range spec.Replaces {
 		l.Replaces = append(l.Replaces, id.Value)
 	}

@@ -105,7 +105,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		return
 	}
 	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {
-		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, slots, burst, algorithm, timezone, mode, enforce, action, on_error, missing, cost, max_cost, lease and store, nothing else")
+		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, slots, burst, algorithm, timezone, mode, enforce, warn, action, on_error, missing, cost, max_cost, lease and store, nothing else")
 		return
 	}
 	merged := merge(p.specs[o.ID.Value], o)
@@ -149,7 +149,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 	m := *base
 	m.Line, m.ID = o.Line, o.ID
 	if o.Action.Set() { // the limit stops counting
-		m.Rate, m.Slots, m.Burst, m.Algorithm, m.Cost, m.MaxCost, m.Timezone = Text{}, Text{}, Text{}, Text{}, Text{}, Text{}, Text{}
+		m.Rate, m.Slots, m.Burst, m.Algorithm, m.Cost, m.MaxCost, m.Timezone, m.Warn = Text{}, Text{}, Text{}, Text{}, Text{}, Text{}, Text{}, Text{}
 		m.Lease, m.Store = LeaseSpec{}, Text{}
 	} else if o.Rate.Set() {
 		m.Action = Text{}
@@ -173,6 +173,7 @@ func merge(base, o *RuleSpec) RuleSpec {
 		{&m.Algorithm, &o.Algorithm},
 		{&m.Mode, &o.Mode},
 		{&m.Enforce, &o.Enforce},
+		{&m.Warn, &o.Warn},
 		{&m.Action, &o.Action},
 		{&m.OnError, &o.OnError},
 		{&m.Missing, &o.Missing},

@@ -63,6 +63,7 @@ type RuleSpec struct {
 	Algorithm Text
 	Mode      Text
 	Enforce   Text // a percentage
+	Warn      Text // a percentage
 	Action    Text
 	OnError   Text
 	Missing   Text

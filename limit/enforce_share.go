@@ -3,23 +3,13 @@ package limit
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 )
 
-// shareParts is the resolution of the share of buckets in which a limit is enforced: a hundredth of
-// a percent.
-const shareParts = 10_000
-
-// parseShare parses a percentage above 0 and below 100, with up to two decimals, as parts of
-// shareParts.
+// parseShare parses a percentage above 0 and below 100, as parts of shareParts.
 func parseShare(text string) (parts int, err error) {
-	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
-	whole, decimals, _ := strings.Cut(number, ".")
-	if !ok || whole == "" || len(whole) > 3 || len(decimals) > 2 || strings.ContainsFunc(whole+decimals, func(r rune) bool { return r < '0' || r > '9' }) {
-		return 0, fmt.Errorf("%s is not a percentage: for example 10%%, or 0.5%%", quote(text))
+	if parts, err = parsePercentage(text); err != nil {
+		return 0, err
 	}
-	parts, _ = strconv.Atoi(whole + (decimals + "00")[:2]) // at most five digits
 	switch {
 	case parts == 0:
 		return 0, fmt.Errorf("0%% of the buckets is mode: shadow: say so")
@@ -112,7 +102,7 @@ func (l *Limit) DescribeMode() string {
 	if l.share == 0 {
 		return l.Mode.String()
 	}
-	share := strconv.FormatFloat(float64(l.share)/(shareParts/100), 'f', -1, 64) + "%"
+	share := formatPercentage(l.share)
 	if l.Mode == ModeShadow {
 		return "shadow, " + share + " enforced"
 	}

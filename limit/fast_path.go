@@ -64,7 +64,7 @@ func (b *Buffer) AddFast(tenant string, f *FastItem) {
 // takesFastPath reports whether requests to which l applies may take the fast path.
 func (l *Limit) takesFastPath() bool {
 	return l.byTenant && l.Action == ActionLimit && l.Mode == ModeEnforce && l.Missing != MissingDeny &&
-		l.Store == PlacementShared && !l.Lease.On && !l.Params.Algorithm.ExpiresPerUnit()
+		l.warn == 0 && l.Store == PlacementShared && !l.Lease.On && !l.Params.Algorithm.ExpiresPerUnit()
 }
 
 // MergeFast makes d the decision from a request's items, as Merge does.

@@ -47,6 +47,7 @@ type Limit struct {
 	share     int
 	shareBits Prefixes
 	shadowed  *Limit
+	warn      int  // the part of the capacity in use from which it warns, in shareParts; 0 is never
 	broken    bool // it has mistakes, so that checks of it mean nothing
 }
 

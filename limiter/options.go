@@ -12,7 +12,7 @@ type Options struct {
 	Backstop Backstop // may be nil for a store that decides everything
 	Observer Observer // may be nil
 	// ObserveItems reports that the observer needs the items of every request. Otherwise
-	// it may get none of a request without limits in shadow mode.
+	// it may get none of a request whose limits all are enforced and do not warn.
 	ObserveItems bool
 	Addrs        *limit.AddrHasher
 	// Timeout bounds the whole decision, from the call of Decide or Start.

@@ -16,11 +16,13 @@ import (
 // one with mode="enforce" for each request, under the limit that bound it (empty if none
 // matched), and one with mode="shadow" for each shadow limit that was evaluated. It
 // counts settlements as limitgate_settlements_total{change, outcome}, and how long decisions
-// took, from the arrival of their requests, as limitgate_decision_seconds{source}. It is a
+// took, from the arrival of their requests, as limitgate_decision_seconds{source}, and requests that
+// left a bucket nearly used up as limitgate_near_limit_total{limit, mode}. It is a
 // limiter.Observer, and safe for concurrent use.
 type Decisions struct {
 	vec         *prometheus.CounterVec
 	settlements *prometheus.CounterVec
+	near        *prometheus.CounterVec
 	latencies   latencies
 	// table holds the counters of the set in use, so that counting needs no lookup by
 	// label.
@@ -65,7 +67,10 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 			d.settlements.WithLabelValues(change.String(), outcome.String()) // exports it with 0
 		}
 	}
-	r.MustRegister(d.vec, d.settlements, &d.latencies)
+	d.near = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "limitgate_near_limit_total", Help: "Admitted requests that left a bucket of a limit with warn nearly used up.",
+	}, []string{"limit", "mode"})
+	r.MustRegister(d.vec, d.settlements, d.near, &d.latencies)
 	return d
 }
 
@@ -73,6 +78,9 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 func (m *Decisions) Settled(change limit.Change, outcome limit.Outcome) {
 	m.settlements.WithLabelValues(change.String(), outcome.String()).Inc()
 }
+
+// NearLimit counts an admitted request that left a bucket of the limit nearly used up.
+func (m *Decisions) NearLimit(l *limit.Limit) { m.near.WithLabelValues(l.ID, l.Mode.String()).Inc() }
 
 // Observe counts one decision.
 func (m *Decisions) Observe(set *limit.Set, _ *limit.Request, _ int64, d *limit.Decision, items []limit.Item) {

@@ -47,9 +47,9 @@ func (f Format) String() string { return formatNames[f] }
 func (f Format) Exposed() string {
 	switch f {
 	case Draft11:
-		return "RateLimit-Policy, RateLimit, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
+		return "RateLimit-Policy, RateLimit, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, RateLimit-Near-Limit, Retry-After"
 	case Draft03, Legacy:
-		return "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After"
+		return "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Near-Limit, Retry-After"
 	default:
 		return "Retry-After"
 	}
@@ -69,13 +69,15 @@ var (
 	rateLimitPolicy, rateLimit                           = []byte("RateLimit-Policy"), []byte("RateLimit")
 	rateLimitLimit, rateLimitRemaining, rateLimitReset   = []byte("RateLimit-Limit"), []byte("RateLimit-Remaining"), []byte("RateLimit-Reset")
 	xRateLimitLimit, xRateLimitRemaining, xRateLimitTime = []byte("X-RateLimit-Limit"), []byte("X-RateLimit-Remaining"), []byte("X-RateLimit-Reset")
+	rateLimitNear, xRateLimitNear                        = []byte("RateLimit-Near-Limit"), []byte("X-RateLimit-Near-Limit")
 	retryAfter                                           = []byte("Retry-After")
 )
 
 // Append appends the fields of a decision to fields, with values in buf, to which it appends up to
 // MaxBytes. Now returns the time, which only Legacy needs. Quota and window are those of the rate;
 // remaining is never reported as more than the quota. Seconds are rounded up, so that no client
-// comes back early. A decision without a limit has no fields. All values can be parsed as
+// comes back early. An admitted request that leaves its bucket nearly used up, see limit.Limit.Near, gets
+// the id of the limit too. A decision without a limit has no fields. All values can be parsed as
 // Structured Fields of RFC 9651: an id of a limit has no character that needs an escape.
 func (f Format) Append(fields []Field, buf []byte, d *limit.Decision, now func() time.Time) []Field {
 	w := writer{fields: fields, buf: buf}
@@ -98,6 +100,9 @@ func (f Format) Append(fields []Field, buf []byte, d *limit.Decision, now func()
 			w.number(xRateLimitLimit, quota)
 			w.number(xRateLimitRemaining, remaining)
 			w.number(xRateLimitTime, now().Unix()+reset)
+		}
+		if d.Allowed && l.Near(d.Remaining) {
+			w.near(f, l)
 		}
 	}
 	if wait {
@@ -153,6 +158,21 @@ func (w *writer) draft11(l *limit.Limit, quota, window, remaining, reset int64) 
 	w.number(rateLimitLimit, quota)
 	w.number(rateLimitRemaining, remaining)
 	w.number(rateLimitReset, reset)
+}
+
+// near writes the id of a limit that is nearly used up.
+func (w *writer) near(f Format, l *limit.Limit) {
+	name := xRateLimitNear
+	switch f {
+	case Draft11:
+		name = rateLimitNear
+	case Off:
+		return
+	}
+	w.text(`"`)
+	w.text(l.ID)
+	w.text(`"`)
+	w.end(name)
 }
 
 // draft03 writes the quota, and the policy behind it.

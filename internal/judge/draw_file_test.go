@@ -138,6 +138,9 @@ func (d *fileDraw) rule(id string, bys []string, p *plan) rule {
 		} else if chance(d.r, 8) {
 			set("enforce", one(d.r, []string{"10%", "50%", "87.5%"}))
 		}
+		if chance(d.r, 8) {
+			set("warn", one(d.r, []string{"50%", "80%", "100%"}))
+		}
 		if p != nil && len(p.rules) > 0 && chance(d.r, 8) {
 			set("replaces", "["+one(d.r, p.rules).id+"]")
 		}

@@ -153,6 +153,11 @@ var table = map[string]row{
 		imports: []string{"limit"},
 		settled: true,
 	},
+	"internal/nearlimit": {
+		reason:  "makes events of typed decisions",
+		imports: []string{"limit"},
+		settled: true,
+	},
 	"internal/latency": {
 		reason:  "counts durations, and knows nothing else",
 		imports: []string{},

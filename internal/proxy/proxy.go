@@ -20,6 +20,7 @@ import (
 	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/emf"
 	"github.com/limitgate/limitgate/internal/instances"
+	"github.com/limitgate/limitgate/internal/nearlimit"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -240,7 +241,8 @@ func (p *Proxy) openLimits(ctx context.Context, reload <-chan os.Signal) (limits
 // observer returns the observer that counts decisions.
 func (p *Proxy) observer() limiter.Observer {
 	p.decisions = metrics.NewDecisions(p.metrics)
-	o := &decisionObserver{Decisions: p.decisions, denials: p.denials}
+	near := nearlimit.New(nearlimit.Options{Count: p.decisions.NearLimit, Log: p.log})
+	o := &decisionObserver{Decisions: p.decisions, denials: p.denials, near: near}
 	if c := p.limits.Cell(); c != nil {
 		o.admitted = c.admitted
 	}

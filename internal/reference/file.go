@@ -39,6 +39,7 @@ type limitKeys struct {
 	Timezone  string            `yaml:"timezone"`
 	Mode      string            `yaml:"mode"`
 	Enforce   string            `yaml:"enforce"`
+	Warn      string            `yaml:"warn"` // changes no decision
 	Action    string            `yaml:"action"`
 	Missing   string            `yaml:"missing"`
 	Cost      int64             `yaml:"cost"`

@@ -10,8 +10,8 @@ import (
 
 // Spec is one limit of a test plan, each in a group of its own.
 type Spec struct {
-	ID, Rate, Burst, Slots, Cost, MaxCost, Algorithm, Mode, Zone, OnError string
-	By                                                                    []string
+	ID, Rate, Burst, Slots, Cost, MaxCost, Algorithm, Mode, Zone, OnError, Warn string
+	By                                                                          []string
 }
 
 // Compile makes a set whose default plan has the limits; those that do not count by
@@ -23,7 +23,7 @@ func Compile(tb testing.TB, specs ...Spec) *limit.Set {
 	for i, s := range specs {
 		l := limit.RuleSpec{
 			Line: i + 1, ID: text(s.ID), BySet: true, Rate: text(s.Rate), Burst: text(s.Burst), Timezone: text(s.Zone),
-			Slots: text(s.Slots), Cost: text(s.Cost), MaxCost: text(s.MaxCost), Algorithm: text(s.Algorithm), Mode: text(s.Mode), OnError: text(s.OnError), Group: text("g-" + s.ID),
+			Slots: text(s.Slots), Cost: text(s.Cost), MaxCost: text(s.MaxCost), Algorithm: text(s.Algorithm), Mode: text(s.Mode), OnError: text(s.OnError), Warn: text(s.Warn), Group: text("g-" + s.ID),
 		}
 		for _, d := range s.By {
 			l.By = append(l.By, text(d))

@@ -1,0 +1,184 @@
+package nearlimit
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/storetest"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// watched is a limiter over memory whose decisions a watch observes, at a time that tests set.
+type watched struct {
+	*limiter.Limiter
+	watch *Watch
+	now   time.Time
+	log   bytes.Buffer
+
+	mu      sync.Mutex // guards the fields below
+	counted map[string]int
+	events  []Event
+}
+
+func (w *watched) Observe(_ *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
+	w.watch.Observe(req, now, d, items)
+}
+func (w *watched) Settled(limit.Change, limit.Outcome)     {}
+func (w *watched) Took(limit.Source, time.Duration, int64) {}
+
+func watch(tb testing.TB, specs ...storetest.Spec) *watched {
+	tb.Helper()
+	w := &watched{now: time.Date(2026, 5, 6, 7, 0, 0, 0, time.UTC), counted: map[string]int{}}
+	w.watch = New(Options{
+		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Count: func(l *limit.Limit) {
+			w.mu.Lock()
+			w.counted[l.ID+" "+l.Mode.String()]++
+			w.mu.Unlock()
+		},
+		Send: func(e Event) {
+			w.mu.Lock()
+			w.events = append(w.events, e)
+			w.mu.Unlock()
+		},
+	})
+	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w.Limiter = limiter.New(limiter.Options{
+		Store: memory.New(memory.Options{}), Observer: w, Addrs: addrs, Timeout: time.Second, Now: func() time.Time { return w.now },
+	}, storetest.Compile(tb, specs...))
+	return w
+}
+
+// check decides requests of a tenant, one at a time, and returns how many were admitted.
+func (w *watched) check(n int, tenant string) (admitted int) {
+	var b limiter.Batch
+	for range n {
+		b.Reset()
+		b.Requests = append(b.Requests, limit.Request{Tenant: tenant, Op: "GET /", Addr: netip.MustParseAddr("203.0.113.7"), Cost: 1})
+		w.Decide(&b)
+		if b.Decisions[0].Allowed {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+// TestWatch checks that each request past the part is counted, that there is one event for a bucket and
+// window, and that denied requests are none.
+func TestWatch(t *testing.T) {
+	w := watch(t,
+		storetest.Spec{ID: "hour", By: []string{"tenant"}, Algorithm: "fixed_window", Rate: "10/h", Warn: "80%"},
+		storetest.Spec{ID: "day", By: []string{"tenant"}, Algorithm: "fixed_window", Rate: "100/day", Warn: "10%", Mode: "shadow"},
+		storetest.Spec{ID: "silent", By: []string{"tenant"}, Rate: "10/h"},
+		storetest.Spec{ID: "ip", By: []string{"ip"}, Algorithm: "fixed_window", Rate: "10/h", Warn: "100%"},
+	)
+	if n := w.check(15, "acme"); n != 10 {
+		t.Fatalf("%d admitted", n)
+	}
+	if got, want := fmt.Sprint(w.counted), "map[day shadow:1 hour enforce:3 ip enforce:1]"; got != want {
+		t.Errorf("counted %s, want %s", got, want)
+	}
+	if len(w.events) != 3 || w.events[0].Limit != "hour" || w.events[1].Limit != "day" {
+		t.Fatalf("events %+v", w.events)
+	}
+	if ip := w.events[2]; ip.Limit != "ip" || ip.Remaining != 0 || ip.Plan != "" || strings.Contains(ip.Bucket+w.log.String(), "203.0.113.7") {
+		t.Errorf("the address: %+v", ip)
+	}
+	e := w.events[0]
+	want := Event{
+		ID: e.ID, At: w.now.UTC(), Limit: "hour", Plan: "p", Mode: "enforce", Tenant: "acme", Operation: "GET /", Bucket: e.Bucket, Warn: "80%",
+		Capacity: 10, Remaining: 2, ResetAfter: time.Hour.Milliseconds(),
+	}
+	if e.At = e.At.UTC(); fmt.Sprint(e) != fmt.Sprint(want) || !strings.HasPrefix(e.Bucket, "lg:t:{acme}") {
+		t.Errorf("got %+v, want %+v", e, want)
+	}
+	first := e.ID
+	w.now = w.now.Add(time.Hour)
+	w.check(10, "acme")
+	if len(w.events) != 5 || w.events[3].Limit != "hour" || w.events[3].ID == first {
+		t.Fatalf("a window later: %+v", w.events[3:])
+	}
+	if n := strings.Count(w.log.String(), `msg="bucket nearly used up"`); n != len(w.events) {
+		t.Errorf("%d lines for %d events", n, len(w.events))
+	}
+}
+
+// TestWatchAgrees checks that two proxies give the event of one bucket and window the same id.
+func TestWatchAgrees(t *testing.T) {
+	ids := map[string]bool{}
+	for range 2 {
+		w := watch(t, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "5/s", Warn: "60%"})
+		w.check(5, "acme")
+		w.now = w.now.Add(20 * time.Second) // the same minute: a bucket of a second is an event a minute
+		w.check(5, "acme")
+		if len(w.events) != 1 {
+			t.Fatalf("%d events", len(w.events))
+		}
+		ids[w.events[0].ID] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("ids %v", ids)
+	}
+}
+
+// TestWatchBounds checks that a flood of buckets makes at most a hundred events a second, that a bucket
+// left out has its event later, and that memory is bounded.
+func TestWatchBounds(t *testing.T) {
+	w := watch(t, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "1000/h", Warn: "0.1%"})
+	for i := range remembered + 100 {
+		w.check(1, fmt.Sprint("tenant-", i))
+	}
+	if len(w.events) != most {
+		t.Errorf("%d events in a second", len(w.events))
+	}
+	if w.now = w.now.Add(time.Second); w.check(1, "tenant-5000") != 1 || len(w.events) != most+1 {
+		t.Errorf("%d events a second later", len(w.events))
+	}
+	for i := range remembered + 100 {
+		w.now = w.now.Add(20 * time.Millisecond)
+		w.check(1, fmt.Sprint("tenant-", i))
+	}
+	if n := w.watch.latest.Len(); n != remembered {
+		t.Errorf("%d buckets remembered", n)
+	}
+}
+
+// TestWatchConcurrent checks that concurrent requests make one event of a bucket.
+func TestWatchConcurrent(t *testing.T) {
+	w := watch(t, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "1000/h", Warn: "1%"})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { w.check(100, "acme") })
+	}
+	wg.Wait()
+	if len(w.events) != 1 || w.counted["a enforce"] != 800-9 {
+		t.Errorf("%d events, %v", len(w.events), w.counted)
+	}
+}
+
+// BenchmarkObserve measures a decision whose limits do not warn, and one of a bucket that is nearly used
+// up and has had its event.
+func BenchmarkObserve(b *testing.B) {
+	for _, warn := range []string{"", "1%"} {
+		b.Run("warn="+warn, func(b *testing.B) {
+			w := New(Options{Count: func(*limit.Limit) {}, Log: slog.New(slog.DiscardHandler)})
+			set := storetest.Compile(b, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "10/h", Warn: warn})
+			items := []limit.Item{{Limit: set.LimitByID("a"), Name: []byte("rl:{acme}:a;t"), Source: limit.SourceStore}}
+			items[0].Allowed = true
+			for b.Loop() {
+				w.Observe(&limit.Request{Tenant: "acme"}, 1e15, &limit.Decision{Allowed: true}, items)
+			}
+		})
+	}
+}
