@@ -27,7 +27,7 @@ func TestMetricsPage(t *testing.T) {
 	page := types("(?m)^\\| `(\\w+)` \\| (\\w+) \\|", string(content))
 	served := map[string]string{}
 	for _, flags := range [][]string{nil, {"--redis", redistest.Start(t).Addr}} {
-		p := serve(t, "", append(append(flags, exact...), "--http", "127.0.0.1:0", "--emf", "file:"+os.DevNull)...)
+		p := serve(t, writeLimits(t, limitOf("100/h, warn: 80%")), append(append(flags, exact...), "--http", "127.0.0.1:0", "--emf", "file:"+os.DevNull)...)
 		if _, err := check(p.client(), "t", "-", "-"); err != nil {
 			t.Fatal(err)
 		}

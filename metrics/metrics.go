@@ -133,6 +133,11 @@ func (m *Decisions) use(set *limit.Set) *table {
 		return t
 	}
 	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+2)*rowLen)}
+	for _, l := range set.Limits {
+		if l.Warns() {
+			m.near.WithLabelValues(l.ID, l.Mode.String()) // exports it with 0
+		}
+	}
 	m.table.Store(t)
 	return t
 }
