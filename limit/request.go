@@ -54,7 +54,12 @@ type Request struct {
 	// then.
 	Inline *Limit
 	Key    string
+	// Descriptors, unless nil, are the only buckets of the request. No limit of a set applies then.
+	Descriptors []Descriptor
 }
+
+// OwnLimits reports whether the request carries its limits: no limit of a set applies to it.
+func (r *Request) OwnLimits() bool { return r.Inline != nil || r.Descriptors != nil }
 
 var (
 	errEmpty   = errors.New("it is empty")

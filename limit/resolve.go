@@ -36,11 +36,13 @@ type Resolved struct {
 // enforced one does, there is no call. Addrs hashes addresses. Resolve uses now, in
 // microseconds, only for calendar windows.
 func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
-	if req.Bypass {
+	switch {
+	case req.Bypass:
 		return Resolved{}
-	}
-	if req.Inline != nil {
+	case req.Inline != nil:
 		return b.bindInline(req)
+	case req.Descriptors != nil:
+		return b.bindDescriptors(req)
 	}
 	b.choose(s.rules(req.Tenant), req)
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}

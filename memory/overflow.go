@@ -20,17 +20,17 @@ type overflow struct {
 type overflowKey struct {
 	id, plan, tenant string
 	algorithm        bucket.Algorithm
-	own              bucket.Params // of an inline limit
+	own              bucket.Params // of a limit that a request carries
 }
 
-// maxOwn is the number of buckets from which on inline limits share one.
+// maxOwn is the number of buckets from which on the limits that requests carry share one.
 const maxOwn = 4096
 
 // bucket returns the bucket of a limit. The caller holds mu.
 func (o *overflow) bucket(l *limit.Limit) *bucket.State {
 	o.count.Add(1)
 	key := overflowKey{id: l.ID, plan: l.Plan, tenant: l.Tenant, algorithm: l.Params.Algorithm}
-	if l.Ordinal == limit.InlineOrdinal && len(o.buckets) < maxOwn {
+	if l.Ordinal < 0 && len(o.buckets) < maxOwn {
 		key.own = l.Params
 	}
 	b := o.buckets[key]

@@ -43,8 +43,8 @@ const (
 
 var verdictNames = [numVerdicts]string{"admit", "deny", "would_deny"}
 
-// table has a cell for each (limit, verdict, source) of one set; the last two rows are
-// for decisions that no limit bound, and for inline limits.
+// table has a cell for each (limit, verdict, source) of one set; the last three rows are
+// for decisions that no limit bound, for inline limits and for those of descriptors.
 type table struct {
 	set   *limit.Set
 	cells []atomic.Pointer[prometheus.Counter]
@@ -112,6 +112,8 @@ func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.So
 	case l == nil:
 	case l.Ordinal == limit.InlineOrdinal:
 		row, id = row+1, l.ID
+	case l.Ordinal == limit.DescriptorOrdinal:
+		row, id = row+2, limit.DescriptorID
 	default:
 		row, id = l.Ordinal, l.ID
 	}
@@ -132,7 +134,7 @@ func (m *Decisions) use(set *limit.Set) *table {
 	if t := m.table.Load(); t != nil && t.set == set {
 		return t
 	}
-	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+2)*rowLen)}
+	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+3)*rowLen)}
 	for _, l := range set.Limits {
 		if l.Warns() {
 			m.near.WithLabelValues(l.ID, l.Mode.String()) // exports it with 0

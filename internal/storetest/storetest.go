@@ -30,6 +30,7 @@ func Run(t *testing.T, store limiter.Store) {
 		"Credit":         credit,
 		"CreditMaxCost":  creditAboveMaxCost,
 		"Mixed":          mixedAlgorithms,
+		"Descriptors":    descriptors,
 		"DeniedTwice":    deniedTwice,
 		"LoweredDebt":    loweredDebt,
 		"LongNames":      longNames,

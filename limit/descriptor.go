@@ -1,0 +1,66 @@
+package limit
+
+import (
+	"fmt"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+// DescriptorOrdinal is the Limit.Ordinal of the limits of descriptors: they are in no Set.
+const DescriptorOrdinal = -2
+
+// DescriptorID is the id under which the limits of descriptors are counted together: the paths of
+// their rules are too many for a metric.
+const DescriptorID = "descriptor"
+
+// Descriptor is a bucket that a request names itself, with its limit. Envoy's requests consist of
+// descriptors: https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/ratelimit/v3/rls.proto
+type Descriptor struct {
+	Limit *Limit
+	// Counter names the bucket among those of all limits of descriptors: 1 to MaxCounterBytes of any
+	// bytes.
+	Counter string
+	Cost    int64 // 0 to MaxCost; 0 takes nothing
+}
+
+// MaxDescriptors bounds the descriptors of one request, and MaxCounterBytes a name of a counter.
+const (
+	MaxDescriptors  = 256
+	MaxCounterBytes = 4096
+)
+
+// descriptorPrefix begins the names of descriptors' buckets, lg:d:{COUNTER}, each in a hash slot of its
+// own. Counters are escaped as values are.
+const descriptorPrefix = "lg:d:{"
+
+// NewDescriptorLimit returns a limit of descriptors: count units in each window of period
+// microseconds, which are counted from the epoch. ID names it for people. It fails open, and any
+// number of requests may share it.
+func NewDescriptorLimit(id string, count, period int64, mode Mode) (*Limit, error) {
+	if count < 1 || count > bucket.MaxCapacity || period < 1 || period > bucket.MaxPeriod {
+		return nil, fmt.Errorf("%d in %d us cannot be counted exactly", count, period)
+	}
+	rate := bucket.Rate{Count: count, Period: period, Text: fmt.Sprintf("%d/%dus", count, period)}
+	p, err := rate.Params(bucket.AlgorithmFixedWindow, count)
+	if err != nil {
+		return nil, err
+	}
+	return &Limit{ID: id, Ordinal: DescriptorOrdinal, Mode: mode, Rate: rate, Params: p}, nil
+}
+
+// bindDescriptors appends the items of a request that names its buckets, and a call for each: their
+// hash slots differ.
+func (b *Buffer) bindDescriptors(req *Request) Resolved {
+	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
+	for i := range req.Descriptors {
+		d := &req.Descriptors[i]
+		begin := len(b.names)
+		b.names = appendEscaped(append(b.names, descriptorPrefix...), d.Counter)
+		b.names = append(b.names, TagEnd)
+		n := len(b.names)
+		b.Items = append(b.Items, Item{Limit: d.Limit, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: d.Cost})
+		b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})
+	}
+	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
+	return r
+}
