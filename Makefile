@@ -124,6 +124,11 @@ hostile: ## Clients that read nothing, send rubbish or leave, under limits; 7 mi
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongHostile -count=1 -timeout=30m -v ./integration -hostile-clients $(CLIENTS)
 
+.PHONY: observing
+observing: ## Measure what metrics, EMF and open pages cost: memory, a scrape, processor time; a minute
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags long -run LongObserving -count=1 -timeout=10m -v ./integration
+
 .PHONY: tour
 tour: build ## Walk through docs/tour.md in a terminal: a cluster, decisions, a change of limits, a failover
 	@folder=$$(scripts/provision.sh redis) && PATH=$$folder:$$PATH scripts/tour.sh
