@@ -51,6 +51,11 @@ var mistakes = []struct {
 
 	{args: "--privacy-ip-secret-previous-file f", want: "flag --privacy-ip-secret-previous-file: it is replaced by another secret: set --privacy-ip-secret-file"},
 
+	// Events.
+	{args: "--webhook-url https://a/", want: "flag --webhook-url: its receiver must be able to tell who sends events: set --webhook-secret-file"},
+	{file: "webhook:\n  secret_file: f", want: "limitgate.yaml:2: it signs events, and there is no receiver of them: set --webhook-url"},
+	{args: "--webhook-url http://a/ --webhook-secret-file f", want: "flag --webhook-url: events would cross the network unencrypted; write https, or the http URL of this machine, for example http://127.0.0.1:8080/limits"},
+
 	// Tokens.
 	{args: "--bypass-revoked f", want: "flag --bypass-revoked: tokens need keys: set --bypass-jwks"},
 	{args: "--bypass-jwks http://a/", want: "flag --bypass-jwks: keys are read from a file or by https, which proves their origin"},

@@ -40,6 +40,7 @@ func (s *Settings) problems() []problem {
 		all = append(all, problem{"privacy.ip_secret_previous_file", "it is replaced by another secret: set --privacy-ip-secret-file"})
 	}
 	all = append(all, s.limitsProblems()...)
+	all = append(all, s.webhookProblems()...)
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
 	}

@@ -59,6 +59,17 @@ func checkSecretMode(info fs.FileInfo) error {
 	return nil
 }
 
+// ReadWebhookSecrets reads the secrets that sign events: the content of the file at path without
+// one newline at the end, at most 4 KiB. The file must be a regular one that other users may
+// neither read, write nor execute. Errors contain the path and never the content.
+func ReadWebhookSecrets(path string) (string, error) {
+	content, err := readSecretFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read secrets: %w", err)
+	}
+	return content, nil
+}
+
 // ReadPassword reads the password of a user of Redis: the content of the file at path without
 // one newline at the end, 1 byte to 4 KiB. The file must be a regular one that other users may
 // neither read, write nor execute. Errors contain the path and never the content.

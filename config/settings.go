@@ -142,6 +142,11 @@ type Settings struct {
 	// EMF are the settings of lines in CloudWatch's embedded metric format.
 	EMF EMF
 
+	// WebhookURL is the https URL, or the http URL of this machine, that receives events, and
+	// WebhookSecretFile the path of the secrets that sign them, see ReadWebhookSecrets. Both are
+	// set, or both empty.
+	WebhookURL, WebhookSecretFile string
+
 	// Config is the path of the settings file; empty is none.
 	Config string
 	// PrintConfig asks to print the settings and their sources instead of serving, see

@@ -68,12 +68,13 @@ const (
 	groupStore   = "Store"
 	groupPrivacy = "Addresses of clients"
 	groupLog     = "Logs, metrics and profiles"
+	groupWebhook = "Events"
 	groupConfig  = "Settings"
 )
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), webhookSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {

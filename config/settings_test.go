@@ -91,6 +91,8 @@ var kinds = []struct {
 	{"log.level", [3]string{"debug", "warn", "error"}, [3]any{slog.LevelDebug, slog.LevelWarn, slog.LevelError}, func(s *Settings) any { return s.LogLevel }},
 	{"emf.sink", [3]string{"file:/a.json", `""`, "tcp:localhost:25888"}, [3]any{"file:/a.json", "", "tcp:localhost:25888"}, func(s *Settings) any { return s.EMF.Sink }},
 	{"emf.service", [3]string{"a", "b-1", "c.d"}, [3]any{"a", "b-1", "c.d"}, func(s *Settings) any { return s.EMF.Service }},
+	{"webhook.url", [3]string{"https://a/", "https://b/", "http://[::1]:80/"}, [3]any{"https://a/", "https://b/", "http://[::1]:80/"}, func(s *Settings) any { return s.WebhookURL }},
+	{"webhook.secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.WebhookSecretFile }},
 	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
 	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},
 	{"privacy.ipv4_prefix", [3]string{"1", "24", "32"}, [3]any{1, 24, 32}, func(s *Settings) any { return s.PrivacyIPv4Prefix }},
@@ -102,8 +104,13 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 		r := newTable(new(Settings)).named(k.name)
 		unquoted := func(i int) string { return strings.Trim(k.texts[i], `"`) }
 		file := k.name + ": " + k.texts[0]
-		if strings.HasPrefix(k.name, "http.") && k.name != "http.listen" { // they need an address
+		switch {
+		case strings.HasPrefix(k.name, "http.") && k.name != "http.listen": // they need an address
 			file += "\nhttp.listen: 127.0.0.1:8080"
+		case k.name == "webhook.url":
+			file += "\nwebhook.secret_file: a"
+		case k.name == "webhook.secret_file":
+			file += "\nwebhook.url: https://a/"
 		}
 		environ := []string{r.env() + "=" + unquoted(1)}
 		args := []string{r.flag() + "=" + unquoted(2)}

@@ -3,7 +3,9 @@ package integration
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/limitgate/limitgate/internal/redistest"
@@ -26,8 +28,12 @@ func TestMetricsPage(t *testing.T) {
 	}
 	page := types("(?m)^\\| `(\\w+)` \\| (\\w+) \\|", string(content))
 	served := map[string]string{}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("whsec_"+strings.Repeat("A", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, flags := range [][]string{nil, {"--redis", redistest.Start(t).Addr}} {
-		p := serve(t, writeLimits(t, limitOf("100/h, warn: 80%")), append(append(flags, exact...), "--http", "127.0.0.1:0", "--emf", "file:"+os.DevNull)...)
+		p := serve(t, writeLimits(t, limitOf("100/h, warn: 80%")), append(append(flags, exact...), "--http", "127.0.0.1:0", "--emf", "file:"+os.DevNull, "--webhook-url", "https://127.0.0.1:1/", "--webhook-secret-file", secret)...)
 		if _, err := check(p.client(), "t", "-", "-"); err != nil {
 			t.Fatal(err)
 		}

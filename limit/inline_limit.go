@@ -45,6 +45,14 @@ func InlineName(key string) string {
 	return string(append(appendEscaped([]byte(inlinePrefix), key), TagEnd))
 }
 
+// bindOwn appends the items of a request that carries its limits, and their calls.
+func (b *Buffer) bindOwn(req *Request) Resolved {
+	if req.Inline != nil {
+		return b.bindInline(req)
+	}
+	return b.bindDescriptors(req)
+}
+
 // bindInline appends the item of a request that carries an inline limit, and its call.
 func (b *Buffer) bindInline(req *Request) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}

@@ -36,13 +36,11 @@ type Resolved struct {
 // enforced one does, there is no call. Addrs hashes addresses. Resolve uses now, in
 // microseconds, only for calendar windows.
 func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Resolved {
-	switch {
-	case req.Bypass:
+	if req.Bypass {
 		return Resolved{}
-	case req.Inline != nil:
-		return b.bindInline(req)
-	case req.Descriptors != nil:
-		return b.bindDescriptors(req)
+	}
+	if req.OwnLimits() {
+		return b.bindOwn(req)
 	}
 	b.choose(s.rules(req.Tenant), req)
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}

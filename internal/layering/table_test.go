@@ -143,6 +143,11 @@ var table = map[string]row{
 		forTests: true,
 		settled:  true,
 	},
+	"internal/webhook": {
+		reason:  "delivers events, whatever they are about, and reads its secrets through one function",
+		imports: []string{"internal/run"},
+		settled: true,
+	},
 	"internal/dashboard": {
 		reason:  "shows what a proxy decides, which it reads through one function",
 		imports: []string{"limit", "limiter", "memory", "metrics", "commands", "internal/denials", "internal/latency", "internal/users"},

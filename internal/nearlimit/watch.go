@@ -34,8 +34,8 @@ const (
 // Event is that a bucket is nearly used up.
 type Event struct {
 	// ID is the same for the events of one bucket and window of all proxies that share it.
-	ID string    `json:"id"`
-	At time.Time `json:"at"`
+	ID string    `json:"-"`
+	At time.Time `json:"-"`
 	// Limit, Plan and Mode are those of the limit; Plan is "" for a shared one.
 	Limit string `json:"limit"`
 	Plan  string `json:"plan"`

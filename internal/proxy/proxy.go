@@ -22,6 +22,7 @@ import (
 	"github.com/limitgate/limitgate/internal/instances"
 	"github.com/limitgate/limitgate/internal/nearlimit"
 	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/internal/webhook"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -71,7 +72,8 @@ type Proxy struct {
 	metrics                              *prometheus.Registry
 	decisions                            *metrics.Decisions
 	dashboard                            *dashboard.Dashboard
-	emf                                  *emf.Writer // nil without the setting
+	emf                                  *emf.Writer     // nil without the setting
+	webhook                              *webhook.Sender // nil without the setting
 
 	front, admin net.Listener
 
@@ -130,7 +132,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	}
 	conns.Flush, conns.Loops = p.limiter.Flush, p.loops
 	p.server = server.New(conns, p.newSession)
-	if p.emf, err = p.openEMF(opts.Stdout); err != nil {
+	if err := p.openOutputs(opts.Stdout); err != nil {
 		return nil, err
 	}
 	if err := p.listen(); err != nil {
@@ -241,7 +243,7 @@ func (p *Proxy) openLimits(ctx context.Context, reload <-chan os.Signal) (limits
 // observer returns the observer that counts decisions.
 func (p *Proxy) observer() limiter.Observer {
 	p.decisions = metrics.NewDecisions(p.metrics)
-	near := nearlimit.New(nearlimit.Options{Count: p.decisions.NearLimit, Log: p.log})
+	near := nearlimit.New(nearlimit.Options{Count: p.decisions.NearLimit, Send: p.sendNearLimit, Log: p.log})
 	o := &decisionObserver{Decisions: p.decisions, denials: p.denials, near: near}
 	if c := p.limits.Cell(); c != nil {
 		o.admitted = c.admitted
@@ -264,9 +266,9 @@ func (p *Proxy) denyCacheSize() int {
 }
 
 // Run serves until ctx ends, and then drains. The servers stop first; then the limiter
-// returns its leased units and slots; then the last lines of metrics are written; then the
-// proxy stops counting as an instance; then the connections to the store are closed; then the
-// loops end that read them all.
+// returns its leased units and slots; then the last lines of metrics are written, and the last
+// events delivered; then the proxy stops counting as an instance; then the connections to the
+// store are closed; then the loops end that read them all.
 func (p *Proxy) Run(ctx context.Context) error {
 	without := !p.reached()
 	if without {
@@ -309,8 +311,8 @@ func (p *Proxy) Run(ctx context.Context) error {
 		func(ctx context.Context) error { return run.All(ctx, front...) },
 		func(ctx context.Context) error { return run.All(ctx, afterFront...) },
 	}
-	if p.emf != nil { // which writes the last decisions
-		stages = append(stages, p.emf.Run)
+	if outputs := p.outputs(); len(outputs) > 0 {
+		stages = append(stages, func(ctx context.Context) error { return run.All(ctx, outputs...) })
 	}
 	stages = append(stages, p.count.Run)
 	if p.cluster != nil {

@@ -36,6 +36,7 @@ func TestNewFailure(t *testing.T) {
 	node := redistest.Start(t)
 	for name, args := range map[string][]string{
 		"a port in use":    {"--listen", taken.Addr().String(), "--redis", node.Addr},
+		"a missing secret": {"--webhook-url", "https://127.0.0.1/", "--webhook-secret-file", "/nowhere/secret", "--redis", node.Addr},
 		"a missing limits": {"--limits", "/nowhere/limits.yaml", "--redis", node.Addr},
 		"no Redis":         {"--redis", "127.0.0.1:1", "--redis-password-file", "/nowhere/password"},
 	} {
