@@ -146,6 +146,8 @@ type Settings struct {
 	// WebhookSecretFile the path of the secrets that sign them, see ReadWebhookSecrets. Both are
 	// set, or both empty.
 	WebhookURL, WebhookSecretFile string
+	// OTLPEndpoint is the URL of a collector of traces; empty is off.
+	OTLPEndpoint string
 
 	// Config is the path of the settings file; empty is none.
 	Config string

@@ -67,14 +67,14 @@ const (
 	groupLimits  = "Limits and decisions"
 	groupStore   = "Store"
 	groupPrivacy = "Addresses of clients"
-	groupLog     = "Logs, metrics and profiles"
+	groupLog     = "Logs, metrics, traces and profiles"
 	groupWebhook = "Events"
 	groupConfig  = "Settings"
 )
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), webhookSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), webhookSettings(s), otlpSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {

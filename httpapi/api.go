@@ -109,6 +109,7 @@ func (s *Server) decide(ctx *fasthttp.RequestCtx, u *users.User, o *operation, r
 	} else {
 		cmds := make([][][]byte, len(requests))
 		for i := range requests {
+			s.addTrace(ctx, &requests[i])
 			cmds[i] = o.args(&requests[i])
 		}
 		answers = s.opts.Handler.Decide(u, peerOf(ctx), cmds, make([]commands.Answer, 0, len(cmds)))

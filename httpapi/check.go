@@ -133,6 +133,9 @@ func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte
 			dims++
 		}
 	}
+	if name := s.opts.TraceHeader; name != "" && !q.has(name) && !s.hasDimHeader(name) { // last: it takes no other's room
+		add(name, string(single(&ctx.Request.Header, name)))
+	}
 	return args
 }
 

@@ -25,13 +25,14 @@ type call struct {
 	wait      time.Duration  // before it
 }
 
-// TestFronts: random histories get the same answers over HTTP and over RESP. The fronts are on two
-// stores with one clock, and in each history both change the store in turns.
+// TestFronts: random histories get the same answers over HTTP and over RESP, also where the trace of
+// a caller is a dimension over HTTP. The fronts are on two stores with one clock, and in each history
+// both change the store in turns.
 func TestFronts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newClock()
 		one, two := newHandler(t, c, nil), newHandler(t, c, nil)
-		addr := serve(t, httpapi.Options{Handler: one, Now: c.now})
+		addr := serve(t, httpapi.Options{Handler: one, Now: c.now, TraceHeader: rapid.SampledFrom([]string{"", "traceparent"}).Draw(rt, "trace header")})
 		ofOne, ofTwo := session(one), session(two)
 		defer ofOne.Close()
 		defer ofTwo.Close()
@@ -165,7 +166,12 @@ func overHTTP(t *testing.T, client *http.Client, addr string, k *call) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := client.Post("http://"+addr+"/v1/"+path, "application/json", strings.NewReader(string(text)))
+	req, err := http.NewRequest(http.MethodPost, "http://"+addr+"/v1/"+path, strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	a, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

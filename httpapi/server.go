@@ -64,7 +64,10 @@ type Options struct {
 	CostHeader string
 	// DimHeaders are the headers with dimensions of a request at /check, by their names.
 	DimHeaders []DimHeader
-	Addresses  AddressRule
+	// TraceHeader, unless empty, is the header whose value becomes the dimension of the same name of
+	// requests that are decided, if there is room for another dimension.
+	TraceHeader string
+	Addresses   AddressRule
 	// NoUsers reports that clients need not authenticate, for errors.
 	NoUsers bool
 	Format  httpfields.Format

@@ -33,7 +33,7 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, flags := range [][]string{nil, {"--redis", redistest.Start(t).Addr}} {
-		p := serve(t, writeLimits(t, limitOf("100/h, warn: 80%")), append(append(flags, exact...), "--http", "127.0.0.1:0", "--emf", "file:"+os.DevNull, "--webhook-url", "https://127.0.0.1:1/", "--webhook-secret-file", secret)...)
+		p := serve(t, writeLimits(t, limitOf("100/h, warn: 80%")), append(append(flags, exact...), "--http", "127.0.0.1:0", "--emf", "file:"+os.DevNull, "--webhook-url", "https://127.0.0.1:1/", "--webhook-secret-file", secret, "--otlp-endpoint", "http://127.0.0.1:1")...)
 		if _, err := check(p.client(), "t", "-", "-"); err != nil {
 			t.Fatal(err)
 		}

@@ -138,6 +138,10 @@ var table = map[string]row{
 		reason:  "writes counts in one format, whatever was counted, to a file whose path it receives",
 		imports: []string{"internal/run"},
 	},
+	"internal/tracing": {
+		reason:  "makes spans of typed decisions; its library reads the environment",
+		imports: []string{"limit", "internal/run"},
+	},
 	"internal/emf/emftest": {
 		reason:   "reads that format for tests, and knows no other package",
 		forTests: true,

@@ -11,10 +11,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
-	"github.com/limitgate/limitgate/internal/denials"
-	"github.com/limitgate/limitgate/internal/nearlimit"
 	"github.com/limitgate/limitgate/internal/run"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 )
 
@@ -95,25 +92,6 @@ func (c *cell) reportWindow(ctx context.Context, window int64, shares map[string
 		}
 	}
 	return c.registry.Report(ctx, table.Report{Cell: c.id, Window: window, Shares: shares})
-}
-
-// decisionObserver passes decisions to the metrics, to the sample of denials, to the watch of buckets
-// that are nearly used up and to the cell.
-type decisionObserver struct {
-	*metrics.Decisions
-	denials  *denials.Ring
-	near     *nearlimit.Watch
-	admitted *admission.Counter
-}
-
-// Observe counts one decision.
-func (o *decisionObserver) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
-	o.Decisions.Observe(set, req, now, d, items)
-	o.denials.Observe(req, now, d, items)
-	o.near.Observe(req, now, d, items)
-	if o.admitted != nil {
-		o.admitted.Observe(d, items)
-	}
 }
 
 // cellSet returns the set of cells in use and its version, if there is a valid one.

@@ -14,6 +14,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/httpapi"
 	"github.com/limitgate/limitgate/internal/httpfields"
+	"github.com/limitgate/limitgate/internal/tracing"
 	"github.com/limitgate/limitgate/metrics"
 )
 
@@ -27,6 +28,9 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 		Handler: p.handler, Gateway: gateway, TenantHeader: h.TenantHeader, CostHeader: h.CostHeader, Format: format,
 		Addresses: httpapi.AddressRule{Header: h.AddressHeader, Hops: h.TrustedHops, Trusted: h.TrustedCIDRs},
 		Log:       p.log, ShutdownTimeout: p.settings.ShutdownTimeout,
+	}
+	if p.tracer != nil {
+		o.TraceHeader = tracing.Dimension
 	}
 	if o.NoUsers = p.users == nil; !o.NoUsers {
 		o.Tokens = p.users.tokens

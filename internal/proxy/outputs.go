@@ -23,5 +23,8 @@ func (p *Proxy) outputs() (all []run.Part) {
 	if p.webhook != nil {
 		all = append(all, p.webhook.Run)
 	}
+	if p.tracer != nil {
+		all = append(all, p.tracer.Run)
+	}
 	return all
 }

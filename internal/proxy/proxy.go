@@ -20,10 +20,9 @@ import (
 	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/emf"
 	"github.com/limitgate/limitgate/internal/instances"
-	"github.com/limitgate/limitgate/internal/nearlimit"
 	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/internal/tracing"
 	"github.com/limitgate/limitgate/internal/webhook"
-	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"
@@ -74,6 +73,7 @@ type Proxy struct {
 	dashboard                            *dashboard.Dashboard
 	emf                                  *emf.Writer     // nil without the setting
 	webhook                              *webhook.Sender // nil without the setting
+	tracer                               *tracing.Tracer // nil without the setting
 
 	front, admin net.Listener
 
@@ -120,8 +120,9 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.bypass, err = openBypass(ctx, s, p.count.Healthy, p.log); err != nil {
 		return nil, err
 	}
-	p.denials = p.newDenials(addrs)
-	p.limiter = p.newLimiter(store, addrs)
+	if err := p.openLimiter(ctx, store, addrs); err != nil {
+		return nil, err
+	}
 	p.limitsSince.Store(time.Now().UnixMilli())
 	p.limits.OnChange(p.setLimits)
 	p.handler = p.newHandler(opts)
@@ -158,34 +159,6 @@ func (p *Proxy) closeUnrun() {
 	if p.emf != nil {
 		p.emf.Close()
 	}
-}
-
-// newDenials returns the sample of denials, which logs them if a setting asks for it.
-func (p *Proxy) newDenials(addrs *limit.AddrHasher) *denials.Ring {
-	if p.settings.LogDenials {
-		return denials.New(addrs, p.log)
-	}
-	return denials.New(addrs, nil)
-}
-
-// newLimiter returns the limiter.
-func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limiter.Limiter {
-	return limiter.New(limiter.Options{
-		Store:        store,
-		Backstop:     p.backstop,
-		Observer:     p.observer(),
-		ObserveItems: p.limits.Cell() != nil,
-		Addrs:        addrs,
-		Timeout:      p.settings.DecisionTimeout,
-		RetryJitter:  p.settings.RetryJitter,
-		Instances:    p.count.Healthy,
-		Trial:        p.rolloutWatch.comparison.Observe,
-		Unlisted:     p.limits.Unlisted(),
-		// A decision in this process costs as little as a lookup in the deny cache, so a
-		// memory store has none.
-		DenyCacheSize: p.denyCacheSize(),
-		DenyTTL:       p.settings.DenyCacheMaxTTL,
-	}, p.limits.Set())
 }
 
 // newHandler returns the handler of commands.
@@ -240,17 +213,6 @@ func (p *Proxy) openLimits(ctx context.Context, reload <-chan os.Signal) (limits
 	return openFile(p.settings, p.log, reload)
 }
 
-// observer returns the observer that counts decisions.
-func (p *Proxy) observer() limiter.Observer {
-	p.decisions = metrics.NewDecisions(p.metrics)
-	near := nearlimit.New(nearlimit.Options{Count: p.decisions.NearLimit, Send: p.sendNearLimit, Log: p.log})
-	o := &decisionObserver{Decisions: p.decisions, denials: p.denials, near: near}
-	if c := p.limits.Cell(); c != nil {
-		o.admitted = c.admitted
-	}
-	return o
-}
-
 func (p *Proxy) newSession(peer server.Peer) server.Session {
 	return p.handler.NewSession(commands.Peer{
 		ID: peer.ID, Addr: peer.Addr, Local: peer.LocalAddr, Kill: peer.Kill,
@@ -258,17 +220,10 @@ func (p *Proxy) newSession(peer server.Peer) server.Session {
 	})
 }
 
-func (p *Proxy) denyCacheSize() int {
-	if p.cluster == nil {
-		return 0
-	}
-	return p.settings.DenyCacheSize
-}
-
 // Run serves until ctx ends, and then drains. The servers stop first; then the limiter
-// returns its leased units and slots; then the last lines of metrics are written, and the last
-// events delivered; then the proxy stops counting as an instance; then the connections to the
-// store are closed; then the loops end that read them all.
+// returns its leased units and slots; then the last lines of metrics, events and spans are
+// delivered; then the proxy stops counting as an instance; then the connections to the store are
+// closed; then the loops end that read them all.
 func (p *Proxy) Run(ctx context.Context) error {
 	without := !p.reached()
 	if without {
