@@ -16,75 +16,124 @@ const mostChanges = 20
 // that is new on trial is described in place of the one beside which it is tried. Changes returns at
 // most mostChanges lines, and one that counts the others.
 func Changes(before, after *Set) []string {
-	c := changes{}
+	c := changes{most: mostChanges}
 	if t := after.trial.set; t != nil && (before.trial.set == nil || before.trial.set.Version != t.Version) {
 		after = t
 	}
-	c.compare("shared: ", before.defaultPlan.shared(), after.defaultPlan.shared())
+	c.sets(before, after)
+	lines := make([]string, len(c.found))
+	for i := range c.found {
+		lines[i] = c.found[i].Text
+	}
+	if c.more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", c.more))
+	}
+	return lines
+}
+
+// Difference is a line of Changes that is about one limit.
+type Difference struct {
+	Limit    string // its id
+	Override bool   // of a tenant
+	Text     string
+}
+
+// Differences describes how limits of a set differ from those of another one, as Changes does, with
+// those of plans and of overriding tenants that came or went one by one. It compares no limits on
+// trial. It returns at most the given number of lines, those of overrides last, and the number of the
+// others. Pause is called regularly while many tenants are compared, unless it is nil.
+func Differences(before, after *Set, most int, pause func()) (lines []Difference, more int) {
+	c := changes{most: most, pause: pause, byLimit: true}
+	c.sets(before, after)
+	return c.found, c.more
+}
+
+// changes collects the differences of two sets.
+type changes struct {
+	most    int
+	pause   func()
+	byLimit bool // only lines about one limit count
+	found   []Difference
+	more    int // lines beyond most
+}
+
+// add adds a line about a limit; of an empty id it is about none. Tenant is that of an override.
+func (c *changes) add(id, tenant, format string, args ...any) {
+	switch {
+	case c.byLimit && id == "":
+	case len(c.found) == c.most:
+		c.more++
+	default:
+		c.found = append(c.found, Difference{id, tenant != "", fmt.Sprintf(format, args...)})
+	}
+}
+
+// sets compares two sets.
+func (c *changes) sets(before, after *Set) {
+	c.compare("shared: ", "", before.defaultPlan.shared(), after.defaultPlan.shared())
 	c.plan("default_plan ", before.defaultPlan, after.defaultPlan)
 	for _, plan := range union(before.byPlan, after.byPlan) {
 		was, is := before.byPlan[plan], after.byPlan[plan]
 		switch {
 		case was == nil:
-			c.add("plan %s is new", plan)
+			c.add("", "", "plan %s is new", plan)
+			c.each("plan "+plan+": ", "", nil, is.ownLimits())
 		case is == nil:
-			c.add("plan %s is gone", plan)
+			c.add("", "", "plan %s is gone", plan)
+			c.each("plan "+plan+": ", "", was.ownLimits(), nil)
 		default:
-			c.compare("plan "+plan+": ", was.ownLimits(), is.ownLimits())
+			c.compare("plan "+plan+": ", "", was.ownLimits(), is.ownLimits())
 		}
 	}
 	c.tenants(before, after)
-	if c.more > 0 {
-		c.lines = append(c.lines, fmt.Sprintf("and %d more", c.more))
-	}
-	return c.lines
 }
 
-// changes collects the lines of Changes.
-type changes struct {
-	lines []string
-	more  int // lines beyond mostChanges
-}
-
-func (c *changes) add(format string, args ...any) {
-	if len(c.lines) == mostChanges {
-		c.more++
-		return
+// each compares limits that came or went together. Changes has one line for all of them.
+func (c *changes) each(what, tenant string, before, after []*Limit) {
+	if c.byLimit {
+		c.compare(what, tenant, before, after)
 	}
-	c.lines = append(c.lines, fmt.Sprintf(format, args...))
 }
 
 // tenants compares the tenants, in the order of their names.
 func (c *changes) tenants(before, after *Set) {
-	names := slices.Collect(func(yield func(string) bool) {
-		for tenant, was := range before.tenants.all() {
-			is := after.tenants.get(tenant)
-			// Most tenants only have a plan, which is compared already.
-			if is != nil && was.plan == is.plan && was == before.byPlan[was.plan] && is == after.byPlan[is.plan] {
-				continue
-			}
-			if !yield(tenant) {
-				return
-			}
-		}
-		for tenant := range after.tenants.all() {
-			if before.tenants.get(tenant) == nil && !yield(tenant) {
-				return
-			}
-		}
-	})
-	slices.Sort(names)
-	for _, tenant := range names {
-		was, is := before.tenants.get(tenant), after.tenants.get(tenant)
+	for i, tenant := range c.changedTenants(before, after) {
+		c.rest(i)
+		was, is, what := before.tenants.get(tenant), after.tenants.get(tenant), "tenant "+tenant+": "
 		switch {
 		case was == nil:
-			c.add("tenant %s is new", tenant)
+			c.add("", tenant, "tenant %s is new", tenant)
+			c.each(what, tenant, nil, is.overridden(is))
 		case is == nil:
-			c.add("tenant %s is not listed any more", tenant)
+			c.add("", tenant, "tenant %s is not listed any more", tenant)
+			c.each(what, tenant, was.overridden(was), nil)
 		default:
-			c.plan("tenant "+tenant+": plan ", was, is)
-			c.compare("tenant "+tenant+": ", was.overridden(is), is.overridden(was))
+			c.plan(what+"plan ", was, is)
+			c.compare(what, tenant, was.overridden(is), is.overridden(was))
 		}
+	}
+}
+
+// changedTenants returns the names of tenants that may have changed, in order.
+func (c *changes) changedTenants(before, after *Set) (names []string) {
+	n := 0
+	for tenant := range after.tenants.differing(before.tenants) {
+		n++
+		c.rest(n)
+		// Most tenants only have a plan, which is compared already.
+		was, is := before.tenants.get(tenant), after.tenants.get(tenant)
+		if was == nil || is == nil || was.plan != is.plan || was != before.byPlan[was.plan] || is != after.byPlan[is.plan] {
+			names = append(names, tenant)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// rest pauses after some tenants.
+func (c *changes) rest(tenants int) {
+	if c.pause != nil && tenants%pauseEvery == pauseEvery-1 {
+		c.pause()
 	}
 }
 
@@ -99,21 +148,21 @@ func (c *changes) plan(what string, was, is *ruleset) {
 		}
 		return plan
 	}
-	c.add("%s%s -> %s", what, name(was.plan), name(is.plan))
+	c.add("", "", "%s%s -> %s", what, name(was.plan), name(is.plan))
 }
 
 // compare compares limits by their ids.
-func (c *changes) compare(what string, before, after []*Limit) {
+func (c *changes) compare(what, tenant string, before, after []*Limit) {
 	for _, was := range before {
 		if is := withID(after, was.ID); is == nil {
-			c.add("%s%s %s is gone", what, was.ID, was.Describe())
+			c.add(was.ID, tenant, "%s%s %s is gone", what, was.ID, was.Describe())
 		} else if all := differences(was, is); len(all) > 0 {
-			c.add("%s%s %s", what, was.ID, strings.Join(all, ", "))
+			c.add(was.ID, tenant, "%s%s %s", what, was.ID, strings.Join(all, ", "))
 		}
 	}
 	for _, is := range after {
 		if withID(before, is.ID) == nil {
-			c.add("%s%s %s is new", what, is.ID, is.Describe())
+			c.add(is.ID, tenant, "%s%s %s is new", what, is.ID, is.Describe())
 		}
 	}
 }

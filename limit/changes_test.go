@@ -42,9 +42,8 @@ func TestWarnPairsBound(t *testing.T) {
 	}
 }
 
-// TestChanges checks the description of each kind of change, and that equal files have none.
-func TestChanges(t *testing.T) {
-	const before = `version: 1
+const (
+	changedBefore = `version: 1
 default_plan: free
 plans:
   free:
@@ -61,7 +60,7 @@ tenants:
   overrides: {overrides: {tenant: {rate: 200/s}}}
   drops: {overrides: {tenant: {rate: 200/s}}}
 `
-	const after = `version: 1
+	changedAfter = `version: 1
 default_plan: free
 plans:
   free:
@@ -78,7 +77,11 @@ tenants:
   overrides: {overrides: {tenant: {rate: 300/s}}}
   drops: {}
 `
-	got := limit.Changes(parsed(t, before), parsed(t, after))
+)
+
+// TestChanges checks the description of each kind of change, and that equal files have none.
+func TestChanges(t *testing.T) {
+	got := limit.Changes(parsed(t, changedBefore), parsed(t, changedAfter))
 	want := []string{
 		"shared: ip 10/m burst 10 -> 20/m burst 20",
 		"plan free: tenant 100/s burst 100 -> 50/s burst 50",
@@ -101,15 +104,63 @@ tenants:
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := limit.Changes(parsed(t, before), parsed(t, before)); len(got) > 0 {
+	if got := limit.Changes(parsed(t, changedBefore), parsed(t, changedBefore)); len(got) > 0 {
 		t.Errorf("an equal file has changes: %q", got)
 	}
-	many := before
+	many := changedBefore
 	for i := range 100 {
 		many += fmt.Sprintf("  t%d: {}\n", i)
 	}
-	if got := limit.Changes(parsed(t, before), parsed(t, many)); len(got) != 21 || got[20] != "and 80 more" {
+	if got := limit.Changes(parsed(t, changedBefore), parsed(t, many)); len(got) != 21 || got[20] != "and 80 more" {
 		t.Errorf("100 new tenants are %q", got)
+	}
+}
+
+// TestDifferences checks that each line is about one limit, those of plans and tenants that come or go
+// included, and the bound.
+func TestDifferences(t *testing.T) {
+	before := parsed(t, strings.ReplaceAll(changedBefore, "old: []", "old: [{id: aged, by: [tenant], rate: 3/s}]"))
+	after := parsed(t, changedAfter+"  new: {overrides: {tenant: {rate: 9/s}}}\n")
+	paused := 0
+	lines, more := limit.Differences(before, after, 100, func() { paused++ })
+	got := map[string][]string{}
+	overrides := 0
+	for _, l := range lines {
+		got[l.Limit] = append(got[l.Limit], l.Text)
+		if l.Override {
+			overrides++
+		}
+	}
+	for id, want := range map[string][]string{
+		"ip":   {"shared: ip 10/m burst 10 -> 20/m burst 20"},
+		"gone": {"plan free: gone 1/s burst 1 is gone"},
+		"come": {"plan free: come 2/s burst 2 is new"},
+		"when": {"plan free: when other requests, buckets or options"},
+		"aged": {"plan old: aged 3/s burst 3 is gone"},
+		"tenant": {
+			"plan free: tenant 100/s burst 100 -> 50/s burst 50", "tenant drops: tenant 200/s burst 200 -> 50/s burst 50", "tenant moves: tenant 7/s burst 7 is new",
+			"tenant new: tenant 9/s burst 9 is new", "tenant overrides: tenant 200/s burst 200 -> 300/s burst 300",
+		},
+	} {
+		if !slices.Equal(got[id], want) {
+			t.Errorf("%s: %q, want %q", id, got[id], want)
+		}
+	}
+	if overrides != 4 || len(got) != 8 || more != 0 || lines[len(lines)-1].Override == lines[0].Override {
+		t.Errorf("%d lines are of overrides, %d limits differ, %d lines are left out: %v", overrides, len(got), more, lines)
+	}
+	if few, left := limit.Differences(before, after, 2, nil); len(few) != 2 || left != len(lines)-2 {
+		t.Errorf("%d lines and %d more, of %d", len(few), left, len(lines))
+	}
+	if back, _ := limit.Differences(after, after, 2, nil); len(back) > 0 {
+		t.Errorf("a set differs from itself: %v", back)
+	}
+	crowd := changedBefore
+	for i := range 1000 {
+		crowd += fmt.Sprintf("  t%d: {overrides: {tenant: {rate: 7/s}}}\n", i)
+	}
+	if _, more := limit.Differences(before, parsed(t, crowd), 10, func() { paused++ }); more < 990 || paused < 15 {
+		t.Errorf("%d lines are left out, after %d pauses", more, paused)
 	}
 }
 

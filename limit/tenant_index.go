@@ -3,6 +3,7 @@ package limit
 import (
 	"iter"
 	"maps"
+	"reflect"
 )
 
 // tenantIndex has the rules of each listed tenant.
@@ -56,6 +57,25 @@ func (r *tenantIndex) all() iter.Seq2[string, *ruleset] {
 		for tenant, rules := range r.changed {
 			if rules != nil && !yield(tenant, rules) {
 				return
+			}
+		}
+	}
+}
+
+// differing iterates over the tenants of which r and an earlier index have not the same object as
+// their rules, in no order and some of them twice. Where r was made of that index by a few changes,
+// it looks at no other tenants.
+func (r *tenantIndex) differing(before *tenantIndex) iter.Seq[string] {
+	is, was := r.all(), before.all()
+	if reflect.ValueOf(r.base).UnsafePointer() == reflect.ValueOf(before.base).UnsafePointer() {
+		is, was = maps.All(r.changed), maps.All(before.changed)
+	}
+	return func(yield func(string) bool) {
+		for _, tenants := range []iter.Seq2[string, *ruleset]{is, was} {
+			for tenant := range tenants {
+				if r.get(tenant) != before.get(tenant) && !yield(tenant) {
+					return
+				}
 			}
 		}
 	}

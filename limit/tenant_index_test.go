@@ -37,6 +37,27 @@ func TestTenantIndex(t *testing.T) {
 					t.Fatalf("after %d changes %s has %v, want %v", i, name, r.get(name), models[i][name])
 				}
 			}
+			for before := range indexes {
+				checkDiffering(t, indexes[before], r, models[before], models[i])
+			}
 		}
 	})
+}
+
+// checkDiffering compares the tenants that differ in two indexes with those that do in their models.
+func checkDiffering(t *rapid.T, before, after *tenantIndex, was, is map[string]*ruleset) {
+	got, want := map[string]bool{}, map[string]bool{}
+	for name := range after.differing(before) {
+		got[name] = true
+	}
+	for _, model := range []map[string]*ruleset{was, is} {
+		for name := range model {
+			if was[name] != is[name] {
+				want[name] = true
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("%v differ, want %v", got, want)
+	}
 }

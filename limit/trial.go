@@ -39,10 +39,15 @@ func DescribeShare(share int) string {
 
 // VersionFor returns the version of the limits that decide for a tenant.
 func (s *Set) VersionFor(tenant string) string {
-	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
+	if s.Tries(tenant) {
 		return s.trial.set.Version + " (on trial)"
 	}
 	return s.Version
+}
+
+// Tries reports whether limits on trial decide for a tenant.
+func (s *Set) Tries(tenant string) bool {
+	return s.trial.set != nil && InTrial(tenant, s.trial.share)
 }
 
 // WithoutTrial returns the set without the limits on trial.

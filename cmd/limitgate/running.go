@@ -83,7 +83,8 @@ thousand checks a second.` + runningAbout,
 var deniedRunning = runningCommand{
 	name: "denied",
 	about: `Asks a running limitgate for its last denials, and those that a shadow limit would have
-made: which limit, tenant and operation, and when the client may try again.
+made: which limit, tenant and operation, whether limits on trial decided, and when the
+client may try again.
 
 Usage: limitgate denied [flags] [NUMBER]
 

@@ -134,9 +134,13 @@ func printDenied(w io.Writer, _ []string, reply any) {
 			if fieldText(row, "retry_after_ms") == "-1" {
 				m["retry_after_ms"] = "never"
 			}
+			m["limits"] = "in use"
+			if fieldText(row, "trial") == "1" {
+				m["limits"] = "on trial"
+			}
 		}
 	}
-	printTable(w, all, []string{"at", "limit_id", "plan", "mode", "tenant", "op", "cost", "left", "retry_after_ms", "source", "address"}, "none")
+	printTable(w, all, []string{"at", "limit_id", "plan", "mode", "limits", "tenant", "op", "cost", "left", "retry_after_ms", "source", "address"}, "none")
 }
 
 // printShards prints a reply of RL.CONFIG SHARDS.

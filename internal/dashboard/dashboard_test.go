@@ -33,8 +33,8 @@ func empty() *Reading { return &Reading{At: time.Now(), Latencies: new(latency.S
 // be empty: then clients need none.
 func newPage(t *testing.T, file string) (*Dashboard, *http.ServeMux) {
 	t.Helper()
-	o := commands.Options{Limiter: limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second},
-		storetest.Compile(t, storetest.Spec{ID: "few", By: []string{"tenant"}, Rate: "2/h"}))}
+	set := storetest.Compile(t, storetest.Spec{ID: "few", By: []string{"tenant"}, Rate: "2/h"})
+	o := commands.Options{Limiter: limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)}
 	if file != "" {
 		set, err := users.Parse([]byte(file))
 		if err != nil {
@@ -42,7 +42,7 @@ func newPage(t *testing.T, file string) (*Dashboard, *http.ServeMux) {
 		}
 		o.Users = users.NewAuthenticator(set, nil)
 	}
-	d := New(Options{Read: empty, Handler: commands.NewHandler(o), Version: "test"})
+	d := New(Options{Read: empty, Handler: commands.NewHandler(o), History: NewHistory("limits.yaml", set), CellLimits: func() []CellLimit { return nil }, Version: "test"})
 	mux := http.NewServeMux()
 	d.Register(mux)
 	return d, mux
@@ -102,7 +102,7 @@ func TestUsers(t *testing.T) {
 	as := func(name, password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth(name, password) }
 	}
-	for _, path := range []string{"/", "/page.js", "/api/limits", "/api/explain?tenant=acme", "/api/simulate", "/api/events"} {
+	for _, path := range []string{"/", "/page.js", "/api/limits", "/api/explain?tenant=acme", "/api/history?limit=few", "/api/cells", "/api/simulate", "/api/events"} {
 		for who, request := range map[string]func(*http.Request){
 			"nobody": func(*http.Request) {}, "a wrong password": as("ops", "wrong"), "one tenant": as("one", secret), "another group": as("checks", secret),
 		} {
@@ -215,6 +215,35 @@ func TestSimulationBounds(t *testing.T) {
 	if w := get(mux, "/api/simulate?arrivals=5000&seconds=1&pattern=bursts"); w.Code != http.StatusOK || strings.Count(w.Body.String(), "at_ms") > maxSimulated {
 		t.Errorf("%d, %d requests", w.Code, strings.Count(w.Body.String(), "at_ms"))
 	}
+}
+
+// TestSimulationsAtOnce checks that one simulation runs at a time, and that a form waits for it a second.
+func TestSimulationsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, mux := newPage(t, "")
+		d.simulating <- struct{}{} // as another one does
+		begin := time.Now()
+		w := get(mux, "/api/simulate")
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !json.Valid(w.Body.Bytes()) || time.Since(begin) != simulationWait {
+			t.Errorf("after %s: %d %v %s", time.Since(begin), w.Code, w.Header(), w.Body)
+		}
+		codes := make(chan int)
+		for range 5 {
+			go func() { codes <- get(mux, "/api/simulate").Code }()
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if w := get(mux, "/api/simulate", func(r *http.Request) { *r = *r.WithContext(gone) }); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("a page that has left received %d %s", w.Code, w.Body)
+		}
+		time.Sleep(simulationWait / 2)
+		<-d.simulating
+		for range 5 {
+			if code := <-codes; code != http.StatusOK {
+				t.Errorf("a simulation behind another one: %d", code)
+			}
+		}
+	})
 }
 
 // TestRates checks the arithmetic of a sample.

@@ -32,14 +32,20 @@ type Options struct {
 	Read func() *Reading
 	// Handler answers the commands of a page, and knows the users.
 	Handler *commands.Handler
-	Version string // of this program
+	// History is that of the limits.
+	History *History
+	// CellLimits returns this cell's part of each limit of a plan and each shared one, none outside
+	// cells.
+	CellLimits func() []CellLimit
+	Version    string // of this program
 }
 
 // Dashboard serves the page. It is safe for concurrent use.
 type Dashboard struct {
-	opts    Options
-	sampler sampler
-	files   map[string]asset
+	opts       Options
+	sampler    sampler
+	files      map[string]asset
+	simulating chan struct{} // full while a simulation runs
 }
 
 // asset is a file of the page.
@@ -54,7 +60,7 @@ var kinds = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/
 
 // New returns a dashboard. It samples only while Run runs.
 func New(opts Options) *Dashboard {
-	d := &Dashboard{opts: opts, files: map[string]asset{}}
+	d := &Dashboard{opts: opts, files: map[string]asset{}, simulating: make(chan struct{}, 1)}
 	d.sampler = sampler{read: opts.Read, version: opts.Version, next: make(chan struct{}), done: make(chan struct{}), points: []timedPoint{}}
 	entries, _ := assets.ReadDir("assets") // embedded: there is no error
 	for _, e := range entries {
@@ -96,7 +102,9 @@ func (d *Dashboard) Register(mux *http.ServeMux) {
 	mux.Handle("GET /api/limits", d.permitted(func(w http.ResponseWriter, r *http.Request, u *users.User) {
 		d.reply(w, d.opts.Handler.Call(r.Context(), u, words("RL.LIMITS")))
 	}))
-	mux.Handle("GET /api/simulate", d.permitted(simulate))
+	mux.Handle("GET /api/history", d.permitted(d.history))
+	mux.Handle("GET /api/cells", d.permitted(d.cells))
+	mux.Handle("GET /api/simulate", d.permitted(d.simulate))
 }
 
 // permitted serves a request of a user that may see all tenants.

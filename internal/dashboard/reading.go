@@ -17,6 +17,8 @@ type Reading struct {
 	Top       limiter.Top
 	Denials   []denials.Denial // the newest first
 	Limits    LimitsState
+	Trial     TrialState
+	Cell      CellState
 	Store     StoreState
 	// LeaseRefreshes counts how often the store granted units for a lease.
 	LeaseRefreshes int64
@@ -29,11 +31,30 @@ type LimitsState struct {
 	Since   time.Time `json:"since"`
 	// Error is why newer limits are not in use, or "".
 	Error string `json:"error"`
-	// Trial describes the limits on trial, or "".
-	Trial string `json:"trial"`
-	// Cell is the name of this proxy's cell, or "", and Cells the number of active ones.
-	Cell  string `json:"cell"`
-	Cells int    `json:"cells"`
+	// Changes is how many changes of limits the history has recorded.
+	Changes int64 `json:"changes"`
+}
+
+// TrialState describes the limits on trial. Counts are those of the last minute.
+type TrialState struct {
+	Version string    `json:"version"` // "" for none
+	Share   string    `json:"share"`   // of the tenants
+	Since   time.Time `json:"since"`
+	// Requests counts the requests of these tenants that were compared, Denied those that the limits
+	// on trial deny, and DeniedBefore those that the limits in use would deny.
+	Requests     int64 `json:"requests"`
+	Denied       int64 `json:"denied"`
+	DeniedBefore int64 `json:"denied_before"`
+	// Threshold is the share of the requests, 0 to 1, beyond that of the limits in use at which the
+	// trial ends.
+	Threshold float64 `json:"threshold"`
+}
+
+// CellState describes the cell of the proxy.
+type CellState struct {
+	Name   string  `json:"name"`   // "" outside cells
+	Active int     `json:"active"` // cells
+	Share  float64 `json:"share"`  // of each limit, 0 to 1
 }
 
 // StoreState describes the store and the proxies that share it.

@@ -36,6 +36,8 @@ type Sample struct {
 	LastDenials      []Denial      `json:"denials"`
 	Shards           []ShardSample `json:"shards"`
 	Limits           LimitsState   `json:"limits"`
+	Trial            TrialState    `json:"trial"`
+	Cell             CellState     `json:"cell"`
 	Store            string        `json:"store"`
 	Instances        int           `json:"instances"`
 	// LeaseRefreshes is how often the store granted units for a lease, for each decision by a lease.
@@ -99,6 +101,7 @@ type Denial struct {
 	Remaining  int64  `json:"remaining"`
 	Capacity   int64  `json:"capacity"`
 	RetryAfter int64  `json:"retry_after_ms"`
+	Trial      bool   `json:"trial"`
 }
 
 // ShardSample describes one master.
@@ -118,7 +121,7 @@ type ShardSample struct {
 // is that since the one before.
 func newSample(now, before, earlier *Reading, version string) *Sample {
 	s := &Sample{
-		At: now.At.UnixMilli(), Sources: map[string]float64{}, Limits: now.Limits, Store: now.Store.Kind, Instances: now.Store.Instances, Version: version,
+		At: now.At.UnixMilli(), Sources: map[string]float64{}, Limits: now.Limits, Trial: now.Trial, Cell: now.Cell, Store: now.Store.Kind, Instances: now.Store.Instances, Version: version,
 		Point: newPoint(now, before), Latency: quantiles(now, earlier),
 		HotBuckets: buckets(now.Top.Hot), DeniedBuckets: buckets(now.Top.Denied), WouldDenyBuckets: buckets(now.Top.WouldDeny),
 		Operations: operations(now.Top.Operations), LastDenials: describeDenials(now.Denials), Shards: shards(now, earlier),
@@ -239,7 +242,7 @@ func describeDenials(last []denials.Denial) []Denial {
 	for _, d := range last[:min(len(last), listed)] {
 		all = append(all, Denial{
 			At: d.At.UnixMilli(), Tenant: d.Tenant, Operation: d.Operation, Address: d.Address, Limit: d.Limit, Plan: d.Plan, Mode: d.Mode,
-			Source: d.Source, Cost: d.Cost, Remaining: d.Remaining, Capacity: d.Capacity, RetryAfter: d.RetryAfter,
+			Source: d.Source, Cost: d.Cost, Remaining: d.Remaining, Capacity: d.Capacity, RetryAfter: d.RetryAfter, Trial: d.Trial,
 		})
 	}
 	return all

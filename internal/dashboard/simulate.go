@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,8 +19,13 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// maxSimulated bounds the requests of a simulation, and so its reply.
-const maxSimulated = 5000
+const (
+	// maxSimulated bounds the requests of a simulation, and so its reply.
+	maxSimulated = 5000
+	// simulationWait is how long a form waits for another one's simulation, which takes some
+	// milliseconds. One simulation runs at a time, so that forms leave the processors to decisions.
+	simulationWait = time.Second
+)
 
 // Simulation is the result of requests to one bucket, decided by the limiter of this program with
 // a clock of its own.
@@ -75,18 +81,39 @@ var patterns = map[string]func(s *simulation) []float64{
 }
 
 // simulate answers the form of the simulator.
-func simulate(w http.ResponseWriter, r *http.Request, _ *users.User) {
+func (d *Dashboard) simulate(w http.ResponseWriter, r *http.Request, _ *users.User) {
 	s, err := parseSimulation(r.URL.Query())
 	if err != nil {
 		sendJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
 		return
 	}
-	result, err := s.run()
+	result, err := d.runAlone(r.Context(), &s)
+	if errors.Is(err, errSimulating) {
+		w.Header().Set("Retry-After", "1")
+		sendJSON(w, http.StatusServiceUnavailable, map[string]string{"error": err.Error()})
+		return
+	}
 	if err != nil {
 		sendJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
 		return
 	}
 	sendJSON(w, http.StatusOK, result)
+}
+
+// errSimulating is returned when other simulations run for too long.
+var errSimulating = errors.New("other simulations are running: try again")
+
+// runAlone runs a simulation when no other one runs.
+func (d *Dashboard) runAlone(ctx context.Context, s *simulation) (*Simulation, error) {
+	ctx, cancel := context.WithTimeout(ctx, simulationWait)
+	defer cancel()
+	select {
+	case d.simulating <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errSimulating
+	}
+	defer func() { <-d.simulating }()
+	return s.run()
 }
 
 // parseSimulation reads the parameters of a form. One that is missing has the value with which the

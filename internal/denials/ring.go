@@ -40,6 +40,8 @@ type Denial struct {
 	Cost, Capacity, Remaining int64
 	// RetryAfter is in milliseconds, or -1 if the request can never be admitted.
 	RetryAfter int64
+	// Trial reports that limits on trial decided for the tenant.
+	Trial bool
 }
 
 // Ring keeps a sample of the last denials: at most a hundred a second, and one a second of each
@@ -69,7 +71,7 @@ func New(addrs *limit.AddrHasher, log *slog.Logger) *Ring {
 }
 
 // Observe records a decision if it is a denial of the sample, see limiter.Observer.
-func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
+func (r *Ring) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
 	denying := -1
 	if d.Allowed {
 		if denying = wouldDeny(items); denying < 0 {
@@ -82,6 +84,7 @@ func (r *Ring) Observe(req *limit.Request, now int64, d *limit.Decision, items [
 		return
 	}
 	found := Denial{At: time.UnixMicro(now), Tenant: req.Tenant, Operation: req.Op, Mode: limit.ModeEnforce.String(), Source: d.Source.String(), Cost: req.Cost, RetryAfter: d.RetryAfter}
+	found.Trial = !req.OwnLimits() && set.Tries(req.Tenant)
 	if denying >= 0 {
 		it := &items[denying]
 		found.Limit, found.Plan, found.Mode = it.Limit.ID, it.Limit.Plan, it.Limit.Mode.String()
@@ -138,7 +141,7 @@ func (r *Ring) record(found *Denial, req *limit.Request) {
 	r.mu.Unlock()
 	if r.log != nil {
 		r.log.Info("denial", "limit", found.Limit, "plan", found.Plan, "mode", found.Mode, "tenant", found.Tenant, "op", found.Operation,
-			"address", found.Address, "source", found.Source, "retry_after_ms", found.RetryAfter)
+			"address", found.Address, "source", found.Source, "retry_after_ms", found.RetryAfter, "trial", found.Trial)
 	}
 }
 

@@ -31,7 +31,10 @@ func denied(l *limit.Limit) (*limit.Decision, []limit.Item) {
 	return &limit.Decision{Binding: l, Source: limit.SourceStore, RetryAfter: 1700}, items
 }
 
-var payments = &limit.Limit{ID: "payments", Plan: "free", Params: bucket.Params{Capacity: 10}}
+var (
+	noTrial  = new(limit.Set)
+	payments = &limit.Limit{ID: "payments", Plan: "free", Params: bucket.Params{Capacity: 10}}
+)
 
 // TestDenial checks the fields of a denial, and that no address is in it or in the log.
 func TestDenial(t *testing.T) {
@@ -40,7 +43,7 @@ func TestDenial(t *testing.T) {
 	tenant := []byte("acme")
 	req := &limit.Request{Tenant: string(tenant), Op: "POST /pay", Addr: netip.MustParseAddr("203.0.113.7"), Cost: 2}
 	d, items := denied(payments)
-	r.Observe(req, 5*second, d, items)
+	r.Observe(noTrial, req, 5*second, d, items)
 	got := r.Last(10)
 	if len(got) != 1 {
 		t.Fatalf("%d denials", len(got))
@@ -66,12 +69,38 @@ func TestShadow(t *testing.T) {
 	trial := &limit.Limit{ID: "trial", Mode: limit.ModeShadow}
 	_, items := denied(trial)
 	admitted := &limit.Decision{Allowed: true, Item: -1}
-	r.Observe(&limit.Request{Tenant: "a"}, second, admitted, items)
+	r.Observe(noTrial, &limit.Request{Tenant: "a"}, second, admitted, items)
 	items[0].Allowed = true
-	r.Observe(&limit.Request{Tenant: "b"}, 2*second, admitted, items)
-	r.Observe(&limit.Request{Tenant: "c"}, 3*second, admitted, nil)
+	r.Observe(noTrial, &limit.Request{Tenant: "b"}, 2*second, admitted, items)
+	r.Observe(noTrial, &limit.Request{Tenant: "c"}, 3*second, admitted, nil)
 	if got := r.Last(10); len(got) != 1 || got[0].Tenant != "a" || got[0].Mode != "shadow" || got[0].Limit != "trial" || got[0].RetryAfter != 1500 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestTrial checks that the denials of tenants on trial are marked, but not those by inline limits, and
+// that the log has the mark.
+func TestTrial(t *testing.T) {
+	const share = limit.TrialWhole / 2
+	set := new(limit.Set).Try(new(limit.Set), share)
+	var lines bytes.Buffer
+	r := newRing(t, slog.New(slog.NewTextHandler(&lines, nil)))
+	d, items := denied(payments)
+	for i := range int64(20) {
+		r.Observe(set, &limit.Request{Tenant: fmt.Sprint(i)}, i*second, d, items)
+		r.Observe(set, &limit.Request{Tenant: fmt.Sprint(i), Op: "inline", Inline: payments}, i*second+second/2, d, items)
+	}
+	marked := 0
+	for _, found := range r.Last(40) {
+		if want := found.Operation == "" && limit.InTrial(found.Tenant, share); found.Trial != want {
+			t.Errorf("got %+v, want trial=%t", found, want)
+		}
+		if found.Trial {
+			marked++
+		}
+	}
+	if n := strings.Count(lines.String(), "trial=true"); marked == 0 || marked == 20 || n != marked {
+		t.Errorf("%d of 20 tenants are marked, %d in the log", marked, n)
 	}
 }
 
@@ -81,19 +110,19 @@ func TestSample(t *testing.T) {
 	r := newRing(t, nil)
 	d, items := denied(payments)
 	for i := range int64(100_000) { // for a second
-		r.Observe(&limit.Request{Tenant: "one"}, second+i*10, d, items)
+		r.Observe(noTrial, &limit.Request{Tenant: "one"}, second+i*10, d, items)
 	}
 	if n := r.next; n != 1 {
 		t.Errorf("kept %d of one tenant in a second, want 1", n)
 	}
 	for i := range int64(100_000) {
-		r.Observe(&limit.Request{Tenant: fmt.Sprint("tenant ", i)}, 3*second+i*10, d, items)
+		r.Observe(noTrial, &limit.Request{Tenant: fmt.Sprint("tenant ", i)}, 3*second+i*10, d, items)
 	}
 	if n := r.next; n > 102 || n < 90 {
 		t.Errorf("kept %d of many tenants in a second, want about 101", n)
 	}
 	for i := range int64(5 * Kept) {
-		r.Observe(&limit.Request{Tenant: fmt.Sprint("later ", i)}, (10+i)*second, d, items)
+		r.Observe(noTrial, &limit.Request{Tenant: fmt.Sprint("later ", i)}, (10+i)*second, d, items)
 	}
 	last := r.Last(10 * Kept)
 	if len(last) != Kept || last[0].Tenant != fmt.Sprint("later ", 5*Kept-1) || last[Kept-1].Tenant != fmt.Sprint("later ", 4*Kept) {
@@ -107,9 +136,9 @@ func TestFloodHidesNobody(t *testing.T) {
 	d, items := denied(payments)
 	for i := range int64(1_000_000) { // for ten seconds
 		now := second + i*10
-		r.Observe(&limit.Request{Tenant: "flood"}, now, d, items)
+		r.Observe(noTrial, &limit.Request{Tenant: "flood"}, now, d, items)
 		if i%150_000 == 75_000 {
-			r.Observe(&limit.Request{Tenant: fmt.Sprint("rare ", i)}, now, d, items)
+			r.Observe(noTrial, &limit.Request{Tenant: fmt.Sprint("rare ", i)}, now, d, items)
 		}
 	}
 	rare, flood := 0, 0
@@ -129,8 +158,8 @@ func TestFloodHidesNobody(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	r := newRing(t, nil)
 	d, items := denied(payments)
-	r.Observe(&limit.Request{Tenant: "t"}, 1000*second, d, items)
-	r.Observe(&limit.Request{Tenant: "t"}, 10*second, d, items)
+	r.Observe(noTrial, &limit.Request{Tenant: "t"}, 1000*second, d, items)
+	r.Observe(noTrial, &limit.Request{Tenant: "t"}, 10*second, d, items)
 	if len(r.Last(10)) != 2 {
 		t.Errorf("kept %+v", r.Last(10))
 	}
@@ -141,7 +170,7 @@ func TestAliases(t *testing.T) {
 	r := newRing(t, nil)
 	d, items := denied(payments)
 	words := []byte("acmeGET /")
-	r.Observe(&limit.Request{Tenant: unsafe.String(&words[0], 4), Op: unsafe.String(&words[4], 5)}, second, d, items)
+	r.Observe(noTrial, &limit.Request{Tenant: unsafe.String(&words[0], 4), Op: unsafe.String(&words[4], 5)}, second, d, items)
 	copy(words, "xxxxxxxxx")
 	if got := r.Last(1)[0]; got.Tenant != "acme" || got.Operation != "GET /" {
 		t.Errorf("kept %q and %q", got.Tenant, got.Operation)
@@ -156,7 +185,7 @@ func TestConcurrent(t *testing.T) {
 	for i := range int64(4) {
 		all.Go(func() {
 			for n := range int64(100) {
-				r.Observe(&limit.Request{Tenant: fmt.Sprint(i), Op: "x"}, (n*4+i)*second, d, items)
+				r.Observe(noTrial, &limit.Request{Tenant: fmt.Sprint(i), Op: "x"}, (n*4+i)*second, d, items)
 				r.Last(3)
 			}
 		})
@@ -173,7 +202,7 @@ func BenchmarkAdmitted(b *testing.B) {
 	d := &limit.Decision{Allowed: true}
 	req := &limit.Request{Tenant: "t"}
 	for i := range b.N {
-		r.Observe(req, int64(i), d, items)
+		r.Observe(noTrial, req, int64(i), d, items)
 	}
 }
 
@@ -182,6 +211,6 @@ func BenchmarkFlood(b *testing.B) {
 	d, items := denied(payments)
 	req := &limit.Request{Tenant: "t", Op: "GET /"}
 	for i := range b.N {
-		r.Observe(req, int64(i), d, items) // a million a second
+		r.Observe(noTrial, req, int64(i), d, items) // a million a second
 	}
 }

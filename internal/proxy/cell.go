@@ -116,6 +116,23 @@ func (t *tableSource) ActiveCells() int {
 	return len(set.Active())
 }
 
+// CellShare returns this cell's part of each limit, 0 to 1; 0 if this proxy is in none.
+func (t *tableSource) CellShare() float64 {
+	if t.cell == nil {
+		return 0
+	}
+	set, _, ok := t.cellSet()
+	if !ok {
+		return 1
+	}
+	cells, place := set.Sharing(t.cell.id, t.cell.weight)
+	total := int64(0)
+	for _, c := range cells {
+		total += c.Weight
+	}
+	return float64(cells[place].Weight) / float64(total)
+}
+
 // cellMetrics returns the metrics of the cells in the current limits, at each scrape.
 func (t *tableSource) cellMetrics() (m metrics.Cells) {
 	limits := t.Set()
@@ -123,13 +140,7 @@ func (t *tableSource) cellMetrics() (m metrics.Cells) {
 	if !ok { // this proxy enforces whole limits
 		return metrics.Cells{Active: 1, Share: 1, Missed: t.cell.admitted.Missed(), Limits: limits.Limits}
 	}
-	m.Version, m.Active = version, len(set.Active())
-	cells, place := set.Sharing(t.cell.id, t.cell.weight)
-	total := int64(0)
-	for _, c := range cells {
-		total += c.Weight
-	}
-	m.Share = float64(cells[place].Weight) / float64(total)
+	m.Version, m.Active, m.Share = version, len(set.Active()), t.CellShare()
 	m.Limits, m.Raised, m.Missed = limits.Limits, limits.Raised(), t.cell.admitted.Missed()
 	return m
 }

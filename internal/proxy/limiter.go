@@ -81,7 +81,7 @@ type decisionObserver struct {
 // Observe counts one decision.
 func (o *decisionObserver) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
 	o.Decisions.Observe(set, req, now, d, items)
-	o.denials.Observe(req, now, d, items)
+	o.denials.Observe(set, req, now, d, items)
 	o.near.Observe(req, now, d, items)
 	if o.admitted != nil {
 		o.admitted.Observe(d, items)

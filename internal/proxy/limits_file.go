@@ -52,6 +52,9 @@ func (f *fileSource) Cell() *cell { return nil }
 // ActiveCells returns 0.
 func (f *fileSource) ActiveCells() int { return 0 }
 
+// CellShare returns 0.
+func (f *fileSource) CellShare() float64 { return 0 }
+
 // Unlisted returns nil: a file lists all tenants.
 func (f *fileSource) Unlisted() func(tenant string) { return nil }
 

@@ -28,6 +28,8 @@ type limitsSource interface {
 	Cell() *cell
 	// ActiveCells returns how many cells share the limits, 0 if this proxy is in none.
 	ActiveCells() int
+	// CellShare returns this cell's part of each limit, 0 to 1; 0 if this proxy is in none.
+	CellShare() float64
 	// Unlisted returns the function that receives tenants that the limits do not list. It
 	// is nil if they list all tenants.
 	Unlisted() func(tenant string)

@@ -62,7 +62,8 @@ type Proxy struct {
 	count                                *instances.Count
 	backstop                             *backstop.Backstop
 	rolloutWatch                         *rolloutWatch
-	limitsSince                          atomic.Int64 // when the limits in use came into use, in ms
+	limitsSince, trialSince              atomic.Int64       // when the limits in use, and those on trial, came into use, in ms
+	history                              *dashboard.History // nil without an admin address
 	denials                              *denials.Ring
 	limiter                              *limiter.Limiter
 	handler                              *commands.Handler
@@ -123,8 +124,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err := p.openLimiter(ctx, store, addrs); err != nil {
 		return nil, err
 	}
-	p.limitsSince.Store(time.Now().UnixMilli())
-	p.limits.OnChange(p.setLimits)
+	p.followLimits()
 	p.handler = p.newHandler(opts)
 	p.dashboard = p.newDashboard()
 	conns := serverOptions(s)
@@ -247,7 +247,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		front = append(front, p.bypass.parts()...)
 	}
 	if p.admin != nil {
-		front = append(front, p.runAdmin, p.dashboard.Run)
+		front = append(front, p.runAdmin, p.dashboard.Run, p.history.Run)
 	}
 	if p.http != nil {
 		front = append(front, p.runHTTP)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/rollout"
+	"github.com/limitgate/limitgate/internal/dashboard"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 )
@@ -29,13 +30,32 @@ func (p *Proxy) newRolloutWatch(addrs *limit.AddrHasher) *rolloutWatch {
 	return t
 }
 
+// followLimits begins with the limits in use, and makes later decisions use their changes.
+func (p *Proxy) followLimits() {
+	now := time.Now().UnixMilli()
+	p.limitsSince.Store(now)
+	p.trialSince.Store(now)
+	if p.settings.Admin != "" {
+		p.history = dashboard.NewHistory(p.limits.Status().Source, p.limiter.Limits())
+	}
+	p.limits.OnChange(p.setLimits)
+}
+
 // setLimits makes later decisions use set.
 func (p *Proxy) setLimits(set *limit.Set) {
 	p.rolloutWatch.comparison.Begin(set, p.limits.Threshold())
-	if set.Version != p.limiter.Limits().Version { // and not a trial, or the same file again
-		p.limitsSince.Store(time.Now().UnixMilli())
+	before, now := p.limiter.Limits(), time.Now().UnixMilli()
+	if set.Version != before.Version { // and not a trial, or the same file again
+		p.limitsSince.Store(now)
+	}
+	tried, _ := before.Trial()
+	if next, _ := set.Trial(); next != nil && (tried == nil || next.Version != tried.Version) {
+		p.trialSince.Store(now)
 	}
 	p.limiter.SetLimits(set)
+	if p.history != nil {
+		p.history.Use(set)
+	}
 }
 
 // watchRollout ends the canary of limits that deny too much, until ctx ends.

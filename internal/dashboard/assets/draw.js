@@ -26,6 +26,9 @@ export function number(n) {
   return String(+n.toPrecision(3));
 }
 
+// share writes a part of all in percent.
+export const share = (part, all) => (all > 0 ? `${number((100 * part) / all)} %` : "–");
+
 // milliseconds writes a time.
 export function milliseconds(ms) {
   if (!(ms > 0)) return "–";

@@ -1,7 +1,9 @@
 // The live part of the page: samples arrive once a second as server-sent events.
 
-import { button, element, fill, lines, milliseconds, number } from "./draw.js";
+import { button, element, fill, lines, milliseconds, number, share } from "./draw.js";
 import { explain, explanation } from "./explain.js";
+import { showHistory } from "./history.js";
+import { showRollout } from "./rollout.js";
 import { startSimulator } from "./simulator.js";
 import { startSteps } from "./steps.js";
 
@@ -14,7 +16,6 @@ let definitions = []; // the limits in force
 let definedBy = ""; // their version
 
 const time = (ms) => new Date(ms).toLocaleTimeString();
-const share = (part, all) => (all > 0 ? `${number((100 * part) / all)} %` : "–");
 const limitName = (id) => id || "(no limit)";
 
 // show writes a sample into the page.
@@ -34,6 +35,7 @@ function show(s) {
   showLimits(s);
   showDenials(s);
   showStore(s);
+  showRollout(s);
   showAlerts(s);
   steps.show(s);
   if (s.limits.version !== definedBy) readLimits(s.limits.version);
@@ -110,6 +112,7 @@ const denialColumns = [
   { title: "time", value: (d) => time(d.at_ms) },
   { title: "limit", value: (d) => limitName(d.limit) },
   { title: "mode", kind: (d) => (d.mode === "shadow" ? "would" : "deny"), value: (d) => (d.mode === "shadow" ? "would deny" : "denied") },
+  { title: "limits", kind: (d) => (d.trial ? "would" : ""), value: (d) => (d.trial ? "on trial" : "in use") },
   { title: "tenant", name: true, value: (d) => button(d.tenant, () => explain(d)) },
   { title: "operation", name: true, value: (d) => d.op },
   { title: "left", number: true, value: (d) => `${d.remaining} of ${d.capacity}` },
@@ -127,7 +130,6 @@ function showStore(s) {
   byId("store-about").textContent = s.store === "memory"
     ? "The buckets are in the memory of this proxy: no other one shares them."
     : `A ${s.store === "cluster" ? "Redis Cluster" : "Redis"}, shared by ${s.instances} ${s.instances === 1 ? "proxy" : "proxies"}. The store granted units for a lease ${number(s.refreshes_per_lease)} times for each decision by one.`;
-  if (s.limits.cell) byId("store-about").textContent += ` This proxy is in the cell ${s.limits.cell}, one of ${s.limits.cells}.`;
   fill(byId("table-shards"), [
     { title: "master", value: (r) => r.addr },
     { title: "breaker", kind: (r) => (r.breaker === "closed" ? "well" : "deny"), value: (r) => r.breaker },
@@ -147,7 +149,7 @@ function showAlerts(s) {
   const open = s.shards.filter((r) => r.breaker !== "closed").map((r) => r.addr);
   if (open.length > 0) wrong.push(`The store does not answer at ${open.join(", ")}: its buckets are decided by this proxy's share. See "A master dies" in the runbook.`);
   if (s.limits.error) wrong.push(`Newer limits are not in use: ${s.limits.error}`);
-  if (s.limits.trial) wrong.push(`Limits are on trial: ${s.limits.trial}`);
+  if (s.trial.version) wrong.push(`Limits are on trial: version ${s.trial.version}, on ${s.trial.share}.`);
   const text = wrong.join(" ");
   if (byId("alerts").textContent !== text) byId("alerts").textContent = text;
 }
@@ -173,7 +175,8 @@ function choose(id) {
 function showLimit() {
   byId("limit-title").textContent = `Limit ${limitName(chosen)}`;
   const defined = definitions.filter((l) => l.id === chosen);
-  const columns = ["from", "level", "when", "rate", "algorithm", "mode", "on_error"].map((name) => ({ title: name, name: name === "when", value: (l) => String(l[name] ?? "") || "–" }));
+  showHistory(chosen, last.limits.changes, defined);
+  const columns = ["from", "level", "when", "rate", "algorithm", "mode", "warn", "on_error"].map((name) => ({ title: name, name: name === "when", value: (l) => String(l[name] ?? "") || "–" }));
   const definition = element("table", {}, element("caption", {}, "Its definition"));
   fill(definition, columns, defined, chosen ? "not in the limits in force" : "requests that no limit bound");
   const denied = element("table", {}, element("caption", {}, "Its last denials"));
@@ -182,10 +185,11 @@ function showLimit() {
   fill(buckets, [{ title: "bucket", name: true, value: (r) => r.bucket }, { title: "a second", number: true, value: (r) => number(r.rate) }],
     [...last.denied_buckets, ...last.would_deny_buckets].filter((b) => b.limit === chosen));
   const focused = document.activeElement?.textContent;
-  const inside = byId("limit-about").contains(document.activeElement);
-  byId("limit-about").replaceChildren(...[definition, denied, buckets].map((t) =>
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.caption.textContent }, t)));
-  if (inside) [...byId("limit-about").querySelectorAll("button")].find((b) => b.textContent === focused)?.focus();
+  const inside = byId("limit-denials").contains(document.activeElement);
+  const scroll = (t) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.caption.textContent }, t);
+  byId("limit-about").replaceChildren(scroll(definition));
+  byId("limit-denials").replaceChildren(scroll(denied), scroll(buckets));
+  if (inside) [...byId("limit-denials").querySelectorAll("button")].find((b) => b.textContent === focused)?.focus();
 }
 
 // state shows whether samples arrive.

@@ -46,8 +46,16 @@ type step = chromedp.Action[chromedp.Void]
 // open starts a limitgate with the sample limits and opens its page.
 func open(t *testing.T) *site {
 	t.Helper()
+	s := start(t, "examples/limits.yaml")
+	s.visit(t, s.admin)
+	return s
+}
+
+// start starts a limitgate with a limits file and flags.
+func start(t *testing.T, limits string, flags ...string) *site {
+	t.Helper()
 	s := &site{}
-	cmd := exec.CommandContext(t.Context(), *program, "serve", "--limits", "examples/limits.yaml", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	cmd := exec.CommandContext(t.Context(), *program, append([]string{"serve", "--limits", limits, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, flags...)...)
 	cmd.Dir = root
 	out, err := cmd.StderrPipe()
 	if err != nil {
@@ -71,6 +79,12 @@ func open(t *testing.T) *site {
 	if s.admin == "" {
 		t.Fatal("limitgate did not start")
 	}
+	return s
+}
+
+// visit opens the page at an address in a browser.
+func (s *site) visit(t *testing.T, addr string) {
+	t.Helper()
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900))...)
 	t.Cleanup(cancel)
 	s.browser, cancel = chromedp.NewContext(allocator)
@@ -80,8 +94,7 @@ func open(t *testing.T) *site {
 	}
 	listening, silence := context.WithCancel(s.browser)
 	s.console, s.silence = chromedp.Console(listening), silence
-	s.do(t, chromedp.Navigate("http://"+s.admin+"/"), chromedp.WaitVisible(`#live[data-state="live"]`))
-	return s
+	s.do(t, chromedp.Navigate("http://"+addr+"/"), chromedp.WaitVisible(`#live[data-state="live"]`))
 }
 
 // do runs steps, which together may take some seconds.
@@ -166,7 +179,7 @@ func TestPage(t *testing.T) {
 	}
 
 	s.do(t, chromedp.Click(`//table[@id="table-limits"]//button[text()="tenant"]`), chromedp.WaitVisible("#limit-about table"))
-	if title, about := s.text(t, "#limit-title"), s.text(t, "#limit-about"); title != "Limit tenant" || !strings.Contains(about, "100/s burst 200") || !strings.Contains(about, "initech") {
+	if title, about := s.text(t, "#limit-title"), s.text(t, "#limit"); title != "Limit tenant" || !strings.Contains(about, "100/s burst 200") || !strings.Contains(about, "initech") {
 		t.Errorf("%s: %s", title, about)
 	}
 
@@ -183,6 +196,12 @@ func TestPage(t *testing.T) {
 	if got := s.text(t, "#table-operations"); !strings.Contains(got, hostile) {
 		t.Errorf("no operation is shown as the text %s: %s", hostile, got)
 	}
+	s.checkConsole(t)
+}
+
+// checkConsole checks that the browser reported nothing. It hears no more afterwards.
+func (s *site) checkConsole(t *testing.T) {
+	t.Helper()
 	s.silence()
 	for m, err := range s.console {
 		if err != nil {
@@ -232,30 +251,36 @@ func (s *site) walkSteps(t *testing.T) {
 // TestAccessible: axe-core finds nothing, in light and dark colours and on a phone, with tables
 // that are full and with empty ones.
 func TestAccessible(t *testing.T) {
-	code, err := os.ReadFile(*axe)
-	if err != nil {
-		t.Fatalf("read axe-core, which make browser gets: %v", err)
-	}
 	s := open(t)
-	s.examine(t, "empty", string(code))
+	s.examine(t, "empty")
 	s.check(t, 800, "initech", "GET /v1/products", "203.0.113.7")
 	s.do(t, chromedp.WaitVisible(`//table[@id="table-denials"]//button[text()="initech"]`),
 		chromedp.Click(`//table[@id="table-limits"]//button[text()="tenant"]`),
 		chromedp.Click(`//table[@id="table-denials"]//button[text()="initech"]`), chromedp.WaitVisible("#explain-result .verdict"))
-	s.examine(t, "full", string(code))
+	s.examineAll(t)
+}
+
+// examineAll examines the page in light and dark colours and on a phone.
+func (s *site) examineAll(t *testing.T) {
+	t.Helper()
+	s.examine(t, "light")
 	s.darken(t)
-	s.examine(t, "dark", string(code))
+	s.examine(t, "dark")
 	s.do(t, chromedp.EmulateViewport(375, 667, chromedp.EmulateMobile))
-	s.examine(t, "phone", string(code))
+	s.examine(t, "phone")
 	if eval[bool](t, s, `document.documentElement.scrollWidth > document.documentElement.clientWidth`) {
 		t.Error("the page is wider than a phone")
 	}
 }
 
 // examine runs axe-core on the page as it is.
-func (s *site) examine(t *testing.T, name, code string) {
+func (s *site) examine(t *testing.T, name string) {
 	t.Helper()
-	eval[int](t, s, code+"; 0")
+	code, err := os.ReadFile(*axe)
+	if err != nil {
+		t.Fatalf("read axe-core, which make browser gets: %v", err)
+	}
+	eval[int](t, s, string(code)+"; 0")
 	report := eval[string](t, s, `axe.run().then((r) => JSON.stringify(r.violations.map((v) => ({id: v.id, help: v.help, nodes: v.nodes.map((n) => n.html.slice(0, 150))}))))`, chromedp.EvalAwaitPromise)
 	var violations []any
 	if err := json.Unmarshal([]byte(report), &violations); err != nil || len(violations) > 0 {
