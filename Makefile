@@ -129,6 +129,11 @@ observing: ## Measure what metrics, EMF and open pages cost: memory, a scrape, p
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongObserving -count=1 -timeout=10m -v ./integration
 
+.PHONY: outage-story
+outage-story: ## Kill a master for a minute, and compare page, metrics, alerts and runbook; prints a timeline; two minutes
+	promtool=$$(scripts/provision.sh promtool) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_PROMTOOL=$$promtool \
+		go test -tags long -run LongRecordedOutage -count=1 -timeout=10m -v ./integration
+
 .PHONY: tour
 tour: build ## Walk through docs/tour.md in a terminal: a cluster, decisions, a change of limits, a failover
 	@folder=$$(scripts/provision.sh redis) && PATH=$$folder:$$PATH scripts/tour.sh

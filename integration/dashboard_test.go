@@ -36,8 +36,8 @@ func changesOf(t *testing.T, p *proxy, id string, n int) (all []string) {
 	return all
 }
 
-// sampleOf returns the first sample of a proxy's page that the test accepts.
-func sampleOf(t *testing.T, p *proxy, ok func(*dashboard.Sample) bool) *dashboard.Sample {
+// openPage opens the stream of a proxy's page, which ends with the test at the latest.
+func openPage(t *testing.T, p *proxy) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.admin+"/api/events", http.NoBody)
 	if err != nil {
@@ -47,21 +47,38 @@ func sampleOf(t *testing.T, p *proxy, ok func(*dashboard.Sample) bool) *dashboar
 	if err != nil {
 		t.Fatal(err)
 	}
+	return reply
+}
+
+// nextSample returns the next sample of a page's stream.
+func nextSample(in *bufio.Reader) (*dashboard.Sample, error) {
+	for event := ""; !strings.HasPrefix(event, "event: sample"); {
+		var err error
+		if event, err = in.ReadString('\n'); err != nil {
+			return nil, err
+		}
+	}
+	line, _ := in.ReadString('\n')
+	var s dashboard.Sample
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &s); err != nil {
+		return nil, fmt.Errorf("read sample %s: %w", line, err)
+	}
+	return &s, nil
+}
+
+// sampleOf returns the first sample of a proxy's page that the test accepts.
+func sampleOf(t *testing.T, p *proxy, ok func(*dashboard.Sample) bool) *dashboard.Sample {
+	t.Helper()
+	reply := openPage(t, p)
 	defer func() { _ = reply.Body.Close() }()
 	in := bufio.NewReader(reply.Body)
 	for range 30 { // seconds
-		for event := ""; !strings.HasPrefix(event, "event: sample"); {
-			if event, err = in.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+		s, err := nextSample(in)
+		if err != nil {
+			t.Fatal(err)
 		}
-		line, _ := in.ReadString('\n')
-		var s dashboard.Sample
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &s); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if ok(&s) {
-			return &s
+		if ok(s) {
+			return s
 		}
 	}
 	t.Fatal("no sample is as it should be")

@@ -9,13 +9,20 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestDemo runs the demo's traffic for a second against a limitgate, and against a Redis, which it must
-// refuse.
-func TestDemo(t *testing.T) {
+// buildDemo builds the demo's traffic, and returns its path.
+func buildDemo(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "demo")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../examples/demo").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	return program
+}
+
+// TestDemo runs the demo's traffic for a second against a limitgate, and against a Redis, which it must
+// refuse.
+func TestDemo(t *testing.T) {
+	program := buildDemo(t)
 	p := serve(t, "../examples/limits.yaml")
 	out, err := exec.CommandContext(t.Context(), program, "--addr", p.addr, "--for", "1s").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), " 0 without an answer.") {
