@@ -14,6 +14,7 @@ const (
 	helloNeedsAuth   = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 	wrongPassword    = "WRONGPASS invalid username-password pair or user is disabled."
 	noPassword       = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	noUsers          = " This limitgate has no users: serve reads them from the file of --users."
 	tooManyFailures  = "ERR too many failed attempts to authenticate from this address: try again in a minute"
 	tooManyAttempts  = "ERR too many clients authenticate at once: try again"
 )
@@ -80,7 +81,7 @@ func authCommand(ctx context.Context, s *Session, args [][]byte) {
 	}
 	name, password := credentials(args)
 	if len(args) == 2 && s.needsNoPassword() {
-		s.out.error(noPassword)
+		s.out.error(s.withoutUsers(noPassword))
 		return
 	}
 	if errReply := s.logIn(ctx, name, password); errReply != "" {
@@ -103,11 +104,19 @@ func (s *Session) needsNoPassword() bool {
 	return s.h.opts.Users == nil || s.h.opts.Users.Users().Default() != nil
 }
 
+// withoutUsers adds to an error that there are no users, if that is so.
+func (s *Session) withoutUsers(errReply string) string {
+	if s.h.opts.Users == nil {
+		errReply += noUsers
+	}
+	return errReply
+}
+
 // logIn sets the user, or returns an error reply. An attempt that fails changes nothing.
 func (s *Session) logIn(ctx context.Context, name, password string) (errReply string) {
 	if s.h.opts.Users == nil {
 		if name != users.DefaultName {
-			return wrongPassword
+			return s.withoutUsers(wrongPassword)
 		}
 		return ""
 	}

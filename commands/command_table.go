@@ -157,9 +157,13 @@ func unknownCommand(args [][]byte) string {
 }
 
 // meant returns "did you mean X?" for a name that is nearly one of Limitgate's own commands, or
-// is one without its prefix. For any other name it returns "", as the error is Redis' then.
+// is one without its prefix, and the way out for a command of data. For any other name it returns
+// "", as the error is Redis' then.
 func (h *Handler) meant(name []byte) string {
 	word := strings.ToLower(quote(name))
+	if dataCommands[word] {
+		return noData
+	}
 	if strings.HasPrefix(word, "cl.") && limit.Nearest(word, []string{"cl.throttle"}) != "" {
 		return "; did you mean CL.THROTTLE?"
 	}
@@ -176,7 +180,7 @@ func (h *Handler) meant(name []byte) string {
 	if near := limit.Nearest(word, own); near != "" && near[0] == word[0] {
 		return "; did you mean " + strings.ToUpper(ownPrefix+near) + "?"
 	}
-	if strings.HasPrefix(strings.ToLower(quote(name)), ownPrefix) {
+	if strings.HasPrefix(strings.ToLower(quote(name))+".", ownPrefix) {
 		return "; RL.HELP lists the commands"
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,7 @@ func TestAgainstRedis(t *testing.T) {
 	t.Run("conversations", func(t *testing.T) { testConversations(t, r) })
 	t.Run("parts", func(t *testing.T) { testParts(t, r) })
 	t.Run("info", func(t *testing.T) { testInfo(t, r) })
+	t.Run("data", func(t *testing.T) { testData(t, r) })
 }
 
 // testOddWords: whatever words follow a command of Limitgate, the reply has the type of
@@ -223,6 +225,27 @@ func misfit(where string, ours, theirs answer) string {
 		}
 	}
 	return ""
+}
+
+// serverCommands are commands of Redis that concern its process and its replicas.
+var serverCommands = words("bgrewriteaof bgsave debug failover lastsave lolwut module pfdebug pfselftest psync replconf replicaof restore-asking save shutdown slaveof sync")[0]
+
+// testData: the error for a command of data says what to send instead.
+func testData(t *testing.T, r *reference) {
+	seen := 0
+	for name := range r.theirs {
+		if r.ours[name] || strings.Contains(name, "|") || slices.ContainsFunc(serverCommands, func(s []byte) bool { return string(s) == name }) {
+			continue
+		}
+		seen++
+		reply := r.serve(t, 2, words(strings.ToUpper(name)+" k"))[0]
+		if !strings.HasPrefix(reply.text, "ERR unknown command '") || !strings.Contains(reply.text, "RL.CHECK tenant op ip") {
+			t.Errorf("%s: %v", name, reply)
+		}
+	}
+	if seen < 150 {
+		t.Errorf("only %d commands of data", seen)
+	}
 }
 
 // testInfo: the fields of INFO that clients read have their names in Redis, and the same

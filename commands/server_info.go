@@ -85,5 +85,6 @@ var infoSections = []struct {
 		b.WriteString("role:master\r\nconnected_slaves:0\r\nmaster_repl_offset:0\r\n")
 	}},
 	{"Cluster", func(_ *Session, b *strings.Builder) { b.WriteString(clusterEnabled()) }},
+	{"Limitgate", writeActivity},
 	{"Keyspace", func(*Session, *strings.Builder) {}},
 }

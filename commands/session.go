@@ -44,10 +44,12 @@ type Options struct {
 	Limiter *limiter.Limiter
 	// Denials returns the last n denials of a sample, the newest first; nil means none.
 	Denials func(n int) []denials.Denial
-	Limits  Limits
-	Version string // of this program
-	Store   string // the store: "memory", "redis" or "cluster"
-	Now     func() time.Time
+	// Activity returns what the proxy has decided, for INFO; nil leaves that out.
+	Activity func() Activity
+	Limits   Limits
+	Version  string // of this program
+	Store    string // the store: "memory", "redis" or "cluster"
+	Now      func() time.Time
 	// Shards describes the masters of the store; nil means none.
 	Shards func() []Shard
 	// Announce is the host:port that cluster clients receive; if it is empty they receive

@@ -79,7 +79,7 @@ func hold(req *limit.Request, h limit.Hold) {
 	}
 }
 
-const ttlErrReply = "ERR ttl must be an integer between 1 and 3600000"
+const ttlErrReply = "ERR ttl must be an integer of milliseconds between 1 and 3600000"
 
 // parseTTL parses the duration of a reservation or a slot in milliseconds.
 func parseTTL(arg []byte) (time.Duration, bool) {

@@ -101,12 +101,12 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 		d.fail(&yaml.Node{Line: 1}, "", "the file is empty")
 		return nil, false
 	case err != nil:
-		line, message := explainYAML(err)
+		line, message := explainYAML(content, err)
 		d.fail(&yaml.Node{Line: line}, "", "not readable as YAML: %s", message)
 		return nil, false
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		d.fail(&yaml.Node{Line: max(more.Line, 1)}, "", "a second YAML document begins: one file is one document")
+		d.fail(&yaml.Node{Line: max(more.Line, 1)}, "", "a second YAML document begins: one file is one document, so remove the line with --- or ...")
 	}
 	if len(doc.Content) != 1 {
 		return nil, false

@@ -118,6 +118,10 @@ func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field
 		return
 	}
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		if overrideFields[key.Value] != nil && resolveAlias(value).Kind == yaml.ScalarNode {
+			d.fail(key, plain(field), "the id of a limit belongs here, with its fields: ID: {%s: %s}", key.Value, plain(value.Value))
+			return
+		}
 		spec.Overrides = append(spec.Overrides, limit.RuleSpec{Line: key.Line, ID: textOf(key)})
 		mapping(d, &spec.Overrides[len(spec.Overrides)-1], overrideFields, value, field)
 	})
@@ -163,6 +167,10 @@ func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) 
 func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		w := limit.WhenSpec{Dim: textOf(key)}
+		if missing := spaceMissing(key, value); missing != "" {
+			d.fail(key, plain(field), "%s", missing)
+			return
+		}
 		if resolveAlias(value).Kind == yaml.SequenceNode {
 			if key.Value == "ip" {
 				d.fail(value, plain(field), "one address or network belongs here, such as 10.0.0.0/8: write a limit for each")

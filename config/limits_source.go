@@ -66,8 +66,13 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 // ReadLimitsFile reads a limits file for ParseLimits. The file must be a regular one, or
 // a link to one, and no larger than MaxLimitsFileBytes.
 func ReadLimitsFile(path string) ([]byte, error) {
-	if strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:") {
-		return nil, fmt.Errorf("read limits: %s is no file; a table is written dynamodb://TABLE, where one is expected", Quote(path))
+	switch table, isTable := strings.CutPrefix(path, LimitsTablePrefix); {
+	case isTable && table == "":
+		return nil, fmt.Errorf("read limits: the name of the table is missing: write %sTABLE", LimitsTablePrefix)
+	case isTable:
+		return nil, fmt.Errorf("read limits: %s is a table, and a file is needed: limitgate limits pull %[1]s > limits.yaml writes one", plainTable(table))
+	case strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:"):
+		return nil, fmt.Errorf("read limits: %s is no file; a table is written %sTABLE", Quote(path), LimitsTablePrefix)
 	}
 	content, err := readRegular(path, limitsBounds)
 	if err != nil {
@@ -75,6 +80,9 @@ func ReadLimitsFile(path string) ([]byte, error) {
 	}
 	return content, nil
 }
+
+// plainTable returns the name of a table with its prefix for a message.
+func plainTable(name string) string { return LimitsTablePrefix + fmt.Sprintf("%.64s", plain(name)) }
 
 // ReadLimits reads limits for ParseLimits from an open file. Of content that is too large
 // it reads no more than ParseLimits needs to reject it.

@@ -37,7 +37,11 @@ func TestLimitsMistakes(t *testing.T) {
 				got.WriteString(err.Error() + "\n")
 			}
 			for _, w := range warnings {
-				got.WriteString(w.Format(name) + " (warning)\n")
+				kind := "warning"
+				if w.Note {
+					kind = "note"
+				}
+				got.WriteString(w.Format(name) + " (" + kind + ")\n")
 			}
 			want := strings.TrimSuffix(file, ".yaml") + ".want"
 			if *update {

@@ -66,7 +66,7 @@ func (f *settingsFile) read(content []byte) {
 	if err := decoder.Decode(&document); err != nil {
 		// A file with comments only sets nothing.
 		if !errors.Is(err, io.EOF) {
-			f.failYAML(err)
+			f.failYAML(content, err)
 		}
 		return
 	}
@@ -75,15 +75,15 @@ func (f *settingsFile) read(content []byte) {
 	}
 	switch err := decoder.Decode(&more); {
 	case err == nil:
-		f.fail(more.Line, "", "a second YAML document begins; a settings file is one document")
+		f.fail(more.Line, "", "a second YAML document begins; a settings file is one document: remove the line with --- or ...")
 	case !errors.Is(err, io.EOF):
-		f.failYAML(err)
+		f.failYAML(content, err)
 	}
 }
 
 // failYAML reports that the file is not YAML.
-func (f *settingsFile) failYAML(err error) {
-	line, message := explainYAML(err)
+func (f *settingsFile) failYAML(content []byte, err error) {
+	line, message := explainYAML(content, err)
 	f.fail(line, "", "not readable as YAML: %s", message)
 }
 

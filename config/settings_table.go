@@ -74,7 +74,7 @@ const (
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), webhookSettings(s), otlpSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), otlpSettings(s), webhookSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {

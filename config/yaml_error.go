@@ -2,37 +2,224 @@ package config
 
 import (
 	"errors"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// explainYAML returns the line, from 1, and the shortened text of an error of the YAML
-// parser.
-func explainYAML(err error) (line int, message string) {
-	line, message = 1, err.Error()
-	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
-		line, message = max(e.Mark.Line, 1), e.Message
-		if e.ContextMsg != "" {
-			message += ", " + e.ContextMsg
-		}
-		if e.ContextMark.Line > 0 && e.ContextMark.Line != line {
-			message += " that begins on line " + strconv.Itoa(e.ContextMark.Line)
+// yamlError is an error of the YAML parser, with the lines of the file up to it.
+type yamlError struct {
+	*yaml.LoadError
+	lines []string
+}
+
+// explainYAML returns the line, from 1, at which to look for the cause of an error of the YAML
+// parser, and what to write there instead.
+func explainYAML(content []byte, err error) (line int, message string) {
+	load, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
+		return 1, plain(err.Error())
+	}
+	e := &yamlError{load, yamlLines(content, max(load.Mark.Line, load.ContextMark.Line))}
+	for _, m := range yamlMistakes {
+		if strings.Contains(e.Message, m.part) && strings.Contains(e.ContextMsg, m.within) {
+			if m.explain == nil {
+				return max(e.Mark.Line, 1), m.text
+			}
+			if line, message = m.explain(e); message != "" {
+				return line, message
+			}
 		}
 	}
-	if strings.Contains(message, "cannot start any token") {
-		message += ": YAML is indented by spaces, not tabs, and text that begins with @ or ` is quoted"
+	if line = unreadableLine(content); line > 0 && e.Mark.Line == 0 {
+		return line, "a byte or character that YAML does not allow: save the file as text in UTF-8"
+	}
+	message = e.Message
+	if e.ContextMsg != "" {
+		message += ", " + e.ContextMsg
+	}
+	return max(e.Mark.Line, 1), plain(message)
+}
+
+// yamlMistakes are the messages of the parser that people cause, by a part of the message and of
+// its context, each with a text or a function that makes one.
+var yamlMistakes = []struct {
+	part, within, text string
+	explain            func(e *yamlError) (line int, message string)
+}{
+	{part: "could not find expected ':'", explain: (*yamlError).noColon},
+	{part: "mapping values are not allowed", explain: (*yamlError).secondColon},
+	{part: "did not find expected key", explain: (*yamlError).noName},
+	{part: "did not find expected '-' indicator", explain: (*yamlError).noDash},
+	{part: "did not find expected <document start>", explain: (*yamlError).secondRoot},
+	{part: "did not find expected ','", explain: (*yamlError).noComma},
+	{part: "did not find expected node content", explain: (*yamlError).noValue},
+	{part: "cannot start any token", explain: (*yamlError).badBeginning},
+	{part: "tab", text: indentedByTab},
+	{part: "found unexpected", within: "quoted scalar", explain: func(e *yamlError) (int, string) {
+		return e.ContextMark.Line, fmt.Sprintf("the quote in column %d is not closed: write another one behind the text", e.ContextMark.Column)
+	}},
+	{within: "quoted scalar", text: `a backslash in double quotes begins an escape such as \n: write two of them, or put the text into single quotes`},
+	{part: "unknown anchor", text: "text that begins with * is a reference to an anchor, and there is none of that name: put the text into quotes"},
+	{within: "scanning an alias", text: "text that begins with * needs quotes: without them it is a reference to an anchor"},
+	{within: "scanning an anchor", text: "text that begins with & needs quotes: without them it is an anchor"},
+	{within: "directive", text: textOfDirective},
+	{part: "directive", text: textOfDirective},
+	{part: "YAML document", text: "the file says that it is of another version of YAML: remove its line with %YAML"},
+	{part: "tag", text: textOfTag},
+	{within: "tag", text: textOfTag},
+	{within: "block scalar", explain: (*yamlError).blockText},
+	{part: "comment without preceding whitespace", text: "# begins a comment only behind a space: write a space before it, or put the # into the quotes"},
+	{part: "sequence entries are not allowed", text: "a list begins on a line of its own: write - at the beginning of the line below, or the list in brackets: [a, b]"},
+	{part: "mapping keys are not allowed", text: "text that begins with ? and a space needs quotes"},
+	{within: "document-end marker", text: "... ends a file of YAML, and text follows: remove the ..."},
+}
+
+const (
+	indentedByTab   = "the line is indented by a tab: YAML is indented by spaces alone"
+	textOfDirective = "a line that begins with % is a directive of YAML: put quotes around the text, or remove the line"
+	textOfTag       = "text that begins with ! needs quotes: without them it is a tag of YAML"
+)
+
+// rest returns the line from the place of the error on.
+func (e *yamlError) rest() string {
+	runes := []rune(e.line(e.Mark.Line))
+	return string(runes[min(max(e.Mark.Column-1, 0), len(runes)):])
+}
+
+// begins reports whether the place of the error is the beginning of its line.
+func (e *yamlError) begins() bool { return e.rest() == strings.TrimLeft(e.line(e.Mark.Line), " ") }
+
+// slip describes a mistake on the line of the error, or on the one before.
+func (e *yamlError) slip() (line int, message string) {
+	for _, line := range []int{e.Mark.Line, e.before(e.Mark.Line)} {
+		if message := slipOf(e.line(line)); message != "" {
+			return line, message
+		}
+	}
+	return 0, ""
+}
+
+// noColon explains a name without a colon.
+func (e *yamlError) noColon() (int, string) {
+	text := e.line(e.ContextMark.Line)
+	if message := slipOf(text); message != "" {
+		return e.ContextMark.Line, message
+	}
+	return e.ContextMark.Line, colonMissing(text)
+}
+
+// secondColon explains a colon inside of a value.
+func (e *yamlError) secondColon() (int, string) {
+	if line, message := e.slip(); message != "" {
+		return line, message
+	}
+	if line, bracket := openBracket(e.lines[:min(max(e.Mark.Line-1, 0), len(e.lines))]); line > 0 {
+		return line, fmt.Sprintf("the %c is not closed: write %c behind the last value", bracket, closing[bracket])
+	}
+	line := e.line(e.Mark.Line)
+	if strings.Contains(strings.TrimSuffix(line, e.rest()), ": ") {
+		return e.Mark.Line, "a second colon with a space behind it: put quotes around the value that contains it"
+	}
+	before := e.before(e.Mark.Line)
+	switch text := e.line(before); {
+	case strings.HasPrefix(text, "%"):
+		return before, textOfDirective
+	case !strings.Contains(text, ":"):
+		return before, colonMissing(text)
+	}
+	return e.Mark.Line, fmt.Sprintf("the line is indented more than line %d, which has a value already: begin the names of one mapping in the same column", before)
+}
+
+// noName explains a line that is none of its mapping.
+func (e *yamlError) noName() (int, string) {
+	if line, message := e.slip(); message != "" {
+		return line, message
 	}
 	switch {
-	case strings.Contains(message, "mapping values are not allowed in this context"):
-		message = "a colon with a space behind it begins a second mapping inside of a value: quote text that has one, or let the keys of one mapping begin in the same column"
-	case strings.Contains(message, "did not find expected '-' indicator"):
-		message += ": the lines of one list begin with - in the same column"
-	case strings.Contains(message, "did not find expected ',' or"):
-		message += ": text that has a comma, a bracket or a colon with a space behind it is quoted there"
-	case strings.Contains(message, "did not find expected node content"):
-		message += ": a value is missing, or the file ends too early"
+	case !e.begins():
+		return e.Mark.Line, fmt.Sprintf("%s stands behind a value that is complete: remove it, or put quotes around the whole value", shown(e.rest()))
+	case strings.HasPrefix(e.rest(), "- "):
+		return e.Mark.Line, fmt.Sprintf("the - is in column %d, where no list is: begin all entries of one list in the same column", e.Mark.Column)
 	}
-	return line, plain(message)
+	return e.Mark.Line, fmt.Sprintf("the line begins in column %d, and the names of the mapping that begins on line %d in column %d: begin them in the same column",
+		e.Mark.Column, e.ContextMark.Line, e.ContextMark.Column)
+}
+
+// noDash explains a line that is neither an entry of its list nor a part of one.
+func (e *yamlError) noDash() (int, string) {
+	if line, message := e.slip(); message != "" {
+		return line, message
+	}
+	if !e.begins() {
+		return e.noName()
+	}
+	first := e.line(e.ContextMark.Line)
+	name := len(first) - len(strings.TrimLeft(first, " -")) + 1
+	return e.Mark.Line, fmt.Sprintf("the line begins in column %d: the entries of the list that begins on line %d have their - in column %d, and their other lines begin in column %d",
+		e.Mark.Column, e.ContextMark.Line, e.ContextMark.Column, name)
+}
+
+// secondRoot explains a line that follows the one value of the file.
+func (e *yamlError) secondRoot() (int, string) {
+	if line, message := e.slip(); message != "" {
+		return line, message
+	}
+	for n := 1; n < e.Mark.Line; n++ {
+		if text := e.line(n); strings.HasPrefix(text, " ") && !strings.HasPrefix(strings.TrimSpace(text)+"#", "#") {
+			return n, "the line is indented, and later ones are not: begin the names of the file in column 1"
+		}
+	}
+	return e.Mark.Line, "the lines above are a value that is complete, without names: begin the file with names and values, such as version: 1"
+}
+
+// noComma explains a value in brackets or braces that goes on unexpectedly.
+func (e *yamlError) noComma() (int, string) {
+	open := '['
+	if strings.Contains(e.Message, "}") {
+		open = '{'
+	}
+	rest, where := strings.TrimSpace(e.rest()), ""
+	if e.ContextMark.Line != e.Mark.Line {
+		where = fmt.Sprintf(" of line %d", e.ContextMark.Line)
+	}
+	switch {
+	case rest == "":
+		return e.ContextMark.Line, fmt.Sprintf("the %c is not closed: write %c behind the last value", open, closing[open])
+	case rest[0] == ':':
+		return e.Mark.Line, fmt.Sprintf("the value in front of %s is complete: a comma is missing before the name, or text with a colon needs quotes", shown(rest))
+	case rest[0] == ']' || rest[0] == '}':
+		return e.Mark.Line, fmt.Sprintf("%c cannot close the %c%s: write %c", rest[0], open, where, closing[open])
+	}
+	return e.Mark.Line, fmt.Sprintf("a comma is missing in front of %s, or the %c that closes the %c%s: text that has a comma, a bracket or a colon with a space behind it needs quotes",
+		shown(rest), closing[open], open, where)
+}
+
+// noValue explains the place where a value is missing.
+func (e *yamlError) noValue() (int, string) {
+	if rest := strings.TrimSpace(e.rest()); rest != "" {
+		return e.Mark.Line, fmt.Sprintf("a value is missing in front of %s", shown(rest))
+	}
+	if line, bracket := openBracket(e.lines); line > 0 {
+		return line, fmt.Sprintf("the %c is not closed: write %c behind the last value", bracket, closing[bracket])
+	}
+	return max(e.Mark.Line, 1), "a value is missing, or the file ends too early"
+}
+
+// blockText explains a text of several lines that does not begin.
+func (e *yamlError) blockText() (int, string) {
+	if line, message := e.slip(); message != "" {
+		return line, message
+	}
+	return e.Mark.Line, "text that begins with | or > needs quotes: without them it stands on the lines below"
+}
+
+// badBeginning explains a character at which nothing can begin.
+func (e *yamlError) badBeginning() (int, string) {
+	rest := e.rest()
+	if rest == "" || rest[0] == '\t' {
+		return e.Mark.Line, indentedByTab
+	}
+	return e.Mark.Line, fmt.Sprintf("text that begins with %c needs quotes: \"%s\"", []rune(rest)[0], strings.Trim(shown(strings.TrimRight(rest, " ]},")), "\"`"))
 }

@@ -2,9 +2,11 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -19,6 +21,10 @@ type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field 
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		read := known[key.Value]
+		if missing := spaceMissing(key, value); read == nil && missing != "" {
+			d.fail(key, plain(field), "%s", missing)
+			return
+		}
 		if read == nil {
 			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
 			return
@@ -27,13 +33,30 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 	})
 }
 
+// otherKeys are keys of other limiters, with what to write in the place of them in a limit.
+var otherKeys = map[string]string{
+	"max_burst": "write burst, which is max_burst + 1", // of redis-cell
+	"limit":     rateKey, "requests": rateKey, "max": rateKey, "max_requests": rateKey, "count": rateKey, "quota": rateKey, "capacity": rateKey,
+	"window": rateKey, "period": rateKey, "interval": rateKey, "per": rateKey, "duration": rateKey, "unit": rateKey, "requests_per_unit": rateKey,
+	"key": byKey, "keys": byKey, "group_by": byKey, "dimensions": byKey, "descriptors": byKey, "per_tenant": byKey,
+	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
+	"name": "write id: NAME", "dry_run": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
+	"max_concurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
+}
+
+const (
+	rateKey = "write the number and its period in rate: COUNT/PERIOD, for example rate: 100/m"
+	byKey   = "write by: [tenant, op], with the dimensions that it counts by"
+	whenKey = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
+)
+
 // knownKeys says which key belongs in the place of an unknown one.
 func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
 		return "limits stand in plans, by the name of each plan, and in shared"
 	}
-	if unknown == "max_burst" { // of redis-cell
-		return "write burst, which is max_burst + 1"
+	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "rate") {
+		return other
 	}
 	if near := limit.Nearest(unknown, names); near != "" {
 		return "did you mean " + near + "?"
@@ -44,10 +67,22 @@ func knownKeys(unknown, field string, names []string) string {
 // exampleOf returns what a mapping looks like.
 func exampleOf(field string) string {
 	switch {
+	case field == "":
+		return "version: 1, default_plan: NAME and plans, as in docs/limits.md"
 	case field == "dimensions":
 		return "write {user: {}, region: {values: [eu, us]}}"
-	case strings.HasSuffix(field, ".overrides"), strings.Contains(field, ".overrides."):
+	case strings.HasPrefix(field, "dimensions."):
+		return "write {values: [eu, us]}, or {} for any value"
+	case strings.HasSuffix(field, ".overrides"):
 		return "write {ID: {rate: 500/s}}, with the id of a limit"
+	case strings.Contains(field, ".overrides."):
+		return "write {rate: 500/s}"
+	case strings.HasSuffix(field, ".when"):
+		return `write {op: "POST /v1/payments*"}, or {ip: 203.0.113.0/24}`
+	case field == "plans":
+		return "write {NAME: [limits]}"
+	case field == "tenants":
+		return "write {TENANT: {plan: NAME}}"
 	}
 	return "NAME: VALUE"
 }
@@ -96,11 +131,37 @@ func texts[T any](of func(*T) *[]limit.Text) func(*limitsDecoder, *T, *yaml.Node
 // text reads a scalar.
 func (d *limitsDecoder) text(to *limit.Text, n *yaml.Node, field string) {
 	n = resolveAlias(n)
-	if n.Kind != yaml.ScalarNode || isNull(n) {
-		d.fail(n, plain(field), "one value belongs here")
+	if problem := notText(n); problem != "" {
+		d.fail(n, plain(field), "%s", problem)
 		return
 	}
 	*to = textOf(n)
+}
+
+// notText returns why a node is no text, or "" if it is.
+func notText(n *yaml.Node) string {
+	first, _ := utf8.DecodeRuneInString(n.Value)
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		return "one value belongs here, not a list"
+	case n.Kind != yaml.ScalarNode:
+		return "one value belongs here, not names with values"
+	case isNull(n):
+		return "the value is missing: write one, or remove the line"
+	case n.Style&yaml.TaggedStyle != 0:
+		return textOfTag
+	case strings.ContainsRune("“”„‟‘’‚«»", first):
+		return fmt.Sprintf("%c is a typographic quote: write \" or '", first)
+	}
+	return ""
+}
+
+// spaceMissing returns the correction of a name that a value follows without a space, or "".
+func spaceMissing(key, value *yaml.Node) string {
+	if m := withoutSpace.FindStringSubmatch(key.Value); m != nil && isNull(value) {
+		return "a space is missing behind the colon: write " + shown(m[1]+" "+m[2])
+	}
+	return ""
 }
 
 // texts reads a list of scalars.
@@ -109,7 +170,9 @@ func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 	if n.Kind != yaml.SequenceNode {
 		d.fail(n, plain(field), "a list belongs here: [%s]", cmp.Or(plain(n.Value), "a, b"))
 		if to != nil && n.Kind == yaml.ScalarNode && !isNull(n) {
-			*to = append(*to, textOf(n)) // no second mistake follows of an empty list
+			for word := range strings.SplitSeq(n.Value, ",") { // no second mistake follows of an empty list
+				*to = append(*to, limit.Text{Value: strings.TrimSpace(word), Line: max(n.Line, 1)})
+			}
 		}
 		return
 	}

@@ -47,7 +47,7 @@ func (o *operation) decode(body []byte) (requests []request, list bool, err erro
 		}
 		err = errors.New("one JSON value is a body, and more follows it")
 	}
-	return nil, list, syntaxOf(err)
+	return nil, list, o.syntaxOf(err)
 }
 
 // decodeList reads a list of requests.
@@ -181,16 +181,16 @@ func (d *reader) readText() ([]byte, error) {
 // kindNames are the kinds of JSON values, for errors.
 var kindNames = map[jsontext.Kind]string{'n': "null", 'f': "false", 't': "true", '"': "a text", '0': "a number", '{': "an object", '[': "a list"}
 
-// syntaxOf turns an error of the syntax into a sentence, and leaves others.
-func syntaxOf(err error) error {
+// syntaxOf turns an error of the syntax into a sentence, with an example of a body, and leaves others.
+func (o *operation) syntaxOf(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the body is not JSON: it ends too early")
+		return errors.New("the body is not JSON: it ends too early; write for example " + o.example)
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		return fmt.Errorf("%s is there twice in one object", cut(syntax.JSONPointer.LastToken()))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("the body is not JSON: %s at byte %d", cut(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset)
+		return fmt.Errorf("the body is not JSON: %s at byte %d; write for example %s", cut(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset, o.example)
 	}
 	return err
 }

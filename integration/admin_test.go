@@ -6,9 +6,37 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
+
+// TestAdminOthers: the admin address says what is there, to those who look for something else.
+func TestAdminOthers(t *testing.T) {
+	p := serve(t, "")
+	for _, row := range []struct {
+		method, path, body, want string
+		code                     int
+	}{
+		{"GET", "/v1/limits", "", "checks over HTTP are at the address of --http", http.StatusNotFound},
+		{"POST", "/v1/check", "{}", "checks over HTTP are sent to the address of --http", http.StatusBadRequest},
+		{"POST", "/metrics", "", "", http.StatusMethodNotAllowed},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), row.method, "http://"+p.admin+row.path, strings.NewReader(row.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(reply.Body)
+		_ = reply.Body.Close()
+		if reply.StatusCode != row.code || !strings.Contains(string(text), row.want) {
+			t.Errorf("%s %s: %d %s", row.method, row.path, reply.StatusCode, text)
+		}
+	}
+}
 
 // TestAdminHeld: clients that hold connections to the admin address take no descriptors
 // from clients that ask for decisions, and do not lock out a probe.

@@ -39,6 +39,15 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	}
 	if _, errs, code := s.limits("history", "--bucket", auditBucket, "nobody"); code != 1 || !strings.Contains(errs, "no audit entries of TENANT#nobody in limits-audit") {
 		t.Errorf("the history of a missing tenant: %d\n%s", code, errs)
+	} else if !strings.Contains(errs, "nor of PLAN#nobody: an item is TENANT, TENANT#NAME, PLAN#NAME or SHARED; the plans there are PLAN#free, PLAN#gold") {
+		t.Errorf("the advice is\n%s", errs)
+	}
+	got, errs, code = s.limits("history", "--bucket", auditBucket, "gold")
+	if code != 0 || !strings.Contains(got, "version 1  by ann  add") || !strings.Contains(errs, "no tenant gold is in the audit; these are the changes of PLAN#gold") {
+		t.Errorf("the history of a plan by its name: %d\n%s%s", code, got, errs)
+	}
+	if _, errs, code := s.limits("rollback", "--bucket", auditBucket, "--to", "1", "--yes", tableURL, "gold"); code != 1 || !strings.Contains(errs, "write PLAN#gold for the plan") {
+		t.Errorf("a rollback of a plan by its name: %d\n%s", code, errs)
 	}
 	if err := plane.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("the control plane: %v\n%s", err, plane.output())

@@ -127,7 +127,7 @@ func (c *compiler) compileHead() {
 	case !v.Set():
 		c.fail(1, "version", "the file does not say which format it is in: write version: 1")
 	case v.Value != "1":
-		c.fail(v.Line, "version", "this release reads version 1 of the format, not %s", quote(v.Value))
+		c.fail(v.Line, "version", "this release reads version 1 of the format, not %s: write version: 1", quote(v.Value))
 	}
 	if m := c.doc.MaxLevels; m.Set() {
 		n, err := strconv.Atoi(m.Value)

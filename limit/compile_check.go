@@ -14,6 +14,7 @@ func (c *compiler) checkDefaults() {
 		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits")
 	}
 	defaulted := 0
+	var passed []*Limit
 	for _, l := range c.limits {
 		if l.Action != ActionLimit {
 			continue
@@ -26,35 +27,67 @@ func (c *compiler) checkDefaults() {
 			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart", quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}
-		c.warnMissing(l)
+		if optional := l.optional(); optional != "" && !c.warnMissing(l, optional) && !l.missSet {
+			passed = append(passed, l)
+		}
 	}
+	c.noteMissing(passed)
 	c.warnPairs()
 	if defaulted > 0 {
 		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))
 	}
 }
 
-// warnMissing warns of a limit that a request can avoid by leaving out a dimension, if no
-// other limit of its plan applies to the request then.
-func (c *compiler) warnMissing(l *Limit) {
-	if l.Missing != MissingPass || l.Mode != ModeEnforce || l.Plan == "" {
-		return
+// optional returns a dimension of its own by which an enforced limit counts, without which a request
+// passes the limit, or "".
+func (l *Limit) optional() (name string) {
+	if l.Missing != MissingPass || l.Mode != ModeEnforce {
+		return ""
 	}
-	optional := ""
 	for _, d := range l.by {
 		if d.text != "op" && d.text != "ip" {
-			optional = d.text
+			name = d.text
 		}
 	}
-	if optional == "" {
+	return name
+}
+
+// noteMissing notes once for a file that requests without a dimension are not limited by some limits.
+func (c *compiler) noteMissing(passed []*Limit) {
+	if len(passed) == 0 {
 		return
+	}
+	l, others := passed[0], map[string]bool{}
+	for _, other := range passed[1:] {
+		if other.ID != l.ID {
+			others[other.ID] = true
+		}
+	}
+	more := ""
+	switch n := len(others); n {
+	case 0:
+	case 1:
+		more = ", and another limit is like it"
+	default:
+		more = fmt.Sprintf(", and %d other limits are like it", n)
+	}
+	c.warn(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), quote(l.ID), more)
+	c.warnings[len(c.warnings)-1].Note = true
+}
+
+// warnMissing warns of a limit that a request can avoid by leaving out an optional dimension, if no
+// other limit of its plan applies to the request then. It reports whether it has.
+func (c *compiler) warnMissing(l *Limit, optional string) bool {
+	if l.Plan == "" {
+		return false
 	}
 	for _, other := range c.plans[l.Plan].limits {
 		if other.enforcedAlways() && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
-			return
+			return false
 		}
 	}
 	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, quote(l.ID), l.Plan)
+	return true
 }
 
 // takesPlace reports whether a applies in place of b to a request that matches both.

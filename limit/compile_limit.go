@@ -80,7 +80,7 @@ func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	l.Mode = word(c, spec.Mode, "mode", modes)
 	l.Action = word(c, spec.Action, "action", actions)
 	l.OnError = word(c, spec.OnError, "on_error", onErrors)
-	l.onErrSet = spec.OnError.Set()
+	l.onErrSet, l.missSet = spec.OnError.Set(), spec.Missing.Set()
 	l.Store = word(c, spec.Store, "store", places)
 	l.Missing = word(c, spec.Missing, "missing", missings)
 	l.Params.Algorithm = bucket.AlgorithmTokenBucket
@@ -166,7 +166,11 @@ func (c *compiler) compileDimension(element Text) dimension {
 // checkDimensionName reports a dimension name that no request can have.
 func (c *compiler) checkDimensionName(name Text, field string) {
 	if !validWord(name.Value) {
-		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores", quote(name.Value))
+		between := ""
+		if several := strings.Fields(name.Value); len(several) > 1 {
+			between = ", and commas between several: [" + strings.Join(several, ", ") + "]"
+		}
+		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores%s", quote(name.Value), between)
 		return
 	}
 	switch name.Value {
@@ -209,6 +213,9 @@ func (c *compiler) compileWhen(spec *RuleSpec, l *Limit) {
 			if !slices.ContainsFunc(keys(values), func(v string) bool { return conditionMatches(&cond, v) }) {
 				c.fail(w.Pattern.Line, field, "%s cannot occur: it matches none of the declared values", quote(w.Pattern.Value))
 			}
+		}
+		if regexpLike.MatchString(w.Pattern.Value) && cond.kind != propertyIP {
+			c.warn(w.Pattern.Line, field, "%s looks like a regular expression, and is compared as text: a pattern is an exact value, or a prefix followed by one *", quote(w.Pattern.Value))
 		}
 		l.when = append(l.when, cond)
 	}

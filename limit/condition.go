@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 )
 
@@ -18,6 +19,9 @@ type condition struct {
 }
 
 var errPatternStar = errors.New(`a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *`)
+
+// regexpLike matches patterns that are most likely meant as regular expressions.
+var regexpLike = regexp.MustCompile(`^\^|\$$|[/ ]\.\*$|\\[dwsDWS.]|\[\^|\(\?|\]\+`)
 
 // parseCondition reads a `when` entry.
 func parseCondition(dim, pattern string) (condition, error) {

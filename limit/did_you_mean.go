@@ -1,8 +1,29 @@
 package limit
 
-// didYouMean returns "; did you mean X?" for the candidate nearest to word, or "" if none
-// is near.
+import (
+	"slices"
+	"strings"
+)
+
+// otherWords are words of other limiters, with the words that mean the same here.
+var otherWords = map[string][]string{
+	"leaky_bucket": {"token_bucket"}, "gcra": {"token_bucket"}, "bucket": {"token_bucket"},
+	"sliding": {"sliding_window"}, "fixed": {"fixed_window"}, "calendar": {"fixed_window"}, "semaphore": {"concurrency"}, "concurrent": {"concurrency"},
+	"dry_run": {"shadow"}, "dryrun": {"shadow"}, "monitor": {"shadow"}, "report": {"shadow"}, "log": {"shadow"}, "observe": {"shadow"},
+	"enabled": {"enforce"}, "on": {"enforce"}, "true": {"enforce"}, "disabled": {"off"}, "false": {"off"},
+	"deny": {"closed"}, "block": {"deny", "closed"}, "reject": {"deny", "closed"}, "refuse": {"deny", "closed"}, "ban": {"deny"}, "fail_closed": {"closed"},
+	"fail_open": {"open"}, "allow": {"open", "pass"}, "admit": {"allow", "open"}, "skip": {"pass"}, "ignore": {"pass"}, "exempt": {"allow"},
+	"redis": {"shared"}, "global": {"shared"}, "memory": {"local"},
+}
+
+// didYouMean returns "; did you mean X?" for the candidate that means the same as word elsewhere, or
+// that is nearest to it, or "" if there is none.
 func didYouMean(word string, candidates []string) string {
+	for _, same := range otherWords[strings.ReplaceAll(strings.ToLower(word), "-", "_")] {
+		if slices.Contains(candidates, same) {
+			return "; did you mean " + same + "?"
+		}
+	}
 	if s := Nearest(word, candidates); s != "" {
 		return "; did you mean " + s + "?"
 	}

@@ -85,6 +85,8 @@ type Problem struct {
 	Text  string // the mistake and its correction
 	// Redis reports that the problem matters only if the store is Redis.
 	Redis bool
+	// Note reports that nothing is wrong: it is an effect of the file that people overlook.
+	Note bool
 }
 
 // Problems lists all mistakes in a file. It is an error.

@@ -16,7 +16,7 @@ func parseShare(text string) (parts int, err error) {
 	case parts == shareParts:
 		return 0, fmt.Errorf("100%% of the buckets is what a limit does anyway: remove it")
 	case parts > shareParts:
-		return 0, fmt.Errorf("%s is more than all buckets", quote(text))
+		return 0, fmt.Errorf("%s is more than all buckets: write less than 100%%, or leave enforce out", quote(text))
 	}
 	return parts, nil
 }

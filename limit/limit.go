@@ -41,6 +41,7 @@ type Limit struct {
 	slots    bool   // it counts slots, or overrides a limit that does: it applies to RL.ACQUIRE alone
 	layer    int8   // shared, plan or override: the higher beats the lower
 	onErrSet bool   // the file sets on_error
+	missSet  bool   // the file sets missing
 	// share is the part of the buckets in which the limit is enforced, in shareParts, and the others
 	// are watched by shadowed, which is made on demand; 0 is no such part. shareBits tell clients
 	// apart.

@@ -117,15 +117,13 @@ func (c *conn) settle(unsent int64) {
 // closeFor closes the connection in the way that the reason requires.
 func (c *conn) closeFor(reason error) {
 	count := &c.server.count
-	var breach protocolError
-	switch {
-	case errors.As(reason, &breach):
-		count.protocolErrors.Add(1)
-		if c.write([]byte("-ERR "+breach.Error()+"\r\n")) == nil {
+	if last := c.server.lastReply(reason, &c.in); last != nil {
+		if c.write(last) == nil {
 			c.hangUp()
 		}
-	case errors.Is(reason, errHTTPRequest):
-		count.protocolErrors.Add(1)
+		return
+	}
+	switch {
 	case errors.Is(reason, errTimeout):
 		count.timedOut.Add(1)
 	case errors.Is(reason, errRetired):

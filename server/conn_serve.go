@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"runtime"
 	"runtime/debug"
@@ -190,6 +189,6 @@ func (s *Server) panicked(doing string, conn int64, value any) {
 	if fault, ok := value.(runtime.Error); ok {
 		cause = fault.Error()
 	}
-	slog.Error("session panicked", "doing", doing, "conn", conn,
+	s.opts.Log.Error("session panicked", "doing", doing, "conn", conn,
 		"cause", cause, "stack", string(debug.Stack()))
 }

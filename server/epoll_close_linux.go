@@ -14,18 +14,13 @@ const lingerStep = 100 * time.Millisecond
 // closeFor closes the connection in the way that the reason requires.
 func (c *epollConn) closeFor(reason error) {
 	count := &c.listener.server.count
-	var breach protocolError
-	switch {
-	case errors.As(reason, &breach):
-		count.protocolErrors.Add(1)
+	if last := c.listener.server.lastReply(reason, &c.in); last != nil {
 		c.quit = true
-		c.rest = []byte("-ERR " + breach.Error() + "\r\n")
+		c.rest = last
 		c.write()
 		return
-	case errors.Is(reason, errHTTPRequest):
-		count.protocolErrors.Add(1)
-		c.close()
-		return
+	}
+	switch {
 	case errors.Is(reason, errTimeout):
 		count.timedOut.Add(1)
 		c.close()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -109,7 +108,7 @@ func (c *epollConn) begin() {
 	c.events = readEvents
 	err := unix.EpollCtl(c.loop.epoll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: readEvents, Fd: int32(c.fd)})
 	if err != nil {
-		slog.Warn("cannot watch a connection", "error", err)
+		c.listener.server.opts.Log.Warn("cannot watch a connection", "error", err)
 		c.close()
 	}
 }

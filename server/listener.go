@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -67,7 +66,7 @@ func newListener(ctx context.Context, s *Server, ln net.Listener) *listener {
 	if l.loops == nil {
 		var err error
 		if l.loops, err = NewLoops(0); err != nil { // each connection has a goroutine
-			slog.Warn("cannot use event loops", "error", err)
+			s.opts.Log.Warn("cannot use event loops", "error", err)
 			l.loops = &Loops{}
 		}
 	}
@@ -102,7 +101,7 @@ func (l *listener) serve() {
 			<-l.stopped
 		default:
 			l.server.count.acceptErrors.Add(1)
-			slog.Warn("cannot accept a connection", "error", err, "pause", pause)
+			l.server.opts.Log.Warn("cannot accept a connection", "error", err, "pause", pause)
 			l.wait(pause)
 			pause = min(2*pause, maxAcceptPause)
 		}

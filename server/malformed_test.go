@@ -45,11 +45,13 @@ func TestMalformed(t *testing.T) {
 		{"quotes back to back", "ECHO 'a'\"b\"\r\n", prefix + "unbalanced quotes in request\r\n"},
 		{"replies come first", "PING\r\nPING\r\n*x\r\nPING\r\n", "+PONG\r\n+PONG\r\n" + prefix + "invalid multibulk length\r\n"},
 		{"a line that decoding half mends", "PING\r\nECHO \"a\" \"\r\n", "+PONG\r\n" + prefix + "unbalanced quotes in request\r\n"},
-		{"browser posts", "POST / HTTP/1.1\r\n", ""},
-		{"browser, lower case", "post\r\n", ""},
-		{"browser gets", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", ""},
-		{"browser in RESP", "*1\r\n$4\r\nPOST\r\n", ""},
-		{"what a browser smuggles", "PING\r\nPOST / HTTP/1.1\r\nPING\r\n", ""},
+		{"browser posts", "POST / HTTP/1.1\r\n", httpReply},
+		{"a probe", "GET / HTTP/1.0\r\n\r\n", httpReply},
+		{"a request line without Host", "HEAD /healthz HTTP/1.1\r\n", httpReply},
+		{"browser, lower case", "post\r\n", httpReply},
+		{"browser gets", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", httpReply},
+		{"browser in RESP", "*1\r\n$4\r\nPOST\r\n", httpWordReply},
+		{"what a browser smuggles", "PING\r\nPOST / HTTP/1.1\r\nPING\r\n", httpReply},
 	}
 	r := start(t, Options{})
 	bystander := r.dial()
@@ -66,6 +68,28 @@ func TestMalformed(t *testing.T) {
 			bystander.t = t
 			bystander.ping()
 		})
+	}
+}
+
+// TestHTTPIsLogged: HTTP requests are logged once a minute, with the addresses that they are meant
+// for. A command that looks like one is none.
+func TestHTTPIsLogged(t *testing.T) {
+	log := capture(t)
+	r := start(t, Options{})
+	c := r.dial()
+	c.send(command("GET", "/", "HTTP/1.1") + "GET / HTTP\r\nGET k HTTP/1.1 x\r\nPING\r\n")
+	c.expect(strings.Repeat("-ERR unknown command\r\n", 3) + "+PONG\r\n")
+	if log() != "" {
+		t.Errorf("commands are logged:\n%s", log())
+	}
+	for range 3 {
+		c := r.dial()
+		c.send("GET / HTTP/1.1\r\n")
+		c.expectEnd(httpReply)
+	}
+	const want = "received an HTTP request on the port for Redis clients"
+	if got := log(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) || !strings.Contains(got, "--admin") || !strings.Contains(got, "--http") {
+		t.Errorf("the log is\n%swant one line with %q", got, want)
 	}
 }
 

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 )
@@ -72,6 +74,9 @@ type Options struct {
 	// Loops serve the plain TCP connections. They may serve several servers, and must run
 	// until each has returned. Nil means loops of its own for each listener.
 	Loops *Loops
+	// Log receives what an operator should know. Event loops write to it, so writing must not
+	// wait. Nil means slog.Default.
+	Log *slog.Logger
 	// ShutdownTimeout is the maximum time that a drain waits for batches that are being
 	// answered. Default 10 s.
 	ShutdownTimeout time.Duration
@@ -89,6 +94,7 @@ func DefaultOptions() Options {
 		MaxRequest:      1 << 20,
 		MaxInline:       64 << 10,
 		MaxBuffered:     64 << 20,
+		Log:             slog.Default(),
 		ShutdownTimeout: 10 * time.Second,
 	}
 }
@@ -142,6 +148,7 @@ func (o Options) withDefaults() Options {
 			*field = value
 		}
 	}
+	o.Log = cmp.Or(o.Log, d.Log)
 	set(&o.MaxConns, d.MaxConns)
 	set(&o.MaxBulk, d.MaxBulk)
 	set(&o.MaxArgs, d.MaxArgs)

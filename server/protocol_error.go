@@ -1,9 +1,6 @@
 package server
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // protocolError is a violation of the framing, with the text of redis-server 7. The
 // client receives it and the connection is closed.
@@ -19,11 +16,6 @@ const (
 	errInline                protocolError = "too big inline request"
 	errQuotes                protocolError = "unbalanced quotes in request"
 )
-
-// errHTTPRequest is a command that is the start of an HTTP request: an attacker makes a
-// browser connect in the user's name. The connection is closed without a reply and the
-// commands that arrived with it are not run.
-var errHTTPRequest = errors.New("HTTP request")
 
 // Error returns the text after "-ERR " on the wire.
 func (e protocolError) Error() string { return "Protocol error: " + string(e) }

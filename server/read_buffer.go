@@ -1,9 +1,6 @@
 package server
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // smallBuffer is the size of the buffer that a connection has at first and while it is
 // quiet: there may be ten thousand of them.
@@ -75,22 +72,6 @@ func (in *readBuffer) skip() {
 	in.next += in.parser.pos
 	in.parser.reset()
 	in.complete = false
-}
-
-// isHTTPRequest reports whether a command is a line that only HTTP has.
-func isHTTPRequest(command []byte, words []span) bool {
-	if len(words) == 0 {
-		return false
-	}
-	name := command[words[0].start:words[0].end]
-	switch len(name) {
-	case len("POST"):
-		return bytes.EqualFold(name, []byte("POST"))
-	case len("Host:"):
-		return bytes.EqualFold(name, []byte("Host:"))
-	default:
-		return false
-	}
 }
 
 // fill reads once. It must not be called while a batch aliases the buffer.

@@ -26,7 +26,9 @@ func refParse(input string, lim *parserBounds) (cmds []refCommand, rest int, err
 			return cmds, pos, err
 		}
 		if len(words) > 0 {
-			if name := strings.ToLower(words[0]); name == "post" || name == "host:" {
+			name := strings.ToLower(words[0])
+			isLine := input[pos] != '*' && len(words) == 3 && strings.HasPrefix(words[2], "HTTP/")
+			if name == "post" || name == "host:" || isLine && (name == "get" || name == "head") {
 				return cmds, pos, errHTTPRequest
 			}
 			cmds = append(cmds, refCommand{pos, pos + n, words})

@@ -20,6 +20,7 @@ type Server struct {
 	lastID                        atomic.Int64
 	count                         counters
 	ledger                        ledger
+	httpReported                  atomic.Int64 // when an HTTP request was logged, in seconds
 }
 
 // New returns a server that creates a session for each connection. The options must be

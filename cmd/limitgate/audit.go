@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/audit"
@@ -15,7 +17,7 @@ import (
 
 const auditAbout = `Shows every change that was made to a tenant, or another item, of a table of limits.
 
-Usage: limitgate audit --bucket BUCKET [--json] TENANT | TENANT#NAME | PLAN#NAME | SHARED
+Usage: limitgate audit --bucket BUCKET [--json] TENANT | PLAN | TENANT#NAME | PLAN#NAME | SHARED
 
 It reads what limitgate controlplane wrote down, the oldest first: when, who, and
 what was before and after. It exits with 0 when there is something, 1 when not and
@@ -41,9 +43,12 @@ func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args [
 		fmt.Fprintf(env.stderr, "limitgate %s: --bucket and a tenant are needed: limitgate %s --bucket limits-audit acme\n", fs.Name(), fs.Name())
 		return exitUsage
 	}
-	entries, err := history(ctx, *bucket, keyOfArg(fs.Arg(0)))
+	key, entries, err := history(ctx, *bucket, fs.Arg(0))
 	if err != nil {
 		return fail(env, err)
+	}
+	if table.IsPlan(key) && key != fs.Arg(0) {
+		fmt.Fprintf(env.stderr, "limitgate %s: no tenant %s is in the audit; these are the changes of %s\n", fs.Name(), table.Printable(fs.Arg(0)), table.Printable(key))
 	}
 	if !*asJSON {
 		show(entries)
@@ -64,16 +69,42 @@ func keyOfArg(arg string) string {
 	return table.PrefixTenant + arg
 }
 
-func history(ctx context.Context, bucket, key string) ([]audit.Entry, error) {
+// history returns the audit entries of the item that an argument names, and its key. A name is that
+// of a tenant or, if the audit has none of that name, of a plan.
+func history(ctx context.Context, name, arg string) (key string, entries []audit.Entry, err error) {
 	aws, err := awsclient.Load(ctx)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	entries, err := audit.History(ctx, audit.NewBucket(aws, bucket), key)
-	if err == nil && len(entries) == 0 {
-		err = fmt.Errorf("no audit entries of %s in %s", key, bucket)
+	bucket := audit.NewBucket(aws, name)
+	key = keyOfArg(arg)
+	if entries, err = audit.History(ctx, bucket, key); err != nil || len(entries) > 0 {
+		return key, entries, err
 	}
-	return entries, err
+	missing := fmt.Sprintf("no audit entries of %s in %s", table.Printable(key), name)
+	if key == arg {
+		return key, nil, errors.New(missing)
+	}
+	// An operator of one tenant may not read those of a plan: an error means that there are none.
+	plan := table.PrefixPlan + arg
+	if entries, _ = audit.History(ctx, bucket, plan); len(entries) > 0 {
+		return plan, entries, nil
+	}
+	missing += ", nor of " + table.Printable(plan) + ": an item is TENANT, TENANT#NAME, PLAN#NAME or SHARED"
+	if plans, _ := bucket.Items(ctx, table.PrefixPlan); len(plans) > 0 {
+		missing += "; the plans there are " + table.Printable(strings.Join(plans, ", "))
+	}
+	return key, nil, errors.New(missing)
+}
+
+// exactHistory returns the audit entries of an item that is to be changed, and its key: a plan, which
+// has many tenants, is named by its key.
+func exactHistory(ctx context.Context, bucket, arg string) (key string, entries []audit.Entry, err error) {
+	key, entries, err = history(ctx, bucket, arg)
+	if err == nil && key != keyOfArg(arg) {
+		err = fmt.Errorf("no audit entries of %s in %s: write %s for the plan", table.Printable(keyOfArg(arg)), bucket, table.Printable(key))
+	}
+	return key, entries, err
 }
 
 func printEntry(w io.Writer, e *audit.Entry, colour bool) {
@@ -106,8 +137,7 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate limits rollback: --bucket, --to VERSION, a table and an item are needed: limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
 		return exitUsage
 	}
-	key := keyOfArg(fs.Arg(1))
-	entries, err := history(ctx, *bucket, key)
+	key, entries, err := exactHistory(ctx, *bucket, fs.Arg(1))
 	if err != nil {
 		return fail(env, err)
 	}

@@ -54,7 +54,7 @@ func runBypass(_ context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate bypass: key or token is needed; limitgate bypass --help says more")
+	fmt.Fprintln(env.stderr, "limitgate bypass: say key or token, such as "+bypassExamples[0]+"; limitgate bypass --help says more")
 	return exitUsage
 }
 
@@ -207,7 +207,7 @@ func runBypassToken(env *environment, args []string) int {
 func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Duration) string {
 	for _, f := range []struct{ name, value string }{{"key", key}, {"id", c.ID}, {"name", c.Name}, {"rate", c.Rate}} {
 		if f.value == "" {
-			return "--" + f.name + " is needed"
+			return "--" + f.name + " is needed: " + bypassExamples[1]
 		}
 	}
 	switch {

@@ -53,7 +53,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	switch {
 	case err != nil:
 	case fs.NArg() > 0:
-		err = fmt.Errorf("%s is not a flag", config.Quote(fs.Arg(0)))
+		err = fmt.Errorf("%s is not a flag: name the nodes by --redis", config.Quote(fs.Arg(0)))
 	case !settings.UsesRedis():
 		err = fmt.Errorf("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
 	case *timeout <= 0 || *decision <= 0:

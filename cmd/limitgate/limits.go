@@ -57,7 +57,7 @@ history prints a line for each change of one item, the newest last, as the audit
 has them; limitgate audit prints them whole. rollback makes one item what it was at
 a version. confirm applies on purpose what was written or deleted by hand and put
 back by the control plane, since nobody had signed it. An ITEM is TENANT,
-TENANT#NAME, PLAN#NAME or SHARED.
+TENANT#NAME, PLAN#NAME or SHARED; history takes the name of a plan, too.
 
 watch prints changes as they happen, until it is interrupted. It is told of them as
 a proxy is, by a queue of its own. AWS is found as its own tools find it.
@@ -134,7 +134,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		IPMaxTTL: ttl.Microseconds(), Strict: *strict, IPSecret: *secret != "",
 	})
 	for _, w := range warnings {
-		if !w.Redis {
+		if !w.Redis && !w.Note {
 			fmt.Fprintf(env.stderr, "%s (warning)\n", w.Format(fs.Arg(0)))
 		}
 	}
@@ -146,7 +146,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	}
 	printExpectations(env.stdout, set)
 	for _, w := range warnings {
-		if w.Redis {
+		if w.Redis || w.Note {
 			fmt.Fprintf(env.stdout, "%s\n", w.Format(fs.Arg(0)))
 		}
 	}

@@ -193,7 +193,11 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	content, err := config.JoinLimits(t.live())
+	parts := t.live()
+	if len(parts) == 0 {
+		fmt.Fprintf(env.stderr, "limitgate limits pull: %s has no limits yet; limitgate limits push limits.yaml %[1]s writes those of a file\n", table.Printable(fs.Arg(0)))
+	}
+	content, err := config.JoinLimits(parts)
 	if err != nil {
 		return fail(env, err)
 	}

@@ -55,6 +55,7 @@ func subcommands() []subcommand {
 		{"check", "ask a running limitgate for one decision", runCheck},
 		{"explain", "ask a running limitgate which limits a request meets, and why", explainRunning.run},
 		{"top", "ask a running limitgate for the buckets asked for most", topRunning.run},
+		{"stats", "print a line a second of what a running limitgate decides", runStats},
 		{"denied", "ask a running limitgate for the buckets that deny most", deniedRunning.run},
 		{"shards", "ask a running limitgate for the masters of its store", shardsRunning.run},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
@@ -243,6 +244,9 @@ func flagMeant(fs *flag.FlagSet, err error) string {
 	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
 	if name == "-dim" {
 		return "; write DIM NAME VALUE behind the ip"
+	}
+	if strings.HasPrefix(err.Error(), "invalid boolean value") {
+		return "; write the flag alone, or leave it out"
 	}
 	if missing {
 		var names []string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -141,15 +142,27 @@ func rowsOf(name string) func(args []string) ([]any, error) {
 	}
 }
 
+// runningFlags are the flags of a command that may ask a running limitgate again and again.
+type runningFlags struct {
+	clientFlags
+	addr           string
+	asJSON         bool
+	timeout, every time.Duration
+}
+
+func (f *runningFlags) define(fs *flag.FlagSet, every time.Duration, everyHelp string) {
+	fs.StringVar(&f.addr, "addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
+	fs.BoolVar(&f.asJSON, "json", false, "print the reply as JSON")
+	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
+	fs.DurationVar(&f.every, "every", every, everyHelp)
+	f.clientFlags.define(fs)
+}
+
 // run is the subcommand.
 func (c runningCommand) run(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, c.name, c.about, c.examples...)
-	addr := fs.String("addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
-	asJSON := fs.Bool("json", false, "print the reply as JSON")
-	timeout := fs.Duration("timeout", 10*time.Second, "how long to wait for an answer")
-	every := fs.Duration("every", 0, "ask again and again, with so much time between, until Ctrl-C; 0 asks once")
-	var flags clientFlags
-	flags.define(fs)
+	var flags runningFlags
+	flags.define(fs, 0, "ask again and again, with so much time between, until Ctrl-C; 0 asks once")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -158,26 +171,26 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %s --help says more\n", c.name, err, c.name)
 		return exitUsage
 	}
-	client, err := flags.newClient(*addr, *timeout, 3) // the maps of RESP3 have names
+	client, err := flags.newClient(flags.addr, flags.timeout, 3) // the maps of RESP3 have names
 	if err != nil {
 		return fail(env, fmt.Errorf("%s: %w", c.name, err))
 	}
 	defer func() { _ = client.Close() }()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	fresh := *every > 0 && !*asJSON && accesslog.IsTerminal(os.Stdout)
+	fresh := flags.every > 0 && !flags.asJSON && accesslog.IsTerminal(os.Stdout)
 	for {
-		reply, err := c.ask(ctx, client, *addr, *timeout, words)
+		reply, err := c.ask(ctx, client, flags.addr, flags.timeout, words)
 		if err != nil && ctx.Err() == nil {
 			return fail(env, fmt.Errorf("%s: %w", c.name, err))
 		}
 		if err == nil {
-			err = c.show(env.stdout, fs.Args(), reply, *asJSON, fresh)
+			err = c.show(env.stdout, fs.Args(), reply, flags.asJSON, fresh)
 		}
 		if err != nil && ctx.Err() == nil {
 			return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
 		}
-		if *every <= 0 || !run.Sleep(ctx, *every) {
+		if flags.every <= 0 || !run.Sleep(ctx, flags.every) {
 			return exitOK
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 		}
 		return exitUsage
 	case len(rest) > 0:
-		fmt.Fprintf(env.stderr, "limitgate serve: %s is not a flag; limitgate serve --help lists them\n", config.Quote(rest[0]))
+		fmt.Fprintf(env.stderr, "limitgate serve: %s is not a flag%s; limitgate serve --help lists them\n", config.Quote(rest[0]), limitsFlag(rest[0]))
 		return exitUsage
 	}
 	if settings.PrintConfig {
@@ -75,6 +76,15 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	return exitOK
+}
+
+// limitsFlag returns what to write in the place of an argument that looks like a limits file or a table
+// of limits.
+func limitsFlag(arg string) string {
+	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" || ext == ".json" || isTable(arg) {
+		return "; write --limits in front of it"
+	}
+	return ""
 }
 
 // startLog returns the logger of the settings, its level, and a function that ends it: lines that follow

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -49,7 +51,7 @@ func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created 
 func (b *Bucket) plain(err error) error {
 	var refused smithy.APIError
 	if errors.As(err, &refused) && refused.ErrorCode() == "NoSuchBucket" {
-		return fmt.Errorf("there is no bucket %s", b.name)
+		return fmt.Errorf("there is no bucket %s: check its name, AWS_REGION and AWS_PROFILE", b.name)
 	}
 	return err
 }
@@ -71,6 +73,20 @@ func (b *Bucket) Read(ctx context.Context, prefix string) (bodies [][]byte, err 
 		}
 	}
 	return bodies, nil
+}
+
+// Items returns the keys of the items, at most a thousand, that begin with prefix and have entries.
+func (b *Bucket) Items(ctx context.Context, prefix string) (keys []string, err error) {
+	page, err := b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: aws.String(url.PathEscape(prefix)), Delimiter: aws.String("/")})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", prefix, b.plain(err))
+	}
+	for _, folder := range page.CommonPrefixes {
+		if key, err := url.PathUnescape(strings.TrimSuffix(aws.ToString(folder.Prefix), "/")); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
 }
 
 func (b *Bucket) read(ctx context.Context, name string) ([]byte, error) {

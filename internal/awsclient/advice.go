@@ -2,8 +2,10 @@ package awsclient
 
 import (
 	"errors"
+	"net"
 	"strings"
 
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 )
 
@@ -21,17 +23,33 @@ const (
 	adviceSecret  = "the secret does not belong to the access key, or the clock of this machine is wrong: check AWS_PROFILE and AWS_SECRET_ACCESS_KEY"
 	adviceExpired = "the credentials have expired: get new ones, as with `aws sso login`"
 	adviceDenied  = "the credentials are valid, but their policy does not allow the operation: deploy/cloudformation has policies that do"
+	adviceProfile = "AWS_PROFILE names a profile that is in neither ~/.aws/config nor ~/.aws/credentials: `aws configure list-profiles` lists them"
+	adviceHost    = "the host of AWS has no address: check AWS_REGION, which is a part of its name, AWS_ENDPOINT_URL, and the name server of this machine"
+	adviceURL     = "AWS_ENDPOINT_URL is no URL: write for example http://127.0.0.1:8000, or unset it"
+	adviceNetwork = "AWS does not answer: check the network, HTTPS_PROXY, and AWS_ENDPOINT_URL if it is set"
 	adviceNone    = "no usable credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
 
-// Advice returns a remedy for an error of AWS that concerns credentials, or "".
+// Advice returns a remedy for an error of AWS that concerns credentials or the way to it, or "".
 func Advice(err error) string {
 	var refused smithy.APIError
 	if errors.As(err, &refused) && advices[refused.ErrorCode()] != "" {
 		return advices[refused.ErrorCode()]
 	}
-	if err != nil && strings.Contains(err.Error(), "get credentials: ") { // the SDK has no type for this error
+	var operation *smithy.OperationError
+	switch {
+	case errors.As(err, new(awsconfig.SharedConfigProfileNotExistError)):
+		return adviceProfile
+	case err != nil && strings.Contains(err.Error(), "get credentials: "): // the SDK has no type for this error
 		return adviceNone
+	case !errors.As(err, &operation):
+		return ""
+	case errors.As(err, new(*net.DNSError)):
+		return adviceHost
+	case errors.As(err, new(*net.OpError)):
+		return adviceNetwork
+	case strings.Contains(err.Error(), "unsupported protocol scheme"):
+		return adviceURL
 	}
 	return ""
 }

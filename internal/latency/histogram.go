@@ -4,6 +4,7 @@
 package latency
 
 import (
+	"iter"
 	"math"
 	"sync/atomic"
 	"time"
@@ -87,14 +88,30 @@ func Quantile(q float64, now, since *Snapshot) time.Duration {
 	rank := int64(math.Ceil(q * float64(total)))
 	for i := range now {
 		if rank -= now[i] - since[i]; rank <= 0 {
-			return time.Duration(math.Exp2(float64(i+firstBucket)/perOctave) * float64(time.Second))
+			return upperBound(i)
 		}
 	}
 	return 0 // counts were added between two reads
 }
 
+// upperBound returns the upper bound of a native bucket by its place in a snapshot.
+func upperBound(i int) time.Duration {
+	return time.Duration(math.Exp2(float64(i+firstBucket)/perOctave) * float64(time.Second))
+}
+
 // Snapshot has the counts of the native buckets.
 type Snapshot [numNative]int64
+
+// Buckets returns the upper bounds of the buckets that are not empty, and their counts.
+func (s *Snapshot) Buckets() iter.Seq2[time.Duration, int64] {
+	return func(yield func(time.Duration, int64) bool) {
+		for i, n := range s {
+			if n != 0 && !yield(upperBound(i), n) {
+				return
+			}
+		}
+	}
+}
 
 // AddTo adds the counts to a snapshot.
 func (h *Histogram) AddTo(s *Snapshot) {

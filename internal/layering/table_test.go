@@ -119,7 +119,7 @@ var table = map[string]row{
 	},
 	"commands": {
 		reason:  "parse, decide, reply: it knows the decision and not the stores behind it",
-		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass", "internal/denials", "internal/httpfields"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass", "internal/denials", "internal/httpfields", "internal/latency"},
 		settled: true,
 	},
 	"httpapi": {

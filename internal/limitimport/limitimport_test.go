@@ -65,7 +65,7 @@ func describe(r Result, err error) string {
 		fmt.Fprintf(&b, "# %s\n", err)
 	} else {
 		for _, w := range warnings {
-			if !w.Redis {
+			if !w.Redis && !w.Note {
 				fmt.Fprintf(&b, "# %s\n", w.Format("limits.yaml"))
 			}
 		}

@@ -38,6 +38,9 @@ func (p *Proxy) runAdmin(ctx context.Context) error {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", adminserver.TakingLong(pprof.Trace))
 	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "there is nothing here: / is the page, and /metrics, /healthz and /readyz are for monitors; checks over HTTP are at the address of --http", http.StatusNotFound)
+	})
 	return adminserver.Serve(ctx, p.admin, mux, p.settings.ShutdownTimeout)
 }
 

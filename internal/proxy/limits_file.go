@@ -35,7 +35,7 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	}
 	for _, w := range warnings {
 		switch {
-		case w.Redis && !s.UsesRedis():
+		case w.Note, w.Redis && !s.UsesRedis():
 		case s.Limits == "":
 			log.Warn("warning about the built-in sample of limits", "field", w.Field, "text", w.Text)
 		default:

@@ -131,7 +131,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err := conns.Validate(); err != nil {
 		return nil, err
 	}
-	conns.Flush, conns.Loops = p.limiter.Flush, p.loops
+	conns.Flush, conns.Loops, conns.Log = p.limiter.Flush, p.loops, p.log
 	p.server = server.New(conns, p.newSession)
 	if err := p.openOutputs(opts.Stdout); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (p *Proxy) closeUnrun() {
 // newHandler returns the handler of commands.
 func (p *Proxy) newHandler(opts Options) *commands.Handler {
 	o := commands.Options{
-		Limiter: p.limiter, Denials: p.denials.Last, Limits: limitsView{p.limits, p.log}, Version: opts.Version, LogLevel: opts.LogLevel, Store: p.StoreKind(), Shards: p.shards,
+		Limiter: p.limiter, Denials: p.denials.Last, Activity: p.activity, Limits: limitsView{p.limits, p.log}, Version: opts.Version, LogLevel: opts.LogLevel, Store: p.StoreKind(), Shards: p.shards,
 		Announce: p.settings.ClusterAnnounce, Settings: redisSettings(p.settings),
 	}
 	if p.users != nil {

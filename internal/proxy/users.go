@@ -85,7 +85,7 @@ func (f *clientUsers) trigger() {
 }
 
 // errNoUsers is returned for a file without users, which may be about to be written.
-var errNoUsers = errors.New("there is no user in it")
+var errNoUsers = errors.New("there is no user in it: write a line for each, such as user acme on #HASH ~acme +@check; limitgate hash-password makes a hash")
 
 // errTokenName is returned for a file with a user that clients with tokens have the name of.
 var errTokenName = errors.New("user jwt stands for clients with tokens: give the user another name")

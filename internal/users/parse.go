@@ -73,8 +73,11 @@ func (s *Set) parseLine(line string, n int) error {
 	}
 	s.users[u.Name] = u
 	s.order = append(s.order, u)
-	for _, rule := range words[2:] {
-		if err := s.apply(u, rule); err != nil {
+	for i, rule := range words[2:] {
+		switch err := s.apply(u, rule); {
+		case errors.Is(err, errUnknownRule): // which may be a password
+			return fmt.Errorf("user %s: word %d of the line is no rule: %w", quote(u.Name), i+3, err)
+		case err != nil:
 			return fmt.Errorf("user %s: %w", quote(u.Name), err)
 		}
 	}
@@ -188,6 +191,8 @@ func (u *User) changeGroups(add bool, text string) error {
 	return nil
 }
 
+var errUnknownRule = errors.New("rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
+
 // refuse returns the error for a rule that a file must not have.
 func refuse(rule string) error {
 	switch {
@@ -200,5 +205,5 @@ func refuse(rule string) error {
 	case rule[0] == '&':
 		return errors.New("there are no channels: leave the rule out")
 	}
-	return errors.New("unknown rule; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
+	return errUnknownRule
 }

@@ -48,12 +48,12 @@ var periodUnits = map[byte]int64{'s': 1e6, 'm': 60e6, 'h': 3600e6, 'd': 86400e6}
 func ParseRate(text string) (Rate, error) {
 	count, period, found := strings.Cut(text, "/")
 	if !found || count == "" || period == "" {
-		return Rate{}, errRateForm
+		return Rate{}, rateForm(text)
 	}
 	r := Rate{Text: text}
 	var err error
 	if r.Count, err = ParseDigits(count); err != nil {
-		return Rate{}, errRateForm
+		return Rate{}, rateForm(text)
 	}
 	if r.Count == 0 {
 		return Rate{}, errors.New("a rate of zero admits nothing: to refuse, say action: deny instead of a rate")
@@ -84,13 +84,13 @@ func (r *Rate) parsePeriod(period string) error {
 		return fmt.Errorf("%s is written %s: %d/%s", period, short, r.Count, short)
 	}
 	if !ok {
-		return errRateForm
+		return rateForm(r.Text)
 	}
 	n := int64(1)
 	if digits := period[:len(period)-1]; digits != "" {
 		var err error
 		if n, err = ParseDigits(digits); err != nil || n == 0 {
-			return errRateForm
+			return rateForm(r.Text)
 		}
 	}
 	if n > MaxPeriod/unit {

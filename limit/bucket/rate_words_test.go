@@ -2,11 +2,33 @@ package bucket
 
 import "testing"
 
-// TestParseRateWords checks the error for a period that is written out.
+// TestParseRateWords checks the error for a rate that is written as elsewhere.
 func TestParseRateWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"100/minute": "minute is written m: 100/m",
 		"3/week":     "week is written 7d: 3/7d",
+
+		"100 per second":    "a rate is COUNT/PERIOD, of whole numbers: write 100/s",
+		"100 requests/hour": "a rate is COUNT/PERIOD, of whole numbers: write 100/h",
+		"100rps":            "a rate is COUNT/PERIOD, of whole numbers: write 100/s",
+		"100 / 15 min":      "a rate is COUNT/PERIOD, of whole numbers: write 100/15m",
+		"0.5/s":             "a rate is COUNT/PERIOD, of whole numbers: write 1/2s",
+		"2.25/10s":          "a rate is COUNT/PERIOD, of whole numbers: write 9/40s",
+		"1.5k/s":            "a rate is COUNT/PERIOD, of whole numbers: write 1500/s",
+		"10K/m":             "a rate is COUNT/PERIOD, of whole numbers: write 10000/m",
+		"1,000/s":           "a rate is COUNT/PERIOD, of whole numbers: write 1000/s",
+		"1_000_000/month":   "a rate is COUNT/PERIOD, of whole numbers: write 1000000/month",
+		"5/100ms":           "a rate is COUNT/PERIOD, of whole numbers: write 50/s",
+		"5/w":               "a rate is COUNT/PERIOD, of whole numbers: write 5/7d",
+		"5/2weeks":          "a rate is COUNT/PERIOD, of whole numbers: write 5/14d",
+		"5/2month":          "day and month are those of the calendar, one at a time: write a number of s, m, h or d for other periods",
+		"5":                 "a rate is COUNT/PERIOD, and PERIOD is missing: for example 5/s, 5/15m or 5/h",
+		"1,5/s":             errRateForm.Error(),
+		"-5/s":              errRateForm.Error(),
+		"5/0s":              errRateForm.Error(),
+		"0.0/s":             errRateForm.Error(),
+		"5/fortnight":       errRateForm.Error(),
+		"":                  errRateForm.Error(),
 	} {
 		if _, err := ParseRate(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)

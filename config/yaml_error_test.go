@@ -1,0 +1,139 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// goodFile is a limits file in which TestYAMLMistakes makes mistakes.
+const goodFile = `version: 1
+default_plan: free
+plans:
+  free:
+    - id: tenant
+      by: [tenant]
+      rate: 100/s
+    - id: pay
+      by: [tenant, op]
+      when: {op: "POST /pay*"}
+      rate: 600/m
+tenants:
+  acme:
+    plan: free
+`
+
+// yamlMistakeRows are mistakes with the beginnings of their messages. A row without old is a whole
+// file.
+var yamlMistakeRows = []struct{ name, old, new, want string }{
+	{"less indented", "      rate: 100", "     rate: 100", "7: the line begins in column 6: the entries of the list that begins on line 5 have their - in column 5, and their other lines begin in column 7"},
+	{"not indented", "      by: [tenant]", "    by: [tenant]", "6: the line begins in column 5: the entries of the list that begins on line 5"},
+	{"more indented", "      rate: 100", "        rate: 100", "7: the line begins in column 9, and the names of the mapping that begins on line 5 in column 7: begin them in the same column"},
+	{"more indented than a value", "      by: [tenant]\n", "       by: [tenant]\n", "6: the line is indented more than line 5, which has a value already"},
+	{"list below a value", "  free:\n", "  free: x\n", "5: the line is indented more than line 4, which has a value already"},
+	{"top level indented", "tenants:", " tenants:", "12: the line begins in column 2, and the names of the mapping that begins on line 1 in column 1"},
+	{"first line indented", "version", " version", "1: the line is indented, and later ones are not"},
+	{"- to the left", "    - id: pay", "   - id: pay", "8: the - is in column 4, where no list is: begin all entries of one list in the same column"},
+	{"- to the right", "    - id: pay", "      - id: pay", "8: the - is in column 7, where no list is"},
+	{"- before a name of the file", "tenants:", "- tenants:", "12: the - is in column 1, where no list is"},
+	{"no space behind -", "- id: pay", "-id: pay", `8: a space is missing behind the -: write "- id: pay"`},
+	{"two - in one line", "- id: pay", "- - id: pay", "9: the line begins in column 7: the entries"},
+	{"list behind its name", "  free:\n    - id", "  free: - id", "4: a list begins on a line of its own"},
+	{"no space behind a colon", "rate: 100", "rate:100", `7: a space is missing behind the colon: write "rate: 100/s"`},
+	{"no space at the top", "version: 1", "version:1", `1: a space is missing behind the colon: write "version: 1"`},
+	{"no space before a list", "by: [tenant]", "by:[tenant]", `6: a space is missing behind the colon: write "by: [tenant]"`},
+	{"no space in braces", "op: \"POST", "op:\"POST", "10: plans.free[1].when.op:\"POST /pay*\": a space is missing behind the colon: write `op:"},
+	{"no space between fields", "    - id: pay", "    - {id:x}\n    - id: pay", `8: plans.free[1].id:x: a space is missing behind the colon: write "id: x"`},
+	{"no colon", "rate: 100", "rate 100", `7: a colon is missing between a name and its value: write "rate: 100/s"`},
+	{"equals sign", "default_plan: free", "default_plan = free", `2: a colon is missing between a name and its value: write "default_plan: free"`},
+	{"name alone", "default_plan: free", "default_plan", "2: a name and its value belong here: NAME: VALUE"},
+	{"wide colon", "default_plan: ", "default_plan： ", "2: the colon is a wide one, U+FF1A"},
+	{"second colon", "100/s", "100/s: x", "7: a second colon with a space behind it: put quotes around the value"},
+	{"tab", "      rate: 100", "\trate: 100", "7: the line is indented by a tab"},
+	{"tab behind spaces", "      rate: 100", "    \t rate: 100", "7: the line is indented by a tab"},
+	{"tab after a value", "      rate: 100", "      \trate: 100", "7: the line is indented by a tab"},
+	{"no-break spaces", "      rate: 100", "\u00a0     rate: 100", "7: the line is indented by characters that only look like spaces"},
+	{"merge conflict", "tenants:", "<<<<<<< HEAD\ntenants:", "12: a mark of a merge conflict"},
+	{"end of a merge conflict", "tenants:", ">>>>>>> main\ntenants:", "12: a mark of a merge conflict"},
+	{"open bracket", "[tenant]", "[tenant", "6: the [ is not closed: write ]"},
+	{"open brace", "\"POST /pay*\"}", "\"POST /pay*\"", "11: a comma is missing in front of \"rate: 600/m\", or the } that closes the { of line 10"},
+	{"open brace at the end", "", "{version: 1", "1: the { is not closed: write }"},
+	{"open bracket at the end", "", "version: 1\nplans: [", "2: the [ is not closed: write ]"},
+	{"two brackets", "[tenant]", "[tenant]]", `6: "]" stands behind a value that is complete`},
+	{"wrong bracket", "[tenant]", "[tenant}", "6: } cannot close the [: write ]"},
+	{"no comma in braces", "\"POST /pay*\"}", "\"POST /pay*\" ip: 10.0.0.1}", "10: a comma is missing in front of \"ip: 10.0.0.1}\""},
+	{"no comma in JSON", "", `{"version": 1 "plans": {}}`, `1: the value in front of ": {}}" is complete: a comma is missing before the name`},
+	{"no comma between strings", "", "{\"default_plan\": \"p\"\n \"plans\": {}}", "2: a comma is missing in front of `\"plans\": {}}`"},
+	{"no value in a list", "[tenant, op]", "[tenant, , op]", `9: a value is missing in front of ", op]"`},
+	{"no comma in a list", "[tenant, op]", "[tenant op]", `by: "tenant op" is not a dimension: use letters, digits, dots, dashes and underscores, and commas between several: [tenant, op]`},
+	{"list without brackets", "[tenant, op]", "tenant, op", "9: plans.free[1].by: a list belongs here: [tenant, op]"},
+	{"braces in a value", `"POST /pay*"`, "GET /{id}", `10: a comma is missing in front of`},
+	{"open quote", `"POST /pay*"`, `"POST /pay*`, "10: the quote in column 18 is not closed"},
+	{"open quote and a new document", "", "version: 1\ndefault_plan: 'x\n---\n", "2: the quote in column 15 is not closed"},
+	{"text behind quotes", "default_plan: free", `default_plan: "free" x`, `2: "x" stands behind a value that is complete: remove it, or put quotes around the whole value`},
+	{"apostrophe", `"POST /pay*"`, "'it's'", "10: a comma is missing in front of"},
+	{"typographic quotes", `"POST /pay*"`, "“POST /pay*”", `10: plans.free[1].when.op: “ is a typographic quote: write " or '`},
+	{"backslash", "POST /pay", `POST \\ \pay`, `10: a backslash in double quotes begins an escape`},
+	{"hexadecimal escape", "POST /pay", `\xZZ`, `10: a backslash in double quotes begins an escape`},
+	{"escape of no character", "POST /pay", `\ud800`, `10: a backslash in double quotes begins an escape`},
+	{"@", "default_plan: free", "default_plan: @free", `2: text that begins with @ needs quotes: "@free"`},
+	{"`", "default_plan: free", "default_plan: `free`", "2: text that begins with ` needs quotes"},
+	{"%", "{op: \"POST /pay*\"}", "{op: %2F}", `10: text that begins with % needs quotes: "%2F"`},
+	{"% at the beginning", "version", "%version", "1: a line that begins with % is a directive"},
+	{"a directive", "version", "%YAML 1.2\nversion", "1: a line that begins with % is a directive"},
+	{"a wrong directive", "version", "%YAML 9.9\n---\nversion", "1: the file says that it is of another version of YAML"},
+	{"a directive with a long version", "version", "%YAML 1.12345678901\n---\nversion", "1: a line that begins with % is a directive"},
+	{"* alone", `"POST /pay*"`, "*", "10: text that begins with * needs quotes"},
+	{"* and a word", `"POST /pay*"`, "*pay", "10: text that begins with * is a reference to an anchor"},
+	{"&", "default_plan: free", "default_plan: &", "2: text that begins with & needs quotes"},
+	{"!", "100/s", "!100/s", "7: plans.free[0].rate: text that begins with ! needs quotes"},
+	{"!!x!", "100/s", "!x!100/s", "7: text that begins with ! needs quotes"},
+	{"!<", "100/s", "!<100/s", "7: text that begins with ! needs quotes"},
+	{"! and a bracket", "100/s", "!{x", "7: text that begins with ! needs quotes"},
+	{"? and a space", "default_plan: free", "default_plan: ? free", "2: text that begins with ? and a space needs quotes"},
+	{"|", "100/s", "| 100/s", "7: text that begins with | or > needs quotes"},
+	{">", "100/s", "> 100/s", "7: text that begins with | or > needs quotes"},
+	{"|0", "100/s", "|0", "7: text that begins with | or > needs quotes"},
+	{"# without a space", "default_plan: free", `default_plan: "free"#x`, "2: # begins a comment only behind a space"},
+	{"text behind ...", "plans:", "... x\nplans:", "3: ... ends a file of YAML"},
+	{"two documents", "plans:", "---\nplans:", "3: a second YAML document begins: one file is one document, so remove the line"},
+	{"no names", "", "version 1", "1: names with values belong here: version: 1, default_plan: NAME and plans"},
+	{"names behind text", "", "version 1\nplans: {}", `1: a colon is missing between a name and its value: write "version: 1"`},
+	{"names behind a list", "", "[version]\nplans: {}", "2: the lines above are a value that is complete"},
+	{"value missing", "default_plan: free", "default_plan:", "2: default_plan: the value is missing: write one, or remove the line"},
+	{"list in place of a value", "100/s", "[100/s]", "7: plans.free[0].rate: one value belongs here, not a list"},
+	{"mapping in place of a value", "100/s", "{count: 100}", "7: plans.free[0].rate: one value belongs here, not names with values"},
+	{"list in place of a condition", `{op: "POST /pay*"}`, `["POST /pay*"]`, `10: plans.free[1].when: names with values belong here: write {op: "POST /v1/payments*"}`},
+	{"control character", "100/s", "10\x000/s", "7: a byte or character that YAML does not allow: save the file as text in UTF-8"},
+	{"Latin-1", "acme", "\xe4", "13: a byte or character that YAML does not allow: save the file as text in UTF-8"},
+}
+
+// jargon matches words of the parser's messages.
+var jargon = regexp.MustCompile(`did not find|while (scanning|parsing)|scalar|flow |block |token|found (a|un|char)|not allowed in this context`)
+
+// TestYAMLMistakes: a mistake in the form of a limits file is described by its line, what is wrong
+// there, and what would be right.
+func TestYAMLMistakes(t *testing.T) {
+	if _, _, err := ParseLimits("f", []byte(goodFile), limit.CompileOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range yamlMistakeRows {
+		content := row.new
+		if row.old != "" {
+			content = strings.Replace(goodFile, row.old, row.new, 1)
+		}
+		_, _, err := ParseLimits("f", []byte(content), limit.CompileOptions{})
+		var problems *limit.Problems
+		if !errors.As(err, &problems) {
+			t.Errorf("%s: %v", row.name, err)
+			continue
+		}
+		got := strings.ReplaceAll(problems.Error(), "not readable as YAML: ", "")
+		if !strings.Contains(got, row.want) || jargon.MatchString(got) || strings.Contains(got, ":0: ") {
+			t.Errorf("%s: got\n%s\nwant %s", row.name, got, row.want)
+		}
+	}
+}

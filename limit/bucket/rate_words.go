@@ -1,0 +1,72 @@
+package bucket
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// otherRate matches a rate as people write it elsewhere: a count with separators, decimals or a k, and
+// a period with a number and a unit, or none.
+var otherRate = regexp.MustCompile(`^([0-9]+(?:[,_][0-9]{3})*)(?:\.([0-9]{1,6}))?\s*(k)?\s*(?:r|req|reqs|requests|units|calls)?\s*(?:/|per|p|a)?\s*([0-9]{0,6})\s*([a-z]*)$`)
+
+// otherUnits are the units of periods by their names elsewhere. Milliseconds are converted.
+var otherUnits = map[string]string{
+	"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+	"h": "h", "hr": "h", "hour": "h", "hours": "h", "d": "d", "day": "day", "days": "d", "daily": "day", "month": "month", "months": "month", "monthly": "month",
+}
+
+// rateForm returns the error for a text that is no rate, with the rate that it means if that is clear.
+func rateForm(text string) error {
+	m := otherRate.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	if m == nil {
+		return errRateForm
+	}
+	if m[4] == "" && m[5] == "" {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+			return fmt.Errorf("a rate is COUNT/PERIOD, and PERIOD is missing: for example %d/s, %[1]d/15m or %[1]d/h", n)
+		}
+		return errRateForm
+	}
+	count, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(m[1])+m[2], 10, 64)
+	every := int64(1)
+	if m[4] != "" {
+		every, _ = strconv.ParseInt(m[4], 10, 64) // at most six digits
+	}
+	if err != nil || count <= 0 || every == 0 || count > MaxCapacity/1000 {
+		return errRateForm
+	}
+	for range m[2] { // the decimals
+		every *= 10
+	}
+	unit := otherUnits[m[5]]
+	switch {
+	case m[3] != "":
+		count *= 1000
+	case m[5] == "w" || m[5] == "week" || m[5] == "weeks":
+		every, unit = 7*every, "d"
+	case m[5] == "ms":
+		count, unit = count*1000, "s"
+	}
+	if m[2] != "" || m[5] == "ms" { // otherwise COUNT is the burst
+		g := gcd(count, every)
+		count, every = count/g, every/g
+	}
+	return rateMeant(count, every, unit)
+}
+
+// rateMeant returns the error that names a rate.
+func rateMeant(count, every int64, unit string) error {
+	meant := fmt.Sprintf("%d/%s", count, unit)
+	switch {
+	case unit == "":
+		return errRateForm
+	case every > 1 && (unit == "day" || unit == "month"):
+		return errors.New("day and month are those of the calendar, one at a time: write a number of s, m, h or d for other periods")
+	case every > 1:
+		meant = fmt.Sprintf("%d/%d%s", count, every, unit)
+	}
+	return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+}
