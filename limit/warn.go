@@ -42,3 +42,9 @@ func (l *Limit) DescribeWarn() string {
 	}
 	return formatPercentage(l.warn)
 }
+
+// NearLimit reports whether an admitted request left the bucket of its binding limit nearly used up. It
+// is false where a share of one proxy decided, which says nothing about the bucket.
+func (d *Decision) NearLimit() bool {
+	return d.Allowed && d.Binding != nil && d.Binding.Store == PlacementShared && d.Source != SourceBackstop && d.Binding.Near(d.Remaining)
+}

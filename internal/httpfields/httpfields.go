@@ -76,7 +76,7 @@ var (
 // Append appends the fields of a decision to fields, with values in buf, to which it appends up to
 // MaxBytes. Now returns the time, which only Legacy needs. Quota and window are those of the rate;
 // remaining is never reported as more than the quota. Seconds are rounded up, so that no client
-// comes back early. An admitted request that leaves its bucket nearly used up, see limit.Limit.Near, gets
+// comes back early. An admitted request that leaves its bucket nearly used up, see limit.Decision.NearLimit, gets
 // the id of the limit too. A decision without a limit has no fields. All values can be parsed as
 // Structured Fields of RFC 9651: an id of a limit has no character that needs an escape.
 func (f Format) Append(fields []Field, buf []byte, d *limit.Decision, now func() time.Time) []Field {
@@ -101,7 +101,7 @@ func (f Format) Append(fields []Field, buf []byte, d *limit.Decision, now func()
 			w.number(xRateLimitRemaining, remaining)
 			w.number(xRateLimitTime, now().Unix()+reset)
 		}
-		if d.Allowed && l.Near(d.Remaining) {
+		if d.NearLimit() {
 			w.near(f, l)
 		}
 	}

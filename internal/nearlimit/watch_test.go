@@ -26,6 +26,7 @@ type watched struct {
 	mu      sync.Mutex // guards the fields below
 	counted map[string]int
 	events  []Event
+	full    bool // Send has no room
 }
 
 func (w *watched) Observe(_ *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
@@ -44,10 +45,14 @@ func watch(tb testing.TB, specs ...storetest.Spec) *watched {
 			w.counted[l.ID+" "+l.Mode.String()]++
 			w.mu.Unlock()
 		},
-		Send: func(e Event) {
+		Send: func(e Event) bool {
 			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.full {
+				return false
+			}
 			w.events = append(w.events, e)
-			w.mu.Unlock()
+			return true
 		},
 	})
 	addrs, err := limit.NewAddrHasher([]byte("a secret for tests only"), limit.Prefixes{})
@@ -149,8 +154,68 @@ func TestWatchBounds(t *testing.T) {
 		w.now = w.now.Add(20 * time.Millisecond)
 		w.check(1, fmt.Sprint("tenant-", i))
 	}
+	if n := w.watch.tenants.Len(); n != tenants {
+		t.Errorf("%d tenants counted", n)
+	}
 	if n := w.watch.latest.Len(); n != remembered {
 		t.Errorf("%d buckets remembered", n)
+	}
+}
+
+// TestWatchFull checks that an event that finds no room comes later.
+func TestWatchFull(t *testing.T) {
+	w := watch(t, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "10/h", Warn: "10%"})
+	w.full = true
+	w.check(3, "acme")
+	if w.full = false; w.check(1, "acme") != 1 || len(w.events) != 1 || strings.Count(w.log.String(), "\n") != 1 {
+		t.Errorf("%d events, log %s", len(w.events), w.log.String())
+	}
+}
+
+// TestWatchTenantBudget checks that one tenant with many buckets leaves room for others.
+func TestWatchTenantBudget(t *testing.T) {
+	w := watch(t, storetest.Spec{ID: "a", By: []string{"tenant", "op"}, Rate: "10/h", Warn: "10%"})
+	var b limiter.Batch
+	for i := range 500 {
+		b.Reset()
+		b.Requests = append(b.Requests, limit.Request{Tenant: "many", Op: fmt.Sprint("op ", i), Cost: 1})
+		w.Decide(&b)
+	}
+	if len(w.events) != mostOfTenant || w.check(1, "other") != 1 || len(w.events) != mostOfTenant+1 {
+		t.Errorf("%d events", len(w.events))
+	}
+}
+
+// TestWatchChange checks that a limit that was changed warns again, in the same window.
+func TestWatchChange(t *testing.T) {
+	spec := storetest.Spec{ID: "a", By: []string{"tenant"}, Algorithm: "fixed_window", Rate: "10/h", Warn: "50%"}
+	w := watch(t, spec)
+	w.check(6, "acme")
+	spec.Rate = "20/h"
+	w.SetLimits(storetest.Compile(t, spec))
+	w.check(6, "acme")
+	if len(w.events) != 2 || w.events[0].ID == w.events[1].ID || w.events[1].Capacity != 20 {
+		t.Errorf("events %+v", w.events)
+	}
+}
+
+// TestWatchShares checks that the share of one proxy makes no event: it says nothing about the bucket.
+func TestWatchShares(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "10/h", Warn: "10%"})
+	w := watch(t)
+	items := []limit.Item{{Limit: set.LimitByID("a"), Name: []byte("lg:t:{x}:a;t"), Cost: 1}}
+	items[0].Allowed = true
+	for _, c := range []struct {
+		source limit.Source
+		local  bool
+		lease  int64
+		want   int
+	}{{limit.SourceBackstop, false, 0, 0}, {limit.SourceStore, true, 0, 0}, {limit.SourceStore, false, 10, 0}, {limit.SourceLease, false, 0, 1}} {
+		items[0].Source, items[0].Local, items[0].LeaseGranted = c.source, c.local, c.lease
+		w.watch.Observe(&limit.Request{Tenant: "x"}, 1e15, &limit.Decision{Allowed: true}, items)
+		if len(w.events) != c.want {
+			t.Errorf("%+v: %d events", c, len(w.events))
+		}
 	}
 }
 

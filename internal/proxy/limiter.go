@@ -53,7 +53,7 @@ func (p *Proxy) newDenials(addrs *limit.AddrHasher) *denials.Ring {
 // observer returns the observer of decisions.
 func (p *Proxy) observer() limiter.Observer {
 	p.decisions = metrics.NewDecisions(p.metrics)
-	near := nearlimit.New(nearlimit.Options{Count: p.decisions.NearLimit, Send: p.sendNearLimit, Log: p.log})
+	near := nearlimit.New(nearlimit.Options{Scope: p.settings.Cell, Count: p.decisions.NearLimit, Send: p.sendNearLimit, Log: p.log})
 	o := &decisionObserver{Decisions: p.decisions, denials: p.denials, near: near, tracer: p.tracer}
 	if c := p.limits.Cell(); c != nil {
 		o.admitted = c.admitted

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -46,7 +47,11 @@ func newMessage(e Event) (message, error) {
 	if !isID(e.ID) {
 		return message{}, fmt.Errorf("its id %.80q is not 1 to %d letters, digits, - and _", e.ID, maxID)
 	}
-	body, err := json.Marshal(payload{e.Type, e.At.UTC(), e.Data})
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // no page has it, and an escape is six bytes long
+	err := encoder.Encode(payload{e.Type, e.At.UTC(), e.Data})
+	body := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	switch {
 	case err != nil:
 		return message{}, fmt.Errorf("encode event: %w", err)
