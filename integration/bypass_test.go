@@ -136,7 +136,7 @@ func TestBypassMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"bypass"}, 64, "key or token is needed"},
+		{[]string{"bypass"}, 64, "say key or token"},
 		{[]string{"bypass", "key", key}, 64, "--id, and behind it the files"},
 		{[]string{"bypass", "key", "--id", "other", key, key + ".json"}, 1, "file exists"},
 		{[]string{"bypass", "key", "--id", "k", key + "3", key + ".json"}, 1, "has a key k: choose another id"},

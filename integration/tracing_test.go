@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -204,5 +205,27 @@ func TestHangingCollector(t *testing.T) {
 	}
 	if !strings.Contains(p.output(), "failed to export the last spans in time") {
 		t.Errorf("%s", p.output())
+	}
+}
+
+// TestTracesStayWithTheCollector: a collector that redirects gets the spans alone, and a malformed variable
+// with a secret is not printed.
+func TestTracesStayWithTheCollector(t *testing.T) {
+	var elsewhere, redirected atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		redirected.Add(1)
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer s.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "hunter2secret,api-key=%zzhunter3")
+	p := serve(t, writeLimits(t, limitOf("100/h")), "--otlp-endpoint", s.URL)
+	checkTen(t, p, "acme", "-", "01")
+	eventually(t, "a failed export", func() bool {
+		return strings.Contains(p.get("/metrics"), `limitgate_trace_spans_total{outcome="failed"} 1`)
+	})
+	if redirected.Load() == 0 || elsewhere.Load() != 0 || strings.Contains(p.output(), "hunter") {
+		t.Errorf("%d requests, %d elsewhere, log\n%s", redirected.Load(), elsewhere.Load(), p.output())
 	}
 }

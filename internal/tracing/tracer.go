@@ -5,12 +5,16 @@ package tracing
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -26,9 +30,10 @@ const Dimension = "traceparent"
 // Options configure a Tracer.
 type Options struct {
 	// Endpoint is the URL that receives the spans, as the settings have checked it. The exporter
-	// reads the rest from the variables OTEL_EXPORTER_OTLP_*: headers, certificates, compression
-	// and timeout.
+	// reads headers and compression from the variables OTEL_EXPORTER_OTLP_*.
 	Endpoint string
+	// TLS is the configuration of connections; nil is that of the system.
+	TLS *tls.Config
 	// Version is that of the program, and Instance a name of this process that no other one has.
 	Version, Instance string
 	Log               *slog.Logger
@@ -45,6 +50,9 @@ type Tracer struct {
 	dropped  atomic.Int64
 }
 
+// exportTimeout bounds an attempt to export, as OTLP recommends.
+const exportTimeout = 10 * time.Second
+
 // tracesPath is the path of a collector by the protocol, for an endpoint that has none.
 const tracesPath = "/v1/traces"
 
@@ -57,7 +65,14 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	if endpoint.Path == "" || endpoint.Path == "/" {
 		endpoint.Path = tracesPath
 	}
-	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()))
+	otel.SetLogger(logr.Discard()) // it prints malformed variables with their values, which may be secret
+	client := &http.Client{
+		Timeout:   exportTimeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
+		// Headers with credentials must not go elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()), otlptracehttp.WithHTTPClient(client))
 	if err != nil {
 		return nil, fmt.Errorf("make exporter of spans: %w", err)
 	}
