@@ -41,6 +41,7 @@ func (s *Settings) problems() []problem {
 	}
 	all = append(all, s.limitsProblems()...)
 	all = append(all, s.webhookProblems()...)
+	all = append(all, s.rlsProblems()...)
 	if s.JSON && !s.PrintConfig {
 		all = append(all, problem{"json", "it says how to print; add --print-config"})
 	}
@@ -141,13 +142,16 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	if err := checkAddress(addr, 0); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
-	forClients := name != "admin"
-	authenticated := forClients && (s.NeedsAuth() || s.TLSClientCA != "")
+	forClients := name == "listen" || name == "http.listen"
+	authenticated := forClients && (s.NeedsAuth() || s.TLSClientCA != "") || name == "rls.listen" && s.TLSClientCA != ""
 	if s.UnsafeOpen || isLoopback(addr) || authenticated {
 		return nil
 	}
 	or := ""
-	if forClients {
+	switch {
+	case name == "rls.listen":
+		or = ", set --tls-client-ca so that clients need a certificate"
+	case forClients:
 		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}
 	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}

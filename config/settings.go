@@ -101,6 +101,9 @@ type Settings struct {
 	// RedisUser is the user of Redis, empty for the default user. RedisPasswordFile is the
 	// path of its password, RedisPasswordSecret a secret of AWS Secrets Manager.
 	RedisUser, RedisPasswordFile, RedisPasswordSecret string
+	// RedisPassword is used where no file or secret has the password. No setting sets it, so that
+	// no list of processes shows it: limitgate envoy takes it of REDIS_AUTH.
+	RedisPassword string
 	// RedisAuth is password or iam, and RedisIAMCache the cache for which tokens of AWS IAM
 	// are made.
 	RedisAuth     string
@@ -138,6 +141,9 @@ type Settings struct {
 	LogDenials bool
 	// Pprof serves profiles on the admin address.
 	Pprof bool
+
+	// RLS are the settings of Envoy's rate limit service.
+	RLS RLS
 
 	// EMF are the settings of lines in CloudWatch's embedded metric format.
 	EMF EMF

@@ -64,6 +64,7 @@ type settings []*setting
 const (
 	groupListen  = "Listening"
 	groupHTTP    = "Checks over HTTP"
+	groupRLS     = "Envoy's rate limit service"
 	groupLimits  = "Limits and decisions"
 	groupStore   = "Store"
 	groupPrivacy = "Addresses of clients"
@@ -74,7 +75,7 @@ const (
 
 // newTable returns the settings; parsing a value modifies s.
 func newTable(s *Settings) settings {
-	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), otlpSettings(s), webhookSettings(s), configSettings(s))
+	return slices.Concat(listenSettings(s), authSettings(s), httpSettings(s), rlsSettings(s), limitsSettings(s), decisionSettings(s), redisSettings(s), storeSettings(s), privacySettings(s), logSettings(s), emfSettings(s), otlpSettings(s), webhookSettings(s), configSettings(s))
 }
 
 func listenSettings(s *Settings) settings {

@@ -14,6 +14,15 @@ type yamlError struct {
 	lines []string
 }
 
+// ExplainYAML returns the line, from 1, at which to look for the cause of an error of the YAML parser
+// about content, and what to write there instead.
+func ExplainYAML(content []byte, err error) (line int, message string) {
+	if line := unreadableLine(content); line > 0 {
+		return line, "a byte or character that YAML does not allow; the file must be text in UTF-8"
+	}
+	return explainYAML(content, err)
+}
+
 // explainYAML returns the line, from 1, at which to look for the cause of an error of the YAML
 // parser, and what to write there instead.
 func explainYAML(content []byte, err error) (line int, message string) {

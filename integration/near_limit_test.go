@@ -54,9 +54,13 @@ func TestNearLimit(t *testing.T) {
 	ids := map[string]bool{}
 	for i, p := range []*proxy{serve(t, limits, flags...), serve(t, limits, flags...)} {
 		c := p.client()
-		for range 8 - 7*i { // the second proxy sends one check, of a bucket of which 80 % are used
-			if v, err := check(c, "acme", "-", "203.0.113.7"); err != nil || !v.allowed {
+		for n := 8 - 7*i; n > 0; { // the second proxy sends one check, of a bucket of which 80 % are used
+			v, err := check(c, "acme", "-", "203.0.113.7")
+			if err != nil || !v.allowed {
 				t.Fatalf("%+v, %v", v, err)
+			}
+			if v.source == "store" { // a slow machine may begin without it
+				n--
 			}
 		}
 		select {

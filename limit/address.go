@@ -148,3 +148,17 @@ func (k *keyedHasher) hash(addr netip.Addr) *hashedAddr {
 	mac.Reset()
 	return out
 }
+
+// AppendText appends the text that represents an address which a client wrote as text, with a prefix
+// for example: texts that differ are different clients.
+func (h *AddrHasher) AppendText(dst []byte, text string) []byte {
+	k := h.keyed.Load()
+	mac, _ := k.macs.Get().(hash.Hash)
+	defer k.macs.Put(mac)
+	mac.Write([]byte("text of an address ")) // longer than an address: no hash is one of Append
+	mac.Write([]byte(text))
+	var sum [sha256.Size]byte
+	dst = base64.RawURLEncoding.AppendEncode(dst, mac.Sum(sum[:0])[:hashedAddrBytes])
+	mac.Reset()
+	return dst
+}

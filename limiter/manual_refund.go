@@ -5,8 +5,21 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
+// TakeBack returns the units that request i of a batch took, which was admitted, as if it had been
+// denied: its caller has a reason that the limits do not know.
+func (l *Limiter) TakeBack(b *Batch, i int) {
+	var refunds []limit.Item
+	held := map[string]bucketUse{}
+	for _, c := range b.requestCalls(i) {
+		if call := b.buf.Items[c.First:c.Last]; granted(call) {
+			refunds = appendRefunds(refunds, call, c.RecordKey, held)
+		}
+	}
+	l.refund(b.at, refunds)
+}
+
 // Credit returns a request's cost to those of its buckets that belong to its tenant
-// alone. A bucket never gets more than it holds, and a window only while it runs. Buckets
+// alone, or those that it names itself. A bucket never gets more than it holds, and a window only while it runs. Buckets
 // that tenants share get nothing. Credit reports whether the store returned units; while
 // it is unavailable nothing is returned. The batch is used for the work.
 func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
@@ -16,7 +29,7 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	b.resolve(set, l.opts.Addrs, at.Now)
 	var owned []limit.Call
 	for _, c := range b.requestCalls(0) {
-		if it := &b.buf.Items[c.First]; !c.Local && !it.Limit.SpansTenants() {
+		if it := &b.buf.Items[c.First]; !c.Local && (req.Descriptors != nil || !it.Limit.SpansTenants()) {
 			owned = append(owned, c)
 		}
 	}
@@ -24,7 +37,9 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	var items []limit.Item
 	for _, c := range owned {
 		for _, it := range b.buf.Items[c.First:c.Last] {
-			it.Cost = it.Limit.RefundCost(&b.Requests[0])
+			if req.Descriptors == nil {
+				it.Cost = it.Limit.RefundCost(&b.Requests[0])
+			}
 			if it.Limit.Params.Algorithm == bucket.AlgorithmSlidingLog {
 				it.Window = bucket.LatestUnits
 			}

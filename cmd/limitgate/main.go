@@ -52,6 +52,7 @@ type environment struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
+		{"envoy", "answer Envoy's rate limit service as envoyproxy/ratelimit is configured", runEnvoy},
 		{"check", "ask a running limitgate for one decision", runCheck},
 		{"explain", "ask a running limitgate which limits a request meets, and why", explainRunning.run},
 		{"top", "ask a running limitgate for the buckets asked for most", topRunning.run},

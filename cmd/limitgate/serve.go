@@ -26,26 +26,40 @@ const gcPercent = 400
 
 func runServe(ctx context.Context, env *environment, args []string) int {
 	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if errors.Is(err, flag.ErrHelp) {
 		config.Usage(env.stdout)
 		return exitOK
+	}
+	if code, ok := checkLoaded(env, "serve", settings, origins, rest, err); !ok {
+		return code
+	}
+	return serve(ctx, env, settings)
+}
+
+// checkLoaded prints the mistakes in the settings of a command, or these if that is asked for. Ok
+// reports that the command goes on; otherwise it ends with the code.
+func checkLoaded(env *environment, command string, settings *config.Settings, origins []config.Origin, rest []string, err error) (code int, ok bool) {
+	switch {
 	case err != nil:
 		for mistake := range strings.SplitSeq(err.Error(), "\n") {
-			fmt.Fprintf(env.stderr, "limitgate serve: %s\n", mistake)
+			fmt.Fprintf(env.stderr, "limitgate %s: %s\n", command, mistake)
 		}
-		return exitUsage
+		return exitUsage, false
 	case len(rest) > 0:
-		fmt.Fprintf(env.stderr, "limitgate serve: %s is not a flag%s; limitgate serve --help lists them\n", config.Quote(rest[0]), limitsFlag(rest[0]))
-		return exitUsage
-	}
-	if settings.PrintConfig {
+		fmt.Fprintf(env.stderr, "limitgate %s: %s is not a flag%s; limitgate %[1]s --help lists them\n", command, config.Quote(rest[0]), limitsFlag(rest[0]))
+		return exitUsage, false
+	case settings.PrintConfig:
 		for _, w := range settings.Warnings {
-			fmt.Fprintf(env.stderr, "limitgate serve: %s\n", w)
+			fmt.Fprintf(env.stderr, "limitgate %s: %s\n", command, w)
 		}
 		config.PrintConfig(env.stdout, origins, settings.JSON)
-		return exitOK
+		return exitOK, false
 	}
+	return exitOK, true
+}
+
+// serve runs a proxy until a signal ends it, and returns the exit code.
+func serve(ctx context.Context, env *environment, settings *config.Settings) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -26,8 +26,14 @@ var defaultBounds = bounds{conns: 64, read: 2 * time.Second, write: 10 * time.Se
 // maxHeader bounds the headers of a request, in bytes.
 const maxHeader = 16 << 10
 
-// Serve serves handler until ctx ends, and then drains for at most grace.
+// Serve serves handler until ctx ends, and then drains for at most grace. It refuses requests with a
+// body.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
+	return ServeBodies(ctx, listener, withoutBody(handler), grace)
+}
+
+// ServeBodies does what Serve does for a handler that reads the bodies of requests, and bounds them.
+func ServeBodies(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration) error {
 	s := newServer(handler, defaultBounds)
 	done := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
@@ -49,7 +55,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, gra
 func newServer(handler http.Handler, b bounds) *http.Server {
 	conns := newConns(b.conns)
 	return &http.Server{
-		Handler: withoutBody(handler), ConnState: conns.changed, MaxHeaderBytes: maxHeader,
+		Handler: handler, ConnState: conns.changed, MaxHeaderBytes: maxHeader,
 		// Each probe of the port without a request would be a line.
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug), ReadTimeout: b.read, WriteTimeout: b.write, IdleTimeout: b.idle,
 	}

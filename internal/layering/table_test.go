@@ -85,6 +85,11 @@ var table = map[string]row{
 		imports: []string{"internal/run"},
 		settled: true,
 	},
+	"internal/rlsxds": {
+		reason:  "receives bytes from an xDS server, and does not know their meaning",
+		imports: []string{"internal/run"},
+		settled: true,
+	},
 	"server": {
 		reason:  "connections and commands, independent of their meaning",
 		settled: true,
@@ -160,6 +165,15 @@ var table = map[string]row{
 	"internal/denials": {
 		reason:  "keeps typed decisions for people",
 		imports: []string{"limit"},
+		settled: true,
+	},
+	"internal/rlsconfig": {
+		reason:  "reads the configuration of other software, and knows no limiter",
+		imports: []string{"config", "limit"},
+	},
+	"internal/envoy": {
+		reason:  "is a front: it makes requests of descriptors, and answers of decisions",
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/rlsconfig", "internal/run"},
 		settled: true,
 	},
 	"internal/nearlimit": {
@@ -259,6 +273,11 @@ var table = map[string]row{
 	},
 	"internal/limitimport": {
 		reason: "turns text into text: it knows the syntax of limits files, not their meaning",
+	},
+	"internal/rlsenv": {
+		reason:  "reads the environment of other software, which it receives as text",
+		imports: []string{"limit"},
+		settled: true,
 	},
 	"scripts/tour_picture": {
 		reason: "draws docs/tour.md, and is part of no binary",

@@ -17,11 +17,7 @@ func (p *Proxy) listen() (err error) {
 	s := p.settings
 	defer func() {
 		if err != nil {
-			for _, l := range []net.Listener{p.front, p.admin, p.httpFront} {
-				if l != nil {
-					_ = l.Close()
-				}
-			}
+			p.closeListeners()
 		}
 	}()
 	if p.front, err = net.Listen("tcp", s.Listen); err != nil {
@@ -47,6 +43,15 @@ func (p *Proxy) listen() (err error) {
 		}
 	}
 	return nil
+}
+
+// closeListeners closes the listeners of a proxy that does not run.
+func (p *Proxy) closeListeners() {
+	for _, l := range []net.Listener{p.front, p.admin, p.httpFront} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
 }
 
 // listenAdvice returns the way out of an error of a listener whose address is that of a flag.

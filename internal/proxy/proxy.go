@@ -78,6 +78,8 @@ type Proxy struct {
 
 	front, admin net.Listener
 
+	rls *rateLimitService // nil without the setting
+
 	http      *httpapi.Server // nil without checks over HTTP
 	httpFront net.Listener
 }
@@ -137,6 +139,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 		return nil, err
 	}
 	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	if p.rls, err = p.openRateLimitService(addrs); err != nil {
+		p.closeListeners()
 		return nil, err
 	}
 	p.registerMetrics()
@@ -230,7 +236,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		p.warnWithout(ctx)
 	}
 	st := p.limits.Status()
-	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", p.adminAddr(), "http", p.httpAddr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
+	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", p.adminAddr(), "http", p.httpAddr(), "rls", p.rls.addr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
 	front := []func(context.Context) error{
 		func(ctx context.Context) error {
 			p.count.WaitFirst(ctx)
@@ -251,6 +257,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 	if p.http != nil {
 		front = append(front, p.runHTTP)
+	}
+	if p.rls != nil {
+		front = append(front, p.rls.run)
 	}
 	if p.memory != nil {
 		front = append(front, p.watchOverflow)

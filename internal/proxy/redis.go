@@ -62,6 +62,8 @@ func NewRedisClient(ctx context.Context, s *config.Settings, log *slog.Logger) (
 	case s.RedisPasswordFile != "":
 		o.Credentials = &redisauth.File{User: s.RedisUser, Read: func() (string, error) { return config.ReadPassword(s.RedisPasswordFile) }}
 		_, err = config.ReadPassword(s.RedisPasswordFile)
+	case s.RedisPassword != "":
+		o.Credentials = &redisauth.File{User: s.RedisUser, Read: func() (string, error) { return s.RedisPassword, nil }}
 	}
 	if err != nil {
 		return c, fmt.Errorf("connect to Redis: %w", err)

@@ -13,6 +13,8 @@ type ServerOptions struct {
 	// ClientCA is the file of the authorities that sign clients' certificates, which clients
 	// then must have. If it is empty, no certificate is asked for.
 	ClientCA string
+	// ClientSAN, unless empty, is a DNS name that certificates of clients must be for.
+	ClientSAN string
 	// Failed, unless nil, is called with the reason why changed files are not used.
 	Failed func(error)
 }
@@ -42,6 +44,9 @@ func NewServer(o ServerOptions) (*Server, error) {
 			// A resumed session would skip the check of the client's certificate against the
 			// authorities of today, see CVE-2025-68121.
 			config.SessionTicketsDisabled = true
+			if o.ClientSAN != "" {
+				config.VerifyConnection = func(c tls.ConnectionState) error { return c.PeerCertificates[0].VerifyHostname(o.ClientSAN) }
+			}
 		}
 		return config, nil
 	}}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/rlsenv"
+)
+
+const envoyUsage = `Answers Envoy's rate limit service from the environment variables and the files of
+envoyproxy/ratelimit: a deployment of it changes its image only.
+
+Usage: limitgate envoy [flags]
+
+  REDIS_SOCKET_TYPE=tcp REDIS_URL=127.0.0.1:6379 RUNTIME_ROOT=/data limitgate envoy
+
+It reads the variables of envoyproxy/ratelimit, prints those that it ignores, and ends with all that
+it refuses. All flags and variables of limitgate serve work too, and win. docs/envoy.md lists both.
+`
+
+// runEnvoy runs serve with the settings that the variables of envoyproxy/ratelimit mean.
+func runEnvoy(ctx context.Context, env *environment, args []string) int {
+	er, notices, err := rlsenv.Parse(env.environ)
+	for _, n := range notices {
+		if !n.Refused {
+			fmt.Fprintf(env.stderr, "limitgate envoy: %s: %s\n", n.Name, n.Text)
+		}
+	}
+	if err != nil {
+		for mistake := range strings.SplitSeq(err.Error(), "\n") {
+			fmt.Fprintf(env.stderr, "limitgate envoy: %s\n", mistake)
+		}
+		return exitUsage
+	}
+	// The first of two variables counts, so that those of limitgate win.
+	env.environ = append(env.environ, missingFrom(env.environ, envoyVariables(er))...)
+	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(env.stdout, envoyUsage)
+		return exitOK
+	}
+	if code, ok := checkLoaded(env, "envoy", settings, origins, rest, err); !ok {
+		return code
+	}
+	applyEnvoy(settings, er)
+	return serve(ctx, env, settings)
+}
+
+// envoyVariables returns the variables of limitgate that say what those of envoyproxy/ratelimit mean.
+func envoyVariables(er *rlsenv.Settings) (all []string) {
+	set := func(name, value string) {
+		if value != "" {
+			all = append(all, "LIMITGATE_"+name+"="+value)
+		}
+	}
+	set("RLS", er.GRPC)
+	set("RLS_HTTP", er.HTTP)
+	set("RLS_CONFIG", er.ConfigDir)
+	set("RLS_MERGE_DOMAINS", strconv.FormatBool(er.MergeDomains))
+	if er.Prometheus != nil {
+		set("ADMIN", withHost(er.Prometheus.Addr))
+	}
+	set("LOG_LEVEL", strings.ToLower(er.LogLevel.String()))
+	set("LOG_FORMAT", er.LogFormat)
+	set("OTLP_ENDPOINT", er.OTLPEndpoint)
+	if r := &er.Redis; r.Given && len(r.Addrs) > 0 {
+		nodes := strings.Join(r.Addrs, ",")
+		if r.Sentinel != "" {
+			set("REDIS_SENTINEL", r.Sentinel+"@"+nodes)
+		} else {
+			set("REDIS", nodes)
+		}
+		if r.TLS != nil {
+			set("REDIS_TLS", "true")
+			set("REDIS_TLS_CA", r.TLS.CA)
+			set("REDIS_TLS_CERT", r.TLS.Cert)
+			set("REDIS_TLS_KEY", r.TLS.Key)
+			set("REDIS_TLS_SERVER_NAME", r.TLS.ServerName)
+		}
+	}
+	return all
+}
+
+// withHost returns an address to listen on that names a host: none is all of this machine.
+func withHost(addr string) string {
+	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
+		return net.JoinHostPort("0.0.0.0", port)
+	}
+	return addr
+}
+
+// missingFrom returns the variables whose names are not in environ.
+func missingFrom(environ, variables []string) (missing []string) {
+	given := map[string]bool{}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		given[name] = true
+	}
+	for _, v := range variables {
+		if name, _, _ := strings.Cut(v, "="); !given[name] {
+			missing = append(missing, v)
+		}
+	}
+	return missing
+}
+
+// applyEnvoy sets what has no variable of limitgate's own.
+func applyEnvoy(s *config.Settings, er *rlsenv.Settings) {
+	if s.RedisPassword = er.Redis.Password; s.RedisPassword != "" && s.RedisUser == "" {
+		s.RedisUser = er.Redis.User
+	}
+	if t := er.GRPCTLS; t != nil {
+		s.RLS.TLS = config.RLSTLS{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, ClientSAN: t.ClientSAN}
+	}
+	if x := er.XDS; x != nil {
+		s.RLS.XDS = &config.RLSXDS{
+			Server: x.Server, NodeID: x.NodeID, Metadata: x.NodeMetadata, Headers: x.Headers,
+			MinBackoff: x.MinBackoff, MaxBackoff: x.MaxBackoff, MaxMessage: x.MaxMessage,
+		}
+		if t := x.TLS; t != nil {
+			s.RLS.XDS.Encrypted = true
+			s.RLS.XDS.CA, s.RLS.XDS.Cert, s.RLS.XDS.Key, s.RLS.XDS.ServerName = t.CA, t.Cert, t.Key, t.ServerName
+		}
+	}
+	s.RLS.Shadow, s.RLS.Quota, s.RLS.Metadata, s.RLS.NearLimit = er.Shadow, er.Quota, er.Metadata, er.NearLimit
+	s.RLS.MaxConnectionAge, s.RLS.MaxConnectionAgeGrace = er.MaxConnectionAge, er.MaxConnectionAgeGrace
+	if h := er.ResponseHeaders; h != nil {
+		s.RLS.ResponseHeaders = &config.RLSHeaders{Limit: h.Limit, Remaining: h.Remaining, Reset: h.Reset}
+	}
+	if h := er.RequestHeaders; h != nil {
+		s.RLS.RequestHeaders = &config.RLSHeaders{Limit: h.Limit, Remaining: h.Remaining, Reset: h.Reset}
+	}
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// RLS are the settings of Envoy's rate limit service.
+type RLS struct {
+	// Listen is the host:port of gRPC, or UnixPrefix and the path of a socket; empty is off.
+	Listen string
+	// Config is the folder of the files of envoyproxy/ratelimit.
+	Config string
+	// HTTP is the host:port of /json and /healthcheck; empty is off.
+	HTTP string
+	// MergeDomains lets several files describe one domain. Refunds lets clients give units back.
+	MergeDomains, Refunds bool
+
+	// The fields below have no setting: limitgate envoy sets them.
+
+	// Shadow admits all requests, and Quota treats all limits as quotas.
+	Shadow, Quota bool
+	// ResponseHeaders and RequestHeaders are header fields about limits; nil is none.
+	ResponseHeaders, RequestHeaders *RLSHeaders
+	// Metadata describes each request in dynamic metadata.
+	Metadata bool
+	// NearLimit is the part of a limit above which hits count as near it; 0 is the default.
+	NearLimit float64
+	// MaxConnectionAge is how long a connection lives, 0 for ever, and MaxConnectionAgeGrace how
+	// long its calls may take to end after that.
+	MaxConnectionAge, MaxConnectionAgeGrace time.Duration
+	// TLS are files for gRPC alone; empty ones are those of the other addresses.
+	TLS RLSTLS
+	// XDS is the server of the limits, instead of Config; nil is none.
+	XDS *RLSXDS
+}
+
+// RLSXDS is a server of limits, and how to connect to it.
+type RLSXDS struct {
+	// Server is host:port. NodeID and Metadata describe this client, and Headers are sent to the
+	// server; they may be secret.
+	Server, NodeID    string
+	Metadata, Headers map[string]string
+	// Encrypted asks for TLS, by CA, or the authorities of the system if it is empty, with the
+	// certificate of Cert and Key unless they are empty. ServerName is the name in the server's
+	// certificate; empty is its host.
+	Encrypted                 bool
+	CA, Cert, Key, ServerName string
+	// MinBackoff and MaxBackoff bound the pauses between connections; 0 are the defaults.
+	MinBackoff, MaxBackoff time.Duration
+	MaxMessage             int // in bytes; 0 is the default
+}
+
+// RLSTLS are paths of PEM files, and the DNS name that certificates of clients must be for; an empty one
+// allows any.
+type RLSTLS struct{ Cert, Key, ClientCA, ClientSAN string }
+
+// RLSHeaders are names of header fields.
+type RLSHeaders struct{ Limit, Remaining, Reset string }
+
+// rlsSettings are the settings of Envoy's rate limit service.
+func rlsSettings(s *Settings) settings {
+	r := &s.RLS
+	return settings{
+		{
+			name: "rls.listen", short: "rls", group: groupRLS,
+			usage: "where Envoy's rate limit service is served by gRPC; empty switches it off", value: optional(httpAddress(&r.Listen), &r.Listen),
+		},
+		{
+			name: "rls.config", group: groupRLS,
+			usage: "the folder of its limits, files as envoyproxy/ratelimit reads them", value: filePath(&r.Config),
+		},
+		{
+			name: "rls.http", group: groupRLS,
+			usage: "where it answers /json and /healthcheck by HTTP; empty switches that off", value: optional(listenAddress(&r.HTTP), &r.HTTP),
+		},
+		{
+			name: "rls.merge_domains", group: groupRLS, initial: "false",
+			usage: "several files may describe one domain", value: toggle(&r.MergeDomains),
+		},
+		{
+			name: "rls.refunds", group: groupRLS, initial: "false",
+			usage: "descriptors with negative hits give units back, for all clients of the service", value: toggle(&r.Refunds),
+		},
+	}
+}
+
+// rlsProblems checks the settings of Envoy's rate limit service.
+func (s *Settings) rlsProblems() (all []problem) {
+	r := &s.RLS
+	if r.Listen == "" {
+		if r.Config != "" || r.HTTP != "" {
+			all = append(all, problem{"rls.listen", "settings of the rate limit service have no effect without an address: say --rls 127.0.0.1:8081"})
+		}
+		return all
+	}
+	if !strings.HasPrefix(r.Listen, UnixPrefix) {
+		all = append(all, s.checkListener("rls.listen", r.Listen, "let anybody on the network spend quotas")...)
+	}
+	if r.HTTP != "" {
+		all = append(all, s.checkListener("rls.http", r.HTTP, "let anybody on the network spend quotas")...)
+	}
+	return all
+}

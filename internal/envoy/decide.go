@@ -1,0 +1,151 @@
+package envoy
+
+import (
+	"github.com/limitgate/limitgate/limit"
+)
+
+// decide decides a request. Descriptors that are charged whatever the answer is come first: their
+// verdicts count for the answer, and a denied request takes nothing for the others.
+func (s *Service) decide(q *question) {
+	s.charge(q)
+	s.take(q)
+	s.refund(q)
+}
+
+// verdict notes the verdict about a descriptor.
+func (b *bound) verdict(it *limit.Item) {
+	b.remaining = it.Remaining
+	// A denial in the deny cache leaves other items undecided.
+	b.over = it.Denies() || it.Source != limit.SourceNone && it.Cost == 0 && it.Remaining == 0
+}
+
+// charge takes the units of the descriptors with hits of their own. Those that do not fit take what is
+// left, so that the counter is full until its window ends: Envoy asks after the fact.
+func (s *Service) charge(q *question) {
+	q.collect(roleCharge)
+	for attempt := 0; len(q.asked) > 0 && attempt < chargeAttempts; attempt++ {
+		q.batch.Reset()
+		for i := range q.ask {
+			q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[i].Counter, Cost: q.ask[i].Cost, Descriptors: q.ask[i : i+1 : i+1]})
+		}
+		s.opts.Limiter.Decide(&q.batch)
+		again := 0
+		for i, n := range q.asked {
+			b, it := &q.bound[n], &q.batch.Items(i)[0]
+			if attempt == 0 {
+				b.verdict(it)
+			}
+			if b.remaining = it.Remaining; it.Allowed || it.Remaining == 0 {
+				continue
+			}
+			q.asked[again], q.ask[again] = n, q.ask[i]
+			q.ask[again].Cost = it.Remaining
+			again++
+		}
+		q.asked, q.ask = q.asked[:again], q.ask[:again]
+	}
+}
+
+// chargeAttempts bounds how often a charge is tried: others take units at the same time.
+const chargeAttempts = 3
+
+// take decides the descriptors that are taken together or not at all. If the request is denied already,
+// it only looks.
+func (s *Service) take(q *question) {
+	for i := range q.bound { // rules that admit nothing have no counter
+		if b := &q.bound[i]; b.limit == nil && b.role != roleNone {
+			b.over = b.role != roleRefund
+		}
+	}
+	q.collect(roleTake)
+	denied := q.denies()
+	if len(q.ask) > 0 {
+		q.batch.Reset()
+		q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[0].Counter, Cost: 1, Descriptors: q.ask})
+		decide := s.opts.Limiter.Decide
+		if denied {
+			decide = s.opts.Limiter.Peek
+		}
+		decide(&q.batch)
+		s.conclude(q, denied)
+	}
+	q.over = q.denies()
+}
+
+// conclude notes the verdicts about the descriptors that are taken together. Peeked reports that they
+// have taken nothing.
+func (s *Service) conclude(q *question, peeked bool) {
+	items := q.batch.Items(0)
+	for i, n := range q.asked {
+		q.bound[n].verdict(&items[i])
+	}
+	if !q.denies() {
+		return
+	}
+	if q.batch.Decisions[0].Allowed && !peeked { // a look denies, or all quotas together
+		s.opts.Limiter.TakeBack(&q.batch, 0)
+	}
+	for i, n := range q.asked {
+		if b := &q.bound[n]; items[i].Allowed { // its units are back, or were never taken
+			b.remaining = min(b.remaining+items[i].Cost, b.limit.Params.Capacity)
+		}
+	}
+}
+
+// denies reports whether the descriptors deny the request: an enforced one, or all quotas.
+func (q *question) denies() bool {
+	quotas, full := 0, 0
+	for i := range q.bound {
+		b := &q.bound[i]
+		switch {
+		case b.shadow || q.behaviour.Shadow || b.role != roleTake && b.role != roleCharge:
+		case b.quota:
+			quotas++
+			if b.over {
+				full++
+			}
+		case b.over:
+			return true
+		}
+	}
+	return quotas > 0 && quotas == full
+}
+
+// collect fills q.ask with the descriptors of a role that have a counter.
+func (q *question) collect(r role) {
+	q.ask, q.asked = q.ask[:0], q.asked[:0]
+	for i := range q.bound {
+		if b := &q.bound[i]; b.role == r && b.limit != nil {
+			q.ask = append(q.ask, limit.Descriptor{Limit: b.limit, Counter: b.counter, Cost: b.hits})
+			q.asked = append(q.asked, i)
+		}
+	}
+}
+
+// refund gives units back, if this service may.
+func (s *Service) refund(q *question) {
+	q.collect(roleRefund)
+	if len(q.ask) == 0 {
+		return
+	}
+	if s.opts.MayRefund {
+		s.opts.Limiter.Credit(&q.batch, &limit.Request{Key: q.ask[0].Counter, Cost: 1, Descriptors: q.ask})
+	} else {
+		s.stats.refusedRefunds.Add(int64(len(q.ask)))
+	}
+	q.batch.Reset()
+	q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[0].Counter, Cost: 1, Descriptors: q.looks()})
+	s.opts.Limiter.Peek(&q.batch)
+	items := q.batch.Items(0)
+	for i, n := range q.asked {
+		q.bound[n].remaining = items[i].Remaining
+	}
+}
+
+// looks makes the descriptors of q.ask take nothing.
+func (q *question) looks() []limit.Descriptor {
+	for i := range q.ask {
+		q.ask[i].Cost = 0
+	}
+	return q.ask
+}

@@ -1,0 +1,40 @@
+package envoy
+
+import (
+	"io"
+	"net/http"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
+// one, and 400 for one that cannot be answered.
+func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	if err != nil {
+		http.Error(w, "read request: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	var req rls.RateLimitRequest
+	if err := protojson.Unmarshal(body, &req); err != nil {
+		http.Error(w, "parse request: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	resp, err := s.ShouldRateLimit(r.Context(), &req)
+	if err != nil {
+		http.Error(w, status.Convert(err).Message(), http.StatusBadRequest)
+		return
+	}
+	reply, err := protojson.Marshal(resp)
+	if err != nil {
+		http.Error(w, "write response: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if resp.GetOverallCode() == rls.RateLimitResponse_OVER_LIMIT {
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	_, _ = w.Write(reply)
+}

@@ -1,0 +1,109 @@
+package envoy
+
+import (
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// config is a configuration with the limits of its rules.
+type config struct {
+	rules  *rlsconfig.Config
+	limits map[*rlsconfig.Rule]*ruleLimits
+}
+
+// ruleLimits are the limits of a rule and its counters, which the rules of a path keep when the
+// configuration is replaced.
+type ruleLimits struct {
+	enforced, watched *limit.Limit // nil for a rule that admits nothing
+	stats             *ruleStats
+}
+
+// limit returns the limit of the rule, which decides unless it is watched.
+func (r *ruleLimits) limit(watched bool) *limit.Limit {
+	if watched {
+		return r.watched
+	}
+	return r.enforced
+}
+
+func newConfig(rules *rlsconfig.Config, stats *Stats) *config {
+	c := &config{rules: rules, limits: map[*rlsconfig.Rule]*ruleLimits{}}
+	for _, r := range rules.Limited() {
+		own := &ruleLimits{stats: stats.ofRule(r)}
+		if !r.Limit.Unlimited {
+			own.enforced, own.watched = newLimits(r.Domain+"."+r.Path, policy{count: r.Limit.RequestsPerUnit, unit: r.Limit.Unit})
+		}
+		c.limits[r] = own
+	}
+	return c
+}
+
+// newLimits returns the limit of a policy, once to decide and once to watch. Both are nil if the policy
+// admits nothing.
+func newLimits(id string, p policy) (enforced, watched *limit.Limit) {
+	count, period := int64(p.count), p.seconds()*1_000_000
+	enforced, err := limit.NewDescriptorLimit(id, count, period, limit.ModeEnforce)
+	if err != nil { // the count is 0: all other numbers are within the bounds
+		return nil, nil
+	}
+	watched, _ = limit.NewDescriptorLimit(id, count, period, limit.ModeShadow)
+	return enforced, watched
+}
+
+// maxOverrides bounds the limits of descriptors that are kept: requests carry a handful, and one that is
+// not kept is made again.
+const maxOverrides = 4096
+
+// overrides keeps the limits that requests carry. It is safe for concurrent use.
+type overrides struct {
+	known *lru.Cache[overrideKey, *ruleLimits]
+}
+
+type overrideKey struct {
+	domain  string
+	count   uint32
+	seconds int64
+}
+
+func newOverrides() *overrides {
+	known, err := lru.New[overrideKey, *ruleLimits](maxOverrides)
+	if err != nil {
+		panic(err) // lru.New fails only for a size that is not positive
+	}
+	return &overrides{known}
+}
+
+// of returns the limits of an override.
+func (o *overrides) of(domain string, p policy) *ruleLimits {
+	key := overrideKey{domain, p.count, p.seconds()}
+	if l, ok := o.known.Get(key); ok {
+		return l
+	}
+	l := &ruleLimits{}
+	l.enforced, l.watched = newLimits(domain+" (limit of the request)", p)
+	o.known.Add(key, l)
+	return l
+}
+
+// bindOverride binds a descriptor to the limit that it carries. Its counter is the same whatever the
+// number is, so that it keeps its units when the number changes.
+func (s *Service) bindOverride(q *question, entries []rlsconfig.Entry, b *bound) {
+	b.quota = q.behaviour.Quota
+	b.limit = s.overrides.of(q.domain.Name, b.policy).limit(b.quota || q.behaviour.Shadow)
+	b.counter = q.name(func(dst []byte) []byte { return q.domain.AppendCounter(dst, entries, s.opts.HashAddr) })
+	if b.rule != nil && b.rule.Limit != nil {
+		b.stats = s.config.Load().limits[b.rule].stats
+	}
+}
+
+// unitOf returns the unit of a request, or false if it does not exist. Its numbers are those of the
+// configuration.
+func unitOf(u ratelimit.RateLimitUnit) (rlsconfig.Unit, bool) {
+	if u < ratelimit.RateLimitUnit(rlsconfig.UnitSecond) || u > ratelimit.RateLimitUnit(rlsconfig.UnitWeek) {
+		return rlsconfig.UnitUnknown, false
+	}
+	return rlsconfig.Unit(u), true
+}

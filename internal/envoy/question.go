@@ -1,0 +1,178 @@
+package envoy
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// question is a request with its descriptors bound to limits, and the memory that deciding needs. It is
+// reused, and not safe for concurrent use.
+type question struct {
+	behaviour *Behaviour
+	domain    *rlsconfig.Domain // nil if there is none of the name
+	bound     []bound
+	now       time.Time
+	over      bool // the answer
+
+	entries []rlsconfig.Entry
+	names   []byte // of the counters
+	batch   limiter.Batch
+	ask     []limit.Descriptor
+	asked   []int // the descriptors of ask, as indexes of bound
+}
+
+func (q *question) reset() {
+	q.batch.Reset()
+	clear(q.bound)
+	clear(q.entries)
+	clear(q.ask)
+	q.bound, q.entries, q.ask, q.asked, q.names = q.bound[:0], q.entries[:0], q.ask[:0], q.asked[:0], q.names[:0]
+	q.behaviour, q.domain, q.over = nil, nil, false
+}
+
+// role is what a descriptor does to its counter.
+type role uint8
+
+const (
+	roleNone   role = iota // no counter
+	roleTake               // takes units if the request is admitted, or none
+	roleCharge             // takes units whatever the answer is
+	roleRefund             // gives units back
+)
+
+// bound is a descriptor with the rule that it meets, and its result.
+type bound struct {
+	rule   *rlsconfig.Rule // nil if it meets none
+	stats  *ruleStats      // nil without a rule
+	limit  *limit.Limit    // nil if nothing is counted
+	policy policy
+	role   role
+	// shadow and quota say how the verdict counts for the answer. Unlimited is said in the status.
+	shadow, quota, unlimited bool
+	hits                     int64
+	counter                  string
+
+	over      bool
+	remaining int64
+}
+
+// policy is a limit as the request or the configuration states it.
+type policy struct {
+	count      uint32
+	unit       rlsconfig.Unit
+	multiplier uint32 // of the unit; 0 if none is stated
+	name       string
+}
+
+// seconds returns the length of the window.
+func (p *policy) seconds() int64 { return p.unit.Seconds() * int64(max(1, p.multiplier)) }
+
+// resolve binds the descriptors of a request.
+func (s *Service) resolve(q *question, req *rls.RateLimitRequest) {
+	c := s.config.Load()
+	q.now, q.domain = s.opts.Now(), c.rules.Domain(req.GetDomain())
+	for _, d := range req.GetDescriptors() {
+		b := bound{}
+		if q.domain != nil {
+			s.bind(q, c, d, &b)
+		}
+		if hits := d.GetHitsAddend(); hits != nil {
+			b.hits = int64(min(hits.GetValue(), bucket.MaxCapacity+1)) // more fits in no bucket
+		} else {
+			b.hits = int64(max(1, req.GetHitsAddend()))
+		}
+		switch {
+		case b.policy.unit == rlsconfig.UnitUnknown: // nothing is counted
+		case d.GetIsNegativeHits():
+			b.role = roleRefund
+		case d.GetHitsAddend().GetValue() > 0:
+			b.role = roleCharge
+		default:
+			b.role = roleTake
+		}
+		q.bound = append(q.bound, b)
+	}
+	q.replace()
+}
+
+// bind finds the rule and the limit of a descriptor.
+func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor, b *bound) {
+	begin := len(q.entries)
+	for _, e := range d.GetEntries() {
+		q.entries = append(q.entries, rlsconfig.Entry{Key: e.GetKey(), Value: e.GetValue()})
+	}
+	entries := q.entries[begin:]
+	b.rule = q.domain.Match(entries)
+	if own := d.GetLimit(); own != nil {
+		if p, ok := policyOf(own); ok {
+			b.policy = p
+			s.bindOverride(q, entries, b)
+			return
+		}
+		s.stats.badOverrides.Add(1)
+	}
+	if b.rule == nil || b.rule.Limit == nil {
+		return
+	}
+	r := c.limits[b.rule]
+	b.stats, b.unlimited = r.stats, b.rule.Limit.Unlimited
+	if b.unlimited {
+		return
+	}
+	b.policy = policy{count: b.rule.Limit.RequestsPerUnit, unit: b.rule.Limit.Unit, name: b.rule.Limit.Name}
+	b.shadow, b.quota = b.rule.Shadow, b.rule.Quota || q.behaviour.Quota
+	b.limit = r.limit(b.shadow || b.quota || q.behaviour.Shadow)
+	b.counter = q.name(func(dst []byte) []byte { return b.rule.AppendCounter(dst, entries, s.opts.HashAddr) })
+}
+
+// name appends a name to those of the counters, and returns it.
+func (q *question) name(appendTo func(dst []byte) []byte) string {
+	begin := len(q.names)
+	q.names = appendTo(q.names)
+	return string(q.names[begin:])
+}
+
+// policyOf returns the limit that a descriptor carries. One with a unit that does not exist is left
+// out: the rule applies then.
+func policyOf(own *ratelimit.RateLimitDescriptor_RateLimitOverride) (policy, bool) {
+	unit, ok := unitOf(own.GetUnit())
+	p := policy{count: own.GetRequestsPerUnit(), unit: unit}
+	if m := own.GetUnitMultiplier(); m != nil {
+		p.multiplier = m.GetValue()
+		ok = ok && p.multiplier > 0
+	}
+	return p, ok && p.seconds() <= bucket.MaxPeriod/1_000_000
+}
+
+// replace drops the limits that others of the request replace.
+func (q *question) replace() {
+	for i := range q.bound {
+		r := q.bound[i].rule
+		if r == nil || len(r.Replaces) == 0 {
+			continue
+		}
+		for j := range q.bound {
+			if b := &q.bound[j]; i != j && b.policy.name != "" && slices.Contains(r.Replaces, b.policy.name) {
+				*b = bound{rule: b.rule, hits: b.hits}
+			}
+		}
+	}
+}
+
+// untilReset returns the time to the end of the window.
+func (b *bound) untilReset(now time.Time) time.Duration {
+	period := time.Duration(b.policy.seconds()) * time.Second
+	return period - time.Duration(now.UnixNano()%int64(period))
+}
+
+// left returns the remaining units for a status.
+func (b *bound) left() uint32 { return uint32(min(max(b.remaining, 0), math.MaxUint32)) }

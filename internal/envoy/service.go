@@ -1,0 +1,107 @@
+// Package envoy answers Envoy's rate limit service, version 3, over gRPC and as JSON over HTTP:
+// https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/ratelimit/v3/rls.proto
+//
+// Each descriptor of a request is a question of its own, and meets at most one rule. The request is
+// admitted if all of them are. A denied request takes nothing, but for descriptors with hits of their
+// own: these are counted whatever the answer is, because Envoy sends them when a stream has ended.
+// Trouble with the store is a decision, and never an error.
+package envoy
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+// Options configure a Service.
+type Options struct {
+	Limiter *limiter.Limiter
+	// HashAddr appends what stands for an address in the name of a counter.
+	HashAddr rlsconfig.AddressHasher
+	// MayRefund allows descriptors with negative hits, which give units back. Others are ignored.
+	MayRefund bool
+	// Behaviour is read for each request.
+	Behaviour func() *Behaviour
+	Now       func() time.Time // nil means the clock of this machine
+}
+
+// Behaviour are the settings of a Service that may change while it runs.
+type Behaviour struct {
+	// Shadow admits every request, and the statuses stay true. Quota treats all rules as quotas.
+	Shadow, Quota bool
+	// ResponseHeaders and RequestHeaders name the header fields for the client and for the service
+	// behind Envoy; nil means none.
+	ResponseHeaders, RequestHeaders *HeaderNames
+	// Metadata makes the service describe the request in its dynamic metadata.
+	Metadata bool
+	// NearLimit is the part of a limit from which a hit counts as near it.
+	NearLimit float64
+}
+
+// HeaderNames are the names of the header fields of an answer.
+type HeaderNames struct{ Limit, Remaining, Reset string }
+
+// Service decides requests of Envoy. It is safe for concurrent use.
+type Service struct {
+	rls.UnimplementedRateLimitServiceServer
+	opts      Options
+	config    atomic.Pointer[config]
+	overrides *overrides
+	stats     *Stats
+	pool      sync.Pool // of *question
+}
+
+// New returns a service without rules, which admits all requests.
+func New(opts Options) *Service {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	s := &Service{opts: opts, overrides: newOverrides(), stats: newStats()}
+	s.pool.New = func() any { return new(question) }
+	s.SetConfig(&rlsconfig.Config{})
+	return s
+}
+
+// SetConfig makes later requests use c.
+func (s *Service) SetConfig(c *rlsconfig.Config) { s.config.Store(newConfig(c, s.stats)) }
+
+// Stats returns the counters.
+func (s *Service) Stats() *Stats { return s.stats }
+
+// The errors about requests that have no answer. Operators know the texts from logs of Envoy.
+var (
+	errDomain      = status.Error(codes.Unknown, "rate limit domain must not be empty")
+	errDescriptors = status.Error(codes.Unknown, "rate limit descriptor list must not be empty")
+	errMany        = status.Errorf(codes.InvalidArgument, "a request has at most %d descriptors", limit.MaxDescriptors)
+)
+
+// ShouldRateLimit decides a request. The errors are those of a request that asks nothing, or too much.
+func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
+	switch {
+	case req.GetDomain() == "":
+		return nil, errDomain
+	case len(req.GetDescriptors()) == 0:
+		return nil, errDescriptors
+	case len(req.GetDescriptors()) > limit.MaxDescriptors:
+		return nil, errMany
+	}
+	q := s.pool.Get().(*question)
+	defer func() {
+		q.reset()
+		s.pool.Put(q)
+	}()
+	q.behaviour = s.opts.Behaviour()
+	s.resolve(q, req)
+	s.decide(q)
+	s.stats.count(q)
+	return s.answer(q, req), nil
+}

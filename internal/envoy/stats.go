@@ -1,0 +1,135 @@
+package envoy
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+)
+
+// Stats counts hits by the rules that they met, under the names that dashboards of
+// envoyproxy/ratelimit query. It is a prometheus.Collector, and safe for concurrent use.
+type Stats struct {
+	mu    sync.Mutex // guards rules
+	rules map[statsKey]*ruleStats
+
+	badOverrides, refusedRefunds, shadowed, requests atomic.Int64
+}
+
+// statsKey are the labels of the counters of a rule: the domain, and the first two levels of its path.
+type statsKey struct{ domain, key1, key2 string }
+
+// ruleStats counts hits.
+type ruleStats struct {
+	total, over, near, within, shadow, negative atomic.Int64
+}
+
+func newStats() *Stats { return &Stats{rules: map[statsKey]*ruleStats{}} }
+
+// ofRule returns the counters of a rule. Rules of one path have the same, whichever configuration they
+// are from.
+func (s *Stats) ofRule(r *rlsconfig.Rule) *ruleStats {
+	key := statsKey{domain: r.Domain}
+	key.key1, key.key2 = r.StatKeys()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.rules[key]
+	if of == nil {
+		of = &ruleStats{}
+		s.rules[key] = of
+	}
+	return of
+}
+
+// count counts a request that is decided.
+func (s *Stats) count(q *question) {
+	s.requests.Add(1)
+	if q.behaviour.Shadow {
+		s.shadowed.Add(1)
+	}
+	for i := range q.bound {
+		b := &q.bound[i]
+		if b.stats == nil {
+			continue
+		}
+		switch b.role {
+		case roleRefund:
+			b.stats.negative.Add(b.hits)
+		case roleTake, roleCharge:
+			b.stats.count(b, q.behaviour.NearLimit)
+		}
+	}
+}
+
+// count counts the hits of a descriptor. Hits beyond nearPart of the limit are near it.
+func (st *ruleStats) count(b *bound, nearPart float64) {
+	st.total.Add(b.hits)
+	if b.over {
+		st.over.Add(b.hits)
+		if b.shadow {
+			st.shadow.Add(b.hits)
+		}
+		return
+	}
+	st.within.Add(b.hits)
+	from := int64(math.Floor(float64(b.policy.count) * nearPart))
+	if used := int64(b.policy.count) - b.remaining; used > from {
+		st.near.Add(min(b.hits, used-from))
+	}
+}
+
+// The families, as envoyproxy/ratelimit names them through its mapping of statsd.
+var (
+	ruleLabels = []string{"domain", "key1", "key2"}
+	families   = []struct {
+		desc *prometheus.Desc
+		read func(*ruleStats) int64
+	}{
+		{ruleDesc("total_hits", "Hits of descriptors that met the rule."), func(st *ruleStats) int64 { return st.total.Load() }},
+		{ruleDesc("over_limit", "Hits that were over the limit."), func(st *ruleStats) int64 { return st.over.Load() }},
+		{ruleDesc("near_limit", "Hits near the limit."), func(st *ruleStats) int64 { return st.near.Load() }},
+		{ruleDesc("within_limit", "Hits within the limit."), func(st *ruleStats) int64 { return st.within.Load() }},
+		{ruleDesc("shadow_mode", "Hits that a rule in shadow mode would have denied."), func(st *ruleStats) int64 { return st.shadow.Load() }},
+		{ruleDesc("total_negative_hits", "Hits that were given back."), func(st *ruleStats) int64 { return st.negative.Load() }},
+	}
+	totals = []struct {
+		desc *prometheus.Desc
+		read func(*Stats) int64
+	}{
+		{prometheus.NewDesc("ratelimit_service_global_shadow_mode", "Requests that were admitted because all rules are in shadow mode.", nil, nil), func(s *Stats) int64 { return s.shadowed.Load() }},
+		{prometheus.NewDesc("ratelimit_service_total_requests", "Requests.", nil, prometheus.Labels{"grpc_method": "ShouldRateLimit"}), func(s *Stats) int64 { return s.requests.Load() }},
+		{prometheus.NewDesc("limitgate_rls_invalid_limits_total", "Limits of descriptors whose unit does not exist: their rule applied.", nil, nil), func(s *Stats) int64 { return s.badOverrides.Load() }},
+		{prometheus.NewDesc("limitgate_rls_refused_refunds_total", "Descriptors with negative hits that gave nothing back, because refunds are not allowed.", nil, nil), func(s *Stats) int64 { return s.refusedRefunds.Load() }},
+	}
+)
+
+func ruleDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("ratelimit_service_rate_limit_"+name, help, ruleLabels, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (s *Stats) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range families {
+		to <- f.desc
+	}
+	for _, t := range totals {
+		to <- t.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *Stats) Collect(to chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, st := range s.rules {
+		for _, f := range families {
+			to <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(f.read(st)), key.domain, key.key1, key.key2)
+		}
+	}
+	for _, t := range totals {
+		to <- prometheus.MustNewConstMetric(t.desc, prometheus.CounterValue, float64(t.read(s)))
+	}
+}

@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/adminserver"
+	"github.com/limitgate/limitgate/internal/envoy"
+	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// defaultNearLimit is the part of a limit above which hits count as near it.
+const defaultNearLimit = 0.8
+
+// rateLimitService is Envoy's rate limit service with its listeners.
+type rateLimitService struct {
+	service *envoy.Service
+	server  *envoy.Server
+	follow  run.Part    // follows the configuration
+	loaded  func() bool // there is a configuration
+	front   net.Listener
+	http    net.Listener // nil without the setting
+
+	shutdown time.Duration
+}
+
+// openRateLimitService returns the service of the settings, or nil. Its configuration is loaded.
+func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitService, err error) {
+	s := &p.settings.RLS
+	if s.Listen == "" {
+		return nil, nil
+	}
+	behaviour := &envoy.Behaviour{
+		Shadow: s.Shadow, Quota: s.Quota, Metadata: s.Metadata, NearLimit: cmp.Or(s.NearLimit, defaultNearLimit),
+		ResponseHeaders: (*envoy.HeaderNames)(s.ResponseHeaders), RequestHeaders: (*envoy.HeaderNames)(s.RequestHeaders),
+	}
+	r = &rateLimitService{shutdown: p.settings.ShutdownTimeout}
+	r.service = envoy.New(envoy.Options{
+		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds, Behaviour: func() *envoy.Behaviour { return behaviour },
+	})
+	if err := r.openConfig(s, p.log); err != nil {
+		return nil, err
+	}
+	encrypted, err := p.rlsTLS()
+	if err != nil {
+		return nil, fmt.Errorf("listen for the rate limit service by TLS: %w", err)
+	}
+	r.server = envoy.NewServer(r.service, envoy.ServerOptions{
+		TLS: encrypted, MaxConnectionAge: s.MaxConnectionAge, MaxConnectionAgeGrace: s.MaxConnectionAgeGrace, ShutdownTimeout: p.settings.ShutdownTimeout, Log: p.log,
+	})
+	if err := r.listen(s); err != nil {
+		return nil, err
+	}
+	p.metrics.MustRegister(r.service.Stats())
+	return r, nil
+}
+
+// listen opens the listeners.
+func (r *rateLimitService) listen(s *config.RLS) (err error) {
+	if path, ok := strings.CutPrefix(s.Listen, config.UnixPrefix); ok {
+		r.front, err = listenUnix(path)
+	} else if r.front, err = net.Listen("tcp", s.Listen); err != nil {
+		err = fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, "--rls"))
+	}
+	if err != nil || s.HTTP == "" {
+		return err
+	}
+	if r.http, err = net.Listen("tcp", s.HTTP); err != nil {
+		_ = r.front.Close()
+		return fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, "--rls-http"))
+	}
+	return nil
+}
+
+// run serves until ctx ends.
+func (r *rateLimitService) run(ctx context.Context) error {
+	parts := []run.Part{r.follow, r.reportHealth, func(ctx context.Context) error { return r.server.Run(ctx, r.front) }}
+	if r.http != nil {
+		mux := http.NewServeMux()
+		mux.HandleFunc("POST /json", r.service.JSON)
+		mux.HandleFunc("GET /healthcheck", func(w http.ResponseWriter, _ *http.Request) {
+			if ctx.Err() != nil || !r.loaded() {
+				http.Error(w, "draining, or without a configuration", http.StatusInternalServerError)
+				return
+			}
+			_, _ = w.Write([]byte("OK"))
+		})
+		parts = append(parts, func(ctx context.Context) error { return adminserver.ServeBodies(ctx, r.http, mux, r.shutdown) })
+	}
+	return run.All(ctx, parts...)
+}
+
+// addr returns the address of gRPC, or off.
+func (r *rateLimitService) addr() string {
+	if r == nil {
+		return "off"
+	}
+	return r.front.Addr().String()
+}

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/envoy"
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/internal/rlsxds"
+	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/internal/tlsfiles"
+)
+
+// openConfig opens the configuration of the service: a folder, which must have a good one, or an xDS
+// server, which may come later.
+func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
+	opts := rlsconfig.Options{MergeDomains: s.MergeDomains}
+	if s.XDS != nil {
+		return r.openXDS(s.XDS, opts, log)
+	}
+	if s.Config == "" {
+		return errors.New("the rate limit service needs limits: name their folder by --rls-config")
+	}
+	folder := envoy.NewFolder(s.Config, opts, log, r.service.SetConfig)
+	if err := folder.Load(); err != nil {
+		return fmt.Errorf("load rate limit configuration:\n%w", err)
+	}
+	r.follow, r.loaded = folder.Run, func() bool { return true }
+	return nil
+}
+
+// openXDS makes the client of an xDS server.
+func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log *slog.Logger) error {
+	o := rlsxds.Options{
+		Server: x.Server, NodeID: x.NodeID, Metadata: map[string]any{}, Headers: x.Headers, MaxMessage: x.MaxMessage, Log: log,
+		MinBackoff: x.MinBackoff, MaxBackoff: x.MaxBackoff,
+		ForgetVersion: true, // a server that was restarted may number its versions anew
+		Apply: func(resources [][]byte) error {
+			c, problems := rlsconfig.DecodeXDS(resources, opts)
+			if err := problems.Err(); err != nil {
+				return err
+			}
+			for _, p := range problems {
+				log.Warn("warning about the rate limit configuration", "text", p.String())
+			}
+			r.service.SetConfig(c)
+			return nil
+		},
+	}
+	for name, value := range x.Metadata {
+		o.Metadata[name] = value
+	}
+	if x.Encrypted {
+		files, err := tlsfiles.NewClient(tlsfiles.ClientOptions{CA: x.CA, Cert: x.Cert, Key: x.Key, ServerName: x.ServerName, Failed: func(err error) {
+			log.Error("failed to read the TLS files for the xDS server, using the earlier ones", "error", err)
+		}})
+		if err != nil {
+			return fmt.Errorf("connect to xDS server: %w", err)
+		}
+		host, _, _ := net.SplitHostPort(x.Server)
+		o.TLS = func() (*tls.Config, error) { return files.Config(host) }
+	}
+	client, err := rlsxds.New(o)
+	if err != nil {
+		return fmt.Errorf("connect to xDS server: %w", err)
+	}
+	r.follow, r.loaded = client.Run, func() bool { return client.Status().Loaded }
+	return nil
+}
+
+// healthEvery is how often the health service learns whether there is a configuration.
+const healthEvery = 100 * time.Millisecond
+
+// reportHealth makes the health service report that there is a configuration, when there is.
+func (r *rateLimitService) reportHealth(ctx context.Context) error {
+	for !r.loaded() {
+		if !run.Sleep(ctx, healthEvery) {
+			return nil
+		}
+	}
+	r.server.SetHealthy(true)
+	return nil
+}
+
+// rlsTLS returns the configuration of connections to the service: by files of its own, or those of the
+// other addresses; nil is no TLS.
+func (p *Proxy) rlsTLS() (*tls.Config, error) {
+	s, own := p.settings, p.settings.RLS.TLS
+	o := tlsfiles.ServerOptions{Cert: s.TLSCert, Key: s.TLSKey, ClientCA: s.TLSClientCA, Failed: func(err error) {
+		p.log.Error("failed to read the TLS files, using the earlier ones", "error", err)
+	}}
+	if own.Cert != "" {
+		o.Cert, o.Key, o.ClientCA, o.ClientSAN = own.Cert, own.Key, own.ClientCA, own.ClientSAN
+	}
+	if o.Cert == "" {
+		return nil, nil
+	}
+	files, err := tlsfiles.NewServer(o)
+	if err != nil {
+		return nil, err
+	}
+	return files.Config(), nil
+}
