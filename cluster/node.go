@@ -149,11 +149,19 @@ func (n *node) reportHealth(err error) {
 	case err != nil && !n.sick.Load():
 		if n.reported.allow() {
 			n.sick.Store(true)
-			n.log.Warn("store degraded, using backstop", "node", n.addr, "kind", kindOf(err).String(), "error", err)
+			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr, "kind", kindOf(err).String(), "error", err}, adviceFor(err)...)...)
 		}
 	case err == nil && n.sick.Load() && n.sick.CompareAndSwap(true, false):
 		n.log.Info("store recovered", "node", n.addr)
 	}
+}
+
+// adviceFor returns an attribute for a call that was too late, which is often this host's fault.
+func adviceFor(err error) []any {
+	if kindOf(err) != KindTimeout {
+		return nil
+	}
+	return []any{"advice", "no answer within --decision-timeout: look at the load of both hosts, or raise it"}
 }
 
 // reportPause is the least time between two reports of a failing node, in seconds.

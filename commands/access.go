@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"strings"
+
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -106,7 +108,11 @@ func (c *command) refusal(u *users.User, args [][]byte) string {
 		return ""
 	}
 	if !u.May(c.access.groups) || c.access.of == scopeAll && !u.MayUseAll() {
-		return "has no permissions to run the '" + c.full + "' command"
+		needs := "+@" + strings.Join(c.access.groups.Names(), " or +@")
+		if c.access.of == scopeAll {
+			needs += " and ~*"
+		}
+		return "has no permissions to run the '" + c.full + "' command: it needs " + needs
 	}
 	switch c.access.of {
 	case scopeTenant, scopeShared:

@@ -93,6 +93,14 @@ func named(table map[string]*command, name []byte) *command {
 	return table[string(lower[:len(name)])]
 }
 
+// insteadOf says what to do in the place of subcommands of Redis that change its users.
+func insteadOf(container string, sub []byte) string {
+	if container == "acl" && (equalFold(sub, "setuser") || equalFold(sub, "deluser") || equalFold(sub, "save")) {
+		return " Users are in the file of --users: change it, and send ACL LOAD."
+	}
+	return ""
+}
+
 func (h *Handler) lookup(name []byte) *command { return named(h.table, name) }
 
 // find returns the command or subcommand for args, or Redis' error if there is none or
@@ -102,7 +110,7 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 	if c != nil && c.subs != nil && len(args) > 1 {
 		container := c
 		if c = named(container.subs, args[1]); c == nil {
-			return nil, "ERR unknown subcommand '" + quote(args[1]) + "'. Try " + strings.ToUpper(container.name) + " HELP."
+			return nil, "ERR unknown subcommand '" + quote(args[1]) + "'. Try " + strings.ToUpper(container.name) + " HELP." + insteadOf(container.name, args[1])
 		}
 	}
 	if c == nil {

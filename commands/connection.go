@@ -26,7 +26,7 @@ func selectCommand(_ context.Context, s *Session, args [][]byte) {
 	case !ok:
 		s.out.error(notAnInteger)
 	case n != 0:
-		s.out.error("ERR DB index is out of range")
+		s.out.error("ERR DB index is out of range: there is database 0 alone")
 	default:
 		s.out.ok()
 	}

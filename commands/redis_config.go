@@ -82,7 +82,7 @@ func configSet(_ context.Context, s *Session, args [][]byte) {
 			return
 		}
 	}
-	s.out.error("ERR CONFIG SET failed (possibly related to argument '" + quote(args[2]) + "') - can't set immutable config")
+	s.out.error("ERR CONFIG SET failed (possibly related to argument '" + quote(args[2]) + "') - can't set immutable config: loglevel alone changes while it runs, the others are settings of limitgate serve")
 }
 
 func configRewrite(_ context.Context, s *Session, _ [][]byte) {

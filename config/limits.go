@@ -98,7 +98,7 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		d.fail(&yaml.Node{Line: 1}, "", "the file is empty")
+		d.fail(&yaml.Node{Line: 1}, "", "the file is empty: write version: 1, default_plan: NAME and plans, as docs/limits.md begins, or limitgate limits suggest LOG")
 		return nil, false
 	case err != nil:
 		line, message := explainYAML(content, err)

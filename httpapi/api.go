@@ -29,7 +29,7 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 		return
 	}
 	if u == nil { // nothing of the request is read
-		s.errReply(ctx, "NOAUTH Authentication required.")
+		s.errReply(ctx, "NOAUTH Authentication required: send the header Authorization, Basic with a name and a password or Bearer with a token.")
 		return
 	}
 	query, asStatus := withoutStatus(query)

@@ -14,7 +14,7 @@ func parsePercentage(text string) (parts int, err error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	whole, decimals, _ := strings.Cut(number, ".")
 	if !ok || whole == "" || len(whole) > 3 || len(decimals) > 2 || strings.ContainsFunc(whole+decimals, func(r rune) bool { return r < '0' || r > '9' }) {
-		return 0, fmt.Errorf("%s is not a percentage: for example 10%%, or 0.5%%", quote(text))
+		return 0, fmt.Errorf("%s is not a percentage: %s", quote(text), percentageFor(text))
 	}
 	parts, _ = strconv.Atoi(whole + (decimals + "00")[:2]) // at most five digits
 	return parts, nil
@@ -23,4 +23,17 @@ func parsePercentage(text string) (parts int, err error) {
 // formatPercentage writes parts of shareParts as a percentage.
 func formatPercentage(parts int) string {
 	return strconv.FormatFloat(float64(parts)/(shareParts/100), 'f', -1, 64) + "%"
+}
+
+// percentageFor says what to write in the place of a text that is no percentage: the number with its sign,
+// or a share of 1 as a percentage.
+func percentageFor(text string) string {
+	share, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	switch {
+	case err == nil && share > 0 && share < 1:
+		return "write " + formatPercentage(int(share*shareParts+0.5))
+	case err == nil && share >= 1 && share <= 100:
+		return "write " + formatPercentage(int(share*100+0.5))
+	}
+	return "write for example 80%, or 0.5%"
 }

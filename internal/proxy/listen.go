@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/limitgate/limitgate/internal/tlsfiles"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // listen opens all listeners before anything else starts, so that a port in use ends the
@@ -41,6 +42,22 @@ func (p *Proxy) listen() (err error) {
 		if err := p.encrypt(onUnix); err != nil {
 			return fmt.Errorf("listen by TLS: %w", err)
 		}
+	}
+	return nil
+}
+
+// openFronts opens all listeners, and makes the servers of those that are optional.
+func (p *Proxy) openFronts(addrs *limit.AddrHasher) (err error) {
+	if err := p.listen(); err != nil {
+		return err
+	}
+	if p.rls, err = p.openRateLimitService(addrs); err != nil {
+		p.closeListeners()
+		return err
+	}
+	if p.httpFront != nil {
+		p.http = p.newHTTP()
+		p.registerHTTPMetrics()
 	}
 	return nil
 }

@@ -138,18 +138,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err := p.openOutputs(opts.Stdout); err != nil {
 		return nil, err
 	}
-	if err := p.listen(); err != nil {
-		return nil, err
-	}
-	if p.rls, err = p.openRateLimitService(addrs); err != nil {
-		p.closeListeners()
+	if err := p.openFronts(addrs); err != nil {
 		return nil, err
 	}
 	p.registerMetrics()
-	if p.httpFront != nil {
-		p.http = p.newHTTP()
-		p.registerHTTPMetrics()
-	}
 	return p, nil
 }
 

@@ -81,7 +81,7 @@ func fileOf(domain string, level []drawn) File {
 	return File{"file of " + domain, []byte(b.String())}
 }
 
-// resourceOf returns the message of a domain, without what it cannot say.
+// resourceOf returns the message of a domain. It has no share_threshold.
 func resourceOf(name, domain string, level []drawn) []byte {
 	return append(appendString(appendString(nil, 1, name), 2, domain), appendLevel(nil, 3, level)...)
 }

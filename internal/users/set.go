@@ -66,7 +66,7 @@ func (s *Set) Incomplete() (all []string) {
 	for _, u := range s.order {
 		var lacks string
 		switch {
-		case !u.Enabled && u.PasswordCount() > 0 && !u.disabled:
+		case !u.Enabled && !u.disabled && (u.PasswordCount() > 0 || u.NoPassword || u.groups != 0):
 			lacks = "on"
 		case u.Enabled && u.groups == 0:
 			lacks = "+@GROUP"

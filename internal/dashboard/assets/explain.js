@@ -5,15 +5,30 @@ import { element, fill, milliseconds } from "./draw.js";
 const form = document.getElementById("explain-form");
 const result = document.getElementById("explain-result");
 
-// explain fills in the form with a denial and answers it. The address is not known: only its hash is.
+// explain says what a denial was, fills in the form with it and answers that: the same request now. The
+// address is not known: only its hash is.
 export function explain(denial) {
   form.reset();
+  const was = denied(denial);
+  if (!denial.tenant) {
+    result.replaceChildren(element("p", { class: "hint" }, `${was} A key of another limiter's command has no tenant, and no more to explain.`));
+    document.getElementById("explain").scrollIntoView();
+    return;
+  }
   form.elements.tenant.value = denial.tenant;
   form.elements.op.value = denial.op;
   form.elements.cost.value = denial.cost > 0 ? denial.cost : "";
   document.getElementById("explain").scrollIntoView();
   form.elements.ip.focus();
-  explanation(new FormData(form), "The address and the dimensions of that request are not kept: fill them in, or the answer may be another one.");
+  explanation(new FormData(form), `${was} Below is the same request now. Its address and dimensions are not kept: fill them in, or the answer may be another one.`);
+}
+
+// denied describes a denial of the list.
+function denied(d) {
+  const again = d.retry_after_ms < 0 ? "never" : `in ${milliseconds(d.retry_after_ms)}`;
+  const what = d.mode === "shadow" ? "would have denied it" : "denied it";
+  const left = d.capacity > 0 ? `: ${d.remaining} of ${d.capacity} left for a cost of ${d.cost}, again ${again}` : "";
+  return `At ${new Date(d.at_ms).toLocaleTimeString()} ${d.limit || "no limit"} ${what}${left}, decided by ${d.source}.`;
 }
 
 // explanation asks for the answer to a form and shows it.
@@ -36,8 +51,8 @@ export async function explanation(fields, remark = "") {
 function verdict(answer) {
   const again = answer.retry_after_ms < 0 ? "never" : `in ${milliseconds(answer.retry_after_ms)}`;
   const text = answer.allowed
-    ? `Admitted${answer.limit_id ? `, ${answer.remaining} of ${answer.limit} left in ${answer.limit_id}` : ": no limit applies"}.`
-    : `Denied by ${answer.limit_id}: ${answer.remaining} of ${answer.limit} left, again ${again}.`;
+    ? `Would be admitted now${answer.limit_id ? `, ${answer.remaining} of ${answer.limit} left in ${answer.limit_id}` : ": no limit applies"}.`
+    : `Would be denied now by ${answer.limit_id}: ${answer.remaining} of ${answer.limit} left, again ${again}.`;
   return element("p", { class: `verdict ${answer.allowed ? "well" : "deny"}` }, `${text} Plan ${answer.plan || "–"}, limits version ${answer.version}.`);
 }
 
