@@ -17,7 +17,7 @@ func webhookSettings(s *Settings) settings {
 		},
 		{
 			name: "webhook.secret_file", group: groupWebhook,
-			usage: "the file of the secret that signs them, whsec_ and base64; read again on changes", value: filePath(&s.WebhookSecretFile),
+			usage: "the file of the secret that signs them, whsec_ and base64; read before each attempt", value: filePath(&s.WebhookSecretFile),
 		},
 	}
 }

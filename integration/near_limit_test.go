@@ -82,3 +82,18 @@ func TestNearLimit(t *testing.T) {
 		t.Errorf("ids %v", ids)
 	}
 }
+
+// TestNearLimitInMemory: a proxy without a Redis counts them too, although its checks take the fast path
+// otherwise.
+func TestNearLimitInMemory(t *testing.T) {
+	p := serve(t, writeLimits(t, limitOf("10/h, warn: 80%")))
+	c := p.client()
+	for range 9 {
+		if v, err := check(c, "acme", "-", "-"); err != nil || !v.allowed {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	if metrics := p.get("/metrics"); !strings.Contains(metrics, `limitgate_near_limit_total{limit="a",mode="enforce"} 2`) {
+		t.Error("the requests are not counted")
+	}
+}

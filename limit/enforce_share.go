@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// parseShare parses a percentage above 0 and below 100, as parts of shareParts.
+// parseShare parses a percentage above 0 and below 100, as parts of percentParts.
 func parseShare(text string) (parts int, err error) {
 	if parts, err = parsePercentage(text); err != nil {
 		return 0, err
@@ -13,9 +13,9 @@ func parseShare(text string) (parts int, err error) {
 	switch {
 	case parts == 0:
 		return 0, fmt.Errorf("0%% of the buckets is mode: shadow: say so")
-	case parts == shareParts:
+	case parts == percentParts:
 		return 0, fmt.Errorf("100%% of the buckets is what a limit does anyway: remove it")
-	case parts > shareParts:
+	case parts > percentParts:
 		return 0, fmt.Errorf("%s is more than all buckets: write less than 100%%, or leave enforce out", quote(text))
 	}
 	return parts, nil
@@ -84,7 +84,7 @@ func (l *Limit) inShare(req *Request) bool {
 			add(value)
 		}
 	}
-	return (hash*spread)>>32*shareParts>>32 < uint64(l.share)
+	return (hash*spread)>>32*percentParts>>32 < uint64(l.share)
 }
 
 // isOtherShare reports whether an explanation leaves l out, because its counterpart for the other
@@ -112,13 +112,13 @@ func (l *Limit) DescribeMode() string {
 // enforcedAlways reports whether a limit is enforced in all of its buckets.
 func (l *Limit) enforcedAlways() bool { return l.Mode == ModeEnforce && l.share == 0 }
 
-// enforcedIn returns the share of a limit's buckets in which it is enforced, in shareParts.
+// enforcedIn returns the share of a limit's buckets in which it is enforced, in percentParts.
 func (l *Limit) enforcedIn() int {
 	switch {
 	case l.Mode != ModeEnforce:
 		return 0
 	case l.share == 0:
-		return shareParts
+		return percentParts
 	}
 	return l.share
 }

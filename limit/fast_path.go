@@ -31,7 +31,7 @@ func (b *FastBuffer) Reset() {
 // own or a tenant whose name is escaped, or if a limit does more than count in the store whole
 // units of the tenant, which come back together. Now is in microseconds.
 func (s *Set) ResolveFast(req *Request, addrs *AddrHasher, now int64, b *FastBuffer) []FastItem {
-	if req.Bypass || req.OwnLimits() || req.ID != "" || addrs != nil && addrs.previous != nil || needsEscapes(req.Tenant) {
+	if req.Bypass || req.CarriesLimits() || req.ID != "" || addrs != nil && addrs.previous != nil || needsEscapes(req.Tenant) {
 		return nil
 	}
 	b.buf.choose(s.rules(req.Tenant), req)

@@ -45,8 +45,8 @@ func InlineName(key string) string {
 	return string(append(appendEscaped([]byte(inlinePrefix), key), TagEnd))
 }
 
-// bindOwn appends the items of a request that carries its limits, and their calls.
-func (b *Buffer) bindOwn(req *Request) Resolved {
+// bindCarried appends the items of a request that carries its limits, and their calls.
+func (b *Buffer) bindCarried(req *Request) Resolved {
 	if req.Inline != nil {
 		return b.bindInline(req)
 	}

@@ -42,13 +42,13 @@ type Limit struct {
 	layer    int8   // shared, plan or override: the higher beats the lower
 	onErrSet bool   // the file sets on_error
 	missSet  bool   // the file sets missing
-	// share is the part of the buckets in which the limit is enforced, in shareParts, and the others
+	// share is the part of the buckets in which the limit is enforced, in percentParts, and the others
 	// are watched by shadowed, which is made on demand; 0 is no such part. shareBits tell clients
 	// apart.
 	share     int
 	shareBits Prefixes
 	shadowed  *Limit
-	warn      int  // the part of the capacity in use from which it warns, in shareParts; 0 is never
+	warn      int  // the part of the capacity in use from which it warns, in percentParts; 0 is never
 	broken    bool // it has mistakes, so that checks of it mean nothing
 }
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// shareParts is the resolution of percentages: a hundredth of a percent.
-const shareParts = 10_000
+// percentParts is the resolution of percentages: a hundredth of a percent.
+const percentParts = 10_000
 
-// parsePercentage parses a percentage with up to two decimals, as parts of shareParts.
+// parsePercentage parses a percentage with up to two decimals, as parts of percentParts.
 func parsePercentage(text string) (parts int, err error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	whole, decimals, _ := strings.Cut(number, ".")
@@ -20,9 +20,9 @@ func parsePercentage(text string) (parts int, err error) {
 	return parts, nil
 }
 
-// formatPercentage writes parts of shareParts as a percentage.
+// formatPercentage writes parts of percentParts as a percentage.
 func formatPercentage(parts int) string {
-	return strconv.FormatFloat(float64(parts)/(shareParts/100), 'f', -1, 64) + "%"
+	return strconv.FormatFloat(float64(parts)/(percentParts/100), 'f', -1, 64) + "%"
 }
 
 // percentageFor says what to write in the place of a text that is no percentage: the number with its sign,
@@ -31,7 +31,7 @@ func percentageFor(text string) string {
 	share, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
 	case err == nil && share > 0 && share < 1:
-		return "write " + formatPercentage(int(share*shareParts+0.5))
+		return "write " + formatPercentage(int(share*percentParts+0.5))
 	case err == nil && share >= 1 && share <= 100:
 		return "write " + formatPercentage(int(share*100+0.5))
 	}

@@ -58,8 +58,8 @@ type Request struct {
 	Descriptors []Descriptor
 }
 
-// OwnLimits reports whether the request carries its limits: no limit of a set applies to it.
-func (r *Request) OwnLimits() bool { return r.Inline != nil || r.Descriptors != nil }
+// CarriesLimits reports whether the request carries its limits: no limit of a set applies to it.
+func (r *Request) CarriesLimits() bool { return r.Inline != nil || r.Descriptors != nil }
 
 var (
 	errEmpty   = errors.New("it is empty")

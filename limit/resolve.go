@@ -39,8 +39,8 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 	if req.Bypass {
 		return Resolved{}
 	}
-	if req.OwnLimits() {
-		return b.bindOwn(req)
+	if req.CarriesLimits() {
+		return b.bindCarried(req)
 	}
 	b.choose(s.rules(req.Tenant), req)
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}

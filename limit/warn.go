@@ -11,7 +11,7 @@ func (c *compiler) compileWarn(spec *RuleSpec, l *Limit) {
 	switch {
 	case err != nil:
 		c.fail(spec.Warn.Line, "warn", "%s", err)
-	case parts == 0 || parts > shareParts:
+	case parts == 0 || parts > percentParts:
 		c.fail(spec.Warn.Line, "warn", "%s is not a part of the capacity that can be in use: say more than 0%% and at most 100%%", quote(spec.Warn.Value))
 	case l.Action != ActionLimit:
 		c.fail(spec.Warn.Line, "warn", "action: %s counts nothing that could come near its end: remove one of them", l.Action)
@@ -29,9 +29,9 @@ func (l *Limit) Near(remaining int64) bool {
 	if l.warn == 0 {
 		return false
 	}
-	// remaining / capacity <= 1 - warn / shareParts
-	leftHigh, leftLow := bits.Mul64(uint64(max(remaining, 0)), shareParts)
-	high, low := bits.Mul64(uint64(l.Params.Capacity), uint64(shareParts-l.warn))
+	// remaining / capacity <= 1 - warn / percentParts
+	leftHigh, leftLow := bits.Mul64(uint64(max(remaining, 0)), percentParts)
+	high, low := bits.Mul64(uint64(l.Params.Capacity), uint64(percentParts-l.warn))
 	return compareUint128(leftHigh, leftLow, high, low) <= 0
 }
 

@@ -271,7 +271,7 @@ func (l *Limiter) report(b *Batch) {
 // reportDecision adds the retry jitter to the wait of a request and reports its decision to the
 // observers. Now is in microseconds.
 func (l *Limiter) reportDecision(set *limit.Set, now int64, req *limit.Request, d *limit.Decision, items []limit.Item) {
-	if !d.Allowed && d.RetryAfter > 0 && !req.OwnLimits() { // a client with its own limit computes with the true wait
+	if !d.Allowed && d.RetryAfter > 0 && !req.CarriesLimits() { // a client with its own limit computes with the true wait
 		d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, now/1000)
 	}
 	if l.opts.Observer != nil {

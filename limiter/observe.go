@@ -11,7 +11,7 @@ func (l *Limiter) observeTrial(set *limit.Set, req *limit.Request) {
 
 // observeUnlisted reports a tenant that the limits do not list.
 func (l *Limiter) observeUnlisted(set *limit.Set, req *limit.Request) {
-	if l.opts.Unlisted != nil && !req.OwnLimits() && !set.Lists(req.Tenant) {
+	if l.opts.Unlisted != nil && !req.CarriesLimits() && !set.Lists(req.Tenant) {
 		l.opts.Unlisted(req.Tenant)
 	}
 }

@@ -15,7 +15,7 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	l.useBackstop(b, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
-		if !b.Requests[i].OwnLimits() {
+		if !b.Requests[i].CarriesLimits() {
 			b.Decisions[i].RetryAfter = l.retries.peek(&b.Decisions[i])
 		}
 	}

@@ -133,7 +133,7 @@ func (c *Comparison) newSide(set *limit.Set) *limiter.Limiter {
 // an ID and requests with inline limits are excluded from the comparison: the two sides
 // do not see how a reservation is settled, nor whether an ID is a repetition.
 func (c *Comparison) Observe(_ *limit.Set, req *limit.Request) {
-	if req.Bypass || req.OwnLimits() || req.Hold != limit.HoldNone || req.ID != "" {
+	if req.Bypass || req.CarriesLimits() || req.Hold != limit.HoldNone || req.ID != "" {
 		return
 	}
 	c.mu.Lock()

@@ -84,7 +84,7 @@ func (r *Ring) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.D
 		return
 	}
 	found := Denial{At: time.UnixMicro(now), Tenant: req.Tenant, Operation: req.Op, Mode: limit.ModeEnforce.String(), Source: d.Source.String(), Cost: req.Cost, RetryAfter: d.RetryAfter}
-	found.Trial = !req.OwnLimits() && set.Tries(req.Tenant)
+	found.Trial = !req.CarriesLimits() && set.Tries(req.Tenant)
 	if denying >= 0 {
 		it := &items[denying]
 		found.Limit, found.Plan, found.Mode = it.Limit.ID, it.Limit.Plan, it.Limit.Mode.String()

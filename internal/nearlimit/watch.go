@@ -157,7 +157,7 @@ func windowStart(it *limit.Item, now int64) int64 {
 	if it.Window > 0 {
 		return it.Window - it.Window%shortest
 	}
-	return now - now%max(it.Limit.Params.Period, shortest)
+	return now - now%max(it.Limit.Window().Microseconds(), shortest) // the parameters of a token bucket are reduced
 }
 
 // isFirst reports whether a bucket has no event yet in the window, and there is room for one more.

@@ -85,18 +85,20 @@ func TestWatch(t *testing.T) {
 	w := watch(t,
 		storetest.Spec{ID: "hour", By: []string{"tenant"}, Algorithm: "fixed_window", Rate: "10/h", Warn: "80%"},
 		storetest.Spec{ID: "day", By: []string{"tenant"}, Algorithm: "fixed_window", Rate: "100/day", Warn: "10%", Mode: "shadow"},
+		storetest.Spec{ID: "tiny", By: []string{"tenant"}, Rate: "1/h", Warn: "100%", Mode: "shadow"},
 		storetest.Spec{ID: "silent", By: []string{"tenant"}, Rate: "10/h"},
 		storetest.Spec{ID: "ip", By: []string{"ip"}, Algorithm: "fixed_window", Rate: "10/h", Warn: "100%"},
 	)
 	if n := w.check(15, "acme"); n != 10 {
 		t.Fatalf("%d admitted", n)
 	}
-	if got, want := fmt.Sprint(w.counted), "map[day shadow:1 hour enforce:3 ip enforce:1]"; got != want {
+	if got, want := fmt.Sprint(w.counted), "map[day shadow:1 hour enforce:3 ip enforce:1 tiny shadow:1]"; got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
-	if len(w.events) != 3 || w.events[0].Limit != "hour" || w.events[1].Limit != "day" {
+	if len(w.events) != 4 || w.events[0].Limit != "tiny" || w.events[0].Mode != "shadow" || w.events[1].Limit != "hour" || w.events[2].Limit != "day" {
 		t.Fatalf("events %+v", w.events)
 	}
+	w.events = w.events[1:]
 	if ip := w.events[2]; ip.Limit != "ip" || ip.Remaining != 0 || ip.Plan != "" || strings.Contains(ip.Bucket+w.log.String(), "203.0.113.7") {
 		t.Errorf("the address: %+v", ip)
 	}
@@ -111,10 +113,10 @@ func TestWatch(t *testing.T) {
 	first := e.ID
 	w.now = w.now.Add(time.Hour)
 	w.check(10, "acme")
-	if len(w.events) != 5 || w.events[3].Limit != "hour" || w.events[3].ID == first {
+	if len(w.events) != 6 || w.events[4].Limit != "hour" || w.events[4].ID == first {
 		t.Fatalf("a window later: %+v", w.events[3:])
 	}
-	if n := strings.Count(w.log.String(), `msg="bucket nearly used up"`); n != len(w.events) {
+	if n := strings.Count(w.log.String(), `msg="bucket nearly used up"`); n != 1+len(w.events) {
 		t.Errorf("%d lines for %d events", n, len(w.events))
 	}
 }
@@ -215,6 +217,27 @@ func TestWatchShares(t *testing.T) {
 		w.watch.Observe(&limit.Request{Tenant: "x"}, 1e15, &limit.Decision{Allowed: true}, items)
 		if len(w.events) != c.want {
 			t.Errorf("%+v: %d events", c, len(w.events))
+		}
+	}
+}
+
+// TestWatchWindows checks that a bucket has one event in each window of its limit, and one a minute if
+// that is shorter.
+func TestWatchWindows(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, rate string
+		want            int
+	}{{"fixed_window", "100/h", 2}, {"fixed_window", "100/day", 1}, {"fixed_window", "100/month", 1}, {"sliding_window", "100/h", 2}, {"token_bucket", "100/h", 2}, {"fixed_window", "100/s", 31}} {
+		w := watch(t, storetest.Spec{ID: "a", By: []string{"tenant"}, Algorithm: c.algorithm, Rate: c.rate, Warn: "1%"})
+		w.now = w.now.Add(45*time.Minute + 5*time.Second)
+		for range 61 { // half an hour, over the end of an hour
+			if w.check(1, "acme") != 1 {
+				t.Fatalf("%+v: denied", c)
+			}
+			w.now = w.now.Add(30 * time.Second)
+		}
+		if len(w.events) != c.want {
+			t.Errorf("%s %s: %d events, want %d", c.algorithm, c.rate, len(w.events), c.want)
 		}
 	}
 }

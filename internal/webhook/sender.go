@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxQueued bounds the events that wait. With maxBody it bounds their memory to 16 MiB, and it is
-	// more than the events of a restart of the endpoint, unless a thousand limits run low in it.
+	// more than the events of a restart of the endpoint, unless a thousand buckets run low in it.
 	maxQueued = 1024
 	// maxWait bounds how long an event waits for those before it: while the endpoint is away each of
 	// these takes a minute, and old events help nobody.

@@ -83,8 +83,8 @@ function overHTTP(url, timeout, authorization) {
 const mistakes = [400, 401, 403, 404, 405, 413]
 
 const passedOn = [
-  'RateLimit-Policy', 'RateLimit', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset',
-  'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After',
+  'RateLimit-Policy', 'RateLimit', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'RateLimit-Near-Limit',
+  'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Near-Limit', 'Retry-After',
 ]
 
 // within rejects if a promise takes longer than a time: some clients wait for a connection without end.

@@ -44,6 +44,7 @@ async function readCell(wanted) {
   let parts;
   try {
     const reply = await fetch("/api/cells");
+    if (!reply.ok) throw new Error(reply.statusText);
     parts = await reply.json();
   } catch {
     divided = ""; // the next sample tries again

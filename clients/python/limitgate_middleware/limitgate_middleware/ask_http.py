@@ -18,6 +18,8 @@ FIELDS = (
     "RateLimit-Limit",
     "RateLimit-Remaining",
     "RateLimit-Reset",
+    "RateLimit-Near-Limit",
+    "X-RateLimit-Near-Limit",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",

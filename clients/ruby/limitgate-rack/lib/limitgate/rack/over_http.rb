@@ -13,7 +13,7 @@ module Limitgate
       # FIELDS are the header fields of an answer that are for the client of the application.
       FIELDS = %w[
         ratelimit-policy ratelimit ratelimit-limit ratelimit-remaining ratelimit-reset
-        x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset retry-after
+        ratelimit-near-limit x-ratelimit-near-limit x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset retry-after
       ].freeze
 
       # KEEP is the time in seconds that an unused connection is kept. The server closes it after 120.
