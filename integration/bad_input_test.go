@@ -88,7 +88,7 @@ func TestBadInputRefused(t *testing.T) {
 		{bulk(append([]string{"RL.CHECK", "t", "o", "-"}, manyDims(17)...)...), "-ERR invalid number of dimensions: at most 16"},
 		{bulk("RL.NOPE", "a", "b"), "-ERR unknown command 'RL.NOPE', with args beginning with: 'a' 'b' ; RL.HELP lists the commands"},
 		{bulk("RL.RESET", "-"), "-ERR limit_id required: RL.RESET - limit_id"},
-		{bulk("SELECT", "1"), "-ERR DB index is out of range"},
+		{bulk("SELECT", "1"), "-ERR DB index is out of range: there is database 0 alone"},
 		{bulk("HELLO", "4"), "-NOPROTO unsupported protocol version"},
 	} {
 		if got := exchange(t, c, row.command); got != row.want {
