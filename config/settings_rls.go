@@ -11,8 +11,11 @@ type RLS struct {
 	Listen string
 	// Config is the folder of the files of envoyproxy/ratelimit.
 	Config string
-	// HTTP is the host:port of /json and /healthcheck; empty is off.
-	HTTP string
+	// HTTP is the host:port of /json and /healthcheck, and Debug that of /rlconfig and /stats;
+	// empty is off.
+	HTTP, Debug string
+	// Prefix is part of the name of each counter; it may be empty.
+	Prefix string
 	// MergeDomains lets several files describe one domain. Refunds lets clients give units back.
 	MergeDomains, Refunds bool
 
@@ -24,6 +27,8 @@ type RLS struct {
 	ResponseHeaders, RequestHeaders *RLSHeaders
 	// Metadata describes each request in dynamic metadata.
 	Metadata bool
+	// ForceStart serves requests before Config has a good configuration.
+	ForceStart bool
 	// NearLimit is the part of a limit above which hits count as near it; 0 is the default.
 	NearLimit float64
 	// MaxConnectionAge is how long a connection lives, 0 for ever, and MaxConnectionAgeGrace how
@@ -75,6 +80,14 @@ func rlsSettings(s *Settings) settings {
 			usage: "where it answers /json and /healthcheck by HTTP; empty switches that off", value: optional(listenAddress(&r.HTTP), &r.HTTP),
 		},
 		{
+			name: "rls.debug", group: groupRLS,
+			usage: "where it shows its limits and its counters, /rlconfig and /stats; empty switches that off", value: optional(listenAddress(&r.Debug), &r.Debug),
+		},
+		{
+			name: "rls.prefix", group: groupRLS,
+			usage: "part of the names of its counters: services with different ones share none in a Redis", value: reference(&r.Prefix, "TEXT"),
+		},
+		{
 			name: "rls.merge_domains", group: groupRLS, initial: "false",
 			usage: "several files may describe one domain", value: toggle(&r.MergeDomains),
 		},
@@ -89,7 +102,7 @@ func rlsSettings(s *Settings) settings {
 func (s *Settings) rlsProblems() (all []problem) {
 	r := &s.RLS
 	if r.Listen == "" {
-		if r.Config != "" || r.HTTP != "" {
+		if r.Config != "" || r.HTTP != "" || r.Debug != "" {
 			all = append(all, problem{"rls.listen", "settings of the rate limit service have no effect without an address: say --rls 127.0.0.1:8081"})
 		}
 		return all
@@ -99,6 +112,9 @@ func (s *Settings) rlsProblems() (all []problem) {
 	}
 	if r.HTTP != "" {
 		all = append(all, s.checkListener("rls.http", r.HTTP, "let anybody on the network spend quotas")...)
+	}
+	if r.Debug != "" {
+		all = append(all, s.checkListener("rls.debug", r.Debug, "show the limits to anybody on the network")...)
 	}
 	return all
 }

@@ -49,6 +49,9 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	applyEnvoy(settings, er)
+	if !settings.UsesRedis() {
+		fmt.Fprintln(env.stderr, "limitgate envoy: REDIS_URL: it is not set, so that counters are in the memory of this process alone")
+	}
 	return serve(ctx, env, settings)
 }
 
@@ -61,19 +64,24 @@ func envoyVariables(er *rlsenv.Settings) (all []string) {
 	}
 	set("RLS", er.GRPC)
 	set("RLS_HTTP", er.HTTP)
+	set("RLS_DEBUG", er.Debug)
+	set("RLS_PREFIX", er.KeyPrefix)
 	set("RLS_CONFIG", er.ConfigDir)
 	set("RLS_MERGE_DOMAINS", strconv.FormatBool(er.MergeDomains))
-	if er.Prometheus != nil {
-		set("ADMIN", withHost(er.Prometheus.Addr))
+	if er.PrometheusAddr != "" {
+		set("ADMIN", withHost(er.PrometheusAddr))
 	}
 	set("LOG_LEVEL", strings.ToLower(er.LogLevel.String()))
 	set("LOG_FORMAT", er.LogFormat)
 	set("OTLP_ENDPOINT", er.OTLPEndpoint)
-	if r := &er.Redis; r.Given && len(r.Addrs) > 0 {
+	if r := &er.Redis; len(r.Addrs) > 0 {
 		nodes := strings.Join(r.Addrs, ",")
 		if r.Sentinel != "" {
 			set("REDIS_SENTINEL", r.Sentinel+"@"+nodes)
 		} else {
+			if r.DB != 0 {
+				nodes = fmt.Sprintf("redis://%s/%d", nodes, r.DB)
+			}
 			set("REDIS", nodes)
 		}
 		if r.TLS != nil {
@@ -128,6 +136,7 @@ func applyEnvoy(s *config.Settings, er *rlsenv.Settings) {
 			s.RLS.XDS.CA, s.RLS.XDS.Cert, s.RLS.XDS.Key, s.RLS.XDS.ServerName = t.CA, t.Cert, t.Key, t.ServerName
 		}
 	}
+	s.RLS.ForceStart = er.ForceStart
 	s.RLS.Shadow, s.RLS.Quota, s.RLS.Metadata, s.RLS.NearLimit = er.Shadow, er.Quota, er.Metadata, er.NearLimit
 	s.RLS.MaxConnectionAge, s.RLS.MaxConnectionAgeGrace = er.MaxConnectionAge, er.MaxConnectionAgeGrace
 	if h := er.ResponseHeaders; h != nil {

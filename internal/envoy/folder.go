@@ -20,57 +20,53 @@ const (
 	lookPart  = 50
 )
 
-// Folder loads the configuration of a folder, in the files of envoyproxy/ratelimit, and keeps the last
-// good one while these have mistakes.
+// Folder gives a Service the configuration of a folder, in the files of envoyproxy/ratelimit. It keeps
+// the last good one while these have mistakes.
 type Folder struct {
-	path  string
-	opts  rlsconfig.Options
-	apply func(*rlsconfig.Config)
-	log   *slog.Logger
-	last  [sha256.Size]byte // of the files that were read
-
-	loads, failures atomic.Int64
-	stale           atomic.Bool // the files have mistakes, and an earlier configuration is in use
+	path    string
+	opts    rlsconfig.Options
+	service *Service
+	log     *slog.Logger
+	last    [sha256.Size]byte // of the files that were read
+	reason  string            // of the failure that was reported, or empty
+	loaded  atomic.Bool
 }
 
-// NewFolder returns the configuration of a folder. Apply gets each good configuration.
-func NewFolder(path string, opts rlsconfig.Options, log *slog.Logger, apply func(*rlsconfig.Config)) *Folder {
-	return &Folder{path: path, opts: opts, apply: apply, log: log}
+// NewFolder returns the configuration of a folder for a service.
+func NewFolder(path string, opts rlsconfig.Options, service *Service, log *slog.Logger) *Folder {
+	return &Folder{path: path, opts: opts, service: service, log: log}
 }
 
-// Load reads the folder and applies its configuration if it has changed. The error has a line for each
-// mistake.
+// Load reads the folder and gives its configuration to the service if it has changed. The error has a
+// line for each mistake; files with mistakes are not parsed again before they change. It must not be
+// called beside Run.
 func (f *Folder) Load() error {
 	files, err := rlsconfig.ReadDir(f.path)
 	if err != nil {
-		return f.failed([sha256.Size]byte{}, fmt.Errorf("read configuration: %w", err))
+		f.last = [sha256.Size]byte{}
+		return fmt.Errorf("read configuration: %w", err)
 	}
 	sum := sumOf(files)
 	if sum == f.last {
 		return nil
 	}
+	f.last = sum
 	c, problems := rlsconfig.Parse(files, f.opts)
 	if err := problems.Err(); err != nil {
-		return f.failed(sum, err)
+		return err
 	}
 	for _, p := range problems {
 		f.log.Warn("warning about the rate limit configuration", "text", p.String())
 	}
-	f.last = sum
-	f.loads.Add(1)
-	f.stale.Store(false)
-	f.apply(c)
+	f.service.SetConfig(c)
+	f.reason = ""
+	f.loaded.Store(true)
 	f.log.Info("rate limit configuration in use", "folder", f.path, "files", len(files), "limits", len(c.Limited()))
 	return nil
 }
 
-// failed notes files that cannot be used, so that they are read again only when they change.
-func (f *Folder) failed(sum [sha256.Size]byte, err error) error {
-	f.last = sum
-	f.failures.Add(1)
-	f.stale.Store(true)
-	return err
-}
+// Loaded reports whether the service got a configuration. It may be called at any time.
+func (f *Folder) Loaded() bool { return f.loaded.Load() }
 
 // sumOf identifies files by their names and content.
 func sumOf(files []rlsconfig.File) (sum [sha256.Size]byte) {
@@ -89,21 +85,22 @@ func sumOf(files []rlsconfig.File) (sum [sha256.Size]byte) {
 
 // Run loads the folder again when its files change, until ctx ends.
 func (f *Folder) Run(ctx context.Context) error {
-	reason := ""
 	for pause := lookEvery; run.Sleep(ctx, pause); {
 		begin := time.Now()
-		err := f.Load()
-		switch {
-		case err == nil && !f.stale.Load():
-			reason = ""
-		case err != nil && err.Error() != reason:
-			reason = err.Error()
-			f.log.Error("failed to load the rate limit configuration, using the earlier one", "folder", f.path, "error", err)
+		if err := f.Load(); err != nil {
+			f.Failed(err)
 		}
 		pause = max(lookEvery, lookPart*time.Since(begin))
 	}
 	return nil
 }
 
-// Loads returns how many configurations came into use, and how many were refused.
-func (f *Folder) Loads() (good, refused int64) { return f.loads.Load(), f.failures.Load() }
+// Failed reports an error of Load, once.
+func (f *Folder) Failed(err error) {
+	if err.Error() == f.reason {
+		return
+	}
+	f.reason = err.Error()
+	f.service.RefuseConfig()
+	f.log.Error("failed to load the rate limit configuration, using the earlier one", "folder", f.path, "error", err)
+}

@@ -17,14 +17,14 @@ type config struct {
 // ruleLimits are the limits of a rule and its counters, which the rules of a path keep when the
 // configuration is replaced.
 type ruleLimits struct {
-	enforced, watched *limit.Limit // nil for a rule that admits nothing
-	stats             *ruleStats
+	enforced, shadow *limit.Limit // nil for a rule that admits nothing
+	stats            *ruleStats
 }
 
-// limit returns the limit of the rule, which decides unless it is watched.
-func (r *ruleLimits) limit(watched bool) *limit.Limit {
-	if watched {
-		return r.watched
+// limit returns the limit of the rule, in shadow mode or to decide.
+func (r *ruleLimits) limit(shadow bool) *limit.Limit {
+	if shadow {
+		return r.shadow
 	}
 	return r.enforced
 }
@@ -34,23 +34,24 @@ func newConfig(rules *rlsconfig.Config, stats *Stats) *config {
 	for _, r := range rules.Limited() {
 		own := &ruleLimits{stats: stats.ofRule(r)}
 		if !r.Limit.Unlimited {
-			own.enforced, own.watched = newLimits(r.Domain+"."+r.Path, policy{count: r.Limit.RequestsPerUnit, unit: r.Limit.Unit})
+			own.enforced, own.shadow = newLimits(r.Domain+"."+r.Path, policy{count: r.Limit.RequestsPerUnit, unit: r.Limit.Unit})
 		}
 		c.limits[r] = own
 	}
+	stats.keep(c)
 	return c
 }
 
-// newLimits returns the limit of a policy, once to decide and once to watch. Both are nil if the policy
+// newLimits returns the limit of a policy, once to decide and once in shadow mode. Both are nil if the policy
 // admits nothing.
-func newLimits(id string, p policy) (enforced, watched *limit.Limit) {
+func newLimits(id string, p policy) (enforced, shadow *limit.Limit) {
 	count, period := int64(p.count), p.seconds()*1_000_000
 	enforced, err := limit.NewDescriptorLimit(id, count, period, limit.ModeEnforce)
 	if err != nil { // the count is 0: all other numbers are within the bounds
 		return nil, nil
 	}
-	watched, _ = limit.NewDescriptorLimit(id, count, period, limit.ModeShadow)
-	return enforced, watched
+	shadow, _ = limit.NewDescriptorLimit(id, count, period, limit.ModeShadow)
+	return enforced, shadow
 }
 
 // maxOverrides bounds the limits of descriptors that are kept: requests carry a handful, and one that is
@@ -83,20 +84,21 @@ func (o *overrides) of(domain string, p policy) *ruleLimits {
 		return l
 	}
 	l := &ruleLimits{}
-	l.enforced, l.watched = newLimits(domain+" (limit of the request)", p)
+	l.enforced, l.shadow = newLimits(domain+" (limit of the request)", p)
 	o.known.Add(key, l)
 	return l
 }
 
 // bindOverride binds a descriptor to the limit that it carries. Its counter is the same whatever the
-// number is, so that it keeps its units when the number changes.
-func (s *Service) bindOverride(q *question, entries []rlsconfig.Entry, b *bound) {
+// number is, so that it keeps its units when the number changes. Nothing else of its rule applies.
+func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry, b *bound) {
 	b.quota = q.behaviour.Quota
 	b.limit = s.overrides.of(q.domain.Name, b.policy).limit(b.quota || q.behaviour.Shadow)
 	b.counter = q.name(func(dst []byte) []byte { return q.domain.AppendCounter(dst, entries, s.opts.HashAddr) })
-	if b.rule != nil && b.rule.Limit != nil {
-		b.stats = s.config.Load().limits[b.rule].stats
+	if r := c.limits[b.rule]; r != nil {
+		b.stats = r.stats
 	}
+	b.rule = nil
 }
 
 // unitOf returns the unit of a request, or false if it does not exist. Its numbers are those of the

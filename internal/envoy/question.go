@@ -30,11 +30,18 @@ type question struct {
 	asked   []int // the descriptors of ask, as indexes of bound
 }
 
+// maxKeptNames bounds the memory for names that a question keeps for the next request: usual ones have
+// some hundred bytes.
+const maxKeptNames = 16 << 10
+
 func (q *question) reset() {
 	q.batch.Reset()
 	clear(q.bound)
 	clear(q.entries)
 	clear(q.ask)
+	if cap(q.names) > maxKeptNames {
+		q.names = nil
+	}
 	q.bound, q.entries, q.ask, q.asked, q.names = q.bound[:0], q.entries[:0], q.ask[:0], q.asked[:0], q.names[:0]
 	q.behaviour, q.domain, q.over = nil, nil, false
 }
@@ -51,7 +58,7 @@ const (
 
 // bound is a descriptor with the rule that it meets, and its result.
 type bound struct {
-	rule   *rlsconfig.Rule // nil if it meets none
+	rule   *rlsconfig.Rule // nil if it meets none, or brings its own limit
 	stats  *ruleStats      // nil without a rule
 	limit  *limit.Limit    // nil if nothing is counted
 	policy policy
@@ -79,7 +86,7 @@ func (p *policy) seconds() int64 { return p.unit.Seconds() * int64(max(1, p.mult
 // resolve binds the descriptors of a request.
 func (s *Service) resolve(q *question, req *rls.RateLimitRequest) {
 	c := s.config.Load()
-	q.now, q.domain = s.opts.Now(), c.rules.Domain(req.GetDomain())
+	q.domain = c.rules.Domain(req.GetDomain())
 	for _, d := range req.GetDescriptors() {
 		b := bound{}
 		if q.domain != nil {
@@ -115,7 +122,7 @@ func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor,
 	if own := d.GetLimit(); own != nil {
 		if p, ok := policyOf(own); ok {
 			b.policy = p
-			s.bindOverride(q, entries, b)
+			s.bindOverride(q, c, entries, b)
 			return
 		}
 		s.stats.badOverrides.Add(1)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -47,7 +46,6 @@ type Server struct {
 	opts   ServerOptions
 	grpc   *grpc.Server
 	health *health.Server
-	panics atomic.Int64
 }
 
 // serviceName is that of the health service; the empty name means the same.
@@ -87,7 +85,6 @@ func (s *Server) SetHealthy(healthy bool) {
 func (s *Server) recoverPanic(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.panics.Add(1)
 			s.opts.Log.Error("request panicked", "panic", p, "stack", string(debug.Stack()))
 			err = status.Error(codes.Internal, "internal error")
 		}

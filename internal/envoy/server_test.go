@@ -61,7 +61,7 @@ func serveGRPC(t *testing.T, s *Service) (conn *grpc.ClientConn, end func()) {
 // TestServer decides over gRPC, answers health checks, refuses a message that is too large, survives a
 // panic, and drains.
 func TestServer(t *testing.T) {
-	s := newService(t, &Behaviour{ResponseHeaders: &HeaderNames{"X-Limit", "X-Left", "X-Reset"}})
+	s := newService(t, Behaviour{ResponseHeaders: &HeaderNames{"X-Limit", "X-Left", "X-Reset"}})
 	conn, end := serveGRPC(t, s)
 	client, health := rls.NewRateLimitServiceClient(conn), healthpb.NewHealthClient(conn)
 	req := &rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "a=1")}}
@@ -100,17 +100,17 @@ func TestServer(t *testing.T) {
 
 // TestPanic checks that a panic is the error of one request.
 func TestPanic(t *testing.T) {
-	s := newService(t, &Behaviour{})
+	s := newService(t, Behaviour{})
 	broken := true
-	s.opts.Behaviour = func() *Behaviour {
+	s.opts.HashAddr = func(dst []byte, _ string) []byte {
 		if broken {
 			panic("broken")
 		}
-		return &Behaviour{}
+		return append(dst, 'h')
 	}
 	conn, _ := serveGRPC(t, s)
 	client := rls.NewRateLimitServiceClient(conn)
-	req := &rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "a=1")}}
+	req := &rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "remote_address=192.0.2.1")}}
 	if _, err := client.ShouldRateLimit(t.Context(), req); status.Code(err) != codes.Internal {
 		t.Errorf("a panic: %v", err)
 	}
@@ -122,7 +122,7 @@ func TestPanic(t *testing.T) {
 
 // TestJSON checks the status codes over HTTP.
 func TestJSON(t *testing.T) {
-	s := newService(t, &Behaviour{})
+	s := newService(t, Behaviour{})
 	for _, c := range []struct {
 		body string
 		code int
@@ -154,7 +154,7 @@ func FuzzShouldRateLimit(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(wire)
-	s := newService(f, &Behaviour{ResponseHeaders: &HeaderNames{}, Metadata: true, NearLimit: 0.8})
+	s := newService(f, Behaviour{ResponseHeaders: &HeaderNames{}, Metadata: true, NearLimit: 0.8})
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		var req rls.RateLimitRequest
 		if proto.Unmarshal(wire, &req) != nil {

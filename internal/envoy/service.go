@@ -29,12 +29,11 @@ type Options struct {
 	HashAddr rlsconfig.AddressHasher
 	// MayRefund allows descriptors with negative hits, which give units back. Others are ignored.
 	MayRefund bool
-	// Behaviour is read for each request.
-	Behaviour func() *Behaviour
-	Now       func() time.Time // nil means the clock of this machine
+	Behaviour
+	Now func() time.Time // nil means the clock of this machine
 }
 
-// Behaviour are the settings of a Service that may change while it runs.
+// Behaviour is how a Service decides and answers.
 type Behaviour struct {
 	// Shadow admits every request, and the statuses stay true. Quota treats all rules as quotas.
 	Shadow, Quota bool
@@ -67,12 +66,21 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, overrides: newOverrides(), stats: newStats()}
 	s.pool.New = func() any { return new(question) }
-	s.SetConfig(&rlsconfig.Config{})
+	s.config.Store(newConfig(&rlsconfig.Config{}, s.stats))
 	return s
 }
 
-// SetConfig makes later requests use c.
-func (s *Service) SetConfig(c *rlsconfig.Config) { s.config.Store(newConfig(c, s.stats)) }
+// SetConfig makes later requests use c. It must not be called twice at once.
+func (s *Service) SetConfig(c *rlsconfig.Config) {
+	s.config.Store(newConfig(c, s.stats))
+	s.stats.configLoads.Add(1)
+}
+
+// RefuseConfig counts a configuration that has mistakes, and is not used.
+func (s *Service) RefuseConfig() { s.stats.configErrors.Add(1) }
+
+// Limits returns a line for each limit of the configuration, as envoyproxy/ratelimit writes them.
+func (s *Service) Limits() []string { return s.config.Load().rules.Lines() }
 
 // Stats returns the counters.
 func (s *Service) Stats() *Stats { return s.stats }
@@ -82,7 +90,12 @@ var (
 	errDomain      = status.Error(codes.Unknown, "rate limit domain must not be empty")
 	errDescriptors = status.Error(codes.Unknown, "rate limit descriptor list must not be empty")
 	errMany        = status.Errorf(codes.InvalidArgument, "a request has at most %d descriptors", limit.MaxDescriptors)
+	errEntries     = status.Errorf(codes.InvalidArgument, "the descriptors of a request have at most %d entries", maxEntries)
 )
+
+// maxEntries bounds the entries of all descriptors of a request, which a message of 4 MiB may have a
+// million of.
+const maxEntries = 4096
 
 // ShouldRateLimit decides a request. The errors are those of a request that asks nothing, or too much.
 func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
@@ -93,15 +106,27 @@ func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) 
 		return nil, errDescriptors
 	case len(req.GetDescriptors()) > limit.MaxDescriptors:
 		return nil, errMany
+	case entriesOf(req) > maxEntries:
+		return nil, errEntries
 	}
+	begin := s.opts.Now()
 	q := s.pool.Get().(*question)
 	defer func() {
 		q.reset()
 		s.pool.Put(q)
 	}()
-	q.behaviour = s.opts.Behaviour()
+	q.behaviour, q.now = &s.opts.Behaviour, begin
 	s.resolve(q, req)
 	s.decide(q)
-	s.stats.count(q)
-	return s.answer(q, req), nil
+	reply := s.answer(q, req)
+	s.stats.count(q, s.opts.Now().Sub(begin))
+	return reply, nil
+}
+
+// entriesOf returns the number of entries of a request.
+func entriesOf(req *rls.RateLimitRequest) (n int) {
+	for _, d := range req.GetDescriptors() {
+		n += len(d.GetEntries())
+	}
+	return n
 }

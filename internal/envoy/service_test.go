@@ -44,10 +44,12 @@ descriptors:
   - key: vip
     rate_limit: {unit: year, requests_per_unit: 100, replaces: [{name: five}]}
   - key: exempt
+  - key: remote_address
+    rate_limit: {unit: year, requests_per_unit: 3}
 `
 
 // newService returns a service over a store in memory, with the rules.
-func newService(t testing.TB, behaviour *Behaviour) *Service {
+func newService(t testing.TB, behaviour Behaviour) *Service {
 	t.Helper()
 	c, problems := rlsconfig.Parse([]rlsconfig.File{{Name: "rules.yaml", Content: []byte(rules)}}, rlsconfig.Options{})
 	if err := problems.Err(); err != nil {
@@ -55,7 +57,7 @@ func newService(t testing.TB, behaviour *Behaviour) *Service {
 	}
 	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
 	s := New(Options{
-		Limiter: l, MayRefund: true, Behaviour: func() *Behaviour { return behaviour },
+		Limiter: l, MayRefund: true, Behaviour: behaviour,
 		HashAddr: func(dst []byte, value string) []byte { return append(dst, "h"+strconv.Itoa(len(value))...) },
 	})
 	s.SetConfig(c)
@@ -120,7 +122,7 @@ func ask(t testing.TB, s *Service, descriptors string, hits uint32) string {
 
 // TestDecisions checks requests one after the other.
 func TestDecisions(t *testing.T) {
-	s := newService(t, &Behaviour{})
+	s := newService(t, Behaviour{})
 	for i, c := range []struct {
 		descriptors string
 		hits        uint32
@@ -152,6 +154,7 @@ func TestDecisions(t *testing.T) {
 		{"a=5 refund=300", 0, "OK, OK 5/5"},
 		{"a=6,a=6", 0, "OK, OK 4/5, OK 3/5"}, // twice the same
 		{"vip=1,a=4", 0, "OK, OK 99/100, OK"},
+		{"vip=1 limit=7/6,a=4", 0, "OVER_LIMIT, OK 7/7, OVER_LIMIT 0/5"}, // an override replaces nothing
 		{"a=7 limit=2/6", 0, "OK, OK 1/2"},
 		{"a=7 limit=2/6", 0, "OK, OK 0/2"},
 		{"a=7 limit=2/6", 0, "OVER_LIMIT, OVER_LIMIT 0/2"},
@@ -177,7 +180,7 @@ func TestDecisions(t *testing.T) {
 
 // TestShadow checks that all rules in shadow mode admit, count, and say the truth.
 func TestShadow(t *testing.T) {
-	s := newService(t, &Behaviour{Shadow: true})
+	s := newService(t, Behaviour{Shadow: true})
 	for i, want := range []string{"OK, OK 2/5, OK 0/3", "OK, OVER_LIMIT 0/5, OVER_LIMIT 0/3"} {
 		if got := ask(t, s, "a=1,b=1", 3); got != want {
 			t.Errorf("%d: %s, want %s", i, got, want)
@@ -187,7 +190,7 @@ func TestShadow(t *testing.T) {
 
 // TestQuota checks that all rules as quotas deny only together.
 func TestQuota(t *testing.T) {
-	s := newService(t, &Behaviour{Quota: true})
+	s := newService(t, Behaviour{Quota: true})
 	for i, want := range []string{"OK, OK 3/5, OK 1/3", "OK, OK 1/5, OVER_LIMIT 0/3", "OVER_LIMIT, OVER_LIMIT 0/5, OVER_LIMIT 0/3"} {
 		if got := ask(t, s, "a=1,b=1", 2); got != want {
 			t.Errorf("%d: %s, want %s", i, got, want)
@@ -197,11 +200,14 @@ func TestQuota(t *testing.T) {
 
 // TestErrors checks the texts that operators know, and the bound.
 func TestErrors(t *testing.T) {
-	s := newService(t, &Behaviour{})
+	s := newService(t, Behaviour{})
 	for want, req := range map[string]*rls.RateLimitRequest{
 		"Unknown: rate limit domain must not be empty":           {Descriptors: make([]*ratelimit.RateLimitDescriptor, 1)},
 		"Unknown: rate limit descriptor list must not be empty":  {Domain: "mesh"},
 		"InvalidArgument: a request has at most 256 descriptors": {Domain: "mesh", Descriptors: make([]*ratelimit.RateLimitDescriptor, 257)},
+		"InvalidArgument: the descriptors of a request have at most 4096 entries": {Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{
+			{Entries: make([]*ratelimit.RateLimitDescriptor_Entry, 4000)}, {Entries: make([]*ratelimit.RateLimitDescriptor_Entry, 97)},
+		}},
 		"OK: ": {Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{nil, {}, {Entries: []*ratelimit.RateLimitDescriptor_Entry{nil}}}},
 	} {
 		_, err := s.ShouldRateLimit(t.Context(), req)
@@ -211,5 +217,25 @@ func TestErrors(t *testing.T) {
 	}
 	if resp, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "other", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "a=1 limit=0/6")}}); err != nil || resp.GetOverallCode() != rls.RateLimitResponse_OK {
 		t.Errorf("an unknown domain: %v, %v", resp, err)
+	}
+}
+
+// TestReloadMeanwhile replaces the configuration while a request is bound to limits.
+func TestReloadMeanwhile(t *testing.T) {
+	s := newService(t, Behaviour{})
+	old := s.config.Load().rules
+	s.opts.HashAddr = func(dst []byte, _ string) []byte {
+		s.SetConfig(&rlsconfig.Config{})
+		return append(dst, 'h')
+	}
+	if got, want := ask(t, s, "remote_address=192.0.2.1 limit=2/6,b=1", 0), "OK, OK 1/2, OK 2/3"; got != want {
+		t.Errorf("the request: %s, want %s", got, want)
+	}
+	if got := ask(t, s, "b=1", 0); got != "OK, OK" {
+		t.Errorf("the next one: %s", got)
+	}
+	s.SetConfig(old)
+	if got, want := ask(t, s, "b=1", 0), "OK, OK 1/3"; got != want {
+		t.Errorf("with the rules again: %s, want %s", got, want)
 	}
 }

@@ -1,12 +1,15 @@
 package envoy
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/limitgate/limitgate/internal/latency"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 )
 
@@ -16,7 +19,9 @@ type Stats struct {
 	mu    sync.Mutex // guards rules
 	rules map[statsKey]*ruleStats
 
-	badOverrides, refusedRefunds, shadowed, requests atomic.Int64
+	badOverrides, refusedRefunds, shadowed, requests, configLoads, configErrors atomic.Int64
+
+	took latency.Histogram
 }
 
 // statsKey are the labels of the counters of a rule: the domain, and the first two levels of its path.
@@ -44,9 +49,22 @@ func (s *Stats) ofRule(r *rlsconfig.Rule) *ruleStats {
 	return of
 }
 
-// count counts a request that is decided.
-func (s *Stats) count(q *question) {
+// keep drops the counters of rules that are not in the configuration, so that they do not grow with the
+// configurations of years.
+func (s *Stats) keep(c *config) {
+	used := map[*ruleStats]bool{}
+	for _, r := range c.limits {
+		used[r.stats] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.rules, func(_ statsKey, of *ruleStats) bool { return !used[of] })
+}
+
+// count counts a request that is answered.
+func (s *Stats) count(q *question, took time.Duration) {
 	s.requests.Add(1)
+	s.took.Observe(took, 1)
 	if q.behaviour.Shadow {
 		s.shadowed.Add(1)
 	}
@@ -81,6 +99,12 @@ func (st *ruleStats) count(b *bound, nearPart float64) {
 	}
 }
 
+// responseTime is the time from a request to its answer.
+var (
+	method       = prometheus.Labels{"grpc_method": "ShouldRateLimit"}
+	responseTime = prometheus.NewDesc("ratelimit_service_response_time_seconds", "Time from a request to its answer.", nil, method)
+)
+
 // The families, as envoyproxy/ratelimit names them through its mapping of statsd.
 var (
 	ruleLabels = []string{"domain", "key1", "key2"}
@@ -99,8 +123,10 @@ var (
 		desc *prometheus.Desc
 		read func(*Stats) int64
 	}{
+		{prometheus.NewDesc("ratelimit_service_config_load_success", "Configurations that came into use.", nil, nil), func(s *Stats) int64 { return s.configLoads.Load() }},
+		{prometheus.NewDesc("ratelimit_service_config_load_error", "Configurations that had mistakes and were not used.", nil, nil), func(s *Stats) int64 { return s.configErrors.Load() }},
 		{prometheus.NewDesc("ratelimit_service_global_shadow_mode", "Requests that were admitted because all rules are in shadow mode.", nil, nil), func(s *Stats) int64 { return s.shadowed.Load() }},
-		{prometheus.NewDesc("ratelimit_service_total_requests", "Requests.", nil, prometheus.Labels{"grpc_method": "ShouldRateLimit"}), func(s *Stats) int64 { return s.requests.Load() }},
+		{prometheus.NewDesc("ratelimit_service_total_requests", "Requests.", nil, method), func(s *Stats) int64 { return s.requests.Load() }},
 		{prometheus.NewDesc("limitgate_rls_invalid_limits_total", "Limits of descriptors whose unit does not exist: their rule applied.", nil, nil), func(s *Stats) int64 { return s.badOverrides.Load() }},
 		{prometheus.NewDesc("limitgate_rls_refused_refunds_total", "Descriptors with negative hits that gave nothing back, because refunds are not allowed.", nil, nil), func(s *Stats) int64 { return s.refusedRefunds.Load() }},
 	}
@@ -118,6 +144,7 @@ func (s *Stats) Describe(to chan<- *prometheus.Desc) {
 	for _, t := range totals {
 		to <- t.desc
 	}
+	to <- responseTime
 }
 
 // Collect implements prometheus.Collector.
@@ -132,4 +159,5 @@ func (s *Stats) Collect(to chan<- prometheus.Metric) {
 	for _, t := range totals {
 		to <- prometheus.MustNewConstMetric(t.desc, prometheus.CounterValue, float64(t.read(s)))
 	}
+	to <- s.took.Metric(responseTime, prometheus.MakeLabelPairs(responseTime, nil))
 }

@@ -46,7 +46,7 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 func (p *Proxy) listenHTTP() (l net.Listener, onUnix bool, err error) {
 	path, onUnix := strings.CutPrefix(p.settings.HTTP.Listen, config.UnixPrefix)
 	if onUnix {
-		l, err = listenUnix(path)
+		l, err = listenUnix(path, "HTTP", "--http")
 	} else if l, err = net.Listen("tcp", path); err != nil {
 		err = fmt.Errorf("listen for HTTP: %w%s", err, listenAdvice(err, "--http"))
 	}
@@ -59,27 +59,28 @@ func (p *Proxy) listenHTTP() (l net.Listener, onUnix bool, err error) {
 // socketMode lets the group of the process connect, such as that of a gateway.
 const socketMode = 0o660
 
-// listenUnix opens a Unix socket. It replaces one that no process listens on any more.
-func listenUnix(path string) (net.Listener, error) {
+// listenUnix opens a Unix socket for the front that flag sets. It replaces a socket that no process
+// listens on any more.
+func listenUnix(path, front, flag string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		c, err := net.DialTimeout("unix", path, time.Second)
 		if err == nil {
 			_ = c.Close()
-			return nil, fmt.Errorf("listen for HTTP: %s is in use (another process listens there: end it, or set another path by --http)", path)
+			return nil, fmt.Errorf("listen for %s: %s is in use (another process listens there: end it, or set another path by %s)", front, path, flag)
 		}
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			_ = os.Remove(path)
 		}
 	} else if err == nil {
-		return nil, fmt.Errorf("listen for HTTP: %s is there and is no socket: name another path by --http", path)
+		return nil, fmt.Errorf("listen for %s: %s is there and is no socket: name another path by %s", front, path, flag)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listen for HTTP: %w (the folder must be there, and this user must be allowed to write to it)", err)
+		return nil, fmt.Errorf("listen for %s: %w (the folder must be there, and this user must be allowed to write to it)", front, err)
 	}
 	if err := os.Chmod(path, socketMode); err != nil {
 		_ = l.Close()
-		return nil, fmt.Errorf("listen for HTTP: %w", err)
+		return nil, fmt.Errorf("listen for %s: %w", front, err)
 	}
 	return l, nil
 }

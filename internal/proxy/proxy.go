@@ -251,7 +251,10 @@ func (p *Proxy) Run(ctx context.Context) error {
 		front = append(front, p.runHTTP)
 	}
 	if p.rls != nil {
-		front = append(front, p.rls.run)
+		front = append(front, func(ctx context.Context) error {
+			p.count.WaitFirst(ctx)
+			return p.rls.run(ctx)
+		})
 	}
 	if p.memory != nil {
 		front = append(front, p.watchOverflow)

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/adminserver"
@@ -26,7 +30,8 @@ type rateLimitService struct {
 	follow  run.Part    // follows the configuration
 	loaded  func() bool // there is a configuration
 	front   net.Listener
-	http    net.Listener // nil without the setting
+	http    net.Listener // nil without the setting, as debug is
+	debug   net.Listener
 
 	shutdown time.Duration
 }
@@ -37,13 +42,13 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	if s.Listen == "" {
 		return nil, nil
 	}
-	behaviour := &envoy.Behaviour{
-		Shadow: s.Shadow, Quota: s.Quota, Metadata: s.Metadata, NearLimit: cmp.Or(s.NearLimit, defaultNearLimit),
-		ResponseHeaders: (*envoy.HeaderNames)(s.ResponseHeaders), RequestHeaders: (*envoy.HeaderNames)(s.RequestHeaders),
-	}
 	r = &rateLimitService{shutdown: p.settings.ShutdownTimeout}
 	r.service = envoy.New(envoy.Options{
-		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds, Behaviour: func() *envoy.Behaviour { return behaviour },
+		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds,
+		Behaviour: envoy.Behaviour{
+			Shadow: s.Shadow, Quota: s.Quota, Metadata: s.Metadata, NearLimit: cmp.Or(s.NearLimit, defaultNearLimit),
+			ResponseHeaders: (*envoy.HeaderNames)(s.ResponseHeaders), RequestHeaders: (*envoy.HeaderNames)(s.RequestHeaders),
+		},
 	})
 	if err := r.openConfig(s, p.log); err != nil {
 		return nil, err
@@ -65,36 +70,80 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 // listen opens the listeners.
 func (r *rateLimitService) listen(s *config.RLS) (err error) {
 	if path, ok := strings.CutPrefix(s.Listen, config.UnixPrefix); ok {
-		r.front, err = listenUnix(path)
+		r.front, err = listenUnix(path, "the rate limit service", "--rls")
 	} else if r.front, err = net.Listen("tcp", s.Listen); err != nil {
 		err = fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, "--rls"))
 	}
-	if err != nil || s.HTTP == "" {
+	if err != nil {
 		return err
 	}
-	if r.http, err = net.Listen("tcp", s.HTTP); err != nil {
-		_ = r.front.Close()
-		return fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, "--rls-http"))
+	for _, of := range []struct {
+		addr, flag string
+		listener   *net.Listener
+	}{{s.HTTP, "--rls-http", &r.http}, {s.Debug, "--rls-debug", &r.debug}} {
+		if of.addr == "" {
+			continue
+		}
+		if *of.listener, err = net.Listen("tcp", of.addr); err != nil {
+			r.close()
+			return fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, of.flag))
+		}
 	}
 	return nil
+}
+
+// close closes the listeners of a service that does not run.
+func (r *rateLimitService) close() {
+	for _, l := range []net.Listener{r.front, r.http, r.debug} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
 }
 
 // run serves until ctx ends.
 func (r *rateLimitService) run(ctx context.Context) error {
 	parts := []run.Part{r.follow, r.reportHealth, func(ctx context.Context) error { return r.server.Run(ctx, r.front) }}
 	if r.http != nil {
-		mux := http.NewServeMux()
-		mux.HandleFunc("POST /json", r.service.JSON)
-		mux.HandleFunc("GET /healthcheck", func(w http.ResponseWriter, _ *http.Request) {
-			if ctx.Err() != nil || !r.loaded() {
-				http.Error(w, "draining, or without a configuration", http.StatusInternalServerError)
-				return
-			}
-			_, _ = w.Write([]byte("OK"))
+		parts = append(parts, func(ctx context.Context) error {
+			return adminserver.ServeBodies(ctx, r.http, r.httpPaths(ctx), r.shutdown)
 		})
-		parts = append(parts, func(ctx context.Context) error { return adminserver.ServeBodies(ctx, r.http, mux, r.shutdown) })
+	}
+	if r.debug != nil {
+		parts = append(parts, func(ctx context.Context) error { return adminserver.Serve(ctx, r.debug, r.debugPaths(), r.shutdown) })
 	}
 	return run.All(ctx, parts...)
+}
+
+// httpPaths are those of requests as JSON, until ctx ends.
+func (r *rateLimitService) httpPaths(ctx context.Context) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /json", r.service.JSON)
+	mux.HandleFunc("GET /healthcheck", func(w http.ResponseWriter, _ *http.Request) {
+		if ctx.Err() != nil || !r.loaded() {
+			http.Error(w, "draining, or without a configuration", http.StatusInternalServerError)
+			return
+		}
+		_, _ = w.Write([]byte("OK"))
+	})
+	return mux
+}
+
+// debugPaths show the limits and the counters.
+func (r *rateLimitService) debugPaths() http.Handler {
+	stats := prometheus.NewRegistry()
+	stats.MustRegister(r.service.Stats())
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "/rlconfig: print out the limits\n/stats: print out the counters, as Prometheus reads them\n")
+	})
+	mux.HandleFunc("GET /rlconfig", func(w http.ResponseWriter, _ *http.Request) {
+		for _, line := range r.service.Limits() {
+			_, _ = io.WriteString(w, line+"\n")
+		}
+	})
+	mux.Handle("GET /stats", promhttp.HandlerFor(stats, promhttp.HandlerOpts{}))
+	return mux
 }
 
 // addr returns the address of gRPC, or off.

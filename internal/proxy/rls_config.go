@@ -17,21 +17,23 @@ import (
 	"github.com/limitgate/limitgate/internal/tlsfiles"
 )
 
-// openConfig opens the configuration of the service: a folder, which must have a good one, or an xDS
-// server, which may come later.
+// openConfig opens the configuration of the service: a folder, which must have a good one unless the
+// service starts without, or an xDS server, which may come later.
 func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
-	opts := rlsconfig.Options{MergeDomains: s.MergeDomains}
+	opts := rlsconfig.Options{MergeDomains: s.MergeDomains, Prefix: s.Prefix}
 	if s.XDS != nil {
 		return r.openXDS(s.XDS, opts, log)
 	}
 	if s.Config == "" {
 		return errors.New("the rate limit service needs limits: name their folder by --rls-config")
 	}
-	folder := envoy.NewFolder(s.Config, opts, log, r.service.SetConfig)
-	if err := folder.Load(); err != nil {
+	folder := envoy.NewFolder(s.Config, opts, r.service, log)
+	r.follow, r.loaded = folder.Run, folder.Loaded
+	if err := folder.Load(); err != nil && s.ForceStart {
+		folder.Failed(err)
+	} else if err != nil {
 		return fmt.Errorf("load rate limit configuration:\n%w", err)
 	}
-	r.follow, r.loaded = folder.Run, func() bool { return true }
 	return nil
 }
 
@@ -44,6 +46,7 @@ func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log
 		Apply: func(resources [][]byte) error {
 			c, problems := rlsconfig.DecodeXDS(resources, opts)
 			if err := problems.Err(); err != nil {
+				r.service.RefuseConfig()
 				return err
 			}
 			for _, p := range problems {

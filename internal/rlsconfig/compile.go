@@ -13,6 +13,9 @@ type Options struct {
 	// MergeDomains lets several files or resources describe one domain, as MERGE_DOMAIN_CONFIG
 	// does. Their order is that of patterns, and no descriptor may be in two of them.
 	MergeDomains bool
+	// Prefix is part of the name of each counter, so that those of two configurations with
+	// different prefixes never share a name. It may be empty.
+	Prefix string
 	// AddressKeys are the keys whose values are addresses, which AppendCounter hashes. Nil means
 	// those of Envoy, remote_address and masked_remote_address.
 	AddressKeys []string
@@ -22,6 +25,7 @@ type Options struct {
 type compiler struct {
 	*report
 	merge     bool
+	prefix    string
 	addresses map[string]bool
 	config    Config
 	edges     map[string]replacements // by domain
@@ -32,7 +36,7 @@ type compiler struct {
 // compile compiles documents. The config is nil if the report has mistakes.
 func compile(docs []*document, opts Options, r *report) (*Config, Problems) {
 	c := &compiler{
-		report: r, merge: opts.MergeDomains, addresses: map[string]bool{},
+		report: r, merge: opts.MergeDomains, prefix: opts.Prefix, addresses: map[string]bool{},
 		config: Config{domains: map[string]*Domain{}},
 		edges:  map[string]replacements{},
 	}
@@ -72,11 +76,20 @@ func sortProblems(list Problems, docs []*document) {
 	})
 }
 
+// counter returns the beginning of the names of the counters of a domain.
+func (c *compiler) counter(domain string) string {
+	var name []byte
+	if c.prefix != "" {
+		name = append(appendKey(name, c.prefix), ':')
+	}
+	return string(appendKey(name, domain))
+}
+
 // document adds the descriptors of a document to its domain.
 func (c *compiler) document(doc *document) {
 	name := doc.domain.value
 	at := doc.at.in("domain").on(max(doc.domain.line, doc.at.line))
-	d := &Domain{Name: name, at: at, counter: string(appendKey(nil, name)), addresses: c.addresses}
+	d := &Domain{Name: name, at: at, counter: c.counter(name), addresses: c.addresses}
 	other := c.config.domains[name]
 	switch {
 	case doc.domain.broken:

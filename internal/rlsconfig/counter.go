@@ -20,15 +20,21 @@ import (
 //
 //	DOMAIN;;KEY:VALUE;KEY:VALUE
 //
+// With a prefix both begin with PREFIX: in front of the domain.
+//
 // All words are escaped, so that two different counters never share a name, and the name can be a
 // part of a hash tag. A word that is too long is %# and a part of its SHA-256: no escaped word has
-// a # behind a %.
+// a # behind a %. A name that is too long as a whole is %## and its SHA-256: requests
+// choose how many entries they have.
 const (
 	// maxWord is the length of the longest word that is in a name as it is.
 	maxWord = 256
 	// digestBytes is how much of the SHA-256 of a longer one is kept.
 	digestBytes = 16
 	digestMark  = "%#"
+	// maxCounter is the length of the longest name of a counter that is used as it is.
+	maxCounter = 1024
+	wholeMark  = "%##"
 )
 
 // escapes are the characters that are escaped: in all words, or in those of the configuration
@@ -46,6 +52,7 @@ type AddressHasher func(dst []byte, value string) []byte
 // which Match returned the rule. The name has no address in it unless hash is nil, and any
 // pattern of the configuration as it is.
 func (r *Rule) AppendCounter(dst []byte, entries []Entry, hash AddressHasher) []byte {
+	begin := len(dst)
 	dst = append(dst, r.counter...)
 	for i := range r.steps {
 		s := &r.steps[i]
@@ -54,19 +61,20 @@ func (r *Rule) AppendCounter(dst []byte, entries []Entry, hash AddressHasher) []
 			dst = appendValue(dst, entries[i].Value, s.address, hash)
 		}
 	}
-	return dst
+	return shorten(dst, begin)
 }
 
 // AppendCounter appends the name of the counter of a descriptor that brings its own limit,
 // whatever rule it meets.
 func (d *Domain) AppendCounter(dst []byte, entries []Entry, hash AddressHasher) []byte {
+	begin := len(dst)
 	dst = append(append(dst, d.counter...), ';')
 	for i := range entries {
 		dst = appendKey(append(dst, ';'), entries[i].Key)
 		dst = append(dst, ':')
 		dst = appendValue(dst, entries[i].Value, d.addresses[entries[i].Key], hash)
 	}
-	return dst
+	return shorten(dst, begin)
 }
 
 // appendValue appends the value of an entry.
@@ -106,6 +114,15 @@ func appendKey(dst []byte, word string) []byte {
 func appendEscape(dst []byte, c byte) []byte {
 	const digits = "0123456789ABCDEF"
 	return append(dst, '%', digits[c>>4], digits[c&15])
+}
+
+// shorten replaces a name that is too long, which is dst from begin.
+func shorten(dst []byte, begin int) []byte {
+	if len(dst)-begin <= maxCounter {
+		return dst
+	}
+	sum := sha256.Sum256(dst[begin:])
+	return hex.AppendEncode(append(dst[:begin], wholeMark...), sum[:])
 }
 
 // appendDigest appends the text for a long word.

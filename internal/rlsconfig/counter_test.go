@@ -15,7 +15,7 @@ func hexHash(dst []byte, value string) []byte { return hex.AppendEncode(dst, []b
 // TestCountersAreDistinct compares the names of the counters of random rules and requests: they are
 // equal exactly if the domain, the rule and the values that count are equal.
 func TestCountersAreDistinct(t *testing.T) {
-	domains := []string{"d", "d;a=c", "d;", "d;a:", strings.Repeat("d", 300)}
+	domains := []string{"d", "d;a=c", "d;", "d;a:", "d:d", strings.Repeat("d", 300)}
 	rapid.Check(t, func(rt *rapid.T) {
 		hash := rapid.SampledFrom([]AddressHasher{nil, hexHash}).Draw(rt, "hash")
 		names := map[string]string{} // what they name
@@ -32,12 +32,13 @@ func TestCountersAreDistinct(t *testing.T) {
 		number := 0
 		for _, domain := range domains {
 			level := drawLevel(rt, 2, &number)
-			d := parsed(t, Options{}, fileOf(domain, level)).Domain(domain)
+			prefix := rapid.SampledFrom([]string{"", "d", "p:", strings.Repeat("p", 2000)}).Draw(rt, "prefix")
+			d := parsed(t, Options{Prefix: prefix}, fileOf(domain, level)).Domain(domain)
 			for range 20 {
 				entries := drawEntries(rt)
-				check(d.AppendCounter(nil, entries, hash), fmt.Sprintf("%q own %q", domain, entries))
+				check(d.AppendCounter(nil, entries, hash), fmt.Sprintf("%q %q own %q", prefix, domain, entries))
 				if rule := d.Match(entries); rule != nil {
-					check(rule.AppendCounter(nil, entries, hash), fmt.Sprintf("%q %s", domain, counted(naive(level, entries), entries)))
+					check(rule.AppendCounter(nil, entries, hash), fmt.Sprintf("%q %q %s", prefix, domain, counted(naive(level, entries), entries)))
 				}
 			}
 		}
@@ -128,5 +129,22 @@ descriptors:
 		if rule.Path != row.path || key1+" "+key2 != row.keys || stat != row.stat || rule.StatKeysVary() != row.vary {
 			t.Errorf("%v meets %s with the keys %s %s, %s, varying: %t; want %+v", row.entries, rule.Path, key1, key2, stat, rule.StatKeysVary(), row)
 		}
+	}
+}
+
+// TestLongCounters checks that a request with many entries has a short name of its own.
+func TestLongCounters(t *testing.T) {
+	d := parsed(t, Options{Prefix: "p"}, fileOf("d", nil)).Domain("d")
+	names := map[string]bool{}
+	for n := range 300 {
+		var entries []Entry
+		for range n + 1 {
+			entries = append(entries, Entry{"k", "{{{{{{{{"})
+		}
+		name := string(d.AppendCounter([]byte("in front "), entries, hexHash))
+		if len(name) > len("in front ")+maxCounter || names[name] || strings.HasPrefix(name, "in front %##") != (n >= 37) {
+			t.Fatalf("%d entries have the name %s", n+1, name)
+		}
+		names[name] = true
 	}
 }

@@ -18,6 +18,8 @@ type draft struct {
 	grpcTLS                            ServerTLS
 
 	fromXDS, xdsUseTLS      bool
+	root                    string
+	watchRoot               bool
 	runtimeSub, runtimeApp  string
 	xds                     XDS
 	xdsTLS                  ClientTLS
@@ -25,7 +27,7 @@ type draft struct {
 	responseOn, requestOn   bool
 	response, request       HeaderNames
 	statsOff, prometheusOn  bool
-	prometheus              Prometheus
+	prometheusAddr          string
 	tracing                 bool
 	tracesProtocol          string
 	collector, tracesTarget string
@@ -53,12 +55,15 @@ func (d *draft) finish(p *problems) *Settings {
 	d.redis(p)
 	d.traces(p)
 	if d.prometheusOn && !d.statsOff {
-		d.Prometheus = &d.prometheus
+		d.PrometheusAddr = d.prometheusAddr
 	}
 	return &d.Settings
 }
 
 func (d *draft) listeners(p *problems) {
+	if !p.given("DEBUG_HOST") {
+		d.debugHost = "127.0.0.1"
+	}
 	address := func(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 	d.HTTP, d.GRPC, d.Debug = address(d.host, d.port), address(d.grpcHost, d.grpcPort), address(d.debugHost, d.debugPort)
 	if d.grpcUDS != "" {
@@ -86,17 +91,17 @@ func (d *draft) listeners(p *problems) {
 // configSource sets where limits come from.
 func (d *draft) configSource(p *problems) {
 	if d.fromXDS {
-		d.ConfigRoot, d.XDS = "", d.xdsServer(p)
+		d.XDS = d.xdsServer(p)
 		return
 	}
-	if d.ConfigRoot == "" {
+	if d.root == "" {
 		p.refuse("RUNTIME_ROOT", "it is empty; write the directory of the limits, for example /data", "CONFIG_TYPE")
 	}
-	if d.runtimeApp == "" && d.WatchRoot {
+	if d.runtimeApp == "" && d.watchRoot {
 		p.refuse("RUNTIME_APPDIRECTORY", "without it ratelimit loads no limits unless RUNTIME_WATCH_ROOT=false; write for example config",
 			"CONFIG_TYPE", "RUNTIME_WATCH_ROOT")
 	}
-	d.ConfigDir = filepath.Join(d.ConfigRoot, d.runtimeSub, d.runtimeApp)
+	d.ConfigDir = filepath.Join(d.root, d.runtimeSub, d.runtimeApp)
 }
 
 func (d *draft) xdsServer(p *problems) *XDS {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // names returns the variables of notices.
@@ -36,8 +35,8 @@ func TestDeployments(t *testing.T) {
 			},
 			nil,
 			func(s *Settings) bool {
-				return s.ConfigDir == "/data/ratelimit/config" && !s.WatchRoot && s.IgnoreDotFiles && s.GRPC == "[::]:8081" &&
-					s.LogLevel == slog.LevelDebug && slices.Equal(s.Redis.Addrs, []string{"redis:6379"}) && s.Redis.Given && s.XDS == nil
+				return s.ConfigDir == "/data/ratelimit/config" && s.GRPC == "[::]:8081" &&
+					s.LogLevel == slog.LevelDebug && slices.Equal(s.Redis.Addrs, []string{"redis:6379"}) && s.XDS == nil
 			},
 		},
 		"Envoy Gateway": {
@@ -57,13 +56,13 @@ func TestDeployments(t *testing.T) {
 			},
 			func(s *Settings) bool {
 				return reflect.DeepEqual(s.XDS.TLS, &ClientTLS{CA: "/certs/ca.crt", Cert: "/certs/tls.crt", Key: "/certs/tls.key"}) &&
-					s.XDS.Server == "envoy-gateway:18001" && s.ConfigDir == "" && s.ConfigRoot == "" && s.ForceStart &&
+					s.XDS.Server == "envoy-gateway:18001" && s.ConfigDir == "" && s.ForceStart &&
 					reflect.DeepEqual(s.GRPCTLS, &ServerTLS{Cert: "/certs/tls.crt", Key: "/certs/tls.key"}) &&
-					*s.Prometheus == Prometheus{":19001", "/metrics"} && s.OTLPEndpoint == "http://trace:4318/v1/traces"
+					s.PrometheusAddr == ":19001" && s.OTLPEndpoint == "http://trace:4318/v1/traces"
 			},
 		},
 		"nothing": {nil, nil, func(s *Settings) bool {
-			return s.Redis.Unix == "/var/run/nutcracker/ratelimit.sock" && !s.Redis.Given && s.Redis.Timeout == 10*time.Second && s.Prometheus == nil && s.ResponseHeaders == nil
+			return len(s.Redis.Addrs) == 0 && s.PrometheusAddr == "" && s.KeyPrefix == "" && s.ResponseHeaders == nil
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

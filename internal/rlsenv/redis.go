@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -19,12 +18,12 @@ const (
 // redis sets how to connect to Redis.
 func (d *draft) redis(p *problems) {
 	r := &d.Redis
-	r.Given = p.given(urlName)
 	r.TLS = p.clientTLS(&d.redisTLS, d.redisUseTLS, tlsNames{
 		use: "REDIS_TLS", cert: "REDIS_TLS_CLIENT_CERT", key: "REDIS_TLS_CLIENT_KEY", ca: "REDIS_TLS_CACERT",
 	})
 	r.User, r.Password = splitAuth(d.auth)
-	if err := d.redisNodes(); err != nil {
+	named := p.given(urlName) || p.given("REDIS_TYPE") || p.given("REDIS_SOCKET_TYPE")
+	if err := d.redisNodes(); err != nil && named {
 		p.refuse(urlName, err.Error(), "REDIS_TYPE", "REDIS_SOCKET_TYPE")
 		return
 	}
@@ -60,18 +59,17 @@ func (d *draft) redisNodes() error {
 	case d.redisType == redisSentinel:
 		return d.sentinelNodes()
 	case d.redisSocket == "unix":
-		if !filepath.IsAbs(d.redisURL) {
-			return errors.New("it is not the absolute path of a Unix socket, and REDIS_SOCKET_TYPE is unix by default: set REDIS_SOCKET_TYPE=tcp for host:port")
-		}
-		r.Unix = d.redisURL
-		return nil
+		return errors.New("REDIS_SOCKET_TYPE is unix, by default, and Limitgate reaches Redis by TCP: set REDIS_SOCKET_TYPE=tcp and REDIS_URL=host:port")
 	case strings.Contains(d.redisURL, ","):
 		return errors.New("it names several nodes: set REDIS_TYPE=CLUSTER, or name one")
 	default:
 		n, err := parseNode(d.redisURL)
+		if err != nil {
+			return err
+		}
 		r.Addrs, r.DB = []string{n.addr}, n.db
 		d.login(n)
-		return err
+		return nil
 	}
 }
 

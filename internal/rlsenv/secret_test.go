@@ -68,8 +68,8 @@ func checkParse(t interface {
 	if s != nil && (s.XDS == nil) != (s.ConfigDir != "") {
 		t.Fatalf("%q: %+v has two sources of limits or none", environ, s)
 	}
-	if s != nil && (s.Redis.Unix == "") != (len(s.Redis.Addrs) > 0) {
-		t.Fatalf("%q: %+v has two places of Redis or none", environ, s)
+	if s != nil && (s.Redis.Sentinel != "" || s.Redis.Cluster) && len(s.Redis.Addrs) == 0 {
+		t.Fatalf("%q: %+v has no place of Redis", environ, s)
 	}
 }
 

@@ -16,25 +16,18 @@ type Settings struct {
 	// how long its calls may take to end after that.
 	MaxConnectionAge, MaxConnectionAgeGrace time.Duration
 
-	// ConfigDir is the directory of the limits; empty with xDS. ConfigRoot is the directory above
-	// it that WatchRoot is about.
-	ConfigDir, ConfigRoot string
-	// WatchRoot is for limits that change when the symbolic link ConfigRoot does, instead of
-	// with the files.
-	WatchRoot bool
-	// IgnoreDotFiles skips files whose names begin with a dot.
-	IgnoreDotFiles bool
+	// ConfigDir is the directory of the limits; empty with xDS.
+	ConfigDir string
 	// XDS is the server of the limits; nil if they are in ConfigDir.
 	XDS *XDS
 	// MergeDomains lets several files name one domain.
 	MergeDomains bool
-	// ForceStart serves requests before there are limits, and HealthyWithConfig is healthy only
-	// after there are.
-	ForceStart, HealthyWithConfig bool
+	// ForceStart serves requests before there are limits.
+	ForceStart bool
 
 	// Redis has the counters.
 	Redis Redis
-	// KeyPrefix precedes the name of each counter.
+	// KeyPrefix is part of the name of each counter.
 	KeyPrefix string
 
 	// Shadow makes every answer admit the request, with the true statuses of its descriptors. Quota makes all limits quotas.
@@ -47,8 +40,9 @@ type Settings struct {
 	// NearLimit is the part of a limit above which hits count as near it, 0 to 1.
 	NearLimit float64
 
-	// Prometheus is where metrics are served; nil is nowhere.
-	Prometheus *Prometheus
+	// PrometheusAddr is the host:port where metrics are served, whose host may be empty; an empty
+	// address is nowhere.
+	PrometheusAddr string
 	// LogLevel is the minimum level that is logged, and LogFormat text or json.
 	LogLevel  slog.Level
 	LogFormat string
@@ -69,14 +63,12 @@ type ServerTLS struct {
 
 // ClientTLS are PEM files of a connection, by their paths.
 type ClientTLS struct {
-	// CA has authorities in addition to the system's; it may be empty.
+	// CA has authorities in place of the system's; it may be empty.
 	CA string
 	// Cert and Key are the certificate of this side, or both empty.
 	Cert, Key string
 	// ServerName is the name in the server's certificate; empty is the host.
 	ServerName string
-	// AnyServerName checks the authority of the server's certificate, and not its name.
-	AnyServerName bool
 }
 
 // XDS is a server of limits and how to connect to it.
@@ -98,14 +90,9 @@ type XDS struct {
 
 // Redis is a Redis and how to connect to it.
 type Redis struct {
-	// Given reports whether REDIS_URL is set. Without it Unix is the path of a nutcracker, which
-	// is ratelimit's default.
-	Given bool
-	// Addrs are host:port: of nodes of a cluster, of one Redis, or of Sentinels. There are none
-	// with Unix.
+	// Addrs are host:port: of nodes of a cluster, of one Redis, or of Sentinels. There are none if
+	// no variable names a Redis.
 	Addrs []string
-	// Unix is the path of the socket of one Redis.
-	Unix string
 	// Cluster reports a Redis Cluster.
 	Cluster bool
 	// Sentinel is the name of the master that the Sentinels at Addrs watch; empty without them.
@@ -117,19 +104,9 @@ type Redis struct {
 	User, Password string
 	// TLS encrypts the connections; nil does not.
 	TLS *ClientTLS
-	// Timeout is how long a connection, a read or a write may take; 0 is no bound.
-	Timeout time.Duration
 }
 
 // HeaderNames are the names of headers about a limit.
 type HeaderNames struct {
 	Limit, Remaining, Reset string
-}
-
-// Prometheus is where metrics are served.
-type Prometheus struct {
-	// Addr is host:port; the host may be empty.
-	Addr string
-	// Path begins with a slash.
-	Path string
 }

@@ -6,8 +6,8 @@ const noStatsd = "metrics are not sent to statsd; set USE_PROMETHEUS=true, and l
 func metricVariables(d *draft) []variable {
 	return []variable{
 		{"USE_PROMETHEUS", "false", toggle(&d.prometheusOn), taken, "serve metrics with ratelimit's names"},
-		{"PROMETHEUS_ADDR", ":9090", listenAddress(&d.prometheus.Addr), taken, "their address"},
-		{"PROMETHEUS_PATH", "/metrics", urlPath(&d.prometheus.Path), taken, "their path"},
+		{"PROMETHEUS_ADDR", ":9090", listenAddress(&d.prometheusAddr), taken, "their address"},
+		{"PROMETHEUS_PATH", "/metrics", urlPath(new(string)), notNeeded, "the path of metrics is /metrics"},
 		{
 			"PROMETHEUS_MAPPER_YAML", "", anyText(new(string)), notNeeded,
 			"metrics have the names of ratelimit's built-in mapper; rename them where Prometheus reads them",
@@ -28,7 +28,7 @@ func metricVariables(d *draft) []variable {
 }
 
 // silent gives all values of v one meaning, so that none causes a notice: most deployments set
-// USE_STATSD=false, and true is the default.
+// USE_STATSD=false and RUNTIME_IGNOREDOTFILES=true, and the defaults are the opposite.
 func silent(v value) value {
 	read := v.read
 	v.read = func(text string) (any, bool) {

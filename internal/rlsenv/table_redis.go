@@ -10,20 +10,21 @@ func redisVariables(d *draft) []variable {
 		}), taken, "`SINGLE`, `CLUSTER` or `SENTINEL`"},
 		{
 			"REDIS_SOCKET_TYPE", "unix", choice(&d.redisSocket, "tcp or unix", "tcp", map[string]string{"tcp": "tcp", "unix": "unix"}), taken,
-			"`tcp` or `unix`, for `SINGLE`; the other types use TCP",
+			"`tcp`; `unix` is refused, but for `CLUSTER` and `SENTINEL`, which use TCP",
 		},
 		{
 			urlName, "/var/run/nutcracker/ratelimit.sock", anyText(&d.redisURL), taken,
-			"`host:port` or `redis://user:password@host:port/DB`, a path of a Unix socket, nodes of a cluster, or a master's name and its Sentinels",
+			"`host:port` or `redis://user:password@host:port/DB`, nodes of a cluster, or a master's name and its Sentinels",
 		},
 		{authName, "", anyText(&d.auth), taken, "password, or `user:password`"},
 		{sentinelAuth, "", anyText(&d.otherAuth), taken, "login of the Sentinels, which has to be that of `REDIS_AUTH`"},
 		{"REDIS_TLS", "false", toggle(&d.redisUseTLS), taken, "TLS to Redis and Sentinels"},
 		{"REDIS_TLS_CLIENT_CERT", "", anyText(&t.Cert), taken, "certificate for Redis, with its key"},
 		{"REDIS_TLS_CLIENT_KEY", "", anyText(&t.Key), taken, "the key of the certificate"},
-		{"REDIS_TLS_CACERT", "", anyText(&t.CA), taken, "authorities of Redis' certificates, beside the system's"},
-		{"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false", toggle(&t.AnyServerName), taken, "check the authority of Redis' certificates and not their names"},
-		{"REDIS_TIMEOUT", "10s", elapse(&d.Redis.Timeout), taken, "how long a connection, a read or a write may take; decisions do not wait for it"},
+		{"REDIS_TLS_CACERT", "", anyText(&t.CA), taken, "authorities of Redis' certificates, in place of the system's"},
+		{"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false", toggle(new(bool)), refused,
+			"names in Redis' certificates are checked, always; leave it out, and set LIMITGATE_REDIS_TLS_SERVER_NAME to the name that they have"},
+		{"REDIS_TIMEOUT", "10s", elapse(new(time.Duration)), notNeeded, "a decision waits 5 ms at most, or LIMITGATE_TIMEOUT"},
 	}
 }
 

@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// launchEnvoy runs limitgate envoy with variables, and returns it with the address of its debug port.
+func launchEnvoy(t *testing.T, environ ...string) (p *proxy, debug string) {
+	t.Helper()
+	port := freePorts(t, 1)[0]
+	cmd := exec.Command(binaries.release, "envoy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--rls", "127.0.0.1:0", "--rls-http", "127.0.0.1:0")
+	cmd.Env = append(append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "LOG_LEVEL=info", "DEBUG_PORT="+port), environ...)
+	p, found := launch(t, cmd, listening)
+	p.addr, p.admin = found[1], found[2]
+	return p, "http://127.0.0.1:" + port
+}
+
+// getText returns the body of a page.
+func getText(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestEnvoyMeshes: meshes with different prefixes or databases share no counter of a Redis, those with the
+// same do, and the debug port shows the limits.
+func TestEnvoyMeshes(t *testing.T) {
+	root, node := t.TempDir(), redistest.Start(t)
+	folder := filepath.Join(root, "config")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "mesh.yaml"), []byte(meshRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := func(url string, environ ...string) (p *proxy, debug string) {
+		t.Helper()
+		return launchEnvoy(t, append(environ, "REDIS_URL="+url, "RUNTIME_ROOT="+root)...)
+	}
+	a, debug := of(node.Addr, "CACHE_KEY_PREFIX=a")
+	other, _ := of(node.Addr, "CACHE_KEY_PREFIX=b")
+	none, _ := of(node.Addr)
+	database, _ := of("redis://" + node.Addr + "/1")
+	again, _ := of(node.Addr, "CACHE_KEY_PREFIX=a")
+	for i, c := range []struct {
+		p    *proxy
+		want string
+	}{{a, "OK 2"}, {other, "OK 2"}, {none, "OK 2"}, {database, "OK 2"}, {again, "OK 1"}, {a, "OK 0"}, {again, "OVER_LIMIT 0"}, {other, "OK 1"}, {none, "OK 1"}, {database, "OK 1"}} {
+		if got, err := asksMesh(t.Context(), c.p.rateLimitClient(t), "tight=x"); err != nil || got != c.want {
+			t.Errorf("%d: %s, %v, want %s", i, got, err, c.want)
+		}
+	}
+	const want = "mesh.tight: unit=YEAR requests_per_unit=3, shadow_mode: false, quota_mode: false\n" +
+		"mesh.wide: unit=YEAR requests_per_unit=1000000, shadow_mode: false, quota_mode: false\n"
+	if got := getText(t, debug+"/rlconfig"); got != want {
+		t.Errorf("/rlconfig: %s", got)
+	}
+	if got := getText(t, debug+"/stats"); !strings.Contains(got, `ratelimit_service_rate_limit_total_hits{domain="mesh",key1="tight",key2=""} 2`) {
+		t.Errorf("/stats: %s", got)
+	}
+}
+
+// TestEnvoyForceStart: a service that may start without limits admits, is healthy when it has them, and
+// counts those that it refused.
+func TestEnvoyForceStart(t *testing.T) {
+	root := t.TempDir()
+	p, debug := launchEnvoy(t, "FORCE_START_WITHOUT_INITIAL_CONFIG=true", "RUNTIME_ROOT="+root, "REDIS_URL="+redistest.Start(t).Addr)
+	c := p.rateLimitClient(t)
+	if got, err := asksMesh(t.Context(), c, "tight=x"); err != nil || got != "OK 0" {
+		t.Errorf("without limits: %s, %v", got, err)
+	}
+	if got := getText(t, debug+"/rlconfig"); got != "" {
+		t.Errorf("/rlconfig without limits: %s", got)
+	}
+	if err := os.Mkdir(filepath.Join(root, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "config", "mesh.yaml"), []byte(meshRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the limits", func() bool {
+		got, err := asksMesh(t.Context(), c, "tight=x")
+		return err == nil && got == "OK 2"
+	})
+	if got := getText(t, debug+"/stats"); !strings.Contains(got, "ratelimit_service_config_load_error 1\n") || !strings.Contains(got, "ratelimit_service_config_load_success 1\n") {
+		t.Errorf("/stats: %s", got)
+	}
+	if !strings.Contains(p.output(), "failed to load the rate limit configuration") {
+		t.Errorf("the log has no reason\n%s", p.output())
+	}
+}
