@@ -99,10 +99,11 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 		shards := s.h.opts.Shards()
 		s.out.array(len(shards))
 		for _, sh := range shards {
-			s.out.mapping(4)
+			s.out.mapping(5)
 			s.out.pair("addr", sh.Addr)
 			s.out.pair("breaker", sh.Breaker)
 			s.out.pair("error", sh.Error)
+			s.out.pair("failing_ms", sh.Failing.Milliseconds())
 			s.out.pair("next_probe_ms", sh.NextProbe.Milliseconds())
 		}
 	default:

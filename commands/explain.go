@@ -83,16 +83,16 @@ func originOf(l *limit.Limit) string {
 }
 
 // limitsCommand replies with a map: version, source and the limits, all of them or those
-// of one tenant.
+// of one tenant with its plan, and whether the limits list it.
 func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if len(args) > 2 {
 		s.out.error(s.h.wrongNumber("rl.limits"))
 		return
 	}
 	set := s.h.opts.Limiter.Limits()
-	limits, version := set.All(), set.Version
+	limits, version, tenant := set.All(), set.Version, ""
 	if len(args) == 2 {
-		tenant := string(args[1])
+		tenant = string(args[1])
 		if tenant == ownTenant {
 			if tenant = s.user.Tenant(); tenant == "" {
 				s.out.error(tenantRequired(s.user))
@@ -106,7 +106,14 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		limits, version = set.TenantLimits(tenant), set.VersionFor(tenant)
 	}
 	r := &s.out
-	r.mapping(3)
+	if tenant == "" {
+		r.mapping(3)
+	} else {
+		r.mapping(6)
+		r.pair("tenant", tenant)
+		r.pair("plan", set.Plan(tenant))
+		r.pair("listed", set.Lists(tenant))
+	}
 	r.pair("version", version)
 	r.pair("source", set.File)
 	r.bulk("limits")

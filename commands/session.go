@@ -74,7 +74,9 @@ type Options struct {
 type Shard struct {
 	Addr    string
 	Breaker string // "closed", "open" or "half_open"
-	Error   string // why the last call failed, or ""
+	Error   string // why the last call failed, or "" if it succeeded
+	// Failing is the time since the first failure of those without a success between, or 0.
+	Failing time.Duration
 	// NextProbe is the time until an open breaker lets the next call through.
 	NextProbe time.Duration
 }

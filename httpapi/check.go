@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -28,8 +29,8 @@ const anonymous = "anonymous"
 const hashedPrefix = "key-"
 
 // check answers a gateway: 200 or 429. Below is the path behind /check, which is that of the
-// gateway's client; the query of /check itself is the operator's. What a client sends is never a
-// mistake: a name that cannot be used counts as missing.
+// gateway's client; the query of /check itself is the operator's, whose mistakes are answers. What a
+// client sends is never a mistake: a name that cannot be used counts as missing.
 func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 	u, ok := s.user(ctx, gatewayCredentials)
 	if !ok {
@@ -65,9 +66,11 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 
 // parameters are the query of /check.
 type parameters struct {
-	tenant, op, ip, cost string
-	dims                 [][2]string
-	deny                 int // the status of denials
+	tenant, op string
+	ip         *netip.Addr // nil without the parameter; not valid for a client without an address
+	cost       int64       // 0 without the parameter
+	dims       [][2]string
+	deny       int // the status of denials
 }
 
 // parseParameters reads the query of /check. The text is a sentence for the operator, or empty.
@@ -88,10 +91,10 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 			q.tenant = value
 		case name == "op":
 			q.op = value
-		case name == "ip":
-			q.ip = value
-		case name == "cost":
-			q.cost = value
+		case name == "ip" || name == "cost":
+			if mistake := q.number(name, value); mistake != "" {
+				return q, mistake
+			}
 		case name == "deny" && value == "403":
 			q.deny = fasthttp.StatusForbidden
 		case name == "deny" && value == "429":
@@ -105,6 +108,28 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 	}
 	return q, ""
 }
+
+// number reads the parameters ip and cost, if they are not empty.
+func (q *parameters) number(name, value string) (mistake string) {
+	switch {
+	case value == "":
+	case name == "cost":
+		if q.cost = parseCost(value); q.cost == 0 {
+			return "cost is " + strconv.Quote(cut(value)) + ", which is no number of units: write 1 or more"
+		}
+	default:
+		addr := parseEntry(value)
+		if !addr.IsValid() && !slices.Contains(noAddress[:], value) {
+			return "ip is " + strconv.Quote(cut(value)) + ", which is no address: write for example 203.0.113.7, or - for none"
+		}
+		q.ip = &addr
+	}
+	return ""
+}
+
+// noAddress are values of the parameter ip for a client without an address: nginx says so of one that
+// connects by a Unix socket.
+var noAddress = [...]string{"-", "unix:"}
 
 // checkArgs returns the words of RL.CHECK for a request of a gateway.
 func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte, q *parameters) [][]byte {
@@ -230,10 +255,8 @@ var opDims = [2]string{"method", "path"}
 // address returns the address of the client, or - for none.
 func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 	var addr netip.Addr
-	if q.ip != "" {
-		if addr = parseEntry(q.ip); !addr.IsValid() {
-			s.warnings.address()
-		}
+	if q.ip != nil {
+		addr = *q.ip
 	} else {
 		addr = s.client(ctx, peerOf(ctx))
 	}
@@ -245,19 +268,23 @@ func (s *Server) address(ctx *fasthttp.RequestCtx, q *parameters) []byte {
 
 // cost returns the cost: that of the header, that of the query, or 1.
 func (s *Server) cost(ctx *fasthttp.RequestCtx, q *parameters) []byte {
-	text := q.cost
+	n := max(q.cost, 1)
 	if s.opts.CostHeader != "" {
 		if header := single(&ctx.Request.Header, s.opts.CostHeader); len(header) > 0 {
-			text = string(header)
+			if n = parseCost(string(header)); n == 0 {
+				s.warnings.cost()
+				return oneWord
+			}
 		}
 	}
-	if text == "" {
-		return oneWord
-	}
+	return strconv.AppendInt(nil, n, 10)
+}
+
+// parseCost parses a cost. One above all bounds is the largest. Zero is no cost.
+func parseCost(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		s.warnings.cost()
-		return oneWord
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
 	}
-	return strconv.AppendInt(nil, min(n, bucket.MaxCost), 10)
+	return min(max(n, 0), bucket.MaxCost)
 }

@@ -9,7 +9,7 @@ import (
 // has anything that a client sent.
 type warnings struct {
 	log                                                         *slog.Logger
-	onAuto, onNoPath, onRefused, onCost, onAddress, onUntrusted sync.Once
+	onAuto, onNoPath, onRefused, onCost, onUntrusted sync.Once
 }
 
 // auto warns that a client may be able to choose its op.
@@ -35,11 +35,6 @@ func (w *warnings) refused(reason string) {
 // cost warns that a cost counts as 1.
 func (w *warnings) cost() {
 	w.onCost.Do(func() { w.log.Warn("a cost at /check is no whole number above zero, and counts as 1") })
-}
-
-// address warns that a request counts as one without an address.
-func (w *warnings) address() {
-	w.onAddress.Do(func() { w.log.Warn("the parameter ip at /check is no address, and counts as none") })
 }
 
 // untrusted warns that addresses of clients are not read.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -291,6 +292,9 @@ plans:
 		}
 		return strings.Contains(state(), "open")
 	})
+	if got := state(); !regexp.MustCompile(`failing_ms:? ?[1-9]`).MatchString(got) {
+		t.Errorf("while the store fails: %s", got)
+	}
 	if v := ask("closed"); v.allowed || v.source != "policy" || v.wait < 1000 || v.wait > 12_001 {
 		t.Errorf("a limit that fails closed: %+v, want a wait until the next probe", v)
 	}

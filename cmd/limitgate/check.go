@@ -115,7 +115,7 @@ func (d decision) String() string {
 		return "admitted: no limit applies"
 	case d.Allowed:
 		return fmt.Sprintf("admitted by %s: %d of %d left, full again in %s (source %s)",
-			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.Source)
+			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.source())
 	case d.RetryAfter < 0:
 		if d.Source == "policy" {
 			return fmt.Sprintf("denied by %s, which refuses such requests (source policy)", d.LimitID)
@@ -125,6 +125,14 @@ func (d decision) String() string {
 		return fmt.Sprintf("denied by %s, which fails closed while the store is unavailable: retry after %s (source policy)", d.LimitID, millis(d.RetryAfter))
 	default:
 		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s (source %s)",
-			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.Source)
+			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.source())
 	}
+}
+
+// source returns the source. A backstop may have decided another limit than the one that is named.
+func (d decision) source() string {
+	if d.Source == limit.SourceBackstop.String() {
+		return d.Source + ", for at least one limit"
+	}
+	return d.Source
 }

@@ -57,7 +57,7 @@ func subcommands() []subcommand {
 		{"explain", "ask a running limitgate which limits a request meets, and why", explainRunning.run},
 		{"top", "ask a running limitgate for the buckets asked for most", topRunning.run},
 		{"stats", "print a line a second of what a running limitgate decides", runStats},
-		{"denied", "ask a running limitgate for the buckets that deny most", deniedRunning.run},
+		{"denied", "ask a running limitgate for its last denials", deniedRunning.run},
 		{"shards", "ask a running limitgate for the masters of its store", shardsRunning.run},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint and explain limits files, and bring them into tables and back", runLimits},
@@ -240,7 +240,7 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 }
 
 // flagMeant returns "; did you mean --X?" for the error of a flag that does not exist, and an example
-// for one that takes a time.
+// for one that takes a time or a number.
 func flagMeant(fs *flag.FlagSet, err error) string {
 	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
 	if name == "-dim" {
@@ -263,8 +263,11 @@ func flagMeant(fs *flag.FlagSet, err error) string {
 		if !ok || !strings.HasSuffix(err.Error(), "for flag -"+f.Name+": parse error") {
 			return
 		}
-		if _, isDuration := g.Get().(time.Duration); isDuration {
+		switch g.Get().(type) {
+		case time.Duration:
 			advice = "; write for example 5s or 200ms"
+		case int, int64, uint, uint64, float64:
+			advice = "; write a number, for example 100"
 		}
 	})
 	return advice

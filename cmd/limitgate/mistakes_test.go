@@ -65,6 +65,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
 		{[]string{"check", "acme", "-", "-", "--timeout", "5"}, "parse error; write for example 5s or 200ms"},
 		{[]string{"check", "acme", "-", "-", "--timeout", "for flag -nope: "}, "parse error; write for example 5s or 200ms"},
+		{[]string{"doctor", "--backstop-total-rate", "x"}, "parse error; write a number, for example 100; limitgate doctor --help"},
 		{[]string{"check", "acme", "GET", "/x", "203.0.113.7"}, `invalid ip '/x': it is not an IPv4 or IPv6 address; quote an op that has a space: "GET /x"`},
 		{[]string{"check", "acme", "-", "-", "--port", "6380"}, "flag provided but not defined: -port; did you mean --addr?; limitgate"},
 		{[]string{"check", "acme", "-", "-", "-password", "x"}, "flag provided but not defined: -password; did you mean --password-file?; limitgate"},

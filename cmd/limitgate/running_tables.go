@@ -96,6 +96,9 @@ func countsNothing(rate string) bool {
 // printLimits prints a reply of RL.LIMITS.
 func printLimits(w io.Writer, _ []string, reply any) {
 	fmt.Fprintf(w, "limits version %s, from %s\n", fieldText(reply, "version"), fieldText(reply, "source"))
+	if tenant := fieldText(reply, "tenant"); tenant != "" && fieldText(reply, "listed") == "0" {
+		fmt.Fprintf(w, "tenant %s is not in it: its plan is the default one, %s\n", tenant, fieldText(reply, "plan"))
+	}
 	columns := []string{"id", "from", "level", "when", "rate", "algorithm", "mode", "on_error"}
 	if fieldText(reply, "source") != config.SampleName { // whose lines are in no file of the user
 		columns = append(columns, "line")
@@ -146,7 +149,7 @@ func printDenied(w io.Writer, _ []string, reply any) {
 // printShards prints a reply of RL.CONFIG SHARDS.
 func printShards(w io.Writer, _ []string, reply any) {
 	all, _ := reply.([]any)
-	printTable(w, all, []string{"addr", "breaker", "next_probe_ms", "error"}, "none: the buckets are in the memory of this limitgate")
+	printTable(w, all, []string{"addr", "breaker", "next_probe_ms", "failing_ms", "error"}, "none: the buckets are in the memory of this limitgate")
 }
 
 // printTable prints the values of maps in columns, or a text if there are none.

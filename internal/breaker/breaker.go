@@ -224,8 +224,8 @@ type Status struct {
 	// Err is the error of the last call that failed, or nil if none failed since one
 	// succeeded.
 	Err error
-	// Probe is when the next probe is admitted, if the breaker is open, and Since when
-	// the first call failed.
+	// Probe is when the next probe is admitted, if the breaker is open, and Since when the
+	// first call failed of those since a success, if Err is set or the breaker is not closed.
 	Probe, Since time.Time
 }
 
@@ -233,9 +233,9 @@ type Status struct {
 func (b *Breaker) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st := Status{State: State(b.state.Load()), Err: b.last}
+	st := Status{State: State(b.state.Load()), Err: b.last, Since: b.first}
 	if st.State != Closed {
-		st.Probe, st.Since = b.until, b.first
+		st.Probe = b.until
 	}
 	return st
 }

@@ -73,7 +73,7 @@ func (p *Proxy) shards() []commands.Shard {
 func describeShard(sh cluster.Shard, now time.Time) commands.Shard {
 	c := commands.Shard{Addr: sh.Addr, Breaker: sh.State.String()}
 	if sh.Err != nil {
-		c.Error = sh.Err.Error()
+		c.Error, c.Failing = sh.Err.Error(), max(0, now.Sub(sh.Since))
 	}
 	if !sh.Probe.IsZero() {
 		c.NextProbe = max(0, sh.Probe.Sub(now))
