@@ -115,7 +115,7 @@ func (b *batch) readStates(g *coalescedCall, first int64, odd error, now int64, 
 	for i := range g.items {
 		p := &g.items[i].Limit.Params
 		numbers := [6]int64{first}
-		n := stateNumbers(p)
+		n := stateNumbers(p, first < 0 && len(g.items) == 1)
 		if used += n; used > left {
 			return 0, nil, fmt.Errorf("%w: too few elements", resp.ErrReply)
 		}
@@ -158,9 +158,12 @@ func (b *batch) readRefund(g *coalescedCall) {
 	}
 }
 
-// stateNumbers returns the number of integers that the script replies for a bucket.
-func stateNumbers(p *bucket.Params) int {
+// stateNumbers returns the number of integers that the script replies for a bucket. atSight reports
+// a negative number for the only bucket of a call, which fast_window.lua replies for a window.
+func stateNumbers(p *bucket.Params, atSight bool) int {
 	switch {
+	case p.Algorithm == bucket.AlgorithmFixedWindow && atSight:
+		return 1
 	case p.Algorithm.ExpiresPerUnit():
 		return 4
 	case p.Algorithm != bucket.AlgorithmTokenBucket:
@@ -173,7 +176,11 @@ func stateNumbers(p *bucket.Params) int {
 }
 
 func stateOf(p *bucket.Params, n *[6]int64, now int64) bucket.State {
-	switch stateNumbers(p) {
+	if p.Algorithm == bucket.AlgorithmFixedWindow && n[0] < 0 {
+		start := now - now%p.Period
+		return bucket.State{start, start + p.Period, -1 - n[0]}
+	}
+	switch stateNumbers(p, false) {
 	case 6:
 		return bucket.State(*n)
 	case 4:

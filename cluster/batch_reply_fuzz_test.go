@@ -36,7 +36,7 @@ func numberReply(bt *batch, b []byte) []byte {
 			for g := bt.runs[r].first; g >= 0; g = bt.coalesced[g].next {
 				numbers := 0
 				for j := range bt.coalesced[g].items {
-					numbers += stateNumbers(&bt.coalesced[g].items[j].Limit.Params)
+					numbers += stateNumbers(&bt.coalesced[g].items[j].Limit.Params, false)
 				}
 				switch {
 				case next()%8 == 7:

@@ -202,12 +202,10 @@ func (r *callRun) atSight() bool {
 	if r.op != opTake && r.op != opPeek {
 		return false
 	}
-	for i := range r.shape {
-		if it := &r.shape[i]; !it.Enforced() || !it.Limit.Params.HasLevel() {
-			return false
-		}
+	if it := &r.shape[0]; len(r.shape) == 1 && it.Limit.Params.Algorithm == bucket.AlgorithmFixedWindow {
+		return it.KeyLen == len(it.Name)
 	}
-	return true
+	return !slices.ContainsFunc(r.shape, func(it limit.Item) bool { return !it.Enforced() || !it.Limit.Params.HasLevel() })
 }
 
 // flagsOf returns the flags of an item that do not depend on its run.

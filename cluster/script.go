@@ -18,6 +18,9 @@ var preludeLua string
 //go:embed scripts/fast_single.lua
 var fastSingleLua string
 
+//go:embed scripts/fast_window.lua
+var fastWindowLua string
+
 //go:embed scripts/fields.lua
 var fieldsLua string
 
@@ -100,7 +103,7 @@ func joined(begin string) string {
 	).Replace(generalLua)
 	rest := fieldsLua + limitsLua + wrap(nested, "", buckets+calls+restLua)
 	return stripped(begin + wrap(lazily, "decide_rest", rest) +
-		wrap(lazily, "decide_several", fieldsLua+fastMultiLua) + fastSingleLua + mainLua)
+		wrap(lazily, "decide_several", fieldsLua+fastMultiLua) + wrap(lazily, "decide_window", fastWindowLua) + fastSingleLua + mainLua)
 }
 
 // stripped removes comments and indentation: every new connection sends the text.

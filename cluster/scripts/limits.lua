@@ -27,8 +27,9 @@ end
 --   1 digit   algorithm
 --   1 digit   flags, in base 36: +1 the bucket is a field of the tenant's string, +2 the
 --             limit is enforced, +4 it is the same field for every tenant, namely f; +8 the
---             calls of the run have different keys; +16 all limits of the run are enforced
---             token buckets with levels, and the calls take or peek
+--             calls of the run have different keys; +16 the calls take or peek, and all
+--             limits of the run are enforced token buckets with levels, or its only limit
+--             is a fixed window with a key of its own
 --   5 doubles count, period, capacity, granule and cost
 --   then      for calendar windows 4 doubles, the boundaries of three windows; for
 --             token buckets the parameters as their fields have them, see bucket.lua

@@ -29,25 +29,24 @@
 -- that a previous reply named.
 --
 -- Replies the time in microseconds and then for each call, in order, the states of its
--- buckets before it took anything, at that time and by its limits: for a token bucket its
--- level, or content and remainder if it has no level; for a window six numbers; for
--- expiring units four. A call that stands for n checks takes as much as n equal ones would
--- have taken one after the other. For a refund it replies the number of buckets that took
--- units back. For "once" and "hold" it first replies 1 if the answer is replayed, else 0;
--- the time of a replayed answer is that of the first one. For a settlement it replies 1, or
--- "LGDONE " and lines with the names of buckets that changed; 2 if it was settled already,
--- and 0 if nothing is held; or, having done nothing, "LGKEYS " and lines with the keys to
--- declare. The reply for a call that could not be decided is an error text, and the call
--- took nothing: for example if a key is not on this node, or the clock is outside the
--- boundaries of a calendar window.
+-- buckets before it took anything: the level of a token bucket, or its content and remainder
+-- if it has none; six numbers of a window, or -1 minus its units; four of expiring units. A
+-- call of n checks takes as much as n equal ones, one after the other. For a refund it
+-- replies how many buckets took units back. For "once" and "hold" it first replies 1 if the
+-- answer is replayed, with its time, else 0. For a settlement it replies 1, or "LGDONE " and
+-- lines with the names of buckets that changed; 2 if it was settled already, and 0 if nothing
+-- is held; or, having done nothing, "LGKEYS " and lines with keys to declare. The reply for a
+-- call that could not be decided, and took nothing, is an error text: for example if the
+-- clock is outside the boundaries of a calendar window.
 
 while at <= #ARGV do
   local run, n_calls, decided = at, tonumber(ARGV[at + 2]), 0
   at = nil
   local at_sight = WRITE_FORMAT == 3 and ARGV[run + 1] ~= '0' and string.sub(ARGV[run + 3], 2, 2) >= 'g' -- +16, see read_limit
-  local decide = at_sight and decide_several or decide_rest
+  local window = at_sight and string.sub(ARGV[run + 3], 1, 1) == '3'
+  local decide = at_sight and not window and decide_several or decide_rest
   if at_sight and ARGV[run + 1] == '1' then
-    decided, at, key_at, n_out = decide_one(run, n_calls, key_at, n_out)
+    decided, at, key_at, n_out = (window and decide_window or decide_one)(run, n_calls, key_at, n_out)
   end
   if decided < n_calls then
     at, key_at, n_out = decide(run, n_calls - decided, at, key_at, n_out)

@@ -17,7 +17,7 @@ import (
 // that they are in. They are today's figures, rounded up: lower them when a path gets shorter.
 // The goals are 2,000 lines in 25 files, and 1,000 in 12: only the fast path has fewer than 1,000 lines.
 var pathBounds = map[string]struct{ lines, files int }{
-	"a Redis Cluster": {2475, 31},
+	"a Redis Cluster": {2472, 31},
 	"memory":          {1285, 20},
 	"the fast path":   {710, 19},
 }
